@@ -1,0 +1,39 @@
+/* base/lock: threads, locks and atomics. The only file of cext that names pthread; atomics are the
+ * compiler's __atomic builtins, named here so that memory orders are chosen in one place. */
+#ifndef NL_BASE_LOCK_H
+#define NL_BASE_LOCK_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include "base/error.h"
+
+typedef pthread_mutex_t nl_mutex;
+typedef pthread_cond_t nl_cond;
+typedef pthread_t nl_thread;
+
+#define NL_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+#define NL_COND_INIT PTHREAD_COND_INITIALIZER
+#define NL_THREAD_LOCAL _Thread_local
+
+static inline void nl_mutex_lock(nl_mutex *m) { pthread_mutex_lock(m); }
+static inline void nl_mutex_unlock(nl_mutex *m) { pthread_mutex_unlock(m); }
+static inline void nl_mutex_init(nl_mutex *m) { pthread_mutex_init(m, NULL); }
+static inline void nl_mutex_destroy(nl_mutex *m) { pthread_mutex_destroy(m); }
+static inline void nl_cond_init(nl_cond *c) { pthread_cond_init(c, NULL); }
+static inline void nl_cond_destroy(nl_cond *c) { pthread_cond_destroy(c); }
+static inline void nl_cond_wait(nl_cond *c, nl_mutex *m) { pthread_cond_wait(c, m); }
+static inline void nl_cond_signal(nl_cond *c) { pthread_cond_signal(c); }
+static inline void nl_cond_broadcast(nl_cond *c) { pthread_cond_broadcast(c); }
+
+int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack_size, nl_error *err);
+void nl_thread_join(nl_thread t);
+
+/* Calls `child` in every process forked from this one. Registers once per function. */
+void nl_fork_on_child(void (*child)(void));
+
+static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
+static inline uint64_t nl_atomic_sub(uint64_t *p, uint64_t v) { return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL); }
+static inline uint64_t nl_atomic_load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static inline void nl_atomic_store(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+
+#endif

@@ -1,0 +1,39 @@
+/* core/dtype: element types. Codes are small and stable: they are what argument matching compares. */
+#ifndef NL_CORE_DTYPE_H
+#define NL_CORE_DTYPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum nl_dtype {
+    NL_OPAQUE = 0, /* bytes of known size: structs, records, void* */
+    NL_BOOL,
+    NL_INT8,
+    NL_INT16,
+    NL_INT32,
+    NL_INT64,
+    NL_UINT8,
+    NL_UINT16,
+    NL_UINT32,
+    NL_UINT64,
+    NL_FLOAT16,
+    NL_FLOAT32,
+    NL_FLOAT64,
+    NL_COMPLEX64,
+    NL_COMPLEX128,
+    NL_DTYPE_COUNT
+} nl_dtype;
+
+size_t nl_dtype_size(nl_dtype dtype);      /* bytes; 0 for NL_OPAQUE */
+size_t nl_dtype_align(nl_dtype dtype);     /* bytes, as in CUDA C++ (complex: of one part... see .c) */
+const char *nl_dtype_name(nl_dtype dtype); /* NumPy's name */
+/* The dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for a name that is none of ours. */
+int nl_dtype_from_name(const char *name);
+/* The dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; NL_OPAQUE where there is none. */
+nl_dtype nl_dtype_from_kind(char kind, int64_t size);
+
+/* Half precision, rounded once from double, to nearest even (infinity above the largest half). */
+uint16_t nl_half_from_double(double value);
+double nl_half_to_double(uint16_t half);
+
+#endif

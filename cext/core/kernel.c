@@ -1,0 +1,120 @@
+/* core/kernel: what is asked of the driver once per kernel. The offsets that we computed are compared
+ * with the driver's own, where it tells them (CUDA 12.4): a description that does not fit the code would
+ * make every launch pass garbage. */
+#include "core/kernel.h"
+
+#include <string.h>
+#include "base/mem.h"
+
+static int check_against_driver(nl_kernel *k, nl_error *err) {
+    size_t offset, size;
+    for (int i = 0; i < k->params.count; i++) {
+        CUresult status = nl_cu.FuncGetParamInfo(k->handle, (size_t)i, &offset, &size);
+        if (status == CUDA_ERROR_NOT_SUPPORTED || status == CUDA_ERROR_NOT_FOUND)
+            return 0;
+        if (status != CUDA_SUCCESS && status != CUDA_ERROR_INVALID_VALUE)
+            return nl_driver_check(status, "cuFuncGetParamInfo", err);
+        const nl_param *p = &k->params.items[i];
+        if (status != CUDA_SUCCESS || offset != p->offset || size != p->size)
+            return nl_error_set(err, NL_ERR_RUNTIME,
+                                "%s: parameter %d '%s' (%s) is not as the compiled kernel has it",
+                                k->name, i + 1, p->name, p->ctype);
+    }
+    CUresult status = nl_cu.FuncGetParamInfo(k->handle, (size_t)k->params.count, &offset, &size);
+    if (status == CUDA_SUCCESS)
+        return nl_error_set(err, NL_ERR_RUNTIME, "%s: the compiled kernel has more than %d parameters",
+                            k->name, k->params.count);
+    if (status == CUDA_ERROR_INVALID_VALUE || status == CUDA_ERROR_NOT_SUPPORTED ||
+        status == CUDA_ERROR_NOT_FOUND)
+        return 0;
+    return nl_driver_check(status, "cuFuncGetParamInfo", err);
+}
+
+static int read_limits(nl_kernel *k, nl_error *err) {
+    const struct {
+        int attribute, *value;
+    } limits[] = {
+        {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &k->max_threads},
+        {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &k->static_shared},
+        {CU_FUNC_ATTRIBUTE_NUM_REGS, &k->registers},
+        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &k->dynamic_shared},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (NL_CU(err, FuncGetAttribute, limits[i].value, limits[i].attribute, k->handle) < 0)
+            return -1;
+    return 0;
+}
+
+int nl_kernel_create(nl_module *module, const char *lowered, const char *name, nl_params *params,
+                     nl_kernel **out, nl_error *err) {
+    nl_kernel *k = nl_mem_zalloc(sizeof *k, err);
+    if (!k)
+        return -1;
+    nl_mutex_init(&k->lock);
+    nl_module_retain(module);
+    k->module = module;
+    k->name = nl_mem_strdup(name, err);
+    k->params = *params;
+    if (!k->name || nl_device_bind(module->device, err) < 0 ||
+        nl_module_function(module, lowered, &k->handle, err) < 0 || read_limits(k, err) < 0 ||
+        check_against_driver(k, err) < 0) {
+        memset(&k->params, 0, sizeof k->params); /* still the caller's */
+        nl_kernel_destroy(k);
+        return -1;
+    }
+    memset(params, 0, sizeof *params);
+    *out = k;
+    return 0;
+}
+
+void nl_kernel_destroy(nl_kernel *k) {
+    if (!k)
+        return;
+    nl_params_clear(&k->params);
+    nl_mem_free(k->name);
+    nl_module_release(k->module);
+    nl_mutex_destroy(&k->lock);
+    nl_mem_free(k);
+}
+
+int nl_kernel_attribute(nl_kernel *k, int attribute, int *value, nl_error *err) {
+    if (nl_device_bind(k->module->device, err) < 0)
+        return -1;
+    return NL_CU(err, FuncGetAttribute, value, attribute, k->handle);
+}
+
+int nl_kernel_set_attribute(nl_kernel *k, int attribute, int value, nl_error *err) {
+    if (nl_device_bind(k->module->device, err) < 0)
+        return -1;
+    nl_mutex_lock(&k->lock);
+    int result = NL_CU(err, FuncSetAttribute, k->handle, attribute, value);
+    if (result == 0 && attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        k->dynamic_shared = value;
+    nl_mutex_unlock(&k->lock);
+    return result;
+}
+
+int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
+    int result = 0;
+    nl_mutex_lock(&k->lock);
+    if (bytes > k->dynamic_shared) {
+        result = NL_CU(err, FuncSetAttribute, k->handle,
+                       CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+        if (result == 0)
+            k->dynamic_shared = bytes;
+    }
+    nl_mutex_unlock(&k->lock);
+    return result;
+}
+
+int nl_kernel_occupancy(nl_kernel *k, int block, size_t shared, int *blocks, nl_error *err) {
+    if (nl_device_bind(k->module->device, err) < 0)
+        return -1;
+    return NL_CU(err, OccupancyMaxActiveBlocksPerMultiprocessor, blocks, k->handle, block, shared);
+}
+
+int nl_kernel_best_block(nl_kernel *k, size_t shared, int *min_grid, int *block, nl_error *err) {
+    if (nl_device_bind(k->module->device, err) < 0)
+        return -1;
+    return NL_CU(err, OccupancyMaxPotentialBlockSize, min_grid, block, k->handle, NULL, shared, 0);
+}

@@ -1,0 +1,25 @@
+/* core/layout: shape and strides of an n-dimensional array; pure arithmetic. */
+#ifndef NL_CORE_LAYOUT_H
+#define NL_CORE_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NL_MAX_DIMS 32
+
+typedef struct nl_layout {
+    int ndim;
+    int64_t itemsize;             /* bytes */
+    int64_t shape[NL_MAX_DIMS];   /* elements */
+    int64_t strides[NL_MAX_DIMS]; /* bytes; may be negative or zero */
+} nl_layout;
+
+int64_t nl_layout_count(const nl_layout *layout); /* elements */
+int nl_layout_is_c(const nl_layout *layout);      /* as NumPy: size-1 and empty arrays are contiguous */
+int nl_layout_is_f(const nl_layout *layout);
+void nl_layout_set_c(nl_layout *layout); /* strides from shape */
+void nl_layout_set_f(nl_layout *layout);
+/* Byte offsets [low, high) that the elements touch, relative to the first element. */
+void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high);
+
+#endif

@@ -1,0 +1,22 @@
+/* core/module: loaded images, their functions and variables. A module is reference counted: kernels
+ * and device arrays over its variables hold it. */
+#ifndef NL_CORE_MODULE_H
+#define NL_CORE_MODULE_H
+
+#include "core/device.h"
+
+typedef struct nl_module {
+    uint64_t references;
+    CUmodule handle;
+    nl_device *device;
+} nl_module;
+
+/* image: a cubin, PTX text (NUL-terminated) or a simulated image. */
+int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **out, nl_error *err);
+void nl_module_retain(nl_module *module);
+void nl_module_release(nl_module *module); /* accepts NULL; defers unloading while work may run */
+int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err);
+int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *address, size_t *size,
+                     nl_error *err);
+
+#endif

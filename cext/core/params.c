@@ -1,0 +1,101 @@
+/* core/params: descriptions come from Python, which read them out of compiled code. They decide what is
+ * written where at each launch, so each is checked here once, and never again. */
+#include "core/params.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "core/layout.h"
+
+int nl_params_init(nl_params *params, int count, nl_error *err) {
+    memset(params, 0, sizeof *params);
+    if (count == 0)
+        return 0;
+    params->items = nl_mem_zalloc((size_t)count * sizeof *params->items, err);
+    if (!params->items)
+        return -1;
+    params->count = count;
+    return 0;
+}
+
+static int expected_size(const nl_param *p, uint64_t *size) {
+    switch (p->kind) {
+    case NL_PARAM_SCALAR:
+        *size = nl_dtype_size(p->dtype);
+        return p->dtype != NL_OPAQUE;
+    case NL_PARAM_POINTER:
+        *size = sizeof(void *);
+        return 1;
+    case NL_PARAM_ARRAY:
+        *size = sizeof(void *) + (uint64_t)p->ndim * 2 * sizeof(int64_t);
+        return p->ndim >= 1;
+    case NL_PARAM_STRUCT:
+        *size = p->size;
+        return p->size > 0;
+    }
+    return 0;
+}
+
+static int check(const nl_param *p, nl_error *err) {
+    uint64_t size;
+    int possible = (unsigned)p->dtype < NL_DTYPE_COUNT && (unsigned)p->order <= NL_ORDER_F &&
+                   p->ndim >= 0 && p->ndim <= NL_MAX_DIMS && p->itemsize >= 0 &&
+                   p->size <= NL_PARAMS_MAX_BYTES && p->align > 0 && p->align <= 1024 &&
+                   (p->align & (p->align - 1)) == 0 && expected_size(p, &size) &&
+                   size == p->size;
+    if (p->kind == NL_PARAM_POINTER || p->kind == NL_PARAM_ARRAY)
+        possible = possible && (p->dtype == NL_OPAQUE ||
+                                (uint64_t)p->itemsize == nl_dtype_size(p->dtype));
+    if (possible)
+        return 0;
+    return nl_error_set(err, NL_ERR_VALUE, "impossible description of parameter '%s' (%s)", p->name,
+                        p->ctype);
+}
+
+/* float2, double2 and the complex types of other libraries are structs to the compiler. */
+static int is_pair(const nl_param *p) {
+    return p->dtype == NL_OPAQUE && (strstr(p->ctype, "float2") || strstr(p->ctype, "double2") ||
+                                     strstr(p->ctype, "omplex"));
+}
+
+int nl_params_set(nl_params *params, int index, const nl_param *description, nl_error *err) {
+    nl_param *p = &params->items[index];
+    if (check(description, err) < 0)
+        return -1;
+    char *name = nl_mem_strdup(description->name, err);
+    if (!name)
+        return -1;
+    char *ctype = nl_mem_strdup(description->ctype, err);
+    if (!ctype) {
+        nl_mem_free(name);
+        return -1;
+    }
+    *p = *description;
+    p->name = name;
+    p->ctype = ctype;
+    p->takes_complex = is_pair(p);
+    return 0;
+}
+
+int nl_params_finish(nl_params *params, nl_error *err) {
+    uint64_t offset = 0;
+    for (int i = 0; i < params->count; i++) {
+        nl_param *p = &params->items[i];
+        offset = (offset + p->align - 1) & ~(uint64_t)(p->align - 1);
+        p->offset = (uint32_t)offset;
+        offset += p->size;
+        if (offset > NL_PARAMS_MAX_BYTES)
+            return nl_error_set(err, NL_ERR_VALUE, "the parameters take more than %d bytes",
+                                NL_PARAMS_MAX_BYTES);
+    }
+    params->size = (uint32_t)offset;
+    return 0;
+}
+
+void nl_params_clear(nl_params *params) {
+    for (int i = 0; i < params->count; i++) {
+        nl_mem_free(params->items[i].name);
+        nl_mem_free(params->items[i].ctype);
+    }
+    nl_mem_free(params->items);
+    memset(params, 0, sizeof *params);
+}

@@ -1,0 +1,36 @@
+/* core/stream: streams and events; reference counted, made and destroyed here only. */
+#ifndef NL_CORE_STREAM_H
+#define NL_CORE_STREAM_H
+
+#include "core/device.h"
+
+typedef struct nl_stream {
+    uint64_t references;
+    CUstream handle;
+    nl_device *device;
+    int owned;    /* destroyed with the last reference */
+    int blocking; /* work on it is ordered with the legacy default stream */
+} nl_stream;
+
+int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **out, nl_error *err);
+/* handle: 0, 1 (legacy), 2 (per thread) or a foreign CUstream; never destroyed. */
+int nl_stream_wrap(nl_device *dev, CUstream handle, nl_stream **out, nl_error *err);
+void nl_stream_retain(nl_stream *stream);
+void nl_stream_release(nl_stream *stream); /* accepts NULL */
+int nl_stream_synchronize(nl_stream *stream, nl_error *err);
+int nl_stream_query(nl_stream *stream, int *done, nl_error *err);
+
+typedef struct nl_event {
+    CUevent handle;
+    nl_device *device;
+} nl_event;
+
+int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err);
+void nl_event_destroy(nl_event *event); /* accepts NULL */
+int nl_event_record(nl_event *event, CUstream stream, nl_error *err);
+int nl_event_query(nl_event *event, int *done, nl_error *err);
+int nl_event_synchronize(nl_event *event, nl_error *err);
+int nl_event_wait(nl_event *event, CUstream stream, nl_error *err);
+int nl_event_elapsed(nl_event *start, nl_event *end, float *milliseconds, nl_error *err);
+
+#endif

@@ -1,0 +1,24 @@
+/* core/transfer: moving bytes between host and device, any strides on either side.
+ *
+ * A copy is cut into the fewest cuMemcpy3D pieces that its strides allow: dimensions are dropped,
+ * merged, sorted and flipped first. With stream NULL the call returns when the copy is done;
+ * otherwise it is ordered on the stream and the caller keeps both sides alive.
+ * Call without the interpreter's lock. */
+#ifndef NL_CORE_TRANSFER_H
+#define NL_CORE_TRANSFER_H
+
+#include "core/device.h"
+#include "core/layout.h"
+
+typedef enum { NL_HOST_TO_DEVICE, NL_DEVICE_TO_HOST, NL_DEVICE_TO_DEVICE } nl_direction;
+
+/* to and from are the addresses of the first elements (a pointer cast to CUdeviceptr on the host
+ * side). Both layouts have the same shape and itemsize; `to` must not overlap itself. */
+int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl_layout *to_layout,
+                CUdeviceptr from, const nl_layout *from_layout, CUstream stream, int asynchronous,
+                nl_error *err);
+/* Fills a strided region with one element of layout->itemsize bytes. */
+int nl_transfer_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
+                     CUstream stream, int asynchronous, nl_error *err);
+
+#endif

@@ -1,0 +1,54 @@
+/* driver/driver: the seam. One struct of driver calls, filled by real CUDA (driver_real.c) or by the
+ * CPU simulator (driver_sim.c), and optionally wrapped for fault injection and tracing
+ * (driver_wrap.c). Nothing above this line can tell which one it has.
+ *
+ * The table is process-wide: it is opened once, on first need, and stays open. */
+#ifndef NL_DRIVER_DRIVER_H
+#define NL_DRIVER_DRIVER_H
+
+#include "base/error.h"
+#include "driver/cuda_abi.h"
+#include "driver/driver_calls.h"
+
+typedef struct nl_driver {
+#define NL_DECLARE(name, version, parameters, arguments) CUresult(*name) parameters;
+    NL_DRIVER_CALLS(NL_DECLARE)
+#undef NL_DECLARE
+    const char *kind; /* "cuda" or "sim": for messages and is_simulated(), never for a decision here */
+    /* Says more about the fault behind a status than cuGetErrorString does, or NULL: the simulator
+     * knows block, thread, line. The text is copied into `buffer` and taken: a second call gives 0. */
+    int (*TakeFault)(char *buffer, size_t size);
+} nl_driver;
+
+/* The open table. Its pointers are never NULL: before opening, each returns
+ * CUDA_ERROR_NOT_INITIALIZED. Copied by value so that a call is one load and a jump. */
+extern nl_driver nl_cu;
+
+/* Fill a table. Each returns 0 or -1 with NL_ERR_SUPPORT. */
+int nl_driver_real_fill(nl_driver *table, nl_error *err);
+int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err);
+
+/* kind: "cuda" or "sim". Opens once; asking for the same kind again is no error, for another one is.
+ * Calls cuInit. */
+int nl_driver_open(const char *kind, int sim_devices, nl_error *err);
+int nl_driver_is_open(void);
+
+/* Turns a status into err (NL_ERR_CUDA, or NL_ERR_KERNEL where the driver can name the fault) and
+ * returns -1; returns 0 for CUDA_SUCCESS. `call` is "cuMemAlloc". */
+int nl_driver_check(CUresult status, const char *call, nl_error *err);
+
+/* `if (NL_CU(err, StreamCreate, &handle, flags) < 0) goto fail;` */
+#define NL_CU(err, name, ...) nl_driver_check(nl_cu.name(__VA_ARGS__), "cu" #name, (err))
+/* The same for a call without arguments, e.g. NL_CU0(err, CtxSynchronize). */
+#define NL_CU0(err, name) nl_driver_check(nl_cu.name(), "cu" #name, (err))
+
+/* driver_wrap: wrap the open table in place (once). The n-th call from now (1 = the next) returns
+ * `status` instead of reaching the driver; n = 0 switches off. Returns the calls seen since the
+ * last call of this function. Destroying calls (Free, Destroy, Unload, Release) are counted apart and
+ * fail only when `releases` is non-zero. */
+size_t nl_driver_fail_at(size_t n, CUresult status, int releases);
+/* A ring of the names of the last calls, for tests: starts/stops recording; read returns count. */
+void nl_driver_trace(int on);
+size_t nl_driver_traced(const char **names, size_t capacity);
+
+#endif

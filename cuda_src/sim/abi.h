@@ -1,0 +1,130 @@
+/* sim/abi: what a simulated image (a shared object made from CUDA C++ by the host compiler) and the
+ * engine (cext/sim) know of each other. Plain C, no #include, read by both sides.
+ *
+ * An image exports one `const nl_sim_kernel` per kernel and one `const nl_sim_global` per variable,
+ * each under the lowered name by which the driver is asked for it, and the function
+ * `nl_sim_image_init`, which the engine calls once after loading with its own table.
+ *
+ * Who keeps what: an image keeps threadIdx & co. and __shared__ memory in its own thread-local
+ * storage, because only then can the host compiler see through them; the engine keeps the fibers.
+ * A block runs on one OS thread. It starts as a plain loop over its threads (run_block). The first
+ * thread that reaches a barrier or a warp operation calls the engine, which turns the block into
+ * fibers on the spot: the thread that called goes on living on the stack it has, the threads after
+ * it get fibers of their own (run_thread), the threads before it have exited. So no analysis is needed
+ * to know whether a kernel synchronises, and a kernel that does not pays nothing.
+ * After a call of the engine returns, another fiber may have run in between: the image restores
+ * threadIdx from its own stack. */
+#ifndef NL_SIM_ABI_H
+#define NL_SIM_ABI_H
+
+#define NL_SIM_ABI 1
+
+typedef struct nl_sim_dim {
+    unsigned x, y, z;
+} nl_sim_dim;
+
+/* One launch, the same for all its blocks. */
+typedef struct nl_sim_launch {
+    nl_sim_dim grid, block;
+    unsigned shared_bytes; /* dynamic */
+    unsigned cooperative;
+    void *const *args; /* one pointer per parameter, to the engine's own copy of its value */
+} nl_sim_launch;
+
+typedef struct nl_sim_param {
+    unsigned size, align;
+} nl_sim_param;
+
+/* A kernel, exported as data. */
+typedef struct nl_sim_kernel {
+    unsigned abi; /* NL_SIM_ABI */
+    unsigned param_count;
+    const nl_sim_param *params;
+    /* Runs threads first, first+1, ... of the block in one loop, x fastest. Returns when all are done
+     * or, after the engine has turned the block into fibers inside one of them, as soon as that
+     * thread is done (the image asks `ops->is_fibers()` after each thread that called the engine). */
+    void (*run_block)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned first);
+    /* Runs one thread of the block (linear index), on a fiber. */
+    void (*run_thread)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned thread);
+    const char *name; /* as the user wrote it */
+} nl_sim_kernel;
+
+typedef struct nl_sim_global {
+    unsigned abi;
+    void *address;
+    unsigned long long size;
+} nl_sim_global;
+
+/* Where in the user's source a thread waits: __builtin_FILE() and __builtin_LINE() of the call. */
+typedef struct nl_sim_site {
+    const char *file;
+    int line;
+} nl_sim_site;
+
+typedef enum nl_sim_block_op {
+    NL_SIM_BARRIER,       /* __syncthreads: result unused */
+    NL_SIM_BARRIER_COUNT, /* number of threads with value != 0 */
+    NL_SIM_BARRIER_AND,
+    NL_SIM_BARRIER_OR,
+} nl_sim_block_op;
+
+/* Warp collectives. Each lane brings `value` (raw bits, up to 64; wider types are done in pieces by
+ * the image) and `argument`; the last lane to arrive computes for all. */
+typedef enum nl_sim_warp_op {
+    NL_SIM_WARP_SYNC,
+    NL_SIM_WARP_SHFL,      /* value of lane `argument` (source lane, already resolved by the image for
+                              width; out of mask: undefined -> own value) */
+    NL_SIM_WARP_BALLOT,    /* bit per lane with value != 0 */
+    NL_SIM_WARP_MATCH_ANY, /* mask of lanes with equal value */
+    NL_SIM_WARP_MATCH_ALL, /* mask if all equal, else 0 */
+    NL_SIM_WARP_ADD,       /* __reduce_add_sync, 32 bits, wraps */
+    NL_SIM_WARP_MIN_S,
+    NL_SIM_WARP_MAX_S,
+    NL_SIM_WARP_MIN_U,
+    NL_SIM_WARP_MAX_U,
+    NL_SIM_WARP_AND,
+    NL_SIM_WARP_OR,
+    NL_SIM_WARP_XOR,
+    NL_SIM_WARP_ACTIVE, /* __activemask: completes when no lane of the warp can run; result: the lanes
+                           that wait at the same site */
+} nl_sim_warp_op;
+
+/* What the engine offers to a running thread. */
+typedef struct nl_sim_ops {
+    unsigned abi;
+    int (*barrier)(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site);
+    unsigned long long (*warp)(nl_sim_warp_op op, unsigned mask, unsigned long long value,
+                               unsigned argument, unsigned thread, nl_sim_site site);
+    /* cooperative grid barrier (this_grid().sync()) */
+    void (*grid_barrier)(unsigned thread, nl_sim_site site);
+    /* lets other threads run: __nanosleep, and every some hundred failed atomic compare-and-swaps */
+    void (*yield)(unsigned thread, nl_sim_site site);
+    /* has this block been turned into fibers? */
+    int (*is_fibers)(void);
+    /* base of this block's dynamic shared memory (128-byte aligned; shared_bytes long) */
+    void *(*dynamic_shared)(void);
+    /* a failed assert, __trap, a failed bounds check: records the message with block and thread and does
+     * not return; the launch ends with `status` (a CUresult) */
+    void (*fault)(int status, const char *message, unsigned thread, nl_sim_site site)
+        __attribute__((noreturn));
+    /* the calling thread ends here (PTX `exit`) */
+    void (*exit_thread)(unsigned thread) __attribute__((noreturn));
+    unsigned long long (*clock)(void);      /* clock64(): cycles-like, monotonic */
+    unsigned long long (*globaltimer)(void); /* nanoseconds */
+    unsigned (*smid)(void);                  /* index of the worker */
+    int (*vprintf)(const char *format, __builtin_va_list arguments);
+    void *(*malloc)(unsigned long long size); /* in-kernel heap */
+    void (*free)(void *block);
+} nl_sim_ops;
+
+/* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */
+typedef void (*nl_sim_image_init_fn)(const nl_sim_ops *ops);
+
+/* An image as bytes (what cuModuleLoadData gets): this header, then `size` bytes of shared object. */
+#define NL_SIM_IMAGE_MAGIC "NLSIMG01"
+typedef struct nl_sim_image_header {
+    char magic[8];
+    unsigned long long size;
+} nl_sim_image_header;
+
+#endif

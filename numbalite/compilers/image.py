@@ -1,0 +1,105 @@
+"""What a compiler gives: machine code, the names in it, and the types that it found.
+
+The byte form is for the disk cache: length-prefixed fields in a fixed order, nothing that could
+run on reading. Whoever reads checks it against its checksum first (see numbalite.cache).
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+_LENGTH = Struct("<Q")
+_ABSENT = (1 << 64) - 1
+
+
+class Image(NamedTuple):
+    """A compiled unit, ready to be loaded by a driver."""
+
+    kind: str
+    """"cubin", "ptx" or "sim"."""
+    data: bytes
+    arch: str
+    """"sm_90", or "sim"."""
+    lowered: dict
+    """Name expression of a kernel or variable -> its symbol in the image."""
+    descriptions: dict
+    """Name expression -> the compiler's text from which numbalite.describe reads its types."""
+    log: str = ""
+    """What the compiler had to say (warnings)."""
+    ptx: bytes | None = None
+    source: str = ""
+    """What was compiled."""
+
+    def replace(self, **changes):
+        """A copy with some fields changed."""
+        return self._replace(**changes)
+
+    def to_bytes(self) -> bytes:
+        parts = []
+        for field in (self.kind, self.arch, self.log, self.source, self.data, self.ptx):
+            _write(parts, field)
+        for table in (self.lowered, self.descriptions):
+            parts.append(_LENGTH.pack(len(table)))
+            for name, text in table.items():
+                _write(parts, name)
+                _write(parts, text)
+        return b"".join(parts)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Image:
+        """The image again; ValueError if the bytes are not all of one and nothing else."""
+        reader = _Reader(raw)
+        kind, arch, log, source = (reader.text() for _ in range(4))
+        data = reader.field()
+        ptx = reader.field()
+        lowered, descriptions = reader.table(), reader.table()
+        if data is None or reader.at != len(reader.raw):
+            raise ValueError("not an image")
+        return cls(kind, data, arch, lowered, descriptions, log, ptx, source)
+
+
+def _write(parts, field):
+    if field is None:
+        parts.append(_LENGTH.pack(_ABSENT))
+        return
+    if isinstance(field, str):
+        field = field.encode("utf-8", "surrogatepass")
+    parts.append(_LENGTH.pack(len(field)))
+    parts.append(field)
+
+
+class _Reader:
+    __slots__ = ("at", "raw")
+
+    def __init__(self, raw):
+        self.raw = raw
+        self.at = 0
+
+    def number(self):
+        end = self.at + 8
+        if end > len(self.raw):
+            raise ValueError("the image is truncated")
+        (value,) = _LENGTH.unpack_from(self.raw, self.at)
+        self.at = end
+        return value
+
+    def field(self):
+        length = self.number()
+        if length == _ABSENT:
+            return None
+        end = self.at + length
+        if end > len(self.raw):
+            raise ValueError("the image is truncated")
+        value = self.raw[self.at : end]
+        self.at = end
+        return value
+
+    def text(self):
+        value = self.field()
+        if value is None:
+            raise ValueError("not an image")
+        return value.decode("utf-8", "surrogatepass")
+
+    def table(self):
+        return {self.text(): self.text() for _ in range(self.number())}

@@ -1,0 +1,192 @@
+"""Every environment variable that numbalite reads, in one table.
+
+``config.NAME`` reads NUMBALITE_NAME, then the numba variable that means the same, at each access:
+nothing is read on import, and a program may set os.environ until the moment when it matters.
+Assigning to ``config.NAME`` overrides the environment, as numba's users do. A value that makes no
+sense is a ValueError that names the variable and what it may be.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+def _flag(text):
+    lowered = text.strip().lower()
+    if lowered in ("1", "true", "yes", "on"):
+        return True
+    if lowered in ("0", "false", "no", "off", ""):
+        return False
+    raise ValueError("1 or 0")
+
+
+def _whole(low, high=None):
+    def parse(text):
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if value < low or (high is not None and value > high):
+            raise ValueError(f"an integer from {low}" + (f" to {high}" if high else " up"))
+        return value
+
+    return parse
+
+
+def _choice(*choices):
+    def parse(text):
+        value = text.strip().lower()
+        if value not in choices:
+            raise ValueError(" or ".join(choices))
+        return value
+
+    return parse
+
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def _size(text):
+    digits = text.strip().upper().removesuffix("B").removesuffix("I")
+    unit = digits[-1:] if digits[-1:] in _UNITS and digits else ""
+    try:
+        value = int(float(digits.removesuffix(unit)) * _UNITS[unit])
+    except (ValueError, OverflowError):
+        value = -1
+    if value < 0:
+        raise ValueError("a number of bytes, such as 500M or 2G")
+    return value
+
+
+def _capability(text):
+    major, _, minor = text.strip().replace(",", ".").partition(".")
+    if not (major.isdecimal() and minor.isdecimal() and len(minor) == 1):
+        raise ValueError("a compute capability, such as 9.0")
+    return int(major), int(minor)
+
+
+def _paths(text):
+    return tuple(part for part in text.split(os.pathsep) if part)
+
+
+def _opt(text):
+    if text.strip().lower() == "max":
+        return 3
+    return _whole(0, 3)(text)
+
+
+class Variable(NamedTuple):
+    """One row: ``aliases`` are complete names of other variables that mean the same."""
+
+    name: str
+    default: object
+    parse: object
+    doc: str
+    aliases: tuple = ()
+
+
+def _is_sim(text):
+    # NUMBA_ENABLE_CUDASIM=0 says nothing: it leaves the choice open.
+    return "sim" if _flag(text) else None
+
+
+def _beside(text):
+    return os.path.join(text, "numbalite")
+
+
+_TABLE = (
+    Variable("DRIVER", "auto", _choice("auto", "cuda", "sim"),
+             "cuda: the GPU; sim: the CPU simulator; auto: the GPU where there is one",
+             (("NUMBA_ENABLE_CUDASIM", _is_sim),)),
+    Variable("DISABLE_CUDA", False, _flag, "behave as if there were no GPU", ("NUMBA_DISABLE_CUDA",)),
+    Variable("SIM_DEVICES", 1, _whole(1, 64), "how many devices the simulator has"),
+    Variable("NUM_THREADS", None, _whole(1, 4096), "threads for the simulator and the CPU targets",
+             ("NUMBA_NUM_THREADS",)),
+    Variable("CXX", None, str, "the host C++ compiler"),
+    Variable("NVRTC", None, str, "the NVRTC library (libnvrtc.so) to use"),
+    Variable("INCLUDE_PATH", (), _paths, "more directories of headers for kernels",
+             ("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", "NUMBA_CUDA_INCLUDE_PATH")),
+    Variable("CACHE_DIR", None, str, "where compiled kernels are kept",
+             (("NUMBA_CACHE_DIR", _beside),)),
+    Variable("CACHE_SIZE", 1 << 30, _size, "how much the cache may hold; what was used least goes"),
+    Variable("DISABLE_CACHE", False, _flag, "keep nothing, compile in each process"),
+    Variable("FORCE_CUDA_CC", None, _capability, "compile for this compute capability",
+             ("NUMBA_FORCE_CUDA_CC",)),
+    Variable("CUDA_WARN_ON_IMPLICIT_COPY", True, _flag, "warn when a kernel copies a host array",
+             ("NUMBA_CUDA_WARN_ON_IMPLICIT_COPY",)),
+    Variable("CUDA_LOW_OCCUPANCY_WARNINGS", True, _flag, "warn of grids too small for the device",
+             ("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS",)),
+    Variable("DISABLE_PERFORMANCE_WARNINGS", False, _flag, "no performance warnings at all",
+             ("NUMBA_DISABLE_PERFORMANCE_WARNINGS",)),
+    Variable("CUDA_ARRAY_INTERFACE_SYNC", True, _flag,
+             "wait for the stream of a foreign array before using it",
+             ("NUMBA_CUDA_ARRAY_INTERFACE_SYNC",)),
+    Variable("CUDA_DEBUGINFO", False, _flag, "debug=True for every kernel that does not say",
+             ("NUMBA_CUDA_DEBUGINFO",)),
+    Variable("OPT", None, _opt, "opt= for every kernel that does not say", ("NUMBA_OPT",)),
+)  # fmt: skip
+
+VARIABLES = {row.name: row for row in _TABLE}
+"""The table by name."""
+
+
+def _read(name, parse, text):
+    try:
+        return parse(text)
+    except ValueError as problem:
+        raise ValueError(f"{name}={text!r}: expected {problem}") from None
+
+
+def _value(row):
+    own = "NUMBALITE_" + row.name
+    text = os.environ.get(own)
+    if text is not None and (text or row.parse is _flag):
+        return _read(own, row.parse, text)
+    for alias in row.aliases:
+        name, parse = (alias, row.parse) if isinstance(alias, str) else alias
+        text = os.environ.get(name)
+        if text:
+            value = _read(name, parse, text)
+            if value is not None:
+                return value
+    return row.default
+
+
+def __getattr__(name):
+    if name == "ENABLE_CUDASIM":  # numba's word for it
+        return _current("DRIVER") == "sim"
+    row = VARIABLES.get(name)
+    if row is None:
+        raise AttributeError(f"numbalite.config has no {name!r}")
+    return _value(row)
+
+
+def _current(name):
+    """The value as a user of the module sees it, assignments included."""
+    return globals()[name] if name in globals() else _value(VARIABLES[name])
+
+
+def driver():
+    """The kind of driver to open: "auto", "cuda" or "sim"."""
+    kind = _current("DRIVER")
+    if _current("DISABLE_CUDA"):
+        if kind == "cuda":
+            from numbalite.errors import CudaSupportError
+
+            raise CudaSupportError("CUDA is asked for (NUMBALITE_DRIVER=cuda) and disabled at once")
+        return "sim"
+    return kind
+
+
+def describe():
+    """(variable, text) of what the environment sets, for `python -m numbalite info`."""
+    names = []
+    for row in _TABLE:
+        names.append("NUMBALITE_" + row.name)
+        names += [alias if isinstance(alias, str) else alias[0] for alias in row.aliases]
+    return [(name, os.environ[name]) for name in names if name in os.environ]
+
+
+def __dir__():
+    return sorted([*VARIABLES, "ENABLE_CUDASIM", "VARIABLES", "describe", "driver"])

@@ -1,0 +1,592 @@
+"""The types that signatures are made of, and what each is in C++, in NumPy and in a kernel's parameters.
+
+A type is immutable and compares by what it means, so ``types.f4 is types.float32`` and two
+``float32[:, ::1]`` written in two places are equal and hash alike. Indexing makes array types
+(``float32[:, ::1]``), calling makes signatures (``float32(float32)``) and, with a value instead of
+a type, a NumPy scalar of the type (``float32(0.25)``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import numpy as np
+
+LAYOUTS = {"A": "any", "C": "c_order", "F": "f_order"}  # numbalite's layout -> its name in C++
+
+
+class Type:
+    """Base of all types. ``name`` is how the type is written in a signature."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        object.__setattr__(self, "name", name)
+
+    def __setattr__(self, attribute, value):
+        raise AttributeError(f"types are immutable: cannot set {attribute!r} of {self.name}")
+
+    __delattr__ = __setattr__
+
+    def _key(self):
+        return self.name
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash((type(self).__name__, self._key()))
+
+    def __repr__(self):
+        return self.name
+
+    def __reduce__(self):
+        raise TypeError(f"cannot pickle the type {self.name}")
+
+    @property
+    def cxx(self) -> str:
+        """The C++ spelling, as it stands in generated source."""
+        raise TypeError(f"{self.name} has no counterpart in C++")
+
+    @property
+    def ctype(self) -> str:
+        """The C++ spelling for messages."""
+        return self.cxx
+
+    def __getitem__(self, index) -> Array:
+        if isinstance(self, (Array, Void, Tuple)):
+            raise TypeError(f"there are no arrays of {self.name}")
+        return Array(self, *_dimensions(self, index))
+
+    def __call__(self, *args):
+        if len(args) == 1 and not isinstance(args[0], Type):
+            return self._convert(args[0])
+        for arg in args:
+            if not isinstance(arg, Type):
+                raise TypeError(
+                    f"{self.name}(...) makes a signature from types, not from {arg!r}"
+                )
+        return Signature(self, args)
+
+    def _convert(self, value):
+        raise TypeError(f"cannot make a value of type {self.name}")
+
+    @property
+    def is_array(self) -> bool:
+        return isinstance(self, Array)
+
+
+class Void(Type):
+    __slots__ = ()
+
+    @property
+    def cxx(self):
+        return "void"
+
+    def __reduce__(self):
+        return _void, ()
+
+
+class Scalar(Type):
+    """A number: ``dtype`` is NumPy's, ``cxx`` the C++ type of the same bits."""
+
+    __slots__ = ("dtype", "_cxx", "align")
+
+    def __init__(self, name, cxx, align=0):
+        super().__init__(name)
+        dtype = np.dtype("bool" if name == "boolean" else name)
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "_cxx", cxx)
+        object.__setattr__(self, "align", align or dtype.itemsize)
+
+    @property
+    def cxx(self):
+        return self._cxx
+
+    @property
+    def bitwidth(self) -> int:
+        return self.dtype.itemsize * 8
+
+    @property
+    def size(self) -> int:
+        return self.dtype.itemsize
+
+    def _convert(self, value):
+        return self.dtype.type(value)
+
+    def __reduce__(self):
+        return scalar, (self.dtype.name,)
+
+
+class Record(Type):
+    """A NumPy structured dtype, as a C++ struct with the same layout."""
+
+    __slots__ = ("dtype", "_cxx")
+
+    def __init__(self, dtype, name=None):
+        dtype = np.dtype(dtype)
+        if dtype.names is None:
+            raise TypeError(f"a record needs a structured dtype, not {dtype}")
+        key = repr((_fields(dtype), dtype.itemsize, dtype.alignment)).encode()
+        cxx = _KNOWN_RECORDS.get(_fields(dtype)) or (
+            "record_" + hashlib.blake2b(key, digest_size=4).hexdigest()
+        )
+        super().__init__(name or cxx)
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "_cxx", cxx)
+
+    def _key(self):
+        return _fields(self.dtype), self.dtype.itemsize, self.dtype.alignment
+
+    @property
+    def cxx(self):
+        return self._cxx
+
+    @property
+    def size(self):
+        return self.dtype.itemsize
+
+    @property
+    def align(self):
+        return _record_layout(self.dtype)[1]
+
+    @property
+    def is_known(self) -> bool:
+        """True if numbalite.cuh already defines the struct."""
+        return _fields(self.dtype) in _KNOWN_RECORDS
+
+    def _convert(self, value):
+        return np.array(value, self.dtype)[()]
+
+    def __reduce__(self):
+        return Record, (self.dtype, self.name)
+
+    def definition(self) -> str:
+        """The C++ struct; nested records first."""
+        return _record_definition(self)
+
+
+class Array(Type):
+    """A strided array: element type, dimensions, layout "A" (any strides), "C" or "F"."""
+
+    __slots__ = ("dtype", "ndim", "layout", "readonly")
+
+    def __init__(self, dtype, ndim, layout="A", readonly=False):
+        if not isinstance(dtype, (Scalar, Record)):
+            raise TypeError(f"there are no arrays of {dtype!r}")
+        if layout not in LAYOUTS:
+            raise ValueError(f"layout is 'A', 'C' or 'F', not {layout!r}")
+        if ndim < 1:
+            raise ValueError(f"an array type has at least one dimension, not {ndim}")
+        if ndim == 1 and layout == "F":
+            layout = "C"
+        super().__init__(_array_name(dtype, ndim, layout, readonly))
+        for attribute, value in zip(
+            self.__slots__, (dtype, ndim, layout, bool(readonly)), strict=True
+        ):
+            object.__setattr__(self, attribute, value)
+
+    def _key(self):
+        return self.dtype, self.ndim, self.layout, self.readonly
+
+    @property
+    def cxx(self):
+        element = ("const " if self.readonly else "") + self.dtype.cxx
+        layout = "" if self.layout == "A" else f", {LAYOUTS[self.layout]}"
+        return f"array<{element}, {self.ndim}{layout}>"
+
+    size = property(lambda self: 8 + 16 * self.ndim)
+    align = property(lambda self: 8)
+
+    def copy(self, *, dtype=None, ndim=None, layout=None, readonly=None) -> Array:
+        return Array(
+            self.dtype if dtype is None else dtype,
+            self.ndim if ndim is None else ndim,
+            self.layout if layout is None else layout,
+            self.readonly if readonly is None else readonly,
+        )
+
+    def __reduce__(self):
+        return Array, self._key()
+
+
+class Pointer(Type):
+    """``CPointer(float32)``: a plain C pointer."""
+
+    __slots__ = ("dtype", "readonly")
+
+    def __init__(self, dtype, readonly=False):
+        if not isinstance(dtype, (Scalar, Record, Void)):
+            raise TypeError(f"there are no pointers to {dtype!r}")
+        super().__init__(("const " if readonly else "") + f"CPointer({dtype})")
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "readonly", bool(readonly))
+
+    def _key(self):
+        return self.dtype, self.readonly
+
+    @property
+    def cxx(self):
+        return ("const " if self.readonly else "") + self.dtype.cxx + "*"
+
+    size = align = property(lambda self: 8)
+
+    def __reduce__(self):
+        return Pointer, self._key()
+
+
+class Tuple(Type):
+    """Several values, as numbalite's ``tuple<...>``: what a device function can return."""
+
+    __slots__ = ("types",)
+
+    def __init__(self, types):
+        types = tuple(types)
+        for t in types:
+            if not isinstance(t, Type):
+                raise TypeError(f"a tuple type is made of types, not of {t!r}")
+        super().__init__(f"Tuple(({', '.join(map(str, types))}{',' * (len(types) == 1)}))")
+        object.__setattr__(self, "types", types)
+
+    def _key(self):
+        return self.types
+
+    @property
+    def cxx(self):
+        return f"tuple<{', '.join(t.cxx for t in self.types)}>"
+
+    def __len__(self):
+        return len(self.types)
+
+    def __iter__(self):
+        return iter(self.types)
+
+    def __reduce__(self):
+        return Tuple, (self.types,)
+
+
+class Signature:
+    """A return type (None: not said) and the argument types."""
+
+    __slots__ = ("return_type", "args")
+
+    def __init__(self, return_type, args):
+        object.__setattr__(self, "return_type", return_type)
+        object.__setattr__(self, "args", tuple(args))
+
+    def __setattr__(self, attribute, value):
+        raise AttributeError("signatures are immutable")
+
+    def __eq__(self, other):
+        if not isinstance(other, Signature):
+            return NotImplemented
+        return (self.return_type, self.args) == (other.return_type, other.args)
+
+    def __hash__(self):
+        return hash((self.return_type, self.args))
+
+    def __str__(self):
+        args = ", ".join(map(str, self.args))
+        if self.return_type is None:
+            return f"({args}{',' * (len(self.args) == 1)})"
+        return f"{self.return_type}({args})"
+
+    def __repr__(self):
+        return str(self)
+
+    def __reduce__(self):
+        return Signature, (self.return_type, self.args)
+
+    def __len__(self):
+        return len(self.args)
+
+
+# --- dimensions -----------------------------------------------------------------------------------
+
+
+def _dimensions(element, index):
+    """``[:, ::1]`` -> (2, "C")"""
+    index = index if isinstance(index, tuple) else (index,)
+    usage = f"write {element}[:], {element}[:, :], {element}[:, ::1] or {element}[::1, :]"
+    steps = []
+    for part in index:
+        if not isinstance(part, slice) or part.start is not None or part.stop is not None:
+            raise TypeError(f"{part!r} is not a dimension: {usage}")
+        if part.step is not None and (part.step != 1 or isinstance(part.step, bool)):
+            raise TypeError(f"::{part.step} is not a dimension: {usage}")
+        steps.append(part.step == 1)
+    if not steps:
+        raise TypeError(f"no dimensions: {usage}")
+    return len(steps), layout_of(steps, usage)
+
+
+def layout_of(steps, usage="write [:, ::1] or [::1, :]") -> str:
+    """The layout that dimensions written as ``:`` (False) and ``::1`` (True) mean."""
+    if not any(steps):
+        return "A"
+    if sum(steps) > 1:
+        raise TypeError(f"only one dimension can be contiguous (::1): {usage}")
+    if steps[-1]:
+        return "C"
+    if steps[0]:
+        return "F"
+    raise TypeError(f"only the first or the last dimension can be contiguous (::1): {usage}")
+
+
+def _array_name(dtype, ndim, layout, readonly):
+    dims = [":"] * ndim
+    if layout == "C":
+        dims[-1] = "::1"
+    elif layout == "F":
+        dims[0] = "::1"
+    return f"{'const ' if readonly else ''}{dtype}[{', '.join(dims)}]"
+
+
+# --- records --------------------------------------------------------------------------------------
+
+_STATES = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
+
+
+def _fields(dtype):
+    """The fields with their offsets, comparable and the same for equal layouts."""
+    return tuple((name, dtype.fields[name][0].str if dtype.fields[name][0].names is None
+                  and dtype.fields[name][0].subdtype is None
+                  else repr(dtype.fields[name][0]), dtype.fields[name][1])
+                 for name in dtype.names)  # fmt: skip
+
+
+_KNOWN_RECORDS = {_fields(_STATES): "xoroshiro128p_state"}
+
+
+def _member(dtype):
+    """What a field is in C++: (type, extents after the name, alignment, nested record or None)."""
+    base, shape = dtype.subdtype or (dtype, ())
+    extents = "".join(f"[{n}]" for n in shape)
+    if base.names is not None:
+        record = Record(base)
+        return record.cxx, extents, record.align, record
+    if base.kind in "biufc" and base.itemsize <= 16:
+        if not base.isnative:
+            raise TypeError(f"a record field of dtype {base} has another machine's byte order")
+        element = scalar(base)
+        return element.cxx, extents, element.align, None
+    if base.kind in "mM":
+        return "long long", extents, 8, None
+    return "char", f"{extents}[{base.itemsize}]", 1, None  # text, void: bytes
+
+
+def _record_layout(dtype):
+    """(does it need packing?, alignment)"""
+    align, packed = 1, False
+    for name in dtype.names:
+        field, offset = dtype.fields[name][:2]
+        wanted = _member(field)[2]
+        align = max(align, wanted)
+        packed |= offset % wanted != 0
+    packed |= dtype.itemsize % align != 0
+    return packed, 1 if packed else align
+
+
+def _record_definition(record):
+    dtype = record.dtype
+    packed, _ = _record_layout(dtype)
+    nested, lines, position = [], [], 0
+    for name in sorted(dtype.names, key=lambda n: dtype.fields[n][1]):
+        field, offset = dtype.fields[name][:2]
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in CXX_KEYWORDS:
+            raise TypeError(f"the field name {name!r} of the record {dtype} is no C++ name")
+        if offset < position:
+            raise TypeError(f"fields of the record {dtype} overlap, which no C++ struct can do")
+        if offset > position:
+            lines.append(f"    unsigned char padding_{position}[{offset - position}];")
+        cxx, extents, _, inner = _member(field)
+        if inner is not None and not inner.is_known and inner not in nested:
+            nested.append(inner)
+        lines.append(f"    {cxx} {name}{extents};")
+        position = offset + field.itemsize
+    if dtype.itemsize > position:
+        lines.append(f"    unsigned char padding_{position}[{dtype.itemsize - position}];")
+    guard = f"NUMBALITE_{record.cxx.upper()}"
+    text = "".join(inner.definition() for inner in nested)
+    text += f"#ifndef {guard}\n#define {guard}\n"
+    if packed:
+        text += "#pragma pack(push, 1)\n"
+    text += f"struct {record.cxx} {{\n" + "\n".join(lines) + "\n};\n"
+    if packed:
+        text += "#pragma pack(pop)\n"
+    return text + (
+        f"static_assert(sizeof({record.cxx}) == {dtype.itemsize}, "
+        f'"a record has another size than in NumPy");\n#endif\n'
+    )
+
+
+CXX_KEYWORDS = frozenset(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
+    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
+    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+    nullptr operator or or_eq private protected public register reinterpret_cast requires return
+    short signed sizeof static static_assert static_cast struct switch template this thread_local
+    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
+    xor xor_eq""".split()
+)
+
+# --- the types ------------------------------------------------------------------------------------
+
+void = none = Void("void")
+boolean = bool_ = b1 = bool = Scalar("boolean", "bool")
+int8 = i1 = char = Scalar("int8", "signed char")
+int16 = i2 = short = Scalar("int16", "short")
+int32 = i4 = intc = Scalar("int32", "int")
+int64 = i8 = longlong = Scalar("int64", "long long")
+uint8 = u1 = byte = uchar = Scalar("uint8", "unsigned char")
+uint16 = u2 = ushort = Scalar("uint16", "unsigned short")
+uint32 = u4 = uintc = Scalar("uint32", "unsigned int")
+uint64 = u8 = ulonglong = Scalar("uint64", "unsigned long long")
+float16 = f2 = Scalar("float16", "float16")
+float32 = f4 = float_ = Scalar("float32", "float")
+float64 = f8 = double = Scalar("float64", "double")
+complex64 = c8 = Scalar("complex64", "complex<float>")
+complex128 = c16 = Scalar("complex128", "complex<double>")
+intp = int_ = long_ = ssize_t = int64
+uintp = uint = ulong = size_t = uint64
+
+SCALARS = (
+    boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+    float16, float32, float64, complex64, complex128,
+)  # fmt: skip
+NAMES = {name: value for name, value in list(globals().items()) if isinstance(value, Type)}
+_BY_DTYPE = {(s.dtype.kind, s.dtype.itemsize): s for s in SCALARS}
+
+
+def _void():
+    return void
+
+
+def scalar(dtype) -> Scalar:
+    """The scalar type of a NumPy dtype (or of what np.dtype takes)."""
+    dtype = np.dtype(dtype)
+    try:
+        return _BY_DTYPE[dtype.kind, dtype.itemsize]
+    except KeyError:
+        raise TypeError(f"dtype {dtype} has no type in kernels") from None
+
+
+def from_dtype(dtype, name=None) -> Scalar | Record:
+    """The type of elements of a NumPy dtype; structured dtypes give records."""
+    dtype = np.dtype(dtype)
+    return scalar(dtype) if dtype.names is None else Record(dtype, name)
+
+
+def as_type(value) -> Type:
+    """A type, or what stands for one: a dtype, a NumPy scalar class, float/int/bool/complex, None."""
+    if isinstance(value, Type):
+        return value
+    if value is None:
+        return void
+    if isinstance(value, (type, np.dtype)):
+        try:
+            return from_dtype(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{value!r} is not a type: write for example float32 or float32[:]")
+
+
+def const(t: Array | Pointer) -> Array | Pointer:
+    """The type of an input: ``const(float32[:])`` is ``"const float32[:]"``, never copied back."""
+    if isinstance(t, Array):
+        return t.copy(readonly=True)
+    if isinstance(t, Pointer):
+        return Pointer(t.dtype, True)
+    raise TypeError(f"only arrays and pointers can be const, not {t}")
+
+
+def CPointer(t, readonly=False) -> Pointer:
+    return Pointer(as_type(t), readonly)
+
+
+def UniTuple(t, count) -> Tuple:
+    """``count`` values of the same type."""
+    return Tuple([as_type(t)] * count)
+
+
+def typeof(value) -> Type:
+    """The type that an argument has for a kernel without a signature."""
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if isinstance(value, np.ndarray) or interface is not None:
+        return _array_typeof(value, interface)
+    if isinstance(value, np.void) and value.dtype.names is not None:
+        return Record(value.dtype)
+    if isinstance(value, np.generic):
+        return scalar(value.dtype)
+    for python, t in (("bool", boolean), ("int", int64), ("float", float64), ("complex", complex128)):
+        if isinstance(value, getattr(_builtins, python)):
+            if t is int64 and not -(2**63) <= value < 2**63:
+                return uint64
+            return t
+    raise TypeError(f"cannot tell the type of {type(value).__name__} for a kernel")
+
+
+def _array_typeof(value, interface):
+    if interface is None:
+        dtype, ndim = value.dtype, value.ndim
+        c, f = value.flags.c_contiguous, value.flags.f_contiguous
+    else:
+        descr = interface.get("descr")
+        structured = interface["typestr"][1] == "V" and descr and descr[0][0]
+        dtype = np.dtype(descr if structured else interface["typestr"])
+        shape, strides = tuple(interface["shape"]), interface.get("strides")
+        ndim = len(shape)
+        c = strides is None or tuple(strides) == _packed(shape, dtype.itemsize)
+        f = tuple(strides or ()) == _packed(shape[::-1], dtype.itemsize)[::-1]
+    element = from_dtype(dtype)
+    if ndim == 0:
+        return element
+    return Array(element, ndim, "C" if c else "F" if f else "A")
+
+
+def _packed(shape, itemsize):
+    strides = []
+    for n in reversed(shape):
+        strides.insert(0, itemsize)
+        itemsize *= n
+    return tuple(strides)
+
+
+def from_code(code: int) -> Type:
+    """The type that the extension's typecodes() describes by one 32-bit number."""
+    dtype, ndim = code & 0xFF, code >> 8 & 0x3F
+    layout, is_array = "ACF"[code >> 14 & 3], code >> 16 & 0xF
+    if dtype:
+        element = SCALARS[dtype - 1]
+    else:
+        from . import _core
+
+        element = Record(_core.record_dtype(code >> 20))
+    return Array(element, ndim, layout) if is_array and ndim else element
+
+
+def parameter(t: Type, name: str):
+    """The Parameter row of a kernel's parameter, which the launcher converts arguments by."""
+    from .describe import Parameter
+
+    if isinstance(t, Scalar):
+        return Parameter(name, "scalar", t.cxx, t.dtype.name, t.size, t.size, t.align, 0, "", False)
+    if isinstance(t, Record):
+        return Parameter(name, "struct", t.cxx, "", t.size, t.size, t.align, 0, "", False)
+    if isinstance(t, Array):
+        dtype = t.dtype.dtype.name if isinstance(t.dtype, Scalar) else ""
+        item = t.dtype.size
+        return Parameter(
+            name, "array", t.ctype, dtype, item, t.size, 8, t.ndim, t.layout, t.readonly
+        )
+    if isinstance(t, Pointer):
+        known = isinstance(t.dtype, Scalar)
+        item = 1 if isinstance(t.dtype, Void) else t.dtype.size
+        dtype = t.dtype.dtype.name if known else ""
+        return Parameter(name, "pointer", t.cxx, dtype, item, 8, 8, 0, "", t.readonly)
+    raise TypeError(f"parameter {name!r}: a kernel takes no {t}")
+
+
+import builtins as _builtins  # noqa: E402  (the names bool and float_ above shadow builtins)

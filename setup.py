@@ -1,0 +1,40 @@
+"""Builds numbalite._core from every C file under cext/; everything else is in pyproject.toml.
+
+NUMBALITE_SANITIZE=address,undefined (or thread) builds an instrumented extension;
+NUMBALITE_WERROR=1 turns warnings into errors.
+"""
+
+import os
+from pathlib import Path
+
+import numpy
+from setuptools import Extension, find_packages, setup
+
+sanitize = os.environ.get("NUMBALITE_SANITIZE", "")
+flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-pthread"]
+link = ["-pthread", "-ldl"]
+if os.environ.get("NUMBALITE_WERROR"):
+    flags.append("-Werror")
+if sanitize:
+    flags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-O1"]
+    link.append(f"-fsanitize={sanitize}")
+
+
+def files(folder, pattern):
+    return sorted(str(path) for path in Path(folder).rglob(pattern))
+
+
+setup(
+    packages=[*find_packages(include=["numbalite", "numbalite.*"]), "numbalite._cuda_src"],
+    ext_modules=[
+        Extension(
+            "numbalite._core",
+            sources=files("cext", "*.c"),
+            depends=[*files("cext", "*.h"), "cuda_src/sim/abi.h"],
+            include_dirs=["cext", "cuda_src", numpy.get_include()],
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_22_API_VERSION")],
+            extra_compile_args=flags,
+            extra_link_args=link,
+        )
+    ],
+)
