@@ -124,7 +124,7 @@ class PerformanceWarning(NumbaliteWarning):
     """It works, but a small change would make it much faster."""
 
 
-class SimulatorWarning(NumbaliteWarning):
+class SimulatorWarning(NumbaliteWarning, RuntimeWarning):
     """Kernels run on the CPU simulator because there is no GPU to use."""
 
 
@@ -134,6 +134,19 @@ class CacheWarning(NumbaliteWarning):
 
 class InvalidConfigWarning(NumbaliteWarning):
     """Options that contradict each other."""
+
+
+def warn(message, category=NumbaliteWarning):
+    """Warns at the nearest line of the caller's program that is not numbalite's own."""
+    import os
+    import sys
+    import warnings
+
+    package = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1 if frame is not None else 2)
 
 
 # What to do about the statuses that users meet.

@@ -1,4 +1,4 @@
-"""The types that signatures are made of, and what each is in C++, in NumPy and in a kernel's parameters.
+"""The types that signatures are made of: what each is in C++, in NumPy and as a parameter.
 
 A type is immutable and compares by what it means, so ``types.f4 is types.float32`` and two
 ``float32[:, ::1]`` written in two places are equal and hash alike. Indexing makes array types
@@ -13,7 +13,9 @@ import re
 
 import numpy as np
 
-LAYOUTS = {"A": "any", "C": "c_order", "F": "f_order"}  # numbalite's layout -> its name in C++
+from .cxx import KEYWORDS
+
+LAYOUTS = {"A": "layout::any", "C": "layout::C", "F": "layout::F"}  # numbalite's layout -> its name in C++
 
 
 class Type:
@@ -64,9 +66,7 @@ class Type:
             return self._convert(args[0])
         for arg in args:
             if not isinstance(arg, Type):
-                raise TypeError(
-                    f"{self.name}(...) makes a signature from types, not from {arg!r}"
-                )
+                raise TypeError(f"{self.name}(...) makes a signature from types, not from {arg!r}")
         return Signature(self, args)
 
     def _convert(self, value):
@@ -91,7 +91,7 @@ class Void(Type):
 class Scalar(Type):
     """A number: ``dtype`` is NumPy's, ``cxx`` the C++ type of the same bits."""
 
-    __slots__ = ("dtype", "_cxx", "align")
+    __slots__ = ("_cxx", "align", "dtype")
 
     def __init__(self, name, cxx, align=0):
         super().__init__(name)
@@ -122,7 +122,7 @@ class Scalar(Type):
 class Record(Type):
     """A NumPy structured dtype, as a C++ struct with the same layout."""
 
-    __slots__ = ("dtype", "_cxx")
+    __slots__ = ("_cxx", "dtype")
 
     def __init__(self, dtype, name=None):
         dtype = np.dtype(dtype)
@@ -170,7 +170,7 @@ class Record(Type):
 class Array(Type):
     """A strided array: element type, dimensions, layout "A" (any strides), "C" or "F"."""
 
-    __slots__ = ("dtype", "ndim", "layout", "readonly")
+    __slots__ = ("dtype", "layout", "ndim", "readonly")
 
     def __init__(self, dtype, ndim, layout="A", readonly=False):
         if not isinstance(dtype, (Scalar, Record)):
@@ -182,10 +182,10 @@ class Array(Type):
         if ndim == 1 and layout == "F":
             layout = "C"
         super().__init__(_array_name(dtype, ndim, layout, readonly))
-        for attribute, value in zip(
-            self.__slots__, (dtype, ndim, layout, bool(readonly)), strict=True
-        ):
-            object.__setattr__(self, attribute, value)
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "ndim", ndim)
+        object.__setattr__(self, "layout", layout)
+        object.__setattr__(self, "readonly", bool(readonly))
 
     def _key(self):
         return self.dtype, self.ndim, self.layout, self.readonly
@@ -269,7 +269,7 @@ class Tuple(Type):
 class Signature:
     """A return type (None: not said) and the argument types."""
 
-    __slots__ = ("return_type", "args")
+    __slots__ = ("args", "return_type")
 
     def __init__(self, return_type, args):
         object.__setattr__(self, "return_type", return_type)
@@ -394,7 +394,7 @@ def _record_definition(record):
     nested, lines, position = [], [], 0
     for name in sorted(dtype.names, key=lambda n: dtype.fields[n][1]):
         field, offset = dtype.fields[name][:2]
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in CXX_KEYWORDS:
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:
             raise TypeError(f"the field name {name!r} of the record {dtype} is no C++ name")
         if offset < position:
             raise TypeError(f"fields of the record {dtype} overlap, which no C++ struct can do")
@@ -421,21 +421,10 @@ def _record_definition(record):
     )
 
 
-CXX_KEYWORDS = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
-    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
-    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
-    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
-    nullptr operator or or_eq private protected public register reinterpret_cast requires return
-    short signed sizeof static static_assert static_cast struct switch template this thread_local
-    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
-    xor xor_eq""".split()
-)
-
 # --- the types ------------------------------------------------------------------------------------
 
 void = none = Void("void")
-boolean = bool_ = b1 = bool = Scalar("boolean", "bool")
+boolean = bool_ = b1 = Scalar("boolean", "bool")
 int8 = i1 = char = Scalar("int8", "signed char")
 int16 = i2 = short = Scalar("int16", "short")
 int32 = i4 = intc = Scalar("int32", "int")
@@ -457,6 +446,7 @@ SCALARS = (
     float16, float32, float64, complex64, complex128,
 )  # fmt: skip
 NAMES = {name: value for name, value in list(globals().items()) if isinstance(value, Type)}
+NAMES["bool"] = boolean
 _BY_DTYPE = {(s.dtype.kind, s.dtype.itemsize): s for s in SCALARS}
 
 
@@ -480,7 +470,7 @@ def from_dtype(dtype, name=None) -> Scalar | Record:
 
 
 def as_type(value) -> Type:
-    """A type, or what stands for one: a dtype, a NumPy scalar class, float/int/bool/complex, None."""
+    """A type, or what stands for one: a dtype, a NumPy scalar class, float, int, bool, None."""
     if isinstance(value, Type):
         return value
     if value is None:
@@ -520,11 +510,9 @@ def typeof(value) -> Type:
         return Record(value.dtype)
     if isinstance(value, np.generic):
         return scalar(value.dtype)
-    for python, t in (("bool", boolean), ("int", int64), ("float", float64), ("complex", complex128)):
-        if isinstance(value, getattr(_builtins, python)):
-            if t is int64 and not -(2**63) <= value < 2**63:
-                return uint64
-            return t
+    for python, t in ((bool, boolean), (int, int64), (float, float64), (complex, complex128)):
+        if isinstance(value, python):
+            return uint64 if t is int64 and not -(2**63) <= value < 2**63 else t
     raise TypeError(f"cannot tell the type of {type(value).__name__} for a kernel")
 
 
@@ -587,6 +575,3 @@ def parameter(t: Type, name: str):
         dtype = t.dtype.dtype.name if known else ""
         return Parameter(name, "pointer", t.cxx, dtype, item, 8, 8, 0, "", t.readonly)
     raise TypeError(f"parameter {name!r}: a kernel takes no {t}")
-
-
-import builtins as _builtins  # noqa: E402  (the names bool and float_ above shadow builtins)

@@ -4,6 +4,7 @@
 #define NL_BASE_LOCK_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include "base/error.h"
 
@@ -27,6 +28,8 @@ static inline void nl_cond_broadcast(nl_cond *c) { pthread_cond_broadcast(c); }
 
 int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack_size, nl_error *err);
 void nl_thread_join(nl_thread t);
+static inline void nl_thread_detach(nl_thread t) { pthread_detach(t); }
+static inline void nl_thread_yield(void) { sched_yield(); }
 
 /* Calls `child` in every process forked from this one. Registers once per function. */
 void nl_fork_on_child(void (*child)(void));
@@ -35,5 +38,15 @@ static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) { return __atomic_
 static inline uint64_t nl_atomic_sub(uint64_t *p, uint64_t v) { return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL); }
 static inline uint64_t nl_atomic_load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 static inline void nl_atomic_store(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+
+static inline uint32_t nl_atomic_load32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static inline void nl_atomic_store32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+/* For hints: counters and flags that order nothing. */
+static inline uint32_t nl_atomic_peek32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+static inline void nl_atomic_poke32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELAXED); }
+/* Writes `v` where `expected` stood; returns whether it did. */
+static inline int nl_atomic_swap_if32(uint32_t *p, uint32_t expected, uint32_t v) {
+    return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
 
 #endif

@@ -2,7 +2,8 @@
  *
  * A device is retained on first use and lives until the process ends. Each OS thread has a current
  * device (0 until it selects another); nl_device_bind makes its context current with one thread-local
- * compare when nothing changed. After fork every entry fails with a clear NL_ERR_RUNTIME in the child. */
+ * compare when nothing changed. (With several devices it also asks the driver which context is
+ * current, for another library in the process may have switched it.) After fork every entry fails with a clear NL_ERR_RUNTIME in the child. */
 #ifndef NL_CORE_DEVICE_H
 #define NL_CORE_DEVICE_H
 
@@ -20,22 +21,44 @@ typedef struct nl_device {
     int max_block[3], max_grid[3];
     int shared_default, shared_optin; /* bytes per block without and with opting in */
     int has_memory_pools, can_cooperate;
+    CUmemoryPool pool;   /* the device's default one, NULL without memory pools */
+    uint64_t generation; /* goes up with every reset: what was made before is gone */
+    /* Allocations in stream order, see buffer.c: how many were made, how many of them have surely
+     * happened, and an event on the default stream that covers the first fence_ticket of them. */
+    uint64_t allocated, settled, fence_ticket;
+    CUevent fence;
+    nl_mutex lock; /* of the fence */
 } nl_device;
 
 /* How to open the driver when something first needs it; set from Python's config before that.
  * kind: "auto", "cuda", "sim". Fails once the driver is open with another kind. */
 int nl_device_configure(const char *kind, int sim_devices, nl_error *err);
+/* Called around opening, without any of our locks: with NULL before (it may configure), with the kind
+ * afterwards. -1 fails the opening. Set once, by py/. */
+void nl_device_set_opener(int (*opener)(const char *kind, nl_error *err));
 /* Opens the driver if need be (auto: real, else simulator) and returns its kind, "cuda" or "sim". */
 const char *nl_device_open(nl_error *err);
+/* Why "auto" took the simulator; "" where it did not. */
+const char *nl_device_fallback_reason(void);
+/* May driver calls be made at all? Not before opening, not in a forked child. For release functions. */
+int nl_device_usable(void);
 int nl_device_count(int *count, nl_error *err);
+/* The driver's handle of a device, without touching its context. */
+int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err);
 /* Device by ordinal, its context retained. */
 nl_device *nl_device_get(int ordinal, nl_error *err);
 /* The calling thread's device, bound. The one to call at the start of every operation. */
 nl_device *nl_device_current(nl_error *err);
+/* The calling thread's selected ordinal. */
+int nl_device_selected(void);
 /* Selects the calling thread's device. */
 int nl_device_select(int ordinal, nl_error *err);
 /* Makes dev's context current in the calling thread without changing what is selected. */
 int nl_device_bind(nl_device *dev, nl_error *err);
+/* The same for release functions: 1 if calls on things of this generation may be made, else 0. */
+int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
+/* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
+int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* cuCtxSynchronize on dev. Call without the interpreter's lock. */
 int nl_device_synchronize(nl_device *dev, nl_error *err);
 /* Resets the primary context (after a fault): everything on the device is lost. */

@@ -9,12 +9,14 @@ typedef struct nl_module {
     uint64_t references;
     CUmodule handle;
     nl_device *device;
+    uint64_t generation; /* of the device: see nl_device_alive */
 } nl_module;
 
 /* image: a cubin, PTX text (NUL-terminated) or a simulated image. */
 int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **out, nl_error *err);
 void nl_module_retain(nl_module *module);
-void nl_module_release(nl_module *module); /* accepts NULL; defers unloading while work may run */
+void nl_module_release(nl_module *module); /* accepts NULL; waits for the device before unloading */
+size_t nl_module_live(void);               /* for leak tests */
 int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err);
 int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *address, size_t *size,
                      nl_error *err);

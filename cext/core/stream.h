@@ -10,6 +10,7 @@ typedef struct nl_stream {
     nl_device *device;
     int owned;    /* destroyed with the last reference */
     int blocking; /* work on it is ordered with the legacy default stream */
+    uint64_t generation; /* of the device */
 } nl_stream;
 
 int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **out, nl_error *err);
@@ -19,10 +20,17 @@ void nl_stream_retain(nl_stream *stream);
 void nl_stream_release(nl_stream *stream); /* accepts NULL */
 int nl_stream_synchronize(nl_stream *stream, nl_error *err);
 int nl_stream_query(nl_stream *stream, int *done, nl_error *err);
+/* Is work on this handle (any, also foreign) ordered with the legacy default stream? */
+int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err);
+/* Has this process seen a stream that is not ordered with the legacy default stream? */
+int nl_stream_unordered_seen(void);
+size_t nl_stream_live(void); /* for leak tests */
+size_t nl_event_live(void);
 
 typedef struct nl_event {
     CUevent handle;
     nl_device *device;
+    uint64_t generation; /* of the device */
 } nl_event;
 
 int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err);

@@ -28,6 +28,9 @@ extern nl_driver nl_cu;
 int nl_driver_real_fill(nl_driver *table, nl_error *err);
 int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err);
 
+/* Is there a real driver with a device? 0, or -1 with the reason. Opens nothing. */
+int nl_driver_probe(nl_error *err);
+
 /* kind: "cuda" or "sim". Opens once; asking for the same kind again is no error, for another one is.
  * Calls cuInit. */
 int nl_driver_open(const char *kind, int sim_devices, nl_error *err);
@@ -37,12 +40,20 @@ int nl_driver_is_open(void);
  * returns -1; returns 0 for CUDA_SUCCESS. `call` is "cuMemAlloc". */
 int nl_driver_check(CUresult status, const char *call, nl_error *err);
 
+/* Does this status mean that the context is lost, so that every later call on it fails too? */
+int nl_driver_is_sticky(CUresult status);
+/* The status of a call that frees or destroys, where nothing can be raised: what is to be expected
+ * (the context is lost, the process ends) is passed over, the rest is one line on stderr. */
+void nl_driver_report(CUresult status, const char *call);
+
 /* `if (NL_CU(err, StreamCreate, &handle, flags) < 0) goto fail;` */
 #define NL_CU(err, name, ...) nl_driver_check(nl_cu.name(__VA_ARGS__), "cu" #name, (err))
 /* The same for a call without arguments, e.g. NL_CU0(err, CtxSynchronize). */
 #define NL_CU0(err, name) nl_driver_check(nl_cu.name(), "cu" #name, (err))
 
-/* driver_wrap: wrap the open table in place (once). The n-th call from now (1 = the next) returns
+/* driver_wrap: called by nl_driver_open with the table filled; wraps it if tests asked for that. */
+void nl_driver_wrap_opened(void);
+/* Wraps the open table in place (once). The n-th call from now (1 = the next) returns
  * `status` instead of reaching the driver; n = 0 switches off. Returns the calls seen since the
  * last call of this function. Destroying calls (Free, Destroy, Unload, Release) are counted apart and
  * fail only when `releases` is non-zero. */

@@ -1,0 +1,83 @@
+# make demo      the first kernels, checked against NumPy, with times
+# make test      everything, on the GPU if there is one, else on the simulator  (ARGS="-k vadd" picks)
+# make bench     speed, beside the floor measured in the same run and the peers that are installed
+# make sanitize  the tests under AddressSanitizer and UBSan  (SAN=thread: tests/threads under ThreadSanitizer)
+# make lint      ruff and clang-format
+# make clean
+#
+# Each makes what it needs: an environment in .venv from $(PYTHON), and the extension module in place.
+
+PYTHON ?= python3
+CC ?= gcc
+SAN ?= address
+ARGS ?=
+VENV ?= .venv
+PY = $(VENV)/bin/python
+export PYTHON CC
+
+SOURCES := $(shell find cext cuda_src/sim -name '*.[ch]')
+
+.PHONY: demo test bench sanitize lint format clean build
+.DEFAULT_GOAL := test
+
+$(VENV)/.ready: pyproject.toml .ci/environment
+	@.ci/environment $(VENV) test lint
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.ready setup.py $(SOURCES)
+	$(PY) setup.py --quiet build_ext --inplace
+	@touch $@
+
+build: $(VENV)/.built
+
+demo: build
+	$(PY) -m numbalite demo
+
+test: build
+	$(PY) -m pytest -q $(ARGS)
+
+bench: build
+	$(PY) tests/bench/run.py --json bench.json $(ARGS)
+
+lint: $(VENV)/.ready
+	@if $(PY) -c 'import ruff' 2>/dev/null; then $(PY) -m ruff check . && $(PY) -m ruff format --check .; \
+	else echo "lint: ruff is not installed and pip reaches no index: not checked"; fi
+	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $$(find cext -name '*.[ch]'); \
+	else echo "lint: no clang-format here: C is not checked"; fi
+
+format: $(VENV)/.ready
+	$(PY) -m ruff check --fix . ; $(PY) -m ruff format .
+	clang-format -i $$(find cext -name '*.[ch]')
+
+# ---- the sanitizers ---------------------------------------------------------------------------------
+# An instrumented build of its own under build-$(SAN), run by the ordinary interpreter, which is why the
+# sanitizer's library is preloaded. Python itself never frees everything, so leaks are not looked for
+# here: the tests marked `leaks` count what we made ourselves. Simulated images need no instrumentation.
+BUILD = build-$(SAN)
+FLAGS_address = address,undefined
+FLAGS_thread = thread
+LIBRARY_address = libasan.so
+LIBRARY_thread = libtsan.so
+TESTS_address = tests
+TESTS_thread = tests/threads
+ASAN = detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0:allocator_may_return_null=1:abort_on_error=0
+# ThreadSanitizer wants its addresses where old kernels put them.
+PREFIX_thread = $(shell command -v setarch >/dev/null && echo setarch -R)
+
+$(BUILD)/.built: $(VENV)/.ready setup.py $(SOURCES) $(shell find numbalite cuda_src -type f -not -name '*.so' -not -name '*.pyc')
+	@test -n "$(FLAGS_$(SAN))" || { echo "SAN=$(SAN)? address or thread"; exit 1; }
+	NUMBALITE_SANITIZE=$(FLAGS_$(SAN)) $(PY) setup.py --quiet build --build-base $(BUILD) --build-lib $(BUILD)/lib
+	@touch $@
+
+sanitize: $(BUILD)/.built
+	cd $(BUILD) && \
+	PYTHONPATH=lib PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 NUMBALITE_SANITIZED=$(SAN) \
+	LD_PRELOAD=$$($(CC) -print-file-name=$(LIBRARY_$(SAN))) \
+	ASAN_OPTIONS=$(ASAN):$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$$UBSAN_OPTIONS \
+	TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=0:exitcode=66:$$TSAN_OPTIONS \
+	$(PREFIX_$(SAN)) $(abspath $(PY)) -m pytest -q -c ../pyproject.toml --rootdir .. -p no:cacheprovider \
+	    $(addprefix ../,$(TESTS_$(SAN))) $(ARGS)
+
+clean:
+	rm -rf build build-address build-thread dist *.egg-info $(VENV) .pytest_cache .ruff_cache .hypothesis bench.json
+	find numbalite tests -name '*.so' -delete -o -name __pycache__ -prune -exec rm -rf {} +

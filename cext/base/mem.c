@@ -1,0 +1,65 @@
+/* base/mem: malloc with a count of live blocks and a fuse. The counters are atomic; the fuse counts
+ * down once, so exactly one request fails. */
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+
+static uint64_t live, seen;
+static uint64_t fuse; /* the value of `seen` at which a request fails; 0: none */
+
+/* Counts a request; says whether it must fail. */
+static int blows(void) {
+    uint64_t number = nl_atomic_add(&seen, 1) + 1;
+    return number == nl_atomic_load(&fuse);
+}
+
+void *nl_mem_alloc(size_t size, nl_error *err) {
+    void *block = blows() ? NULL : malloc(size ? size : 1);
+    if (block == NULL) {
+        nl_error_no_memory(err, size);
+        return NULL;
+    }
+    nl_atomic_add(&live, 1);
+    return block;
+}
+
+void *nl_mem_zalloc(size_t size, nl_error *err) {
+    void *block = blows() ? NULL : calloc(1, size ? size : 1);
+    if (block == NULL) {
+        nl_error_no_memory(err, size);
+        return NULL;
+    }
+    nl_atomic_add(&live, 1);
+    return block;
+}
+
+void *nl_mem_resize(void *block, size_t size, nl_error *err) {
+    if (block == NULL) return nl_mem_alloc(size, err);
+    void *moved = blows() ? NULL : realloc(block, size ? size : 1);
+    if (moved == NULL) nl_error_no_memory(err, size);
+    return moved;
+}
+
+char *nl_mem_strdup(const char *text, nl_error *err) {
+    size_t size = strlen(text) + 1;
+    char *copy = nl_mem_alloc(size, err);
+    if (copy != NULL) memcpy(copy, text, size);
+    return copy;
+}
+
+void nl_mem_free(void *block) {
+    if (block == NULL) return;
+    nl_atomic_sub(&live, 1);
+    free(block);
+}
+
+size_t nl_mem_live(void) { return nl_atomic_load(&live); }
+
+size_t nl_mem_fail_at(size_t n) {
+    nl_atomic_store(&fuse, 0);
+    uint64_t count = __atomic_exchange_n(&seen, 0, __ATOMIC_ACQ_REL);
+    nl_atomic_store(&fuse, n);
+    return count;
+}

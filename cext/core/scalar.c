@@ -1,0 +1,144 @@
+/* core/scalar: load and store, each one switch. A finite value that would become infinite does not fit;
+ * losing digits is what a narrower float is for. */
+#include "core/scalar.h"
+
+#include <math.h>
+#include <string.h>
+
+static void set_integer(nl_scalar *s, int64_t value) {
+    s->kind = NL_SCALAR_INT;
+    s->integer = value;
+}
+
+static void set_unsigned(nl_scalar *s, uint64_t value) {
+    s->kind = value > INT64_MAX ? NL_SCALAR_UINT : NL_SCALAR_INT;
+    s->integer = (int64_t)value;
+}
+
+static void set_float(nl_scalar *s, double real) {
+    s->kind = NL_SCALAR_FLOAT;
+    s->real = real;
+}
+
+static void set_complex(nl_scalar *s, double real, double imaginary) {
+    s->kind = NL_SCALAR_COMPLEX;
+    s->real = real;
+    s->imaginary = imaginary;
+}
+
+/* A value at an address of any alignment. */
+#define LOAD(type) (*(type *)memcpy(&(type){0}, bytes, sizeof(type)))
+
+void nl_scalar_load(nl_scalar *s, nl_dtype dtype, const void *bytes) {
+    const char *second = bytes;
+    memset(s, 0, sizeof *s);
+    switch (dtype) {
+    case NL_BOOL:
+        s->kind = NL_SCALAR_BOOL;
+        s->integer = *(const unsigned char *)bytes != 0;
+        return;
+    case NL_INT8: set_integer(s, LOAD(int8_t)); return;
+    case NL_INT16: set_integer(s, LOAD(int16_t)); return;
+    case NL_INT32: set_integer(s, LOAD(int32_t)); return;
+    case NL_INT64: set_integer(s, LOAD(int64_t)); return;
+    case NL_UINT8: set_unsigned(s, LOAD(uint8_t)); return;
+    case NL_UINT16: set_unsigned(s, LOAD(uint16_t)); return;
+    case NL_UINT32: set_unsigned(s, LOAD(uint32_t)); return;
+    case NL_UINT64: set_unsigned(s, LOAD(uint64_t)); return;
+    case NL_FLOAT16: set_float(s, nl_half_to_double(LOAD(uint16_t))); return;
+    case NL_FLOAT32: set_float(s, (double)LOAD(float)); return;
+    case NL_FLOAT64: set_float(s, LOAD(double)); return;
+    case NL_COMPLEX64: {
+        float real = LOAD(float);
+        bytes = second + sizeof real;
+        set_complex(s, (double)real, (double)LOAD(float));
+        return;
+    }
+    case NL_COMPLEX128: {
+        double real = LOAD(double);
+        bytes = second + sizeof real;
+        set_complex(s, real, LOAD(double));
+        return;
+    }
+    case NL_OPAQUE:
+    case NL_DTYPE_COUNT: return;
+    }
+}
+
+void nl_scalar_limits(nl_dtype dtype, int64_t *low, uint64_t *high) {
+    unsigned bits = 8 * (unsigned)nl_dtype_size(dtype);
+    if (dtype == NL_BOOL) {
+        *low = 0;
+        *high = 1;
+    } else if (dtype >= NL_UINT8) {
+        *low = 0;
+        *high = UINT64_MAX >> (64 - bits);
+    } else {
+        *low = INT64_MIN >> (64 - bits);
+        *high = (uint64_t)INT64_MAX >> (64 - bits);
+    }
+}
+
+static nl_store store_integer(const nl_scalar *s, nl_dtype dtype, void *bytes) {
+    int64_t low;
+    uint64_t high;
+    if (s->kind == NL_SCALAR_FLOAT || s->kind == NL_SCALAR_COMPLEX)
+        return NL_STORE_TYPE;
+    if (s->kind == NL_SCALAR_BIG)
+        return NL_STORE_RANGE;
+    nl_scalar_limits(dtype, &low, &high);
+    int negative = s->kind != NL_SCALAR_UINT && s->integer < 0;
+    if (negative ? s->integer < low : (uint64_t)s->integer > high)
+        return NL_STORE_RANGE;
+    /* little-endian: the low bytes come first */
+    memcpy(bytes, &s->integer, nl_dtype_size(dtype));
+    return NL_STORED;
+}
+
+static double as_double(const nl_scalar *s) {
+    switch (s->kind) {
+    case NL_SCALAR_BOOL:
+    case NL_SCALAR_INT: return (double)s->integer;
+    case NL_SCALAR_UINT: return (double)(uint64_t)s->integer;
+    default: return s->real;
+    }
+}
+
+static nl_store store_half(double value, void *bytes) {
+    uint16_t half = nl_half_from_double(value);
+    memcpy(bytes, &half, sizeof half);
+    return (half & 0x7fff) == 0x7c00 && isfinite(value) ? NL_STORE_RANGE : NL_STORED;
+}
+
+static nl_store store_single(double value, void *bytes) {
+    float single = (float)value;
+    memcpy(bytes, &single, sizeof single);
+    return isinf(single) && isfinite(value) ? NL_STORE_RANGE : NL_STORED;
+}
+
+nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
+    char *second = bytes;
+    nl_store real, imaginary;
+    if (dtype >= NL_BOOL && dtype <= NL_UINT64)
+        return store_integer(s, dtype, bytes);
+    if (dtype < NL_COMPLEX64 && s->kind == NL_SCALAR_COMPLEX)
+        return NL_STORE_TYPE;
+    double value = as_double(s);
+    /* infinities of integers that are too large even for a double are of no use in a narrower type */
+    if (s->kind == NL_SCALAR_BIG && isinf(value))
+        return NL_STORE_RANGE;
+    switch (dtype) {
+    case NL_FLOAT16: return store_half(value, bytes);
+    case NL_FLOAT32: return store_single(value, bytes);
+    case NL_FLOAT64: memcpy(bytes, &value, sizeof value); return NL_STORED;
+    case NL_COMPLEX64:
+        real = store_single(value, bytes);
+        imaginary = store_single(s->imaginary, second + sizeof(float));
+        return real == NL_STORED ? imaginary : real;
+    case NL_COMPLEX128:
+        memcpy(bytes, &value, sizeof value);
+        memcpy(second + sizeof value, &s->imaginary, sizeof(double));
+        return NL_STORED;
+    default: return NL_STORE_TYPE;
+    }
+}

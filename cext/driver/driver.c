@@ -1,0 +1,246 @@
+/* driver/driver: the table, opening it, and what a status means to a user.
+ *
+ * Before opening, every pointer leads to a stub, so that no call can jump to nowhere. Opening fills a
+ * table of its own, tries it (cuInit, at least one device) and only then copies it over the stubs. */
+#include "driver/driver.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/lock.h"
+
+#define NL_STUB(name, version, parameters, arguments) \
+    static CUresult closed_##name parameters { \
+        return CUDA_ERROR_NOT_INITIALIZED; \
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+NL_DRIVER_CALLS(NL_STUB)
+#pragma GCC diagnostic pop
+
+#define NL_FIELD(name, version, parameters, arguments) .name = closed_##name,
+nl_driver nl_cu = {NL_DRIVER_CALLS(NL_FIELD).kind = NULL, .TakeFault = NULL};
+#undef NL_FIELD
+
+/* Weak until the simulator is there: without it only real CUDA can be opened. */
+int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) __attribute__((weak));
+
+static nl_mutex open_lock = NL_MUTEX_INIT;
+static uint64_t is_open;
+
+static void reset_lock_in_child(void) { nl_mutex_init(&open_lock); }
+
+static int fill(nl_driver *table, const char *kind, int sim_devices, nl_error *err) {
+    if (strcmp(kind, "cuda") == 0) return nl_driver_real_fill(table, err);
+    if (strcmp(kind, "sim") != 0) {
+        return nl_error_set(err, NL_ERR_VALUE, "no driver is called \"%s\": use \"cuda\" or \"sim\"",
+                            kind);
+    }
+    if (nl_driver_sim_fill == NULL) {
+        return nl_error_set(err, NL_ERR_SUPPORT, "this build of numbalite has no CPU simulator");
+    }
+    return nl_driver_sim_fill(table, sim_devices, err);
+}
+
+/* A filled table that answers: initialised and with a device. Used before it becomes nl_cu, so its
+ * statuses are put into words here. */
+static int try_table(const nl_driver *table, nl_error *err) {
+    int count = 0;
+    CUresult status = table->Init(0);
+    const char *call = "cuInit";
+    if (status == CUDA_SUCCESS) {
+        status = table->DeviceGetCount(&count);
+        call = "cuDeviceGetCount";
+    }
+    if (status == CUDA_SUCCESS && count > 0) return 0;
+    if (status == CUDA_SUCCESS || status == CUDA_ERROR_NO_DEVICE) {
+        return nl_error_set(err, NL_ERR_SUPPORT,
+                            "the CUDA driver finds no GPU: check `nvidia-smi`, the variable "
+                            "CUDA_VISIBLE_DEVICES and, in a container, that it was started with the "
+                            "GPUs; without a GPU, NUMBALITE_DRIVER=sim runs kernels on the CPU");
+    }
+    const char *name = NULL, *text = NULL;
+    table->GetErrorName(status, &name);
+    table->GetErrorString(status, &text);
+    nl_error_set(err, NL_ERR_SUPPORT,
+                 "the CUDA driver does not start: %s failed with %s (%d): %s; check `nvidia-smi` (a "
+                 "driver that was just updated needs a reboot)",
+                 call, name != NULL ? name : "status", (int)status,
+                 text != NULL ? text : "no description");
+    err->code = status;
+    snprintf(err->call, sizeof err->call, "%s", call);
+    return -1;
+}
+
+int nl_driver_probe(nl_error *err) {
+    nl_driver table;
+    if (nl_driver_is_open() && strcmp(nl_cu.kind, "cuda") == 0) return 0;
+    memcpy(&table, &nl_cu, sizeof table);
+    if (nl_driver_real_fill(&table, err) < 0) return -1;
+    return try_table(&table, err);
+}
+
+static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
+    nl_driver table = {.kind = NULL};
+    if (is_open) {
+        if (strcmp(nl_cu.kind, kind) == 0) return 0;
+        return nl_error_set(err, NL_ERR_RUNTIME,
+                            "the driver is open already and is \"%s\"; \"%s\" has to be chosen before "
+                            "the first use of a device (NUMBALITE_DRIVER)",
+                            nl_cu.kind, kind);
+    }
+    if (fill(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0) return -1;
+    nl_cu = table;
+    nl_driver_wrap_opened();
+    nl_fork_on_child(reset_lock_in_child);
+    nl_atomic_store(&is_open, 1);
+    return 0;
+}
+
+int nl_driver_open(const char *kind, int sim_devices, nl_error *err) {
+    nl_mutex_lock(&open_lock);
+    int status = open_lock_held(kind, sim_devices, err);
+    nl_mutex_unlock(&open_lock);
+    return status;
+}
+
+int nl_driver_is_open(void) { return nl_atomic_load(&is_open) != 0; }
+
+/* What a status means: its name, what happened in the user's words, and what to do. */
+typedef struct {
+    CUresult code;
+    const char *name, *what, *remedy;
+    int sticky; /* the context is lost */
+} meaning;
+
+static const char restart[] =
+    "The context is lost and with it everything on the device: restart the process or the notebook's "
+    "kernel, or call cuda.current_context().reset() and make all arrays again.";
+
+static const meaning meanings[] = {
+    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "an argument is out of range",
+     "Check sizes, addresses and launch dimensions.", 0},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "not enough device memory",
+     "Delete arrays that are no longer needed, work in smaller pieces, or see with `nvidia-smi` what "
+     "else uses the GPU.",
+     0},
+    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "the driver is not open",
+     "Use a device first, for example cuda.current_context().", 0},
+    {CUDA_ERROR_DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "the driver has shut down",
+     "The process is ending: do device work earlier.", 1},
+    {CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY",
+     "the libcuda.so that was loaded is the toolkit's stub, not a driver",
+     "Take the toolkit's lib64/stubs off LD_LIBRARY_PATH.", 0},
+    {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no GPU was found",
+     "Check `nvidia-smi` and CUDA_VISIBLE_DEVICES.", 0},
+    {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "there is no such device",
+     "See cuda.gpus for those that exist.", 0},
+    {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "the compiled code cannot be loaded",
+     "It is damaged or no CUDA image: clear the cache, or check the file.", 0},
+    {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT",
+     "no context or the wrong one is current",
+     "Another library changed or destroyed it: select the device again with cuda.select_device().", 0},
+    {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+     "the compiled code is not for this GPU",
+     "Compile for this GPU's compute capability, or give PTX.", 0},
+    {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "the PTX does not assemble",
+     "See the assembler's log; the PTX may be for a newer architecture.", 0},
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     "the PTX comes from a toolkit that is newer than the driver",
+     "Update the driver, or install an NVRTC that is no newer than what `nvidia-smi` shows.", 0},
+    {CUDA_ERROR_OPERATING_SYSTEM, "CUDA_ERROR_OPERATING_SYSTEM", "an operating system call failed",
+     "Check limits on locked memory (ulimit -l) and permissions of /dev/nvidia*.", 0},
+    {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE",
+     "a stream, event, module or function does not exist any more or belongs to another device",
+     "Make it on the device that uses it, and keep it alive.", 0},
+    {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "the name is not in the module",
+     "Check the kernel's or the variable's name.", 0},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
+     "a kernel read or wrote memory that is not its own",
+     "debug=True checks every array access and names kernel, thread and line.", 1},
+    {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+     "the block needs more registers or shared memory than a multiprocessor has",
+     "Launch fewer threads per block, or limit registers with max_registers= or launch_bounds=.", 0},
+    {CUDA_ERROR_LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT",
+     "a kernel ran longer than the display's watchdog allows", "Split it into shorter launches.", 1},
+    {CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
+     "the devices reach each other's memory already", "Nothing needs to be done.", 0},
+    {CUDA_ERROR_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "the context is destroyed",
+     "Another library reset the device: make all arrays and streams again.", 1},
+    {CUDA_ERROR_ASSERT, "CUDA_ERROR_ASSERT", "a device assert failed; its message is on stderr", "",
+     1},
+    {CUDA_ERROR_HARDWARE_STACK_ERROR, "CUDA_ERROR_HARDWARE_STACK_ERROR",
+     "a kernel ran out of stack or damaged it",
+     "Raise the stack limit, or recurse and allocate less in the kernel.", 1},
+    {CUDA_ERROR_ILLEGAL_INSTRUCTION, "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+     "a kernel reached an illegal instruction (a __trap(), or missing code)",
+     "Look for __trap() and for functions that fall off their end without a return.", 1},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS",
+     "a kernel used an address that is not aligned for its type",
+     "Look for pointer casts and for vector types such as float4 over unaligned data.", 1},
+    {CUDA_ERROR_INVALID_ADDRESS_SPACE, "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+     "a kernel used an address of the wrong memory space",
+     "Look for casts between shared, global and local memory.", 1},
+    {CUDA_ERROR_INVALID_PC, "CUDA_ERROR_INVALID_PC", "a kernel jumped to a bad address",
+     "Look for bad function pointers and writes beyond local arrays.", 1},
+    {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed while it ran",
+     "Most often it used bad shared or local memory: debug=True, or NVIDIA's compute-sanitizer, tell "
+     "more.",
+     1},
+    {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+     "all blocks of a cooperative grid have to run at once, and these do not fit",
+     "Launch at most max_cooperative_grid_blocks() blocks.", 0},
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "this driver or device cannot do it",
+     "A newer driver may: see `python -m numbalite info`.", 0},
+    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "this cannot be done while a stream is being captured", "Do it before the capture begins.", 0},
+};
+
+static const meaning *find_meaning(CUresult status) {
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; ++i) {
+        if (meanings[i].code == status) return &meanings[i];
+    }
+    return NULL;
+}
+
+int nl_driver_is_sticky(CUresult status) {
+    const meaning *known = find_meaning(status);
+    return known != NULL && known->sticky;
+}
+
+/* "cuX failed with NAME (code): what happened." from our table, or in the driver's words. */
+static void describe(CUresult status, const char *call, const meaning *known, nl_error *err) {
+    const char *name = known != NULL ? known->name : NULL;
+    const char *what = known != NULL ? known->what : NULL;
+    if (name == NULL) nl_cu.GetErrorName(status, &name);
+    if (what == NULL) nl_cu.GetErrorString(status, &what);
+    const char *remedy = known != NULL ? known->remedy : "";
+    nl_error_set(err, NL_ERR_CUDA, "%s failed with %s (%d): %s.%s%s%s%s", call,
+                 name != NULL ? name : "an unknown status", (int)status,
+                 what != NULL ? what : "the driver says no more", *remedy ? " " : "", remedy,
+                 known != NULL && known->sticky && status != CUDA_ERROR_DEINITIALIZED ? " " : "",
+                 known != NULL && known->sticky && status != CUDA_ERROR_DEINITIALIZED ? restart : "");
+}
+
+int nl_driver_check(CUresult status, const char *call, nl_error *err) {
+    if (__builtin_expect(status == CUDA_SUCCESS, 1)) return 0;
+    char fault[sizeof err->text];
+    const meaning *known = find_meaning(status);
+    if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(fault, sizeof fault)) {
+        int lost = known != NULL && known->sticky;
+        nl_error_set(err, NL_ERR_KERNEL, "%s%s%s", fault, lost ? "\n" : "", lost ? restart : "");
+    } else if (status == CUDA_ERROR_ASSERT) {
+        nl_error_set(err, NL_ERR_KERNEL, "%s. %s", known->what, restart);
+    } else {
+        describe(status, call, known, err);
+    }
+    err->code = status;
+    snprintf(err->call, sizeof err->call, "%s", call);
+    return -1;
+}
+
+void nl_driver_report(CUresult status, const char *call) {
+    if (status == CUDA_SUCCESS || nl_driver_is_sticky(status)) return;
+    nl_error err = {0};
+    describe(status, call, find_meaning(status), &err);
+    fprintf(stderr, "numbalite: %s\n", err.text);
+}

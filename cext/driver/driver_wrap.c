@@ -1,0 +1,107 @@
+/* driver/driver_wrap: a second table between ours and the driver, for tests: it counts calls, makes
+ * the n-th one fail without reaching the driver, and keeps the names of the last ones.
+ *
+ * Nothing is wrapped until a test asks; then the entries of nl_cu are exchanged one by one and stay
+ * exchanged. Calls that only put a status into words are passed through uncounted. */
+#include "driver/driver.h"
+
+#include <string.h>
+#include "base/lock.h"
+
+#define RING 4096
+
+static nl_driver inner; /* what the wrappers call */
+static uint64_t wanted, wrapped;
+static uint64_t seen[2], fuse[2]; /* [0] ordinary calls, [1] destroying ones */
+static uint64_t fail_status, armed_kind;
+
+static nl_mutex trace_lock = NL_MUTEX_INIT;
+static uint64_t tracing;
+static const char *ring[RING];
+static size_t ring_count; /* ever written since the trace was started */
+
+static int destroys(const char *call) {
+    return strstr(call, "Free") != NULL || strstr(call, "Destroy") != NULL ||
+           strstr(call, "Unload") != NULL || strstr(call, "Release") != NULL ||
+           strstr(call, "Unregister") != NULL;
+}
+
+static void record(const char *call) {
+    nl_mutex_lock(&trace_lock);
+    ring[ring_count++ % RING] = call;
+    nl_mutex_unlock(&trace_lock);
+}
+
+/* Counts the call; 1 if it must fail, with the status. */
+static int intercept(const char *call, CUresult *status) {
+    if (strncmp(call, "cuGetError", 10) == 0) return 0;
+    if (nl_atomic_load(&tracing)) record(call);
+    int kind = destroys(call);
+    uint64_t number = nl_atomic_add(&seen[kind], 1) + 1;
+    if (number != nl_atomic_load(&fuse[kind])) return 0;
+    *status = (CUresult)nl_atomic_load(&fail_status);
+    return 1;
+}
+
+#define NL_WRAPPER(name, version, parameters, arguments) \
+    static CUresult wrapped_##name parameters { \
+        CUresult injected_status = CUDA_SUCCESS; \
+        if (intercept("cu" #name, &injected_status)) return injected_status; \
+        return inner.name arguments; \
+    }
+NL_DRIVER_CALLS(NL_WRAPPER)
+#undef NL_WRAPPER
+
+/* Other threads may be calling through nl_cu: `inner` is complete before the first entry changes. */
+static void wrap_table(void) {
+    inner = nl_cu;
+#define NL_EXCHANGE(name, version, parameters, arguments) \
+    __atomic_store_n(&nl_cu.name, wrapped_##name, __ATOMIC_RELEASE);
+    NL_DRIVER_CALLS(NL_EXCHANGE)
+#undef NL_EXCHANGE
+}
+
+void nl_driver_wrap_opened(void) {
+    if (nl_atomic_load(&wanted) && __atomic_exchange_n(&wrapped, 1, __ATOMIC_ACQ_REL) == 0) {
+        wrap_table();
+    }
+}
+
+static void want(void) {
+    nl_atomic_store(&wanted, 1);
+    if (nl_driver_is_open()) nl_driver_wrap_opened();
+}
+
+size_t nl_driver_fail_at(size_t n, CUresult status, int releases) {
+    want();
+    nl_atomic_store(&fuse[0], 0);
+    nl_atomic_store(&fuse[1], 0);
+    nl_atomic_store(&fail_status, (uint64_t)(unsigned)status);
+    uint64_t counts[2];
+    for (int i = 0; i < 2; ++i) counts[i] = __atomic_exchange_n(&seen[i], 0, __ATOMIC_ACQ_REL);
+    uint64_t count = counts[nl_atomic_load(&armed_kind)];
+    if (n != 0) {
+        nl_atomic_store(&armed_kind, releases != 0);
+        nl_atomic_store(&fuse[releases != 0], n);
+    } else {
+        nl_atomic_store(&armed_kind, 0);
+    }
+    return count;
+}
+
+void nl_driver_trace(int on) {
+    if (on) want();
+    nl_mutex_lock(&trace_lock);
+    if (on) ring_count = 0;
+    nl_mutex_unlock(&trace_lock);
+    nl_atomic_store(&tracing, on != 0);
+}
+
+size_t nl_driver_traced(const char **names, size_t capacity) {
+    nl_mutex_lock(&trace_lock);
+    size_t count = ring_count < RING ? ring_count : RING;
+    if (count > capacity) count = capacity;
+    for (size_t i = 0; i < count; ++i) names[i] = ring[(ring_count - count + i) % RING];
+    nl_mutex_unlock(&trace_lock);
+    return count;
+}

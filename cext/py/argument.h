@@ -1,0 +1,40 @@
+/* py/argument: Python values into parameter blocks, and the codes by which overloads are told apart. */
+#ifndef NL_PY_ARGUMENT_H
+#define NL_PY_ARGUMENT_H
+
+#include "py/state.h"
+#include "core/kernel.h"
+#include "py/hostarray.h"
+#include "py/staging.h"
+
+/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 scalar, 1 array), 20-31 record
+ * index. */
+#define NL_PY_CODE_ARRAY (1u << 16)
+#define NL_PY_CODE_RECORD_SHIFT 20
+#define NL_PY_CODE_RECORD_MAX 4095
+
+/* An array without dimensions counts as the scalar in it. */
+static inline uint32_t nl_py_code_array(nl_dtype dtype, int ndim, int is_c, int is_f,
+                                        uint32_t record) {
+    nl_order order = is_c ? NL_ORDER_C : is_f ? NL_ORDER_F : NL_ORDER_ANY;
+    uint32_t code = (uint32_t)dtype | record << NL_PY_CODE_RECORD_SHIFT;
+    return ndim == 0 ? code : code | NL_PY_CODE_ARRAY | (uint32_t)ndim << 8 | (uint32_t)order << 14;
+}
+
+/* One launch while its arguments are written. */
+typedef struct nl_py_call {
+    nl_py_state *state;
+    nl_kernel *kernel;
+    nl_device *device;
+    CUstream stream;
+    int blocking; /* the stream is ordered with the legacy default stream */
+    nl_py_staging staging;
+} nl_py_call;
+
+/* Writes argument `index` at its place in `block`, or raises an exception that names kernel, parameter
+ * and both types. Host arrays are noted in call->staging. */
+int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
+/* The type code of a value, from what it is alone; `who` and `index` (from 0) are for messages. */
+int nl_py_argument_code(nl_py_state *state, PyObject *value, uint32_t *code, const char *who, int index);
+
+#endif

@@ -1,0 +1,95 @@
+/* py/compat: the only place that knows CPython versions (3.10 to 3.14, with and without the
+ * interpreter's lock). Every file of py/ includes this instead of Python.h. */
+#ifndef NL_PY_COMPAT_H
+#define NL_PY_COMPAT_H
+
+#ifndef PY_SSIZE_T_CLEAN
+#define PY_SSIZE_T_CLEAN
+#endif
+#include <Python.h>
+#include <structmember.h>
+
+#if PY_VERSION_HEX < 0x030A0000
+#error "numbalite needs CPython 3.10 or newer"
+#endif
+
+#if PY_VERSION_HEX < 0x030C0000
+/* Member flags got their prefixed names in 3.12. */
+#define Py_T_OBJECT_EX T_OBJECT_EX
+#define Py_T_PYSSIZET T_PYSSIZET
+#define Py_T_INT T_INT
+#define Py_READONLY READONLY
+#endif
+
+#if PY_VERSION_HEX < 0x030D0000
+/* Strong references from calls that lend theirs; -1 with an exception, 0 absent, 1 found. */
+static inline int PyDict_GetItemRef(PyObject *dict, PyObject *key, PyObject **result) {
+    PyObject *found = PyDict_GetItemWithError(dict, key);
+    Py_XINCREF(found);
+    *result = found;
+    return found != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+static inline PyObject *PyList_GetItemRef(PyObject *list, Py_ssize_t index) {
+    PyObject *item = PyList_GetItem(list, index);
+    Py_XINCREF(item);
+    return item;
+}
+
+/* 1 and a strong reference while the object lives, else 0 and NULL. */
+static inline int PyWeakref_GetRef(PyObject *ref, PyObject **object) {
+    PyObject *target = PyWeakref_GetObject(ref);
+    if (target == NULL) {
+        *object = NULL;
+        return -1;
+    }
+    *object = target == Py_None ? NULL : Py_NewRef(target);
+    return *object != NULL;
+}
+
+static inline int Py_IsFinalizing(void) { return _Py_IsFinalizing(); }
+#endif
+
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#define Py_BEGIN_CRITICAL_SECTION2(first, second) {
+#define Py_END_CRITICAL_SECTION2() }
+#endif
+
+/* An attribute that may be absent, without the cost of an AttributeError: 1 and a strong reference, 0,
+ * or -1 with an exception. */
+static inline int nl_py_lookup_attribute(PyObject *object, PyObject *name, PyObject **value) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyObject_GetOptionalAttr(object, name, value);
+#else
+    return _PyObject_LookupAttr(object, name, value);
+#endif
+}
+
+/* The module that a type, or a base of it, was made for: sub-classes made in Python have none of
+ * their own, so the method resolution order is searched. Borrowed; NULL with TypeError. */
+static inline PyObject *nl_py_module_of_type(PyTypeObject *type, PyModuleDef *definition) {
+#if PY_VERSION_HEX >= 0x030B0000
+    return PyType_GetModuleByDef(type, definition);
+#else
+    PyObject *mro = type->tp_mro;
+    for (Py_ssize_t i = 0; mro != NULL && i < PyTuple_GET_SIZE(mro); ++i) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
+        PyObject *module = ((PyHeapTypeObject *)base)->ht_module;
+        if (module != NULL && PyModule_GetDef(module) == definition) return module;
+    }
+    PyErr_Format(PyExc_TypeError, "%s is not a type of numbalite._core", type->tp_name);
+    return NULL;
+#endif
+}
+
+/* Objects that define __weakref__ support: 3.12 has a flag, before it wants a member. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define NL_PY_WEAKREF_FLAG Py_TPFLAGS_MANAGED_WEAKREF
+#else
+#define NL_PY_WEAKREF_FLAG 0
+#endif
+
+#endif

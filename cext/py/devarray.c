@@ -1,0 +1,456 @@
+/* py/devarray: DeviceArray: made by device_empty and from_pointer, or as a view of another. Everything
+ * that a launch needs to know of an array is worked out when it is made: its type code, whether it is
+ * contiguous, how it is aligned. Views share the buffer by reference count; memory of others is kept by a
+ * reference to its owner in every array over it, so that the garbage collector sees it. */
+#include "py/devarray.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "py/argument.h"
+#include "py/stream.h"
+
+/* --------------------------------------------------------------------------- making and dropping */
+
+/* Low bits of the addresses of the elements: an element type of alignment a (a power of two up to 256)
+ * may be read where these bits & (a - 1) are 0. */
+static uint8_t misalignment(CUdeviceptr address, const nl_layout *layout) {
+    uint64_t bits = address;
+    for (int i = 0; i < layout->ndim; i++) {
+        if (layout->shape[i] == 0)
+            return 0;
+        if (layout->shape[i] > 1)
+            bits |= (uint64_t)layout->strides[i];
+    }
+    return (uint8_t)bits;
+}
+
+PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
+                          const nl_layout *layout) {
+    nl_error err;
+    PyTypeObject *type = state->devarray_class;
+    nl_py_array *a = (nl_py_array *)type->tp_alloc(type, 0);
+    if (!a)
+        return NULL;
+    size_t half = (size_t)layout->ndim * sizeof(int64_t);
+    a->state = state;
+    a->shape = a->dims;
+    if (layout->ndim > NL_PY_INLINE_DIMS) {
+        a->shape = nl_mem_alloc(2 * half, &err);
+        if (!a->shape) {
+            Py_DECREF(a);
+            return nl_py_raise(&err);
+        }
+    }
+    nl_buffer_retain(parts->buffer);
+    a->buffer = parts->buffer;
+    a->address = parts->address;
+    a->dtype = (uint8_t)parts->element.dtype;
+    a->class = (uint8_t)parts->element.class;
+    a->itemsize = parts->element.itemsize;
+    a->ndim = layout->ndim;
+    memcpy(a->shape, layout->shape, half);
+    memcpy(a->shape + a->ndim, layout->strides, half);
+    a->descr = Py_NewRef(parts->descr);
+    a->owner = Py_XNewRef(parts->owner);
+    a->stream = Py_XNewRef(parts->stream);
+    a->flags = (uint8_t)((nl_layout_is_c(layout) ? NL_PY_ARRAY_C : 0) |
+                         (nl_layout_is_f(layout) ? NL_PY_ARRAY_F : 0) |
+                         (parts->readonly ? NL_PY_ARRAY_READONLY : 0));
+    a->misaligned = misalignment(parts->address, layout);
+    if (parts->element.class == NL_ELEMENT_PLAIN)
+        a->code = nl_py_code_array(parts->element.dtype, layout->ndim, a->flags & NL_PY_ARRAY_C,
+                                   a->flags & NL_PY_ARRAY_F, 0);
+    return (PyObject *)a;
+}
+
+PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout) {
+    nl_py_array_parts parts = {
+        .buffer = base->buffer,
+        .address = address,
+        .descr = base->descr,
+        .element = {(nl_dtype)base->dtype, (nl_element_class)base->class, base->itemsize},
+        .owner = base->owner,
+        .stream = base->stream,
+        .readonly = base->flags & NL_PY_ARRAY_READONLY,
+    };
+    return nl_py_array_new(base->state, &parts, layout);
+}
+
+static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
+    nl_py_array *a = (nl_py_array *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(a->owner);
+    Py_VISIT(a->stream);
+    return 0;
+}
+
+static int devarray_clear(PyObject *self) {
+    nl_py_array *a = (nl_py_array *)self;
+    Py_CLEAR(a->stream);
+    return 0; /* the owner stays: while the array can be reached, so must its memory */
+}
+
+static void devarray_dealloc(PyObject *self) {
+    nl_py_array *a = (nl_py_array *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (a->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    nl_buffer_release(a->buffer);
+    if (a->shape != a->dims)
+        nl_mem_free(a->shape);
+    Py_XDECREF(a->descr);
+    Py_XDECREF(a->owner);
+    Py_XDECREF(a->stream);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Arrays come from functions; a sub-class that wants a constructor writes __new__ over them. */
+static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                              PyObject *Py_UNUSED(kwargs)) {
+    PyErr_Format(PyExc_TypeError,
+                 "%.80s objects are made by cuda.to_device, cuda.device_array and their like",
+                 type->tp_name);
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------------- attributes */
+
+void nl_py_array_layout(const nl_py_array *a, nl_layout *layout) {
+    layout->ndim = a->ndim;
+    layout->itemsize = a->itemsize;
+    memcpy(layout->shape, a->shape, (size_t)a->ndim * sizeof(int64_t));
+    memcpy(layout->strides, nl_py_array_strides(a), (size_t)a->ndim * sizeof(int64_t));
+}
+
+int64_t nl_py_array_count(const nl_py_array *a) {
+    int64_t count = 1;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->shape[i] == 0)
+            return 0;
+    for (int i = 0; i < a->ndim; i++)
+        count *= a->shape[i];
+    return count;
+}
+
+static PyObject *devarray_shape(PyObject *self, void *Py_UNUSED(closure)) {
+    return nl_py_tuple_from(((nl_py_array *)self)->shape, ((nl_py_array *)self)->ndim);
+}
+
+static PyObject *devarray_strides(PyObject *self, void *Py_UNUSED(closure)) {
+    nl_py_array *a = (nl_py_array *)self;
+    return nl_py_tuple_from(nl_py_array_strides(a), a->ndim);
+}
+
+static PyObject *devarray_dtype(PyObject *self, void *Py_UNUSED(closure)) {
+    return Py_NewRef(((nl_py_array *)self)->descr);
+}
+
+static PyObject *devarray_ndim(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromLong(((nl_py_array *)self)->ndim);
+}
+
+static PyObject *devarray_size(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromLongLong(nl_py_array_count((nl_py_array *)self));
+}
+
+static PyObject *devarray_itemsize(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromLongLong(((nl_py_array *)self)->itemsize);
+}
+
+static PyObject *devarray_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
+    nl_py_array *a = (nl_py_array *)self;
+    return PyLong_FromLongLong(nl_py_array_count(a) * a->itemsize);
+}
+
+static PyObject *devarray_address(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromUnsignedLongLong(((nl_py_array *)self)->address);
+}
+
+static PyObject *devarray_device(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromLong(((nl_py_array *)self)->buffer->device->ordinal);
+}
+
+static PyObject *devarray_base_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromSize_t(((nl_py_array *)self)->buffer->size);
+}
+
+static PyObject *devarray_readonly(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_READONLY);
+}
+
+static PyObject *devarray_owner(PyObject *self, void *Py_UNUSED(closure)) {
+    PyObject *owner = ((nl_py_array *)self)->owner;
+    return Py_NewRef(owner ? owner : Py_None);
+}
+
+static PyObject *devarray_stream(PyObject *self, void *Py_UNUSED(closure)) {
+    PyObject *stream;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    stream = Py_XNewRef(((nl_py_array *)self)->stream);
+    Py_END_CRITICAL_SECTION();
+    return stream ? stream : PyLong_FromLong(0);
+}
+
+static PyObject *devarray_is_c(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_C);
+}
+
+static PyObject *devarray_is_f(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_F);
+}
+
+static Py_ssize_t devarray_length(PyObject *self) {
+    nl_py_array *a = (nl_py_array *)self;
+    if (a->ndim > 0)
+        return (Py_ssize_t)a->shape[0];
+    PyErr_SetString(PyExc_TypeError, "len() of unsized object");
+    return -1;
+}
+
+/* _bind(stream): a view of everything whose default stream is another. */
+static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
+    nl_py_array *a = (nl_py_array *)self;
+    CUstream handle;
+    nl_layout layout;
+    if (nl_py_stream_from(a->state, stream, &handle, NULL) < 0)
+        return NULL;
+    nl_py_array_layout(a, &layout);
+    nl_py_array *view = (nl_py_array *)nl_py_array_view(a, a->address, &layout);
+    if (view)
+        Py_XSETREF(view->stream, handle ? Py_NewRef(stream) : NULL);
+    return (PyObject *)view;
+}
+
+/* ------------------------------------------------------------------------------------ constructors */
+
+/* dtype, and that device memory can hold its elements; itemsize goes to the layout. */
+static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
+    PyObject *descr = nl_host_descr(specification);
+    if (!descr)
+        return NULL;
+    *element = nl_host_element(descr);
+    layout->itemsize = element->itemsize;
+    if (element->class != NL_ELEMENT_OBJECT)
+        return descr;
+    PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", descr);
+    Py_DECREF(descr);
+    return NULL;
+}
+
+static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"shape", "dtype", "order", "strides", NULL};
+    PyObject *shape, *dtype, *strides = Py_None, *result = NULL;
+    const char *order = "C";
+    nl_py_array_parts parts = {0};
+    nl_buffer *buffer = NULL;
+    nl_layout layout;
+    nl_error err;
+    int64_t low, high;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|sO:device_empty", names, &shape, &dtype, &order,
+                                     &strides))
+        return NULL;
+    if (strcmp(order, "C") != 0 && strcmp(order, "F") != 0)
+        return PyErr_Format(PyExc_ValueError, "order must be 'C' or 'F', not '%.20s'", order);
+    if (nl_py_shape_from(shape, &layout) < 0)
+        return NULL;
+    parts.descr = element_dtype(dtype, &parts.element, &layout);
+    if (!parts.descr)
+        return NULL;
+    if (strides == Py_None ? nl_py_layout_order(&layout, *order) < 0
+                           : nl_py_strides_from(strides, &layout, "strides") < 0)
+        goto done;
+    if (nl_py_layout_extent(&layout, &low, &high) < 0)
+        goto done;
+    nl_device *dev = nl_device_current(&err);
+    if (!dev || nl_buffer_alloc(dev, (size_t)(high - low), &buffer, &err) < 0) {
+        nl_py_raise(&err);
+        goto done;
+    }
+    parts.buffer = buffer;
+    parts.address = buffer->address - (CUdeviceptr)low;
+    result = nl_py_array_new(nl_py_state_of(module), &parts, &layout);
+done:
+    nl_buffer_release(buffer);
+    Py_DECREF(parts.descr);
+    return result;
+}
+
+static int address_from(PyObject *obj, CUdeviceptr *address) {
+    PyObject *index = PyNumber_Index(obj);
+    if (!index)
+        return -1;
+    *address = PyLong_AsUnsignedLongLong(index);
+    Py_DECREF(index);
+    return *address == (CUdeviceptr)-1 && PyErr_Occurred() ? -1 : 0;
+}
+
+PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
+                           nl_py_array_parts *parts) {
+    int64_t low, high;
+    nl_error err;
+    nl_buffer *buffer = NULL;
+    if (nl_py_layout_extent(layout, &low, &high) < 0)
+        return NULL;
+    if (high > low && (address == 0 || address + (CUdeviceptr)low > address + (CUdeviceptr)high))
+        return PyErr_Format(PyExc_ValueError, "address %llu cannot be that of %lld bytes",
+                            (unsigned long long)address, (long long)(high - low));
+    nl_device *dev = nl_device_current(&err);
+    if (!dev || nl_buffer_wrap(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL, NULL,
+                               &buffer, &err) < 0)
+        return nl_py_raise(&err);
+    parts->buffer = buffer;
+    parts->address = address;
+    PyObject *result = nl_py_array_new(state, parts, layout);
+    nl_buffer_release(buffer);
+    return result;
+}
+
+static PyObject *from_pointer(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"address", "shape", "strides", "dtype", "owner", "readonly", NULL};
+    PyObject *where, *shape, *strides, *dtype, *owner = NULL, *result = NULL;
+    nl_py_array_parts parts = {0};
+    CUdeviceptr address;
+    nl_layout layout;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO|Op:from_pointer", names, &where, &shape,
+                                     &strides, &dtype, &owner, &parts.readonly))
+        return NULL;
+    if (address_from(where, &address) < 0 || nl_py_shape_from(shape, &layout) < 0)
+        return NULL;
+    parts.descr = element_dtype(dtype, &parts.element, &layout);
+    if (!parts.descr)
+        return NULL;
+    parts.owner = owner == Py_None ? NULL : owner;
+    if (strides == Py_None ? nl_py_layout_order(&layout, 'C') == 0
+                           : nl_py_strides_from(strides, &layout, "strides") == 0)
+        result = nl_py_array_over(nl_py_state_of(module), address, &layout, &parts);
+    Py_DECREF(parts.descr);
+    return result;
+}
+
+/* _view(shape, strides, dtype, offset=0): any geometry that stays inside the buffer. */
+static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"shape", "strides", "dtype", "offset_bytes", NULL};
+    nl_py_array *a = (nl_py_array *)self;
+    PyObject *shape, *strides, *dtype, *result = NULL;
+    nl_py_array_parts parts = {.buffer = a->buffer,
+                               .owner = a->owner,
+                               .stream = a->stream,
+                               .readonly = a->flags & NL_PY_ARRAY_READONLY};
+    Py_ssize_t offset = 0;
+    int64_t low, high;
+    nl_layout layout;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|n:_view", names, &shape, &strides, &dtype,
+                                     &offset))
+        return NULL;
+    if (nl_py_shape_from(shape, &layout) < 0)
+        return NULL;
+    parts.descr = element_dtype(dtype == Py_None ? a->descr : dtype, &parts.element, &layout);
+    if (!parts.descr)
+        return NULL;
+    if (strides == Py_None ? nl_py_layout_order(&layout, 'C') < 0
+                           : nl_py_strides_from(strides, &layout, "strides") < 0)
+        goto done;
+    if (nl_py_layout_extent(&layout, &low, &high) < 0)
+        goto done;
+    __int128 start = (__int128)a->address - a->buffer->address + offset;
+    if (high > low ? start + low < 0 || start + high > (__int128)a->buffer->size
+                   : start < 0 || start > (__int128)a->buffer->size) {
+        PyErr_SetString(PyExc_ValueError, "the view would reach outside of the array's memory");
+        goto done;
+    }
+    parts.address = a->address + (CUdeviceptr)offset;
+    result = nl_py_array_new(a->state, &parts, &layout);
+done:
+    Py_DECREF(parts.descr);
+    return result;
+}
+
+static PyObject *register_array_class(PyObject *module, PyObject *class) {
+    nl_py_state *state = nl_py_state_of(module);
+    if (!PyType_Check(class) || !PyType_IsSubtype((PyTypeObject *)class, state->devarray_type)) {
+        PyErr_SetString(PyExc_TypeError, "register_array_class takes a sub-class of DeviceArray");
+        return NULL;
+    }
+    Py_XSETREF(state->devarray_class, (PyTypeObject *)Py_NewRef(class));
+    Py_RETURN_NONE;
+}
+
+/* ------------------------------------------------------------------------------------------- type */
+
+static PyGetSetDef devarray_getset[] = {
+    {"shape", devarray_shape, NULL, "Elements along each dimension.", NULL},
+    {"strides", devarray_strides, NULL, "Bytes from one element to the next, for each dimension.", NULL},
+    {"dtype", devarray_dtype, NULL, "The NumPy dtype of the elements.", NULL},
+    {"ndim", devarray_ndim, NULL, "Number of dimensions.", NULL},
+    {"size", devarray_size, NULL, "Number of elements.", NULL},
+    {"itemsize", devarray_itemsize, NULL, "Bytes of one element.", NULL},
+    {"nbytes", devarray_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"address", devarray_address, NULL, "Device address of the first element.", NULL},
+    {"device", devarray_device, NULL, "Number of the device that holds the memory.", NULL},
+    {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.", NULL},
+    {"alloc_size", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.", NULL},
+    {"readonly", devarray_readonly, NULL, "Memory that its owner lends for reading only.", NULL},
+    {"stream", devarray_stream, NULL, "Stream of the methods where none is given; 0: the default.", NULL},
+    {"_owner", devarray_owner, NULL, "Object that owns memory which is not ours, or None.", NULL},
+    {"__cuda_array_interface__", nl_py_array_interface, NULL, "CUDA Array Interface, version 3.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+#define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
+static PyMethodDef devarray_methods[] = {
+    {"is_c_contiguous", devarray_is_c, METH_NOARGS, "Whether the elements lie in C order without gaps."},
+    {"is_f_contiguous", devarray_is_f, METH_NOARGS,
+     "Whether the elements lie in Fortran order without gaps."},
+    {"_bind", devarray_bind, METH_O, "_bind(stream): the same array with another default stream."},
+    {"_view", KEYWORDS(devarray_view),
+     "_view(shape, strides, dtype, offset_bytes=0): any geometry inside the same memory."},
+    {"_read", KEYWORDS(nl_py_array_read), "_read(dest, stream=None): copies to a NumPy array."},
+    {"_write", KEYWORDS(nl_py_array_write), "_write(src, stream=None): copies from a NumPy array."},
+    {"_copy", KEYWORDS(nl_py_array_copy), "_copy(src, stream=None): copies from a device array."},
+    {"_fill", KEYWORDS(nl_py_array_fill), "_fill(value, stream=None): value is a 0-d NumPy array."},
+    {NULL, NULL, 0, NULL}};
+
+static PyMethodDef functions[] = {
+    {"device_empty", KEYWORDS(device_empty),
+     "device_empty(shape, dtype, order='C', strides=None): a new array, not initialised."},
+    {"from_pointer", KEYWORDS(from_pointer),
+     "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): an array over memory "
+     "that owner keeps."},
+    {"register_array_class", register_array_class, METH_O,
+     "register_array_class(cls): the sub-class of DeviceArray that arrays are made of."},
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef devarray_members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_array, weakrefs), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot devarray_slots[] = {
+    {Py_tp_doc, "Array in device memory: a dtype, a shape and strides over a buffer."},
+    {Py_tp_new, devarray_new},
+    {Py_tp_dealloc, devarray_dealloc},
+    {Py_tp_traverse, devarray_traverse},
+    {Py_tp_clear, devarray_clear},
+    {Py_tp_getset, devarray_getset},
+    {Py_tp_methods, devarray_methods},
+    {Py_tp_members, devarray_members},
+    {Py_mp_length, devarray_length},
+    {Py_sq_length, devarray_length},
+    {Py_mp_subscript, nl_py_array_subscript},
+    {Py_sq_item, nl_py_array_item},
+    {0, NULL}};
+
+static PyType_Spec devarray_spec = {
+    .name = "numbalite._core.DeviceArray",
+    .basicsize = sizeof(nl_py_array),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = devarray_slots,
+};
+
+int nl_py_devarray_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    if (nl_py_add_type(module, &devarray_spec, NULL, &state->devarray_type) < 0)
+        return -1;
+    state->devarray_class = (PyTypeObject *)Py_NewRef(state->devarray_type);
+    return nl_py_add_functions(module, functions);
+}

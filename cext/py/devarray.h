@@ -1,0 +1,96 @@
+/* py/devarray: the type DeviceArray: a dtype, a shape and strides over a piece of device memory. */
+#ifndef NL_PY_DEVARRAY_H
+#define NL_PY_DEVARRAY_H
+
+#include "py/state.h"
+#include "core/buffer.h"
+#include "core/layout.h"
+#include "py/hostarray.h"
+
+#define NL_PY_INLINE_DIMS 4
+
+enum { NL_PY_ARRAY_C = 1, NL_PY_ARRAY_F = 2, NL_PY_ARRAY_READONLY = 4 };
+
+/* Immutable after it is made, but for `stream` and `code`. */
+typedef struct nl_py_array {
+    PyObject_HEAD
+    nl_py_state *state; /* lives as long as the type does */
+    nl_buffer *buffer;
+    CUdeviceptr address; /* of the first element */
+    uint32_t code;       /* what argument matching compares; 0: not computed, or no kernel takes it */
+    uint8_t dtype;       /* nl_dtype */
+    uint8_t class;       /* nl_element_class */
+    uint8_t flags;
+    uint8_t misaligned; /* low bits that addresses of elements have: 0 if all are multiples of 256 */
+    int ndim;
+    int64_t itemsize;
+    int64_t *shape; /* shape[ndim], then strides[ndim] in bytes: as in a parameter block */
+    int64_t dims[2 * NL_PY_INLINE_DIMS];
+    PyObject *descr;  /* numpy.dtype */
+    PyObject *owner;  /* of memory that is not ours, or NULL */
+    PyObject *stream; /* default stream of the methods, or NULL; set by _bind */
+    PyObject *weakrefs;
+} nl_py_array;
+
+static inline int64_t *nl_py_array_strides(const nl_py_array *a) { return a->shape + a->ndim; }
+
+static inline int nl_py_array_check_exact(const nl_py_state *state, PyObject *obj) {
+    return Py_TYPE(obj) == state->devarray_class;
+}
+static inline int nl_py_array_check(const nl_py_state *state, PyObject *obj) {
+    return Py_TYPE(obj) == state->devarray_class ||
+           PyType_IsSubtype(Py_TYPE(obj), state->devarray_type);
+}
+
+/* What a new array is made from. `buffer` is retained, the objects get references of their own. */
+typedef struct nl_py_array_parts {
+    nl_buffer *buffer;
+    CUdeviceptr address;
+    PyObject *descr;
+    nl_element element;
+    PyObject *owner;
+    PyObject *stream;
+    int readonly;
+} nl_py_array_parts;
+
+PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
+                          const nl_layout *layout);
+/* A view of `base` with another address and geometry, unchecked. */
+PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout);
+/* An array over `address` on the current device; fills parts->buffer and parts->address itself. */
+PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
+                           nl_py_array_parts *parts);
+void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);
+int64_t nl_py_array_count(const nl_py_array *a);
+/* Work on a stream of that kind will touch the memory. */
+static inline void nl_py_array_used(const nl_py_array *a, int blocking) {
+    if (!blocking && a->buffer && !__atomic_load_n(&a->buffer->foreign, __ATOMIC_RELAXED))
+        __atomic_store_n(&a->buffer->foreign, 1, __ATOMIC_RELAXED);
+}
+
+/* py/geometry: shapes and strides from Python, checked. */
+/* int or sequence of ints -> shape and ndim. */
+int nl_py_shape_from(PyObject *obj, nl_layout *layout);
+/* Sequence of layout->ndim ints; `what` names it in messages. */
+int nl_py_strides_from(PyObject *obj, nl_layout *layout, const char *what);
+/* Bytes that the elements touch relative to the first, or ValueError where they cannot be addressed. */
+int nl_py_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high);
+/* Strides for the shape in C ('C') or Fortran ('F') order, after checking that the size is possible. */
+int nl_py_layout_order(nl_layout *layout, char order);
+PyObject *nl_py_tuple_from(const int64_t *values, int count);
+
+/* py/devindex */
+PyObject *nl_py_array_subscript(PyObject *self, PyObject *key);
+PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index);
+/* py/devcopy */
+PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
+PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);
+/* Whether two elements of a layout share bytes (by strides alone: it may say so where none do). */
+int nl_py_layout_overlaps(const nl_layout *layout);
+/* py/exchange */
+PyObject *nl_py_array_interface(PyObject *self, void *closure);
+
+#endif

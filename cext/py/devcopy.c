@@ -1,0 +1,409 @@
+/* py/devcopy: what moves the elements of device arrays: one element, to and from NumPy arrays, between
+ * device arrays, filling.
+ *
+ * On the default stream a copy from or to the host is done when the call returns. On another stream it is
+ * only ordered there if the host memory is page-locked, and the NumPy array is kept until the copy is done;
+ * for ordinary memory, which the driver cannot read later, the call waits. Copies between device arrays and
+ * fills never wait. */
+#include "py/devarray.h"
+
+#include <stdlib.h>
+#include "base/mem.h"
+#include "core/transfer.h"
+#include "py/stream.h"
+
+/* ---------------------------------------------------------------- keeping arrays of copies under way */
+
+/* A host function on the stream moves a kept array to the list of released ones, without the
+ * interpreter; whoever comes next with the interpreter's lock drops them. */
+typedef struct kept {
+    struct kept *next;
+    PyObject *array;
+} kept;
+
+static kept *released;
+
+static int drop_released(void *Py_UNUSED(unused)) {
+    kept *k = __atomic_exchange_n(&released, NULL, __ATOMIC_ACQ_REL);
+    while (k) {
+        kept *next = k->next;
+        Py_DECREF(k->array);
+        nl_mem_free(k);
+        k = next;
+    }
+    return 0;
+}
+
+static void release_kept(void *data) {
+    kept *k = data;
+    kept *first = __atomic_load_n(&released, __ATOMIC_RELAXED);
+    do
+        k->next = first;
+    while (!__atomic_compare_exchange_n(&released, &first, k, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    if (Py_IsInitialized() && !Py_IsFinalizing())
+        Py_AddPendingCall(drop_released, NULL); /* if there is no room, the next copy drops them */
+}
+
+/* Keeps `array` until the stream gets here. If that cannot be arranged, waits. */
+static int keep(PyObject *array, CUstream stream, nl_error *err) {
+    kept *k = nl_mem_alloc(sizeof *k, err);
+    if (k) {
+        k->array = Py_NewRef(array);
+        if (NL_CU(err, LaunchHostFunc, stream, release_kept, k) == 0)
+            return 0;
+        Py_DECREF(array);
+        nl_mem_free(k);
+    }
+    int result;
+    nl_error second;
+    Py_BEGIN_ALLOW_THREADS;
+    result = NL_CU(&second, StreamSynchronize, stream);
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        *err = second;
+    return result;
+}
+
+static int is_page_locked(const void *memory) {
+    unsigned type = 0;
+    return nl_cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                     (CUdeviceptr)(uintptr_t)memory) == CUDA_SUCCESS &&
+           (type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED);
+}
+
+/* ------------------------------------------------------------------------------------- the element */
+
+PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
+    unsigned char small[256], *bytes = small;
+    nl_error err;
+    PyObject *result = NULL;
+    int status = 0;
+    if (a->itemsize > (int64_t)sizeof small) {
+        bytes = nl_mem_alloc((size_t)a->itemsize, &err);
+        if (!bytes)
+            return nl_py_raise(&err);
+    }
+    if (a->itemsize > 0) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = nl_device_bind(a->buffer->device, &err) < 0
+                     ? -1
+                     : NL_CU(&err, MemcpyDtoH, bytes, address, (size_t)a->itemsize);
+        Py_END_ALLOW_THREADS;
+    }
+    result = status < 0 ? nl_py_raise(&err) : nl_host_scalar(a->descr, bytes);
+    if (bytes != small)
+        nl_mem_free(bytes);
+    return result;
+}
+
+/* --------------------------------------------------------------------------------------- arguments */
+
+/* Same shape and dtype; raises otherwise. */
+static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyObject *descr,
+                       const char *what) {
+    int same = ndim == a->ndim;
+    for (int i = 0; same && i < ndim; i++)
+        same = shape[i] == a->shape[i];
+    if (!same) {
+        PyObject *ours = nl_py_tuple_from(a->shape, a->ndim);
+        PyObject *theirs = nl_py_tuple_from(shape, ndim);
+        if (ours && theirs)
+            PyErr_Format(PyExc_ValueError, "the device array has shape %S, the %s %S", ours, what,
+                         theirs);
+        Py_XDECREF(ours);
+        Py_XDECREF(theirs);
+        return -1;
+    }
+    if (nl_host_same_dtype(a->descr, descr))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "incompatible dtype: the device array has %S, the %s %S", a->descr,
+                 what, descr);
+    return -1;
+}
+
+static int check_writable(const nl_py_array *a) {
+    if (!(a->flags & NL_PY_ARRAY_READONLY))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "the device array is read-only");
+    return -1;
+}
+
+/* (other, stream=None) -> other, the stream's handle. The array's own stream stands in for the default. */
+static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, PyObject **other,
+                 CUstream *stream, PyObject **keeper) {
+    char *names[] = {name, "stream", NULL};
+    PyObject *argument = Py_None;
+    int blocking;
+    *keeper = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", names, other, &argument))
+        return -1;
+    if (nl_py_stream_from(a->state, argument, stream, &blocking) < 0)
+        return -1;
+    if (*stream == NULL) {
+        Py_BEGIN_CRITICAL_SECTION(a);
+        *keeper = Py_XNewRef(a->stream);
+        Py_END_CRITICAL_SECTION();
+        if (*keeper && nl_py_stream_from(a->state, *keeper, stream, &blocking) < 0) {
+            Py_CLEAR(*keeper);
+            return -1;
+        }
+    }
+    nl_py_array_used(a, blocking);
+    return 0;
+}
+
+/* ----------------------------------------------------------------------------------- host and back */
+
+/* Whether two elements of a layout may share bytes: with the strides sorted by size, each must step over
+ * everything below it. */
+int nl_py_layout_overlaps(const nl_layout *l) {
+    int order[NL_MAX_DIMS], n = 0;
+    for (int i = 0; i < l->ndim; i++) {
+        if (l->shape[i] == 0)
+            return 0;
+        if (l->shape[i] == 1)
+            continue;
+        int j = n++;
+        for (; j > 0 && llabs(l->strides[order[j - 1]]) > llabs(l->strides[i]); j--)
+            order[j] = order[j - 1];
+        order[j] = i;
+    }
+    int64_t reach = l->itemsize;
+    for (int i = 0; i < n; i++) {
+        int64_t stride = llabs(l->strides[order[i]]);
+        if (stride < reach)
+            return l->itemsize > 0;
+        reach += stride * (l->shape[order[i]] - 1);
+    }
+    return 0;
+}
+
+static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction direction,
+                     CUstream stream) {
+    nl_device *dev = a->buffer->device;
+    nl_layout device;
+    nl_error err;
+    int result, asynchronous;
+    nl_py_array_layout(a, &device);
+    if (released)
+        drop_released(NULL);
+    Py_BEGIN_ALLOW_THREADS;
+    result = nl_device_bind(dev, &err);
+    asynchronous = result == 0 && stream && is_page_locked(host->data);
+    if (result == 0) {
+        CUdeviceptr memory = (CUdeviceptr)(uintptr_t)host->data;
+        result = direction == NL_HOST_TO_DEVICE
+                     ? nl_transfer(dev, direction, a->address, &device, memory, &host->layout, stream,
+                                   asynchronous, &err)
+                     : nl_transfer(dev, direction, memory, &host->layout, a->address, &device, stream,
+                                   asynchronous, &err);
+    }
+    Py_END_ALLOW_THREADS;
+    if (result == 0 && asynchronous)
+        result = keep(host->array, stream, &err);
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
+static int host_argument(nl_py_array *a, PyObject *obj, nl_host_array *host) {
+    if (!nl_host_is_array(obj)) {
+        PyErr_Format(PyExc_TypeError, "a NumPy array is needed, not %.80s", Py_TYPE(obj)->tp_name);
+        return -1;
+    }
+    if (nl_host_array_read(obj, host) < 0)
+        return -1;
+    return check_match(a, host->layout.shape, host->layout.ndim, host->descr, "host array");
+}
+
+PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
+    nl_py_array *a = (nl_py_array *)self;
+    PyObject *dest, *keeper;
+    CUstream stream;
+    nl_host_array host;
+    int result = -1;
+    if (parse(a, args, kwargs, "dest", &dest, &stream, &keeper) < 0)
+        return NULL;
+    if (host_argument(a, dest, &host) < 0)
+        goto done;
+    if (!host.writable)
+        PyErr_SetString(PyExc_ValueError, "the host array is read-only");
+    else if (nl_py_layout_overlaps(&host.layout))
+        PyErr_SetString(PyExc_ValueError, "elements of the host array overlap: it cannot be copied to");
+    else
+        result = nl_py_array_count(a) ? host_copy(a, &host, NL_DEVICE_TO_HOST, stream) : 0;
+done:
+    Py_XDECREF(keeper);
+    return result < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* Writing needs a destination whose elements are apart. */
+static int check_destination(const nl_py_array *a) {
+    nl_layout layout;
+    if (check_writable(a) < 0)
+        return -1;
+    nl_py_array_layout(a, &layout);
+    if (!nl_py_layout_overlaps(&layout))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "elements of the device array overlap: it cannot be copied to");
+    return -1;
+}
+
+PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
+    nl_py_array *a = (nl_py_array *)self;
+    PyObject *src, *keeper;
+    CUstream stream;
+    nl_host_array host;
+    int result = -1;
+    if (parse(a, args, kwargs, "src", &src, &stream, &keeper) < 0)
+        return NULL;
+    if (check_destination(a) == 0 && host_argument(a, src, &host) == 0)
+        result = nl_py_array_count(a) ? host_copy(a, &host, NL_HOST_TO_DEVICE, stream) : 0;
+    Py_XDECREF(keeper);
+    return result < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ------------------------------------------------------------------------------------ device arrays */
+
+typedef struct place {
+    nl_device *device;
+    CUdeviceptr address;
+    const nl_layout *layout;
+} place;
+
+static int copy_on(nl_device *dev, place to, place from, CUstream stream, nl_error *err) {
+    return nl_transfer(dev, NL_DEVICE_TO_DEVICE, to.address, to.layout, from.address, from.layout, stream,
+                       1, err);
+}
+
+/* Through packed memory on each side that needs it. Everything is waited for, device by device: streams
+ * of two devices are in no order. */
+static int copy_between_devices(place to, place from, int64_t bytes, nl_error *err) {
+    nl_layout packed = *from.layout;
+    nl_buffer *out = NULL, *in = NULL;
+    int result = -1;
+    nl_layout_set_c(&packed);
+    if (nl_device_bind(from.device, err) < 0 ||
+        nl_buffer_alloc(from.device, (size_t)bytes, &out, err) < 0 ||
+        copy_on(from.device, (place){from.device, out->address, &packed}, from, NULL, err) < 0 ||
+        NL_CU0(err, CtxSynchronize) < 0)
+        goto done;
+    if (nl_device_bind(to.device, err) < 0 ||
+        nl_buffer_alloc(to.device, (size_t)bytes, &in, err) < 0 ||
+        NL_CU(err, MemcpyPeerAsync, in->address, to.device->context, out->address, from.device->context,
+              (size_t)bytes, NULL) < 0 ||
+        copy_on(to.device, to, (place){to.device, in->address, &packed}, NULL, err) < 0 ||
+        NL_CU0(err, CtxSynchronize) < 0)
+        goto done;
+    result = 0;
+done:
+    nl_buffer_release(in);
+    nl_buffer_release(out);
+    return result;
+}
+
+/* Source and destination share bytes: by way of a packed copy, so that the result is as if the source
+ * had been read first. */
+static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream, int blocking,
+                            nl_error *err) {
+    nl_layout packed = *from.layout;
+    nl_buffer *between = NULL;
+    nl_layout_set_c(&packed);
+    if (nl_buffer_alloc(from.device, (size_t)bytes, &between, err) < 0)
+        return -1;
+    place middle = {from.device, between->address, &packed};
+    if (!blocking)
+        between->foreign = 1;
+    int result = copy_on(from.device, middle, from, stream, err);
+    if (result == 0)
+        result = copy_on(from.device, to, middle, stream, err);
+    nl_buffer_release(between);
+    return result;
+}
+
+static int share_bytes(const place *a, const place *b) {
+    int64_t low[2], high[2];
+    nl_layout_extent(a->layout, &low[0], &high[0]);
+    nl_layout_extent(b->layout, &low[1], &high[1]);
+    return a->address + (CUdeviceptr)low[0] < b->address + (CUdeviceptr)high[1] &&
+           b->address + (CUdeviceptr)low[1] < a->address + (CUdeviceptr)high[0];
+}
+
+PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
+    nl_py_array *a = (nl_py_array *)self, *b;
+    PyObject *src, *keeper;
+    CUstream stream;
+    nl_layout to_layout, from_layout;
+    nl_error err;
+    int result = -1;
+    if (parse(a, args, kwargs, "src", &src, &stream, &keeper) < 0)
+        return NULL;
+    if (!nl_py_array_check(a->state, src)) {
+        PyErr_Format(PyExc_TypeError, "a device array is needed, not %.80s", Py_TYPE(src)->tp_name);
+        goto done;
+    }
+    b = (nl_py_array *)src;
+    if (check_destination(a) < 0 || check_match(a, b->shape, b->ndim, b->descr, "source") < 0)
+        goto done;
+    int64_t bytes = nl_py_array_count(a) * a->itemsize;
+    if (bytes == 0) {
+        result = 0;
+        goto done;
+    }
+    int blocking = !__atomic_load_n(&a->buffer->foreign, __ATOMIC_RELAXED);
+    nl_py_array_used(b, blocking);
+    nl_py_array_layout(a, &to_layout);
+    nl_py_array_layout(b, &from_layout);
+    place to = {a->buffer->device, a->address, &to_layout};
+    place from = {b->buffer->device, b->address, &from_layout};
+    Py_BEGIN_ALLOW_THREADS;
+    result = nl_device_bind(to.device, &err);
+    if (result == 0 && to.device != from.device)
+        result = copy_between_devices(to, from, bytes, &err);
+    else if (result == 0 && share_bytes(&to, &from))
+        result = copy_overlapping(to, from, bytes, stream, blocking, &err);
+    else if (result == 0)
+        result = copy_on(to.device, to, from, stream, &err);
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        nl_py_raise(&err);
+done:
+    Py_XDECREF(keeper);
+    return result < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
+    nl_py_array *a = (nl_py_array *)self;
+    PyObject *value, *keeper;
+    CUstream stream;
+    nl_host_array host;
+    nl_layout layout;
+    nl_error err;
+    int result = -1;
+    if (parse(a, args, kwargs, "value", &value, &stream, &keeper) < 0)
+        return NULL;
+    if (check_writable(a) < 0)
+        goto done;
+    if (!nl_host_is_array(value) || nl_host_array_read(value, &host) < 0 || host.layout.ndim != 0 ||
+        !nl_host_same_dtype(a->descr, host.descr)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError,
+                            "the value must be a 0-dimensional NumPy array of the same dtype");
+        goto done;
+    }
+    nl_py_array_layout(a, &layout);
+    result = 0;
+    if (nl_py_array_count(a) * a->itemsize > 0) {
+        nl_device *dev = a->buffer->device;
+        Py_BEGIN_ALLOW_THREADS;
+        result = nl_device_bind(dev, &err) < 0 ? -1
+                                               : nl_transfer_fill(dev, a->address, &layout, host.data,
+                                                                  stream, 1, &err);
+        Py_END_ALLOW_THREADS;
+        if (result < 0)
+            nl_py_raise(&err);
+    }
+done:
+    Py_XDECREF(keeper);
+    return result < 0 ? NULL : Py_NewRef(Py_None);
+}

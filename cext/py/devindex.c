@@ -1,0 +1,219 @@
+/* py/devindex: d[key] with NumPy's basic indexing. The key is read from left to right into a new layout;
+ * `...` stands for as many whole dimensions as the other items leave. When integers name one element,
+ * it is read and returned as a NumPy scalar, otherwise the result is a view.
+ * Messages are NumPy's, because so are the habits of those who read them. */
+#include "py/devarray.h"
+
+typedef struct cursor {
+    const nl_py_array *array;
+    const int64_t *strides;
+    int axis; /* of the array: the next one that an item takes */
+    CUdeviceptr address;
+    nl_layout layout; /* of the result so far */
+} cursor;
+
+static void start(cursor *c, const nl_py_array *a) {
+    c->array = a;
+    c->strides = nl_py_array_strides(a);
+    c->axis = 0;
+    c->address = a->address;
+    c->layout.ndim = 0;
+    c->layout.itemsize = a->itemsize;
+}
+
+static int out_of_bounds(Py_ssize_t index, int axis, int64_t size) {
+    PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis %d with size %lld", index, axis,
+                 (long long)size);
+    return -1;
+}
+
+static int take_integer(cursor *c, Py_ssize_t index) {
+    int64_t size = c->array->shape[c->axis];
+    Py_ssize_t i = index < 0 ? index + (Py_ssize_t)size : index;
+    if (i < 0 || i >= size)
+        return out_of_bounds(index, c->axis, size);
+    c->address += (CUdeviceptr)(i * c->strides[c->axis++]);
+    return 0;
+}
+
+static int add_dimension(cursor *c, int64_t shape, int64_t stride) {
+    if (c->layout.ndim == NL_MAX_DIMS) {
+        PyErr_Format(PyExc_IndexError, "the result would have more than %d dimensions", NL_MAX_DIMS);
+        return -1;
+    }
+    c->layout.shape[c->layout.ndim] = shape;
+    c->layout.strides[c->layout.ndim++] = stride;
+    return 0;
+}
+
+static int take_slice(cursor *c, PyObject *slice) {
+    Py_ssize_t first, stop, step;
+    if (PySlice_Unpack(slice, &first, &stop, &step) < 0)
+        return -1;
+    int64_t stride = c->strides[c->axis];
+    Py_ssize_t size = (Py_ssize_t)c->array->shape[c->axis++];
+    Py_ssize_t length = PySlice_AdjustIndices(size, &first, &stop, step);
+    if (length > 0)
+        c->address += (CUdeviceptr)(first * stride);
+    /* with one element or none the step is never taken, and might overflow */
+    return add_dimension(c, length, length > 1 ? stride * step : stride);
+}
+
+static int take_whole(cursor *c, int count) {
+    for (; count > 0; count--, c->axis++)
+        if (add_dimension(c, c->array->shape[c->axis], c->strides[c->axis]) < 0)
+            return -1;
+    return 0;
+}
+
+/* An item that counts as an integer index; not bool, which NumPy takes for a mask. */
+static int is_integer(PyObject *item) {
+    if (PyLong_CheckExact(item))
+        return 1;
+    return PyIndex_Check(item) && !PyBool_Check(item) && !nl_host_is_array(item) &&
+           !PySequence_Check(item);
+}
+
+static int read_integer(PyObject *item, Py_ssize_t *index) {
+    *index = PyNumber_AsSsize_t(item, PyExc_IndexError);
+    return *index == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int refuse(PyObject *item) {
+    if (PyBool_Check(item) || PyList_Check(item) || nl_host_is_array(item))
+        PyErr_Format(PyExc_IndexError,
+                     "device arrays are indexed by integers, slices (`:`), ellipsis (`...`) and "
+                     "numpy.newaxis (`None`), not by masks or arrays of indices (%.80s)",
+                     Py_TYPE(item)->tp_name);
+    else
+        PyErr_Format(PyExc_IndexError,
+                     "only integers, slices (`:`), ellipsis (`...`) and numpy.newaxis (`None`) are "
+                     "valid indices, not %.80s",
+                     Py_TYPE(item)->tp_name);
+    return -1;
+}
+
+/* How many dimensions the items take; -1 for an item that is no index. */
+static int count_taken(const nl_py_array *a, PyObject *const *items, Py_ssize_t n) {
+    int taken = 0, ellipses = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = items[i];
+        if (PySlice_Check(item) || is_integer(item)) {
+            taken++;
+        } else if (item == Py_Ellipsis) {
+            if (ellipses++) {
+                PyErr_SetString(PyExc_IndexError,
+                                "an index can only have a single ellipsis ('...')");
+                return -1;
+            }
+        } else if (item != Py_None) {
+            return refuse(item);
+        }
+    }
+    if (taken > a->ndim) {
+        PyErr_Format(PyExc_IndexError,
+                     "too many indices for array: array is %d-dimensional, but %d were indexed", a->ndim,
+                     taken);
+        return -1;
+    }
+    return taken;
+}
+
+static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, Py_ssize_t n) {
+    cursor c;
+    int view = 0, ellipsis = 0, taken = count_taken(a, items, n);
+    if (taken < 0)
+        return NULL;
+    start(&c, a);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = items[i];
+        int result, integer = 0;
+        if (PySlice_Check(item)) {
+            result = take_slice(&c, item);
+        } else if (item == Py_None) {
+            result = add_dimension(&c, 1, 0);
+        } else if (item == Py_Ellipsis) {
+            result = take_whole(&c, a->ndim - taken);
+            ellipsis = 1;
+        } else {
+            Py_ssize_t index;
+            integer = 1;
+            result = read_integer(item, &index) < 0 ? -1 : take_integer(&c, index);
+        }
+        view |= !integer;
+        if (result < 0)
+            return NULL;
+    }
+    if (!ellipsis && take_whole(&c, a->ndim - taken) < 0)
+        return NULL;
+    if (!view && c.layout.ndim == 0)
+        return nl_py_array_read_element(a, c.address);
+    return nl_py_array_view(a, c.address, &c.layout);
+}
+
+/* d["x"]: a field of the records, as a view. A field that is an array adds its dimensions. */
+static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
+    PyObject *field, *result = NULL, *shape = NULL, *base = NULL;
+    int64_t offset;
+    nl_layout layout;
+    int found = nl_host_field(a->descr, name, &field, &offset);
+    if (found < 0)
+        return NULL;
+    if (!found)
+        return PyErr_Format(PyExc_ValueError, "no field of name %U", name);
+    nl_py_array_layout(a, &layout);
+    shape = PyObject_GetAttrString(field, "shape");
+    base = shape ? PyObject_GetAttrString(field, "base") : NULL;
+    nl_layout inner;
+    if (!base || nl_py_shape_from(shape, &inner) < 0)
+        goto done;
+    if (layout.ndim + inner.ndim > NL_MAX_DIMS) {
+        PyErr_Format(PyExc_ValueError, "the field has more than %d dimensions", NL_MAX_DIMS);
+        goto done;
+    }
+    nl_py_array_parts parts = {.buffer = a->buffer,
+                               .address = a->address + (CUdeviceptr)offset,
+                               .descr = base,
+                               .element = nl_host_element(base),
+                               .owner = a->owner,
+                               .stream = a->stream,
+                               .readonly = a->flags & NL_PY_ARRAY_READONLY};
+    inner.itemsize = layout.itemsize = parts.element.itemsize;
+    if (nl_py_layout_order(&inner, 'C') < 0)
+        goto done;
+    for (int i = 0; i < inner.ndim; i++) {
+        layout.shape[layout.ndim] = inner.shape[i];
+        layout.strides[layout.ndim++] = inner.strides[i];
+    }
+    result = nl_py_array_new(a->state, &parts, &layout);
+done:
+    Py_XDECREF(base);
+    Py_XDECREF(shape);
+    Py_DECREF(field);
+    return result;
+}
+
+PyObject *nl_py_array_subscript(PyObject *self, PyObject *key) {
+    const nl_py_array *a = (nl_py_array *)self;
+    if (PyTuple_Check(key))
+        return subscript_items(a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
+    if (PyUnicode_Check(key))
+        return subscript_field(a, key);
+    return subscript_items(a, &key, 1);
+}
+
+/* The sequence protocol: negative indices have been made positive by the caller. */
+PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index) {
+    const nl_py_array *a = (nl_py_array *)self;
+    if (a->ndim == 0) {
+        PyErr_SetString(PyExc_TypeError, "iteration over a 0-d array");
+        return NULL;
+    }
+    cursor c;
+    start(&c, a);
+    if (take_integer(&c, index) < 0 || take_whole(&c, a->ndim - 1) < 0)
+        return NULL;
+    if (c.layout.ndim == 0)
+        return nl_py_array_read_element(a, c.address);
+    return nl_py_array_view(a, c.address, &c.layout);
+}

@@ -1,0 +1,374 @@
+/* py/exchange: the CUDA Array Interface, both ways.
+ *
+ * Out: version 3. `stream` is the array's own stream, or None: work on the legacy default stream and on
+ * streams ordered with it needs no waiting for, and whoever uses a non-blocking stream knows it.
+ * In: versions 0 to 3. The dictionary is another library's, or anybody's: each field is checked, and the
+ * message names it. Plain types are recognised from the typestr itself, so that an argument of a launch
+ * costs no NumPy call. */
+#include "py/exchange.h"
+
+#include <string.h>
+#include "core/stream.h"
+#include "py/stream.h"
+
+/* Interned once; the order is that of `keys` below. */
+enum { KEY_ATTRIBUTE, KEY_SHAPE, KEY_TYPESTR, KEY_DATA, KEY_VERSION, KEY_STRIDES, KEY_STREAM, KEY_MASK,
+       KEY_DESCR, KEY_COUNT };
+static const char *const keys[KEY_COUNT] = {"__cuda_array_interface__", "shape", "typestr", "data",
+                                            "version", "strides", "stream", "mask", "descr"};
+
+static PyObject *key(const nl_py_state *state, int which) {
+    return PyTuple_GET_ITEM(state->interface_keys, which);
+}
+
+/* ------------------------------------------------------------------------------------------- import */
+
+static int wrong(PyObject *exception, const char *field, const char *wanted) {
+    PyErr_Format(exception, "__cuda_array_interface__: '%s' must be %s", field, wanted);
+    return -1;
+}
+
+static int read_ints(PyObject *tuple, int64_t *values, int *count, const char *field) {
+    if (!PyTuple_Check(tuple))
+        return wrong(PyExc_TypeError, field, "a tuple of ints");
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    if (n > NL_MAX_DIMS) {
+        PyErr_Format(PyExc_ValueError, "__cuda_array_interface__: '%s' has %zd items, the limit is %d",
+                     field, n, NL_MAX_DIMS);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PyTuple_GET_ITEM(tuple, i);
+        int overflow;
+        if (!PyLong_Check(item) && !PyIndex_Check(item))
+            return wrong(PyExc_TypeError, field, "a tuple of ints");
+        PyObject *index = PyNumber_Index(item);
+        if (!index)
+            return -1;
+        values[i] = PyLong_AsLongLongAndOverflow(index, &overflow);
+        Py_DECREF(index);
+        if (overflow)
+            return wrong(PyExc_ValueError, field, "a tuple of 64-bit ints");
+    }
+    *count = (int)n;
+    return 0;
+}
+
+static int read_shape(PyObject *obj, nl_py_foreign *f) {
+    if (read_ints(obj, f->layout.shape, &f->layout.ndim, "shape") < 0)
+        return -1;
+    for (int i = 0; i < f->layout.ndim; i++)
+        if (f->layout.shape[i] < 0)
+            return wrong(PyExc_ValueError, "shape", "a tuple of ints that are not negative");
+    return 0;
+}
+
+/* "<f4" and its like, without NumPy. NL_OPAQUE if it is not that simple. */
+static nl_dtype plain_type(PyObject *typestr) {
+    if (!PyUnicode_IS_ASCII(typestr))
+        return NL_OPAQUE;
+    const char *t = (const char *)PyUnicode_1BYTE_DATA(typestr);
+    Py_ssize_t n = PyUnicode_GET_LENGTH(typestr);
+    if (n < 3 || n > 4 || t[2] < '1' || t[2] > '9' || (n == 4 && (t[3] < '0' || t[3] > '9')))
+        return NL_OPAQUE;
+    int size = n == 4 ? (t[2] - '0') * 10 + (t[3] - '0') : t[2] - '0';
+    if (t[0] != '<' && t[0] != '=' && !(size == 1 && (t[0] == '|' || t[0] == '>')))
+        return NL_OPAQUE;
+    return nl_dtype_from_kind(t[1], size);
+}
+
+static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr, nl_py_foreign *f) {
+    PyObject *fields = NULL;
+    if (!PyUnicode_Check(typestr))
+        return wrong(PyExc_TypeError, "typestr", "a str");
+    f->element.dtype = plain_type(typestr);
+    if (f->element.dtype != NL_OPAQUE) {
+        f->element.class = NL_ELEMENT_PLAIN;
+        f->layout.itemsize = f->element.itemsize = (int64_t)nl_dtype_size(f->element.dtype);
+        return 0;
+    }
+    f->descr = nl_host_descr(typestr);
+    if (!f->descr) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError))
+            return wrong(PyExc_TypeError, "typestr", "the type string of a NumPy dtype");
+        return -1;
+    }
+    f->element = nl_host_element(f->descr);
+    if (f->element.class == NL_ELEMENT_OBJECT)
+        return wrong(PyExc_TypeError, "typestr", "a type that device memory can hold");
+    if (f->element.class == NL_ELEMENT_RECORD) {
+        if (PyDict_GetItemRef(dict, key(state, KEY_DESCR), &fields) < 0)
+            return -1;
+        if (fields && fields != Py_None) {
+            PyObject *record = PyList_Check(fields) ? nl_host_descr(fields) : NULL;
+            Py_DECREF(fields);
+            if (!record) {
+                if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError) ||
+                    PyErr_ExceptionMatches(PyExc_ValueError))
+                    return wrong(PyExc_TypeError, "descr", "a list that describes a NumPy dtype");
+                return -1;
+            }
+            nl_element element = nl_host_element(record);
+            /* fields that do not add up to the typestr's size say nothing: plain bytes then */
+            if (element.itemsize != f->element.itemsize || element.class == NL_ELEMENT_OBJECT) {
+                Py_DECREF(record);
+            } else {
+                Py_SETREF(f->descr, record);
+                f->element = element;
+            }
+        } else {
+            Py_XDECREF(fields);
+        }
+    }
+    f->layout.itemsize = f->element.itemsize;
+    return 0;
+}
+
+static int read_data(PyObject *data, nl_py_foreign *f) {
+    static const char wanted[] = "a tuple of the address (an int) and whether it is read-only";
+    if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2)
+        return wrong(PyExc_TypeError, "data", wanted);
+    PyObject *address = PyTuple_GET_ITEM(data, 0);
+    if (address == Py_None) {
+        f->address = 0;
+    } else {
+        if (!PyIndex_Check(address))
+            return wrong(PyExc_TypeError, "data", wanted);
+        PyObject *index = PyNumber_Index(address);
+        if (!index)
+            return -1;
+        f->address = PyLong_AsUnsignedLongLong(index);
+        Py_DECREF(index);
+        if (f->address == (CUdeviceptr)-1 && PyErr_Occurred()) {
+            if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+                return -1;
+            return wrong(PyExc_ValueError, "data", "an address of 64 bits");
+        }
+    }
+    f->readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+    return f->readonly < 0 ? -1 : 0;
+}
+
+static int read_version(PyObject *obj) {
+    int overflow;
+    if (!PyLong_Check(obj))
+        return wrong(PyExc_TypeError, "version", "an int");
+    long version = PyLong_AsLongAndOverflow(obj, &overflow);
+    if (overflow || version < 0 || version > 3)
+        return wrong(PyExc_ValueError, "version", "one of 0, 1, 2 and 3");
+    return 0;
+}
+
+static int read_strides(PyObject *obj, nl_py_foreign *f) {
+    int count, ndim = f->layout.ndim;
+    if (obj == NULL || obj == Py_None)
+        return nl_py_layout_order(&f->layout, 'C');
+    if (read_ints(obj, f->layout.strides, &count, "strides") < 0)
+        return -1;
+    return count == ndim ? 0 : wrong(PyExc_ValueError, "strides", "as long as 'shape'");
+}
+
+static int read_stream(PyObject *obj, nl_py_foreign *f) {
+    f->has_stream = 0;
+    f->stream = NULL;
+    if (obj == NULL || obj == Py_None)
+        return 0;
+    if (!PyLong_Check(obj))
+        return wrong(PyExc_TypeError, "stream", "an int or None");
+    unsigned long long handle = PyLong_AsUnsignedLongLong(obj);
+    if (PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+            return -1;
+        return wrong(PyExc_ValueError, "stream", "a stream handle, 1, 2 or None");
+    }
+    if (handle == 0)
+        return wrong(PyExc_ValueError, "stream",
+                     "a stream handle, 1, 2 or None: 0 could mean two default streams");
+    f->has_stream = 1;
+    f->stream = (CUstream)(uintptr_t)handle;
+    return 0;
+}
+
+/* Fields that go together: memory for every element. */
+static int check_whole(const nl_py_foreign *f) {
+    int64_t low, high;
+    if (nl_py_layout_extent(&f->layout, &low, &high) < 0)
+        return wrong(PyExc_ValueError, "shape", "of a size that can be addressed");
+    if (high > low && f->address == 0)
+        return wrong(PyExc_ValueError, "data", "an address other than 0 where there are elements");
+    if (high > low && f->address + (CUdeviceptr)low > f->address + (CUdeviceptr)high)
+        return wrong(PyExc_ValueError, "data", "an address from which all elements can be reached");
+    return 0;
+}
+
+static int read_fields(const nl_py_state *state, PyObject *dict, nl_py_foreign *f) {
+    PyObject *values[KEY_COUNT] = {NULL};
+    int result = -1;
+    for (int i = KEY_SHAPE; i < KEY_DESCR; i++)
+        if (PyDict_GetItemRef(dict, key(state, i), &values[i]) < 0)
+            goto done;
+    if (!values[KEY_SHAPE] || !values[KEY_TYPESTR] || !values[KEY_DATA]) {
+        int missing = !values[KEY_SHAPE] ? KEY_SHAPE : !values[KEY_TYPESTR] ? KEY_TYPESTR : KEY_DATA;
+        PyErr_Format(PyExc_ValueError, "__cuda_array_interface__: '%s' is missing", keys[missing]);
+        goto done;
+    }
+    if (values[KEY_MASK] && values[KEY_MASK] != Py_None) {
+        PyErr_SetString(PyExc_NotImplementedError,
+                        "__cuda_array_interface__: masked arrays are not supported");
+        goto done;
+    }
+    if ((values[KEY_VERSION] && read_version(values[KEY_VERSION]) < 0) ||
+        read_shape(values[KEY_SHAPE], f) < 0 ||
+        read_type(state, dict, values[KEY_TYPESTR], f) < 0 || read_data(values[KEY_DATA], f) < 0 ||
+        read_strides(values[KEY_STRIDES], f) < 0 || read_stream(values[KEY_STREAM], f) < 0 ||
+        check_whole(f) < 0)
+        goto done;
+    result = 0;
+done:
+    for (int i = KEY_SHAPE; i < KEY_DESCR; i++)
+        Py_XDECREF(values[i]);
+    return result;
+}
+
+int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
+    PyObject *dict;
+    out->descr = NULL;
+    /* a class has the attribute of its instances, as a descriptor */
+    if (PyType_Check(obj))
+        return 0;
+    int found = nl_py_lookup_attribute(obj, key(state, KEY_ATTRIBUTE), &dict);
+    if (found <= 0)
+        return found;
+    if (!PyDict_Check(dict)) {
+        PyErr_Format(PyExc_TypeError, "__cuda_array_interface__ must be a dict, not %.80s",
+                     Py_TYPE(dict)->tp_name);
+        Py_DECREF(dict);
+        return -1;
+    }
+    int result = read_fields(state, dict, out);
+    Py_DECREF(dict);
+    if (result == 0)
+        return 1;
+    nl_py_foreign_clear(out);
+    return -1;
+}
+
+void nl_py_foreign_clear(nl_py_foreign *foreign) { Py_CLEAR(foreign->descr); }
+
+int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
+    nl_error err;
+    int result;
+    if (!foreign->has_stream || foreign->stream == stream ||
+        (foreign->stream == CU_STREAM_LEGACY && blocking))
+        return 0;
+    nl_device *dev = nl_device_current(&err);
+    Py_BEGIN_ALLOW_THREADS;
+    result = dev ? NL_CU(&err, StreamSynchronize, foreign->stream) : -1;
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
+PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
+    if (!f->descr && !(f->descr = nl_host_descr_plain(f->element.dtype)))
+        return NULL;
+    nl_py_array_parts parts = {
+        .descr = f->descr, .element = f->element, .owner = obj, .readonly = f->readonly};
+    return nl_py_array_over(state, f->address, &f->layout, &parts);
+}
+
+static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"obj", "sync", NULL};
+    nl_py_state *state = nl_py_state_of(module);
+    nl_py_foreign foreign;
+    PyObject *obj, *result = NULL;
+    int sync = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p:from_interface", names, &obj, &sync))
+        return NULL;
+    int found = nl_py_foreign_read(state, obj, &foreign);
+    if (found < 0)
+        return NULL;
+    if (!found)
+        return PyErr_Format(PyExc_TypeError, "%.80s has no __cuda_array_interface__",
+                            Py_TYPE(obj)->tp_name);
+    /* NULL is the per-thread stream of nobody: every producer's stream is waited for */
+    if (!sync || nl_py_foreign_wait(&foreign, NULL, 0) == 0)
+        result = nl_py_foreign_array(state, obj, &foreign);
+    nl_py_foreign_clear(&foreign);
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------------- export */
+
+/* The list of fields, as NumPy writes it. Dtypes that it cannot describe so are bytes. */
+static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {
+    if (a->class == NL_ELEMENT_RECORD) {
+        PyObject *list = PyObject_GetAttrString(a->descr, "descr");
+        if (list || !PyErr_ExceptionMatches(PyExc_ValueError))
+            return list;
+        PyErr_Clear();
+    }
+    return Py_BuildValue("[(sO)]", "", typestr);
+}
+
+static int set_item(PyObject *dict, PyObject *name, PyObject *value) {
+    int result = value ? PyDict_SetItem(dict, name, value) : -1;
+    Py_XDECREF(value);
+    return result;
+}
+
+static PyObject *stream_entry(nl_py_array *a) {
+    PyObject *stream;
+    CUstream handle = NULL;
+    Py_BEGIN_CRITICAL_SECTION(a);
+    stream = Py_XNewRef(a->stream);
+    Py_END_CRITICAL_SECTION();
+    int result = stream ? nl_py_stream_from(a->state, stream, &handle, NULL) : 0;
+    Py_XDECREF(stream);
+    if (result < 0)
+        return NULL;
+    return handle ? PyLong_FromVoidPtr(handle) : Py_NewRef(Py_None);
+}
+
+PyObject *nl_py_array_interface(PyObject *self, void *Py_UNUSED(closure)) {
+    nl_py_array *a = (nl_py_array *)self;
+    const nl_py_state *state = a->state;
+    CUdeviceptr address = nl_py_array_count(a) > 0 && a->itemsize > 0 ? a->address : 0;
+    PyObject *dict = PyDict_New(), *typestr = PyObject_GetAttrString(a->descr, "str");
+    if (!dict || !typestr ||
+        set_item(dict, key(state, KEY_SHAPE), nl_py_tuple_from(a->shape, a->ndim)) < 0 ||
+        set_item(dict, key(state, KEY_STRIDES),
+                 a->flags & NL_PY_ARRAY_C ? Py_NewRef(Py_None)
+                                          : nl_py_tuple_from(nl_py_array_strides(a), a->ndim)) < 0 ||
+        set_item(dict, key(state, KEY_TYPESTR), Py_NewRef(typestr)) < 0 ||
+        set_item(dict, key(state, KEY_DESCR), field_list(a, typestr)) < 0 ||
+        set_item(dict, key(state, KEY_DATA),
+                 Py_BuildValue("(KO)", (unsigned long long)address,
+                               a->flags & NL_PY_ARRAY_READONLY ? Py_True : Py_False)) < 0 ||
+        set_item(dict, key(state, KEY_STREAM), stream_entry(a)) < 0 ||
+        set_item(dict, key(state, KEY_VERSION), PyLong_FromLong(3)) < 0)
+        Py_CLEAR(dict);
+    Py_XDECREF(typestr);
+    return dict;
+}
+
+static PyMethodDef functions[] = {
+    {"from_interface", (PyCFunction)(void (*)(void))from_interface, METH_VARARGS | METH_KEYWORDS,
+     "from_interface(obj, sync=True): a device array over the memory of an object with "
+     "__cuda_array_interface__; waits for the stream that it names."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_exchange_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *names = PyTuple_New(KEY_COUNT);
+    for (int i = 0; names && i < KEY_COUNT; i++) {
+        PyObject *name = PyUnicode_InternFromString(keys[i]);
+        if (!name)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, i, name);
+    }
+    state->interface_keys = names;
+    return names ? nl_py_add_functions(module, functions) : -1;
+}

@@ -1,0 +1,142 @@
+/* py/geometry: shapes and strides as users give them. Everything that later arithmetic relies on is
+ * checked here: no product overflows, every element can be addressed. */
+#include "py/devarray.h"
+
+/* Sizes above this leave no room for offsets; no device has them. */
+#define MAX_BYTES ((int64_t)1 << 61)
+
+static int dimension_from(PyObject *obj, int64_t *value) {
+    if (PyBool_Check(obj) || !PyIndex_Check(obj)) {
+        PyErr_Format(PyExc_TypeError, "a shape is an int or a sequence of ints, not %.80s",
+                     Py_TYPE(obj)->tp_name);
+        return -1;
+    }
+    Py_ssize_t n = PyNumber_AsSsize_t(obj, PyExc_ValueError);
+    if (n == -1 && PyErr_Occurred())
+        return -1;
+    if (n < 0) {
+        PyErr_SetString(PyExc_ValueError, "negative dimensions are not allowed");
+        return -1;
+    }
+    *value = n;
+    return 0;
+}
+
+int nl_py_shape_from(PyObject *obj, nl_layout *layout) {
+    if (PyIndex_Check(obj) && !PySequence_Check(obj)) {
+        layout->ndim = 1;
+        return dimension_from(obj, &layout->shape[0]);
+    }
+    if (PyUnicode_Check(obj) || PyBytes_Check(obj) || !PySequence_Check(obj)) {
+        PyErr_Format(PyExc_TypeError, "a shape is an int or a sequence of ints, not %.80s",
+                     Py_TYPE(obj)->tp_name);
+        return -1;
+    }
+    PyObject *items = PySequence_Tuple(obj);
+    if (!items)
+        return -1;
+    int result = -1;
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    if (n > NL_MAX_DIMS) {
+        PyErr_Format(PyExc_ValueError, "%zd dimensions are more than the limit of %d", n, NL_MAX_DIMS);
+        goto done;
+    }
+    layout->ndim = (int)n;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (dimension_from(PyTuple_GET_ITEM(items, i), &layout->shape[i]) < 0)
+            goto done;
+    result = 0;
+done:
+    Py_DECREF(items);
+    return result;
+}
+
+int nl_py_strides_from(PyObject *obj, nl_layout *layout, const char *what) {
+    if (PyUnicode_Check(obj) || PyBytes_Check(obj) ||
+        !(PySequence_Check(obj) || PyIndex_Check(obj))) {
+        PyErr_Format(PyExc_TypeError, "%s must be a sequence of ints, not %.80s", what,
+                     Py_TYPE(obj)->tp_name);
+        return -1;
+    }
+    PyObject *items = PySequence_Check(obj) ? PySequence_Tuple(obj) : PyTuple_Pack(1, obj);
+    if (!items)
+        return -1;
+    int result = -1;
+    if (PyTuple_GET_SIZE(items) != layout->ndim) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd items for %d dimensions", what,
+                     PyTuple_GET_SIZE(items), layout->ndim);
+        goto done;
+    }
+    for (int i = 0; i < layout->ndim; i++) {
+        PyObject *item = PyTuple_GET_ITEM(items, i);
+        if (!PyIndex_Check(item)) {
+            PyErr_Format(PyExc_TypeError, "%s must be a sequence of ints, not of %.80s", what,
+                         Py_TYPE(item)->tp_name);
+            goto done;
+        }
+        layout->strides[i] = PyNumber_AsSsize_t(item, PyExc_ValueError);
+        if (layout->strides[i] == -1 && PyErr_Occurred())
+            goto done;
+    }
+    result = 0;
+done:
+    Py_DECREF(items);
+    return result;
+}
+
+int nl_py_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
+    int64_t count = 1, first = 0, last = 0, reach;
+    int empty = 0;
+    for (int i = 0; i < layout->ndim; i++) {
+        /* as in NumPy, the dimensions other than 0 must make a possible size by themselves */
+        if (layout->shape[i] == 0) {
+            empty = 1;
+            continue;
+        }
+        if (__builtin_mul_overflow(count, layout->shape[i], &count) || count > MAX_BYTES)
+            goto too_big;
+        if (__builtin_mul_overflow(layout->shape[i] - 1, layout->strides[i], &reach) ||
+            reach > MAX_BYTES || reach < -MAX_BYTES)
+            goto too_big;
+        if (reach < 0)
+            first += reach;
+        else
+            last += reach;
+        if (first < -MAX_BYTES || last > MAX_BYTES)
+            goto too_big;
+    }
+    if (__builtin_mul_overflow(count, layout->itemsize, &reach) || reach > MAX_BYTES ||
+        layout->itemsize > MAX_BYTES)
+        goto too_big;
+    *low = empty ? 0 : first;
+    *high = empty ? 0 : last + layout->itemsize;
+    return 0;
+too_big:
+    PyErr_SetString(PyExc_ValueError, "array is too big: its size in bytes cannot be represented");
+    return -1;
+}
+
+int nl_py_layout_order(nl_layout *layout, char order) {
+    int64_t low, high;
+    for (int i = 0; i < layout->ndim; i++)
+        layout->strides[i] = 0;
+    if (nl_py_layout_extent(layout, &low, &high) < 0)
+        return -1;
+    if (order == 'F')
+        nl_layout_set_f(layout);
+    else
+        nl_layout_set_c(layout);
+    return 0;
+}
+
+PyObject *nl_py_tuple_from(const int64_t *values, int count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple && i < count; i++) {
+        PyObject *item = PyLong_FromLongLong(values[i]);
+        if (!item)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, item);
+    }
+    return tuple;
+}

@@ -1,0 +1,235 @@
+/* py/hostarray: NumPy's side of everything. Elements are classified by NumPy's kind letter and size, never
+ * by type number, so that `long` and `long long` are the same int64. */
+#include "py/hostarray.h"
+
+#define PY_ARRAY_UNIQUE_SYMBOL numbalite_array_api
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+
+#include <stdio.h>
+#include <string.h>
+#include "py/state.h"
+
+/* The scalar types whose value lies right behind the object's head, with the code of each. */
+static struct {
+    PyTypeObject *type;
+    nl_dtype dtype;
+    size_t offset;
+} scalar_types[16];
+static int scalar_type_count;
+
+static void add_scalar_type(PyTypeObject *type, char kind, size_t size, size_t offset) {
+    scalar_types[scalar_type_count].type = type;
+    scalar_types[scalar_type_count].dtype = nl_dtype_from_kind(kind, (int64_t)size);
+    scalar_types[scalar_type_count++].offset = offset;
+}
+
+#define ADD(Name, kind)                                                                            \
+    add_scalar_type(&Py##Name##ArrType_Type, kind, sizeof(((Py##Name##ScalarObject *)0)->obval),   \
+                    offsetof(Py##Name##ScalarObject, obval))
+
+static int import_numpy(void) {
+    if (PyArray_ImportNumPyAPI() < 0)
+        return -1;
+    if (scalar_type_count)
+        return 0;
+    ADD(Float, 'f');
+    ADD(Double, 'f');
+    ADD(Int, 'i');
+    ADD(Long, 'i');
+    ADD(LongLong, 'i');
+    ADD(Bool, 'b');
+    ADD(UInt, 'u');
+    ADD(ULong, 'u');
+    ADD(ULongLong, 'u');
+    ADD(Half, 'f');
+    ADD(CFloat, 'c');
+    ADD(CDouble, 'c');
+    ADD(Byte, 'i');
+    ADD(Short, 'i');
+    ADD(UByte, 'u');
+    ADD(UShort, 'u');
+    return 0;
+}
+#undef ADD
+
+/* ------------------------------------------------------------------------------------- dtypes */
+
+PyObject *nl_host_descr(PyObject *specification) {
+    PyArray_Descr *descr = NULL;
+    if (PyArray_DescrConverter(specification, &descr) == NPY_FAIL)
+        return NULL;
+    return (PyObject *)descr;
+}
+
+PyObject *nl_host_descr_plain(nl_dtype dtype) {
+    static const int numbers[NL_DTYPE_COUNT] = {
+        NPY_VOID,   NPY_BOOL,   NPY_INT8,    NPY_INT16,   NPY_INT32,   NPY_INT64,     NPY_UINT8,
+        NPY_UINT16, NPY_UINT32, NPY_UINT64,  NPY_FLOAT16, NPY_FLOAT32, NPY_FLOAT64,   NPY_COMPLEX64,
+        NPY_COMPLEX128};
+    return (PyObject *)PyArray_DescrFromType(numbers[dtype]);
+}
+
+int nl_host_is_descr(PyObject *obj) { return PyArray_DescrCheck(obj); }
+
+static nl_element_class classify_void(PyArray_Descr *d) {
+    PyObject *native = PyObject_GetAttrString((PyObject *)d, "isnative");
+    int truth = native ? PyObject_IsTrue(native) : -1;
+    Py_XDECREF(native);
+    if (truth < 0)
+        PyErr_Clear();
+    return truth == 0 ? NL_ELEMENT_SWAPPED : NL_ELEMENT_RECORD;
+}
+
+nl_element nl_host_element(PyObject *descr) {
+    PyArray_Descr *d = (PyArray_Descr *)descr;
+    nl_element e = {NL_OPAQUE, NL_ELEMENT_OTHER, PyDataType_ELSIZE(d)};
+    if (PyDataType_REFCHK(d) || PyDataType_FLAGCHK(d, NPY_NEEDS_INIT) ||
+        (d->type_num >= NPY_NTYPES_LEGACY && d->type_num < NPY_USERDEF) || d->type_num > 2000 ||
+        d->type_num < 0 || PyDataType_HASSUBARRAY(d)) {
+        e.class = NL_ELEMENT_OBJECT;
+        return e;
+    }
+    if (d->type_num >= NPY_USERDEF) {
+        e.class = NL_ELEMENT_RECORD;
+        return e;
+    }
+    if (d->kind == 'V') {
+        e.class = classify_void(d);
+        return e;
+    }
+    if (d->kind == 'M' || d->kind == 'm') {
+        e.class = NL_ELEMENT_TIME;
+        return e;
+    }
+    nl_dtype dtype = nl_dtype_from_kind(d->kind, e.itemsize);
+    if (dtype == NL_OPAQUE)
+        return e;
+    if (!PyArray_ISNBO(d->byteorder)) {
+        e.class = NL_ELEMENT_SWAPPED;
+        return e;
+    }
+    e.dtype = dtype;
+    e.class = NL_ELEMENT_PLAIN;
+    return e;
+}
+
+int nl_host_same_dtype(PyObject *a, PyObject *b) {
+    return a == b || PyArray_EquivTypes((PyArray_Descr *)a, (PyArray_Descr *)b);
+}
+
+const char *nl_host_dtype_name(PyObject *descr, char *text, size_t size) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *str = PyObject_Str(descr);
+    const char *utf8 = str ? PyUnicode_AsUTF8(str) : NULL;
+    snprintf(text, size, "%s", utf8 ? utf8 : "?");
+    if (utf8 && strlen(utf8) >= size)
+        memcpy(text + size - 4, "...", 4);
+    Py_XDECREF(str);
+    PyErr_Restore(type, value, traceback);
+    return text;
+}
+
+int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset) {
+    PyArray_Descr *d = (PyArray_Descr *)descr;
+    if (!PyDataType_HASFIELDS(d))
+        return 0;
+    PyObject *entry = PyObject_GetItem(PyDataType_FIELDS(d), name);
+    if (!entry) {
+        if (!PyErr_ExceptionMatches(PyExc_KeyError))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
+    if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2) {
+        Py_DECREF(entry);
+        return 0;
+    }
+    *offset = PyLong_AsLongLong(PyTuple_GET_ITEM(entry, 1));
+    *field = Py_NewRef(PyTuple_GET_ITEM(entry, 0));
+    Py_DECREF(entry);
+    if (*offset == -1 && PyErr_Occurred()) {
+        Py_CLEAR(*field);
+        return -1;
+    }
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------- arrays */
+
+int nl_host_is_array(PyObject *obj) { return PyArray_Check(obj); }
+
+int nl_host_is_exact_array(PyObject *obj) { return PyArray_CheckExact(obj); }
+
+int nl_host_array_read(PyObject *obj, nl_host_array *out) {
+    PyArrayObject *array = (PyArrayObject *)obj;
+    int ndim = PyArray_NDIM(array);
+    if (ndim > NL_MAX_DIMS) {
+        PyErr_Format(PyExc_ValueError, "an array of %d dimensions has more than the limit of %d", ndim,
+                     NL_MAX_DIMS);
+        return -1;
+    }
+    out->array = obj;
+    out->descr = (PyObject *)PyArray_DESCR(array);
+    out->data = PyArray_BYTES(array);
+    out->element = nl_host_element(out->descr);
+    out->writable = PyArray_ISWRITEABLE(array);
+    out->layout.ndim = ndim;
+    out->layout.itemsize = out->element.itemsize;
+    for (int i = 0; i < ndim; i++) {
+        out->layout.shape[i] = PyArray_DIM(array, i);
+        out->layout.strides[i] = PyArray_STRIDE(array, i);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ scalars */
+
+int nl_host_is_scalar(PyObject *obj) { return PyArray_IsScalar(obj, Generic); }
+
+PyObject *nl_host_scalar(PyObject *descr, const void *bytes) {
+    return PyArray_Scalar((void *)bytes, (PyArray_Descr *)descr, NULL);
+}
+
+static nl_dtype copy_scalar(PyObject *scalar, int i, void *bytes) {
+    nl_dtype dtype = scalar_types[i].dtype;
+    memcpy(bytes, (char *)scalar + scalar_types[i].offset, nl_dtype_size(dtype));
+    return dtype;
+}
+
+nl_dtype nl_host_scalar_read(PyObject *scalar, void *bytes) {
+    PyTypeObject *type = Py_TYPE(scalar);
+    for (int i = 0; i < scalar_type_count; i++)
+        if (scalar_types[i].type == type)
+            return copy_scalar(scalar, i, bytes);
+    for (int i = 0; i < scalar_type_count; i++)
+        if (PyType_IsSubtype(type, scalar_types[i].type))
+            return copy_scalar(scalar, i, bytes);
+    return NL_OPAQUE;
+}
+
+int nl_host_void_read(PyObject *scalar, PyObject **descr, const void **bytes) {
+    PyArray_Descr *d = PyArray_DescrFromScalar(scalar);
+    if (!d)
+        return -1;
+    *descr = (PyObject *)d;
+    *bytes = PyArray_IsScalar(scalar, Void) ? ((PyVoidScalarObject *)scalar)->obval : NULL;
+    return 0;
+}
+
+int nl_host_long_double_read(PyObject *scalar, nl_scalar *value) {
+    npy_longdouble parts[2] = {0, 0};
+    if (PyArray_IsScalar(scalar, LongDouble))
+        value->kind = NL_SCALAR_FLOAT;
+    else if (PyArray_IsScalar(scalar, CLongDouble))
+        value->kind = NL_SCALAR_COMPLEX;
+    else
+        return 0;
+    PyArray_ScalarAsCtype(scalar, parts);
+    value->real = (double)parts[0];
+    value->imaginary = (double)parts[1];
+    return 1;
+}
+
+int nl_py_hostarray_exec(PyObject *Py_UNUSED(module)) { return import_numpy(); }

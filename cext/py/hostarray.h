@@ -1,0 +1,65 @@
+/* py/hostarray: the one room that knows NumPy's C API. The others see dtypes as plain objects, and
+ * arrays and scalars through these functions. */
+#ifndef NL_PY_HOSTARRAY_H
+#define NL_PY_HOSTARRAY_H
+
+#include "py/compat.h"
+#include "core/dtype.h"
+#include "core/layout.h"
+#include "core/scalar.h"
+
+/* What kernels make of a dtype. */
+typedef enum nl_element_class {
+    NL_ELEMENT_PLAIN,   /* one of nl_dtype */
+    NL_ELEMENT_RECORD,  /* structured or void, or defined outside NumPy: bytes */
+    NL_ELEMENT_SWAPPED, /* the other byte order */
+    NL_ELEMENT_TIME,    /* datetime64, timedelta64 */
+    NL_ELEMENT_OTHER,   /* longdouble, text, ...: bytes that no kernel takes */
+    NL_ELEMENT_OBJECT,  /* Python objects: cannot leave the host at all */
+} nl_element_class;
+
+typedef struct nl_element {
+    nl_dtype dtype; /* NL_OPAQUE unless PLAIN */
+    nl_element_class class;
+    int64_t itemsize;
+} nl_element;
+
+typedef struct nl_host_array {
+    PyObject *array; /* borrowed, as is descr */
+    PyObject *descr;
+    char *data;
+    nl_element element;
+    int writable;
+    nl_layout layout;
+} nl_host_array;
+
+/* dtypes */
+PyObject *nl_host_descr(PyObject *specification);       /* numpy.dtype(specification): new reference */
+PyObject *nl_host_descr_plain(nl_dtype dtype);          /* new reference */
+int nl_host_is_descr(PyObject *obj);
+nl_element nl_host_element(PyObject *descr);
+int nl_host_same_dtype(PyObject *a, PyObject *b);
+/* NULL-terminated name for messages, in `text`. */
+const char *nl_host_dtype_name(PyObject *descr, char *text, size_t size);
+/* Looks a field up: 1 and a new reference to its dtype, 0 if there is none, -1. */
+int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset);
+
+/* arrays */
+int nl_host_is_array(PyObject *obj);
+int nl_host_is_exact_array(PyObject *obj);
+int nl_host_array_read(PyObject *array, nl_host_array *out);
+
+/* scalars */
+int nl_host_is_scalar(PyObject *obj); /* numpy.generic */
+/* A NumPy scalar of the element at `bytes`, which is copied. */
+PyObject *nl_host_scalar(PyObject *descr, const void *bytes);
+/* The dtype code and value (at most 16 bytes, in `bytes`) of a scalar of one of NumPy's plain types or a
+ * sub-class; NL_OPAQUE for all others. */
+nl_dtype nl_host_scalar_read(PyObject *scalar, void *bytes);
+/* The value of any other numpy.generic as bytes: its dtype (new reference) and, for void scalars, a
+ * pointer into the scalar; -1 on failure. */
+int nl_host_void_read(PyObject *scalar, PyObject **descr, const void **bytes);
+/* longdouble and clongdouble, rounded to double: 1, or 0 if it is neither. */
+int nl_host_long_double_read(PyObject *scalar, nl_scalar *value);
+
+#endif

@@ -1,0 +1,82 @@
+/* py/state: what one instance of the module _core keeps, and how its files join it.
+ *
+ * Each file of py/ that adds something exports one function nl_py_<noun>_exec(module), listed here
+ * and called in this order when the module is made. Everything a file wants to keep for the life of
+ * the module is one line in NL_STATE_OBJECTS; visiting and clearing follow from that list. */
+#ifndef NL_PY_STATE_H
+#define NL_PY_STATE_H
+
+#include "py/compat.h"
+#include "base/error.h"
+
+/* X(type, name): strong references. */
+#define NL_STATE_OBJECTS(X) \
+    X(PyObject, opener) /* set_open_hook */ \
+    X(PyTypeObject, stream_type) \
+    X(PyTypeObject, event_type) \
+    X(PyTypeObject, devarray_type)  /* the C type */ \
+    X(PyTypeObject, devarray_class) /* register_array_class: what C makes instances of */ \
+    X(PyTypeObject, transfer_type) \
+    X(PyTypeObject, module_type) \
+    X(PyTypeObject, kernel_type) \
+    X(PyTypeObject, dispatcher_type) \
+    X(PyTypeObject, launcher_type) \
+    X(PyObject, record_dtypes) /* list: record index - 1 -> dtype */ \
+    X(PyObject, record_codes)  /* dict: dtype -> record index */ \
+    X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */
+
+typedef struct nl_py_state {
+#define NL_DECLARE(type, name) type *name;
+    NL_STATE_OBJECTS(NL_DECLARE)
+#undef NL_DECLARE
+} nl_py_state;
+
+extern PyModuleDef nl_py_module_def;
+
+/* The state, from the module, from a type of ours or a sub-class (NULL with TypeError), from an
+ * object of such a type. */
+static inline nl_py_state *nl_py_state_of(PyObject *module) {
+    return (nl_py_state *)PyModule_GetState(module);
+}
+static inline nl_py_state *nl_py_state_of_type(PyTypeObject *type) {
+    PyObject *module = nl_py_module_of_type(type, &nl_py_module_def);
+    return module != NULL ? nl_py_state_of(module) : NULL;
+}
+static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
+    return nl_py_state_of_type(Py_TYPE(object));
+}
+
+/* Turns an nl_error into the exception it stands for; returns NULL for `return nl_py_raise(&err)`. */
+PyObject *nl_py_raise(const nl_error *err);
+/* The other way, for C code between two pieces of Python: takes the raised exception. Returns -1. */
+int nl_py_error_take(nl_error *err);
+/* A class of numbalite.errors, or `otherwise` (borrowed) where it cannot be had. New reference. */
+PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
+
+/* Makes a heap type, adds it to the module under its own name and stores it in *slot. 0 or -1. */
+int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot);
+/* Adds functions to the module. 0 or -1. */
+#define nl_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
+
+/* Every file's part of making the module; 0 or -1 with an exception. */
+#define NL_PY_EXECS(X) \
+    X(nl_py_device_exec) \
+    X(nl_py_stream_exec) \
+    X(nl_py_event_exec) \
+    X(nl_py_nvrtc_exec) \
+    X(nl_py_testing_exec) \
+    X(nl_py_hostarray_exec) \
+    X(nl_py_devarray_exec) \
+    X(nl_py_exchange_exec) \
+    X(nl_py_argument_exec) \
+    X(nl_py_module_exec) \
+    X(nl_py_kernel_exec) \
+    X(nl_py_dispatcher_exec) \
+    X(nl_py_launcher_exec)
+
+/* Weak while some of the files are being written: an absent one is passed over. */
+#define NL_DECLARE(name) int name(PyObject *module) __attribute__((weak));
+NL_PY_EXECS(NL_DECLARE)
+#undef NL_DECLARE
+
+#endif

@@ -1,0 +1,27 @@
+/* py/stream: the types Stream and Event, and what a `stream=` argument means. */
+#ifndef NL_PY_STREAM_H
+#define NL_PY_STREAM_H
+
+#include "py/state.h"
+#include "core/stream.h"
+
+typedef struct nl_py_stream {
+    PyObject_HEAD
+    nl_stream *stream;
+    PyObject *owner; /* Stream.wrap(handle, owner): kept alive */
+#if PY_VERSION_HEX < 0x030C0000
+    PyObject *weakrefs;
+#endif
+} nl_py_stream;
+
+/* Reads a stream argument: NULL, None and 0 are the default stream, else a Stream or an object with
+ * __cuda_stream__; anything else is a TypeError. blocking: the stream is ordered with the legacy
+ * default stream (NULL if not wanted). The caller keeps `argument` alive while it uses the handle.
+ * 0 or -1 with an exception. */
+int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
+
+/* Stream callbacks that have not run yet. While there are some, a driver call that may have to wait
+ * for room in a queue must not be made with the interpreter's lock held. */
+int nl_py_callbacks_pending(void);
+
+#endif

@@ -1,0 +1,437 @@
+/* sim/block: the scheduler.
+ *
+ * A block starts as a loop on the worker's root fiber, and the same fiber goes on with the next
+ * block. If a thread calls an operation that can wait, the loop becomes that thread's fiber, the
+ * threads after it become ready, and from then on whoever must wait switches straight to the next
+ * ready thread; there is no scheduler fiber in between. A kernel that did this once starts its later
+ * blocks as fibers. Threads start lazily: the first runs until it waits, then the second starts, and
+ * one that ends without ever waiting leaves its stack to the next, without a switch. */
+#include "sim/block.h"
+
+#include <string.h>
+#include "base/lock.h"
+#include "sim/fault.h"
+#include "sim/grid.h"
+#include "sim/warp.h"
+
+static inline uint32_t lane_bit(unsigned thread) { return 1u << (thread % NL_SIM_LANES); }
+
+/* The bits above `bit`. */
+static inline uint32_t above(unsigned bit) { return UINT32_MAX << 1 << bit; }
+
+_Noreturn void nl_sim_block_leave(nl_sim_worker *w, nl_sim_leave reason) {
+    w->leave = reason;
+    nl_fiber_leave(&w->main);
+}
+
+/* Takes the lowest of `lanes` of a warp out of the ready ones. */
+static inline unsigned take_ready(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
+    unsigned lane = (unsigned)__builtin_ctz(lanes);
+    uint32_t left = w->warp[warp].ready & ~(1u << lane);
+    w->warp[warp].ready = left;
+    if (!left)
+        w->ready_warps &= ~(1u << warp);
+    return warp * NL_SIM_LANES + lane;
+}
+
+/* The thread to run after `thread`: one of its warp if possible, else of the next warp that has one
+ * ready. If there is none, the block cannot go on, which is a fault. */
+static unsigned pick(nl_sim_worker *w, unsigned thread) {
+    if (__builtin_expect(w->active_waiting != 0, 0))
+        nl_sim_warp_complete_active(w);
+    unsigned warp = thread / NL_SIM_LANES;
+    uint32_t lanes = w->warp[warp].ready;
+    if (lanes) {
+        uint32_t later = lanes & above(thread % NL_SIM_LANES);
+        return take_ready(w, warp, later ? later : lanes);
+    }
+    if (!w->ready_warps)
+        nl_sim_fault_stuck(w);
+    uint32_t later = w->ready_warps & above(warp);
+    warp = (unsigned)__builtin_ctz(later ? later : w->ready_warps);
+    return take_ready(w, warp, w->warp[warp].ready);
+}
+
+/* Gives a thread that has not started a stack of its own, which is left to be switched to. */
+static void start(nl_sim_worker *w, unsigned thread);
+
+void nl_sim_block_suspend(nl_sim_worker *w, unsigned thread) {
+    w->warp[thread / NL_SIM_LANES].yielded &= ~lane_bit(thread);
+    unsigned next = pick(w, thread);
+    if (next == thread)
+        return;
+    w->current = next;
+    if (!w->thread[next].fiber.sp)
+        start(w, next);
+    nl_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
+}
+
+/* Barriers */
+
+static void release_barrier(nl_sim_worker *w) {
+    nl_sim_barrier *b = &w->barrier;
+    if (b->mixed)
+        nl_sim_fault_stuck(w);
+    switch ((nl_sim_block_op)b->op) {
+    case NL_SIM_BARRIER:
+    case NL_SIM_BARRIER_COUNT:
+        b->result = (int)b->count;
+        break;
+    case NL_SIM_BARRIER_AND:
+        b->result = b->count == b->arrived;
+        break;
+    case NL_SIM_BARRIER_OR:
+        b->result = b->count != 0;
+        break;
+    }
+    b->arrived = 0;
+    for (unsigned i = 0; i < w->warps; i++) {
+        nl_sim_block_wake(w, i, w->warp[i].barrier);
+        w->warp[i].barrier = 0;
+    }
+}
+
+static int same_site(nl_sim_site a, nl_sim_site b) {
+    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
+
+int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site) {
+    nl_sim_worker *w = nl_sim_block_enter(thread);
+    nl_sim_barrier *b = &w->barrier;
+    if (b->arrived == 0) {
+        b->op = (int)op;
+        b->site = site;
+        b->count = 0;
+        b->mixed = 0;
+    } else if (b->op != (int)op || !same_site(b->site, site)) {
+        b->mixed = 1;
+    }
+    b->count += value != 0;
+    b->arrived++;
+    nl_sim_thread *t = &w->thread[thread];
+    nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
+    t->site = site;
+    t->wait = (uint8_t)(NL_SIM_WAIT_BLOCK + op);
+    warp->barrier |= lane_bit(thread);
+    if (b->arrived < w->live) {
+        nl_sim_block_suspend(w, thread);
+    } else {
+        release_barrier(w);
+        /* the last to arrive goes on at once */
+        (void)take_ready(w, thread / NL_SIM_LANES, lane_bit(thread));
+    }
+    t->wait = NL_SIM_WAIT_NONE;
+    return b->result;
+}
+
+/* All live threads of the block are at the grid's barrier: wait for the other blocks. */
+static void cross_grid_barrier(nl_sim_worker *w) {
+    if (nl_sim_job_arrive(w->job, w) < 0)
+        nl_sim_block_leave(w, NL_SIM_STOPPED);
+    w->grid_waiting = 0;
+    for (unsigned i = 0; i < w->warps; i++) {
+        nl_sim_block_wake(w, i, w->warp[i].grid);
+        w->warp[i].grid = 0;
+    }
+}
+
+void nl_sim_block_grid_barrier(unsigned thread, nl_sim_site site) {
+    nl_sim_worker *w = nl_sim_block_enter(thread);
+    if (!w->job->launch.cooperative)
+        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED,
+                           "a barrier over the whole grid needs a cooperative launch", thread,
+                           site);
+    nl_sim_thread *t = &w->thread[thread];
+    t->site = site;
+    t->wait = NL_SIM_WAIT_GRID;
+    w->warp[thread / NL_SIM_LANES].grid |= lane_bit(thread);
+    if (++w->grid_waiting < w->live) {
+        nl_sim_block_suspend(w, thread);
+    } else {
+        cross_grid_barrier(w);
+        (void)take_ready(w, thread / NL_SIM_LANES, lane_bit(thread));
+    }
+    t->wait = NL_SIM_WAIT_NONE;
+}
+
+void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
+    nl_sim_worker *w = nl_sim_block_enter(thread);
+    (void)site;
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_block_leave(w, NL_SIM_STOPPED);
+    unsigned warp = thread / NL_SIM_LANES;
+    w->warp[warp].yielded |= lane_bit(thread);
+    nl_sim_block_wake(w, warp, lane_bit(thread));
+    if (w->active_waiting)
+        nl_sim_warp_complete_active(w);
+    /* Strictly in turn: the others of the warp may be waiting for another warp. */
+    uint32_t later = w->warp[warp].ready & above(thread % NL_SIM_LANES);
+    unsigned next;
+    if (later) {
+        next = take_ready(w, warp, later);
+    } else {
+        uint32_t warps = w->ready_warps & above(warp);
+        if (!warps) {
+            warps = w->ready_warps;
+            nl_thread_yield(); /* once around: perhaps another block has to do something first */
+        }
+        warp = (unsigned)__builtin_ctz(warps);
+        next = take_ready(w, warp, w->warp[warp].ready);
+    }
+    if (next == thread)
+        return;
+    w->current = next;
+    if (!w->thread[next].fiber.sp)
+        start(w, next);
+    nl_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
+}
+
+/* Ends of threads */
+
+/* A thread has ended: what was only waiting for it goes on. Returns the thread to run next. */
+static unsigned retire(nl_sim_worker *w, unsigned thread) {
+    nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
+    warp->live &= ~lane_bit(thread);
+    warp->yielded &= ~lane_bit(thread);
+    if (--w->live == 0) {
+        nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
+        nl_sim_block_leave(w, NL_SIM_DONE);
+    }
+    if (w->barrier.arrived == w->live)
+        release_barrier(w);
+    if (w->grid_waiting == w->live)
+        cross_grid_barrier(w);
+    if (warp->group_count)
+        nl_sim_warp_complete(w, thread / NL_SIM_LANES);
+    return pick(w, thread);
+}
+
+/* The running thread's function has returned. Returns if the next thread has not started and can
+ * run on the same stack; else leaves. */
+static void go_on(nl_sim_worker *w) {
+    unsigned ended = w->current, next = retire(w, ended);
+    nl_sim_thread *t = &w->thread[next];
+    w->current = next;
+    if (t->fiber.sp) {
+        nl_sim_stacks_give(&w->stacks, w->thread[ended].stack);
+        nl_fiber_leave(&t->fiber);
+    }
+    t->fiber = w->thread[ended].fiber;
+    t->stack = w->thread[ended].stack;
+}
+
+static _Noreturn void run_threads(nl_sim_worker *w) {
+    for (;;) {
+        w->kernel->run_thread(&w->job->launch, w->index, w->current);
+        go_on(w);
+    }
+}
+
+static void thread_entry(void *argument) {
+    nl_fiber_entered();
+    run_threads(argument);
+}
+
+static void start(nl_sim_worker *w, unsigned thread) {
+    int stack = nl_sim_stacks_take(&w->stacks);
+    if (stack < 0)
+        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                           "no memory for the stacks of the block's threads", thread,
+                           (nl_sim_site){NULL, 0});
+    w->thread[thread].stack = (uint16_t)stack;
+    nl_fiber_prepare(&w->thread[thread].fiber, &w->stacks.all[stack], thread_entry, w);
+}
+
+_Noreturn void nl_sim_block_exit_thread(unsigned thread) {
+    nl_sim_worker *w = nl_sim_current;
+    if (!w->fibers) {
+        w->current = thread;
+        nl_sim_block_leave(w, NL_SIM_EXIT);
+    }
+    unsigned next = retire(w, thread);
+    w->current = next;
+    if (!w->thread[next].fiber.sp)
+        start(w, next);
+    nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
+    nl_fiber_leave(&w->thread[next].fiber);
+}
+
+/* Blocks */
+
+/* Threads `first` and later are live and ready; none has started. */
+static void begin_fibers(nl_sim_worker *w, unsigned first) {
+    w->fibers = 1;
+    w->live = w->threads - first;
+    w->ready_warps = 0;
+    w->grid_waiting = w->active_waiting = 0;
+    w->barrier.arrived = 0;
+    for (unsigned i = 0; i < w->warps; i++) {
+        unsigned low = i * NL_SIM_LANES, count = w->threads - low;
+        uint32_t lanes = count < NL_SIM_LANES ? (1u << count) - 1 : UINT32_MAX;
+        if (first > low)
+            lanes = first - low >= NL_SIM_LANES ? 0 : lanes & (UINT32_MAX << (first - low));
+        nl_sim_warp *warp = &w->warp[i];
+        warp->live = lanes;
+        warp->ready = 0;
+        warp->barrier = warp->grid = warp->active = warp->yielded = warp->group_count = 0;
+        nl_sim_block_wake(w, i, lanes);
+    }
+    for (unsigned i = first; i < w->threads; i++) {
+        w->thread[i].fiber.sp = NULL;
+        w->thread[i].wait = NL_SIM_WAIT_NONE;
+    }
+}
+
+void nl_sim_block_convert(nl_sim_worker *w, unsigned thread) {
+    if (w->replaying)
+        nl_sim_block_leave(w, NL_SIM_REPLAYED);
+    nl_sim_job_set_synchronises(w->job);
+    begin_fibers(w, thread);
+    (void)take_ready(w, thread / NL_SIM_LANES, lane_bit(thread));
+    w->current = thread;
+    w->thread[thread].fiber = w->root;
+    w->thread[thread].stack = w->root_stack;
+}
+
+/* Steps to the next block taken; 0 if there is none or the grid has stopped. */
+static int advance(nl_sim_worker *w) {
+    const nl_sim_dim *grid = &w->job->launch.grid;
+    w->first = 0;
+    if (++w->next >= w->end)
+        return 0;
+    if (++w->index.x == grid->x) {
+        w->index.x = 0;
+        if (++w->index.y == grid->y) {
+            w->index.y = 0;
+            w->index.z++;
+        }
+    }
+    return !nl_sim_job_stopped(w->job);
+}
+
+static void loop_entry(void *argument) {
+    nl_sim_worker *w = argument;
+    nl_fiber_entered();
+    do {
+        w->kernel->run_block(&w->job->launch, w->index, w->first);
+        if (w->fibers) {
+            go_on(w);
+            run_threads(w);
+        }
+    } while (advance(w));
+    nl_sim_stacks_give(&w->stacks, w->root_stack);
+    nl_sim_block_leave(w, NL_SIM_DONE);
+}
+
+/* From the worker's own stack into the block, until something comes back. */
+static void enter(nl_sim_worker *w, nl_fiber *fiber) {
+    w->inside = 1;
+    nl_fiber_switch(&w->main, fiber);
+    w->inside = 0;
+}
+
+/* Prepares the root fiber; 0, or -1 without memory. */
+static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
+    int stack = nl_sim_stacks_take(&w->stacks);
+    if (stack < 0) {
+        nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                        "no memory for the stacks of the block's threads");
+        return -1;
+    }
+    w->root_stack = (uint16_t)stack;
+    nl_fiber_prepare(&w->root, &w->stacks.all[stack], entry, w);
+    return 0;
+}
+
+/* Which thread of a loop was it that trapped? The loop cannot tell, so the block's threads are run
+ * again one at a time until one traps. (What the block writes twice belongs to an abandoned grid.)
+ * Returns the thread, or -1 if none trapped this time. */
+static void replay_entry(void *argument) {
+    nl_sim_worker *w = argument;
+    nl_fiber_entered();
+    for (; w->current < w->threads; w->current++)
+        w->kernel->run_thread(&w->job->launch, w->index, w->current);
+    nl_sim_block_leave(w, NL_SIM_DONE);
+}
+
+static int replay(nl_sim_worker *w) {
+    nl_sim_trap trap = w->trap;
+    int found = -1;
+    w->replaying = 1;
+    for (w->current = w->first; found < 0 && w->current < w->threads; w->current++) {
+        nl_sim_stacks_reset(&w->stacks);
+        if (prepare_root(w, replay_entry) < 0)
+            break;
+        enter(w, &w->root);
+        if (w->leave == NL_SIM_TRAP) {
+            found = (int)w->current;
+            trap = w->trap;
+        } else if (w->leave == NL_SIM_DONE) {
+            break;
+        }
+    }
+    w->replaying = 0;
+    w->trap = trap;
+    return found;
+}
+
+/* Runs the block at worker->next, or in a loop as many as were taken. Returns 0 when the worker
+ * should stop. */
+static int step(nl_sim_worker *w) {
+    w->leave = NL_SIM_DONE;
+    w->fibers = 0;
+    if (w->first == 0 && nl_sim_job_synchronises(w->job)) {
+        begin_fibers(w, 0);
+        w->current = take_ready(w, 0, 1);
+        int stack = nl_sim_stacks_take(&w->stacks);
+        if (stack < 0)
+            return prepare_root(w, loop_entry); /* says so */
+        w->thread[0].stack = (uint16_t)stack;
+        nl_fiber_prepare(&w->thread[0].fiber, &w->stacks.all[stack], thread_entry, w);
+        enter(w, &w->thread[0].fiber);
+    } else {
+        if (prepare_root(w, loop_entry) < 0)
+            return 0;
+        enter(w, &w->root);
+    }
+    switch (w->leave) {
+    case NL_SIM_DONE:
+        return w->next >= w->end ? 0 : advance(w);
+    case NL_SIM_EXIT:
+        nl_sim_stacks_give(&w->stacks, w->root_stack);
+        w->first = w->current + 1;
+        return w->first < w->threads ? 1 : advance(w);
+    case NL_SIM_TRAP:
+        nl_sim_fault_trapped(w, w->fibers ? (int)w->current : replay(w));
+        break;
+    default:
+        break;
+    }
+    nl_sim_stacks_reset(&w->stacks);
+    return 0;
+}
+
+void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
+    const nl_sim_launch *launch = &job->launch;
+    w->job = job;
+    w->kernel = job->kernel;
+    w->threads = launch->block.x * launch->block.y * launch->block.z;
+    w->warps = (w->threads + NL_SIM_LANES - 1) / NL_SIM_LANES;
+    w->shared = w->shared_end - (launch->shared_bytes + 127) / 128 * 128;
+    nl_sim_stacks_resize(&w->stacks, job->stack_size);
+    nl_fiber_adopt_thread(&w->main);
+    nl_sim_fault_scope scope;
+    nl_sim_fault_enter(w, &scope);
+    while (nl_sim_job_take(job, &w->next, &w->end)) {
+        uint64_t row = w->next / launch->grid.x;
+        w->index.x = (unsigned)(w->next % launch->grid.x);
+        w->index.y = (unsigned)(row % launch->grid.y);
+        w->index.z = (unsigned)(row / launch->grid.y);
+        w->first = 0;
+        while (step(w))
+            ;
+        nl_sim_job_block_ended(job, w);
+    }
+    nl_sim_fault_leave(&scope);
+    w->job = NULL;
+}

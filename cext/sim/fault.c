@@ -1,0 +1,246 @@
+/* sim/fault: from signals and failed operations to a status and a sentence.
+ *
+ * A signal handler does as little as it can: it notes what happened in the worker and arranges for the
+ * OS thread to continue on the worker's own stack (nl_fiber_escape); the sentence is made there. A
+ * signal that does not come from kernel code goes to the handler that was installed before ours. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "sim/fault.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+#include "sim/block.h"
+#include "sim/divide.h"
+#include "sim/grid.h"
+#include "sim/memory.h"
+
+#ifndef SI_KERNEL
+#define SI_KERNEL 0x80
+#endif
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+enum { SIGNALS = 4 };
+static struct sigaction previous[SIGNALS];
+static nl_mutex install_lock = NL_MUTEX_INIT;
+/* Handling a signal that is not ours: if it comes back here, two handlers are calling one another. */
+static _Thread_local volatile sig_atomic_t chaining;
+static _Thread_local char *reported; /* for TakeFault */
+
+/* Signals */
+
+static void give_up(int number) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(number, &action, NULL);
+    raise(number);
+}
+
+static void chain(int number, siginfo_t *info, void *context) {
+    const struct sigaction *old = NULL;
+    for (int i = 0; i < SIGNALS; i++) {
+        if (signals[i] == number)
+            old = &previous[i];
+    }
+    if (chaining || !old) {
+        give_up(number);
+        return;
+    }
+    chaining = 1;
+    if (old->sa_flags & SA_SIGINFO)
+        old->sa_sigaction(number, info, context);
+    else if (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)
+        give_up(number);
+    else
+        old->sa_handler(number);
+    chaining = 0;
+}
+
+static void handle(int number, siginfo_t *info, void *context) {
+    nl_sim_worker *w = nl_sim_current;
+    int sent = info->si_code <= 0; /* by kill() */
+    if (!w || !w->inside || sent) {
+        chain(number, info, context);
+        return;
+    }
+    if (number == SIGFPE && info->si_code == FPE_INTDIV && nl_sim_divide_resume(context))
+        return;
+    w->trap = (nl_sim_trap){.signal = number,
+                            .code = info->si_code,
+                            .address = (uintptr_t)info->si_addr};
+    w->leave = NL_SIM_TRAP;
+    nl_fiber_escape(context, &w->main);
+}
+
+void nl_sim_fault_install(void) {
+    struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&ours.sa_mask);
+    /* One look is enough nearly always: whoever changes one of the four changes SIGSEGV. */
+    if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+        now.sa_sigaction == handle)
+        return;
+    nl_mutex_lock(&install_lock);
+    for (int i = 0; i < SIGNALS; i++) {
+        if (sigaction(signals[i], NULL, &now) != 0 ||
+            ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle))
+            continue;
+        previous[i] = now;
+        sigaction(signals[i], &ours, NULL);
+    }
+    nl_mutex_unlock(&install_lock);
+}
+
+void nl_sim_fault_block_signals(void) {
+    sigset_t set;
+    sigfillset(&set);
+    for (int i = 0; i < SIGNALS; i++)
+        sigdelset(&set, signals[i]);
+    sigdelset(&set, SIGABRT);
+    sigdelset(&set, SIGTRAP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+void nl_sim_fault_enter(nl_sim_worker *w, nl_sim_fault_scope *scope) {
+    stack_t own = {.ss_sp = w->signal_stack, .ss_size = NL_SIM_SIGNAL_STACK};
+    scope->restore = sigaltstack(&own, &scope->signal_stack) == 0;
+    nl_sim_current = w;
+}
+
+void nl_sim_fault_leave(const nl_sim_fault_scope *scope) {
+    nl_sim_current = NULL;
+    if (scope->restore)
+        (void)sigaltstack(&scope->signal_stack, NULL);
+}
+
+/* Sentences */
+
+static size_t append(char *text, size_t size, size_t length, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static size_t append(char *text, size_t size, size_t length, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int more = length < size ? vsnprintf(text + length, size - length, format, arguments) : 0;
+    va_end(arguments);
+    length += more > 0 ? (size_t)more : 0;
+    return length < size ? length : size - 1;
+}
+
+static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
+    const nl_sim_dim *block = &w->job->launch.block;
+    return (nl_sim_dim){thread % block->x, thread / block->x % block->y,
+                        thread / block->x / block->y};
+}
+
+size_t nl_sim_fault_prefix(const nl_sim_worker *w, int thread, nl_sim_site site, char *text,
+                           size_t size) {
+    size_t length = append(text, size, 0, "kernel %s, block (%u,%u,%u)", w->kernel->name, w->index.x,
+                           w->index.y, w->index.z);
+    if (thread >= 0) {
+        nl_sim_dim t = thread_index(w, (unsigned)thread);
+        length = append(text, size, length, ", thread (%u,%u,%u)", t.x, t.y, t.z);
+    }
+    if (site.file)
+        length = append(text, size, length, ", %s:%d", site.file, site.line);
+    return append(text, size, length, ": ");
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The line that CUDA prints. */
+static void print_assert(const nl_sim_worker *w, const char *message, unsigned thread,
+                         nl_sim_site site) {
+    nl_sim_dim t = thread_index(w, thread);
+    fprintf(stderr, "%s:%d: %s: block: [%u,%u,%u], thread: [%u,%u,%u] %s\n",
+            site.file ? site.file : "?", site.line, base_name(w->kernel->name), w->index.x,
+            w->index.y, w->index.z, t.x, t.y, t.z, message);
+}
+
+_Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, const char *message,
+                                  unsigned thread, nl_sim_site site) {
+    if (w->replaying)
+        nl_sim_block_leave(w, NL_SIM_REPLAYED);
+    char text[NL_SIM_FAULT_TEXT];
+    size_t length = nl_sim_fault_prefix(w, (int)thread, site, text, sizeof text);
+    append(text, sizeof text, length, "%s", message);
+    if (status == CUDA_ERROR_ASSERT)
+        print_assert(w, message, thread, site);
+    nl_sim_job_fail(w->job, status, text);
+    nl_sim_block_leave(w, NL_SIM_FAULT);
+}
+
+/* Is it in the kernel's own shared memory's guard? */
+static size_t describe_shared(const nl_sim_worker *w, uintptr_t address, char *text, size_t size,
+                              size_t length) {
+    uintptr_t end = (uintptr_t)w->shared_end;
+    if (address < end || address >= end + 65536)
+        return length;
+    return append(text, size, length, ", %zu bytes after the end of %u bytes of dynamic shared memory",
+                  (size_t)(address - end), w->job->launch.shared_bytes);
+}
+
+static CUresult trap_text(const nl_sim_worker *w, char *text, size_t size, size_t length) {
+    const nl_sim_trap *trap = &w->trap;
+    switch (trap->signal) {
+    case SIGFPE:
+        append(text, size, length, "arithmetic exception");
+        return CUDA_ERROR_LAUNCH_FAILED;
+    case SIGILL:
+        append(text, size, length,
+               "illegal instruction (a trap, or code that the compiler found impossible to reach)");
+        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    default:
+        break;
+    }
+    if (trap->code == SI_KERNEL) {
+        append(text, size, length,
+               "access to a misaligned address, or to one that no memory can have");
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
+    }
+    if (nl_sim_stacks_overflown(&w->stacks, trap->address)) {
+        append(text, size, length,
+               "stack overflow: the thread uses more than %zu bytes of stack (recursion, or large "
+               "local arrays); the limit CU_LIMIT_STACK_SIZE can be raised",
+               w->stacks.size);
+        return CUDA_ERROR_LAUNCH_FAILED;
+    }
+    length = append(text, size, length, "illegal access to address 0x%llx",
+                    (unsigned long long)trap->address);
+    size_t described = describe_shared(w, trap->address, text, size, length);
+    if (described == length)
+        nl_sim_memory_describe(trap->address, text + length, size - length);
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
+    char text[NL_SIM_FAULT_TEXT];
+    size_t length =
+        nl_sim_fault_prefix(w, thread, (nl_sim_site){NULL, 0}, text, sizeof text);
+    CUresult status = trap_text(w, text, sizeof text, length);
+    nl_sim_job_fail(w->job, status, text);
+}
+
+/* What the driver calls of this thread reported */
+
+void nl_sim_fault_report(const char *text) {
+    free(reported);
+    reported = strdup(text);
+}
+
+void nl_sim_fault_forget(void) {
+    if (reported) {
+        free(reported);
+        reported = NULL;
+    }
+}
+
+int nl_sim_fault_take(char *buffer, size_t size) {
+    if (!reported)
+        return 0;
+    snprintf(buffer, size, "%s", reported);
+    nl_sim_fault_forget();
+    return 1;
+}

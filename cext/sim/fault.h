@@ -1,0 +1,44 @@
+/* sim/fault: what goes wrong in kernels: signals become faults of the launch, deadlocks and failed
+ * asserts get their text, and the interpreter lives on. */
+#ifndef NL_SIM_FAULT_H
+#define NL_SIM_FAULT_H
+
+#include <signal.h>
+#include "driver/cuda_abi.h"
+#include "sim/worker.h"
+
+enum { NL_SIM_SIGNAL_STACK = 65536, NL_SIM_FAULT_TEXT = 1200 };
+
+/* Installs the handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL, in front of whatever is installed. Call
+ * before each launch: somebody may have installed theirs since. */
+void nl_sim_fault_install(void);
+/* For threads of the engine: all other signals are for the program's own threads. */
+void nl_sim_fault_block_signals(void);
+
+/* While kernel code runs on the calling OS thread. */
+typedef struct nl_sim_fault_scope {
+    stack_t signal_stack; /* what to restore */
+    int restore;
+} nl_sim_fault_scope;
+void nl_sim_fault_enter(nl_sim_worker *worker, nl_sim_fault_scope *scope);
+void nl_sim_fault_leave(const nl_sim_fault_scope *scope);
+
+/* On a fiber: each records a fault of the job and leaves to the worker's own stack. */
+_Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, const char *message,
+                                  unsigned thread, nl_sim_site site);
+_Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *worker, unsigned thread);
+_Noreturn void nl_sim_fault_stuck(nl_sim_worker *worker);
+/* On the worker's own stack: records worker->trap. thread: -1 if it is not known. */
+void nl_sim_fault_trapped(nl_sim_worker *worker, int thread);
+
+/* "kernel k, block (1,0,0), thread (5,0,0), file:17: " into text; returns its length. thread -1 and
+ * site.file NULL leave their parts out. */
+size_t nl_sim_fault_prefix(const nl_sim_worker *worker, int thread, nl_sim_site site, char *text,
+                           size_t size);
+
+/* The fault that the calling thread's last driver call reported, for nl_driver.TakeFault. */
+void nl_sim_fault_report(const char *text);
+void nl_sim_fault_forget(void);
+int nl_sim_fault_take(char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,301 @@
+/* sim/grid: the pool. The thread that runs a grid is always its first worker; others come only if the
+ * kernel's blocks are known to take long enough, or nothing is known yet. Workers take blocks in order,
+ * in chunks, from one atomic counter. Cooperative grids are different: all their blocks must be alive
+ * at once, so each gets an OS thread of its own for the launch. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "sim/grid.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "sim/block.h"
+
+enum {
+    WAKE_NS = 20000,        /* more work than this is worth another thread */
+    MAX_CHUNK = 1024,       /* blocks */
+    CHUNKS_PER_WORKER = 16, /* at least, so that all end at about the same time */
+    MAX_WORKERS = 1024,
+};
+
+static struct {
+    nl_mutex lock;
+    nl_cond work, left;
+    nl_sim_job *jobs; /* those that want more threads */
+    unsigned threads, idle;
+} pool = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .left = NL_COND_INIT};
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+unsigned nl_sim_grid_workers(void) {
+    static uint32_t known;
+    uint32_t count = nl_atomic_peek32(&known);
+    if (count)
+        return count;
+    const char *text = getenv("NUMBALITE_NUM_THREADS");
+    long wanted = text ? strtol(text, NULL, 10) : 0;
+    if (wanted <= 0) {
+#ifdef CPU_COUNT
+        cpu_set_t set;
+        if (sched_getaffinity(0, sizeof set, &set) == 0)
+            wanted = CPU_COUNT(&set);
+        else
+#endif
+            wanted = sysconf(_SC_NPROCESSORS_ONLN);
+    }
+    count = wanted < 1 ? 1 : wanted > MAX_WORKERS ? MAX_WORKERS : (uint32_t)wanted;
+    nl_atomic_poke32(&known, count);
+    return count;
+}
+
+/* Jobs */
+
+int nl_sim_job_take(nl_sim_job *job, uint64_t *next, uint64_t *end) {
+    if (nl_sim_job_stopped(job))
+        return 0;
+    uint64_t first = nl_atomic_add(&job->next, job->chunk);
+    if (first >= job->blocks)
+        return 0;
+    *next = first;
+    *end = first + job->chunk < job->blocks ? first + job->chunk : job->blocks;
+    return 1;
+}
+
+static void fail_lock_held(nl_sim_job *job, CUresult status, const char *text) {
+    if (job->status == CUDA_SUCCESS) {
+        job->status = status;
+        snprintf(job->fault, sizeof job->fault, "%s", text);
+    }
+    nl_atomic_store32(&job->stop, 1);
+    nl_cond_broadcast(&job->crossed);
+}
+
+void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text) {
+    nl_mutex_lock(&job->lock);
+    fail_lock_held(job, status, text);
+    nl_mutex_unlock(&job->lock);
+}
+
+/* Blocks wait at the grid barrier for some that have ended. */
+static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) {
+    char text[NL_SIM_FAULT_TEXT];
+    snprintf(text, sizeof text,
+             "kernel %s: the grid cannot go on: %u of its %llu blocks wait at the barrier over the "
+             "grid, the others have ended (as has block (%u,%u,%u))",
+             job->kernel->name, job->arrived, (unsigned long long)job->blocks, w->index.x,
+             w->index.y, w->index.z);
+    fail_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, text);
+}
+
+int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w) {
+    nl_mutex_lock(&job->lock);
+    uint64_t crossing = job->crossings;
+    if (++job->arrived == job->blocks) {
+        job->arrived = 0;
+        job->crossings++;
+        nl_cond_broadcast(&job->crossed);
+    } else if (job->ended && job->arrived + job->ended == job->blocks) {
+        fail_uncrossable_lock_held(job, w);
+    }
+    while (job->crossings == crossing && !nl_sim_job_stopped(job))
+        nl_cond_wait(&job->crossed, &job->lock);
+    int crossed = job->crossings != crossing;
+    nl_mutex_unlock(&job->lock);
+    return crossed ? 0 : -1;
+}
+
+void nl_sim_job_block_ended(nl_sim_job *job, nl_sim_worker *w) {
+    if (!job->launch.cooperative)
+        return;
+    nl_mutex_lock(&job->lock);
+    job->ended++;
+    if (job->arrived && job->arrived + job->ended == job->blocks)
+        fail_uncrossable_lock_held(job, w);
+    nl_mutex_unlock(&job->lock);
+}
+
+/* The pool */
+
+static int run_worker(nl_sim_job *job) {
+    nl_sim_worker *w = nl_sim_worker_acquire();
+    if (!w)
+        return -1;
+    nl_sim_block_run(w, job);
+    nl_sim_worker_release(w);
+    return 0;
+}
+
+static void unlink_job_lock_held(nl_sim_job *job) {
+    for (nl_sim_job **p = &pool.jobs; *p; p = &(*p)->next_job) {
+        if (*p == job) {
+            *p = job->next_job;
+            return;
+        }
+    }
+}
+
+static void *pool_thread(void *unused) {
+    (void)unused;
+    nl_sim_fault_block_signals();
+    nl_mutex_lock(&pool.lock);
+    for (;;) {
+        nl_sim_job *job = pool.jobs;
+        if (!job) {
+            pool.idle++;
+            nl_cond_wait(&pool.work, &pool.lock);
+            pool.idle--;
+            continue;
+        }
+        job->joined++;
+        if (--job->joinable == 0)
+            unlink_job_lock_held(job);
+        nl_mutex_unlock(&pool.lock);
+        (void)run_worker(job); /* without memory the others do it */
+        nl_mutex_lock(&pool.lock);
+        if (--job->joined == 0)
+            nl_cond_broadcast(&pool.left);
+    }
+    return NULL;
+}
+
+/* Lets up to `count` pool threads join. */
+static void invite(nl_sim_job *job, unsigned count) {
+    nl_error err;
+    nl_mutex_lock(&pool.lock);
+    unsigned most = nl_sim_grid_workers() - 1;
+    while (pool.threads < most && pool.idle < count && pool.threads < count) {
+        nl_thread thread;
+        if (nl_thread_start(&thread, pool_thread, NULL, 0, &err) < 0)
+            break;
+        nl_thread_detach(thread);
+        pool.threads++;
+    }
+    job->joinable = count;
+    job->next_job = pool.jobs;
+    pool.jobs = job;
+    if (count < pool.idle) {
+        for (unsigned i = 0; i < count; i++)
+            nl_cond_signal(&pool.work);
+    } else if (pool.idle) {
+        nl_cond_broadcast(&pool.work);
+    }
+    nl_mutex_unlock(&pool.lock);
+}
+
+static void await_guests(nl_sim_job *job) {
+    nl_mutex_lock(&pool.lock);
+    if (job->joinable)
+        unlink_job_lock_held(job);
+    job->joinable = 0;
+    while (job->joined)
+        nl_cond_wait(&pool.left, &pool.lock);
+    nl_mutex_unlock(&pool.lock);
+}
+
+/* How many other threads a grid is worth. */
+static unsigned guests(const nl_sim_job *job) {
+    uint64_t most = nl_sim_grid_workers() - 1, cost = nl_atomic_peek32(&job->habits->cost);
+    if (most > job->blocks - 1)
+        most = job->blocks - 1;
+    if (cost == 0)
+        return (unsigned)most;
+    uint64_t worth = cost * job->blocks / WAKE_NS;
+    return (unsigned)(worth < most ? worth : most);
+}
+
+static void remember_cost(nl_sim_job *job, uint64_t elapsed, unsigned workers) {
+    uint64_t cost = elapsed * workers / job->blocks;
+    nl_atomic_poke32(&job->habits->cost,
+                     cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost);
+}
+
+static void run_ordinary(nl_sim_job *job) {
+    unsigned count = guests(job);
+    uint64_t chunk = job->blocks / ((uint64_t)(count + 1) * CHUNKS_PER_WORKER);
+    job->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : (uint32_t)chunk;
+    uint64_t start = now();
+    if (count)
+        invite(job, count);
+    if (run_worker(job) < 0)
+        nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
+    if (count)
+        await_guests(job);
+    remember_cost(job, now() - start, count + 1);
+}
+
+/* Cooperative launches */
+
+typedef struct crew {
+    nl_sim_job *job;
+    nl_mutex lock;
+    nl_cond start;
+    int ready; /* 1: all threads exist; -1: they do not */
+} crew;
+
+static void *crew_thread(void *argument) {
+    crew *c = argument;
+    nl_sim_fault_block_signals();
+    nl_mutex_lock(&c->lock);
+    while (!c->ready)
+        nl_cond_wait(&c->start, &c->lock);
+    int ready = c->ready;
+    nl_mutex_unlock(&c->lock);
+    if (ready > 0 && run_worker(c->job) < 0)
+        nl_sim_job_fail(c->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
+    return NULL;
+}
+
+static void run_cooperative(nl_sim_job *job) {
+    crew c = {.job = job, .lock = NL_MUTEX_INIT, .start = NL_COND_INIT};
+    nl_error err;
+    unsigned wanted = (unsigned)job->blocks - 1, made = 0;
+    nl_thread *threads = wanted ? malloc(wanted * sizeof *threads) : NULL;
+    job->chunk = 1;
+    while (threads && made < wanted &&
+           nl_thread_start(&threads[made], crew_thread, &c, 0, &err) == 0)
+        made++;
+    if (made < wanted)
+        nl_sim_job_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                        "a cooperative launch needs one thread of the operating system for each "
+                        "block, and there are not that many");
+    nl_mutex_lock(&c.lock);
+    c.ready = made < wanted ? -1 : 1;
+    nl_cond_broadcast(&c.start);
+    nl_mutex_unlock(&c.lock);
+    if (made == wanted && run_worker(job) < 0)
+        nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
+    while (made)
+        nl_thread_join(threads[--made]);
+    free(threads);
+}
+
+CUresult nl_sim_grid_run(nl_sim_job *job) {
+    const nl_sim_dim *grid = &job->launch.grid;
+    job->blocks = (uint64_t)grid->x * grid->y * grid->z;
+    nl_mutex_init(&job->lock);
+    nl_cond_init(&job->crossed);
+    nl_sim_fault_install();
+    if (job->launch.cooperative)
+        run_cooperative(job);
+    else
+        run_ordinary(job);
+    nl_cond_destroy(&job->crossed);
+    nl_mutex_destroy(&job->lock);
+    return job->status;
+}
+
+void nl_sim_grid_forget(void) {
+    nl_mutex_init(&pool.lock);
+    nl_cond_init(&pool.work);
+    nl_cond_init(&pool.left);
+    pool.jobs = NULL;
+    pool.threads = pool.idle = 0;
+}

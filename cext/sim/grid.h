@@ -1,0 +1,69 @@
+/* sim/grid: running one grid: its blocks over a pool of OS threads. */
+#ifndef NL_SIM_GRID_H
+#define NL_SIM_GRID_H
+
+#include <stdint.h>
+#include "base/lock.h"
+#include "sim/abi.h"
+#include "sim/fault.h"
+
+struct nl_sim_worker;
+
+/* What is remembered of a kernel from launch to launch; hints, written without a lock. */
+typedef struct nl_sim_habits {
+    uint32_t synchronises; /* its threads wait for one another: start them as fibers */
+    uint32_t cost;         /* of a block in nanoseconds; 0: not known yet */
+} nl_sim_habits;
+
+/* One launch. The caller fills the first part (the rest zero) and keeps it until nl_sim_grid_run has
+ * returned. */
+typedef struct nl_sim_job {
+    nl_sim_launch launch;
+    const nl_sim_kernel *kernel;
+    nl_sim_habits *habits;
+    size_t stack_size; /* of each thread */
+
+    uint64_t blocks, next; /* next: taken by the workers in chunks */
+    uint32_t chunk;
+    uint32_t stop; /* a block has faulted: take no more */
+    unsigned joinable, joined; /* pool threads that may come, and that are in; under the pool's lock */
+    struct nl_sim_job *next_job;
+
+    nl_mutex lock;
+    nl_cond crossed;
+    unsigned arrived, ended; /* blocks at the grid barrier, and those that have ended */
+    uint64_t crossings;
+    int status;
+    char fault[NL_SIM_FAULT_TEXT];
+} nl_sim_job;
+
+/* How many blocks run at once: NUMBALITE_NUM_THREADS, or the processors that we may use. */
+unsigned nl_sim_grid_workers(void);
+/* Runs the grid to its end on the calling thread and others. Returns CUDA_SUCCESS, or the status of the
+ * first fault, whose text is then in job->fault. */
+CUresult nl_sim_grid_run(nl_sim_job *job);
+/* In a forked child: the pool is gone. */
+void nl_sim_grid_forget(void);
+
+/* For the workers. */
+/* The next blocks to run: [*next, *end). 0 if there are none. */
+int nl_sim_job_take(nl_sim_job *job, uint64_t *next, uint64_t *end);
+/* Records a fault, unless there is one already, and stops the grid. */
+void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text);
+/* All threads of a block are at the grid barrier. Returns 0 when all blocks are, -1 if the grid
+ * stops. */
+int nl_sim_job_arrive(nl_sim_job *job, struct nl_sim_worker *worker);
+/* A cooperative block has ended: those that wait for it will never cross. */
+void nl_sim_job_block_ended(nl_sim_job *job, struct nl_sim_worker *worker);
+
+static inline int nl_sim_job_stopped(const nl_sim_job *job) {
+    return (int)nl_atomic_peek32(&job->stop);
+}
+static inline int nl_sim_job_synchronises(const nl_sim_job *job) {
+    return (int)nl_atomic_peek32(&job->habits->synchronises);
+}
+static inline void nl_sim_job_set_synchronises(nl_sim_job *job) {
+    nl_atomic_poke32(&job->habits->synchronises, 1);
+}
+
+#endif

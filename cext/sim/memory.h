@@ -1,0 +1,61 @@
+/* sim/memory: the memory of the simulated devices, page-locked host memory, managed memory.
+ *
+ * Everything is in one reserved range of addresses. Each allocation has its own pages with inaccessible
+ * ones on both sides, ends as near to the following guard as its alignment allows, and what is left of
+ * its first and last page is filled with a known pattern (the red zones). Addresses are not used again
+ * until the range has been gone through, so that a stale pointer traps. */
+#ifndef NL_SIM_MEMORY_H
+#define NL_SIM_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "driver/cuda_abi.h"
+
+typedef enum nl_sim_memory_kind {
+    NL_SIM_MEMORY_DEVICE,
+    NL_SIM_MEMORY_MANAGED,
+    NL_SIM_MEMORY_HOST,       /* page-locked, ours */
+    NL_SIM_MEMORY_REGISTERED, /* page-locked, somebody else's */
+    NL_SIM_MEMORY_GLOBAL,     /* a variable of a module */
+} nl_sim_memory_kind;
+
+typedef struct nl_sim_memory_info {
+    uintptr_t address;
+    size_t size;
+    nl_sim_memory_kind kind;
+    int device;
+    uint64_t id; /* of the allocation, never used twice */
+} nl_sim_memory_info;
+
+enum { NL_SIM_MEMORY_TEXT = 256 };
+
+/* Per device: how much there is. Call once. */
+void nl_sim_memory_open(int devices);
+size_t nl_sim_memory_total(void);
+size_t nl_sim_memory_used(int device);
+
+CUresult nl_sim_memory_alloc(nl_sim_memory_kind kind, int device, size_t size, uintptr_t *address);
+/* Frees what begins at `address` and is of kind `kind` (DEVICE stands for MANAGED too). Puts into
+ * `damage` what a kernel wrote outside of it, or "". Nothing of it may be in use. */
+CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
+                            char damage[NL_SIM_MEMORY_TEXT]);
+/* Memory that is not ours to free, so that it is known. */
+CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *address, size_t size);
+CUresult nl_sim_memory_unregister(nl_sim_memory_kind kind, void *address);
+/* Everything that belongs to a device. */
+void nl_sim_memory_clear(int device);
+
+/* The allocation that contains `address`; 0 if there is none. */
+int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info);
+/* Is all of [address, address + size) in one allocation? */
+int nl_sim_memory_covers(uintptr_t address, size_t size);
+/* Whether a device can read and write the host's memory there while the host goes on. */
+int nl_sim_memory_is_pinned(const void *address);
+/* Checks the red zones of the allocations to which the words point. Returns 1 if one was damaged, and
+ * says so in `damage`. */
+int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT]);
+/* Appends to a sentence that ended with an address where it lies: ", 4 bytes after the end of ...". */
+void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
+void nl_sim_memory_forget(void); /* in a forked child */
+
+#endif

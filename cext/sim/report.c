@@ -1,0 +1,168 @@
+/* sim/report: the text about a block that cannot go on: which threads wait where, for what, and which
+ * threads they wait for. */
+#include "sim/fault.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <stdarg.h>
+#include "sim/block.h"
+#include "sim/grid.h"
+
+typedef struct text {
+    size_t length;
+    char buffer[NL_SIM_FAULT_TEXT];
+} text;
+
+static void add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(text *t, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int more = vsnprintf(t->buffer + t->length, sizeof t->buffer - t->length, format, arguments);
+    va_end(arguments);
+    if (more > 0)
+        t->length += (size_t)more;
+    if (t->length >= sizeof t->buffer) {
+        t->length = sizeof t->buffer - 1;
+        memcpy(t->buffer + t->length - 3, "...", 3);
+    }
+}
+
+static const char *operation(unsigned wait) {
+    static const char *const block[] = {"__syncthreads", "__syncthreads_count",
+                                        "__syncthreads_and", "__syncthreads_or"};
+    static const char *const warp[] = {
+        "__syncwarp",        "__shfl_sync",       "a vote (__ballot_sync)", "__match_any_sync",
+        "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync",      "__reduce_max_sync",
+        "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",      "__reduce_or_sync",
+        "__reduce_xor_sync", "__activemask"};
+    if (wait >= NL_SIM_WAIT_GRID)
+        return "the barrier over the grid";
+    if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof warp / sizeof warp[0])
+        return warp[wait - NL_SIM_WAIT_WARP];
+    if (wait >= NL_SIM_WAIT_BLOCK && wait - NL_SIM_WAIT_BLOCK < sizeof block / sizeof block[0])
+        return block[wait - NL_SIM_WAIT_BLOCK];
+    return "nothing";
+}
+
+static int is_live(const nl_sim_worker *w, unsigned thread) {
+    return (int)(w->warp[thread / NL_SIM_LANES].live >> thread % NL_SIM_LANES & 1);
+}
+
+/* Is the thread waiting (a barrier that has just been found mixed counts as waited for)? */
+static int waits(const nl_sim_worker *w, unsigned thread) {
+    return is_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
+}
+
+/* Warps count in lanes of their own mask, so two threads wait alike only with the same mask. */
+static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
+    int warp = a->wait >= NL_SIM_WAIT_WARP && a->wait < NL_SIM_WAIT_GRID;
+    return a->wait == b->wait && a->site.line == b->site.line &&
+           (a->site.file == b->site.file || strcmp(a->site.file, b->site.file) == 0) &&
+           (!warp || a->mask == b->mask);
+}
+
+/* "threads 0-15, 32", of those for which `member` holds. */
+typedef int member_fn(const nl_sim_worker *w, unsigned thread, const void *data);
+
+static void add_ranges(text *t, const nl_sim_worker *w, member_fn *member, const void *data) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (!member(w, i, data))
+            continue;
+        unsigned last = i;
+        while (last + 1 < w->threads && member(w, last + 1, data))
+            last++;
+        const char *lead = count == 0 ? (last > i ? "threads " : "thread ") : ", ";
+        if (count == 12) {
+            add(t, ", ...");
+            return;
+        }
+        if (last > i)
+            add(t, "%s%u-%u", lead, i, last);
+        else
+            add(t, "%s%u", lead, i);
+        count++;
+        i = last;
+    }
+    if (!count)
+        add(t, "no thread");
+}
+
+static int is_alike(const nl_sim_worker *w, unsigned thread, const void *data) {
+    return waits(w, thread) && alike(&w->thread[thread], data);
+}
+
+/* Live threads that the mask of `data` names and that do not wait with it. */
+static int is_missing(const nl_sim_worker *w, unsigned thread, const void *data) {
+    const nl_sim_thread *t = data;
+    unsigned warp = (unsigned)(t - w->thread) / NL_SIM_LANES;
+    return thread / NL_SIM_LANES == warp && (t->mask >> thread % NL_SIM_LANES & 1) &&
+           is_live(w, thread) && !is_alike(w, thread, data);
+}
+
+static int has_ended(const nl_sim_worker *w, unsigned thread, const void *data) {
+    (void)data;
+    return !is_live(w, thread);
+}
+
+/* The first of its kind? */
+static int leads(const nl_sim_worker *w, unsigned thread) {
+    if (!waits(w, thread))
+        return 0;
+    for (unsigned i = 0; i < thread; i++) {
+        if (is_alike(w, i, &w->thread[thread]))
+            return 0;
+    }
+    return 1;
+}
+
+static void add_missing(text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
+    unsigned warp = (unsigned)(thread - w->thread) / NL_SIM_LANES;
+    for (unsigned i = 0; i < NL_SIM_LANES && warp * NL_SIM_LANES + i < w->threads; i++) {
+        if (is_missing(w, warp * NL_SIM_LANES + i, thread)) {
+            add(t, ", which also names ");
+            add_ranges(t, w, is_missing, thread);
+            return;
+        }
+    }
+}
+
+_Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
+    text t = {.length = 0};
+    t.length =
+        nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
+    add(&t, "the block cannot go on: ");
+    unsigned kinds = 0;
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (!leads(w, i))
+            continue;
+        const nl_sim_thread *thread = &w->thread[i];
+        if (kinds++)
+            add(&t, "; ");
+        if (kinds > 8) {
+            add(&t, "and others elsewhere");
+            break;
+        }
+        add_ranges(&t, w, is_alike, thread);
+        add(&t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?", thread->site.line,
+            operation(thread->wait));
+        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
+            add(&t, " with mask 0x%08x", thread->mask);
+            add_missing(&t, w, thread);
+        }
+    }
+    if (w->live < w->threads) {
+        add(&t, "; ended: ");
+        add_ranges(&t, w, has_ended, NULL);
+    }
+    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
+    nl_sim_block_leave(w, NL_SIM_FAULT);
+}
+
+_Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *w, unsigned thread) {
+    char message[160];
+    const nl_sim_thread *t = &w->thread[thread];
+    snprintf(message, sizeof message, "%s with mask 0x%08x, which does not name the calling lane %u",
+             operation(t->wait), t->mask, thread % NL_SIM_LANES);
+    nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, message, thread, t->site);
+}

@@ -1,0 +1,183 @@
+/* sim/warp: lanes that arrive with the same operation and mask form a group. A group is complete when
+ * all lanes that the mask names and that have not exited are in it; the last to arrive computes for
+ * all, wakes the others and goes on. Several groups of one warp can be waiting at once, as when
+ * branches diverge. */
+#include "sim/warp.h"
+
+#include <string.h>
+#include "sim/block.h"
+#include "sim/fault.h"
+
+#define FOR_LANES(lane, set) \
+    for (uint32_t left_ = (set), lane; \
+         left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); left_ &= left_ - 1)
+
+static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t set) {
+    uint32_t first = (uint32_t)__builtin_ctz(set);
+    uint32_t result = (uint32_t)lanes[first].value;
+    FOR_LANES(lane, set & (set - 1)) {
+        uint32_t value = (uint32_t)lanes[lane].value;
+        int less = op == NL_SIM_WARP_MIN_S || op == NL_SIM_WARP_MAX_S
+                       ? (int32_t)value < (int32_t)result
+                       : value < result;
+        switch (op) {
+        case NL_SIM_WARP_ADD:
+            result += value;
+            break;
+        case NL_SIM_WARP_MIN_S:
+        case NL_SIM_WARP_MIN_U:
+            result = less ? value : result;
+            break;
+        case NL_SIM_WARP_MAX_S:
+        case NL_SIM_WARP_MAX_U:
+            result = less ? result : value;
+            break;
+        case NL_SIM_WARP_AND:
+            result &= value;
+            break;
+        case NL_SIM_WARP_OR:
+            result |= value;
+            break;
+        default:
+            result ^= value;
+            break;
+        }
+    }
+    return result;
+}
+
+/* Lanes of `set` whose value is `value`. */
+static uint32_t equal(const nl_sim_thread *lanes, uint32_t set, uint64_t value) {
+    uint32_t result = 0;
+    FOR_LANES(lane, set) {
+        if (lanes[lane].value == value)
+            result |= 1u << lane;
+    }
+    return result;
+}
+
+/* Replaces the values that the lanes of `set` brought by those they get. */
+static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
+    uint64_t brought[NL_SIM_LANES], result = 0;
+    switch (op) {
+    case NL_SIM_WARP_SYNC:
+    case NL_SIM_WARP_ACTIVE:
+        return;
+    case NL_SIM_WARP_SHFL:
+        FOR_LANES(lane, set) { brought[lane] = lanes[lane].value; }
+        FOR_LANES(lane, set) {
+            uint32_t source = lanes[lane].argument % NL_SIM_LANES;
+            if (set >> source & 1)
+                lanes[lane].value = brought[source];
+        }
+        return;
+    case NL_SIM_WARP_MATCH_ANY:
+        FOR_LANES(lane, set) { brought[lane] = equal(lanes, set, lanes[lane].value); }
+        FOR_LANES(lane, set) { lanes[lane].value = brought[lane]; }
+        return;
+    case NL_SIM_WARP_BALLOT:
+        result = set & ~equal(lanes, set, 0);
+        break;
+    case NL_SIM_WARP_MATCH_ALL:
+        result = equal(lanes, set, lanes[__builtin_ctz(set)].value);
+        result = result == set ? set : 0;
+        break;
+    default:
+        result = reduce(op, lanes, set);
+        break;
+    }
+    FOR_LANES(lane, set) { lanes[lane].value = result; }
+}
+
+/* Computes for a complete group, removes it, and makes its lanes ready. */
+static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
+    nl_sim_warp *warp = &w->warp[index];
+    uint32_t set = group->arrived;
+    compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
+    *group = warp->groups[--warp->group_count];
+    nl_sim_block_wake(w, index, set);
+}
+
+static nl_sim_group *find_group(nl_sim_warp *warp, nl_sim_warp_op op, uint32_t mask) {
+    for (unsigned i = 0; i < warp->group_count; i++) {
+        if (warp->groups[i].mask == mask && warp->groups[i].op == (uint32_t)op)
+            return &warp->groups[i];
+    }
+    nl_sim_group *group = &warp->groups[warp->group_count++];
+    *group = (nl_sim_group){.mask = mask, .op = (uint32_t)op};
+    return group;
+}
+
+static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
+    w->warp[thread / NL_SIM_LANES].active |= 1u << thread % NL_SIM_LANES;
+    w->active_waiting++;
+    nl_sim_block_suspend(w, thread);
+    w->thread[thread].wait = NL_SIM_WAIT_NONE;
+    return w->thread[thread].value;
+}
+
+unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
+                                          unsigned long long value, unsigned argument,
+                                          unsigned thread, nl_sim_site site) {
+    nl_sim_worker *w = nl_sim_block_enter(thread);
+    unsigned index = thread / NL_SIM_LANES;
+    uint32_t self = 1u << thread % NL_SIM_LANES;
+    nl_sim_warp *warp = &w->warp[index];
+    nl_sim_thread *t = &w->thread[thread];
+    t->value = value;
+    t->argument = argument;
+    t->mask = mask;
+    t->site = site;
+    t->wait = (uint8_t)(NL_SIM_WAIT_WARP + op);
+    if (op == NL_SIM_WARP_ACTIVE)
+        return wait_active(w, thread);
+    if (!(mask & self))
+        nl_sim_fault_bad_mask(w, thread);
+    nl_sim_group *group = find_group(warp, op, mask);
+    group->arrived |= self;
+    if (group->arrived == (mask & warp->live)) {
+        finish(w, index, group);
+        warp->ready &= ~self; /* the last to arrive goes on at once */
+        if (!warp->ready)
+            w->ready_warps &= ~(1u << index);
+    } else {
+        nl_sim_block_suspend(w, thread);
+    }
+    t->wait = NL_SIM_WAIT_NONE;
+    return t->value;
+}
+
+void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
+    nl_sim_warp *warp = &w->warp[index];
+    for (unsigned i = 0; i < warp->group_count;) {
+        nl_sim_group *group = &warp->groups[i];
+        if (group->arrived == (group->mask & warp->live))
+            finish(w, index, group); /* the last group takes its place */
+        else
+            i++;
+    }
+}
+
+static int same_site(nl_sim_site a, nl_sim_site b) {
+    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
+
+void nl_sim_warp_complete_active(nl_sim_worker *w) {
+    for (unsigned i = 0; i < w->warps && w->active_waiting; i++) {
+        nl_sim_warp *warp = &w->warp[i];
+        if (!warp->active || (warp->ready & ~warp->yielded))
+            continue;
+        nl_sim_thread *lanes = &w->thread[i * NL_SIM_LANES];
+        FOR_LANES(lane, warp->active) {
+            uint32_t together = 0;
+            FOR_LANES(other, warp->active) {
+                if (same_site(lanes[lane].site, lanes[other].site))
+                    together |= 1u << other;
+            }
+            lanes[lane].value = together;
+            w->active_waiting--;
+        }
+        nl_sim_block_wake(w, i, warp->active);
+        warp->active = 0;
+    }
+}

@@ -1,0 +1,123 @@
+/* sim/worker: one simulated multiprocessor: what an OS thread needs while it runs blocks of a grid.
+ * The block that it is running, the state of its threads and warps, their stacks.
+ *
+ * Every thread of the block is in one of these states:
+ *   running   it is worker->current
+ *   ready     its bit is in warp.ready; it has not started (fiber.sp is NULL) or waits its turn
+ *   waiting   its bit is in warp.barrier, .grid or .active, or in the `arrived` of a warp.groups entry;
+ *             thread.wait and thread.site say for what, for reports
+ *   exited    its bit is not in warp.live
+ * As long as worker->fibers is 0 the block is still a plain loop and none of this is kept. */
+#ifndef NL_SIM_WORKER_H
+#define NL_SIM_WORKER_H
+
+#include <stdint.h>
+#include "sim/abi.h"
+#include "sim/stack.h"
+
+enum { NL_SIM_MAX_THREADS = 1024, NL_SIM_LANES = 32, NL_SIM_WARPS = 32 };
+
+/* nl_sim_thread.wait */
+enum {
+    NL_SIM_WAIT_NONE = 0,
+    NL_SIM_WAIT_BLOCK = 1, /* + nl_sim_block_op */
+    NL_SIM_WAIT_WARP = 8,  /* + nl_sim_warp_op */
+    NL_SIM_WAIT_GRID = 64,
+};
+
+typedef struct nl_sim_thread {
+    nl_fiber fiber;
+    nl_sim_site site;
+    uint64_t value; /* what the lane brings to a warp operation, then what it gets */
+    uint32_t argument;
+    uint32_t mask;
+    uint16_t stack;
+    uint8_t wait;
+} nl_sim_thread;
+
+/* Lanes that have arrived at one warp operation. */
+typedef struct nl_sim_group {
+    uint32_t mask, arrived;
+    uint32_t op;
+} nl_sim_group;
+
+typedef struct nl_sim_warp {
+    uint32_t live, ready, barrier, grid, active;
+    uint32_t yielded; /* of the ready lanes, those that gave up their turn waiting for something */
+    uint32_t group_count;
+    nl_sim_group groups[NL_SIM_LANES];
+} nl_sim_warp;
+
+typedef struct nl_sim_barrier {
+    unsigned arrived, count;
+    int op, result;
+    int mixed; /* threads arrived at different places, or in different operations */
+    nl_sim_site site;
+} nl_sim_barrier;
+
+/* Why control came back to the worker's own stack. */
+typedef enum nl_sim_leave {
+    NL_SIM_DONE,     /* the block, or in a loop all blocks taken, are done */
+    NL_SIM_EXIT,     /* a thread of the loop ended before its function returned */
+    NL_SIM_FAULT,    /* recorded; the grid is abandoned */
+    NL_SIM_TRAP,     /* a signal: worker->trap says which; still to be recorded */
+    NL_SIM_STOPPED,  /* another block's fault has stopped the grid */
+    NL_SIM_REPLAYED, /* a replayed thread got as far as it can */
+} nl_sim_leave;
+
+typedef struct nl_sim_trap {
+    int signal, code;
+    uintptr_t address, instruction;
+} nl_sim_trap;
+
+struct nl_sim_job;
+
+typedef struct nl_sim_worker {
+    struct nl_sim_job *job;
+    const nl_sim_kernel *kernel;
+    int fibers;       /* the block has been turned into fibers */
+    unsigned current; /* the running thread, if fibers */
+    unsigned live;    /* threads that have not exited */
+    uint32_t ready_warps;
+    unsigned grid_waiting, active_waiting;
+    unsigned threads, warps;
+    nl_sim_barrier barrier;
+
+    nl_sim_dim index;   /* of the block */
+    uint64_t next, end; /* blocks that this worker has taken: the one it runs, and the end */
+    unsigned first;     /* where the loop over the threads starts */
+    nl_sim_leave leave;
+    int inside;    /* on a fiber: what traps now is the kernel */
+    int replaying; /* looking for the thread that trapped */
+    nl_sim_trap trap;
+
+    nl_fiber main; /* the OS thread's own stack */
+    nl_fiber root; /* runs the loop; becomes a thread's fiber when the loop is turned into fibers */
+    uint16_t root_stack;
+    unsigned id;
+    void *shared;
+    char *shared_end; /* where dynamic shared memory ends, and a guard begins */
+    char *signal_stack;
+    struct nl_sim_worker *next_idle;
+
+    nl_sim_warp warp[NL_SIM_WARPS];
+    nl_sim_thread thread[NL_SIM_MAX_THREADS];
+    nl_sim_stacks stacks;
+} nl_sim_worker;
+
+/* Fibers stay on their OS thread, so a thread-local is safe; this one is read at every operation. */
+#if defined(__GLIBC__) && !defined(NL_SIM_TSAN)
+#define NL_SIM_FAST_TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
+#else
+#define NL_SIM_FAST_TLS __attribute__((visibility("hidden")))
+#endif
+/* The worker that runs kernel code on this OS thread, or NULL. */
+extern _Thread_local nl_sim_worker *nl_sim_current NL_SIM_FAST_TLS;
+
+/* NULL if there is no memory. A worker is never destroyed. */
+nl_sim_worker *nl_sim_worker_acquire(void);
+void nl_sim_worker_release(nl_sim_worker *worker);
+/* All workers as they were after fork: the child uses none. */
+void nl_sim_worker_forget(void);
+
+#endif

@@ -1,0 +1,160 @@
+/* sim/image: comes after the user's source and turns its kernels and variables into what the engine
+ * asks an image for (abi.h).
+ *
+ *   NUMBALITE_SIM_KERNEL(0, "saxpy<float>", (&saxpy<float>))    exports nl_sim_kernel_0
+ *   NUMBALITE_SIM_VARIABLE(0, coefficients)                     exports nl_sim_variable_0
+ *   NUMBALITE_SIM_DESCRIBE(0, some_type)                        leaves the type's name in the image
+ *
+ * run_block is the loop over a block's threads with the kernel inlined in it: parameters are copied to
+ * locals once, and for a kernel that never calls the engine the compiler sees that `here.called` stays
+ * false and is left with a plain loop, which it vectorises. */
+#ifndef NUMBALITE_SIM_IMAGE_H
+#define NUMBALITE_SIM_IMAGE_H
+
+#define NUMBALITE_SIM_EXPORT extern "C" __attribute__((visibility("default"), used))
+
+namespace numbalite_sim {
+
+template <unsigned...> struct indices {};
+template <unsigned n, unsigned... rest> struct count_to : count_to<n - 1, n - 1, rest...> {};
+template <unsigned... all> struct count_to<0, all...> { typedef indices<all...> type; };
+
+template <class A> NUMBALITE_SIM_INLINE const A &argument(const nl_sim_launch *launch, unsigned i) {
+    return *static_cast<const A *>(launch->args[i]);
+}
+
+NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch, nl_sim_dim block) {
+    here.block_x = block.x;
+    here.block_y = block.y;
+    here.block_z = block.z;
+    here.block_dim_x = launch->block.x;
+    here.block_dim_y = launch->block.y;
+    here.block_dim_z = launch->block.z;
+    here.grid_dim_x = launch->grid.x;
+    here.grid_dim_y = launch->grid.y;
+    here.grid_dim_z = launch->grid.z;
+    here.dynamic_bytes = launch->shared_bytes;
+    here.cooperative = launch->cooperative != 0;
+}
+
+template <class... A> struct run {
+    template <void (*kernel)(A...)>
+    static NUMBALITE_SIM_INLINE void threads(nl_sim_dim size, unsigned first, A... arguments) {
+        unsigned x = first % size.x, rows = first / size.x;
+        unsigned y = rows % size.y, z = rows / size.y;
+        for (; z < size.z; ++z, y = 0)
+            for (; y < size.y; ++y, x = 0)
+                for (; x < size.x; ++x) {
+                    here.thread_x = x;
+                    here.thread_y = y;
+                    here.thread_z = z;
+                    here.called = false;
+                    kernel(arguments...);
+                    if (__builtin_expect(here.called, 0) && ops->is_fibers())
+                        return;
+                }
+    }
+    template <void (*kernel)(A...), unsigned... i>
+    static NUMBALITE_SIM_INLINE void block(const nl_sim_launch *launch, unsigned first,
+                                           indices<i...>) {
+        threads<kernel>(launch->block, first, argument<A>(launch, i)...);
+    }
+    template <void (*kernel)(A...), unsigned... i>
+    static NUMBALITE_SIM_INLINE void thread(const nl_sim_launch *launch, indices<i...>) {
+        kernel(argument<A>(launch, i)...);
+    }
+    static const nl_sim_param *params() {
+        static const nl_sim_param all[] = {{sizeof(A), alignof(A)}..., {0, 0}};
+        return all;
+    }
+};
+
+template <class F, F kernel> struct entry;
+template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel> {
+    typedef typename count_to<sizeof...(A)>::type numbers;
+    static constexpr unsigned count = sizeof...(A);
+    static constexpr nl_sim_param params[] = {{sizeof(A), alignof(A)}..., {0, 0}};
+
+    static __attribute__((flatten)) void run_block(const nl_sim_launch *launch, nl_sim_dim block,
+                                                   unsigned first) {
+        enter(launch, block);
+        run<A...>::template block<kernel>(launch, first, numbers());
+    }
+    static void run_thread(const nl_sim_launch *launch, nl_sim_dim block, unsigned thread) {
+        enter(launch, block);
+        unsigned rows = thread / launch->block.x;
+        here.thread_x = thread % launch->block.x;
+        here.thread_y = rows % launch->block.y;
+        here.thread_z = rows / launch->block.y;
+        run<A...>::template thread<kernel>(launch, numbers());
+    }
+};
+template <class... A, void (*kernel)(A...)>
+constexpr nl_sim_param entry<void (*)(A...), kernel>::params[];
+
+#if __cplusplus >= 201703L
+template <class... A, void (*kernel)(A...) noexcept>
+struct entry<void (*)(A...) noexcept, kernel> : entry<void (*)(A...), kernel> {};
+#endif
+
+/* The compiler's own spelling of T, from its name for this function. */
+template <int index, class T> constexpr const char *NLDESC() { return __PRETTY_FUNCTION__; }
+
+} // namespace numbalite_sim
+
+#define NUMBALITE_SIM_KERNEL(index, text, expression)                                              \
+    NUMBALITE_SIM_EXPORT const nl_sim_kernel nl_sim_kernel_##index = {                             \
+        NL_SIM_ABI,                                                                                \
+        numbalite_sim::entry<decltype(expression), expression>::count,                             \
+        numbalite_sim::entry<decltype(expression), expression>::params,                            \
+        numbalite_sim::entry<decltype(expression), expression>::run_block,                         \
+        numbalite_sim::entry<decltype(expression), expression>::run_thread,                        \
+        text};
+#define NUMBALITE_SIM_VARIABLE(index, ...)                                                         \
+    NUMBALITE_SIM_EXPORT const nl_sim_global nl_sim_variable_##index = {                           \
+        NL_SIM_ABI, (void *)&(__VA_ARGS__), sizeof(__VA_ARGS__)};
+#define NUMBALITE_SIM_DESCRIBE(index, ...)                                                         \
+    NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index =                            \
+        numbalite_sim::NLDESC<index, __VA_ARGS__>();
+
+/* ---- what the image gives the engine, and what kernels get from it under the C library's names ---- */
+
+NUMBALITE_SIM_EXPORT void nl_sim_image_init(const nl_sim_ops *table) { numbalite_sim::ops = table; }
+
+extern "C" {
+__attribute__((visibility("hidden"), used)) int nl_sim_print(const char *format, ...)
+    __asm__("nl_sim_printf");
+__attribute__((visibility("hidden"), used)) int nl_sim_print(const char *format, ...) {
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
+    int count = numbalite_sim::ops->vprintf(format, arguments);
+    __builtin_va_end(arguments);
+    return count;
+}
+__attribute__((visibility("hidden"), used)) void *nl_sim_allocate(size_t size)
+    __asm__("nl_sim_malloc");
+__attribute__((visibility("hidden"), used)) void *nl_sim_allocate(size_t size) {
+    return numbalite_sim::ops->malloc(size);
+}
+__attribute__((visibility("hidden"), used)) void nl_sim_release(void *block) __asm__("nl_sim_free");
+__attribute__((visibility("hidden"), used)) void nl_sim_release(void *block) {
+    numbalite_sim::ops->free(block);
+}
+__attribute__((visibility("hidden"), used)) clock_t nl_sim_cycles() __asm__("nl_sim_clock");
+__attribute__((visibility("hidden"), used)) clock_t nl_sim_cycles() {
+    return static_cast<clock_t>(numbalite_sim::ops->clock());
+}
+/* An image does without the C++ library. */
+__attribute__((visibility("hidden"))) void __cxa_pure_virtual() {
+    numbalite_sim::fault(719, "a pure virtual function was called", "", 0);
+}
+}
+
+void *operator new(size_t size) { return malloc(size); }
+void *operator new[](size_t size) { return malloc(size); }
+void operator delete(void *block) noexcept { free(block); }
+void operator delete[](void *block) noexcept { free(block); }
+void operator delete(void *block, size_t) noexcept { free(block); }
+void operator delete[](void *block, size_t) noexcept { free(block); }
+
+#endif

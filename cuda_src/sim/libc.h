@@ -1,0 +1,100 @@
+/* sim/libc: the part of the C library that kernels can see, declared by hand.
+ *
+ * The functions of libm are declared here for double and float; math.h adds CUDA's overloads. What
+ * a kernel must get from the engine and not from the C library (printf, malloc, free, clock) has the
+ * C library's name and another symbol, so that a standard header included later still agrees.
+ * Only names that NVRTC has too are declared: any other belongs to the user. */
+#ifndef NUMBALITE_SIM_LIBC_H
+#define NUMBALITE_SIM_LIBC_H
+
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+/* int64_t is long long, as in every header that NVRTC sees: atomicAdd on a uint64_t must find its
+ * overload here if it does there. */
+typedef signed char int8_t;
+typedef signed short int16_t;
+typedef signed int int32_t;
+typedef signed long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+typedef int64_t intptr_t;
+typedef uint64_t uintptr_t;
+typedef long clock_t;
+typedef __builtin_va_list va_list;
+
+#undef NULL
+#define NULL __null
+#define INFINITY (__builtin_inff())
+#define NAN (__builtin_nanf(""))
+#define HUGE_VAL (__builtin_huge_val())
+#define HUGE_VALF (__builtin_huge_valf())
+
+extern "C" {
+void *memcpy(void *to, const void *from, size_t size) noexcept;
+void *memset(void *to, int value, size_t size) noexcept;
+int abs(int) noexcept;
+long labs(long) noexcept;
+long long llabs(long long) noexcept;
+int fesetround(int) noexcept;
+
+int printf(const char *format, ...) __asm__("nl_sim_printf");
+void *malloc(size_t size) noexcept __asm__("nl_sim_malloc");
+void free(void *block) noexcept __asm__("nl_sim_free");
+clock_t clock(void) noexcept __asm__("nl_sim_clock");
+
+#define NUMBALITE_SIM_1(name)                                                                         \
+    double name(double) noexcept;                                                                     \
+    float name##f(float) noexcept;
+#define NUMBALITE_SIM_2(name)                                                                         \
+    double name(double, double) noexcept;                                                             \
+    float name##f(float, float) noexcept;
+#define NUMBALITE_SIM_INT(type, name)                                                                 \
+    type name(double) noexcept;                                                                       \
+    type name##f(float) noexcept;
+
+NUMBALITE_SIM_1(sin) NUMBALITE_SIM_1(cos) NUMBALITE_SIM_1(tan)
+NUMBALITE_SIM_1(asin) NUMBALITE_SIM_1(acos) NUMBALITE_SIM_1(atan)
+NUMBALITE_SIM_1(sinh) NUMBALITE_SIM_1(cosh) NUMBALITE_SIM_1(tanh)
+NUMBALITE_SIM_1(asinh) NUMBALITE_SIM_1(acosh) NUMBALITE_SIM_1(atanh)
+NUMBALITE_SIM_1(exp) NUMBALITE_SIM_1(exp2) NUMBALITE_SIM_1(expm1)
+NUMBALITE_SIM_1(log) NUMBALITE_SIM_1(log2) NUMBALITE_SIM_1(log10) NUMBALITE_SIM_1(log1p)
+NUMBALITE_SIM_1(logb) NUMBALITE_SIM_1(sqrt) NUMBALITE_SIM_1(cbrt)
+NUMBALITE_SIM_1(erf) NUMBALITE_SIM_1(erfc) NUMBALITE_SIM_1(tgamma) NUMBALITE_SIM_1(lgamma)
+NUMBALITE_SIM_1(ceil) NUMBALITE_SIM_1(floor) NUMBALITE_SIM_1(trunc) NUMBALITE_SIM_1(round)
+NUMBALITE_SIM_1(rint) NUMBALITE_SIM_1(nearbyint) NUMBALITE_SIM_1(fabs)
+NUMBALITE_SIM_1(j0) NUMBALITE_SIM_1(j1) NUMBALITE_SIM_1(y0) NUMBALITE_SIM_1(y1)
+NUMBALITE_SIM_2(pow) NUMBALITE_SIM_2(atan2) NUMBALITE_SIM_2(hypot) NUMBALITE_SIM_2(fmod)
+NUMBALITE_SIM_2(remainder) NUMBALITE_SIM_2(copysign) NUMBALITE_SIM_2(nextafter)
+NUMBALITE_SIM_2(fdim)
+NUMBALITE_SIM_INT(int, ilogb) NUMBALITE_SIM_INT(long, lrint) NUMBALITE_SIM_INT(long, lround)
+NUMBALITE_SIM_INT(long long, llrint) NUMBALITE_SIM_INT(long long, llround)
+
+double fma(double, double, double) noexcept;
+float fmaf(float, float, float) noexcept;
+double ldexp(double, int) noexcept;
+float ldexpf(float, int) noexcept;
+double scalbn(double, int) noexcept;
+float scalbnf(float, int) noexcept;
+double scalbln(double, long) noexcept;
+float scalblnf(float, long) noexcept;
+double frexp(double, int *) noexcept;
+float frexpf(float, int *) noexcept;
+double modf(double, double *) noexcept;
+float modff(float, float *) noexcept;
+double remquo(double, double, int *) noexcept;
+float remquof(float, float, int *) noexcept;
+double jn(int, double) noexcept;
+float jnf(int, float) noexcept;
+double yn(int, double) noexcept;
+float ynf(int, float) noexcept;
+double nan(const char *) noexcept;
+float nanf(const char *) noexcept;
+}
+
+#undef NUMBALITE_SIM_1
+#undef NUMBALITE_SIM_2
+#undef NUMBALITE_SIM_INT
+
+#endif

@@ -1,0 +1,79 @@
+/* sim/memory: loads and stores with cache hints, address spaces, and the heap of kernels. */
+#ifndef NUMBALITE_SIM_MEMORY_H
+#define NUMBALITE_SIM_MEMORY_H
+
+/* There is one kind of cache here: the hints mean nothing. */
+#define NUMBALITE_SIM_LOAD(name)                                                                   \
+    template <class T> NUMBALITE_SIM_INLINE T name(const T *address) { return *address; }
+NUMBALITE_SIM_LOAD(__ldg)
+NUMBALITE_SIM_LOAD(__ldca)
+NUMBALITE_SIM_LOAD(__ldcg)
+NUMBALITE_SIM_LOAD(__ldcs)
+NUMBALITE_SIM_LOAD(__ldlu)
+#undef NUMBALITE_SIM_LOAD
+
+/* Never from a cache: what another thread wrote meanwhile, so a thread may wait on it in a loop. */
+template <class T>
+NUMBALITE_SIM_INLINE T __ldcv(const T *address, const char *file = __builtin_FILE(),
+                              int line = __builtin_LINE()) {
+    numbalite_sim::spin(file, line);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return *address;
+}
+
+namespace numbalite_sim {
+template <class T> struct itself { typedef T type; };
+} // namespace numbalite_sim
+#define NUMBALITE_SIM_STORE(name)                                                                  \
+    template <class T>                                                                             \
+    NUMBALITE_SIM_INLINE void name(T *address, typename numbalite_sim::itself<T>::type value) {    \
+        *address = value;                                                                          \
+    }
+NUMBALITE_SIM_STORE(__stwb)
+NUMBALITE_SIM_STORE(__stcg)
+NUMBALITE_SIM_STORE(__stcs)
+NUMBALITE_SIM_STORE(__stwt)
+#undef NUMBALITE_SIM_STORE
+
+/* Which space an address belongs to: all is global here but the dynamic shared memory. */
+NUMBALITE_SIM_INLINE unsigned __isShared(const void *address) {
+    const char *base = static_cast<const char *>(numbalite_sim::ops->dynamic_shared());
+    const char *at = static_cast<const char *>(address);
+    return at >= base && at < base + numbalite_sim::here.dynamic_bytes;
+}
+NUMBALITE_SIM_INLINE unsigned __isGlobal(const void *address) { return !__isShared(address); }
+NUMBALITE_SIM_INLINE unsigned __isConstant(const void *) { return 0; }
+NUMBALITE_SIM_INLINE unsigned __isLocal(const void *) { return 0; }
+NUMBALITE_SIM_INLINE unsigned __isGridConstant(const void *) { return 0; }
+NUMBALITE_SIM_INLINE size_t __cvta_generic_to_global(const void *p) {
+    return reinterpret_cast<size_t>(p);
+}
+NUMBALITE_SIM_INLINE size_t __cvta_generic_to_shared(const void *p) {
+    return reinterpret_cast<size_t>(p);
+}
+NUMBALITE_SIM_INLINE size_t __cvta_generic_to_constant(const void *p) {
+    return reinterpret_cast<size_t>(p);
+}
+NUMBALITE_SIM_INLINE size_t __cvta_generic_to_local(const void *p) {
+    return reinterpret_cast<size_t>(p);
+}
+NUMBALITE_SIM_INLINE void *__cvta_global_to_generic(size_t p) {
+    return reinterpret_cast<void *>(p);
+}
+NUMBALITE_SIM_INLINE void *__cvta_shared_to_generic(size_t p) {
+    return reinterpret_cast<void *>(p);
+}
+NUMBALITE_SIM_INLINE void *__cvta_constant_to_generic(size_t p) {
+    return reinterpret_cast<void *>(p);
+}
+NUMBALITE_SIM_INLINE void *__cvta_local_to_generic(size_t p) {
+    return reinterpret_cast<void *>(p);
+}
+
+/* Placement new, which NVRTC knows without <new>; include/new is empty for that reason. */
+inline void *operator new(size_t, void *place) noexcept { return place; }
+inline void *operator new[](size_t, void *place) noexcept { return place; }
+inline void operator delete(void *, void *) noexcept {}
+inline void operator delete[](void *, void *) noexcept {}
+
+#endif

@@ -1,0 +1,108 @@
+/* sim/prelude: the words of CUDA C++ for a host compiler.
+ *
+ * The host compiler reads this before the user's source. It includes no standard header, so that a
+ * kernel compiles in a fraction of a second: what is needed of the C library is declared in libc.h.
+ * Each part below is one noun. The user's own `#ifdef NUMBALITE_SIM` tells the simulator from a GPU.
+ *
+ * What differs from a GPU, for code that is otherwise valid CUDA C++:
+ * - With a compiler of the clang family, integer division by zero, shifts by the width or more, and
+ *   conversions of floating-point numbers out of range give what a GPU gives (numbalite/compilers/
+ *   irpatch.py). With g++ only the division does (the engine mends it when it traps): `x << 32` and
+ *   `(int)1e10f` are whatever the CPU gives. The intrinsics (__float2int_rz, __funnelshift_l...)
+ *   are right with both.
+ * - The fast intrinsics (__sinf, __expf...) are as accurate as the slow ones.
+ * - Threads of a warp run one after the other between warp operations: code that counts on warps in
+ *   lockstep, without __syncwarp, is as wrong as it is on any GPU since Volta.
+ * - A thread that waits by reading memory in a loop must read through volatile, with an atomic, or
+ *   call __nanosleep or __threadfence in the loop; with g++, volatile alone is not enough. */
+#ifndef NUMBALITE_SIM_PRELUDE_H
+#define NUMBALITE_SIM_PRELUDE_H
+
+#define NUMBALITE_SIM 1
+
+#ifndef __cplusplus
+#error "CUDA C++ needs a C++ compiler"
+#endif
+#if !defined(__GNUC__) && !defined(__clang__)
+#error "the simulator needs g++ 9, clang++ 10, or newer"
+#endif
+
+/* What NVRTC predefines and code asks for. */
+#define __CUDACC__ 1
+#define __CUDACC_RTC__ 1
+#define __CUDA_ARCH__ 900
+#define __CUDA_ARCH_LIST__ 900
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 0
+#define CUDART_VERSION 13000
+#define CUDA_VERSION 13000
+#ifdef __CHAR_UNSIGNED__
+#error "compile with -fsigned-char: char is signed in CUDA"
+#endif
+
+/* Where things live. Everything is host memory here; a __shared__ variable is one per OS thread, on
+ * which one block runs at a time. */
+#define __host__
+#define __device__
+#define __global__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __shared__ static thread_local
+
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __inline_hint__
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __block_size__(...)
+#define __maxnreg__(...)
+#define __local_maxnreg__(...)
+#define __nv_pure__ __attribute__((pure))
+#define __builtin_align__(n) __align__(n)
+#define __device_builtin__
+#define __cudart_builtin__
+#define __specialization_static static
+
+/* Marks a declaration whose use is an error with a message of ours. The word in front lets host.py
+ * find it in what the compiler says. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define NUMBALITE_SIM_CANNOT(message) __attribute__((unavailable("numbalite: " message)))
+#else
+#define NUMBALITE_SIM_CANNOT(message) __attribute__((deprecated("numbalite: " message)))
+#endif
+#if defined(__has_builtin)
+#define NUMBALITE_SIM_HAS(builtin) __has_builtin(builtin)
+#else
+#define NUMBALITE_SIM_HAS(builtin) 0
+#endif
+#define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
+
+/* simsource.py puts these in the place of what cannot be compiled at all. */
+#define NUMBALITE_SIM_ASM(...)                                                                     \
+    static_assert(false, "numbalite: inline PTX (asm) cannot run on the CPU simulator")
+#define NUMBALITE_SIM_CHEVRONS(...)                                                                \
+    ;                                                                                              \
+    static_assert(false, "numbalite: a launch inside a kernel (<<<...>>>) cannot run on the CPU "  \
+                         "simulator")
+
+extern "C" {
+#include "abi.h"
+}
+#include "libc.h"
+#include "vector.h"
+#include "thread.h"
+#include "math.h"
+#include "special.h"
+#include "intrinsics.h"
+#include "rounding.h"
+#include "convert.h"
+#include "video.h"
+#include "memory.h"
+#include "atomics.h"
+#include "warp.h"
+#include "unsupported.h"
+
+#endif

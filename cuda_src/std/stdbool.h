@@ -1,0 +1,2 @@
+// bool, true and false are words of C++.
+#pragma once

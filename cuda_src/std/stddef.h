@@ -1,0 +1,7 @@
+// size_t, ptrdiff_t and NULL are built into NVRTC; this adds the rest.
+#pragma once
+
+#ifndef offsetof
+#define offsetof(type, member) __builtin_offsetof(type, member)
+#endif
+typedef decltype(nullptr) nullptr_t;

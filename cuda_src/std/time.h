@@ -1,0 +1,2 @@
+// clock and clock64 are built into NVRTC.
+#pragma once

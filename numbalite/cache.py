@@ -1,0 +1,234 @@
+"""The disk cache: what was compiled once is not compiled again, in this process or the next.
+
+One file per image, named by its key: a hash of everything that decides what comes out. A file
+is written under another name and moved into place, so readers never see half of one; it begins with
+its key and the hash of its contents, and one that does not fit is deleted and compiled anew.
+Whatever else goes wrong on the way is a miss, never an error.
+
+Loading an image is running code, so the directory must belong to the user (or to root) and nobody
+else may write to it; otherwise there is no cache, and a warning says so.
+
+A hit marks its file as used now and then (by its date); when the directory holds more than
+NUMBALITE_CACHE_SIZE, the files that were not used for longest go.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+
+from numbalite import config
+from numbalite.compilers.image import Image
+
+try:
+    from _blake2 import blake2b  # hashlib would bring OpenSSL along: a few milliseconds
+except ImportError:
+    from hashlib import blake2b
+
+SCHEMA = 1  # of the key and of the file
+
+_MAGIC = b"numbalite image\1"
+_SUFFIX = ".image"
+_DIGEST = 16
+_TOUCH_AFTER = 3600.0  # seconds: how exact the dates of use are
+_ABANDONED = 3600.0  # seconds: a temporary file of that age belongs to nobody
+
+
+def digest(*parts) -> bytes:
+    """A hash of some plain values (text, bytes, numbers, tuples, None)."""
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+
+
+def _default_directory():
+    root = os.environ.get("XDG_CACHE_HOME")
+    if not root or not os.path.isabs(root):
+        folder = "Library/Caches" if sys.platform == "darwin" else ".cache"
+        root = os.path.join(os.path.expanduser("~"), folder)
+    return os.path.join(root, "numbalite")
+
+
+def wanted_directory() -> str:
+    """Where the cache is or would be."""
+    return config.CACHE_DIR or _default_directory()
+
+
+_checked = {}  # directory -> whether it can be used
+
+
+def directory() -> str | None:
+    """The cache's directory, made if need be; None where there is no cache."""
+    if config.DISABLE_CACHE:
+        return None
+    path = wanted_directory()
+    usable = _checked.get(path)
+    if usable is None:
+        problem = _prepare(path)
+        usable = _checked[path] = problem is None
+        if problem:
+            from numbalite.errors import CacheWarning, warn
+
+            warn(
+                f"no disk cache: {problem}; kernels are compiled anew in each process", CacheWarning
+            )
+    return path if usable else None
+
+
+def _prepare(path):
+    """Makes the directory and checks whose it is; returns what is wrong with it."""
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            pass
+        status = os.stat(path)
+    except OSError as problem:
+        return f"{path}: {problem.strerror}"
+    if not stat.S_ISDIR(status.st_mode):
+        return f"{path} is not a directory"
+    if hasattr(os, "geteuid"):
+        if status.st_uid not in (os.geteuid(), 0):
+            return f"{path} belongs to another user"
+        if status.st_mode & 0o022:
+            return f"others may write to {path} (chmod 700 would do)"
+    return None
+
+
+def _path(key):
+    folder = directory()
+    return folder and os.path.join(folder, key.hex() + _SUFFIX)
+
+
+def load(key: bytes | None) -> Image | None:
+    """The image kept under a key, or None."""
+    path = key and _path(key)
+    if not path:
+        return None
+    try:
+        raw = _read(path)
+    except OSError:
+        return None
+    start = len(_MAGIC)
+    check = start + len(key)
+    body = check + _DIGEST
+    if raw[:start] == _MAGIC and raw[start:check] == key:
+        contents = raw[body:]
+        if blake2b(contents, digest_size=_DIGEST).digest() == raw[check:body]:
+            try:
+                return Image.from_bytes(contents)
+            except ValueError:
+                pass
+    _remove(path)
+    return None
+
+
+def _read(path):
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            return b""
+        with open(handle, "rb", buffering=0, closefd=False) as file:
+            raw = file.readall()
+    finally:
+        os.close(handle)
+    if time.time() - status.st_mtime > _TOUCH_AFTER:
+        try:
+            os.utime(path)
+        except OSError:
+            pass  # a cache that others keep for us
+    return raw
+
+
+def store(key: bytes | None, image: Image) -> bool:
+    """Keeps an image; False if that was not possible."""
+    path = key and _path(key)
+    if not path:
+        return False
+    contents = image.to_bytes()
+    check = blake2b(contents, digest_size=_DIGEST).digest()
+    limit = config.CACHE_SIZE
+    if len(contents) > limit:
+        return False
+    temporary = f"{path}.{os.getpid()}-{os.urandom(6).hex()}.tmp"
+    try:
+        with open(temporary, "xb", opener=_private) as file:
+            file.write(b"".join((_MAGIC, key, check, contents)))
+        os.replace(temporary, path)
+    except OSError:
+        _remove(temporary)
+        return False
+    # Looking at the whole directory costs; one file in sixteen, or a big one, is reason enough.
+    if key[0] < 16 or len(contents) > limit // 16:
+        trim(limit)
+    return True
+
+
+def _private(path, flags):
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def _entries(folder):
+    """(date of last use, size, path) of every file that is ours."""
+    found = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith((_SUFFIX, ".tmp")) and _SUFFIX in entry.name:
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except OSError:
+                        continue  # somebody removed it just now
+                    found.append((status.st_mtime, status.st_size, entry.path))
+    except OSError:
+        pass
+    return found
+
+
+def trim(limit: int) -> int:
+    """Removes what was not used for longest until no more than `limit` bytes are left.
+
+    Goes somewhat below, so that it is not needed at every new file. Returns the number removed.
+    """
+    folder = directory()
+    if not folder:
+        return 0
+    removed = 0
+    entries = []
+    for entry in _entries(folder):
+        if entry[2].endswith(".tmp") and time.time() - entry[0] > _ABANDONED:
+            removed += _remove(entry[2])
+        else:
+            entries.append(entry)
+    total = sum(size for _, size, _ in entries)
+    if total <= limit:
+        return removed
+    for _, size, path in sorted(entries):
+        if total <= limit * 0.8:
+            break
+        removed += _remove(path)
+        total -= size
+    return removed
+
+
+def usage() -> tuple:
+    """(number of files, bytes) in the cache."""
+    folder = directory()
+    sizes = [size for _, size, path in _entries(folder)] if folder else []
+    return len(sizes), sum(sizes)
+
+
+def clear() -> int:
+    """Empties the cache; returns the number of files removed."""
+    folder = directory()
+    return sum(_remove(path) for _, _, path in _entries(folder)) if folder else 0

@@ -1,0 +1,353 @@
+"""Names that the C++ source takes from the Python scope of its function.
+
+A name that the source uses and does not declare is looked up where Python would look it up: in the
+functions around the kernel, then in the module. Numbers become constants, NumPy arrays constant
+memory, device functions are included, dtypes become type names. What is found and cannot be used is
+remembered with the reason: if the compiler then misses the name, the message says why.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from types import ModuleType
+
+import numpy as np
+
+from . import types
+from .cxx import KEYWORDS
+
+CONSTANT_MEMORY = 64 * 1024  # bytes that a GPU has for __constant__ variables
+
+# Macros of the C library, which would stand in the way of a constant of that name.
+_MACRO = re.compile(
+    r"M_\w+|NAN|INFINITY|HUGE_VALF?|NULL|EOF|RAND_MAX|SIZE_MAX|CLOCKS_PER_SEC|CUDART_\w+|BUFSIZ"
+    r"|(FLT|DBL|LDBL|FP|U?INT|U?LONG|U?LLONG|[SU]?CHAR|U?SHRT|PTRDIFF)\d*_\w+|assert|errno"
+)
+
+
+class Scope:
+    """Where names are looked up: locals of the enclosing functions as they were when the kernel was
+    decorated, then the module's globals as they are when it is compiled."""
+
+    def __init__(self, locals_=None, globals_=None):
+        self.locals = locals_ or {}
+        self.globals = {} if globals_ is None else globals_
+
+    def find(self, name):
+        """(True, value) or (False, None)"""
+        for place in (self.locals, self.globals):
+            if name in place:
+                return True, place[name]
+        return False, None
+
+    def get(self, name):
+        return self.find(name)[1]
+
+    def freeze(self, names) -> Scope:
+        """A copy with the present values of these names: what pickling takes along."""
+        return Scope({name: self.get(name) for name in names if self.find(name)[0]})
+
+
+def scope_of(function, names) -> Scope:
+    """The scope of a function's body, restricted to ``names`` in what is kept of its locals.
+
+    A body that is only a string has no closure cells, so the locals of the enclosing functions come
+    from the frames in which the function was made, if they are on the stack.
+    """
+    local = {}
+    if "<locals>" in function.__qualname__:
+        code, frame = function.__code__, sys._getframe(1)
+        while frame is not None:
+            if code in frame.f_code.co_consts or _contains(frame.f_code, code):
+                values = frame.f_locals
+                is_class_body = "__qualname__" in values and "__module__" in values
+                if values is not frame.f_globals and not is_class_body:
+                    for name in names:
+                        if name in values:
+                            local.setdefault(name, values[name])
+                code = frame.f_code
+            frame = frame.f_back
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if name in names:
+            try:
+                local.setdefault(name, cell.cell_contents)
+            except ValueError:
+                pass  # not assigned yet
+    return Scope(local, function.__globals__)
+
+
+def _contains(outer, code):
+    """A function with type parameters (``def f[T]``) stands in a code object of its own."""
+    return any(
+        getattr(c, "co_name", "").startswith("<generic") and code in c.co_consts
+        for c in outer.co_consts
+    )
+
+
+class Capture:
+    """What a source takes from a scope, by kind; each a dict in the order of first use."""
+
+    def __init__(self):
+        self.constants = {}  # name -> Python or NumPy number
+        self.macros = {}  # name -> int that the preprocessor needs to know
+        self.arrays = {}  # name -> NumPy array, C order, native byte order
+        self.functions = {}  # name -> DeviceFunction
+        self.types = {}  # name -> types.Type
+        self.refused = {}  # name -> why it cannot be used
+
+    @property
+    def array_bytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+def capture(names, scope: Scope) -> Capture:
+    """Looks up the free names of a source (a freenames.Names)."""
+    found = Capture()
+    for name, uses in names.items():
+        known, value = scope.find(name)
+        if known:
+            _sort(found, name, value, uses)
+    return found
+
+
+def _sort(found, name, value, uses):
+    from .devicefunction import DeviceFunction
+
+    if isinstance(value, DeviceFunction):
+        found.functions[name] = value
+    elif uses == {"call"} and not _is_typelike(value):
+        # sin(x), grid<1>(): a number of that name is not what is meant
+        found.refused[name] = why_not(name, value)
+    elif isinstance(value, np.ndarray) and value.ndim > 0:
+        _sort_array(found, name, value)
+    elif _is_number(value):
+        value = value[()] if isinstance(value, np.ndarray) else value
+        if isinstance(value, int) and not -(2**63) <= value < 2**64:
+            found.refused[name] = f"{name} = {value} does not fit in 64 bits"
+        elif "directive" in uses and isinstance(value, (int, np.integer)):
+            found.macros[name] = int(value)
+        else:
+            found.constants[name] = value
+    elif _is_typelike(value):
+        t = types.as_type(value)
+        if name not in (t.name, t.cxx):
+            found.types[name] = t
+    else:
+        found.refused[name] = why_not(name, value)
+
+
+def _is_number(value):
+    if isinstance(value, np.ndarray):
+        value = value[()]
+    if isinstance(value, np.generic):
+        return value.dtype.kind in "biufc" and value.dtype.itemsize <= 16 - 8 * (
+            value.dtype.kind == "f"
+        )
+    return isinstance(value, (bool, int, float, complex))
+
+
+def _is_typelike(value):
+    if isinstance(value, types.Type):
+        return isinstance(value, (types.Scalar, types.Record, types.Array))
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        try:
+            types.as_type(value)
+        except TypeError:
+            return False
+        return True
+    return False
+
+
+def _sort_array(found, name, value):
+    try:
+        types.from_dtype(value.dtype)
+    except TypeError as problem:
+        found.refused[name] = f"{name} is a NumPy array that kernels cannot use: {problem}"
+        return
+    if isinstance(value, np.ma.MaskedArray):
+        found.refused[name] = f"{name} is a masked array"
+    elif value.size == 0:
+        found.refused[name] = f"{name} is an empty array"
+    elif found.array_bytes + value.nbytes > CONSTANT_MEMORY:
+        found.refused[name] = too_large(name, value.nbytes)
+    else:
+        native = value.dtype.newbyteorder("=")
+        found.arrays[name] = np.array(value, native, order="C", copy=True, subok=False)
+
+
+def too_large(name, size) -> str:
+    return (
+        f"{name} is a NumPy array of {size} bytes: arrays that a source names go into constant "
+        f"memory, which has {CONSTANT_MEMORY} bytes in all; pass it as an argument"
+    )
+
+
+def why_not(name, value) -> str:
+    """Why a value cannot be used in a source, and what to do instead."""
+    kind = type(value).__name__
+    article = "an" if kind[0].lower() in "aeiou" else "a"
+    if isinstance(value, ModuleType):
+        return _about_module(name, value)
+    if isinstance(value, (tuple, list)) and value and all(_is_number(v) for v in value):
+        remedy = f"give its items names of their own, or make it a NumPy array: {name} = np.array(...)"
+    elif _is_kernel(value):
+        remedy = "only device functions, cuda.jit(device=True), can be called from a kernel"
+        kind, article = "kernel", "a"
+    elif callable(value) and not isinstance(value, type):
+        remedy = "only device functions, cuda.jit(device=True), can be called from a kernel"
+        kind, article = "Python function", "a"
+    elif hasattr(value, "__cuda_array_interface__"):
+        remedy = "pass it as an argument"
+        kind, article = "device array", "a"
+    elif value is None:
+        return f"{name} is None in the Python scope"
+    else:
+        remedy = "numbalite takes int, float, bool, complex, NumPy scalars and arrays"
+    return f"{name} is {article} {kind} in the Python scope: {remedy}"
+
+
+def _is_kernel(value):
+    from . import dispatcher
+
+    return isinstance(value, dispatcher.Dispatcher)
+
+
+def _about_module(name, module):
+    text = f"{name} is a Python module"
+    if module.__name__ in ("numbalite.cuda", "numba.cuda"):
+        return (
+            f"{text}: in CUDA C++ write grid<1>() for cuda.grid(1), __syncthreads() for "
+            f"cuda.syncthreads(), __shared__ float s[N] for cuda.shared.array"
+        )
+    if module.__name__ in ("math", "numpy", "cmath"):
+        return (
+            f"{text}: in CUDA C++ write sin(x) for {name}.sin(x), and give a constant a name first "
+            f"(PI = {name}.pi)"
+        )
+    return f"{text}: give what the source needs of it a name of its own first"
+
+
+# --- names ---------------------------------------------------------------------------------------------
+
+
+def ascii_name(name: str) -> str:
+    """A Python name as compilers take it: NVRTC knows no letters beyond ASCII."""
+    if name.isascii():
+        return name
+    return "".join(c if c.isascii() else f"u{ord(c):04x}_" for c in name)
+
+
+def check_parameters(name: str, parameters) -> None:
+    """TypeError for parameters that C++ cannot call so."""
+    for parameter in parameters:
+        if parameter in KEYWORDS:
+            raise TypeError(
+                f"{name}: the parameter {parameter!r} is a word of C++; give it another name"
+            )
+
+
+# --- C++ text of values --------------------------------------------------------------------------------
+
+
+def constant(name: str, value) -> str:
+    """The C++ definition of a constant."""
+    ctype, text = literal(value)
+    undefine = f"#undef {name}\n" if _MACRO.fullmatch(name) else ""
+    return f"{undefine}constexpr {ctype} {name} = {text};\n"
+
+
+def macro(name: str, value: int) -> str:
+    return f"#undef {name}\n#define {name} {_integer(value)}\n"
+
+
+def literal(value) -> tuple[str, str]:
+    """(C++ type, C++ expression) of a number."""
+    if isinstance(value, np.generic):
+        t = types.scalar(value.dtype)
+        return t.cxx, _of_type(value.item(), t)
+    if isinstance(value, bool):
+        return "bool", _of_type(value, types.boolean)
+    if isinstance(value, int):
+        value = int(value)
+        for t in (types.int32, types.int64, types.uint64):
+            if np.iinfo(t.dtype).min <= value <= np.iinfo(t.dtype).max:
+                return t.cxx, _integer(value)
+        raise OverflowError(f"{value} does not fit in 64 bits")
+    if isinstance(value, float):
+        return "double", _of_type(float(value), types.float64)
+    return "complex<double>", _of_type(complex(value), types.complex128)
+
+
+def _of_type(value, t):
+    kind = t.dtype.kind
+    if kind == "b":
+        return "true" if value else "false"
+    if kind in "iu":
+        return _integer(value)
+    if kind == "c":
+        part = types.float32 if t is types.complex64 else types.float64
+        return f"{t.cxx}({_of_type(value.real, part)}, {_of_type(value.imag, part)})"
+    if t is types.float16:
+        return f"float16({_of_type(value, types.float32)})"
+    return _float(value, t is types.float32)
+
+
+def _integer(value):
+    if -(2**31) < value < 2**31:
+        return str(value)
+    if value == -(2**31):
+        return "(-2147483647 - 1)"
+    if value == -(2**63):
+        return "(-9223372036854775807LL - 1)"
+    return f"{value}LL" if value < 2**63 else f"{value}ULL"
+
+
+def _float(value, single):
+    if math.isfinite(value):
+        return f"{np.float32(value)}f" if single else repr(value)
+    if single:
+        bits = int(np.float32(value).view(np.uint32))
+        return f"__builtin_bit_cast(float, {bits:#x}u)"
+    bits = int(np.float64(value).view(np.uint64))
+    return f"__builtin_bit_cast(double, {bits:#x}ull)"
+
+
+def constant_array(name: str, value: np.ndarray) -> str:
+    """The __constant__ variable that an array becomes."""
+    t = types.from_dtype(value.dtype)
+    extents = ", ".join(map(str, value.shape))
+    items = [_element(item, t) for item in value.ravel()]
+    return (
+        f"__constant__ const constant_array<{t.cxx}, {extents}> {name} = {{{{\n{_wrap(items)}}}}};\n"
+    )
+
+
+def _element(value, t):
+    if isinstance(t, types.Scalar):
+        return _of_type(value.item(), t)
+    parts, position = [], 0
+    for name in sorted(t.dtype.names, key=lambda n: t.dtype.fields[n][1]):
+        field, offset = t.dtype.fields[name][:2]
+        if offset > position:
+            parts.append("{}")  # padding
+        item = value[name]
+        if field.subdtype is not None:
+            element = types.from_dtype(field.base)
+            parts.append("{" + ", ".join(_element(v, element) for v in np.ravel(item)) + "}")
+        else:
+            parts.append(_element(item, types.from_dtype(field)))
+        position = offset + field.itemsize
+    return "{" + ", ".join(parts) + "}"
+
+
+def _wrap(items, width=100):
+    lines, line = [], "   "
+    for item in items:
+        if len(line) + len(item) + 2 > width:
+            lines.append(line)
+            line = "   "
+        line += f" {item},"
+    return "\n".join([*lines, line]) + "\n"
+

@@ -1,0 +1,114 @@
+"""From source to machine code: the disk cache, NVRTC for GPUs, the host compiler for the simulator.
+
+`compile_unit` is the one way in. Its key covers the unit, what it includes, the target, the compiler
+and numbalite's own CUDA C++ and compiling code, so an image from the cache is the one that compiling
+now would give. A hit loads neither compiler.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock
+
+from numbalite import cache, config
+from numbalite.compilers.image import Image
+from numbalite.compilers.unit import Unit
+
+__all__ = ["Image", "Unit", "compile_count", "compile_unit"]
+
+_lock = allocate_lock()
+_count = 0
+
+
+def compile_count() -> int:
+    """How many times this process has really run a compiler."""
+    return _count
+
+
+def compile_unit(unit: Unit, target: tuple) -> Image:
+    """Compiles a unit, or finds it compiled.
+
+    target is ("cuda", major, minor), the compute capability to compile for, or ("sim",).
+    CompileError tells what is wrong with the source.
+    """
+    target = _effective(target)
+    key = _key(unit, target)
+    image = cache.load(key)
+    if image is None:
+        image = _compile(unit, target)
+        cache.store(key, image)
+    return image
+
+
+def _effective(target):
+    if target[0] == "cuda":
+        return ("cuda", *(config.FORCE_CUDA_CC or target[1:]))
+    return target
+
+
+def _compile(unit, target):
+    global _count
+    with _lock:
+        _count += 1
+    if target[0] == "sim":
+        from numbalite.compilers import host
+
+        return host.compile(unit)
+    from numbalite.compilers import nvrtc
+
+    return nvrtc.compile(unit, target[1:])
+
+
+def _key(unit, target):
+    """The key in the disk cache; None if this unit is not to be kept."""
+    if cache.directory() is None:
+        return None
+    from numbalite.compilers import headers, toolkit
+
+    if target[0] == "sim":
+        from numbalite.compilers import host
+
+        compiler = host.fingerprint(unit)
+        included = headers.closure(unit, toolkit.include_directories)
+    else:
+        from numbalite.compilers import nvrtc
+
+        compiler = nvrtc.fingerprint()
+        included = headers.closure(unit, lambda: toolkit.include_directories(compiler[0]))
+    if included is None:
+        return None
+    return cache.digest(cache.SCHEMA, target, compiler, _own_code(), included, tuple(unit))
+
+
+_own = None
+
+
+def _own_code():
+    """Names, sizes and dates of the CUDA C++ that numbalite brings and of what compiles it."""
+    global _own
+    if _own is None:
+        from numbalite.compilers import headers
+
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        found = [_stamp(f"{package}/describe.py"), _stamp(f"{package}/__init__.py")]
+        folders = [headers.cuda_src(), os.path.dirname(os.path.abspath(__file__))]
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.name.startswith((".", "__pycache__")):
+                        continue
+                    if entry.is_dir():
+                        folders.append(entry.path)
+                    else:
+                        found.append(_stamp(entry.path))
+        found.sort()
+        _own = cache.digest(*found)
+    return _own
+
+
+def _stamp(path):
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return path, 0, 0
+    return path, status.st_size, status.st_mtime_ns

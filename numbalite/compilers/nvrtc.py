@@ -1,0 +1,211 @@
+"""NVRTC: a unit to a cubin for one kind of GPU.
+
+The library is opened on the first compilation, never for a kernel that comes from the cache.
+What NVRTC says about a source is cleared of what is not about the user's text: repetitions, hints,
+warnings inside other people's headers, and the way in which name expressions fail.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from numbalite import config
+from numbalite.compilers import headers, toolkit
+from numbalite.compilers.image import Image
+from numbalite.errors import CompileError, CudaSupportError
+
+_opened = None  # (Library, (major, minor), supported architectures)
+
+
+def _driver_major():
+    """The CUDA version of the driver, if a real one is open."""
+    from numbalite import _core
+
+    if _core.is_open() and _core.driver_kind() == "cuda":
+        return _core.driver_version() // 1000
+    return None
+
+
+def library() -> toolkit.Library:
+    """The library that is, or would be, used."""
+    return _opened[0] if _opened else toolkit.library(_driver_major())
+
+
+def fingerprint() -> tuple:
+    """What tells one NVRTC from another without loading it."""
+    path = os.path.realpath(library().path)
+    status = os.stat(path)
+    return path, status.st_size, status.st_mtime_ns
+
+
+def open_library() -> tuple:
+    """Opens NVRTC: (Library, (major, minor), architectures)."""
+    global _opened
+    if _opened is None:
+        from numbalite import _core
+
+        chosen = library()
+        try:
+            version = tuple(_core.nvrtc_open(chosen.path))
+        except OSError as problem:
+            raise CudaSupportError(
+                f"NVRTC at {chosen.path} cannot be loaded: {problem}"
+            ) from problem
+        if version[0] < toolkit.OLDEST:
+            raise CudaSupportError(
+                f"NVRTC {version[0]}.{version[1]} ({chosen.path}) is too old, numbalite needs "
+                f"{toolkit.OLDEST}.0 or newer: {toolkit.INSTALL}"
+            )
+        _opened = chosen, version, sorted(_core.nvrtc_archs())
+    return _opened
+
+
+def choose_architecture(major: int, minor: int, supported) -> tuple:
+    """(kind, architecture) for a GPU: ("cubin", "sm_90"), or ("ptx", "compute_90").
+
+    Machine code runs on later GPUs of the same major version. A GPU that is newer than the compiler
+    gets PTX of the newest architecture before it, which the driver translates.
+    """
+    wanted = 10 * major + minor
+    older = [arch for arch in supported if arch <= wanted]
+    if not older:
+        raise CudaSupportError(
+            f"this NVRTC compiles for compute capability {min(supported) / 10} and later, the GPU "
+            f"has {major}.{minor}: install an older one (pip install nvidia-cuda-nvrtc-cu12)"
+        )
+    nearest = max(older)
+    if nearest == wanted or nearest // 10 == major:
+        return "cubin", f"sm_{nearest}"
+    return "ptx", f"compute_{nearest}"
+
+
+def _has(options, *prefixes):
+    return any(option.startswith(prefixes) for option in options)
+
+
+def options(unit, architecture: str, directories=()) -> list:
+    """NVRTC's options for a unit; the user's come last and replace ours."""
+    given = unit.options
+    result = []
+    if not _has(given, "-arch", "--gpu-architecture"):
+        result.append(f"--gpu-architecture={architecture}")
+    if not _has(given, "-std", "--std"):
+        result.append(f"--std={unit.std}")
+    if not _has(given, "-default-device", "--device-as-default-execution-space"):
+        result.append("--device-as-default-execution-space")
+    if unit.fastmath:
+        result.append("--use_fast_math")
+    if unit.debug:
+        result += ["--device-debug", "-DNUMBALITE_DEBUG=1"]
+    elif unit.lineinfo:
+        result.append("--generate-line-info")
+    if unit.opt is not True and unit.opt is not None and not unit.debug:
+        result.append(f"--ptxas-options=-O{int(unit.opt)}")
+    if unit.max_registers:
+        result.append(f"--maxrregcount={unit.max_registers}")
+    result += given
+    result += [f"-I{folder}" for folder in (*config.INCLUDE_PATH, *directories)]
+    return result
+
+
+def expressions(unit) -> tuple:
+    """({name: expression that gives its symbol}, {name: expression that describes it})."""
+    symbols = {name: name for name in unit.kernels}
+    symbols.update((name, f"&{name}") for name in unit.variables)
+    if not unit.describe:
+        return symbols, {}
+    from numbalite import describe
+
+    texts = {name: describe.kernel_expression(name) for name in unit.kernels}
+    texts.update((name, describe.variable_expression(name)) for name in unit.variables)
+    return symbols, texts
+
+
+def compile(unit, capability) -> Image:
+    """Compiles a unit for a GPU of compute capability (major, minor)."""
+    from numbalite import _core
+
+    chosen, version, supported = open_library()
+    kind, architecture = choose_architecture(*capability, supported)
+    symbols, texts = expressions(unit)
+    source = unit.source
+    if texts:
+        source += '\n#include "numbalite/describe.cuh"\n'
+    directories = toolkit.include_directories(chosen.path)
+    memory = {**headers.in_memory(), **dict(unit.headers)}
+    wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
+    arguments = options(unit, architecture, directories)
+    result = _core.nvrtc_compile(source, unit.name, memory, arguments, wanted)
+    if result["status"]:
+        raise _failure(unit, result, source, directories, version)
+    lowered = result["lowered"]
+    ptx = result["ptx"]
+    if kind == "ptx" or not result["cubin"]:
+        kind, data = "ptx", ptx if ptx.endswith(b"\0") else ptx + b"\0"
+    else:
+        data = result["cubin"]
+    return Image(
+        kind=kind,
+        data=data,
+        arch=architecture,
+        lowered={name: lowered[expression] for name, expression in symbols.items()},
+        descriptions={name: lowered[expression] for name, expression in texts.items()},
+        log="\n".join(_worth_reading(_messages(result["log"]), directories)),
+        ptx=ptx.rstrip(b"\0"),
+        source=unit.source,
+    )
+
+
+_NOT_FOUND = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
+_EXPRESSION = re.compile(r"#pragma nv_mangled_name (.*)")
+_ENDING = re.compile(
+    r"(?m)^(?:\d+ (?:catastrophic )?errors? detected .*|Compilation terminated\.)$"
+)
+_HINT = "Remark: The warnings can be suppressed"
+_MAP = "__nv_name_map("
+
+
+def _messages(log):
+    """The compiler's messages, each with the lines that it shows."""
+    text = _ENDING.sub("", log.replace("\0", ""))
+    blocks = (block.strip("\n") for block in re.split(r"\n[ \t]*\n", text))
+    return [block for block in blocks if block.strip() and not block.startswith(_HINT)]
+
+
+def _worth_reading(messages, directories):
+    """Drops warnings about headers of the toolkit and of numbalite."""
+    foreign = (*directories, *headers.in_memory())
+    return [m for m in messages if not (m.startswith(foreign) and "): warning" in m)]
+
+
+def _about_expressions(messages):
+    """Says of name expressions that failed which kernel or variable was meant, once."""
+    kept = []
+    for message in messages:
+        if message.startswith(_MAP):
+            wanted = _EXPRESSION.search(message)
+            text = message.partition("): ")[2].split("\n", 1)[0]
+            if wanted is None or "numbalite::describe" in wanted[1] or "name expression" in text:
+                continue
+            message = f'in the name "{wanted[1].strip().removeprefix("&")}": {text}'
+        if message not in kept:
+            kept.append(message)
+    return kept
+
+
+def _failure(unit, result, source, directories, version):
+    """The exception for a compilation that failed."""
+    log = result["log"]
+    messages = _messages(log)
+    readable = _about_expressions(_worth_reading(messages, directories)) or messages
+    for name in dict.fromkeys(_NOT_FOUND.findall(log)):
+        packages = toolkit.packages_for(name, version[0])
+        if packages:
+            readable.append(
+                f'"{name}" is a header of the CUDA toolkit, which was not found in '
+                f"{', '.join(directories) or 'any of the usual places'}: pip install {packages}"
+            )
+    if not readable:
+        readable = [f"NVRTC failed with status {result['status']}"]
+    return CompileError("\n".join(readable), log=log, source=source)

@@ -1,0 +1,244 @@
+"""Where the CUDA toolkit's parts are: the NVRTC library and the headers.
+
+The usual places are looked at directly, because that takes microseconds: the pip packages
+(nvidia/cu13, nvidia/cuda_nvrtc, ...), a conda environment, CUDA_PATH or CUDA_HOME, the linker's path,
+/usr/local/cuda. cuda-pathfinder, which knows more places and takes a tenth of a second, is asked
+only when all of them are empty. Nothing is loaded here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+from numbalite import config
+from numbalite.errors import CudaSupportError
+
+OLDEST = 12  # major version of the oldest NVRTC that is used
+
+INSTALL = 'pip install "numbalite[cuda13]" (or "numbalite[cuda12]" for a driver older than 580)'
+
+
+class Library(NamedTuple):
+    """A libnvrtc: its major version (0: not known before loading) and its path."""
+
+    major: int
+    path: str
+
+
+def _listdir(path):
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def _package_roots():
+    """The `nvidia` folders of the places that Python imports from."""
+    for place in dict.fromkeys(sys.path):
+        root = os.path.join(place or ".", "nvidia")
+        if os.path.isdir(root):
+            yield root
+
+
+def _toolkit_roots():
+    """Installed toolkits, most specific first; the same one may come twice."""
+    for variable in ("CUDA_PATH", "CUDA_HOME"):
+        root = os.environ.get(variable)
+        if root:
+            yield root
+    conda = os.environ.get("CONDA_PREFIX")
+    if conda:
+        yield conda
+    yield "/usr/local/cuda"
+    yield "/opt/cuda"
+
+
+def _library_folders():
+    for root in _package_roots():
+        names = _listdir(root)
+        # One folder per CUDA version since 13, one per component before.
+        for name in sorted((n for n in names if n[:2] == "cu" and n[2:].isdecimal()), reverse=True):
+            yield os.path.join(root, name, "lib")
+        if "cuda_nvrtc" in names:
+            yield os.path.join(root, "cuda_nvrtc", "lib")
+    for root in _toolkit_roots():
+        yield os.path.join(root, "lib64")
+        yield os.path.join(root, "lib")
+        targets = os.path.join(root, "targets")
+        for name in sorted(_listdir(targets)):
+            yield os.path.join(targets, name, "lib")
+    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
+        if folder:
+            yield folder
+    yield "/usr/lib64"
+    yield "/usr/lib"
+    yield f"/usr/lib/{os.uname().machine}-linux-gnu"
+
+
+def _libraries_in(folder):
+    """The NVRTC libraries in a folder, newest first."""
+    found = []
+    for name in _listdir(folder):
+        if name.startswith("libnvrtc.so."):
+            major = name[12:]
+            if major.isdecimal():
+                found.append(Library(int(major), os.path.join(folder, name)))
+    return sorted(found, reverse=True)
+
+
+def _libraries_by_pathfinder():
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        path = load_nvidia_dynamic_lib("nvrtc").abs_path
+    except Exception:  # whatever goes wrong there, it means "not found"
+        return []
+    return [Library(0, path)] if path else []
+
+
+_found = None  # (what the search depends on, its result)
+
+
+def libraries() -> list:
+    """Every NVRTC in sight, the one to prefer first."""
+    global _found
+    given = config.NVRTC
+    if given:
+        if not os.path.exists(given):
+            raise CudaSupportError(f"NUMBALITE_NVRTC={given!r}: there is no such file")
+        name = os.path.basename(given).partition(".so.")[2].partition(".")[0]
+        return [Library(int(name) if name.isdecimal() else 0, given)]
+    env = os.environ
+    state = (*(env.get(v) for v in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")), tuple(sys.path))
+    if _found is None or _found[0] != state:
+        seen, result = set(), []
+        for folder in _library_folders():
+            for library in _libraries_in(folder):
+                real = os.path.realpath(library.path)
+                if real not in seen:
+                    seen.add(real)
+                    result.append(library)
+        _found = state, result or _libraries_by_pathfinder()
+    return _found[1]
+
+
+def library(driver_major: int | None = None) -> Library:
+    """The NVRTC to use: the first that is not newer than the driver, where that is known.
+
+    A driver runs what NVRTCs of its own CUDA version and of older ones make.
+    """
+    every = libraries()
+    usable = [one for one in every if not 0 < one.major < OLDEST]
+    for one in usable:
+        if not driver_major or one.major <= driver_major:
+            return one
+    if usable:
+        return usable[0]
+    if every:
+        raise CudaSupportError(
+            f"NVRTC {every[0].major} ({every[0].path}) is too old, numbalite needs {OLDEST} or "
+            f"newer: {INSTALL}"
+        )
+    raise CudaSupportError(
+        f"NVRTC, the compiler of CUDA C++, was not found: {INSTALL}. Or name the library in "
+        "NUMBALITE_NVRTC, or the toolkit's folder in CUDA_HOME."
+    )
+
+
+def _candidates(path):
+    """Include folders that may go with the NVRTC library at `path`, the nearest first."""
+    if path:
+        for real in dict.fromkeys((path, os.path.realpath(path))):
+            home = os.path.dirname(os.path.dirname(real))
+            yield os.path.join(home, "include")
+            if os.path.basename(home) == "cuda_nvrtc":  # the packages of CUDA 12: one each
+                for name in ("cuda_runtime", "cuda_cccl", "curand"):
+                    yield os.path.join(os.path.dirname(home), name, "include")
+    for root in _toolkit_roots():
+        yield os.path.join(root, "include")
+        targets = os.path.join(root, "targets")
+        for name in sorted(_listdir(targets)):
+            yield os.path.join(targets, name, "include")
+    for root in _package_roots():
+        for name in sorted(_listdir(root), reverse=True):
+            if name[:2] == "cu":
+                yield os.path.join(root, name, "include")
+
+
+# A header of each part that kernels use: a folder is taken for the parts that none before it has.
+_PARTS = (
+    ("cudart", "cuda_fp16.h"),
+    ("crt", "crt/host_defines.h"),
+    ("cccl", "cuda/std/version"),
+    ("curand", "curand_kernel.h"),
+)
+
+
+def _include_by_pathfinder(part):
+    try:
+        from cuda.pathfinder import find_nvidia_header_directory
+
+        return find_nvidia_header_directory("cudart" if part == "crt" else part)
+    except Exception:  # whatever goes wrong there, it means "not found"
+        return None
+
+
+_directories = {}
+
+
+def include_directories(path: str | None = None) -> tuple:
+    """The toolkit's include folders, for the NVRTC library at `path` (None: any)."""
+    env = os.environ
+    state = (path, *(env.get(v) for v in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")), len(sys.path))
+    known = _directories.get(state)
+    if known is None:
+        missing, result = dict(_PARTS), []
+        for folder in _candidates(path):
+            _take(folder, missing, result)
+            if not missing:
+                break
+        if len(missing) == len(_PARTS):
+            for part in list(missing):
+                folder = _include_by_pathfinder(part)
+                if folder:
+                    _take(folder, missing, result)
+        known = _directories[state] = tuple(result)
+    return known
+
+
+def _take(folder, missing, result):
+    for place in (folder, os.path.join(folder, "cccl")):
+        had = [part for part, header in missing.items() if os.path.exists(f"{place}/{header}")]
+        if had:
+            result.append(place)
+            for part in had:
+                del missing[part]
+
+
+# What brings a header: the first prefix that fits decides. (prefix, pip package of CUDA 13, of 12)
+_PACKAGES = (
+    ("cuda/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+    ("cub/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+    ("thrust/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+    ("nv/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+    ("curand", "nvidia-curand", "nvidia-curand-cu12"),
+    ("crt/", "nvidia-cuda-crt", "nvidia-cuda-nvcc-cu12"),
+    ("cooperative_groups", "nvidia-cuda-runtime nvidia-cuda-cccl", "nvidia-cuda-runtime-cu12"),
+    ("cuda", "nvidia-cuda-runtime nvidia-cuda-crt", "nvidia-cuda-runtime-cu12"),
+    ("cuComplex.h", "nvidia-cuda-runtime nvidia-cuda-crt", "nvidia-cuda-runtime-cu12"),
+    ("mma.h", "nvidia-cuda-runtime nvidia-cuda-crt", "nvidia-cuda-runtime-cu12"),
+    ("math_constants.h", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+    ("vector_", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+    ("device_", "nvidia-cuda-runtime nvidia-cuda-crt", "nvidia-cuda-runtime-cu12"),
+    ("sm_", "nvidia-cuda-runtime nvidia-cuda-crt", "nvidia-cuda-runtime-cu12"),
+)
+
+
+def packages_for(header: str, major: int = 13) -> str:
+    """The pip packages (separated by blanks) that bring a toolkit header; "" for other headers."""
+    for prefix, new, old in _PACKAGES:
+        if header.startswith(prefix):
+            return old if major == 12 else new
+    return ""

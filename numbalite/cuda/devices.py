@@ -1,0 +1,481 @@
+"""Devices and contexts, in numba.cuda's words.
+
+Each thread has a current device; there is one context per device, its primary one, so a context
+here is only another way to speak of a device. Nothing touches the driver before it is needed: the
+environment is read when the driver is opened, wherever that happens, through the hook set below.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from numbalite import _core, config
+from numbalite.cuda.attributes import NUMBERS
+from numbalite.errors import CudaSupportError, SimulatorWarning, warn
+
+_HELP = "Set NUMBALITE_DRIVER=sim to have kernels run on the CPU simulator without this warning."
+
+
+def _on_open(kind):
+    """Called by the extension: with None before it opens the driver, with its kind afterwards."""
+    if kind is None:
+        _core.configure(config.driver(), config.SIM_DEVICES)
+    elif kind == "sim" and config.DRIVER != "sim":
+        reason = cuda_error() or "CUDA is disabled"
+        warn(f"kernels run on the CPU simulator: {reason}. {_HELP}", SimulatorWarning)
+
+
+_core.set_open_hook(_on_open)
+
+
+@functools.cache
+def _probe():
+    """Why there is no usable GPU, or None. Asks the driver's library, opens nothing for good."""
+    import ctypes
+
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "the NVIDIA driver (libcuda.so.1) is not installed"
+    count = ctypes.c_int()
+    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if status:
+        text = ctypes.c_char_p()
+        driver.cuGetErrorString(status, ctypes.byref(text))
+        return f"the NVIDIA driver says: {(text.value or b'unknown error').decode()} ({status})"
+    return None if count.value else "the NVIDIA driver sees no GPU"
+
+
+def cuda_error() -> str | None:
+    """Why there is no GPU to use; None where there is one."""
+    if config.DISABLE_CUDA:
+        return "CUDA is disabled (NUMBALITE_DISABLE_CUDA)"
+    return _probe()
+
+
+def _kind():
+    """The driver that is open or would be opened."""
+    if _core.is_open():
+        return _core.driver_kind()
+    kind = config.driver()
+    if kind == "auto":
+        kind = "sim" if _probe() else "cuda"
+    return kind
+
+
+def is_simulated() -> bool:
+    """Do (or would) kernels run on the CPU simulator?"""
+    return _kind() == "sim"
+
+
+def is_available() -> bool:
+    """Is there a real GPU to run kernels on, and NVRTC to compile them? Never raises."""
+    try:
+        from numbalite.compilers import toolkit
+
+        return _kind() == "cuda" and cuda_error() is None and bool(toolkit.libraries())
+    except Exception:
+        return False
+
+
+def is_supported_version() -> bool:
+    """Are the driver and NVRTC of a CUDA version that numbalite works with (12.0 or later)?"""
+    try:
+        from numbalite.compilers import toolkit
+
+        if not is_available():
+            return False
+        toolkit.library()
+        return _core.open() == "cuda" and _core.driver_version() >= 12000
+    except Exception:
+        return False
+
+
+class MemoryInfo(NamedTuple):
+    """Bytes of device memory."""
+
+    free: int
+    total: int
+
+
+class Device:
+    """One device. Every CU_DEVICE_ATTRIBUTE_... of the driver is an attribute: MAX_THREADS_PER_BLOCK."""
+
+    def __init__(self, number):
+        self.id = number
+
+    @classmethod
+    def from_identity(cls, identity):
+        """The device that `get_device_identity` was asked of."""
+        for device in gpus:
+            if device.get_device_identity() == identity:
+                return device
+        raise RuntimeError(f"no device has the identity {identity!r}")
+
+    @property
+    def name(self) -> str:
+        return _core.device_name(self.id)
+
+    @property
+    def compute_capability(self) -> tuple:
+        return self.COMPUTE_CAPABILITY_MAJOR, self.COMPUTE_CAPABILITY_MINOR
+
+    @property
+    def uuid(self) -> str:
+        text = _core.device_uuid(self.id).hex()
+        return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    @property
+    def total_memory(self) -> int:
+        return _core.device_total_memory(self.id)
+
+    @property
+    def pci_bus_id(self) -> str:
+        return _core.device_pci_bus_id(self.id)
+
+    @property
+    def supports_float16(self) -> bool:
+        return self.compute_capability >= (5, 3)
+
+    @property
+    def supports_bfloat16(self) -> bool:
+        return self.compute_capability >= (8, 0)
+
+    @property
+    def supports_fp8(self) -> bool:
+        return self.compute_capability >= (8, 9)
+
+    @property
+    def primary_context(self) -> Context:
+        return Context(self)
+
+    def get_primary_context(self) -> Context:
+        return Context(self)
+
+    def release_primary_context(self):
+        """Contexts live as long as the process; here for programs that call it."""
+
+    def get_device_identity(self) -> dict:
+        return {
+            "pci_domain_id": self.PCI_DOMAIN_ID,
+            "pci_bus_id": self.PCI_BUS_ID,
+            "pci_device_id": self.PCI_DEVICE_ID,
+        }
+
+    def can_access_peer(self, other) -> bool:
+        """Can kernels on this device reach the memory of the other one directly?"""
+        return bool(_core.can_access_peer(self.id, int(getattr(other, "id", other))))
+
+    def reset(self):
+        """Resets the device: everything in its memory is lost. Needed after a kernel's crash."""
+        _core.reset_device(self.id)
+
+    def synchronize(self):
+        """Waits for all work on the device."""
+        _core.synchronize_device(self.id)
+
+    def __getattr__(self, name):
+        number = NUMBERS.get(name.removeprefix("CU_DEVICE_ATTRIBUTE_"))
+        if number is None:
+            raise AttributeError(f"a device has no attribute {name!r}")
+        value = _core.device_attribute(self.id, number)
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self):
+        return sorted([*super().__dir__(), *NUMBERS])
+
+    def __repr__(self):
+        return f"<CUDA device {self.id} '{self.name}'>"
+
+    def __eq__(self, other):
+        return self.id == other.id if isinstance(other, Device) else NotImplemented
+
+    def __hash__(self):
+        return hash((Device, self.id))
+
+    def __reduce__(self):
+        return _device, (self.id,)
+
+
+@functools.cache
+def _device(number):
+    return Device(number)
+
+
+_stacks = threading.local()  # the devices that a thread will go back to
+
+
+def _push(number):
+    stack = _stacks.__dict__.setdefault("devices", [])
+    stack.append(_core.current_device())
+    try:
+        _core.select_device(number)
+    except BaseException:
+        stack.pop()
+        raise
+
+
+def _pop():
+    stack = _stacks.__dict__.get("devices")
+    if not stack:
+        raise RuntimeError("there is no context to go back to: more pop than push")
+    _core.select_device(stack.pop())
+
+
+class Context:
+    """The context of a device."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def push(self):
+        """Makes this the calling thread's device until `pop`."""
+        _push(self.device.id)
+
+    def pop(self):
+        _pop()
+
+    def reset(self):
+        self.device.reset()
+
+    def synchronize(self):
+        self.device.synchronize()
+
+    def get_memory_info(self) -> MemoryInfo:
+        """Free and total bytes of the device's memory."""
+        with gpus[self.device.id]:
+            return MemoryInfo(*_core.memory_info())
+
+    def can_access_peer(self, other) -> bool:
+        return self.device.can_access_peer(getattr(other, "device", other))
+
+    @contextmanager
+    def defer_cleanup(self):
+        """Memory is freed in stream order, so there is nothing that would have to be deferred."""
+        yield
+
+    def create_stream(self):
+        from numbalite.cuda import streams
+
+        with gpus[self.device.id]:
+            return streams.stream()
+
+    def create_external_stream(self, pointer):
+        from numbalite.cuda import streams
+
+        with gpus[self.device.id]:
+            return streams.external_stream(pointer)
+
+    def create_event(self, timing=True):
+        from numbalite.cuda import streams
+
+        with gpus[self.device.id]:
+            return streams.event(timing)
+
+    def get_default_stream(self):
+        from numbalite.cuda import streams
+
+        return streams.default_stream()
+
+    def get_legacy_default_stream(self):
+        from numbalite.cuda import streams
+
+        return streams.legacy_default_stream()
+
+    def get_per_thread_default_stream(self):
+        from numbalite.cuda import streams
+
+        return streams.per_thread_default_stream()
+
+    def __enter__(self):
+        self.push()
+        return self
+
+    def __exit__(self, *exception):
+        self.pop()
+
+    def __eq__(self, other):
+        return self.device == other.device if isinstance(other, Context) else NotImplemented
+
+    def __hash__(self):
+        return hash((Context, self.device.id))
+
+    def __repr__(self):
+        return f"<CUDA context {self.device.id}>"
+
+
+class _ManagedDevice:
+    """`with cuda.gpus[1]:` - a device that can be made current for a block; else like the device."""
+
+    def __init__(self, device):
+        self._device = device
+
+    def __enter__(self):
+        _push(self._device.id)
+        return self
+
+    def __exit__(self, *exception):
+        _pop()
+
+    def __getattr__(self, name):
+        return getattr(self._device, name)
+
+    def __eq__(self, other):
+        return self._device == getattr(other, "_device", other)
+
+    def __hash__(self):
+        return hash(self._device)
+
+    def __str__(self):
+        return f"<Managed Device {self.id}>"
+
+    __repr__ = __str__
+
+
+class _DeviceList:
+    """The devices, looked for at the first use."""
+
+    @property
+    def lst(self):
+        return [_ManagedDevice(_device(number)) for number in range(_core.device_count())]
+
+    @property
+    def current(self):
+        """The calling thread's device."""
+        return self[_core.current_device()]
+
+    def __len__(self):
+        return _core.device_count()
+
+    def __iter__(self):
+        return iter(self.lst)
+
+    def __getitem__(self, which):
+        if isinstance(which, slice):
+            return self.lst[which]
+        number, count = int(which), _core.device_count()
+        if not -count <= number < count:
+            raise IndexError(f"there is no device {number}: {count} found")
+        return _ManagedDevice(_device(number % count))
+
+    def __str__(self):
+        return "\n".join(f"{device}" for device in self)
+
+
+gpus = _DeviceList()
+
+
+def list_devices():
+    """The list of devices (`cuda.gpus`)."""
+    return gpus
+
+
+def select_device(device_id) -> Device:
+    """Makes a device the calling thread's."""
+    number = int(device_id)
+    if not 0 <= number < _core.device_count():
+        raise ValueError(f"there is no device {number}: {_core.device_count()} found")
+    _core.select_device(number)
+    return _device(number)
+
+
+def get_current_device() -> Device:
+    """The calling thread's device."""
+    return _device(_core.current_device())
+
+
+def current_context(devnum=None) -> Context:
+    """The context of a device, or of the calling thread's."""
+    return Context(get_current_device() if devnum is None else _device(gpus[devnum].id))
+
+
+def require_context(function):
+    """A decorator: there is a context during the call, and it is the same one afterwards."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        before = _core.current_device()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if _core.current_device() != before:
+                _core.select_device(before)
+                raise RuntimeError("Cannot switch CUDA-context.")
+
+    return wrapper
+
+
+def synchronize():
+    """Waits for all work on the calling thread's device."""
+    _core.synchronize()
+
+
+def close():
+    """Ends the use of all devices: their memory and modules are lost, the next use starts afresh."""
+    _stacks.__dict__.clear()
+    if _core.is_open():
+        for number in range(_core.device_count()):
+            _core.reset_device(number)
+
+
+@contextmanager
+def defer_cleanup():
+    """Memory is freed in stream order, so there is nothing that would have to be deferred."""
+    yield
+
+
+def profile_start():
+    """Tells a profiler to begin."""
+    _core.profiler_start()
+
+
+def profile_stop():
+    """Tells a profiler to stop."""
+    _core.profiler_stop()
+
+
+@contextmanager
+def profiling():
+    """Profiles a block, also one that is left by an exception."""
+    profile_start()
+    try:
+        yield
+    finally:
+        profile_stop()
+
+
+def detect() -> bool:
+    """Prints what devices there are and returns whether any can be used."""
+    try:
+        devices = list(gpus)
+    except CudaSupportError as problem:
+        print(problem)
+        return False
+    print(f"Found {len(devices)} CUDA devices")
+    supported = 0
+    for device in devices:
+        capability = device.compute_capability
+        usable = capability >= (5, 0)
+        supported += usable
+        verdict = "[SUPPORTED]" if usable else "[NOT SUPPORTED: too old]"
+        print(f"id {device.id}    {device.name:>20} {verdict:>40}")
+        facts = (
+            ("Compute Capability", f"{capability[0]}.{capability[1]}"),
+            ("PCI Device ID", device.PCI_DEVICE_ID),
+            ("PCI Bus ID", device.PCI_BUS_ID),
+            ("UUID", device.uuid),
+            ("Watchdog", "Enabled" if device.KERNEL_EXEC_TIMEOUT else "Disabled"),
+            ("FP32/FP64 Performance Ratio", device.SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO),
+            ("FP16 Support", "Yes" if device.supports_float16 else "No"),
+            ("BF16 Support", "Yes" if device.supports_bfloat16 else "No"),
+            ("FP8 Support", "Yes" if device.supports_fp8 else "No"),
+        )
+        for label, fact in facts:
+            print(f"{label:>40}: {fact}")
+    print("Summary:")
+    print(f"\t{supported}/{len(devices)} devices are supported")
+    return supported > 0

@@ -1,0 +1,471 @@
+"""A light reader of CUDA C++ text: tokens, and what stands at namespace scope.
+
+It is no parser: the compiler alone decides what the source means. It finds the kernels and
+variables that a source defines, so that users need not list them, and the names of their
+parameters, which compilers drop. What it cannot make out (kernels that macros write, say) the user
+can name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+KEYWORDS = frozenset(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
+    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
+    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+    nullptr operator or or_eq private protected public register reinterpret_cast requires return
+    short signed sizeof static static_assert static_cast struct switch template this thread_local
+    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
+    xor xor_eq""".split()
+)
+
+TYPE_WORDS = frozenset(
+    """auto bool char char8_t char16_t char32_t const constexpr double float int long short signed
+    unsigned void volatile wchar_t""".split()
+)
+
+_QUALIFIERS = frozenset("const volatile __restrict__ __restrict restrict __grid_constant__".split())
+_ATTRIBUTES = frozenset(
+    """__launch_bounds__ __attribute__ __maxnreg__ __block_size__ __cluster_dims__ alignas __align__
+    decltype __declspec requires noexcept explicit""".split()
+)
+_SPACES = frozenset("__constant__ __device__ __managed__".split())
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>(?:\s|\\\r?\n)+)
+  | (?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
+  | (?P<string>(?:u8|[uUL])?R"(?P<fence>[^()\\\s"]{0,16})\(.*?(?:\)(?P=fence)"|\Z)
+              |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*(?:"|(?=\n)|\Z))
+  | (?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n])*(?:'|(?=\n)|\Z))
+  | (?P<number>\.?\d(?:[eEpP][+-]|'?[\w.])*)
+  | (?P<name>[^\W\d]\w*)
+  | (?P<sign>::|->|\.\.\.|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_DIRECTIVE = re.compile(r"#(?:\\\r?\n|/\*.*?(?:\*/|\Z)|//[^\n]*|[^\n])*", re.DOTALL)
+_OPEN = {"(": ")", "[": "]", "{": "}"}
+_CLOSE = {close: open_ for open_, close in _OPEN.items()}
+
+
+class Token(NamedTuple):
+    kind: str
+    """"name", "number", "string", "char", "sign" or "directive" (a whole preprocessor line)."""
+    text: str
+    start: int
+    line: int
+    """From 0."""
+
+
+class Function(NamedTuple):
+    """A kernel as the source spells it."""
+
+    name: str
+    """With its namespaces; an explicit instantiation has its arguments: "saxpy<float>"."""
+    parameters: tuple
+    """Names; "" where the source gives none."""
+    template: bool
+    conditional: bool
+    """Inside #if: it may not be there at all."""
+    line: int
+    returns_void: bool
+
+
+class Variable(NamedTuple):
+    """A __constant__, __device__ or __managed__ variable at namespace scope."""
+
+    name: str
+    space: str
+    conditional: bool
+    line: int
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a source, without comments."""
+    tokens, at, line, line_is_new = [], 0, 0, True
+    while at < len(text):
+        if line_is_new and text[at] == "#":
+            match, kind = _DIRECTIVE.match(text, at), "directive"
+        else:
+            match = _TOKEN.match(text, at)
+            kind = match.lastgroup if match.lastgroup != "fence" else "string"
+        piece = match[0]
+        if kind not in ("space", "comment"):
+            tokens.append(Token(kind, piece, at, line))
+            line_is_new = False
+        elif "\n" in piece and kind == "space":
+            line_is_new = True
+        line += piece.count("\n")
+        at = match.end()
+    return tokens
+
+
+def strip(text: str) -> str:
+    """The source with comments, texts and preprocessor lines blanked; lines stay where they are."""
+    out, at = [], 0
+    for token in tokenize(text):
+        out.append(_blank(text[at : token.start]))
+        at = token.start + len(token.text)
+        keep = token.kind not in ("string", "char", "directive")
+        out.append(token.text if keep else _blank(token.text))
+    return "".join(out) + _blank(text[at:])
+
+
+def _blank(text):
+    return re.sub(r"[^\n]", " ", text)
+
+
+def directive_word(text: str) -> str:
+    """ "include" for a line such as ``#  include <x.h>``."""
+    match = re.match(r"#(?:\s|\\\n)*(\w+)", text)
+    return match[1] if match else ""
+
+
+def directive_names(text: str) -> tuple[str, list[str], list[str]]:
+    """(word, names that a #define defines or has as parameters, names that the line uses)."""
+    word = directive_word(text)
+    body = text[text.index(word) + len(word) :] if word else ""
+    if word in ("include", "pragma", "line", "error", "warning", "undef", ""):
+        return word, [], []
+    names = [t.text for t in tokenize(" " + body) if t.kind == "name"]
+    if word != "define":
+        return word, [], [name for name in names if name != "defined"]
+    head = re.match(r"(?:\s|\\\n)*(\w+)(\(([^)]*)\))?", body)
+    own = [head[1], *re.findall(r"\w+", head[3] or "")] if head else []
+    return word, own, [name for name in names if name not in own]
+
+
+def has_kernel(text: str) -> bool:
+    """Does the source define or declare a kernel (outside comments and texts)?"""
+    return "__global__" in text and any(t.text == "__global__" for t in tokenize(text))
+
+
+def broken_string(text: str) -> int | None:
+    """The line (from 0) of the first text in quotes that does not end on its line."""
+    for token in tokenize(text):
+        if token.kind == "string" and "R" not in token.text.partition('"')[0]:
+            if not token.text.endswith('"') or len(token.text.partition('"')[2]) == 0:
+                return token.line
+    return None
+
+
+def brackets(tokens: list[Token]) -> dict[int, int]:
+    """Index of each bracket -> index of its partner. Brackets without a partner are left out."""
+    partner, stack = {}, []
+    for i, token in enumerate(tokens):
+        if token.kind != "sign":
+            continue
+        if token.text in _OPEN:
+            stack.append(i)
+        elif token.text in _CLOSE:
+            while stack and tokens[stack[-1]].text != _CLOSE[token.text]:
+                stack.pop()
+            if stack:
+                partner[i] = stack.pop()
+                partner[partner[i]] = i
+    return partner
+
+
+def scan(text: str) -> tuple[list[Function], list[Variable]]:
+    """The kernels and the variables that a source defines, in order, each once."""
+    reader = _Reader(text)
+    reader.scope(0, len(reader.tokens), ())
+    return list(reader.kernels.values()), list(reader.variables.values())
+
+
+class _Reader:
+    """Walks declarations at namespace scope; bodies of functions and classes are stepped over."""
+
+    def __init__(self, text):
+        tokens = tokenize(text)
+        self.tokens = [t for t in tokens if t.kind != "directive"]
+        self.conditional = _conditional_starts(tokens)
+        self.partner = brackets(self.tokens)
+        self.kernels, self.variables = {}, {}
+
+    def is_conditional(self, token):
+        return any(start <= token.start < end for start, end in self.conditional)
+
+    def scope(self, at, end, path):
+        while at < end:
+            text = self.tokens[at].text
+            if text == ";" or text == "}":
+                at += 1
+            elif (inner := self.block(at, path)) is not None:
+                at, stop, inner_path = inner
+                self.scope(at, stop, inner_path)
+                at = stop + 1
+            else:
+                at = self.declaration(at, end, path)
+
+    def block(self, at, path):
+        """(first, closing brace, path) if a namespace or an extern "C" block starts here."""
+        tokens, start = self.tokens, at
+        if tokens[at].text == "inline" and self.text(at + 1) == "namespace":
+            at += 1
+        if tokens[at].text == "namespace":
+            names = []
+            at += 1
+            while at < len(tokens) and tokens[at].text != "{":
+                if tokens[at].text in ("=", ";"):
+                    return None  # an alias
+                if tokens[at].text == "(" or tokens[at].text == "[":
+                    at = self.partner.get(at, at)  # attributes
+                elif tokens[at].kind == "name" and tokens[at].text not in ("inline", *_ATTRIBUTES):
+                    names.append(tokens[at].text)
+                at += 1
+            path = (*path, *names)
+        elif tokens[at].text == "extern" and self.text(at + 2) == "{" and self.is_string(at + 1):
+            at += 2
+        else:
+            return None
+        if at not in self.partner:
+            return start, start, path
+        return at + 1, self.partner[at], path
+
+    def text(self, at):
+        return self.tokens[at].text if at < len(self.tokens) else ""
+
+    def is_string(self, at):
+        return at < len(self.tokens) and self.tokens[at].kind == "string"
+
+    def declaration(self, at, end, path):
+        """Reads one declaration; gives the index behind it."""
+        tokens, start = self.tokens, at
+        seen_equals = seen_parameters = False
+        while self.text(at) == "template" and self.text(at + 1) == "<":
+            at = self.angle(at + 1, end) + 1
+        while at < end:
+            text = tokens[at].text
+            if text == ";":
+                self.record(start, at, path)
+                return at + 1
+            if text == "=":
+                seen_equals = True
+            elif text == "(" or text == "[":
+                attribute = at > start and tokens[at - 1].text in _ATTRIBUTES
+                seen_parameters |= text == "(" and not attribute
+                at = self.partner.get(at, at)
+            elif text == "{":
+                close = self.partner.get(at, end)
+                if seen_parameters and not seen_equals:  # the body of a function
+                    self.record(start, at, path)
+                    return close + 1
+                at = close
+            elif text == "}":
+                return at + 1
+            at += 1
+        return end
+
+    def record(self, start, end, path):
+        words, at = set(), start
+        while at < end:
+            words.add(self.tokens[at].text)
+            at = self.partner.get(at, at) + 1 if self.tokens[at].text in _OPEN else at + 1
+        if "__global__" in words:
+            self.record_kernel(start, end, path)
+        elif words & _SPACES:
+            self.record_variables(start, end, path, words)
+
+    # --- kernels
+
+    def record_kernel(self, start, end, path):
+        tokens = self.tokens
+        at, template, instance = start, False, False
+        while self.text(at) == "template":
+            if self.text(at + 1) != "<":
+                instance = True
+                at += 1
+                break
+            close = self.angle(at + 1, end)
+            template |= close > at + 2  # template<> specialises: the name has the arguments
+            at = close + 1
+        spot = self.declarator(at, end)
+        if spot is None:
+            return
+        name_at, open_at = spot
+        name = "".join(t.text for t in tokens[name_at:open_at])
+        if not instance and "<" in name:
+            return  # an explicit specialisation is used through its template
+        parameters = self.parameters(open_at + 1, self.partner.get(open_at, end))
+        full = "::".join((*path, name))
+        if full not in self.kernels:
+            void = any(t.text == "void" for t in tokens[at:name_at])
+            deduced = any(t.text == "auto" for t in tokens[at:name_at])
+            self.kernels[full] = Function(
+                full, parameters, template, self.is_conditional(tokens[start]),
+                tokens[name_at].line, void or deduced,
+            )  # fmt: skip
+
+    def angle(self, at, end):
+        """Index of the ``>`` that closes the ``<`` at ``at``."""
+        depth = 0
+        while at < end:
+            text = self.tokens[at].text
+            if text in _OPEN:
+                at = self.partner.get(at, at)
+            depth += (text == "<") - (text == ">")
+            if depth == 0:
+                return at
+            at += 1
+        return end
+
+    def declarator(self, at, end):
+        """(first token of the function's name, its opening parenthesis)"""
+        tokens = self.tokens
+        while at < end:
+            text = tokens[at].text
+            if text in _ATTRIBUTES:
+                at += 1
+                if self.text(at) == "(":
+                    at = self.partner.get(at, at) + 1
+                continue
+            if text == "[" or text == "(":
+                at = self.partner.get(at, at) + 1
+                continue
+            if tokens[at].kind == "name" and text not in KEYWORDS:
+                first = at
+                while self.text(at + 1) == "::":
+                    at += 2
+                if self.text(at + 1) == "<":
+                    close = self.angle(at + 1, end)
+                    if self.text(close + 1) == "(":
+                        return first, close + 1
+                    at = close
+                elif self.text(at + 1) == "(":
+                    return first, at + 1
+            at += 1
+        return None
+
+    def parameters(self, at, end):
+        names, first, depth = [], at, 0
+        while at < end:
+            text = self.tokens[at].text
+            if text in _OPEN:
+                at = self.partner.get(at, at)
+            elif text == "<":
+                depth += 1
+            elif text == ">":
+                depth -= 1
+            elif text == "," and depth <= 0:
+                names.append(self.parameter(first, at))
+                first = at + 1
+            at += 1
+        if first < end and [t.text for t in self.tokens[first:end]] != ["void"]:
+            names.append(self.parameter(first, end))
+        return tuple(names)
+
+    def parameter(self, at, end):
+        """The name of one parameter, or ""."""
+        kept, depth = [], 0
+        while at < end:
+            token = self.tokens[at]
+            if token.text == "=" and depth == 0:
+                break
+            if token.text == "[":
+                if self.text(at + 1) == "[":  # an attribute
+                    at = self.partner.get(at, at) + 1
+                    continue
+                break
+            if token.text in _ATTRIBUTES:
+                at = self.partner.get(at + 1, at) + 1
+                continue
+            if token.text == "(" and self.text(at + 1) in ("*", "&"):
+                inner = self.tokens[at + 1 : self.partner.get(at, end)]
+                found = [t.text for t in inner if t.kind == "name" and t.text not in KEYWORDS]
+                return found[-1] if found else ""
+            if token.text == "...":
+                return ""
+            depth += (token.text == "<") - (token.text == ">")
+            if depth == 0 and token.text not in _QUALIFIERS:
+                kept.append(token)
+            at += 1
+        if len(kept) < 2 or kept[-1].kind != "name" or kept[-1].text in KEYWORDS:
+            return ""
+        if kept[-2].text == "::" or kept[-2].text in ("struct", "class", "union", "typename"):
+            return ""
+        return kept[-1].text
+
+    # --- variables
+
+    def record_variables(self, start, end, path, words):
+        tokens = self.tokens
+        if "template" in words or "using" in words or "typedef" in words or "friend" in words:
+            return
+        space = min(words & _SPACES)
+        declared_only = "extern" in words and not any(t.text == "=" for t in tokens[start:end])
+        if declared_only and not self.is_string(start + 1):
+            return
+        name, at = None, start
+        while at <= end:
+            token = tokens[at] if at < end else None
+            text = token.text if token else ";"
+            if text in ("(", "{") and token and self.text(at - 1) in _ATTRIBUTES:
+                at = self.partner.get(at, at)
+            elif text == "(":
+                return  # a function's declaration
+            elif text == "[" and self.text(at + 1) == "[":
+                at = self.partner.get(at, at)
+            elif text == "<":
+                at = self.angle(at, end)
+            elif text in ("=", "[", "{", ",", ";"):
+                if text == "{" and self.is_class_body(at):
+                    at = self.partner.get(at, at) + 1
+                    continue
+                if name is not None:
+                    full = "::".join((*path, name.text))
+                    if full not in self.variables:
+                        self.variables[full] = Variable(
+                            full, space, self.is_conditional(tokens[start]), name.line
+                        )
+                name = None
+                at = self.next_declarator(at, end)
+            elif token.kind == "name" and text not in KEYWORDS:
+                name = token
+            at += 1
+
+    def is_class_body(self, at):
+        back = at - 1
+        while back >= 0 and self.text(back) not in (";", "}", "{"):
+            if self.text(back) in ("struct", "class", "union", "enum"):
+                return True
+            if self.text(back) == "=":
+                return False
+            back -= 1
+        return False
+
+    def next_declarator(self, at, end):
+        """Steps over an initialiser to the comma before the next declarator, or to the end."""
+        depth = 0
+        while at < end:
+            text = self.tokens[at].text
+            if text in _OPEN:
+                at = self.partner.get(at, at)
+            depth += (text == "<") - (text == ">")
+            if text == "," and depth <= 0:
+                return at
+            at += 1
+        return end
+
+
+def _conditional_starts(tokens):
+    """[(start, end)] of the text inside #if; an include guard around everything does not count."""
+    spans, stack = [], []
+    directives = [t for t in tokens if t.kind == "directive"]
+    for i, token in enumerate(directives):
+        word = directive_word(token.text)
+        if word in ("if", "ifdef", "ifndef"):
+            guard = word == "ifndef" and i + 1 < len(directives) and (
+                directive_word(directives[i + 1].text) == "define"
+                and token.text.split()[-1] == directives[i + 1].text.split()[1]
+            )  # fmt: skip
+            stack.append((token.start, guard))
+        elif word == "endif" and stack:
+            start, guard = stack.pop()
+            if not guard:
+                spans.append((start, token.start))
+    return spans

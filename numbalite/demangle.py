@@ -1,0 +1,296 @@
+"""Read the part of the Itanium C++ name mangling that names of types need.
+
+NVRTC hands out the mangled name of whatever it compiled; the types in it are what describe.py is
+after. Functions with expressions in their signature, lambdas and the like do not come up there and are
+refused with ValueError.
+"""
+
+from __future__ import annotations
+
+BUILTINS = {
+    "v": "void",
+    "b": "bool",
+    "c": "char",
+    "a": "signed char",
+    "h": "unsigned char",
+    "s": "short",
+    "t": "unsigned short",
+    "i": "int",
+    "j": "unsigned int",
+    "l": "long",
+    "m": "unsigned long",
+    "x": "long long",
+    "y": "unsigned long long",
+    "n": "__int128",
+    "o": "unsigned __int128",
+    "f": "float",
+    "d": "double",
+    "e": "long double",
+    "g": "__float128",
+    "w": "wchar_t",
+    "z": "...",
+    "Di": "char32_t",
+    "Ds": "char16_t",
+    "Du": "char8_t",
+    "Dh": "_Float16",
+    "Dn": "decltype(nullptr)",
+    "Da": "auto",
+}
+STD = {
+    "Sa": "std::allocator",
+    "Sb": "std::basic_string",
+    "Ss": "std::string",
+    "Si": "std::istream",
+    "So": "std::ostream",
+    "Sd": "std::iostream",
+}
+LITERAL_SUFFIXES = {"int": "", "bool": "", "unsigned int": "u", "long": "l", "long long": "ll"}
+
+
+class _Reader:
+    """Recursive descent over a mangled name; `seen` is what S_, S0_, ... refer back to."""
+
+    def __init__(self, text):
+        self.text = text
+        self.at = 0
+        self.seen = []
+
+    def peek(self, prefix):
+        return self.text.startswith(prefix, self.at)
+
+    def take(self, prefix):
+        if self.peek(prefix):
+            self.at += len(prefix)
+            return True
+        return False
+
+    def expect(self, prefix):
+        if not self.take(prefix):
+            raise ValueError(f"cannot read {self.text!r} at {self.at}: expected {prefix!r}")
+
+    def char(self):
+        if self.at >= len(self.text):
+            raise ValueError(f"{self.text!r} ends early")
+        return self.text[self.at]
+
+    def number(self):
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at].isdigit():
+            self.at += 1
+        if self.at == start:
+            raise ValueError(f"cannot read {self.text!r} at {start}: expected a number")
+        return int(self.text[start : self.at])
+
+    def remember(self, text):
+        self.seen.append(text)
+        return text
+
+    def substitution(self):
+        """After "S": a back reference "_" or "<base 36>_"."""
+        end = self.text.find("_", self.at)
+        digits = self.text[self.at : end]
+        if end < 0:
+            raise ValueError(f"cannot read {self.text!r} at {self.at}")
+        self.at = end + 1
+        index = int(digits, 36) + 1 if digits else 0
+        if index >= len(self.seen):
+            raise ValueError(f"{self.text!r} refers back to nothing")
+        return self.seen[index]
+
+    def source_name(self):
+        size = self.number()
+        name = self.text[self.at : self.at + size]
+        if len(name) != size:
+            raise ValueError(f"{self.text!r} ends early")
+        self.at += size
+        return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
+
+    def unqualified(self):
+        self.take("L")  # internal linkage
+        if self.take("Ut"):
+            number = "" if self.peek("_") else self.number()
+            self.expect("_")
+            return f"(unnamed {number})".replace(" )", ")")
+        name = self.source_name()
+        while self.take("B"):  # ABI tags
+            self.source_name()
+        return name
+
+    def arguments(self):
+        """After "I": template arguments up to "E", as texts."""
+        found = []
+        while not self.take("E"):
+            found.extend(self.argument())
+        return found
+
+    def argument(self):
+        if self.take("J"):
+            return self.arguments()
+        if self.take("L"):
+            return [self.literal()]
+        if self.peek("X"):
+            raise ValueError(f"{self.text!r} has an expression in it")
+        return [self.type()]
+
+    def literal(self):
+        if self.take("_Z"):  # the address of something
+            name = self.encoding()
+            self.expect("E")
+            return "&" + name
+        kind = self.type()
+        end = self.text.find("E", self.at)
+        if end < 0:
+            raise ValueError(f"{self.text!r} ends early")
+        value = self.text[self.at : end].replace("n", "-")
+        self.at = end + 1
+        if kind == "bool":
+            return "true" if value == "1" else "false"
+        if kind in LITERAL_SUFFIXES:
+            return value
+        return f"({kind}){value}"
+
+    def instance(self, template):
+        return f"{template}<{', '.join(self.arguments())}>"
+
+    def nested(self):
+        """After "N": qualifiers, then names and template arguments up to "E"."""
+        while self.char() in "rVK":
+            self.at += 1
+        text = ""
+        while not self.take("E"):
+            if self.take("I"):
+                text = self.remember(self.instance(text))
+            elif self.take("St"):
+                text = "std"
+            elif self.take("S"):
+                text = self.standard_or_substitution()
+            else:
+                name = self.unqualified()
+                text = self.remember(f"{text}::{name}" if text else name)
+        # The whole name becomes a candidate only where it is a type: see type() and encoding().
+        self.seen.pop()
+        return text
+
+    def standard_or_substitution(self):
+        two = "S" + self.char()
+        if two in STD:
+            self.at += 1
+            return STD[two]
+        return self.substitution()
+
+    def encoding(self):
+        """A function or variable: its name with template arguments; what follows is not read."""
+        if self.take("N"):
+            return self.nested()
+        name = self.unqualified()
+        if self.take("I"):
+            self.remember(name)
+            name = self.instance(name)
+        return name
+
+    def function(self):
+        """After "F": result and parameters up to "E"."""
+        self.take("Y")
+        result = self.type()
+        parameters = []
+        while not self.take("E"):
+            parameters.append(self.type())
+        listed = "" if parameters == ["void"] else ", ".join(parameters)
+        return f"{result} ({listed})"
+
+    def named(self):
+        """A class or an enum, with template arguments."""
+        if self.take("N"):
+            return self.remember(self.nested())
+        if self.take("St"):
+            name = self.remember("std::" + self.unqualified())
+        elif self.take("S"):
+            name = self.standard_or_substitution()
+            if not self.peek("I"):
+                return name
+        else:
+            name = self.remember(self.unqualified())
+        if self.take("I"):
+            name = self.remember(self.instance(name))
+        return name
+
+    def type(self):
+        """A type, printed as people write it ("const float*")."""
+        here = self.char()
+        for builtin in (self.text[self.at : self.at + 2], here):
+            if builtin in BUILTINS:
+                self.at += len(builtin)
+                return BUILTINS[builtin]
+        if self.take("DF"):
+            bits = self.number()
+            mark = self.char()
+            self.at += 1
+            return "std::bfloat16_t" if mark == "b" else f"_Float{bits}"
+        if self.take("Do"):  # noexcept function
+            return self.type()
+        if self.take("u"):
+            return self.remember(self.source_name())
+        if here in "rVK":
+            words = []
+            while self.char() in "rVK":
+                words.append({"r": "__restrict__", "V": "volatile", "K": "const"}[self.char()])
+                self.at += 1
+            words.reverse()
+            inner = self.type()
+            if inner[-1] in "*&" or _outside(inner, " (") >= 0:
+                return self.remember(" ".join([inner, *words]))
+            return self.remember(" ".join([*words, inner]))
+        for mark, symbol in (("P", "*"), ("R", "&"), ("O", "&&")):
+            if self.take(mark):
+                return self.remember(_point(self.type(), symbol))
+        if self.take("A"):
+            extent = "" if self.peek("_") else self.number()
+            self.expect("_")
+            return self.remember(_array(self.type(), extent))
+        if self.take("F"):
+            return self.remember(self.function())
+        if self.take("M"):
+            owner = self.type()
+            return self.remember(_point(self.type(), f" {owner}::*"))
+        if here in "NSLU" or here.isdigit():
+            return self.named()
+        raise ValueError(f"cannot read {self.text!r} at {self.at}")
+
+
+def _point(inner, symbol):
+    """`inner` with a * or & at the place where C++ wants it."""
+    for mark in (" (*", " (&"):
+        if mark in inner:
+            return inner.replace(mark, f"{mark}{symbol}", 1)
+    for mark in (" (", " ["):
+        at = _outside(inner, mark)
+        if at >= 0:
+            return f"{inner[:at]} ({symbol}){inner[at:].lstrip()}"
+    return inner + symbol
+
+
+def _array(inner, extent):
+    at = _outside(inner, " [")
+    if at >= 0:
+        return f"{inner[:at]} [{extent}]{inner[at + 1 :]}"
+    return f"{inner} [{extent}]"
+
+
+def _outside(text, mark):
+    """Where `mark` stands in `text` outside of template arguments, or -1."""
+    depth = 0
+    for at, char in enumerate(text):
+        if depth == 0 and text.startswith(mark, at) and not text.startswith(" (anonymous", at):
+            return at
+        depth += (char == "<") - (char == ">")
+    return -1
+
+
+def demangle(name: str) -> str:
+    """The name behind a mangled one ("_ZN1n1vIPKfEE" -> "n::v<const float*>"); ValueError if it is
+    not mangled or goes beyond what is read here. A function's parameters are left out."""
+    if not name.startswith("_Z"):
+        raise ValueError(f"{name!r} is not a mangled name")
+    reader = _Reader(name)
+    reader.at = 2
+    return reader.encoding()

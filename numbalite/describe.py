@@ -1,0 +1,203 @@
+"""What a compiler said about a kernel's parameters or a variable, read from its text.
+
+cuda_src/numbalite/describe.cuh makes a type whose name spells everything that a launch needs to know.
+The text is either a mangled name (NVRTC's lowered name of a name expression) or what g++ and clang++
+put into __PRETTY_FUNCTION__; both are brought to the same shape and read by the same few lines.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from numbalite.demangle import demangle
+
+HEADER = "numbalite/describe.cuh"
+
+KINDS = ("scalar", "pointer", "array", "struct")
+# NumPy's names in the order of nl_dtype (cext/core/dtype.h).
+DTYPES = (
+    "",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
+LAYOUTS = "ACF"
+
+# Classes that stand for a NumPy type.
+_NAMED = {
+    "__half": "float16",
+    "float16": "float16",
+    "complex<float>": "complex64",
+    "complex<double>": "complex128",
+}
+_NAMESPACES = re.compile(r"^(?:(?:cuda::std::(?:__\w+::)?|thrust::|numbalite::|std::))?")
+_INTEGER = {
+    "long long int": "long long",
+    "long long unsigned int": "unsigned long long",
+    "long unsigned int": "unsigned long",
+    "short unsigned int": "unsigned short",
+    "long int": "long",
+    "short int": "short",
+}
+_INTEGERS = re.compile(r"\b(?:" + "|".join(_INTEGER) + r")\b")
+_FIELDS = re.compile(r"I((?:Li\d+E){8})")
+
+
+class Parameter(NamedTuple):
+    """One parameter of a kernel.
+
+    name: filled in later ("" here). kind: "scalar", "pointer", "array" or "struct". ctype: the C++ type,
+    for messages. dtype: NumPy's name of the value or of what is pointed to, "" where there is none;
+    itemsize: its bytes (0: not known). size, align: bytes in the parameter block. ndim, layout ("A", "C",
+    "F"): of an array. const: of what is pointed to.
+    """
+
+    name: str
+    kind: str
+    ctype: str
+    dtype: str
+    itemsize: int
+    size: int
+    align: int
+    ndim: int
+    layout: str
+    const: bool
+
+
+def kernel_expression(kernel: str) -> str:
+    """The NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the source."""
+    return f"&numbalite::describe<numbalite::kernel_description<decltype(&{kernel})>>"
+
+
+def variable_expression(variable: str) -> str:
+    """The NVRTC name expression whose lowered name `variable` reads; needs HEADER in the source."""
+    return f"&numbalite::describe<numbalite::variable_description<decltype({variable})>>"
+
+
+def _split(text):
+    """The parts of `text` between commas that are in no brackets."""
+    parts, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        if char in "<([{":
+            depth += 1
+        elif char in ">)]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    last = text[start:].strip()
+    return [*parts, last] if last or parts else []
+
+
+def _arguments(text, template):
+    """The arguments of the first `template<...>` in `text`."""
+    start = text.find(template + "<")
+    if start < 0:
+        raise ValueError(f"no {template}<...> in {text!r}")
+    start += len(template) + 1
+    depth = 1
+    for at in range(start, len(text)):
+        depth += (text[at] in "<(") - (text[at] in ">)")
+        if depth == 0:
+            return _split(text[start:at])
+    raise ValueError(f"{text!r} ends early")
+
+
+def _plain(ctype):
+    """A C++ type as people write it: short names of integers, no blanks before *, no numbalite::."""
+    ctype = _INTEGERS.sub(lambda m: _INTEGER[m.group()], ctype)
+    ctype = ctype.replace("numbalite::", "").replace("{anonymous}::", "")
+    ctype = ctype.replace("(anonymous namespace)::", "").replace("> >", ">>")
+    return re.sub(r"(?<![(:])\s*(?<!:)([*&])(?:\s*(const|volatile))?", _star, ctype)
+
+
+def _star(match):
+    star, qualifier = match.groups()
+    return f"{star} {qualifier}" if qualifier else star
+
+
+def _element(ctype):
+    """The class or type that a pointer points to, without const and volatile."""
+    ctype = re.sub(r"\b(?:const|volatile)\b", "", ctype).strip()
+    return _NAMESPACES.sub("", ctype, count=1)
+
+
+def _dtype(code, element, itemsize):
+    """NumPy's name for an nl_dtype, or for a class known by name."""
+    named = _NAMED.get(_element(element), "")
+    if code or not named:
+        return DTYPES[code]
+    return named if itemsize == {"float16": 2, "complex64": 8, "complex128": 16}[named] else ""
+
+
+def _parameter(fields, ctype):
+    kind, size, align, code, itemsize, ndim, layout, const = fields
+    kind = KINDS[kind]
+    plain = _plain(ctype)
+    element = plain
+    if kind == "pointer":
+        element = plain[:-1] if plain.endswith("*") else plain
+    elif kind == "array":
+        element = _plain(_arguments(ctype, "array")[0]) if ctype else "?"
+        order = "" if layout == 0 else f", layout::{LAYOUTS[layout]}"
+        plain = f"array<{element}, {ndim}{order}>"
+    dtype = _dtype(code, element, itemsize)
+    if kind == "struct" and dtype:
+        kind = "scalar"
+    return Parameter(
+        name="",
+        kind=kind,
+        ctype=plain or dtype or "?",
+        dtype=dtype,
+        itemsize=itemsize,
+        size=size,
+        align=align,
+        ndim=ndim,
+        layout=LAYOUTS[layout],
+        const=bool(const),
+    )
+
+
+def _text(text):
+    """The readable form of a description, whichever compiler it is from."""
+    return demangle(text) if text.startswith("_Z") else text
+
+
+def parameters(text: str) -> list:
+    """The parameters of a kernel, as a list of Parameter, from its description's text."""
+    try:
+        readable = _text(text)
+    except ValueError:
+        # A parameter's type is beyond demangle(): do without the types' names.
+        if "9signatureI" not in text:
+            raise
+        return [
+            _parameter([int(n) for n in re.findall(r"\d+", fields)], "")
+            for fields in _FIELDS.findall(text)
+        ]
+    found = []
+    for argument in _arguments(readable, "signature"):
+        *fields, ctype = _arguments(argument, "parameter")
+        # A type with a comma in no bracket does not exist, so the fields are the first eight.
+        found.append(_parameter([int(n) for n in fields[:8]], ctype))
+    return found
+
+
+def variable(text: str) -> tuple:
+    """(dtype, shape) of a variable from its description's text: dtype is NumPy's name, "V<bytes>" for
+    a class that NumPy has no name for; shape is () for a single value."""
+    code, itemsize, ctype, *extents = _arguments(_text(text), "variable")
+    dtype = _dtype(int(code), _plain(ctype), int(itemsize)) or f"V{itemsize}"
+    return dtype, tuple(int(re.sub(r"[lL]+$", "", n)) for n in extents)

@@ -1,0 +1,52 @@
+"""Device functions: C++ that kernels call by its Python name.
+
+Without a signature the function becomes a template, whose types come from each call; with one or
+several it becomes that many overloads. It is compiled only as part of the kernels that name it.
+"""
+
+from __future__ import annotations
+
+
+class DeviceFunction:
+    """What ``cuda.jit(device=True)`` makes."""
+
+    def __init__(self, definition, signatures=(), options=None, py_func=None):
+        self.definition = definition
+        self.signatures = tuple(signatures)
+        self.options = options
+        self.py_func = py_func
+        self.__name__ = definition.name
+        self.__qualname__ = definition.qualname
+        self.__module__ = definition.module
+        self.__doc__ = definition.text.value
+
+    @property
+    def name(self) -> str:
+        return self.__name__
+
+    def __repr__(self):
+        types = ", ".join(map(str, self.signatures)) or ", ".join(self.definition.parameters)
+        return f"<device function {self.__name__}: {types}>" if self.signatures else (
+            f"<device function {self.__name__}({types})>"
+        )  # fmt: skip
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(
+            f"{self.__name__} is a device function: it runs on the device and can only be called "
+            f"from kernels and other device functions"
+        )
+
+    def __getitem__(self, configuration):
+        raise TypeError(
+            f"{self.__name__} is a device function and cannot be launched: "
+            f"launch a kernel (cuda.jit without device=True) that calls it"
+        )
+
+    def inspect_source(self) -> str:
+        """The generated C++ of the function and of what it calls."""
+        from . import source
+
+        return source.device_source(self)
+
+    def __reduce__(self):
+        return DeviceFunction, (self.definition.frozen(), self.signatures, self.options)

@@ -1,0 +1,274 @@
+"""The options of cuda.jit and cuda.module, checked and in the form that compiling needs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import warnings
+from typing import NamedTuple
+
+from . import config
+from .errors import DeprecationError, InvalidConfigWarning
+
+_CARVEOUTS = {"default": -1, "maxl1": 0, "maxshared": 100}
+_SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".cxx")
+
+
+class Options(NamedTuple):
+    """All of a kernel's options with their defaults; numba's names and meaning where it has them."""
+
+    device: bool = False
+    inline: object = "never"
+    forceinline: bool = False
+    link: tuple = ()
+    """C++ sources to compile before the kernel's, as linemap.Texts."""
+    debug: bool = False
+    opt: object = True
+    lineinfo: bool = False
+    cache: bool = True
+    launch_bounds: tuple = ()
+    lto: object = None
+    shared_memory_carveout: int | None = None
+    fastmath: bool = False
+    max_registers: int | None = None
+    extensions: tuple = ()
+    options: tuple = ()
+    std: str = "c++17"
+    cooperative: bool | None = None
+    cluster: tuple | None = None
+    headers: tuple = ()
+
+    def unit_fields(self) -> dict:
+        """What of it goes into a compilers.Unit."""
+        return {
+            "options": self.options, "std": self.std, "headers": self.headers,
+            "fastmath": self.fastmath, "debug": self.debug, "lineinfo": self.lineinfo,
+            "opt": self.opt, "max_registers": self.max_registers,
+        }  # fmt: skip
+
+    def replace(self, **changes) -> Options:
+        return self._replace(**changes)
+
+
+def parse(given: dict, what: str = "cuda.jit") -> Options:
+    """Options from keyword arguments; TypeError or ValueError says what is wrong with one."""
+    known = set(Options._fields) | {"boundscheck"}
+    for name in given:
+        if name in ("argtypes", "restype", "bind"):
+            raise DeprecationError(f"{what}: {name}= is long gone; give a signature instead")
+        if name not in known:
+            raise TypeError(f"{what}() has no option {name!r}{_nearest(name, known)}")
+    values = {name: _PARSERS[name](name, value) for name, value in given.items()}
+    if values.pop("boundscheck", False):
+        values["debug"] = True
+    _defaults(values, given)
+    options = Options(**values)
+    _check_combination(options, given)
+    return options
+
+
+def _nearest(name, known):
+    aliases = {"maxrregcount": "max_registers", "sharedmem": "shared_memory_carveout",
+               "include_dirs": "options", "code": "source", "cluster_dims": "cluster"}  # fmt: skip
+    near = difflib.get_close_matches(name, known, 1, 0.5)
+    guess = aliases.get(name) or (near and near[0])
+    return f"; did you mean {guess}=?" if guess else f"; it has {', '.join(sorted(known))}"
+
+
+def _defaults(values, given):
+    if given.get("debug") is None and given.get("boundscheck") is None:
+        values["debug"] = bool(config.CUDA_DEBUGINFO)
+    if given.get("opt") is None:
+        level = config.OPT
+        values["opt"] = True if level is None else level
+    if values.get("inline") == "always":
+        values["forceinline"] = True
+
+
+def _check_combination(options, given):
+    if options.debug and options.lineinfo:
+        warnings.warn(
+            "debug=True includes what lineinfo=True would add: lineinfo is ignored",
+            InvalidConfigWarning,
+            stacklevel=4,
+        )
+    if options.debug and given.get("opt"):
+        warnings.warn(
+            "debug=True with opt=True: debugged kernels are not optimised; opt is ignored",
+            InvalidConfigWarning,
+            stacklevel=4,
+        )
+    if options.device and (options.launch_bounds or options.cooperative or options.cluster):
+        raise TypeError("launch_bounds, cooperative and cluster are for kernels, not for device=True")
+
+
+# --- one parser for each kind of value -----------------------------------------------------------------
+
+
+def _flag(name, value):
+    if value is None:
+        return False
+    if not isinstance(value, (bool, int)) and type(value).__name__ != "bool":
+        raise TypeError(f"{name} is True or False, not {value!r}")
+    return bool(value)
+
+
+def _fastmath(name, value):
+    if isinstance(value, (set, frozenset, dict, list, tuple)):  # numba: LLVM's flags
+        return bool(value)
+    return _flag(name, value)
+
+
+def _inline(name, value):
+    if value not in ("always", "never", True, False) and not callable(value):
+        raise ValueError(f"inline is 'always' or 'never', not {value!r}")
+    return "always" if value in ("always", True) else "never"
+
+
+def _opt(name, value):
+    if value is None or isinstance(value, bool):
+        return True if value is None else value
+    if isinstance(value, int) and 0 <= value <= 3:
+        return value
+    raise ValueError(f"opt is True, False or 0 to 3, not {value!r}")
+
+
+def _launch_bounds(name, value):
+    if value is None:
+        return ()
+    bounds = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not 1 <= len(bounds) <= 3 or any(
+        not hasattr(b, "__index__") or isinstance(b, bool) for b in bounds
+    ):
+        raise TypeError(
+            "launch_bounds is the most threads of a block, or (threads, fewest blocks of a "
+            f"multiprocessor, most blocks of a cluster), not {value!r}"
+        )
+    bounds = tuple(b.__index__() for b in bounds)
+    if any(b < 1 for b in bounds):
+        raise ValueError(f"launch_bounds are at least 1, not {value!r}")
+    return bounds
+
+
+def _carveout(name, value):
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value.lower() not in _CARVEOUTS:
+            raise ValueError(
+                f"{name} is 'default', 'MaxL1', 'MaxShared' or -1 to 100, not {value!r}"
+            )
+        return _CARVEOUTS[value.lower()]
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is text or an integer, not {value!r}")
+    if not -1 <= value.__index__() <= 100:
+        raise ValueError(f"{name} is -1 (default) to 100 percent, not {value!r}")
+    return value.__index__()
+
+
+def _max_registers(name, value):
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is an integer, not {value!r}")
+    if not 1 <= value.__index__() <= 255:
+        raise ValueError(f"{name} is 1 to 255, not {value!r}")
+    return value.__index__()
+
+
+def _strings(name, value):
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        raise TypeError(f"{name} is a list of texts: [{value!r}]")
+    values = tuple(os.fspath(v) if isinstance(v, os.PathLike) else v for v in value)
+    for v in values:
+        if not isinstance(v, str):
+            raise TypeError(f"{name} is a list of texts, with {v!r} in it")
+    return values
+
+
+def _std(name, value):
+    if value is None:
+        return "c++17"
+    text = f"c++{value}" if isinstance(value, int) else value
+    if not isinstance(text, str) or not text.startswith(("c++", "gnu++")):
+        raise ValueError(f"std is for example 'c++17' or 'c++20', not {value!r}")
+    return text
+
+
+def _cooperative(name, value):
+    return None if value is None else _flag(name, value)
+
+
+def _cluster(name, value):
+    if value is None:
+        return None
+    dims = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not 1 <= len(dims) <= 3 or any(
+        isinstance(d, bool) or not hasattr(d, "__index__") for d in dims
+    ):
+        raise TypeError(f"cluster is an integer or a tuple of 1 to 3, not {value!r}")
+    dims = tuple(d.__index__() for d in dims)
+    if any(d < 1 for d in dims):
+        raise ValueError(f"cluster sizes are at least 1, not {value!r}")
+    return dims + (1,) * (3 - len(dims))
+
+
+def _headers(name, value):
+    if value is None:
+        return ()
+    if not hasattr(value, "items"):
+        raise TypeError(f"headers is a dict from name to text, not {value!r}")
+    for key, text in value.items():
+        if not isinstance(key, str) or not isinstance(text, str):
+            raise TypeError(f"headers is a dict from name to text, with {key!r}: {text!r} in it")
+    return tuple(value.items())
+
+
+def _extensions(name, value):
+    extensions = tuple(value or ())
+    for extension in extensions:
+        if not hasattr(extension, "prepare_args"):
+            raise TypeError(f"an extension has a method prepare_args; {extension!r} has none")
+    return extensions
+
+
+def _link(name, value):
+    from .linemap import Text, plain
+
+    items = value if isinstance(value, (list, tuple)) else (value,) if value else ()
+    texts = []
+    for item in items:
+        if isinstance(item, Text):
+            texts.append(item)
+            continue
+        data, label = getattr(item, "data", None), getattr(item, "name", None)
+        if data is not None:  # numba's CUSource and its like
+            if type(item).__name__ != "CUSource":
+                raise NotImplementedError(_link_message(type(item).__name__))
+            text = data.decode() if isinstance(data, bytes) else data
+            texts.append(plain(text, label or "<linked source>"))
+            continue
+        path = os.fspath(item)
+        if not path.endswith(_SOURCES):
+            raise NotImplementedError(_link_message(path))
+        with open(path, encoding="utf-8") as file:
+            texts.append(plain(file.read(), path))
+    return tuple(texts)
+
+
+def _link_message(what):
+    return (
+        f"link={what}: numbalite links CUDA C++ sources ({', '.join(_SOURCES[:2])}, ...); "
+        "it compiles from source, so give the source of what is in the binary"
+    )
+
+
+_PARSERS = {
+    "device": _flag, "inline": _inline, "forceinline": _flag, "link": _link, "debug": _flag,
+    "opt": _opt, "lineinfo": _flag, "cache": _flag, "launch_bounds": _launch_bounds,
+    "lto": lambda name, value: value, "shared_memory_carveout": _carveout, "fastmath": _fastmath,
+    "max_registers": _max_registers, "extensions": _extensions, "options": _strings, "std": _std,
+    "cooperative": _cooperative, "cluster": _cluster, "headers": _headers, "boundscheck": _flag,
+}  # fmt: skip

@@ -1,0 +1,384 @@
+"""The source that compilers get: the only place that puts C++ text together.
+
+A kernel written as a body becomes
+
+    #include "numbalite.cuh"            and the parts of it that the source names
+    using namespace numbalite;
+    struct record_... { ... };          records among the parameters
+    namespace f1_axpy { ... }           each device function, after those that it calls
+    namespace k_saxpy {
+        constants, constant arrays, the device functions that it names
+        extern "C" __global__ void nl_saxpy(float a, array<float, 1> x) { the user's lines }
+    }
+
+so that a Python name hides what C++ has under it, and a C++ declaration hides the Python name.
+The user's lines stand under #line directives with their own file and numbers.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple
+
+from . import capture as capturing
+from . import cxx, types
+from .capture import ascii_name
+from .cxx import directive_word, tokenize
+from .freenames import free_names
+from .linemap import Text, quote
+
+
+class Definition:
+    """A piece of C++ by the user, before its types are known."""
+
+    def __init__(
+        self, name, parameters, text: Text, scope, *, is_unit=False, qualname=None, module=None
+    ):
+        self.name = name
+        self.parameters = tuple(parameters)
+        self.text = text
+        self.scope = scope
+        self.is_unit = is_unit
+        """True for whole declarations, False for the body of one function."""
+        self.qualname = qualname or name
+        self.module = module or "__main__"
+        normal = (unicodedata.normalize("NFKC", p) for p in self.parameters)
+        self.names = free_names(text.value, normal)
+        self.body, self.includes = _without_includes(text)
+
+    def capture(self):
+        """What the source takes from the Python scope, as it is now."""
+        return capturing.capture(self.names, self.scope)
+
+    def frozen(self) -> Definition:
+        """A copy that carries the values of the names that it uses."""
+        return self._with_scope(self.scope.freeze(self.names))
+
+    def _with_scope(self, scope):
+        return Definition(
+            self.name, self.parameters, self.text, scope,
+            is_unit=self.is_unit, qualname=self.qualname, module=self.module,
+        )  # fmt: skip
+
+    def __reduce__(self):
+        frozen = self.frozen()
+        state = (self.name, self.parameters, tuple(self.text), frozen.scope.locals)
+        return _definition, (*state, self.is_unit, self.qualname, self.module)
+
+
+def _definition(name, parameters, text, values, is_unit, qualname, module):
+    scope = capturing.Scope(values)
+    return Definition(
+        name, parameters, Text(*text), scope, is_unit=is_unit, qualname=qualname, module=module
+    )
+
+
+class Generated(NamedTuple):
+    """A source for a compiler, and what to know of it."""
+
+    text: str
+    kernel: str
+    """Name expression of the kernel; "" if there is none."""
+    refused: dict
+    """Names in the Python scope that could not be used -> why."""
+
+
+def _without_includes(text: Text):
+    """(the text with its #include lines blanked and its names in ASCII, [(line number, #include)])"""
+    value, includes = text.value, []
+    tokens = tokenize(value)
+    out, at = [], 0
+    for token in tokens:
+        new = None
+        if token.kind == "directive" and directive_word(token.text) == "include":
+            includes.append((text.lines[token.line], token.text.strip()))
+            new = "\n" * token.text.count("\n")
+        elif token.kind == "directive" and not token.text.isascii():
+            new = _ascii_directive(token.text)
+        elif token.kind == "name" and not token.text.isascii():
+            new = ascii_name(unicodedata.normalize("NFKC", token.text))
+        if new is not None:
+            out += (value[at : token.start], new)
+            at = token.start + len(token.text)
+    return "".join(out) + value[at:], includes
+
+
+def _ascii_directive(text):
+    out, at = [], 1
+    for token in tokenize(" " + text[1:]):
+        if token.kind == "name" and not token.text.isascii():
+            out += (text[at : token.start], ascii_name(unicodedata.normalize("NFKC", token.text)))
+            at = token.start + len(token.text)
+    return "#" + "".join(out) + text[at:]
+
+
+def has_statement(text: str) -> bool:
+    """False for a bare expression such as ``a + b``, which needs a ``return`` around it."""
+    return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
+
+
+class Builder:
+    """Collects the pieces of one source."""
+
+    def __init__(self, name: str, title: str = ""):
+        self.file = f"{ascii_name(name)}.cu"
+        self.title = title
+        self.pieces = []
+        self.line = 1
+        self.names = set()
+        self.includes = []
+        self.records = {}
+        self.functions = {}  # DeviceFunction -> its namespace
+        self.unfinished = []
+        self.refused = {}
+        self.array_bytes = 0
+
+    # --- writing
+
+    def write(self, text: str):
+        self.pieces.append(text)
+
+    def write_user(self, text: str):
+        """The user's lines; afterwards messages are about the generated file again."""
+        self.pieces.append(f"{text}\n")
+        self.pieces.append(None)  # a #line back, when the number is known
+
+    def finish(self) -> str:
+        """The whole text."""
+        from . import parts
+
+        includes = [text for _, text, _ in self.includes]
+        head = f"// {self.title}\n" if self.title else ""
+        head += '#include "numbalite.cuh"\n'
+        for part in parts.parts_for(self.names, includes):
+            head += f'#include "numbalite/{part}.cuh"\n'
+        pieces = [head]
+        for number, include, label in dict.fromkeys(self.includes):
+            pieces += [f'#line {number} "{quote(label)}"\n{include}\n']
+        if self.includes:
+            pieces.append(None)
+        pieces.append("using namespace numbalite;\n\n")
+        pieces += self.records.values()
+        out, line = [], 1
+        for piece in pieces + self.pieces:
+            if piece is None:
+                piece = f'#line {line + 1} "{self.file}"\n'
+            out.append(piece)
+            line += piece.count("\n")
+        return "".join(out)
+
+    def use_types(self, *used):
+        """Makes sure that the types can be spelled: records are defined, complex is included."""
+        for t in used:
+            if isinstance(t, (types.Array, types.Pointer)):
+                t = t.dtype
+            if isinstance(t, types.Tuple):
+                self.names.add("tuple")
+                self.use_types(*t.types)
+            elif isinstance(t, types.Record):
+                if t.is_known:
+                    self.names.add(t.cxx)
+                elif t.cxx not in self.records:
+                    self.names.update(token.text for token in tokenize(t.definition()))
+                    self.records[t.cxx] = t.definition() + "\n"
+            elif isinstance(t, types.Scalar):
+                self.names.add(t.cxx.partition("<")[0])
+
+    # --- what a definition takes from the Python scope
+
+    def open_namespace(self, namespace: str, definition: Definition):
+        """Starts the namespace of a definition with all that it captures."""
+        taken = definition.capture()
+        self.refused.update(taken.refused)
+        for name, array in list(taken.arrays.items()):
+            if self.array_bytes + array.nbytes > capturing.CONSTANT_MEMORY:
+                self.refused[name] = capturing.too_large(name, array.nbytes)
+                del taken.arrays[name]
+            else:
+                self.array_bytes += array.nbytes
+        inner = {name: self.add_function(f) for name, f in taken.functions.items()}
+        if self.functions.get(taken.functions.get(definition.name)) == namespace:
+            del taken.functions[definition.name]  # it calls itself
+        self.names.update(definition.names)
+        for number, include in definition.includes:
+            self.includes.append((number, include, definition.text.label))
+        self.write(f"namespace {namespace} {{\n")
+        for name, function in taken.functions.items():
+            self.write(_function_alias(ascii_name(name), function, inner[name]))
+        for name, t in taken.types.items():
+            self.use_types(t)
+            self.write(f"using {ascii_name(name)} = {t.cxx};\n")
+        for name, value in taken.macros.items():
+            self.write(capturing.macro(ascii_name(name), value))
+        for name, value in taken.constants.items():
+            self.use_types(types.from_dtype(type(value)) if _is_numpy(value) else types.int32)
+            if isinstance(value, complex):
+                self.names.add("complex")
+            self.write(capturing.constant(ascii_name(name), value))
+        for name, array in taken.arrays.items():
+            self.names.add("constant_array")
+            self.use_types(types.from_dtype(array.dtype))
+            self.write(capturing.constant_array(ascii_name(name), array))
+        return taken
+
+    def close_namespace(self, namespace: str, definition: Definition, taken):
+        for name in (*taken.macros, *(() if definition.is_unit else definition.names.defined)):
+            self.write(f"#undef {ascii_name(name)}\n")
+        self.write(f"}} // namespace {namespace}\n\n")
+
+    def add_function(self, function) -> str:
+        """Writes a device function, unless it is there; gives its namespace."""
+        if function in self.functions:
+            namespace = self.functions[function]
+            if function in self.unfinished and function is not self.unfinished[-1]:
+                self.forward_declare(function)
+            return namespace
+        namespace = f"f{len(self.functions) + 1}_{ascii_name(function.name)}"
+        self.functions[function] = namespace
+        self.unfinished.append(function)
+        definition = function.definition
+        taken = self.open_namespace(namespace, definition)
+        if definition.is_unit:
+            self.write_user(definition.text.replace(definition.body).numbered())
+        else:
+            self.write_bodies(function)
+        self.close_namespace(namespace, definition, taken)
+        self.unfinished.remove(function)
+        return namespace
+
+    def forward_declare(self, function):
+        """For functions that call each other: possible where the types are said."""
+        if not function.signatures or any(s.return_type is None for s in function.signatures):
+            raise TypeError(
+                f"the device function {function.name} calls itself through others: it needs a "
+                f'signature with its return type, such as cuda.jit("float32(float32)", device=True)'
+            )
+        self.write(f"namespace {self.functions[function]} {{\n")
+        for signature in function.signatures:
+            self.write(self.function_head(function, signature) + ";\n")
+        self.write("}\n")
+
+    def function_head(self, function, signature):
+        definition = function.definition
+        parameters = [ascii_name(p) for p in definition.parameters]
+        inline = "__forceinline__ " if function.options and function.options.forceinline else ""
+        name = ascii_name(definition.name)
+        if signature is None:
+            if not parameters:
+                return f"inline __device__ {inline}auto {name}()"
+            heads = ", ".join(f"class {p}_type" for p in parameters)
+            args = ", ".join(f"{p}_type {p}" for p in parameters)
+            return f"template <{heads}>\n__device__ {inline}auto {name}({args})"
+        self.use_types(*signature.args, *filter(None, [signature.return_type]))
+        result = signature.return_type.cxx if signature.return_type is not None else "auto"
+        args = ", ".join(f"{t.cxx} {p}" for t, p in zip(signature.args, parameters, strict=True))
+        return f"inline __device__ {inline}{result} {name}({args})"
+
+    def write_bodies(self, function):
+        body = function.definition.text.replace(function.definition.body)
+        expression = not has_statement(body.value)
+        for signature in function.signatures or (None,):
+            self.write(self.function_head(function, signature) + " {\n")
+            self.write("return (\n" if expression else "")
+            self.write_user(body.numbered())
+            self.write(");\n}\n" if expression else "}\n")
+
+
+def _is_numpy(value):
+    return type(value).__module__ == "numpy"
+
+
+def _function_alias(name, function, namespace):
+    own = ascii_name(function.name)
+    if own == name:
+        return f"using {namespace}::{own};\n"
+    return (
+        f"template <class... T> __device__ __forceinline__ decltype(auto) {name}(T &&...t) "
+        f"{{ return {namespace}::{own}(static_cast<T &&>(t)...); }}\n"
+    )
+
+
+# --- whole sources -----------------------------------------------------------------------------------
+
+
+def kernel_source(definition: Definition, signature, launch_bounds=()) -> Generated:
+    """The source of a kernel whose body is given, for one signature."""
+    name = ascii_name(definition.name)
+    builder = Builder(definition.name, f"{definition.name}: {signature}")
+    builder.use_types(*signature.args)
+    namespace = f"k_{name}"
+    taken = builder.open_namespace(namespace, definition)
+    parameters = [ascii_name(p) for p in definition.parameters]
+    args = ", ".join(f"{t.cxx} {p}" for t, p in zip(signature.args, parameters, strict=True))
+    bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
+    builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n')
+    arrays = [p for p, t in zip(parameters, signature.args, strict=True) if t.is_array]
+    if arrays:
+        builder.write("#ifdef NUMBALITE_DEBUG\n")
+        for slot, parameter in enumerate(arrays):
+            builder.write(f"NUMBALITE_NAME_ARRAY({slot}, {parameter});\n")
+        builder.write("#endif\n")
+    builder.write("{\n")
+    builder.write_user(definition.text.replace(definition.body).numbered())
+    builder.write("}\n}\n")
+    builder.close_namespace(namespace, definition, taken)
+    return Generated(builder.finish(), f"{namespace}::nl_{name}", builder.refused)
+
+
+def device_source(function, exported: str = "", signature=None) -> str:
+    """The source of a device function; ``exported`` also gives it a C name for other programs."""
+    builder = Builder(function.name, repr(function))
+    namespace = builder.add_function(function)
+    if exported:
+        builder.use_types(*signature.args)
+        names = [f"a{i}" for i in range(len(signature.args))]
+        args = ", ".join(f"{t.cxx} {n}" for t, n in zip(signature.args, names, strict=True))
+        result = "auto" if signature.return_type is None else signature.return_type.cxx
+        builder.write(
+            f'extern "C" __device__ {result} {exported}({args}) '
+            f"{{ return {namespace}::{ascii_name(function.name)}({', '.join(names)}); }}\n"
+        )
+    return builder.finish()
+
+
+def unit_source(text: Text, prepended=()) -> str:
+    """A whole translation unit of the user; ``prepended`` are Texts to compile before it."""
+    from . import parts
+
+    identifiers, includes, declared = set(), [], set()
+    for piece in (*prepended, text):
+        names = free_names(piece.value)
+        identifiers.update(names)
+        for token in tokenize(piece.value):
+            if token.kind == "directive" and directive_word(token.text) == "include":
+                includes.append(token.text.strip())
+        declared |= _declared_types(piece.value)
+    head = '#include "numbalite.cuh"\n'
+    for part in parts.parts_for(identifiers, includes):
+        head += f'#include "numbalite/{part}.cuh"\n'
+    head += _using(identifiers, declared)
+    return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
+
+
+def _declared_types(text):
+    """Names of types and templates that a source declares itself."""
+    found, tokens = set(), [t for t in tokenize(text) if t.kind != "directive"]
+    for i, token in enumerate(tokens[:-1]):
+        if token.text in ("struct", "class", "union", "using", "enum") and (
+            tokens[i + 1].kind == "name" and (i == 0 or tokens[i - 1].text not in ("<", ","))
+        ):
+            found.add(tokens[i + 1].text)
+        if token.text == "typedef":
+            end = next((k for k in range(i, len(tokens)) if tokens[k].text == ";"), len(tokens))
+            found.update(t.text for t in tokens[end - 1 : end] if t.kind == "name")
+    return found - cxx.KEYWORDS
+
+
+def _using(identifiers, declared):
+    from . import parts
+
+    own = set(parts.LIBRARY_NAMES)
+    if not own & declared:
+        return "using namespace numbalite;\n"
+    # The source brings a type of a name that numbalite has too: its own is meant.
+    return "".join(f"using numbalite::{name};\n" for name in sorted((own & identifiers) - declared))

@@ -1,0 +1,157 @@
+"""driver/cuda_abi.h against the toolkit's own cuda.h and nvrtc.h, where there is a toolkit.
+
+The build never sees a toolkit; this compiles a file of _Static_asserts that does. Each name of ours
+becomes ours_NAME in a first translation, the toolkit keeps its own.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ABI = ROOT / "cext/driver/cuda_abi.h"
+
+
+def include_directory():
+    places = [pathlib.Path("/usr/local/cuda/include"), pathlib.Path("/usr/include")]
+    try:
+        from cuda.pathfinder import find_nvidia_header_directory
+
+        found = find_nvidia_header_directory("cudart")
+        places.insert(0, pathlib.Path(found)) if found else None
+    except ImportError:
+        pass
+    for place in places:
+        if (place / "cuda.h").exists():
+            return place
+    pytest.skip("no CUDA toolkit here")
+
+
+def renamed_header():
+    """Our header with every name it defines prefixed, so that both can be included together."""
+    text = re.sub(r"/\*.*?\*/", "", ABI.read_text(), flags=re.S)
+    names = set(re.findall(r"\b(?:CU|nvrtc|NVRTC)\w+", text)) | set(
+        re.findall(r"\bstruct (\w+)", text)
+    )
+    return re.sub(r"\b(\w+)\b", lambda m: f"ours_{m[1]}" if m[1] in names else m[1], text), text
+
+
+def constants(text):
+    """Names of the enumerators and of the stream macros."""
+    found = []
+    for body in re.findall(r"enum\s*\{(.*?)\}", text, re.S):
+        found += re.findall(r"(\w+)\s*=", body)
+    return found
+
+
+def structs(text):
+    """{name: [field, ...]} of the structs that are passed to the driver."""
+    found = {}
+    for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\n\} \w+;", text, re.S):
+        body = re.sub(r"\b(?:union|struct) \{.*?\n    \} (\w+);", r"int \1;", body, flags=re.S)
+        fields = []
+        for declaration in body.split(";"):
+            fields += [
+                re.sub(r"\[.*?\]", "", part).split()[-1].lstrip("*")
+                for part in declaration.split(",")
+                if part.strip()
+            ]
+        found[name] = fields
+    return found
+
+
+def compile_with_toolkit(source, tmp_path):
+    path = tmp_path / "abi.c"
+    path.write_text(source)
+    command = ["gcc", "-std=gnu11", "-fsyntax-only", f"-I{include_directory()}", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.fixture(autouse=True)
+def _compiler():
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc")
+
+
+def test_constants_structs_and_handles(tmp_path):
+    ours, text = renamed_header()
+    lines = ["#include <cuda.h>", "#include <nvrtc.h>", ours]
+    # Error codes that only newer toolkits name would not compile against an old one.
+    known = (include_directory() / "cuda.h").read_text() + (
+        include_directory() / "nvrtc.h"
+    ).read_text()
+    checked = 0
+    for constant in constants(text):
+        if re.search(rf"\b{constant}\b", known):
+            lines.append(f'_Static_assert((int)ours_{constant} == (int){constant}, "{constant}");')
+            checked += 1
+    # Launch attributes are a union of much that we never use: size and place of the value count.
+    for name, fields in structs(text).items():
+        if not re.search(rf"\b{name}\b", known):
+            continue
+        lines.append(f'_Static_assert(sizeof(ours_{name}) == sizeof({name}), "size of {name}");')
+        for field in fields:
+            if field.startswith("reserved") or field == "pad":
+                continue
+            lines.append(
+                f"_Static_assert(__builtin_offsetof(ours_{name}, {field}) =="
+                f' __builtin_offsetof({name}, {field}), "{name}.{field}");'
+            )
+            checked += 1
+    for handle in (
+        "CUcontext",
+        "CUmodule",
+        "CUfunction",
+        "CUstream",
+        "CUevent",
+        "CUdeviceptr",
+        "CUdevice",
+        "nvrtcProgram",
+    ):
+        lines.append(f'_Static_assert(sizeof(ours_{handle}) == sizeof({handle}), "{handle}");')
+    assert checked > 100
+    compile_with_toolkit("\n".join(lines) + "\n", tmp_path)
+
+
+def parameter_types(parameters):
+    """["int *", "size_t"] of "(int *count, size_t size)"."""
+    types = []
+    for parameter in parameters.strip("() \n").split(","):
+        parameter = " ".join(parameter.replace("*", " * ").split())
+        if parameter in {"", "void"}:
+            continue
+        types.append(
+            re.sub(r"(?<=[\w*]) (?!const\b)\w+$", "", parameter) if " " in parameter else parameter
+        )
+    return types
+
+
+def test_calls_have_the_toolkits_signatures(tmp_path):
+    """Each parameter of each call in driver_calls.h is as wide, and as much a pointer, as in cuda.h.
+
+    Enumerations of the toolkit are plain ints in our table. cuda.h names the newest version of a call
+    first, which is what the numbers in our table ask for.
+    """
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / "cext/driver/driver_calls.h").read_text(), flags=re.S)
+    calls = re.findall(r"X\((\w+), (\d+), (\([^()]*\)), \(", text.replace("\\\n", " "))
+    assert len(calls) > 60
+    folder = include_directory()
+    header = (folder / "cuda.h").read_text() + (folder / "cudaProfiler.h").read_text()
+    lines = ["#include <cuda.h>"]
+    for name, _version, parameters in calls:
+        theirs = re.search(rf"CUresult\s+CUDAAPI\s+cu{name}(?:_v\d)?\s*(\([^()]*\))", header)
+        if not theirs:
+            continue  # newer than this toolkit
+        ours, theirs = parameter_types(parameters), parameter_types(theirs[1])
+        assert len(ours) == len(theirs), f"cu{name}: {ours} and {theirs}"
+        for mine, wanted in zip(ours, theirs):
+            assert mine.count("*") == wanted.count("*"), f"cu{name}: {mine} and {wanted}"
+            lines.append(
+                f'_Static_assert(sizeof({mine}) == sizeof({wanted}), "cu{name}: {mine}, {wanted}");'
+            )
+    assert len(lines) > 200
+    compile_with_toolkit("\n".join(lines) + "\n", tmp_path)

@@ -1,0 +1,290 @@
+/* The floors: what the driver, NVRTC and the processor themselves cost, with no Python in between.
+ *
+ *   floor driver CUBIN     launches, copies, allocations; CUBIN has the kernel add3 (three views,
+ * one int) floor first CUBIN      one fresh process to its first kernel result (the caller times
+ * the process) floor nvrtc LIBRARY ARCH   compiles a small kernel, several times floor cpu one
+ * fiber switch, and one thread of vadd as an inlined loop
+ *
+ * Prints lines "name value" (microseconds; cpu: nanoseconds). Everything is looked up at run time,
+ * so that building it takes a C compiler and nothing else: cc -O2 -Icext floor.c -o floor -ldl */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "driver/cuda_abi.h"
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * t.tv_sec + 1e-3 * t.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b) {
+    double d = *(const double *)a - *(const double *)b;
+    return d < 0 ? -1 : d > 0;
+}
+
+static void *library;
+static void *symbol(const char *name) {
+    void *found = dlsym(library, name);
+    if (!found) {
+        fprintf(stderr, "%s: not found\n", name);
+        exit(1);
+    }
+    return found;
+}
+
+static void open_library(const char *name) {
+    library = dlopen(name, RTLD_NOW);
+    if (!library) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+}
+
+/* CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &p, n): looks the call up once, calls it, stops on
+ * failure. */
+#define CU(name, parameters, ...) \
+    do { \
+        static CUresult(*call) parameters; \
+        if (!call) \
+            call = (CUresult(*) parameters)symbol(#name); \
+        CUresult status = call(__VA_ARGS__); \
+        if (status) { \
+            fprintf(stderr, "%s: %d\n", #name, status); \
+            exit(1); \
+        } \
+    } while (0)
+
+enum { ROUNDS = 9 };
+#define MEDIAN(label, count, body) \
+    do { \
+        double times[ROUNDS]; \
+        for (int round = 0; round < ROUNDS; ++round) { \
+            double start = now(); \
+            for (int i = 0; i < (count); ++i) { \
+                body; \
+            } \
+            times[round] = (now() - start) / (count); \
+            synchronize(); \
+        } \
+        qsort(times, ROUNDS, sizeof *times, by_size); \
+        printf("%s %.4f\n", label, times[ROUNDS / 2]); \
+    } while (0)
+
+static void synchronize(void) {
+    CU(cuCtxSynchronize, (void));
+}
+
+static char *read_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    rewind(file);
+    char *bytes = malloc(size + 1);
+    if (!bytes || fread(bytes, 1, size, file) != (size_t)size)
+        exit(1);
+    bytes[size] = 0;
+    fclose(file);
+    return bytes;
+}
+
+static CUdevice open_device(void) {
+    CUdevice device;
+    CUcontext context;
+    open_library("libcuda.so.1");
+    CU(cuInit, (unsigned), 0);
+    CU(cuDeviceGet, (CUdevice *, int), &device, 0);
+    CU(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice), &context, device);
+    CU(cuCtxSetCurrent, (CUcontext), context);
+    return device;
+}
+
+typedef struct view {
+    CUdeviceptr data;
+    long long shape, stride;
+} view;
+
+static CUfunction kernel;
+static CUstream stream;
+static view a;
+static int n = 1000;
+
+static void launch(CUstream where) {
+    void *arguments[] = {&a, &a, &a, &n};
+    CU(cuLaunchKernel,
+       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+        void **, void **),
+       kernel, 4, 1, 1, 256, 1, 1, 0, where, arguments, NULL);
+}
+
+static void load(const char *image) {
+    CUmodule module;
+    CU(cuModuleLoadData, (CUmodule *, const void *), &module, image);
+    CU(cuModuleGetFunction, (CUfunction *, CUmodule, const char *), &kernel, module, "add3");
+}
+
+static void bench_driver(const char *path) {
+    open_device();
+    char *image = read_file(path);
+    load(image); /* the first one pays for more */
+    double start = now();
+    load(image);
+    printf("module_load %.4f\n", now() - start);
+    a.shape = n;
+    a.stride = 4;
+    CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &a.data, 1 << 20);
+    CU(cuStreamCreate, (CUstream *, unsigned), &stream, CU_STREAM_NON_BLOCKING);
+    launch(stream);
+    MEDIAN("launch", 2000, launch(stream));
+    MEDIAN("launch_default_stream", 2000, launch(NULL));
+    MEDIAN("launch_sync", 500, launch(NULL); synchronize());
+    static char page[4096];
+    CUdeviceptr q;
+    MEDIAN("to_device_4k", 300, {
+        CU(cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream), &q, sizeof page, NULL);
+        CU(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t), q, page, sizeof page);
+        synchronize();
+        CU(cuMemFreeAsync, (CUdeviceptr, CUstream), q, NULL);
+    });
+    MEDIAN("copy_to_host_4k", 300,
+           CU(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t), page, a.data, sizeof page));
+    MEDIAN("alloc_free_1m", 300, {
+        CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &q, 1 << 20);
+        CU(cuMemFree_v2, (CUdeviceptr), q);
+    });
+}
+
+static void bench_first(const char *path) {
+    float out[256];
+    open_device();
+    load(read_file(path));
+    a.shape = n;
+    a.stride = 4;
+    CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &a.data, 1 << 20);
+    launch(NULL);
+    CU(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t), out, a.data, sizeof out);
+    printf("first_result %.4f\n", out[5] == out[5] ? 1.0 : 0.0);
+}
+
+#define NVRTC(name, parameters, ...) CU(nvrtc##name, parameters, __VA_ARGS__)
+
+static void bench_nvrtc(const char *path, const char *arch) {
+    static const char *text = "struct view { float *data; long long shape, stride; };\n"
+                              "extern \"C\" __global__ void add3(view a, view b, view c, int n) {\n"
+                              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                              "    if (i < n) c.data[i] = a.data[i] * %d + b.data[i];\n}\n";
+    char source[1024], option[64];
+    const char *options[] = {option, "--std=c++17"};
+    double times[ROUNDS];
+    open_library(path);
+    snprintf(option, sizeof option, "--gpu-architecture=%s", arch);
+    for (int round = -1; round < ROUNDS; ++round) { /* the first one loads what the others find */
+        nvrtcProgram program;
+        size_t size;
+        snprintf(source, sizeof source, text, round + 10);
+        double start = now();
+        NVRTC(CreateProgram,
+              (nvrtcProgram *, const char *, const char *, int, const char *const *,
+               const char *const *),
+              &program, source, "floor.cu", 0, NULL, NULL);
+        NVRTC(CompileProgram, (nvrtcProgram, int, const char *const *), program, 2, options);
+        NVRTC(GetCUBINSize, (nvrtcProgram, size_t *), program, &size);
+        char *cubin = malloc(size);
+        NVRTC(GetCUBIN, (nvrtcProgram, char *), program, cubin);
+        NVRTC(DestroyProgram, (nvrtcProgram *), &program);
+        if (round < 0)
+            printf("nvrtc_first %.4f\n", now() - start);
+        else
+            times[round] = now() - start;
+        free(cubin);
+    }
+    qsort(times, ROUNDS, sizeof *times, by_size);
+    printf("nvrtc %.4f\n", times[ROUNDS / 2]);
+}
+
+/* ---- the processor: a switch saves what the calling convention says is the callee's, and no more
+ * ---- */
+#if defined(__x86_64__)
+__asm__(".text\n.globl swap_stacks\n.type swap_stacks,@function\nswap_stacks:\n"
+        "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+        "mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
+        "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n");
+enum { SAVED = 6 };
+#elif defined(__aarch64__)
+__asm__(".text\n.globl swap_stacks\n.type swap_stacks,%function\nswap_stacks:\n"
+        "sub sp,sp,#160\nstp x19,x20,[sp]\nstp x21,x22,[sp,#16]\nstp x23,x24,[sp,#32]\n"
+        "stp x25,x26,[sp,#48]\nstp x27,x28,[sp,#64]\nstp x29,x30,[sp,#80]\n"
+        "stp d8,d9,[sp,#96]\nstp d10,d11,[sp,#112]\nstp d12,d13,[sp,#128]\nstp d14,d15,[sp,#144]\n"
+        "mov x9,sp\nstr x9,[x0]\nmov sp,x1\n"
+        "ldp x19,x20,[sp]\nldp x21,x22,[sp,#16]\nldp x23,x24,[sp,#32]\nldp x25,x26,[sp,#48]\n"
+        "ldp x27,x28,[sp,#64]\nldp x29,x30,[sp,#80]\nldp d8,d9,[sp,#96]\nldp d10,d11,[sp,#112]\n"
+        "ldp d12,d13,[sp,#128]\nldp d14,d15,[sp,#144]\nadd sp,sp,#160\nret\n");
+enum { SAVED = 20 };
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
+void swap_stacks(void **from, void *to);
+static void *main_stack, *fiber_stack;
+
+static void fiber(void) {
+    for (;;)
+        swap_stacks(&fiber_stack, main_stack);
+}
+
+static void bench_switch(void) {
+    enum { SIZE = 1 << 16, COUNT = 2000000 };
+    void **top = (void **)((char *)aligned_alloc(64, SIZE) + SIZE - 64);
+#if defined(__x86_64__)
+    *--top = NULL; /* as if called: the stack is odd by one word at entry */
+    *--top = (void *)fiber;
+    top -= SAVED;
+    memset(top, 0, SAVED * sizeof *top);
+#else
+    top -= SAVED;
+    memset(top, 0, SAVED * sizeof *top);
+    top[11] = (void *)fiber; /* x30 */
+#endif
+    fiber_stack = top;
+    double start = now();
+    for (int i = 0; i < COUNT; ++i)
+        swap_stacks(&main_stack, fiber_stack);
+    printf("fiber_switch %.4f\n", 1e3 * (now() - start) / COUNT / 2);
+}
+#else
+static void bench_switch(void) {}
+#endif
+
+static void bench_loop(void) {
+    enum { N = 1 << 14, TIMES = 20000 };
+    static float memory[3][N];
+    float *x = memory[0], *y = memory[1], *restrict z = memory[2];
+    __asm__ volatile("" : "+r"(x), "+r"(y), "+r"(z)); /* the compiler may not know what they hold */
+    double start = now();
+    for (int t = 0; t < TIMES; ++t) {
+        for (int i = 0; i < N; ++i)
+            z[i] = x[i] + y[i];
+        __asm__ volatile("" ::"r"(z) : "memory");
+    }
+    printf("inlined_loop %.4f\n", 1e3 * (now() - start) / TIMES / N);
+}
+
+int main(int count, char **words) {
+    if (count == 3 && !strcmp(words[1], "driver"))
+        bench_driver(words[2]);
+    else if (count == 3 && !strcmp(words[1], "first"))
+        bench_first(words[2]);
+    else if (count == 4 && !strcmp(words[1], "nvrtc"))
+        bench_nvrtc(words[2], words[3]);
+    else if (count == 2 && !strcmp(words[1], "cpu"))
+        bench_switch(), bench_loop();
+    else
+        return 2;
+    return 0;
+}

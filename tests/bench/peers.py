@@ -1,0 +1,221 @@
+"""What the others need for the same rows: `python peers.py NAME` prints {row: value} as JSON.
+
+Each peer runs in a process of its own, because they are slow to import and do not always get along. A row
+that fails is left out, with the reason on stderr.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+RESULTS = {}
+TEXT = """extern "C" __global__ void k(const float* a, const float* b, float* c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}"""
+
+
+def median(function, inner=1, sync=lambda: None, rounds=7):
+    """Microseconds of one call."""
+    function()
+    sync()
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(inner):
+            function()
+        times.append((time.perf_counter() - start) / inner * 1e6)
+        sync()
+    return statistics.median(times)
+
+
+def row(name):
+    def run(function):
+        try:
+            RESULTS[name] = function()
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+        return function
+
+    return run
+
+
+def import_time(code):
+    """Microseconds that `code` takes in a fresh process that has imported NumPy."""
+    program = f"import time, numpy\nt = time.perf_counter()\n{code}\nprint(time.perf_counter() - t)"
+    times = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        times.append(float(done.stdout))
+    return min(times) * 1e6
+
+
+def process_time(program):
+    times = []
+    for _ in range(4):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    return min(times) * 1e6
+
+
+def numba():
+    np.row_stack = np.vstack  # what some releases still ask NumPy for
+    from numba import cuda
+
+    @cuda.jit
+    def add(a, b, c, n):
+        i = cuda.grid(1)
+        if i < n:
+            c[i] = a[i] + b[i]
+
+    x = np.arange(1000, dtype=np.float32)
+    a, b, c = cuda.to_device(x), cuda.to_device(x), cuda.to_device(x)
+    bound = add[4, 256]
+    sync = cuda.synchronize
+    row("L1")(lambda: median(lambda: bound(a, b, c, 1000), 1000, sync))
+    row("L3")(lambda: median(lambda: add[4, 256](a, b, c, 1000), 1000, sync))
+
+    @row("L2")
+    def _():
+        import cupy
+
+        p = cupy.asarray(x)
+        return median(lambda: bound(p, p, p, 1000), 300, sync)
+
+    big = cuda.device_array(1 << 18, np.float32)
+    row("M2")(lambda: median(lambda: big[10:100], 500))
+    row("T3a")(lambda: median(lambda: (cuda.to_device(x), sync()), 50))
+    row("T3b")(lambda: median(lambda: a.copy_to_host(), 50))
+
+    @row("C1")
+    def _():
+        times = []
+        for number in range(3):
+            names = {"cuda": cuda}
+            exec(
+                f"def k(a, b, c):\n i = cuda.grid(1)\n if i < c.size: c[i] = a[i] * {number + 3} + b[i]",
+                names,
+            )
+            start = time.perf_counter()
+            cuda.jit(names["k"])[1, 32](a, b, c)
+            sync()
+            times.append((time.perf_counter() - start) * 1e6)
+        return min(times)
+
+    program = (
+        "import numpy as np; np.row_stack = np.vstack\nfrom numba import cuda\n"
+        "import numba\n@cuda.jit\ndef k(a):\n i = cuda.grid(1)\n if i < a.size: a[i] += 1\n"
+        "x = np.zeros(32, np.float32); k[1, 32](x); assert x[5] == 1"
+    )
+    row("C3")(lambda: process_time(program))
+    row("C4")(lambda: import_time("import numba.cuda"))
+
+
+def cupy():
+    import cupy
+
+    kernel = cupy.RawKernel(TEXT, "k")
+    x = cupy.arange(1000, dtype=cupy.float32)
+    n = np.int32(1000)
+    sync = cupy.cuda.Device().synchronize
+    row("L1")(lambda: median(lambda: kernel((4,), (256,), (x, x, x, n)), 1000, sync))
+    row("L2")(lambda: RESULTS["L1"])
+    big = cupy.empty(1 << 18, np.float32)
+    row("M2")(lambda: median(lambda: big[10:100], 500))
+    host = np.ones(1000, np.float32)
+    row("T3a")(lambda: median(lambda: (cupy.asarray(host), sync()), 50))
+    row("T3b")(lambda: median(lambda: x.get(), 50))
+
+    @row("C1")
+    def _():
+        times = []
+        for number in range(3):
+            source = TEXT.replace("a[i] +", f"a[i] * {time.time_ns() % 1000003 + number} +")
+            start = time.perf_counter()
+            cupy.RawKernel(source, "k")((4,), (256,), (x, x, x, n))
+            sync()
+            times.append((time.perf_counter() - start) * 1e6)
+        return min(times)
+
+    program = (
+        f"import numpy as np, cupy\nk = cupy.RawKernel({TEXT!r}, 'k')\n"
+        "x = cupy.asarray(np.ones(100, np.float32))\n"
+        "k((4,), (32,), (x, x, x, np.int32(100)))\nassert x.get()[5] == 2"
+    )
+    row("C3")(lambda: process_time(program))
+    row("C4")(lambda: import_time("import cupy"))
+
+
+def cuda_core():
+    from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+
+    device = Device()
+    device.set_current()
+    stream = device.create_stream()
+    major, minor = device.compute_capability
+    options = ProgramOptions(std="c++17", arch=f"sm_{major}{minor}")
+    kernel = Program(TEXT, "c++", options).compile("cubin").get_kernel("k")
+    memory = device.allocate(4096, stream=stream)
+    pointer, n = int(memory.handle), np.int32(1000)
+    config = LaunchConfig(grid=4, block=256)
+    row("L1")(
+        lambda: median(
+            lambda: launch(stream, config, kernel, pointer, pointer, pointer, n), 1000, stream.sync
+        )
+    )
+    row("C4")(lambda: import_time("import cuda.core"))
+
+
+def torch():
+    import torch
+
+    sync = torch.cuda.synchronize
+    host = torch.ones(1000)
+    x = host.cuda()
+    row("M2")(lambda: median(lambda: x[10:100], 500))
+    row("T3a")(lambda: median(lambda: (host.cuda(), sync()), 50))
+    row("T3b")(lambda: median(lambda: x.cpu(), 50))
+    row("C4")(lambda: import_time("import torch"))
+
+
+def triton():
+    import importlib.util
+    import pathlib
+    import tempfile
+
+    import torch
+
+    text = (
+        "import triton\nimport triton.language as tl\n@triton.jit\n"
+        "def add(a, b, c, n, B: tl.constexpr):\n"
+        "    o = tl.program_id(0) * B + tl.arange(0, B)\n"
+        "    tl.store(c + o, tl.load(a + o, mask=o < n) + tl.load(b + o, mask=o < n), mask=o < n)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:  # triton reads its kernels from files
+        path = pathlib.Path(folder, "kernels.py")
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("kernels", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        x, grid = torch.ones(1000, device="cuda"), (4,)
+        sync = torch.cuda.synchronize
+        row("L1")(lambda: median(lambda: module.add[grid](x, x, x, 1000, B=256), 1000, sync))
+
+
+PEERS = {"numba": numba, "cupy": cupy, "cuda.core": cuda_core, "torch": torch, "triton": triton}
+
+if __name__ == "__main__":
+    try:
+        PEERS[sys.argv[1]]()
+    except ImportError as error:
+        print(f"not installed: {error}", file=sys.stderr)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    print(json.dumps(RESULTS))

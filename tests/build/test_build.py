@@ -1,0 +1,141 @@
+"""The C sources compile without a warning, on both compilers; the package as users get it works."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "cext").rglob("*.c"))
+HEADERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "cext").rglob("*.h"))
+
+
+def flags():
+    import numpy
+
+    return [
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fsyntax-only",
+        "-Icext",
+        "-Icuda_src",
+        f"-isystem{numpy.get_include()}",
+        f"-isystem{sysconfig.get_path('include')}",
+        "-DNPY_NO_DEPRECATED_API=NPY_1_22_API_VERSION",
+    ]
+
+
+def check(compiler, *arguments):
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler}")
+    command = [compiler, *flags(), *arguments]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-4000:]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_no_warnings(compiler):
+    check(compiler, *SOURCES)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_each_header_stands_alone(compiler, tmp_path):
+    lines = []
+    for header in HEADERS:
+        path = tmp_path / (header.replace("/", "_") + ".c")
+        first = "#include <Python.h>\n" if "/py/" in header else ""
+        path.write_text(f'{first}#include "{header.removeprefix("cext/")}"\nint not_empty;\n')
+        lines.append(str(path))
+    check(compiler, "-Wno-unused-function", *lines)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """sdist -> wheel, as pip does it, in a folder of its own: only what the sdist holds is there."""
+    folder = tmp_path_factory.mktemp("package")
+    for name in ("cext", "cuda_src", "numbalite", "notebooks", "tests", ".ci"):
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
+        )
+    for name in (
+        "setup.py",
+        "pyproject.toml",
+        "MANIFEST.in",
+        "LICENSE",
+        "README.md",
+        "Makefile",
+        ".clang-format",
+    ):
+        shutil.copy(ROOT / name, folder / name)
+    env = {k: v for k, v in os.environ.items() if k not in {"LD_PRELOAD", "NUMBALITE_SANITIZE"}}
+
+    def setup(where, *arguments):
+        command = [sys.executable, "setup.py", "-q", *arguments]
+        result = subprocess.run(
+            command, cwd=where, capture_output=True, text=True, env=env, check=False
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+
+    setup(folder, "sdist", "-d", "out")
+    (packed,) = (folder / "out").iterdir()
+    shutil.unpack_archive(packed, folder / "unpacked")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    setup(unpacked, "bdist_wheel", "-d", str(folder / "wheels"))
+    (built,) = (folder / "wheels").iterdir()
+    return built
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_cuda_sources(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for path in (ROOT / "cuda_src").rglob("*"):
+        if path.is_file():
+            assert f"numbalite/_cuda_src/{path.relative_to(ROOT / 'cuda_src')}" in names
+    for path in (ROOT / "numbalite").rglob("*.py"):
+        assert str(path.relative_to(ROOT)) in names
+    assert not [n for n in names if n.endswith((".c", ".o")) or n.startswith(("tests", "cext"))]
+    assert any(n.endswith("licenses/LICENSE") for n in names)
+
+
+@pytest.mark.slow
+def test_the_wheel_works(wheel, tmp_path):
+    """Installed, far from the checkout: the kernel compiler finds its headers."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    code = (
+        "import numpy as np, numbalite\n"
+        "from numbalite import cuda\n"
+        "from numbalite.compilers.headers import cuda_src\n"
+        "assert '_cuda_src' in str(cuda_src()), cuda_src()\n"
+        "k = cuda.jit('__global__ void k(int* x) { x[grid<1>()] = grid<1>() * 2; }')\n"
+        "x = np.zeros(8, 'i4')\n"
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "k[1, 8](x)\n"
+        "assert x.tolist() == [0, 2, 4, 6, 8, 10, 12, 14]\n"
+        "print(numbalite.__file__)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert str(tmp_path) in result.stdout
+
+
+def test_the_version_is_one():
+    """numbalite.__version__ and pyproject.toml say the same."""
+    import numbalite
+
+    text = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{numbalite.__version__}"' in text

@@ -1,0 +1,115 @@
+"""What every test may use: which driver runs, fresh interpreters, and the leak count.
+
+Nothing here touches a GPU or a compiler before a test asks for it. The driver is chosen once for the
+session: what NUMBALITE_DRIVER says, else the GPU if a fresh process can see one, else the simulator.
+"""
+
+import gc
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+# Run in a process of its own: asking the driver here would make every later fork() suspect.
+FIND_GPU = """
+import ctypes
+driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+assert driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value
+"""
+
+
+def pytest_configure(config):
+    cache = tempfile.mkdtemp(prefix="numbalite-tests-")
+    config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
+    os.environ["NUMBALITE_CACHE_DIR"] = cache
+    if not os.environ.get("NUMBALITE_DRIVER"):
+        gpu = subprocess.run([sys.executable, "-c", FIND_GPU], capture_output=True, check=False)
+        os.environ["NUMBALITE_DRIVER"] = "sim" if gpu.returncode else "cuda"
+
+
+def open_driver():
+    from numbalite import cuda
+
+    return "sim" if cuda.is_simulated() else "cuda"
+
+
+@pytest.fixture(scope="session")
+def driver_kind():
+    """ "cuda" or "sim": what the kernels of this session run on."""
+    return open_driver()
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The folder of the checkout."""
+    return ROOT
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """run_python(code, *arguments, check=True, timeout=120, **environment) -> CompletedProcess with text.
+
+    A fresh interpreter with the same numbalite and cache, in a folder of its own. A variable given as None
+    is taken out of the environment. `code` may start with "-m".
+    """
+
+    def run(code, *arguments, check=True, timeout=120, **environment):
+        import numbalite
+
+        package = str(pathlib.Path(numbalite.__file__).parents[1])
+        env = {**os.environ, "PYTHONPATH": package, **environment}
+        env = {name: value for name, value in env.items() if value is not None}
+        start = code.split() if code.startswith("-m ") else ["-c", code]
+        result = subprocess.run(
+            [sys.executable, *start, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=tmp_path,
+            env=env,
+            check=False,
+        )
+        if check and result.returncode:
+            pytest.fail(f"exit status {result.returncode}\n{result.stdout}\n{result.stderr}")
+        return result
+
+    return run
+
+
+def live_counts():
+    """What C code holds now, after everything that nobody refers to has gone and the device is idle."""
+    from numbalite import _core, cuda
+
+    for _ in range(3):
+        gc.collect()
+    cuda.synchronize()
+    return dict(_core.live())
+
+
+@pytest.fixture
+def live():
+    """The function that counts what C code holds (blocks, buffers, streams, events, modules)."""
+    return live_counts
+
+
+@pytest.fixture(autouse=True)
+def _marked(request):
+    """Carries out the markers gpu, sim and leaks."""
+    marks = {mark.name for mark in request.node.iter_markers()}
+    if "gpu" in marks and open_driver() != "cuda":
+        pytest.skip("needs a real GPU")
+    if "sim" in marks and open_driver() != "sim":
+        pytest.skip("needs the simulator")
+    if "leaks" not in marks:
+        yield
+        return
+    before = live_counts()
+    yield
+    after = live_counts()
+    assert after == before, f"left behind: before {before}, after {after}"

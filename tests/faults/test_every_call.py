@@ -1,0 +1,299 @@
+"""Every way in which a public operation can fail half-way.
+
+Each operation runs again and again with its first, second, third... driver call failing, until it gets
+through; then the same with host allocations. After every failure: an exception of ours (or MemoryError),
+nothing left behind, and the same operation works when it is tried once more.
+"""
+
+import contextlib
+import gc
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, errors
+
+OUT_OF_MEMORY = 2
+LAUNCH_FAILED = 719
+CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, MemoryError)
+KERNEL_TEXT = "__global__ void twice(const float* x, float* y, int n) { int i = grid<1>(); if (i < n) y[i] = 2 * x[i]; }"
+
+
+@cuda.jit("void(const float32[:], float32[:])")
+def double(x, y):
+    "int i = grid<1>(); if (i < y.size()) y[i] = 2 * x[i];"
+
+
+HOST = np.arange(64, dtype="f4")
+GRID = np.arange(48, dtype="f4").reshape(6, 8)
+
+
+def to_device():
+    return cuda.to_device(HOST)
+
+
+def to_device_strided():
+    return cuda.to_device(GRID[::2, ::3])
+
+
+def device_array():
+    return cuda.device_array((100, 100), np.float64)
+
+
+def copy_to_host(d):
+    return d.copy_to_host()
+
+
+def copy_to_host_strided(d):
+    return d[::2].copy_to_host()
+
+
+def copy_to_device(d):
+    d.copy_to_device(HOST)
+
+
+def copy_between(d):
+    cuda.device_array_like(d).copy_to_device(d)
+
+
+def slices(d):
+    return d[3:40:2][5:], d[7]
+
+
+def assign(d):
+    d[2:10] = 5
+
+
+def fill(d):
+    d.fill(3)
+
+
+def contiguous_copy(d):
+    return d[::3].copy()
+
+
+def launch(d):
+    double[2, 32](d, cuda.device_array(64, np.float32))
+
+
+def launch_on_host_arrays():
+    double[2, 32](HOST, np.zeros(64, "f4"))
+
+
+def launch_on_strided_host_arrays():
+    double[2, 32](GRID[:, 3], np.zeros((6, 2), "f4")[:, 1])
+
+
+def launch_on_stream(d):
+    stream = cuda.stream()
+    double[2, 32, stream](d, d)
+    stream.synchronize()
+
+
+def load_module():
+    return cuda.module(KERNEL_TEXT).twice
+
+
+def load_and_launch(d):
+    cuda.module(KERNEL_TEXT).twice[2, 32](d, d, 64)
+
+
+def stream():
+    s = cuda.stream()
+    s.synchronize()
+    return s
+
+
+def event():
+    first, second = cuda.event(), cuda.event()
+    first.record()
+    second.record()
+    second.synchronize()
+    return first.elapsed_time(second)
+
+
+def event_between_streams():
+    one, two = cuda.stream(), cuda.stream()
+    done = cuda.event(timing=False)
+    done.record(one)
+    done.wait(two)
+    two.synchronize()
+
+
+def pinned():
+    return cuda.pinned_array(100, np.float32)
+
+
+def mapped():
+    return cuda.mapped_array(100, np.float32)
+
+
+def managed():
+    return cuda.managed_array(100, np.float32)
+
+
+def synchronize():
+    cuda.synchronize()
+
+
+def memory_info():
+    return cuda.current_context().get_memory_info()
+
+
+OPERATIONS = [
+    to_device,
+    to_device_strided,
+    device_array,
+    copy_to_host,
+    copy_to_host_strided,
+    copy_to_device,
+    copy_between,
+    slices,
+    assign,
+    fill,
+    contiguous_copy,
+    launch,
+    launch_on_host_arrays,
+    launch_on_strided_host_arrays,
+    launch_on_stream,
+    load_module,
+    load_and_launch,
+    stream,
+    event,
+    event_between_streams,
+    pinned,
+    mapped,
+    managed,
+    synchronize,
+    memory_info,
+]
+
+
+@pytest.fixture(autouse=True)
+def _switched_off():
+    """Whatever a test did: no fault stays armed. Host arrays as arguments are no news here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    _core.fail_call_at(0)
+    _core.fail_alloc_at(0)
+
+
+@pytest.fixture
+def run(request):
+    """Runs an operation with its device array, if it takes one, made beforehand."""
+    array = cuda.to_device(HOST)
+
+    def run(operation):
+        return operation(array) if operation.__code__.co_argcount else operation()
+
+    yield run
+
+
+def collected():
+    gc.collect()
+    return dict(_core.live())
+
+
+def walk(run, operation, arm, disarm):
+    """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
+    run(operation)  # once for what is made once (compiled, loaded, cached)
+    cuda.synchronize()
+    before = collected()
+    for step in itertools.count(1):
+        assert step < 500, "this never succeeds"
+        arm(step)
+        failure = None
+        try:
+            run(operation)
+        except CLEAN as error:
+            failure = error.with_traceback(None)
+            failure.__context__ = failure.__cause__ = None
+        finally:
+            disarm()
+        if failure is None and not fired(step):
+            break
+        with contextlib.suppress(Exception):
+            cuda.synchronize()
+        if failure is not None:
+            assert str(failure) or isinstance(failure, MemoryError)
+            del failure
+        after = collected()
+        assert after == before, f"step {step} left something behind: {before} -> {after}"
+        run(operation)  # and the next one works
+        cuda.synchronize()
+        after = collected()
+        assert after == before, f"after step {step}: {before} -> {after}"
+    return step - 1
+
+
+SEEN = {}
+
+
+def fired(step):
+    """Did the last run reach the armed step? (Some failures are survived: a pool that falls back.)"""
+    return SEEN["count"] >= step
+
+
+@pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+@pytest.mark.sim
+def test_driver_calls(operation, status, run):
+    def disarm():
+        SEEN["count"] = _core.fail_call_at(0)
+
+    walk(run, operation, lambda n: _core.fail_call_at(n, status), disarm)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_allocations(operation, run):
+    def disarm():
+        SEEN["count"] = _core.fail_alloc_at(0)
+
+    walk(run, operation, _core.fail_alloc_at, disarm)
+
+
+def test_the_error_names_the_call():
+    """A failing call is named, with its code, and nothing of ours is in between."""
+    array = cuda.to_device(HOST)
+    _core.fail_call_at(1, OUT_OF_MEMORY)
+    with pytest.raises(errors.CudaAPIError) as caught:
+        array.copy_to_host()
+    assert caught.value.code == OUT_OF_MEMORY
+    assert "cuMem" in str(caught.value) or "cuStream" in str(caught.value)
+
+
+@pytest.mark.sim
+def test_a_release_that_fails_is_reported_and_survived(capfd):
+    """Nothing can be raised where an object dies; the process goes on and the next call works."""
+    array = cuda.to_device(HOST)
+    _core.fail_call_at(1, LAUNCH_FAILED, True)
+    del array
+    gc.collect()
+    _core.fail_call_at(0)
+    np.testing.assert_array_equal(cuda.to_device(HOST).copy_to_host(), HOST)
+
+
+@pytest.mark.leaks
+def test_bad_arguments_leave_nothing():
+    """The conversions before a launch fail one after the other; no copy of an earlier argument stays."""
+    out = np.zeros(64, "f4")
+    bad = [
+        (HOST,),
+        (HOST, out, 1),
+        (HOST, "text"),
+        (HOST.astype("f8"), out),
+        (HOST, GRID),
+        (HOST, None),
+        (object(), out),
+    ]
+    read_only = out.copy()
+    read_only.flags.writeable = False
+    bad.append((HOST, read_only))
+    for arguments in bad:
+        with pytest.raises((TypeError, ValueError, OverflowError)) as caught:
+            double[2, 32](*arguments)
+        assert "double" in str(caught.value)
+    assert not out.any()

@@ -1,0 +1,254 @@
+"""The dependency rules, read from the sources: no compiler, no device, seconds.
+
+base <- driver <- core <- py; the simulator (sim) is what one filler of the driver table is made of.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CEXT = ROOT / "cext"
+# A room may include from itself and from these.
+BELOW = {
+    "base": {"base"},
+    "driver": {"base", "driver"},
+    "sim": {"base", "driver", "sim"},
+    "core": {"base", "driver", "core"},
+    "py": {"base", "driver", "core", "py"},
+}
+C_FILES = sorted(path for path in CEXT.rglob("*") if path.suffix in {".c", ".h"})
+TEXT_SUFFIXES = {".c", ".h", ".cuh", ".cu", ".py", ".md", ".toml", ".ipynb", ".in", ".yml", ""}
+
+
+def strip_comments(text):
+    """C text without comments; what strings hold stays."""
+    pattern = r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
+    return re.sub(pattern, lambda m: m[1] or " ", text, flags=re.S)
+
+
+def includes(path):
+    """The files that `path` includes, in order, as written."""
+    return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', strip_comments(path.read_text()), re.M)
+
+
+def ours():
+    """Every file of the product, as git would list it: nothing that is built or cached."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.fixture(params=C_FILES, ids=name)
+def c_file(request):
+    return request.param
+
+
+def test_rooms_are_known():
+    rooms = {path.name for path in CEXT.iterdir() if path.is_dir()}
+    assert rooms <= set(BELOW), "a new room: say in BELOW what it may include"
+
+
+def test_includes_go_down(c_file):
+    room = c_file.relative_to(CEXT).parts[0]
+    allowed = set(BELOW[room])
+    if name(c_file) == "cext/driver/driver_sim.c":
+        allowed.add("sim")  # the one place where the two meet
+    for included in includes(c_file):
+        if "/" not in included:
+            assert not (c_file.parent / included).exists(), (
+                f'{included}: write the room too: #include "{room}/{included}"'
+            )
+            continue
+        first = included.split("/")[0]
+        if first in BELOW:
+            assert (CEXT / included).exists() or included == "sim/abi.h", (
+                f"{included} does not exist"
+            )
+            if included != "sim/abi.h":  # plain C shared with cuda_src
+                assert first in allowed, f"{name(c_file)} must not include {included}"
+            else:
+                assert room in {"sim", "driver"}
+
+
+def test_python_lives_in_py(c_file):
+    room = c_file.relative_to(CEXT).parts[0]
+    for included in includes(c_file):
+        if included in {"Python.h", "structmember.h", "frameobject.h"}:
+            assert room == "py", f"{included} outside py/"
+        if included.startswith("numpy/"):
+            assert name(c_file) == "cext/py/hostarray.c", f"{included} outside py/hostarray.c"
+    if room != "py":
+        text = strip_comments(c_file.read_text())
+        assert not re.search(r"\bPy[A-Z_]\w*\(", text), "a call of Python below py/"
+
+
+def test_threads_have_one_room(c_file):
+    """pthread and the atomic builtins are named in base/lock; the rest of cext goes through it."""
+    if c_file.relative_to(CEXT).parts[:2] in {("base", "lock.h"), ("base", "lock.c")}:
+        return
+    text = strip_comments(c_file.read_text())
+    found = re.findall(r"\bpthread_\w+|\b__(?:atomic|sync)_\w+|\bstdatomic\.h|\b_Atomic\b", text)
+    assert not found, f"{sorted(set(found))}: belongs in base/lock"
+
+
+def test_own_header_first(c_file):
+    own = c_file.with_suffix(".h")
+    if c_file.suffix == ".c" and own.exists():
+        assert includes(c_file)[0] == str(own.relative_to(CEXT))
+
+
+def test_header_guards(c_file):
+    if c_file.suffix == ".h":
+        text = c_file.read_text()
+        assert "#pragma once" in text or re.search(r"^#ifndef (NL_\w+_H)\n#define \1$", text, re.M)
+
+
+def test_first_words_say_what_it_is(c_file):
+    assert c_file.read_text().lstrip().startswith("/*"), (
+        "a file begins with a paragraph on its idea"
+    )
+
+
+def test_environment_is_read_in_one_place(c_file):
+    if re.search(r"\b(secure_)?getenv\(", strip_comments(c_file.read_text())):
+        assert c_file.relative_to(CEXT).parts[0] == "sim", "configuration reaches C by arguments"
+
+
+def test_file_lengths():
+    code = {".c", ".h", ".py", ".cuh", ".cu"}
+    long = {
+        name(path): lines
+        for path in ours()
+        if path.suffix in code and (lines := len(path.read_text().splitlines())) > 900
+    }
+    assert not long, f"two nouns in one room: {long}"
+
+
+def test_python_reads_the_environment_in_config():
+    """Every environment variable stands in one table: numbalite/config.py."""
+    for path in sorted((ROOT / "numbalite").rglob("*.py")):
+        if path.name != "config.py":
+            found = re.findall(
+                r"os\.(?:getenv\([^)]*|environ(?:\.get\(|\[)[^)\]]*)", path.read_text()
+            )
+            assert not found, f"{name(path)} reads {found}: add it to numbalite/config.py"
+
+
+def test_no_cuda_prose_in_c_strings(c_file):
+    """CUDA C++ stands in files under cuda_src; C strings hold no program text."""
+    strings = re.findall(r'"((?:\\.|[^"\\\n])*)"', strip_comments(c_file.read_text()))
+    for string in strings:
+        assert not re.search(r"__global__|__device__|__shared__|extern \\\"C\\\"", string), string
+
+
+def test_no_cuda_prose_in_python():
+    """Python puts sources together from templates and single lines; programs stand in cuda_src.
+
+    The demo is a user's program, its kernels are strings as any user's.
+    """
+    for path in sorted((ROOT / "numbalite").rglob("*.py")):
+        if path.name == "demo.py":
+            continue
+        text = path.read_text()
+        docstrings = re.findall(r'(?:def|class)[^\n]*:\n\s+r?"""(.*?)"""', text, re.S)
+        first = re.match(r'r?"""(.*?)"""', text, re.S)
+        exempt = {*docstrings, first[1] if first else ""}
+        for body in re.findall(r'"""(.*?)"""', text, re.S):
+            if body not in exempt and re.search(r"__global__|__device__|__syncthreads", body):
+                assert body.count("\n") <= 8, f"{name(path)}: move this to cuda_src:\n{body[:300]}"
+
+
+def test_no_machine_in_the_tree():
+    """Nothing of the machine on which a file was written: no home directories, no private folders."""
+    marks = re.compile(r"/(?:work|root|home/\w+|tmp/bash_jobs)/|/\.library\b")
+    here = pathlib.Path(__file__)
+    for path in ours():
+        if path.suffix in TEXT_SUFFIXES and path != here:
+            found = marks.search(path.read_text(errors="replace"))
+            assert not found, f"{name(path)} names {found[0]}"
+
+
+def test_no_binaries_in_the_tree():
+    for path in ours():
+        assert path.suffix not in {".so", ".o", ".whl", ".cubin", ".pyc", ".zip", ".gz"}, name(path)
+
+
+def test_readme_maps_every_room():
+    readme = (ROOT / "README.md").read_text()
+    tops = {
+        path.relative_to(ROOT).parts[0] for path in ours() if len(path.relative_to(ROOT).parts) > 1
+    }
+    rooms = {f"{top}/" for top in tops if not top.startswith(".")}
+    for parent in ("cext", "cuda_src", "numbalite", "tests"):
+        inside = {path.relative_to(ROOT).parts for path in ours()}
+        rooms |= {f"{parts[1]}/" for parts in inside if parts[0] == parent and len(parts) > 2}
+    missing = sorted(room for room in rooms if room not in readme)
+    assert not missing, f"README.md's map lacks {missing}"
+
+
+# ---- the built module --------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def symbols():
+    """[(type letter, name)] of the extension module: those it defines, local and global."""
+    if not shutil.which("nm"):
+        pytest.skip("no nm")
+    from numbalite import _core
+
+    def nm(*options):
+        out = subprocess.run(
+            ["nm", *options, _core.__file__], capture_output=True, text=True, check=True
+        )
+        return [line.split()[-2:] for line in out.stdout.splitlines() if line.strip()]
+
+    return nm
+
+
+def test_only_the_init_function_leaves(symbols):
+    exported = {symbol for _, symbol in symbols("-D", "--defined-only")}
+    # Sanitizers and the linker add names of their own.
+    exported = {
+        s
+        for s in exported
+        if not re.match(r"_*(asan|odr_asan|ubsan|tsan|init|fini|edata|end|bss_start)", s)
+    }
+    assert exported == {"PyInit__core"}
+
+
+def test_prefixes(symbols):
+    """Whatever one C file shows another starts with nl_ (static names are free)."""
+    # With hidden visibility the linker makes shared names local too: the object files tell them apart.
+    objects = sorted((ROOT / "build").glob("temp.*/cext/**/*.o"))
+    if not objects:
+        pytest.skip("no object files here")
+    for path in objects:
+        if (
+            not (
+                ROOT / "cext" / path.relative_to(next(p for p in path.parents if p.name == "cext"))
+            )
+            .with_suffix(".c")
+            .exists()
+        ):
+            continue  # left from a file that is gone
+        out = subprocess.run(
+            ["nm", "--defined-only", "-g", path], capture_output=True, text=True, check=True
+        )
+        for line in out.stdout.splitlines():
+            symbol = line.split()[-1]
+            assert symbol == "PyInit__core" or re.match(r"_*(nl_|odr_asan|asan)", symbol), (
+                f"{path.name}: {symbol}"
+            )

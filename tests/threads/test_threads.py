@@ -1,0 +1,290 @@
+"""Many threads at once, forked children, and processes that end in the middle of something.
+
+The checks are about results and counts; run them under ThreadSanitizer with `make sanitize SAN=thread`.
+"""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+
+COUNT = 6
+
+
+def together(*bodies):
+    """Runs each body in a thread of its own, all started at once; raises the first failure."""
+    barrier = threading.Barrier(len(bodies))
+    failures = []
+
+    def guarded(body):
+        try:
+            barrier.wait()
+            body()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+@cuda.jit("void(const float32[:], float32, float32[:])")
+def scaled(x, factor, y):
+    "int i = grid<1>(); if (i < y.size()) y[i] = x[i] * factor;"
+
+
+@pytest.mark.leaks
+def test_one_kernel_from_many_threads():
+    x = np.arange(1000, dtype="f4")
+
+    def body(factor):
+        stream = cuda.stream()
+        d_x = cuda.to_device(x, stream=stream)
+        d_y = cuda.device_array_like(d_x, stream=stream)
+        for _ in range(50):
+            scaled[8, 128, stream](d_x, factor, d_y)
+        got = d_y.copy_to_host(stream=stream)
+        stream.synchronize()
+        np.testing.assert_array_equal(got, x * np.float32(factor))
+
+    together(*(lambda f=f: body(float(f)) for f in range(COUNT)))
+
+
+@pytest.mark.leaks
+def test_launches_with_different_configurations():
+    """`kernel[grid, block]` remembers configurations: threads make, use and evict them side by side."""
+    x = cuda.to_device(np.ones(64, "f4"))
+
+    def body(seed):
+        y = cuda.device_array(64, np.float32)
+        for block in range(32, 32 + 40):
+            scaled[2 + seed % 3, block](x, float(block), y)
+        assert y.copy_to_host().tolist() == [71.0] * 64
+
+    together(*(lambda s=s: body(s) for s in range(COUNT)))
+
+
+@pytest.mark.leaks
+def test_arrays_made_and_dropped():
+    def body():
+        kept = []
+        for size in range(1, 200):
+            array = cuda.device_array(size * 16, np.float32)
+            array.fill(size)
+            kept.append(array[::3])
+            if len(kept) > 5:
+                assert kept.pop(0)[1] > 0
+
+    together(*[body] * COUNT)
+
+
+def test_arrays_cross_threads():
+    """Made in one thread, used in a second, dropped in a third."""
+    made, used = [], []
+    for _ in range(20):
+        for body in (
+            lambda: made.append(cuda.to_device(np.arange(32, dtype="f4"))),
+            lambda: used.append(made.pop()[4:8].copy_to_host()),
+        ):
+            thread = threading.Thread(target=body)
+            thread.start()
+            thread.join()
+    assert not made and all(a.tolist() == [4, 5, 6, 7] for a in used)
+
+
+def test_first_call_compiles_once():
+    """A lazily typed kernel, first called from many threads at once: one compilation, all results right."""
+    from numbalite.compilers import compile_count
+
+    @cuda.jit
+    def lazy(x):
+        "int i = grid<1>(); if (i < x.size()) x[i] = x[i] * 3 + 1;"
+
+    before = compile_count()
+    results = []
+
+    def body():
+        d = cuda.to_device(np.arange(10, dtype="i4"))
+        lazy[1, 32](d)
+        results.append(d.copy_to_host().tolist())
+
+    together(*[body] * COUNT)
+    assert results == [[3 * i + 1 for i in range(10)]] * COUNT
+    assert compile_count() == before + 1
+
+
+@pytest.mark.slow
+def test_compiling_different_kernels():
+    def body(n):
+        kernel = cuda.jit(f"__global__ void k(int* out) {{ out[0] = {n} * 1000 + 7; }}")
+        out = np.zeros(1, "i4")
+        kernel[1, 1](out)
+        assert out[0] == n * 1000 + 7
+
+    together(*(lambda n=n: body(n) for n in range(4)))
+
+
+def test_one_array_one_kernel_one_stream():
+    """The same objects shared by all: order is not fixed, but nothing is lost or broken."""
+    total = cuda.to_device(np.zeros(1, "i4"))
+    stream = cuda.stream()
+    add = cuda.jit("__global__ void add(int* total) { atomicAdd(total, 1); }")
+    add[1, 1, stream](total)
+
+    def body():
+        for _ in range(30):
+            add[1, 32, stream](total)
+
+    together(*[body] * COUNT)
+    stream.synchronize()
+    assert total.copy_to_host()[0] == 1 + COUNT * 30 * 32
+
+
+def test_callbacks_run_beside_launches():
+    done = []
+    stream = cuda.stream()
+    x = cuda.to_device(np.ones(8, "f4"))
+
+    def body(tag):
+        for _ in range(10):
+            scaled[1, 32, stream](x, 1.0, x)
+            stream.add_callback(lambda s, status, arg: done.append(arg), tag)
+
+    together(*(lambda t=t: body(t) for t in range(3)))
+    stream.synchronize()
+    deadline = time.monotonic() + 20
+    while len(done) < 30 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sorted(done) == sorted([0, 1, 2] * 10)
+
+
+def test_the_lock_is_free_while_waiting():
+    """Python goes on in other threads while one waits for the device."""
+    slow = cuda.jit(
+        "__global__ void slow(long long ns, int* out) {"
+        " long long start = clock64(); for (int i = 0; i < 200; ++i) __nanosleep(1000000);"
+        " out[0] = clock64() > start; }"
+    )
+    out = cuda.device_array(1, np.int32)
+    slow[1, 1](0, out)
+    ticks = []
+    stop = threading.Event()
+
+    def count():
+        while not stop.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    started = time.monotonic()
+    cuda.synchronize()
+    waited = time.monotonic() - started
+    stop.set()
+    thread.join()
+    during = sum(started <= t <= started + waited for t in ticks)
+    assert waited < 0.05 or during >= waited / 0.005 / 10
+
+
+# ---- processes ------------------------------------------------------------------------------------------
+def test_a_forked_child_is_told(run_python):
+    """CUDA cannot follow into a forked child: using it there is an error that says so, not a hang."""
+    code = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from numbalite import cuda, errors
+a = cuda.to_device(np.arange(4))
+child = os.fork()
+if child == 0:
+    try:
+        cuda.to_device(np.arange(3))
+    except errors.CudaSupportError as error:
+        os._exit(10 if "fork" in str(error) else 11)
+    except errors.CudaAPIError as error:
+        os._exit(10 if "fork" in str(error) else 12)
+    except BaseException as error:
+        print(type(error), error, file=sys.stderr)
+        os._exit(13)
+    os._exit(14)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+assert a.copy_to_host().tolist() == [0, 1, 2, 3]
+print(status)
+"""
+    assert run_python(code).stdout.split() == ["10"]
+
+
+def test_a_forked_child_may_drop_what_it_inherited(run_python):
+    code = """
+import os, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from numbalite import cuda
+a, s, e = cuda.to_device(np.arange(4)), cuda.stream(), cuda.event()
+child = os.fork()
+if child == 0:
+    del a, s, e
+    import gc; gc.collect()
+    raise SystemExit(0)     # an orderly end: destructors and atexit run
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert a.copy_to_host().tolist() == [0, 1, 2, 3]
+"""
+    run_python(code, timeout=60)
+
+
+def test_a_fork_before_the_first_use_is_fine(run_python):
+    code = """
+import os, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from numbalite import cuda
+child = os.fork()
+assert cuda.to_device(np.arange(4)).copy_to_host().tolist() == [0, 1, 2, 3]
+if child == 0:
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    run_python(code)
+
+
+BUSY = """
+import threading
+import numpy as np
+from numbalite import cuda
+nap = cuda.jit("__global__ void nap(int* x) { for (int i = 0; i < 20; ++i) __nanosleep(1000000); x[0] += 1; }")
+x = cuda.to_device(np.zeros(1, np.int32))
+s = cuda.stream()
+for _ in range(5):
+    nap[1, 1, s](x)
+"""
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "",
+        "raise SystemExit(0)",
+        "del x, s, nap",
+        "s.add_callback(lambda *a: None, None)",
+        "threading.Thread(target=lambda: [nap[1, 1, s](x) for _ in range(50)], daemon=True).start()",
+        "import sys; sys.modules['numbalite']._keep = (x, s, nap)",
+        "c = [x, s]; c.append(c); del c, x, s",
+    ],
+)
+def test_a_process_may_end_with_work_in_flight(ending, run_python):
+    result = run_python(BUSY + ending, timeout=60)
+    assert result.returncode == 0
+    assert "Traceback" not in result.stderr and "Error" not in result.stderr
+
+
+def test_an_interrupted_wait_ends_the_process(run_python):
+    code = BUSY + "raise KeyError('mine')"
+    result = run_python(code, check=False)
+    assert result.returncode == 1 and "KeyError: 'mine'" in result.stderr
