@@ -191,7 +191,9 @@ def why_not(name, value) -> str:
     if isinstance(value, ModuleType):
         return _about_module(name, value)
     if isinstance(value, (tuple, list)) and value and all(_is_number(v) for v in value):
-        remedy = f"give its items names of their own, or make it a NumPy array: {name} = np.array(...)"
+        remedy = (
+            f"give its items names of their own, or make it a NumPy array: {name} = np.array(...)"
+        )
     elif _is_kernel(value):
         remedy = "only device functions, cuda.jit(device=True), can be called from a kernel"
         kind, article = "kernel", "a"
@@ -319,9 +321,7 @@ def constant_array(name: str, value: np.ndarray) -> str:
     t = types.from_dtype(value.dtype)
     extents = ", ".join(map(str, value.shape))
     items = [_element(item, t) for item in value.ravel()]
-    return (
-        f"__constant__ const constant_array<{t.cxx}, {extents}> {name} = {{{{\n{_wrap(items)}}}}};\n"
-    )
+    return f"__constant__ const constant_array<{t.cxx}, {extents}> {name} = {{{{\n{_wrap(items)}}}}};\n"
 
 
 def _element(value, t):
@@ -350,4 +350,3 @@ def _wrap(items, width=100):
             line = "   "
         line += f" {item},"
     return "\n".join([*lines, line]) + "\n"
-

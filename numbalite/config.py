@@ -9,7 +9,6 @@ sense is a ValueError that names the variable and what it may be.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 
 def _flag(text):
@@ -76,14 +75,17 @@ def _opt(text):
     return _whole(0, 3)(text)
 
 
-class Variable(NamedTuple):
-    """One row: ``aliases`` are complete names of other variables that mean the same."""
+class Variable:
+    """One row. An alias is the name of another variable that means the same, or (name, parse)."""
 
-    name: str
-    default: object
-    parse: object
-    doc: str
-    aliases: tuple = ()
+    __slots__ = ("aliases", "default", "doc", "name", "parse")
+
+    def __init__(self, name, default, parse, doc, aliases=()):
+        self.name = name
+        self.default = default
+        self.parse = parse
+        self.doc = doc
+        self.aliases = aliases
 
 
 def _is_sim(text):
@@ -127,6 +129,18 @@ _TABLE = (
     Variable("OPT", None, _opt, "opt= for every kernel that does not say", ("NUMBA_OPT",)),
 )  # fmt: skip
 
+# Variables of the system and the toolkit that are looked at too, and what for.
+OUTSIDE = {
+    "CUDA_PATH": "the folder of a CUDA toolkit",
+    "CUDA_HOME": "the folder of a CUDA toolkit",
+    "CONDA_PREFIX": "the conda environment, which may hold a toolkit",
+    "LD_LIBRARY_PATH": "folders that may hold NVRTC",
+    "XDG_CACHE_HOME": "the folder that holds the cache",
+    "PATH": "where the host compiler is looked for",
+    "CXX": "the host compiler, if NUMBALITE_CXX does not say",
+    "CUDA_VISIBLE_DEVICES": "read by the driver",
+}
+
 VARIABLES = {row.name: row for row in _TABLE}
 """The table by name."""
 
@@ -167,6 +181,13 @@ def _current(name):
     return globals()[name] if name in globals() else _value(VARIABLES[name])
 
 
+def outside(name):
+    """A variable of the table OUTSIDE; None where it is not set or empty."""
+    if name not in OUTSIDE:
+        raise KeyError(name)
+    return os.environ.get(name) or None
+
+
 def driver():
     """The kind of driver to open: "auto", "cuda" or "sim"."""
     kind = _current("DRIVER")
@@ -185,8 +206,9 @@ def describe():
     for row in _TABLE:
         names.append("NUMBALITE_" + row.name)
         names += [alias if isinstance(alias, str) else alias[0] for alias in row.aliases]
+    names += ["CUDA_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES"]
     return [(name, os.environ[name]) for name in names if name in os.environ]
 
 
 def __dir__():
-    return sorted([*VARIABLES, "ENABLE_CUDASIM", "VARIABLES", "describe", "driver"])
+    return sorted([*VARIABLES, "ENABLE_CUDASIM", "VARIABLES", "describe", "driver", "outside"])

@@ -170,6 +170,13 @@ def brackets(tokens: list[Token]) -> dict[int, int]:
     return partner
 
 
+def functions(text: str) -> list[str]:
+    """The functions that a source defines at namespace scope, in order."""
+    reader = _Reader(text)
+    reader.scope(0, len(reader.tokens), ())
+    return list(dict.fromkeys(reader.functions))
+
+
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
     """The kernels and the variables that a source defines, in order, each once."""
     reader = _Reader(text)
@@ -185,7 +192,7 @@ class _Reader:
         self.tokens = [t for t in tokens if t.kind != "directive"]
         self.conditional = _conditional_starts(tokens)
         self.partner = brackets(self.tokens)
-        self.kernels, self.variables = {}, {}
+        self.kernels, self.variables, self.functions = {}, {}, []
 
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
@@ -254,6 +261,7 @@ class _Reader:
                 close = self.partner.get(at, end)
                 if seen_parameters and not seen_equals:  # the body of a function
                     self.record(start, at, path)
+                    self.record_function(start, at, path)
                     return close + 1
                 at = close
             elif text == "}":
@@ -270,6 +278,14 @@ class _Reader:
             self.record_kernel(start, end, path)
         elif words & _SPACES:
             self.record_variables(start, end, path, words)
+
+    def record_function(self, start, end, path):
+        while self.text(start) == "template" and self.text(start + 1) == "<":
+            start = self.angle(start + 1, end) + 1
+        spot = self.declarator(start, end)
+        if spot is not None and "__global__" not in {t.text for t in self.tokens[start:end]}:
+            name = "".join(t.text for t in self.tokens[spot[0] : spot[1]])
+            self.functions.append("::".join((*path, name)))
 
     # --- kernels
 

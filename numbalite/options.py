@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import difflib
 import os
-import warnings
 from typing import NamedTuple
 
 from . import config
-from .errors import DeprecationError, InvalidConfigWarning
+from .errors import DeprecationError, InvalidConfigWarning, warn
 
 _CARVEOUTS = {"default": -1, "maxl1": 0, "maxshared": 100}
 _SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".cxx")
@@ -87,19 +86,19 @@ def _defaults(values, given):
 
 def _check_combination(options, given):
     if options.debug and options.lineinfo:
-        warnings.warn(
+        warn(
             "debug=True includes what lineinfo=True would add: lineinfo is ignored",
             InvalidConfigWarning,
-            stacklevel=4,
         )
     if options.debug and given.get("opt"):
-        warnings.warn(
+        warn(
             "debug=True with opt=True: debugged kernels are not optimised; opt is ignored",
             InvalidConfigWarning,
-            stacklevel=4,
         )
     if options.device and (options.launch_bounds or options.cooperative or options.cluster):
-        raise TypeError("launch_bounds, cooperative and cluster are for kernels, not for device=True")
+        raise TypeError(
+            "launch_bounds, cooperative and cluster are for kernels, not for device=True"
+        )
 
 
 # --- one parser for each kind of value -----------------------------------------------------------------

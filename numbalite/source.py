@@ -81,6 +81,8 @@ class Generated(NamedTuple):
     """Name expression of the kernel; "" if there is none."""
     refused: dict
     """Names in the Python scope that could not be used -> why."""
+    labels: tuple
+    """The files that the user's lines are from."""
 
 
 def _without_includes(text: Text):
@@ -301,11 +303,15 @@ def _function_alias(name, function, namespace):
 # --- whole sources -----------------------------------------------------------------------------------
 
 
-def kernel_source(definition: Definition, signature, launch_bounds=()) -> Generated:
-    """The source of a kernel whose body is given, for one signature."""
+def kernel_source(definition: Definition, signature, launch_bounds=(), prepended=()) -> Generated:
+    """The source of a kernel whose body is given, for one signature; ``prepended`` are Texts of
+    whole declarations to compile before it."""
     name = ascii_name(definition.name)
     builder = Builder(definition.name, f"{definition.name}: {signature}")
     builder.use_types(*signature.args)
+    for text in prepended:
+        builder.names.update(free_names(text.value))
+        builder.write_user(text.numbered())
     namespace = f"k_{name}"
     taken = builder.open_namespace(namespace, definition)
     parameters = [ascii_name(p) for p in definition.parameters]
@@ -322,7 +328,10 @@ def kernel_source(definition: Definition, signature, launch_bounds=()) -> Genera
     builder.write_user(definition.text.replace(definition.body).numbered())
     builder.write("}\n}\n")
     builder.close_namespace(namespace, definition, taken)
-    return Generated(builder.finish(), f"{namespace}::nl_{name}", builder.refused)
+    labels = [definition.text.label, *(f.definition.text.label for f in builder.functions)]
+    return Generated(
+        builder.finish(), f"{namespace}::nl_{name}", builder.refused, tuple(dict.fromkeys(labels))
+    )
 
 
 def device_source(function, exported: str = "", signature=None) -> str:

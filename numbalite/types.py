@@ -15,7 +15,11 @@ import numpy as np
 
 from .cxx import KEYWORDS
 
-LAYOUTS = {"A": "layout::any", "C": "layout::C", "F": "layout::F"}  # numbalite's layout -> its name in C++
+LAYOUTS = {
+    "A": "layout::any",
+    "C": "layout::C",
+    "F": "layout::F",
+}  # numbalite's layout -> its name in C++
 
 
 class Type:

@@ -49,4 +49,14 @@ static inline int nl_atomic_swap_if32(uint32_t *p, uint32_t expected, uint32_t v
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+/* Caches that several threads may fill: whoever reads sees the old or the new pointer, and behind the new
+ * one everything that was written before it was stored. */
+static inline void *nl_atomic_load_pointer(void *const *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static inline void nl_atomic_store_pointer(void **p, void *v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+static inline void *nl_atomic_swap_pointer(void **p, void *v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }
+/* Stores v if *p is *expected; otherwise *expected is what it is, and the result 0. */
+static inline int nl_atomic_replace_pointer(void **p, void **expected, void *v) {
+    return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 #endif

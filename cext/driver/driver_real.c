@@ -67,14 +67,13 @@ static int too_old(int version, nl_error *err) {
 /* dlopen's own words go along: "cannot open shared object file" is no news, other reasons are. */
 static void *open_library(nl_error *err) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) library = dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL);
     if (library != NULL) return library;
     const char *reason = dlerror();
     nl_error_set(err, NL_ERR_SUPPORT,
-                 "no CUDA driver was found (libcuda.so.1: %s): install NVIDIA's driver for the GPU, or "
+                 "no CUDA driver was found (%s): install NVIDIA's driver for the GPU, or "
                  "in a container start it with the GPUs; without a GPU, NUMBALITE_DRIVER=sim runs "
                  "kernels on the CPU",
-                 reason != NULL ? reason : "not found");
+                 reason != NULL ? reason : "libcuda.so.1 is missing");
     return NULL;
 }
 

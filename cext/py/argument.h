@@ -34,7 +34,15 @@ typedef struct nl_py_call {
 /* Writes argument `index` at its place in `block`, or raises an exception that names kernel, parameter
  * and both types. Host arrays are noted in call->staging. */
 int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
-/* The type code of a value, from what it is alone; `who` and `index` (from 0) are for messages. */
-int nl_py_argument_code(nl_py_state *state, PyObject *value, uint32_t *code, const char *who, int index);
+/* What a value is, for messages: "float64 array of shape (100,)". */
+const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *text, size_t size);
+
+/* What converts to a number: 1 and *scalar, 0 if it is nothing of the kind, -1 with an exception. */
+int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *scalar);
+
+/* py/typecode */
+/* The type code of a value, from what it is alone: 1, or 0 with *reason for a value that no kernel takes
+ * (a format with one %s for nl_py_argument_describe), or -1 with an exception. */
+int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason);
 
 #endif

@@ -85,11 +85,4 @@ static inline PyObject *nl_py_module_of_type(PyTypeObject *type, PyModuleDef *de
 #endif
 }
 
-/* Objects that define __weakref__ support: 3.12 has a flag, before it wants a member. */
-#if PY_VERSION_HEX >= 0x030C0000
-#define NL_PY_WEAKREF_FLAG Py_TPFLAGS_MANAGED_WEAKREF
-#else
-#define NL_PY_WEAKREF_FLAG 0
-#endif
-
 #endif

@@ -62,11 +62,16 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
                            nl_py_array_parts *parts);
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);
 int64_t nl_py_array_count(const nl_py_array *a);
-/* Work on a stream of that kind will touch the memory. */
-static inline void nl_py_array_used(const nl_py_array *a, int blocking) {
-    if (!blocking && a->buffer && !__atomic_load_n(&a->buffer->foreign, __ATOMIC_RELAXED))
-        __atomic_store_n(&a->buffer->foreign, 1, __ATOMIC_RELAXED);
+/* Before work on a stream touches the memory: it is still there, and the stream comes after its
+ * allocation. 0 or -1 with *err. */
+static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blocking, nl_error *err) {
+    nl_buffer *buffer = a->buffer;
+    if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
+        return -1;
+    return blocking ? 0 : nl_buffer_use(buffer, stream, blocking, err);
 }
+/* Gives a reference up, without the interpreter's lock where that may have to wait for the device. */
+void nl_py_buffer_release(nl_buffer *buffer);
 
 /* py/geometry: shapes and strides from Python, checked. */
 /* int or sequence of ints -> shape and ndim. */

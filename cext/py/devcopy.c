@@ -17,14 +17,14 @@
 /* A host function on the stream moves a kept array to the list of released ones, without the
  * interpreter; whoever comes next with the interpreter's lock drops them. */
 typedef struct kept {
-    struct kept *next;
+    void *next;
     PyObject *array;
 } kept;
 
-static kept *released;
+static void *released;
 
 static int drop_released(void *Py_UNUSED(unused)) {
-    kept *k = __atomic_exchange_n(&released, NULL, __ATOMIC_ACQ_REL);
+    kept *k = nl_atomic_swap_pointer(&released, NULL);
     while (k) {
         kept *next = k->next;
         Py_DECREF(k->array);
@@ -36,10 +36,9 @@ static int drop_released(void *Py_UNUSED(unused)) {
 
 static void release_kept(void *data) {
     kept *k = data;
-    kept *first = __atomic_load_n(&released, __ATOMIC_RELAXED);
-    do
-        k->next = first;
-    while (!__atomic_compare_exchange_n(&released, &first, k, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    k->next = nl_atomic_load_pointer(&released);
+    while (!nl_atomic_replace_pointer(&released, &k->next, k))
+        ;
     if (Py_IsInitialized() && !Py_IsFinalizing())
         Py_AddPendingCall(drop_released, NULL); /* if there is no room, the next copy drops them */
 }
@@ -85,7 +84,8 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     }
     if (a->itemsize > 0) {
         Py_BEGIN_ALLOW_THREADS;
-        status = nl_device_bind(a->buffer->device, &err) < 0
+        status = nl_device_alive(a->buffer->device, a->buffer->generation, &err) < 0 ||
+                         nl_device_bind(a->buffer->device, &err) < 0
                      ? -1
                      : NL_CU(&err, MemcpyDtoH, bytes, address, (size_t)a->itemsize);
         Py_END_ALLOW_THREADS;
@@ -130,26 +130,29 @@ static int check_writable(const nl_py_array *a) {
 
 /* (other, stream=None) -> other, the stream's handle. The array's own stream stands in for the default. */
 static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, PyObject **other,
-                 CUstream *stream, PyObject **keeper) {
+                 CUstream *stream, int *blocking, PyObject **keeper) {
     char *names[] = {name, "stream", NULL};
     PyObject *argument = Py_None;
-    int blocking;
+    nl_error err;
     *keeper = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", names, other, &argument))
         return -1;
-    if (nl_py_stream_from(a->state, argument, stream, &blocking) < 0)
+    if (nl_py_stream_from(a->state, argument, stream, blocking) < 0)
         return -1;
     if (*stream == NULL) {
         Py_BEGIN_CRITICAL_SECTION(a);
         *keeper = Py_XNewRef(a->stream);
         Py_END_CRITICAL_SECTION();
-        if (*keeper && nl_py_stream_from(a->state, *keeper, stream, &blocking) < 0) {
+        if (*keeper && nl_py_stream_from(a->state, *keeper, stream, blocking) < 0) {
             Py_CLEAR(*keeper);
             return -1;
         }
     }
-    nl_py_array_used(a, blocking);
-    return 0;
+    if (nl_py_array_use(a, *stream, *blocking, &err) == 0)
+        return 0;
+    Py_CLEAR(*keeper);
+    nl_py_raise(&err);
+    return -1;
 }
 
 /* ----------------------------------------------------------------------------------- host and back */
@@ -185,7 +188,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     nl_error err;
     int result, asynchronous;
     nl_py_array_layout(a, &device);
-    if (released)
+    if (nl_atomic_load_pointer(&released))
         drop_released(NULL);
     Py_BEGIN_ALLOW_THREADS;
     result = nl_device_bind(dev, &err);
@@ -220,9 +223,10 @@ PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *dest, *keeper;
     CUstream stream;
+    int blocking;
     nl_host_array host;
     int result = -1;
-    if (parse(a, args, kwargs, "dest", &dest, &stream, &keeper) < 0)
+    if (parse(a, args, kwargs, "dest", &dest, &stream, &blocking, &keeper) < 0)
         return NULL;
     if (host_argument(a, dest, &host) < 0)
         goto done;
@@ -253,9 +257,10 @@ PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *src, *keeper;
     CUstream stream;
+    int blocking;
     nl_host_array host;
     int result = -1;
-    if (parse(a, args, kwargs, "src", &src, &stream, &keeper) < 0)
+    if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &keeper) < 0)
         return NULL;
     if (check_destination(a) == 0 && host_argument(a, src, &host) == 0)
         result = nl_py_array_count(a) ? host_copy(a, &host, NL_HOST_TO_DEVICE, stream) : 0;
@@ -312,9 +317,9 @@ static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream
     if (nl_buffer_alloc(from.device, (size_t)bytes, &between, err) < 0)
         return -1;
     place middle = {from.device, between->address, &packed};
-    if (!blocking)
-        between->foreign = 1;
-    int result = copy_on(from.device, middle, from, stream, err);
+    int result = nl_buffer_use(between, stream, blocking, err);
+    if (result == 0)
+        result = copy_on(from.device, middle, from, stream, err);
     if (result == 0)
         result = copy_on(from.device, to, middle, stream, err);
     nl_buffer_release(between);
@@ -333,10 +338,11 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self, *b;
     PyObject *src, *keeper;
     CUstream stream;
+    int blocking;
     nl_layout to_layout, from_layout;
     nl_error err;
     int result = -1;
-    if (parse(a, args, kwargs, "src", &src, &stream, &keeper) < 0)
+    if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &keeper) < 0)
         return NULL;
     if (!nl_py_array_check(a->state, src)) {
         PyErr_Format(PyExc_TypeError, "a device array is needed, not %.80s", Py_TYPE(src)->tp_name);
@@ -350,8 +356,10 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
         result = 0;
         goto done;
     }
-    int blocking = !__atomic_load_n(&a->buffer->foreign, __ATOMIC_RELAXED);
-    nl_py_array_used(b, blocking);
+    if (nl_py_array_use(b, stream, blocking, &err) < 0) {
+        nl_py_raise(&err);
+        goto done;
+    }
     nl_py_array_layout(a, &to_layout);
     nl_py_array_layout(b, &from_layout);
     place to = {a->buffer->device, a->address, &to_layout};
@@ -376,11 +384,12 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *value, *keeper;
     CUstream stream;
+    int blocking;
     nl_host_array host;
     nl_layout layout;
     nl_error err;
     int result = -1;
-    if (parse(a, args, kwargs, "value", &value, &stream, &keeper) < 0)
+    if (parse(a, args, kwargs, "value", &value, &stream, &blocking, &keeper) < 0)
         return NULL;
     if (check_writable(a) < 0)
         goto done;

@@ -2,7 +2,6 @@
  * by type number, so that `long` and `long long` are the same int64. */
 #include "py/hostarray.h"
 
-#define PY_ARRAY_UNIQUE_SYMBOL numbalite_array_api
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
 

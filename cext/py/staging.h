@@ -4,6 +4,7 @@
 
 #include "py/state.h"
 #include "core/buffer.h"
+#include "core/kernel.h"
 #include "core/layout.h"
 #include "py/hostarray.h"
 
@@ -52,12 +53,15 @@ static inline void nl_py_staging_init(nl_py_staging *s) {
 int nl_py_staging_add(nl_py_staging *s, const nl_host_array *host, int parameter, int mode,
                       nl_py_staged **out);
 /* Refuses arrays that overlap where one is written. */
-int nl_py_staging_check(nl_py_staging *s);
-/* Allocates and copies in. */
-int nl_py_staging_enter(nl_py_staging *s, nl_device *dev, CUstream stream, int blocking);
+int nl_py_staging_check(const nl_py_staging *s, const nl_kernel *kernel);
+/* Allocates, copies in, and completes the parameter block. */
+int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char *block, CUstream stream,
+                        int blocking);
 /* Copies back, waiting for the kernel. */
-int nl_py_staging_leave(nl_py_staging *s, nl_device *dev, CUstream stream);
+int nl_py_staging_leave(nl_py_staging *s, const nl_kernel *kernel, CUstream stream);
 /* Gives everything back; on any path. */
 void nl_py_staging_clear(nl_py_staging *s);
+
+int nl_py_transfer_exec(PyObject *module);
 
 #endif

@@ -11,7 +11,6 @@
 
 /* X(type, name): strong references. */
 #define NL_STATE_OBJECTS(X) \
-    X(PyObject, opener) /* set_open_hook */ \
     X(PyTypeObject, stream_type) \
     X(PyTypeObject, event_type) \
     X(PyTypeObject, devarray_type)  /* the C type */ \
@@ -48,9 +47,7 @@ static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
 
 /* Turns an nl_error into the exception it stands for; returns NULL for `return nl_py_raise(&err)`. */
 PyObject *nl_py_raise(const nl_error *err);
-/* The other way, for C code between two pieces of Python: takes the raised exception. Returns -1. */
-int nl_py_error_take(nl_error *err);
-/* A class of numbalite.errors, or `otherwise` (borrowed) where it cannot be had. New reference. */
+/* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
 /* Makes a heap type, adds it to the module under its own name and stores it in *slot. 0 or -1. */
@@ -63,6 +60,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_device_exec) \
     X(nl_py_stream_exec) \
     X(nl_py_event_exec) \
+    X(nl_py_callback_exec) \
     X(nl_py_nvrtc_exec) \
     X(nl_py_testing_exec) \
     X(nl_py_hostarray_exec) \

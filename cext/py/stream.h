@@ -4,14 +4,13 @@
 
 #include "py/state.h"
 #include "core/stream.h"
+#include "py/callback.h"
 
 typedef struct nl_py_stream {
     PyObject_HEAD
     nl_stream *stream;
     PyObject *owner; /* Stream.wrap(handle, owner): kept alive */
-#if PY_VERSION_HEX < 0x030C0000
     PyObject *weakrefs;
-#endif
 } nl_py_stream;
 
 /* Reads a stream argument: NULL, None and 0 are the default stream, else a Stream or an object with
@@ -19,9 +18,5 @@ typedef struct nl_py_stream {
  * default stream (NULL if not wanted). The caller keeps `argument` alive while it uses the handle.
  * 0 or -1 with an exception. */
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
-
-/* Stream callbacks that have not run yet. While there are some, a driver call that may have to wait
- * for room in a queue must not be made with the interpreter's lock held. */
-int nl_py_callbacks_pending(void);
 
 #endif

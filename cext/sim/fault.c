@@ -8,6 +8,7 @@
 #endif
 #include "sim/fault.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -23,7 +23,8 @@ typedef struct nl_sim_fault_scope {
 void nl_sim_fault_enter(nl_sim_worker *worker, nl_sim_fault_scope *scope);
 void nl_sim_fault_leave(const nl_sim_fault_scope *scope);
 
-/* On a fiber: each records a fault of the job and leaves to the worker's own stack. */
+/* On a fiber: each records a fault of the job and leaves to the worker's own stack. thread: (unsigned)-1
+ * if it is not known. */
 _Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, const char *message,
                                   unsigned thread, nl_sim_site site);
 _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *worker, unsigned thread);

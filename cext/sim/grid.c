@@ -277,18 +277,24 @@ static void run_cooperative(nl_sim_job *job) {
     free(threads);
 }
 
+void nl_sim_grid_open(nl_sim_job *job) {
+    nl_mutex_init(&job->lock);
+    nl_cond_init(&job->crossed);
+}
+
+void nl_sim_grid_close(nl_sim_job *job) {
+    nl_cond_destroy(&job->crossed);
+    nl_mutex_destroy(&job->lock);
+}
+
 CUresult nl_sim_grid_run(nl_sim_job *job) {
     const nl_sim_dim *grid = &job->launch.grid;
     job->blocks = (uint64_t)grid->x * grid->y * grid->z;
-    nl_mutex_init(&job->lock);
-    nl_cond_init(&job->crossed);
     nl_sim_fault_install();
     if (job->launch.cooperative)
         run_cooperative(job);
     else
         run_ordinary(job);
-    nl_cond_destroy(&job->crossed);
-    nl_mutex_destroy(&job->lock);
     return job->status;
 }
 

@@ -39,6 +39,9 @@ typedef struct nl_sim_job {
 
 /* How many blocks run at once: NUMBALITE_NUM_THREADS, or the processors that we may use. */
 unsigned nl_sim_grid_workers(void);
+/* Around nl_sim_grid_run; in between nl_sim_job_fail may be called from anywhere. */
+void nl_sim_grid_open(nl_sim_job *job);
+void nl_sim_grid_close(nl_sim_job *job);
 /* Runs the grid to its end on the calling thread and others. Returns CUDA_SUCCESS, or the status of the
  * first fault, whose text is then in job->fault. */
 CUresult nl_sim_grid_run(nl_sim_job *job);

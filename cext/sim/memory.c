@@ -128,6 +128,9 @@ static void erase(allocation *entry) {
 
 /* First byte in [low, high) that is not red, or high. */
 static uintptr_t first_damage(uintptr_t low, uintptr_t high) {
+    static const uint64_t red = 0x0101010101010101u * RED;
+    while (low % sizeof red == 0 && low + sizeof red <= high && *(const uint64_t *)low == red)
+        low += sizeof red;
     while (low < high && *(const volatile unsigned char *)low == RED)
         low++;
     return low;

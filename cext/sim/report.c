@@ -2,9 +2,9 @@
  * threads they wait for. */
 #include "sim/fault.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <stdarg.h>
 #include "sim/block.h"
 #include "sim/grid.h"
 

@@ -104,6 +104,9 @@ template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
 #define gridDim (::numbalite_sim::grid_dim())
 #define warpSize 32
 
+/* How check.cuh ends a thread. */
+[[noreturn]] NUMBALITE_SIM_INLINE void __nl_sim_exit() { numbalite_sim::exit_thread(); }
+
 /* ---- barriers of the block; the call's place in the source is for the engine's reports ---- */
 
 NUMBALITE_SIM_INLINE void __syncthreads(const char *file = __builtin_FILE(),

@@ -71,13 +71,17 @@ def _key(unit, target):
         compiler = host.fingerprint(unit)
         included = headers.closure(unit, toolkit.include_directories)
     else:
-        from numbalite.compilers import nvrtc
-
-        compiler = nvrtc.fingerprint()
+        compiler = toolkit.fingerprint()
         included = headers.closure(unit, lambda: toolkit.include_directories(compiler[0]))
     if included is None:
         return None
+    unit = unit.replace(name=_lasting(unit.name), source=_lasting(unit.source))
     return cache.digest(cache.SCHEMA, target, compiler, _own_code(), included, tuple(unit))
+
+
+def _lasting(text):
+    """Without the process number that IPython puts into the names of a notebook's cells."""
+    return text.replace(f"ipykernel_{os.getpid()}", "ipykernel") if "ipykernel_" in text else text
 
 
 _own = None

@@ -7,7 +7,6 @@ warnings inside other people's headers, and the way in which name expressions fa
 
 from __future__ import annotations
 
-import os
 import re
 
 from numbalite import config
@@ -18,34 +17,13 @@ from numbalite.errors import CompileError, CudaSupportError
 _opened = None  # (Library, (major, minor), supported architectures)
 
 
-def _driver_major():
-    """The CUDA version of the driver, if a real one is open."""
-    from numbalite import _core
-
-    if _core.is_open() and _core.driver_kind() == "cuda":
-        return _core.driver_version() // 1000
-    return None
-
-
-def library() -> toolkit.Library:
-    """The library that is, or would be, used."""
-    return _opened[0] if _opened else toolkit.library(_driver_major())
-
-
-def fingerprint() -> tuple:
-    """What tells one NVRTC from another without loading it."""
-    path = os.path.realpath(library().path)
-    status = os.stat(path)
-    return path, status.st_size, status.st_mtime_ns
-
-
 def open_library() -> tuple:
     """Opens NVRTC: (Library, (major, minor), architectures)."""
     global _opened
     if _opened is None:
         from numbalite import _core
 
-        chosen = library()
+        chosen = toolkit.library()
         try:
             version = tuple(_core.nvrtc_open(chosen.path))
         except OSError as problem:
@@ -58,6 +36,7 @@ def open_library() -> tuple:
                 f"{toolkit.OLDEST}.0 or newer: {toolkit.INSTALL}"
             )
         _opened = chosen, version, sorted(_core.nvrtc_archs())
+        toolkit.opened = chosen
     return _opened
 
 
@@ -159,6 +138,7 @@ def compile(unit, capability) -> Image:
 
 _NOT_FOUND = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
 _EXPRESSION = re.compile(r"#pragma nv_mangled_name (.*)")
+_DESCRIBED = re.compile(r"decltype\((.*)\)>>$")
 _ENDING = re.compile(
     r"(?m)^(?:\d+ (?:catastrophic )?errors? detected .*|Compilation terminated\.)$"
 )
@@ -186,10 +166,12 @@ def _about_expressions(messages):
         if message.startswith(_MAP):
             wanted = _EXPRESSION.search(message)
             text = message.partition("): ")[2].split("\n", 1)[0]
-            if wanted is None or "numbalite::describe" in wanted[1] or "name expression" in text:
+            if wanted is None or "name expression" in text:
                 continue
-            message = f'in the name "{wanted[1].strip().removeprefix("&")}": {text}'
-        if message not in kept:
+            described = _DESCRIBED.search(wanted[1])
+            name = (described or wanted)[1].strip().removeprefix("&")
+            message = f'in the name "{name}": {text}'
+        if message not in kept and not message.startswith("numbalite/describe.cuh("):
             kept.append(message)
     return kept
 
@@ -198,7 +180,8 @@ def _failure(unit, result, source, directories, version):
     """The exception for a compilation that failed."""
     log = result["log"]
     messages = _messages(log)
-    readable = _about_expressions(_worth_reading(messages, directories)) or messages
+    readable = _about_expressions(messages) or messages
+    readable = [m for m in readable if "): warning" not in m] or readable
     for name in dict.fromkeys(_NOT_FOUND.findall(log)):
         packages = toolkit.packages_for(name, version[0])
         if packages:

@@ -10,21 +10,35 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple
 
 from numbalite import config
 from numbalite.errors import CudaSupportError
 
 OLDEST = 12  # major version of the oldest NVRTC that is used
+_NEWEST = 19  # of the newest that is looked for
 
 INSTALL = 'pip install "numbalite[cuda13]" (or "numbalite[cuda12]" for a driver older than 580)'
 
 
-class Library(NamedTuple):
+# Where systems put a toolkit, and libraries.
+SYSTEM_TOOLKITS = ("/usr/local/cuda", "/opt/cuda")
+SYSTEM_LIBRARIES = ("/usr/lib64", "/usr/lib", f"/usr/lib/{os.uname().machine}-linux-gnu")
+
+# What the search depends on, beside sys.path.
+_VARIABLES = ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH")
+
+
+class Library:
     """A libnvrtc: its major version (0: not known before loading) and its path."""
 
-    major: int
-    path: str
+    __slots__ = ("major", "path")
+
+    def __init__(self, major, path):
+        self.major = major
+        self.path = path
+
+    def __repr__(self):
+        return f"Library({self.major}, {self.path!r})"
 
 
 def _listdir(path):
@@ -45,14 +59,13 @@ def _package_roots():
 def _toolkit_roots():
     """Installed toolkits, most specific first; the same one may come twice."""
     for variable in ("CUDA_PATH", "CUDA_HOME"):
-        root = os.environ.get(variable)
+        root = config.outside(variable)
         if root:
             yield root
-    conda = os.environ.get("CONDA_PREFIX")
+    conda = config.outside("CONDA_PREFIX")
     if conda:
         yield conda
-    yield "/usr/local/cuda"
-    yield "/opt/cuda"
+    yield from SYSTEM_TOOLKITS
 
 
 def _library_folders():
@@ -69,23 +82,18 @@ def _library_folders():
         targets = os.path.join(root, "targets")
         for name in sorted(_listdir(targets)):
             yield os.path.join(targets, name, "lib")
-    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
+    for folder in (config.outside("LD_LIBRARY_PATH") or "").split(os.pathsep):
         if folder:
             yield folder
-    yield "/usr/lib64"
-    yield "/usr/lib"
-    yield f"/usr/lib/{os.uname().machine}-linux-gnu"
+    yield from SYSTEM_LIBRARIES
 
 
 def _libraries_in(folder):
-    """The NVRTC libraries in a folder, newest first."""
-    found = []
-    for name in _listdir(folder):
-        if name.startswith("libnvrtc.so."):
-            major = name[12:]
-            if major.isdecimal():
-                found.append(Library(int(major), os.path.join(folder, name)))
-    return sorted(found, reverse=True)
+    """The NVRTC libraries in a folder, newest first. Some folders are too big to list."""
+    for major in range(_NEWEST, OLDEST - 2, -1):
+        path = f"{folder}/libnvrtc.so.{major}"
+        if os.path.exists(path):
+            yield Library(major, path)
 
 
 def _libraries_by_pathfinder():
@@ -98,47 +106,83 @@ def _libraries_by_pathfinder():
     return [Library(0, path)] if path else []
 
 
-_found = None  # (what the search depends on, its result)
-
-
-def libraries() -> list:
+def _search():
     """Every NVRTC in sight, the one to prefer first."""
-    global _found
     given = config.NVRTC
     if given:
         if not os.path.exists(given):
             raise CudaSupportError(f"NUMBALITE_NVRTC={given!r}: there is no such file")
         name = os.path.basename(given).partition(".so.")[2].partition(".")[0]
-        return [Library(int(name) if name.isdecimal() else 0, given)]
-    env = os.environ
-    state = (*(env.get(v) for v in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")), tuple(sys.path))
-    if _found is None or _found[0] != state:
-        seen, result = set(), []
-        for folder in _library_folders():
-            for library in _libraries_in(folder):
-                real = os.path.realpath(library.path)
-                if real not in seen:
-                    seen.add(real)
-                    result.append(library)
-        _found = state, result or _libraries_by_pathfinder()
-    return _found[1]
+        yield Library(int(name) if name.isdecimal() else 0, given)
+        return
+    seen = set()
+    for folder in _library_folders():
+        for library in _libraries_in(folder):
+            real = os.path.realpath(library.path)
+            if real not in seen:
+                seen.add(real)
+                yield library
+    if not seen:
+        yield from _libraries_by_pathfinder()
 
 
-def library(driver_major: int | None = None) -> Library:
+def libraries() -> list:
+    """Every NVRTC in sight, the one to prefer first."""
+    return list(_search())
+
+
+opened = None
+"""The library that this process has opened: there is one at a time (compilers.nvrtc sets it)."""
+
+
+def _driver_major():
+    """The CUDA version of the driver, if a real one is open."""
+    from numbalite import _core
+
+    if _core.is_open() and _core.driver_kind() == "cuda":
+        return _core.driver_version() // 1000
+    return None
+
+
+def fingerprint() -> tuple:
+    """What tells one NVRTC from another without loading it."""
+    path = os.path.realpath(library().path)
+    status = os.stat(path)
+    return path, status.st_size, status.st_mtime_ns
+
+
+_chosen = None  # (what the choice depends on, the library)
+
+
+def library() -> Library:
     """The NVRTC to use: the first that is not newer than the driver, where that is known.
 
     A driver runs what NVRTCs of its own CUDA version and of older ones make.
     """
-    every = libraries()
-    usable = [one for one in every if not 0 < one.major < OLDEST]
-    for one in usable:
-        if not driver_major or one.major <= driver_major:
+    global _chosen
+    if opened:
+        return opened
+    driver = _driver_major()
+    state = (driver, config.NVRTC, *map(config.outside, _VARIABLES), tuple(sys.path))
+    if _chosen is None or _chosen[0] != state:
+        _chosen = state, _choose(driver)
+    return _chosen[1]
+
+
+def _choose(driver):
+    too_new = too_old = None
+    for one in _search():
+        if 0 < one.major < OLDEST:
+            too_old = too_old or one
+        elif driver and one.major > driver:
+            too_new = too_new or one
+        else:
             return one
-    if usable:
-        return usable[0]
-    if every:
+    if too_new:
+        return too_new
+    if too_old:
         raise CudaSupportError(
-            f"NVRTC {every[0].major} ({every[0].path}) is too old, numbalite needs {OLDEST} or "
+            f"NVRTC {too_old.major} ({too_old.path}) is too old, numbalite needs {OLDEST} or "
             f"newer: {INSTALL}"
         )
     raise CudaSupportError(
@@ -176,6 +220,23 @@ _PARTS = (
 )
 
 
+_PART_PACKAGES = {
+    "cudart": "nvidia-cuda-runtime",
+    "crt": "nvidia-cuda-crt",
+    "cccl": "nvidia-cuda-cccl",
+    "curand": "nvidia-curand",
+}
+
+
+def missing_parts(directories) -> list:
+    """(part, pip package) of the toolkit's parts that are in none of the directories."""
+    return [
+        (part, _PART_PACKAGES[part])
+        for part, header in _PARTS
+        if not any(os.path.exists(f"{folder}/{header}") for folder in directories)
+    ]
+
+
 def _include_by_pathfinder(part):
     try:
         from cuda.pathfinder import find_nvidia_header_directory
@@ -190,8 +251,7 @@ _directories = {}
 
 def include_directories(path: str | None = None) -> tuple:
     """The toolkit's include folders, for the NVRTC library at `path` (None: any)."""
-    env = os.environ
-    state = (path, *(env.get(v) for v in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")), len(sys.path))
+    state = (path, *map(config.outside, _VARIABLES), tuple(sys.path))
     known = _directories.get(state)
     if known is None:
         missing, result = dict(_PARTS), []

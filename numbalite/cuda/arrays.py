@@ -12,13 +12,12 @@ copies have happened on return.
 from __future__ import annotations
 
 import ctypes
-import math
 import operator
 
 import numpy as np
 
-from numbalite import _core, config
-from numbalite.cuda import devices as _devices  # noqa: F401 (tells the extension how to open)
+from numbalite import _core, config, shapes
+from numbalite.cuda import devices as _devices
 
 
 class Flags(dict):
@@ -206,16 +205,16 @@ class DeviceNDArray(_core.DeviceArray):
 
     def reshape(self, *shape, order="C") -> DeviceNDArray:
         """The same elements in another shape: a view where strides allow, else a copy."""
-        shape = _new_shape(self, shape)
+        shape = shapes.new_shape_of(self.size, shape)
         if order not in ("C", "F", "A"):
             raise ValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
         if order == "A":
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
-        strides = _strides_after(self.shape, self.strides, self.itemsize, shape, order)
+        strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
         source = self
         if strides is None:
             source = self.copy(order)
-            strides = _packed_strides(shape, self.itemsize, order)
+            strides = shapes.packed(shape, self.itemsize, order)
         return source._geometry(shape, strides)
 
     def ravel(self, order="C", stream=0) -> DeviceNDArray:
@@ -240,7 +239,7 @@ class DeviceNDArray(_core.DeviceArray):
             axes = axes[0]
         if not axes:
             axes = range(self.ndim)[::-1]
-        order = [_axis(axis, self.ndim) for axis in axes]
+        order = [shapes.axis_number(axis, self.ndim) for axis in axes]
         if sorted(order) != list(range(self.ndim)):
             raise ValueError(f"axes {tuple(axes)} do not name each of {self.ndim} axes once")
         shape, strides = self.shape, self.strides
@@ -248,7 +247,7 @@ class DeviceNDArray(_core.DeviceArray):
 
     def swapaxes(self, axis1, axis2) -> DeviceNDArray:
         order = list(range(self.ndim))
-        i, j = _axis(axis1, self.ndim), _axis(axis2, self.ndim)
+        i, j = shapes.axis_number(axis1, self.ndim), shapes.axis_number(axis2, self.ndim)
         order[i], order[j] = order[j], order[i]
         return self.transpose(order)
 
@@ -259,7 +258,7 @@ class DeviceNDArray(_core.DeviceArray):
             gone = {i for i, length in enumerate(shape) if length == 1}
         else:
             axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-            gone = {_axis(one, self.ndim) for one in axes}
+            gone = {shapes.axis_number(one, self.ndim) for one in axes}
             if any(shape[i] != 1 for i in gone):
                 raise ValueError("cannot squeeze an axis whose length is not one")
         kept = [i for i in range(self.ndim) if i not in gone]
@@ -276,7 +275,9 @@ class DeviceNDArray(_core.DeviceArray):
             raise ValueError("to change the size of elements, the last axis must be contiguous")
         length = self.shape[-1] * old
         if length % new:
-            raise ValueError(f"the last axis has {length} bytes, which elements of {new} do not fill")
+            raise ValueError(
+                f"the last axis has {length} bytes, which elements of {new} do not fill"
+            )
         strides = (*self.strides[:-1], new)
         return self._view((*self.shape[:-1], length // new), strides, dtype)
 
@@ -318,8 +319,6 @@ class DeviceNDArray(_core.DeviceArray):
             return self.copy(order, stream) if copy else self
         source = self._bind(stream) if stream else self
         host = source.copy_to_host()
-        if stream:
-            _core.Stream.synchronize(stream) if isinstance(stream, _core.Stream) else None
         with _devices.gpus[self.device]:
             return to_device(host.astype(dtype, order), stream)
 
@@ -366,108 +365,19 @@ def _assign(target, value, stream):
         return
     host = value.astype(target.dtype, copy=False)
     if host.size < target.size:  # upload it as it is, spread it there
-        _broadcast_shape(host.shape, target.shape)
+        shapes.squeezed_to(host.shape, target.shape)
         with _devices.gpus[target.device]:
             target._copy(_broadcast(to_device(host, stream), target.shape), stream)
     else:
-        shape = _broadcast_shape(host.shape, target.shape)
+        shape = shapes.squeezed_to(host.shape, target.shape)
         target._write(np.broadcast_to(host.reshape(shape), target.shape), stream)
-
-
-def _broadcast_shape(shape, wanted):
-    """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
-    extra = max(len(shape) - len(wanted), 0)
-    short = shape[extra:]
-    fits = all(length == 1 for length in shape[:extra])
-    for have, want in zip(short[::-1], wanted[::-1], strict=False):
-        fits = fits and have in (1, want)
-    if not fits:
-        raise ValueError(f"could not broadcast input array from shape {shape} into shape {wanted}")
-    return short
 
 
 def _broadcast(array, shape):
     """A view of a device array with a larger shape; lengths of one are repeated by zero strides."""
     if array.shape == shape:
         return array
-    short = _broadcast_shape(array.shape, shape)
-    strides = array.strides[array.ndim - len(short) :]
-    missing = len(shape) - len(short)
-    spread = [0 if have != want else stride
-              for have, want, stride in zip(short, shape[missing:], strides, strict=True)]  # fmt: skip
-    return array._geometry(shape, (0,) * missing + tuple(spread))
-
-
-def _axis(axis, ndim):
-    number = operator.index(axis)
-    if not -ndim <= number < ndim:
-        raise ValueError(f"axis {number} is out of bounds for an array of dimension {ndim}")
-    return number % ndim
-
-
-def _new_shape(array, shape):
-    """The arguments of reshape as a tuple, with -1 worked out."""
-    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
-        shape = shape[0]
-    shape = tuple(operator.index(length) for length in shape)
-    if shape.count(-1) > 1:
-        raise ValueError("only one length can be unknown")
-    known = math.prod(length for length in shape if length != -1)
-    if any(length < -1 for length in shape):
-        raise ValueError("negative lengths are not allowed")
-    if -1 in shape and known and array.size % known == 0:
-        shape = tuple(array.size // known if length == -1 else length for length in shape)
-    if -1 in shape or math.prod(shape) != array.size:
-        raise ValueError(f"cannot reshape array of size {array.size} into shape {shape}")
-    return shape
-
-
-def _packed_strides(shape, itemsize, order):
-    strides, step = [0] * len(shape), itemsize
-    axes = range(len(shape)) if order == "F" else reversed(range(len(shape)))
-    for axis in axes:
-        strides[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(strides)
-
-
-def _strides_after(shape, strides, itemsize, new_shape, order):
-    """Strides with which the elements appear in a new shape, or None if they do not lie that way.
-
-    Runs of axes of both shapes that hold the same elements are matched from the fastest axis on;
-    within a run the old axes must be contiguous to each other.
-    """
-    if 0 in shape:
-        return _packed_strides(new_shape, itemsize, order)
-    if order == "F":
-        turned = _strides_after(shape[::-1], strides[::-1], itemsize, new_shape[::-1], "C")
-        return turned and turned[::-1]
-    old = [(length, stride) for length, stride in zip(shape, strides, strict=True) if length != 1]
-    result = [0] * len(new_shape)
-    axis = len(new_shape) - 1
-    while old:
-        length, step = old.pop()
-        reach = step
-        have, want, first = length, 1, axis
-        while have != want:
-            if want < have:
-                want *= new_shape[axis]
-                axis -= 1
-            else:
-                reach *= length
-                length, stride = old.pop()
-                if stride != reach:
-                    return None
-                have *= length
-        for i in range(first, axis, -1):
-            result[i] = step
-            step *= new_shape[i]
-    step = itemsize
-    for i in reversed(range(len(new_shape))):  # axes of length one: any stride is right
-        if new_shape[i] == 1:
-            result[i] = step
-        step = result[i] * new_shape[i]
-    return tuple(result)
+    return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
 
 
 # ----------------------------------------------------------------------------------------- making
@@ -487,9 +397,7 @@ def as_cuda_array(obj, sync=True) -> DeviceNDArray:
         return obj
     if not is_cuda_array(obj):
         raise TypeError("*obj* doesn't implement the cuda array interface.")
-    if sync and config.CUDA_ARRAY_INTERFACE_SYNC:
-        return _core.from_interface(obj)
-    return from_cuda_array_interface(obj.__cuda_array_interface__, owner=obj, sync=False)
+    return _core.from_interface(obj, sync and config.CUDA_ARRAY_INTERFACE_SYNC)
 
 
 class _Described:
@@ -502,9 +410,8 @@ class _Described:
 
 def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
     """A device array over the memory that a CUDA Array Interface dictionary describes."""
-    if not (sync and config.CUDA_ARRAY_INTERFACE_SYNC):
-        desc = {**desc, "stream": None}
-    return _core.from_interface(_Described(desc, owner))
+    sync = sync and config.CUDA_ARRAY_INTERFACE_SYNC
+    return _core.from_interface(_Described(desc, owner), sync)
 
 
 def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
@@ -535,17 +442,12 @@ def device_array_like(ary, stream=0) -> DeviceNDArray:
     """A new array of the same shape and dtype, contiguous, with the axes in the same order."""
     if not isinstance(ary, (np.ndarray, _core.DeviceArray)):
         ary = as_cuda_array(ary) if is_cuda_array(ary) else np.asarray(ary)
-    shape, strides = ary.shape, ary.strides
-    sizes = [abs(stride) for stride in strides]
-    if sizes == sorted(sizes, reverse=True):
-        return device_array(shape, ary.dtype, order="C", stream=stream)
-    if sizes == sorted(sizes):
-        return device_array(shape, ary.dtype, order="F", stream=stream)
-    packed, step = [0] * len(shape), ary.dtype.itemsize
-    for axis in sorted(reversed(range(len(shape))), key=sizes.__getitem__):
-        packed[axis] = step
-        step *= max(shape[axis], 1)
-    return device_array(shape, ary.dtype, strides=tuple(packed), stream=stream)
+    shape, itemsize = ary.shape, ary.dtype.itemsize
+    strides = shapes.packed_like(shape, ary.strides, itemsize)
+    for order in "CF":
+        if strides == shapes.packed(shape, itemsize, order):
+            return device_array(shape, ary.dtype, order=order, stream=stream)
+    return device_array(shape, ary.dtype, strides=strides, stream=stream)
 
 
 # ------------------------------------------------------------------------- transfers of arguments

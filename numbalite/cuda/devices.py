@@ -8,7 +8,7 @@ environment is read when the driver is opened, wherever that happens, through th
 from __future__ import annotations
 
 import functools
-import threading
+from _thread import _local
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -31,29 +31,11 @@ def _on_open(kind):
 _core.set_open_hook(_on_open)
 
 
-@functools.cache
-def _probe():
-    """Why there is no usable GPU, or None. Asks the driver's library, opens nothing for good."""
-    import ctypes
-
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return "the NVIDIA driver (libcuda.so.1) is not installed"
-    count = ctypes.c_int()
-    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
-    if status:
-        text = ctypes.c_char_p()
-        driver.cuGetErrorString(status, ctypes.byref(text))
-        return f"the NVIDIA driver says: {(text.value or b'unknown error').decode()} ({status})"
-    return None if count.value else "the NVIDIA driver sees no GPU"
-
-
 def cuda_error() -> str | None:
     """Why there is no GPU to use; None where there is one."""
     if config.DISABLE_CUDA:
         return "CUDA is disabled (NUMBALITE_DISABLE_CUDA)"
-    return _probe()
+    return _core.probe()
 
 
 def _kind():
@@ -62,7 +44,7 @@ def _kind():
         return _core.driver_kind()
     kind = config.driver()
     if kind == "auto":
-        kind = "sim" if _probe() else "cuda"
+        kind = "sim" if _core.probe() else "cuda"
     return kind
 
 
@@ -206,7 +188,7 @@ def _device(number):
     return Device(number)
 
 
-_stacks = threading.local()  # the devices that a thread will go back to
+_stacks = _local()  # the devices that a thread will go back to
 
 
 def _push(number):

@@ -425,9 +425,15 @@ def measure(floor, others, wanted, real):
             f"  {show(limit):>9} {verdict:<8} {told}",
             flush=True,
         )
-        results[key] = dict(
-            work=what, unit=unit, ours=ours, floor=least, limit=limit, target=target, peers=beside
-        )
+        results[key] = {
+            "work": what,
+            "unit": unit,
+            "ours": ours,
+            "floor": least,
+            "limit": limit,
+            "target": target,
+            "peers": beside,
+        }
     for line in left_out:
         print("left out", line)
     return results, left_out
@@ -461,9 +467,12 @@ def main():
         wanted = set(options.only.split(",")) if options.only else None
         results, left_out = measure(Floor(folder), others, wanted, real)
     if options.json:
-        record = dict(
-            device=device, python=platform.python_version(), rows=results, left_out=left_out
-        )
+        record = {
+            "device": device,
+            "python": platform.python_version(),
+            "rows": results,
+            "left_out": left_out,
+        }
         pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n")
     return 1 if any("FAILED" in line for line in left_out) else 0
 

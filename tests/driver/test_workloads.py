@@ -444,14 +444,6 @@ def test_streams_keep_order(rng):
     np.testing.assert_allclose(result, a * 32, rtol=1e-6)
 
 
-def test_pinned_arrays(rng):
-    pinned = cuda.pinned_array(100, np.float32)
-    pinned[:] = rng.random(100)
-    out = cuda.pinned_array_like(pinned)
-    vadd[4, 32](pinned, pinned, out)
-    np.testing.assert_array_equal(out, pinned * 2)
-
-
 def test_an_array_prints_without_being_copied():
     text = repr(cuda.device_array((3, 4), np.float32))
     assert "(3, 4)" in text and "float32" in text

@@ -122,18 +122,6 @@ def event_between_streams():
     two.synchronize()
 
 
-def pinned():
-    return cuda.pinned_array(100, np.float32)
-
-
-def mapped():
-    return cuda.mapped_array(100, np.float32)
-
-
-def managed():
-    return cuda.managed_array(100, np.float32)
-
-
 def synchronize():
     cuda.synchronize()
 
@@ -163,9 +151,6 @@ OPERATIONS = [
     stream,
     event,
     event_between_streams,
-    pinned,
-    mapped,
-    managed,
     synchronize,
     memory_info,
 ]

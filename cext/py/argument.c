@@ -1,0 +1,507 @@
+/* py/argument: one Python value into the parameter block.
+ *
+ * Common cases come first and are recognised by exact type: a device array that fits, an int, a float.
+ * Whatever is left goes the long way: it is described (element type, shape, order, or a number), compared
+ * with the parameter, and either written or refused with a message that names both sides. Nothing is
+ * converted that could surprise: no float becomes an int, no array changes its dtype. */
+#include "py/argument.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "py/devarray.h"
+#include "py/exchange.h"
+
+/* ---------------------------------------------------------------------------------------- messages */
+
+static const char *expectation(const nl_param *p, char *text, size_t size) {
+    int64_t low;
+    uint64_t high;
+    const char *dtype = nl_dtype_name(p->dtype);
+    if (p->kind == NL_PARAM_POINTER && p->dtype != NL_OPAQUE)
+        snprintf(text, size, "%s (a C-contiguous %s array)", p->ctype, dtype);
+    else if (p->kind == NL_PARAM_POINTER && p->itemsize > 0)
+        snprintf(text, size, "%s (a C-contiguous array of records of %lld bytes)", p->ctype,
+                 (long long)p->itemsize);
+    else if (p->kind == NL_PARAM_POINTER)
+        snprintf(text, size, "%s (a C-contiguous array)", p->ctype);
+    else if (p->kind == NL_PARAM_ARRAY && p->dtype != NL_OPAQUE)
+        snprintf(text, size, "%s (%s)", p->ctype, dtype);
+    else if (p->kind == NL_PARAM_ARRAY)
+        snprintf(text, size, "%s (an array of records of %lld bytes)", p->ctype,
+                 (long long)p->itemsize);
+    else if (p->kind == NL_PARAM_STRUCT)
+        snprintf(text, size, "%s (a NumPy record of %u bytes)", p->ctype, p->size);
+    else if (p->dtype >= NL_INT8 && p->dtype <= NL_UINT64) {
+        nl_scalar_limits(p->dtype, &low, &high);
+        snprintf(text, size, "%s (an int from %lld to %llu)", p->ctype, (long long)low,
+                 (unsigned long long)high);
+    } else
+        snprintf(text, size, "%s (%s)", p->ctype, dtype);
+    return text;
+}
+
+static void describe_array(char *text, size_t size, PyObject *descr, nl_dtype dtype, const char *what,
+                           int ndim, const int64_t *shape) {
+    char name[120];
+    int n = snprintf(text, size, "%s %s of shape (",
+                     descr ? nl_host_dtype_name(descr, name, sizeof name) : nl_dtype_name(dtype), what);
+    for (int i = 0; i < ndim && n < (int)size; i++)
+        n += snprintf(text + n, size - (size_t)n, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    if (n < (int)size)
+        snprintf(text + n, size - (size_t)n, ndim == 1 ? ",)" : ")");
+}
+
+const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *text, size_t size) {
+    nl_host_array host;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (PyObject_TypeCheck(value, state->transfer_type))
+        value = ((nl_py_transfer *)value)->array;
+    snprintf(text, size, "%.80s", Py_TYPE(value)->tp_name);
+    if (nl_py_array_check(state, value)) {
+        const nl_py_array *a = (nl_py_array *)value;
+        describe_array(text, size, a->descr, a->dtype, "device array", a->ndim, a->shape);
+    } else if (nl_host_is_array(value)) {
+        if (nl_host_array_read(value, &host) == 0)
+            describe_array(text, size, host.descr, host.element.dtype, "array", host.layout.ndim,
+                           host.layout.shape);
+    } else if (value != Py_None) {
+        PyObject *repr = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
+                                 PyUnicode_Check(value) || nl_host_is_scalar(value)
+                             ? PyObject_Repr(value)
+                             : NULL;
+        const char *utf8 = repr ? PyUnicode_AsUTF8(repr) : NULL;
+        if (utf8 && strlen(utf8) <= 60)
+            snprintf(text, size, "%.80s %s", Py_TYPE(value)->tp_name, utf8);
+        Py_XDECREF(repr);
+    }
+    PyErr_Clear();
+    PyErr_Restore(type, error, traceback);
+    return text;
+}
+
+/* "saxpy(): parameter 2 'x': expected ..., got ..." and then what the format says. Returns -1. */
+static int refuse(const nl_py_call *call, int index, PyObject *value, PyObject *exception,
+                  const char *format, ...) {
+    char expected[360], got[360], reason[360];
+    const nl_param *p = &call->kernel->params.items[index];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    PyErr_Format(exception, "%s(): parameter %d '%s': expected %s, got %s%s", call->kernel->name,
+                 index + 1, p->name, expectation(p, expected, sizeof expected),
+                 nl_py_argument_describe(call->state, value, got, sizeof got), reason);
+    return -1;
+}
+
+/* -------------------------------------------------------------------------------------- array types */
+
+/* An array as a parameter sees it, wherever it lives. */
+typedef struct seen {
+    nl_element element;
+    int ndim, is_c, is_f, readonly;
+    uint8_t misaligned;
+    const nl_device *device; /* NULL: not known, or on the host */
+} seen;
+
+static int element_fits(const nl_param *p, const nl_element *e) {
+    if (p->dtype != NL_OPAQUE)
+        return e->class == NL_ELEMENT_PLAIN && e->dtype == p->dtype;
+    if (p->itemsize == 0)
+        return 1;
+    int complex_pair = p->takes_complex && e->dtype >= NL_COMPLEX64;
+    return e->itemsize == p->itemsize && (e->class == NL_ELEMENT_RECORD || complex_pair);
+}
+
+static const char *element_advice(const nl_param *p, const nl_element *e) {
+    switch (e->class) {
+    case NL_ELEMENT_SWAPPED:
+        return ": its byte order is not this machine's; convert it with "
+               "x.astype(x.dtype.newbyteorder('='))";
+    case NL_ELEMENT_TIME: return ": dates and times are passed as integers, x.view('int64')";
+    case NL_ELEMENT_OBJECT: return ": Python objects cannot be used on the device";
+    default: break;
+    }
+    return e->class == NL_ELEMENT_PLAIN && p->dtype != NL_OPAQUE ? ": convert it with x.astype()" : "";
+}
+
+/* Pointers and array<>: 0, or -1 after saying what does not fit. */
+static int check_array(const nl_py_call *call, int index, PyObject *value, const seen *s) {
+    const nl_param *p = &call->kernel->params.items[index];
+    if (s->element.class == NL_ELEMENT_SWAPPED || s->element.class == NL_ELEMENT_OBJECT ||
+        !element_fits(p, &s->element))
+        return refuse(call, index, value, PyExc_TypeError, "%s", element_advice(p, &s->element));
+    if (p->kind == NL_PARAM_POINTER) {
+        if (!s->is_c)
+            return refuse(call, index, value, PyExc_TypeError,
+                          " that is not C-contiguous: a plain pointer says nothing of strides");
+    } else {
+        if (s->ndim != p->ndim)
+            return refuse(call, index, value, PyExc_TypeError, ": it must have %d dimension%s", p->ndim,
+                          p->ndim == 1 ? "" : "s");
+        if (p->order == NL_ORDER_C && !s->is_c)
+            return refuse(call, index, value, PyExc_TypeError, " that is not C-contiguous");
+        if (p->order == NL_ORDER_F && !s->is_f)
+            return refuse(call, index, value, PyExc_TypeError, " that is not Fortran-contiguous");
+    }
+    if (s->readonly && !p->is_const)
+        return refuse(call, index, value, PyExc_ValueError,
+                      " that is read-only: pass a copy, or cuda.In(x), or declare the parameter const");
+    if (p->dtype != NL_OPAQUE && (s->misaligned & (nl_dtype_align(p->dtype) - 1)))
+        return refuse(call, index, value, PyExc_ValueError,
+                      " whose elements are not aligned to %d bytes: pass a copy",
+                      (int)nl_dtype_align(p->dtype));
+    if (s->device && s->device != call->device)
+        return refuse(call, index, value, PyExc_ValueError,
+                      " on device %d, but the kernel runs on device %d: copy it over",
+                      s->device->ordinal, call->device->ordinal);
+    return 0;
+}
+
+static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr address, const int64_t *shape,
+                        const int64_t *strides) {
+    memcpy(at, &address, sizeof address);
+    if (p->kind == NL_PARAM_ARRAY) {
+        size_t size = (size_t)p->ndim * sizeof(int64_t);
+        memcpy(at + sizeof address, shape, size);
+        memcpy(at + sizeof address + size, strides, size);
+    }
+}
+
+/* ---------------------------------------------------------------------------------- kinds of arrays */
+
+static int write_device_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+    const nl_py_array *a = (nl_py_array *)value;
+    nl_error err;
+    seen s = {.element = {(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize},
+              .ndim = a->ndim,
+              .is_c = a->flags & NL_PY_ARRAY_C,
+              .is_f = a->flags & NL_PY_ARRAY_F,
+              .readonly = a->flags & NL_PY_ARRAY_READONLY,
+              .misaligned = a->misaligned,
+              .device = a->buffer->size ? a->buffer->device : NULL};
+    if (check_array(call, index, value, &s) < 0)
+        return -1;
+    if (nl_py_array_use(a, call->stream, call->blocking, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    write_array(&call->kernel->params.items[index], at, a->address, a->shape, nl_py_array_strides(a));
+    return 0;
+}
+
+static int write_foreign(nl_py_call *call, int index, PyObject *value, const nl_py_foreign *f,
+                         unsigned char *at) {
+    seen s = {.element = f->element,
+              .ndim = f->layout.ndim,
+              .is_c = nl_layout_is_c(&f->layout),
+              .is_f = nl_layout_is_f(&f->layout),
+              .readonly = f->readonly};
+    uint64_t bits = f->address;
+    for (int i = 0; i < f->layout.ndim; i++)
+        bits |= f->layout.shape[i] > 1 ? (uint64_t)f->layout.strides[i] : 0;
+    s.misaligned = f->address ? (uint8_t)bits : 0;
+    if (check_array(call, index, value, &s) < 0 ||
+        nl_py_foreign_wait(f, call->stream, call->blocking) < 0)
+        return -1;
+    write_array(&call->kernel->params.items[index], at, f->address, f->layout.shape, f->layout.strides);
+    return 0;
+}
+
+static int is_masked(PyObject *array) {
+    return !nl_host_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
+}
+
+/* mode 0: decided by the parameter. */
+static int write_host(nl_py_call *call, int index, PyObject *value, PyObject *array, int mode,
+                      unsigned char *at) {
+    const nl_param *p = &call->kernel->params.items[index];
+    nl_host_array host;
+    nl_py_staged *staged;
+    if (is_masked(array))
+        return refuse(call, index, value, PyExc_TypeError, ": a kernel would not see the mask");
+    if (nl_host_array_read(array, &host) < 0)
+        return -1;
+    seen s = {.element = host.element, .ndim = host.layout.ndim};
+    s.is_c = nl_layout_is_c(&host.layout);
+    s.is_f = nl_layout_is_f(&host.layout);
+    /* array<> gets a packed copy of what is in neither order */
+    if (p->kind == NL_PARAM_ARRAY && !s.is_f)
+        s.is_c = 1;
+    if (mode == 0)
+        call->staging.implicit = 1;
+    else if (p->is_const && mode == NL_PY_TRANSFER_OUT)
+        return refuse(call, index, value, PyExc_TypeError,
+                      ": cuda.Out makes no sense for a parameter that is const");
+    if (mode == 0 || p->is_const)
+        mode = p->is_const ? NL_PY_TRANSFER_IN : NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT;
+    s.readonly = !host.writable && (mode & NL_PY_TRANSFER_OUT);
+    if (check_array(call, index, value, &s) < 0)
+        return -1;
+    if ((mode & NL_PY_TRANSFER_OUT) && nl_py_layout_overlaps(&host.layout))
+        return refuse(call, index, value, PyExc_ValueError,
+                      " whose elements overlap in memory: it cannot be copied back");
+    if (nl_py_staging_add(&call->staging, &host, index, mode, &staged) < 0)
+        return -1;
+    write_array(p, at, 0, staged->device.shape, staged->device.strides);
+    return 0;
+}
+
+static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+    nl_py_foreign foreign;
+    PyObject *array = value;
+    int mode = 0;
+    if (PyObject_TypeCheck(value, call->state->transfer_type)) {
+        array = ((nl_py_transfer *)value)->array;
+        mode = ((nl_py_transfer *)value)->mode;
+    }
+    if (nl_py_array_check(call->state, array))
+        return write_device_array(call, index, array, at);
+    if (nl_host_is_exact_array(array))
+        return write_host(call, index, value, array, mode, at);
+    int found = nl_py_foreign_read(call->state, array, &foreign);
+    if (found < 0)
+        return -1;
+    if (found) {
+        int result = write_foreign(call, index, array, &foreign, at);
+        nl_py_foreign_clear(&foreign);
+        return result;
+    }
+    if (nl_host_is_array(array))
+        return write_host(call, index, value, array, mode, at);
+    const char *advice =
+        PyList_Check(array) || PyTuple_Check(array) ? ": pass a NumPy array, numpy.array(x)"
+        : nl_host_is_scalar(array) || PyLong_Check(array) || PyFloat_Check(array) ||
+                PyComplex_Check(array)
+            ? ": pass an array, also for a single value"
+            : ": pass a NumPy array, a device array or an object with __cuda_array_interface__";
+    return refuse(call, index, value, PyExc_TypeError, "%s", advice);
+}
+
+/* ----------------------------------------------------------------------------------------- scalars */
+
+static int read_int(PyObject *value, nl_scalar *s) {
+    int overflow;
+    s->kind = NL_SCALAR_INT;
+    s->integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (!overflow)
+        return s->integer == -1 && PyErr_Occurred() ? -1 : 1;
+    if (overflow > 0) {
+        unsigned long long large = PyLong_AsUnsignedLongLong(value);
+        if (!PyErr_Occurred()) {
+            s->kind = NL_SCALAR_UINT;
+            s->integer = (int64_t)large;
+            return 1;
+        }
+        PyErr_Clear();
+    }
+    s->kind = NL_SCALAR_BIG;
+    s->real = PyLong_AsDouble(value);
+    if (s->real == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        s->real = __builtin_inf();
+    }
+    return 1;
+}
+
+/* A device array without dimensions is read: the number in it is what the kernel gets. */
+static int read_element(nl_py_state *state, PyObject *array, nl_scalar *s) {
+    PyObject *number = nl_py_array_read_element((nl_py_array *)array, ((nl_py_array *)array)->address);
+    int result = number ? nl_py_scalar_read(state, number, s) : -1;
+    Py_XDECREF(number);
+    return result;
+}
+
+static int read_foreign(nl_py_state *state, PyObject *value, nl_scalar *s) {
+    nl_py_foreign foreign;
+    int found = nl_py_foreign_read(state, value, &foreign);
+    if (found > 0) {
+        PyObject *array = NULL;
+        found = foreign.layout.ndim ? 0 : -1;
+        if (found < 0 && nl_py_foreign_wait(&foreign, NULL, 0) == 0)
+            array = nl_py_foreign_array(state, value, &foreign);
+        if (array)
+            found = read_element(state, array, s);
+        Py_XDECREF(array);
+        nl_py_foreign_clear(&foreign);
+    }
+    return found;
+}
+
+static int load(nl_dtype dtype, const void *bytes, nl_scalar *s) {
+    if (dtype == NL_OPAQUE)
+        return 0;
+    nl_scalar_load(s, dtype, bytes);
+    return 1;
+}
+
+int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
+    unsigned char bytes[16];
+    memset(s, 0, sizeof *s);
+    if (PyBool_Check(value)) {
+        s->kind = NL_SCALAR_BOOL;
+        s->integer = value == Py_True;
+        return 1;
+    }
+    if (PyLong_Check(value))
+        return read_int(value, s);
+    if (PyFloat_Check(value)) {
+        s->kind = NL_SCALAR_FLOAT;
+        s->real = PyFloat_AS_DOUBLE(value);
+        return 1;
+    }
+    if (PyComplex_Check(value)) {
+        Py_complex c = PyComplex_AsCComplex(value);
+        s->kind = NL_SCALAR_COMPLEX;
+        s->real = c.real;
+        s->imaginary = c.imag;
+        return 1;
+    }
+    if (nl_host_is_scalar(value))
+        return load(nl_host_scalar_read(value, bytes), bytes, s) ? 1 : nl_host_long_double_read(value, s);
+    if (nl_py_array_check(state, value))
+        return ((nl_py_array *)value)->ndim ? 0 : read_element(state, value, s);
+    if (nl_host_is_array(value)) {
+        nl_host_array host;
+        if (nl_host_array_read(value, &host) < 0)
+            return -1;
+        return host.layout.ndim || is_masked(value) ? 0 : load(host.element.dtype, host.data, s);
+    }
+    if (PyUnicode_Check(value) || PyBytes_Check(value) || PySequence_Check(value))
+        return read_foreign(state, value, s);
+    int found = read_foreign(state, value, s);
+    if (found)
+        return found;
+    PyObject *number = PyIndex_Check(value) ? PyNumber_Index(value)
+                       : Py_TYPE(value)->tp_as_number && Py_TYPE(value)->tp_as_number->nb_float
+                           ? PyNumber_Float(value)
+                           : NULL;
+    if (number)
+        found = nl_py_scalar_read(state, number, s);
+    else if (PyErr_Occurred())
+        found = -1;
+    Py_XDECREF(number);
+    return found;
+}
+
+static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+    const nl_param *p = &call->kernel->params.items[index];
+    nl_scalar s;
+    int found = nl_py_scalar_read(call->state, value, &s);
+    if (found < 0)
+        return -1;
+    if (!found)
+        return refuse(call, index, value, PyExc_TypeError, "");
+    switch (nl_scalar_store(&s, p->dtype, at)) {
+    case NL_STORED: return 0;
+    case NL_STORE_RANGE:
+        return refuse(call, index, value, PyExc_OverflowError, ", which does not fit");
+    case NL_STORE_TYPE: break;
+    }
+    return refuse(call, index, value, PyExc_TypeError,
+                  s.kind == NL_SCALAR_FLOAT ? ": convert it with int(), if that is what you mean" : "");
+}
+
+/* ----------------------------------------------------------------------------------------- structs */
+
+static int write_complex_pair(const nl_param *p, const nl_scalar *s, unsigned char *at) {
+    if (!p->takes_complex || (p->size != 8 && p->size != 16))
+        return 0;
+    return nl_scalar_store(s, p->size == 8 ? NL_COMPLEX64 : NL_COMPLEX128, at) == NL_STORED;
+}
+
+/* The bytes of a record of the right size, if `value` holds one: 1, 0 or -1. */
+static int write_record(nl_py_state *state, const nl_param *p, PyObject *value, unsigned char *at) {
+    PyObject *descr = NULL;
+    const void *bytes = NULL;
+    nl_element element = {0};
+    nl_host_array host;
+    int found = 0;
+    if (nl_py_array_check(state, value) && ((nl_py_array *)value)->ndim == 0) {
+        PyObject *record =
+            nl_py_array_read_element((nl_py_array *)value, ((nl_py_array *)value)->address);
+        found = record ? write_record(state, p, record, at) : -1;
+        Py_XDECREF(record);
+        return found;
+    }
+    if (nl_host_is_array(value)) {
+        if (nl_host_array_read(value, &host) < 0)
+            return -1;
+        bytes = host.layout.ndim == 0 ? host.data : NULL;
+        element = host.element;
+    } else if (nl_host_is_scalar(value)) {
+        if (nl_host_void_read(value, &descr, &bytes) < 0)
+            return -1;
+        element = nl_host_element(descr);
+    }
+    if (bytes && element.class == NL_ELEMENT_RECORD && element.itemsize == p->size) {
+        memcpy(at, bytes, p->size);
+        found = 1;
+    }
+    Py_XDECREF(descr);
+    return found;
+}
+
+static int write_struct(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+    const nl_param *p = &call->kernel->params.items[index];
+    nl_scalar s;
+    int found = write_record(call->state, p, value, at);
+    if (found == 0 && p->takes_complex) {
+        found = nl_py_scalar_read(call->state, value, &s);
+        if (found > 0)
+            found = write_complex_pair(p, &s, at);
+    }
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    return refuse(call, index, value, PyExc_TypeError,
+                  ": make one with numpy.array((...), dtype=[...])[()]");
+}
+
+/* -------------------------------------------------------------------------------------------- entry */
+
+/* All that check_array would ask, for the plain case: nothing to convert, no stream to order. */
+static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const nl_py_array *a) {
+    unsigned wanted = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
+    return a->dtype == p->dtype && p->dtype != NL_OPAQUE &&
+           (p->kind == NL_PARAM_POINTER || a->ndim == p->ndim) && (a->flags & wanted) == wanted &&
+           (p->is_const || !(a->flags & NL_PY_ARRAY_READONLY)) &&
+           !(a->misaligned & (nl_dtype_align(p->dtype) - 1)) && a->buffer->device == call->device &&
+           a->buffer->generation == call->kernel->module->generation && call->blocking;
+}
+
+_Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F, "orders are flags");
+
+int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
+    const nl_param *p = &call->kernel->params.items[index];
+    unsigned char *at = block + p->offset;
+    switch (p->kind) {
+    case NL_PARAM_POINTER:
+    case NL_PARAM_ARRAY:
+        if (nl_py_array_check_exact(call->state, value)) {
+            const nl_py_array *a = (nl_py_array *)value;
+            if (fits_at_once(call, p, a)) {
+                write_array(p, at, a->address, a->shape, nl_py_array_strides(a));
+                return 0;
+            }
+        }
+        return write_other_array(call, index, value, at);
+    case NL_PARAM_SCALAR:
+        if (PyLong_CheckExact(value) && (p->dtype == NL_INT32 || p->dtype == NL_INT64)) {
+            int overflow;
+            int64_t v = PyLong_AsLongLongAndOverflow(value, &overflow);
+            if (!overflow && (p->dtype == NL_INT64 || v == (int32_t)v)) {
+                memcpy(at, &v, p->size);
+                return 0;
+            }
+        } else if (PyFloat_CheckExact(value) && p->dtype == NL_FLOAT64) {
+            double v = PyFloat_AS_DOUBLE(value);
+            memcpy(at, &v, sizeof v);
+            return 0;
+        }
+        return write_scalar(call, index, value, at);
+    case NL_PARAM_STRUCT: return write_struct(call, index, value, at);
+    }
+    return -1;
+}

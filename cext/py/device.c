@@ -1,0 +1,365 @@
+/* py/device: opening the driver, asking devices, choosing one. Plain functions; the objects that users
+ * see (cuda.gpus, Device, Context) are Python over these. */
+#include "core/device.h"
+
+#include <string.h>
+#include "core/buffer.h"
+#include "py/callback.h"
+#include "py/state.h"
+
+/* Runs a core call without the interpreter's lock and hands on its failure. */
+#define NL_UNLOCKED(status, call) \
+    do { \
+        Py_BEGIN_ALLOW_THREADS \
+        (status) = (call); \
+        Py_END_ALLOW_THREADS \
+    } while (0)
+
+/* set_open_hook: process-wide, as the driver is. */
+static PyObject *open_hook;
+
+/* Called by the core around opening, with or without the interpreter's lock. An exception stays raised
+ * in this thread, and nl_py_raise leaves it alone. */
+static int call_open_hook(const char *kind, nl_error *err) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int status = 0;
+    PyObject *hook = open_hook;
+    if (hook != NULL) {
+        Py_INCREF(hook);
+        PyObject *result = PyObject_CallFunction(hook, "z", kind);
+        Py_DECREF(hook);
+        if (result == NULL) status = nl_error_set(err, NL_ERR_RUNTIME, "the open hook failed");
+        Py_XDECREF(result);
+    }
+    PyGILState_Release(gil);
+    return status;
+}
+
+static PyObject *set_open_hook(PyObject *module, PyObject *hook) {
+    (void)module;
+    if (hook != Py_None && !PyCallable_Check(hook)) {
+        return PyErr_Format(PyExc_TypeError, "the open hook must be callable or None");
+    }
+    PyObject *old = open_hook;
+    open_hook = hook == Py_None ? NULL : Py_NewRef(hook);
+    Py_XDECREF(old);
+    nl_device_set_opener(call_open_hook);
+    Py_RETURN_NONE;
+}
+
+static PyObject *configure(PyObject *module, PyObject *args) {
+    (void)module;
+    const char *kind;
+    int sim_devices = 1;
+    nl_error err;
+    if (!PyArg_ParseTuple(args, "s|i:configure", &kind, &sim_devices)) return NULL;
+    if (nl_device_configure(kind, sim_devices, &err) < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+/* Opens the driver; opening takes a while the first time. NULL with an exception. */
+static const char *open_driver(void) {
+    nl_error err;
+    const char *kind;
+    NL_UNLOCKED(kind, nl_device_open(&err));
+    if (kind == NULL) nl_py_raise(&err);
+    return kind;
+}
+
+static PyObject *open_(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    const char *kind = open_driver();
+    return kind != NULL ? PyUnicode_FromString(kind) : NULL;
+}
+
+static PyObject *is_open(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(nl_driver_is_open());
+}
+
+static PyObject *driver_kind(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    if (!nl_driver_is_open()) Py_RETURN_NONE;
+    return PyUnicode_FromString(nl_cu.kind);
+}
+
+static PyObject *fallback_reason(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    const char *reason = nl_device_fallback_reason();
+    if (*reason == '\0') Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
+}
+
+static PyObject *probe(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_error err;
+    int status;
+    NL_UNLOCKED(status, nl_driver_probe(&err));
+    if (status == 0) Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8(err.text, (Py_ssize_t)strlen(err.text), "replace");
+}
+
+static PyObject *driver_version(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_error err;
+    int version = 0;
+    if (open_driver() == NULL) return NULL;
+    if (NL_CU(&err, DriverGetVersion, &version) < 0) return nl_py_raise(&err);
+    return PyLong_FromLong(version);
+}
+
+static PyObject *device_count(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_error err;
+    int count = 0;
+    if (open_driver() == NULL) return NULL;
+    if (nl_device_count(&count, &err) < 0) return nl_py_raise(&err);
+    return PyLong_FromLong(count);
+}
+
+/* An int argument as a C int; out of range is an IndexError, as for a list. -1 with an exception. */
+static int read_ordinal(PyObject *argument, int *ordinal) {
+    PyObject *index = PyNumber_Index(argument);
+    if (index == NULL) return -1;
+    int overflow;
+    long value = PyLong_AsLongAndOverflow(index, &overflow);
+    Py_DECREF(index);
+    if (overflow != 0 || value > INT32_MAX || value < INT32_MIN) value = -1;
+    *ordinal = (int)value;
+    return 0;
+}
+
+/* The handle of the device that an argument names, without its context. */
+static int read_handle(PyObject *argument, CUdevice *handle) {
+    nl_error err;
+    int ordinal;
+    if (read_ordinal(argument, &ordinal) < 0 || open_driver() == NULL) return -1;
+    if (nl_device_handle(ordinal, handle, &err) == 0) return 0;
+    nl_py_raise(&err);
+    return -1;
+}
+
+/* The device that an argument names, with its context, which takes a while the first time. */
+static nl_device *read_device(PyObject *argument) {
+    nl_error err;
+    int ordinal;
+    nl_device *dev;
+    if (read_ordinal(argument, &ordinal) < 0) return NULL;
+    NL_UNLOCKED(dev, nl_device_get(ordinal, &err));
+    if (dev == NULL) nl_py_raise(&err);
+    return dev;
+}
+
+static nl_device *current(void) {
+    nl_error err;
+    nl_device *dev;
+    NL_UNLOCKED(dev, nl_device_current(&err));
+    if (dev == NULL) nl_py_raise(&err);
+    return dev;
+}
+
+static PyObject *device_name(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    CUdevice handle;
+    char name[256] = "";
+    if (read_handle(argument, &handle) < 0) return NULL;
+    if (NL_CU(&err, DeviceGetName, name, sizeof name, handle) < 0) return nl_py_raise(&err);
+    return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strnlen(name, sizeof name), "replace");
+}
+
+static PyObject *device_attribute(PyObject *module, PyObject *args) {
+    (void)module;
+    nl_error err;
+    PyObject *which;
+    CUdevice handle;
+    int attribute, value = 0;
+    if (!PyArg_ParseTuple(args, "Oi:device_attribute", &which, &attribute)) return NULL;
+    if (read_handle(which, &handle) < 0) return NULL;
+    if (NL_CU(&err, DeviceGetAttribute, &value, attribute, handle) < 0) return nl_py_raise(&err);
+    return PyLong_FromLong(value);
+}
+
+static PyObject *device_uuid(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    CUdevice handle;
+    CUuuid uuid = {{0}};
+    if (read_handle(argument, &handle) < 0) return NULL;
+    if (NL_CU(&err, DeviceGetUuid, &uuid, handle) < 0) return nl_py_raise(&err);
+    return PyBytes_FromStringAndSize(uuid.bytes, sizeof uuid.bytes);
+}
+
+static PyObject *device_total_memory(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    CUdevice handle;
+    size_t bytes = 0;
+    if (read_handle(argument, &handle) < 0) return NULL;
+    if (NL_CU(&err, DeviceTotalMem, &bytes, handle) < 0) return nl_py_raise(&err);
+    return PyLong_FromSize_t(bytes);
+}
+
+static PyObject *device_pci_bus_id(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    CUdevice handle;
+    char text[32] = "";
+    if (read_handle(argument, &handle) < 0) return NULL;
+    if (NL_CU(&err, DeviceGetPCIBusId, text, sizeof text, handle) < 0) return nl_py_raise(&err);
+    return PyUnicode_DecodeASCII(text, (Py_ssize_t)strnlen(text, sizeof text), "replace");
+}
+
+static PyObject *can_access_peer(PyObject *module, PyObject *args) {
+    (void)module;
+    nl_error err;
+    PyObject *first, *second;
+    CUdevice device, peer;
+    int can = 0;
+    if (!PyArg_ParseTuple(args, "OO:can_access_peer", &first, &second)) return NULL;
+    if (read_handle(first, &device) < 0 || read_handle(second, &peer) < 0) return NULL;
+    if (NL_CU(&err, DeviceCanAccessPeer, &can, device, peer) < 0) return nl_py_raise(&err);
+    return PyBool_FromLong(can);
+}
+
+static PyObject *current_device(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    if (open_driver() == NULL) return NULL;
+    return PyLong_FromLong(nl_device_selected());
+}
+
+static PyObject *select_device(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    int ordinal, status;
+    if (read_ordinal(argument, &ordinal) < 0) return NULL;
+    NL_UNLOCKED(status, nl_device_select(ordinal, &err));
+    if (status < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *synchronize_(nl_device *dev) {
+    nl_error err;
+    int status;
+    if (dev == NULL) return NULL;
+    NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
+    if (status < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *synchronize(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return synchronize_(current());
+}
+
+static PyObject *synchronize_device(PyObject *module, PyObject *argument) {
+    (void)module;
+    return synchronize_(read_device(argument));
+}
+
+static PyObject *reset_device(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    int status;
+    nl_device *dev = read_device(argument);
+    if (dev == NULL) return NULL;
+    NL_UNLOCKED(status, nl_device_reset(dev, &err));
+    nl_py_callbacks_purge(dev);
+    if (status < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *memory_info(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_error err;
+    size_t available = 0, total = 0;
+    int status;
+    if (current() == NULL) return NULL;
+    NL_UNLOCKED(status, NL_CU(&err, MemGetInfo, &available, &total));
+    if (status < 0) return nl_py_raise(&err);
+    return Py_BuildValue("nn", (Py_ssize_t)available, (Py_ssize_t)total);
+}
+
+static PyObject *profiler_start(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_error err;
+    if (current() == NULL) return NULL;
+    if (NL_CU0(&err, ProfilerStart) < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *profiler_stop(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_error err;
+    if (current() == NULL) return NULL;
+    if (NL_CU0(&err, ProfilerStop) < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *context_limit(PyObject *module, PyObject *args) {
+    (void)module;
+    nl_error err;
+    int limit, status = 0;
+    Py_ssize_t value = -1;
+    size_t now = 0;
+    if (!PyArg_ParseTuple(args, "i|n:context_limit", &limit, &value)) return NULL;
+    if (PyTuple_GET_SIZE(args) == 2 && value < 0) {
+        return PyErr_Format(PyExc_ValueError, "a limit cannot be negative: %zd", value);
+    }
+    if (current() == NULL) return NULL;
+    if (value >= 0) NL_UNLOCKED(status, NL_CU(&err, CtxSetLimit, limit, (size_t)value));
+    if (status < 0 || NL_CU(&err, CtxGetLimit, &now, limit) < 0) return nl_py_raise(&err);
+    return PyLong_FromSize_t(now);
+}
+
+static PyMethodDef methods[] = {
+    {"set_open_hook", set_open_hook, METH_O,
+     "set_open_hook(hook): hook(None) is called before the driver is opened, hook(kind) after."},
+    {"configure", configure, METH_VARARGS,
+     "configure(kind, sim_devices=1): which driver to open, \"auto\", \"cuda\" or \"sim\"."},
+    {"open", open_, METH_NOARGS, "Opens the driver if need be; returns \"cuda\" or \"sim\"."},
+    {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
+    {"driver_kind", driver_kind, METH_NOARGS, "\"cuda\" or \"sim\", None before opening."},
+    {"fallback_reason", fallback_reason, METH_NOARGS,
+     "Why \"auto\" took the simulator, or None."},
+    {"probe", probe, METH_NOARGS,
+     "Why there is no usable GPU, None where there is one. Opens nothing."},
+    {"driver_version", driver_version, METH_NOARGS,
+     "The CUDA version that the driver supports, 1000 * major + 10 * minor."},
+    {"device_count", device_count, METH_NOARGS, "The number of devices."},
+    {"device_name", device_name, METH_O, "device_name(device) -> str"},
+    {"device_attribute", device_attribute, METH_VARARGS,
+     "device_attribute(device, attribute) -> int, by the number of the CUdevice_attribute"},
+    {"device_uuid", device_uuid, METH_O, "device_uuid(device) -> 16 bytes"},
+    {"device_total_memory", device_total_memory, METH_O, "device_total_memory(device) -> bytes"},
+    {"device_pci_bus_id", device_pci_bus_id, METH_O, "device_pci_bus_id(device) -> str"},
+    {"can_access_peer", can_access_peer, METH_VARARGS,
+     "can_access_peer(device, peer): can device reach peer's memory?"},
+    {"current_device", current_device, METH_NOARGS, "The number of this thread's device."},
+    {"select_device", select_device, METH_O, "Selects this thread's device."},
+    {"synchronize", synchronize, METH_NOARGS, "Waits for all work of this thread's device."},
+    {"synchronize_device", synchronize_device, METH_O, "Waits for all work of a device."},
+    {"reset_device", reset_device, METH_O,
+     "Destroys and remakes the context of a device: everything on it is lost."},
+    {"memory_info", memory_info, METH_NOARGS,
+     "(free, total) bytes of this thread's device."},
+    {"profiler_start", profiler_start, METH_NOARGS, "Starts collecting for a profiler."},
+    {"profiler_stop", profiler_stop, METH_NOARGS, "Stops collecting for a profiler."},
+    {"context_limit", context_limit, METH_VARARGS,
+     "context_limit(limit[, value]) -> int: a CUlimit, after setting it if a value is given."},
+    {NULL, NULL, 0, NULL},
+};
+
+int nl_py_device_exec(PyObject *module) { return nl_py_add_functions(module, methods); }

@@ -1,0 +1,164 @@
+/* py/event: the type Event, a mark in a stream. */
+#include "py/stream.h"
+
+typedef struct {
+    PyObject_HEAD
+    nl_event *event;
+    PyObject *weakrefs;
+} py_event;
+
+static int create(int timing, nl_event **event, nl_error *err) {
+    nl_device *dev = nl_device_current(err);
+    return dev == NULL ? -1 : nl_event_create(dev, timing, event, err);
+}
+
+static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"timing", NULL};
+    int timing = 1, status;
+    nl_event *event = NULL;
+    nl_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:Event", names, &timing)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = create(timing, &event, &err);
+    Py_END_ALLOW_THREADS
+    if (status < 0) return nl_py_raise(&err);
+    py_event *self = (py_event *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        nl_event_destroy(event);
+        return NULL;
+    }
+    self->event = event;
+    return (PyObject *)self;
+}
+
+static int event_traverse(py_event *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static void event_dealloc(py_event *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (self->weakrefs != NULL) PyObject_ClearWeakRefs((PyObject *)self);
+    nl_event_destroy(self->event);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* record and wait: a stream argument, and a core call that may wait for room in the stream's queue. */
+typedef int (*stream_call)(nl_event *event, CUstream stream, nl_error *err);
+
+static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwargs, const char *format,
+                                  stream_call call) {
+    static char *names[] = {"stream", NULL};
+    PyObject *argument = NULL;
+    CUstream stream;
+    nl_error err;
+    int status;
+    nl_py_state *state = nl_py_state_of_object((PyObject *)self);
+    if (state == NULL) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, names, &argument)) return NULL;
+    if (nl_py_stream_from(state, argument, &stream, NULL) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = call(self->event, stream, &err);
+    Py_END_ALLOW_THREADS
+    if (status < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_record(py_event *self, PyObject *args, PyObject *kwargs) {
+    return call_with_stream(self, args, kwargs, "|O:record", nl_event_record);
+}
+
+static PyObject *event_wait(py_event *self, PyObject *args, PyObject *kwargs) {
+    return call_with_stream(self, args, kwargs, "|O:wait", nl_event_wait);
+}
+
+static PyObject *event_query(py_event *self, PyObject *unused) {
+    (void)unused;
+    nl_error err;
+    int done = 0;
+    if (nl_event_query(self->event, &done, &err) < 0) return nl_py_raise(&err);
+    return PyBool_FromLong(done);
+}
+
+static PyObject *event_synchronize(py_event *self, PyObject *unused) {
+    (void)unused;
+    nl_error err;
+    int status;
+    Py_BEGIN_ALLOW_THREADS
+    status = nl_event_synchronize(self->event, &err);
+    Py_END_ALLOW_THREADS
+    if (status < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_elapsed_time(py_event *self, PyObject *end) {
+    nl_error err;
+    float milliseconds = 0;
+    nl_py_state *state = nl_py_state_of_object((PyObject *)self);
+    if (state == NULL) return NULL;
+    if (!PyObject_TypeCheck(end, state->event_type)) {
+        return PyErr_Format(PyExc_TypeError, "elapsed_time takes an Event, not %.100s",
+                            Py_TYPE(end)->tp_name);
+    }
+    if (nl_event_elapsed(self->event, ((py_event *)end)->event, &milliseconds, &err) < 0) {
+        return nl_py_raise(&err);
+    }
+    return PyFloat_FromDouble(milliseconds);
+}
+
+static PyObject *event_get_handle(py_event *self, void *unused) {
+    (void)unused;
+    return PyLong_FromVoidPtr(self->event->handle);
+}
+
+static PyObject *event_get_device(py_event *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(self->event->device->ordinal);
+}
+
+static PyMethodDef event_methods[] = {
+    {"record", (PyCFunction)(void (*)(void))event_record, METH_VARARGS | METH_KEYWORDS,
+     "record(stream=0): the event happens when the stream's work so far is done."},
+    {"wait", (PyCFunction)(void (*)(void))event_wait, METH_VARARGS | METH_KEYWORDS,
+     "wait(stream=0): later work of the stream waits for the event."},
+    {"query", (PyCFunction)event_query, METH_NOARGS, "Has the event happened?"},
+    {"synchronize", (PyCFunction)event_synchronize, METH_NOARGS, "Waits for the event."},
+    {"elapsed_time", (PyCFunction)event_elapsed_time, METH_O,
+     "elapsed_time(end): milliseconds from this event to end; both must have happened."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef event_getset[] = {
+    {"handle", (getter)event_get_handle, NULL, "The driver's handle, an int.", NULL},
+    {"device", (getter)event_get_device, NULL, "The number of the event's device.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef event_members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(py_event, weakrefs), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot event_slots[] = {
+    {Py_tp_doc, "Event(timing=True)\n\nA mark in a stream, to wait for and to measure between."},
+    {Py_tp_new, event_new},
+    {Py_tp_dealloc, event_dealloc},
+    {Py_tp_traverse, event_traverse},
+    {Py_tp_methods, event_methods},
+    {Py_tp_getset, event_getset},
+    {Py_tp_members, event_members},
+    {0, NULL},
+};
+
+static PyType_Spec event_spec = {
+    .name = "numbalite._core.Event",
+    .basicsize = sizeof(py_event),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = event_slots,
+};
+
+int nl_py_event_exec(PyObject *module) {
+    return nl_py_add_type(module, &event_spec, NULL, &nl_py_state_of(module)->event_type);
+}

@@ -1,0 +1,436 @@
+/* py/kernel: loading images and looking functions and variables up. A Kernel keeps its module, a device
+ * array over a variable too. How a kernel's parameters lie is said by Python, which has read it from the
+ * compiled code; core/params and core/kernel check it. */
+#include "py/kernel.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "py/devarray.h"
+
+/* ------------------------------------------------------------------------------------------- Module */
+
+static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"image", NULL};
+    Py_buffer image;
+    nl_error err;
+    nl_device *dev;
+    char *text;
+    int result = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*:Module", names, &image))
+        return NULL;
+    nl_py_module *m = (nl_py_module *)type->tp_alloc(type, 0);
+    if (!m) {
+        PyBuffer_Release(&image);
+        return NULL;
+    }
+    m->state = nl_py_state_of_type(type);
+    Py_BEGIN_ALLOW_THREADS;
+    /* PTX is text to the driver: a copy that surely ends */
+    text = nl_mem_alloc((size_t)image.len + 1, &err);
+    dev = text ? nl_device_current(&err) : NULL;
+    if (dev) {
+        memcpy(text, image.buf, (size_t)image.len);
+        text[image.len] = '\0';
+        result = nl_module_load(dev, text, (size_t)image.len, &m->module, &err);
+    }
+    nl_mem_free(text);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&image);
+    if (result == 0 && m->state)
+        return (PyObject *)m;
+    if (result < 0)
+        nl_py_raise(&err);
+    Py_DECREF(m);
+    return NULL;
+}
+
+static void module_dealloc(PyObject *self) {
+    nl_py_module *m = (nl_py_module *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject *error_type, *error, *traceback;
+    if (m->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    if (m->module) {
+        PyErr_Fetch(&error_type, &error, &traceback);
+        Py_BEGIN_ALLOW_THREADS;
+        nl_module_release(m->module);
+        Py_END_ALLOW_THREADS;
+        PyErr_Restore(error_type, error, traceback);
+    }
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static void release_module(void *owner) { nl_module_release(owner); }
+
+static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"lowered", "dtype", "shape", NULL};
+    nl_py_module *m = (nl_py_module *)self;
+    const char *lowered;
+    PyObject *dtype, *shape, *result = NULL;
+    nl_py_array_parts parts = {0};
+    nl_buffer *buffer = NULL;
+    nl_layout layout;
+    nl_error err;
+    CUdeviceptr address;
+    size_t size;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOO:variable", names, &lowered, &dtype, &shape))
+        return NULL;
+    if (nl_py_shape_from(shape, &layout) < 0)
+        return NULL;
+    parts.descr = nl_host_descr(dtype);
+    if (!parts.descr)
+        return NULL;
+    parts.element = nl_host_element(parts.descr);
+    layout.itemsize = parts.element.itemsize;
+    if (parts.element.class == NL_ELEMENT_OBJECT) {
+        PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", parts.descr);
+        goto done;
+    }
+    if (nl_py_layout_order(&layout, 'C') < 0)
+        goto done;
+    if (nl_module_global(m->module, lowered, &address, &size, &err) < 0) {
+        nl_py_raise(&err);
+        goto done;
+    }
+    int64_t wanted = nl_layout_count(&layout) * layout.itemsize;
+    if (wanted < 0 || (size_t)wanted != size) {
+        PyErr_Format(PyExc_ValueError, "%s has %zu bytes, not the %lld of that shape and dtype", lowered,
+                     size, (long long)wanted);
+        goto done;
+    }
+    nl_module_retain(m->module);
+    if (nl_buffer_wrap(m->module->device, address, size, release_module, m->module, &buffer, &err) < 0) {
+        nl_module_release(m->module); /* not the last reference */
+        nl_py_raise(&err);
+        goto done;
+    }
+    parts.buffer = buffer;
+    parts.address = address;
+    result = nl_py_array_new(m->state, &parts, &layout);
+    nl_py_buffer_release(buffer);
+done:
+    Py_DECREF(parts.descr);
+    return result;
+}
+
+static PyObject *module_device(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromLong(((nl_py_module *)self)->module->device->ordinal);
+}
+
+static PyObject *module_alive(PyObject *self, void *Py_UNUSED(closure)) {
+    const nl_module *module = ((nl_py_module *)self)->module;
+    return PyBool_FromLong(module->generation == nl_atomic_load(&module->device->generation));
+}
+
+/* ----------------------------------------------------------------------- descriptions of parameters */
+
+/* Attribute-like access to the items of a Parameter tuple, in the order of numbalite/describe.py. */
+static int parameter_from(PyObject *tuple, nl_param *p) {
+    static const char *const kinds[] = {"scalar", "pointer", "array", "struct"};
+    static const char orders[] = "ACF";
+    const char *name, *kind, *ctype, *dtype, *layout;
+    long long itemsize, size, align;
+    int known = 0;
+    if (!PyTuple_Check(tuple)) {
+        PyErr_Format(PyExc_TypeError, "a parameter is described by a tuple, not %.80s",
+                     Py_TYPE(tuple)->tp_name);
+        return -1;
+    }
+    if (!PyArg_ParseTuple(tuple, "ssssLLLisp;a parameter is described by ten items", &name, &kind, &ctype,
+                          &dtype, &itemsize, &size, &align, &p->ndim, &layout, &p->is_const))
+        return -1;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(kind, kinds[i]) == 0) {
+            p->kind = (nl_param_kind)i;
+            known = 1;
+        }
+    if (!known) {
+        PyErr_Format(PyExc_ValueError, "parameter '%s': unknown kind '%s'", name, kind);
+        return -1;
+    }
+    int code = dtype[0] == 'V' ? NL_OPAQUE : nl_dtype_from_name(dtype);
+    if (code < 0) {
+        PyErr_Format(PyExc_ValueError, "parameter '%s': unknown dtype '%s'", name, dtype);
+        return -1;
+    }
+    const char *order = *layout ? strchr(orders, *layout) : orders;
+    if (!order || size < 0 || size > NL_PARAMS_MAX_BYTES || align < 1 || align > 4096) {
+        PyErr_Format(PyExc_ValueError, "impossible description of parameter '%s'", name);
+        return -1;
+    }
+    p->dtype = (nl_dtype)code;
+    p->order = (nl_order)(order - orders);
+    p->itemsize = itemsize;
+    p->size = (uint32_t)size;
+    p->align = (uint32_t)align;
+    p->name = (char *)name; /* nl_params_set copies both */
+    p->ctype = (char *)ctype;
+    return 0;
+}
+
+static int params_from(PyObject *tuples, nl_params *params) {
+    nl_error err;
+    Py_ssize_t n = PyTuple_GET_SIZE(tuples);
+    if (n > NL_PARAMS_MAX_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "too many parameters");
+        return -1;
+    }
+    if (nl_params_init(params, (int)n, &err) < 0)
+        goto fail;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        nl_param description = {0};
+        if (parameter_from(PyTuple_GET_ITEM(tuples, i), &description) < 0) {
+            nl_params_clear(params);
+            return -1;
+        }
+        if (nl_params_set(params, (int)i, &description, &err) < 0)
+            goto fail;
+    }
+    if (nl_params_finish(params, &err) == 0)
+        return 0;
+fail:
+    nl_params_clear(params);
+    nl_py_raise(&err);
+    return -1;
+}
+
+/* ------------------------------------------------------------------------------------------- Kernel */
+
+/* fault=(variable, hook) */
+static int set_fault(nl_py_kernel *k, nl_module *module, PyObject *fault) {
+    const char *lowered;
+    PyObject *hook;
+    nl_error err;
+    if (!PyTuple_Check(fault)) {
+        PyErr_SetString(PyExc_TypeError, "fault must be a tuple of a variable's name and a callable");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(fault, "sO;fault is (variable, hook)", &lowered, &hook))
+        return -1;
+    if (nl_module_global(module, lowered, &k->fault, &k->fault_size, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    if (k->fault_size < sizeof(int32_t)) {
+        PyErr_Format(PyExc_ValueError, "%s is too small for a record of a fault", lowered);
+        return -1;
+    }
+    if (k->fault_size > NL_PY_FAULT_BYTES)
+        k->fault_size = NL_PY_FAULT_BYTES;
+    k->hook = Py_NewRef(hook);
+    return 0;
+}
+
+static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"lowered", "name", "parameters", "fault", NULL};
+    nl_py_module *m = (nl_py_module *)self;
+    PyTypeObject *type = m->state->kernel_type;
+    const char *lowered, *name;
+    PyObject *rows, *fault = Py_None;
+    nl_params params;
+    nl_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|O:function", names, &lowered, &name, &rows,
+                                     &fault))
+        return NULL;
+    nl_py_kernel *k = (nl_py_kernel *)type->tp_alloc(type, 0);
+    if (!k)
+        return NULL;
+    k->module = Py_NewRef(self);
+    k->parameters = PySequence_Tuple(rows);
+    if (!k->parameters || params_from(k->parameters, &params) < 0)
+        goto fail;
+    if (nl_kernel_create(m->module, lowered, name, &params, &k->kernel, &err) < 0) {
+        nl_params_clear(&params);
+        nl_py_raise(&err);
+        goto fail;
+    }
+    if (fault != Py_None && set_fault(k, m->module, fault) < 0)
+        goto fail;
+    return (PyObject *)k;
+fail:
+    Py_DECREF(k);
+    return NULL;
+}
+
+static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
+    nl_py_kernel *k = (nl_py_kernel *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(k->module);
+    Py_VISIT(k->parameters);
+    Py_VISIT(k->hook);
+    return 0;
+}
+
+static int kernel_clear(PyObject *self) {
+    Py_CLEAR(((nl_py_kernel *)self)->hook);
+    return 0;
+}
+
+static void kernel_dealloc(PyObject *self) {
+    nl_py_kernel *k = (nl_py_kernel *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (k->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    nl_kernel_destroy(k->kernel); /* k->module still holds the module: nothing is unloaded here */
+    Py_XDECREF(k->module);
+    Py_XDECREF(k->parameters);
+    Py_XDECREF(k->hook);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *kernel_name(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyUnicode_FromString(((nl_py_kernel *)self)->kernel->name);
+}
+
+static PyObject *kernel_parameters(PyObject *self, void *Py_UNUSED(closure)) {
+    return Py_NewRef(((nl_py_kernel *)self)->parameters);
+}
+
+static PyObject *kernel_module(PyObject *self, void *Py_UNUSED(closure)) {
+    return Py_NewRef(((nl_py_kernel *)self)->module);
+}
+
+static PyObject *kernel_device(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromLong(((nl_py_kernel *)self)->kernel->module->device->ordinal);
+}
+
+static PyObject *kernel_attribute(PyObject *self, PyObject *arg) {
+    nl_error err;
+    int value, attribute = _PyLong_AsInt(arg);
+    if (attribute == -1 && PyErr_Occurred())
+        return NULL;
+    if (nl_kernel_attribute(((nl_py_kernel *)self)->kernel, attribute, &value, &err) < 0)
+        return nl_py_raise(&err);
+    return PyLong_FromLong(value);
+}
+
+static PyObject *kernel_set_attribute(PyObject *self, PyObject *args) {
+    nl_error err;
+    int attribute, value;
+    if (!PyArg_ParseTuple(args, "ii:set_attribute", &attribute, &value))
+        return NULL;
+    if (nl_kernel_set_attribute(((nl_py_kernel *)self)->kernel, attribute, value, &err) < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static int check_shared(Py_ssize_t shared) {
+    if (shared >= 0)
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "shared memory cannot be negative");
+    return -1;
+}
+
+static PyObject *kernel_occupancy(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"block", "shared", NULL};
+    nl_error err;
+    int block, blocks;
+    Py_ssize_t shared = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|n:occupancy", names, &block, &shared) ||
+        check_shared(shared) < 0)
+        return NULL;
+    if (block < 1)
+        return PyErr_Format(PyExc_ValueError, "a block has at least 1 thread, not %d", block);
+    if (nl_kernel_occupancy(((nl_py_kernel *)self)->kernel, block, (size_t)shared, &blocks, &err) < 0)
+        return nl_py_raise(&err);
+    return PyLong_FromLong(blocks);
+}
+
+static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"shared", NULL};
+    nl_error err;
+    int grid, block;
+    Py_ssize_t shared = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:max_block_size", names, &shared) ||
+        check_shared(shared) < 0)
+        return NULL;
+    if (nl_kernel_best_block(((nl_py_kernel *)self)->kernel, (size_t)shared, &grid, &block, &err) < 0)
+        return nl_py_raise(&err);
+    return Py_BuildValue("(ii)", grid, block);
+}
+
+/* -------------------------------------------------------------------------------------------- types */
+
+#define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
+
+static PyMethodDef module_methods[] = {
+    {"function", KEYWORDS(module_function),
+     "function(lowered, name, parameters, fault=None) -> Kernel: a kernel by its symbol; parameters are "
+     "tuples as numbalite.describe.Parameter."},
+    {"variable", KEYWORDS(module_variable),
+     "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef module_getset[] = {
+    {"device", module_device, NULL, "Number of the device that it is loaded on.", NULL},
+    {"alive", module_alive, NULL, "False once the device has been reset.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMemberDef module_members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_module, weakrefs), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot module_slots[] = {
+    {Py_tp_doc, "Module(image): an image (cubin, PTX or simulated) loaded on the current device."},
+    {Py_tp_new, module_new},
+    {Py_tp_dealloc, module_dealloc},
+    {Py_tp_methods, module_methods},
+    {Py_tp_getset, module_getset},
+    {Py_tp_members, module_members},
+    {0, NULL}};
+
+static PyType_Spec module_spec = {
+    .name = "numbalite._core.Module",
+    .basicsize = sizeof(nl_py_module),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = module_slots,
+};
+
+static PyMethodDef kernel_methods[] = {
+    {"attribute", kernel_attribute, METH_O, "attribute(number) -> int: a CUfunction_attribute."},
+    {"set_attribute", kernel_set_attribute, METH_VARARGS, "set_attribute(number, value)"},
+    {"occupancy", KEYWORDS(kernel_occupancy),
+     "occupancy(block, shared=0) -> blocks of that many threads that a multiprocessor holds."},
+    {"max_block_size", KEYWORDS(kernel_max_block_size),
+     "max_block_size(shared=0) -> (grid, block): best occupancy, and the grid that fills the device."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef kernel_getset[] = {
+    {"name", kernel_name, NULL, "The kernel's name, as the user knows it.", NULL},
+    {"parameters", kernel_parameters, NULL, "Descriptions of the parameters.", NULL},
+    {"module", kernel_module, NULL, "The module that it is in.", NULL},
+    {"device", kernel_device, NULL, "Number of the device that it is on.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMemberDef kernel_members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_kernel, weakrefs), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot kernel_slots[] = {
+    {Py_tp_doc, "A function of a loaded module, made by Module.function."},
+    {Py_tp_dealloc, kernel_dealloc},
+    {Py_tp_traverse, kernel_traverse},
+    {Py_tp_clear, kernel_clear},
+    {Py_tp_methods, kernel_methods},
+    {Py_tp_getset, kernel_getset},
+    {Py_tp_members, kernel_members},
+    {0, NULL}};
+
+static PyType_Spec kernel_spec = {
+    .name = "numbalite._core.Kernel",
+    .basicsize = sizeof(nl_py_kernel),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = kernel_slots,
+};
+
+int nl_py_module_exec(PyObject *module) {
+    return nl_py_add_type(module, &module_spec, NULL, &nl_py_state_of(module)->module_type);
+}
+
+int nl_py_kernel_exec(PyObject *module) {
+    return nl_py_add_type(module, &kernel_spec, NULL, &nl_py_state_of(module)->kernel_type);
+}

@@ -1,0 +1,29 @@
+/* py/kernel: the types Module and Kernel: a loaded image and its functions. */
+#ifndef NL_PY_KERNEL_H
+#define NL_PY_KERNEL_H
+
+#include "py/state.h"
+#include "core/kernel.h"
+
+/* The record that a kernel compiled with debug=True leaves in a variable when it faults. */
+#define NL_PY_FAULT_BYTES 256
+
+typedef struct nl_py_module {
+    PyObject_HEAD
+    nl_py_state *state;
+    nl_module *module;
+    PyObject *weakrefs;
+} nl_py_module;
+
+typedef struct nl_py_kernel {
+    PyObject_HEAD
+    nl_kernel *kernel;
+    PyObject *module;     /* nl_py_module */
+    PyObject *parameters; /* tuple, as given */
+    PyObject *hook;       /* of faults, or NULL */
+    CUdeviceptr fault;    /* address of the record; 0: none */
+    size_t fault_size;
+    PyObject *weakrefs;
+} nl_py_kernel;
+
+#endif

@@ -1,0 +1,275 @@
+/* py/stream: the type Stream, and reading stream arguments. */
+#include "py/stream.h"
+
+#include <stdint.h>
+
+/* What `stream` asks its object's __cuda_stream__ for: (version, handle); a method by the protocol, an
+ * attribute in objects of its first days. */
+static int from_protocol(PyObject *argument, CUstream *handle) {
+    PyObject *pair = PyObject_GetAttrString(argument, "__cuda_stream__");
+    if (pair != NULL && PyCallable_Check(pair)) Py_SETREF(pair, PyObject_CallNoArgs(pair));
+    if (pair == NULL) return -1;
+    unsigned long long value = 0;
+    int version = -1;
+    int good = PyTuple_Check(pair) && PyArg_ParseTuple(pair, "iK", &version, &value);
+    if (!good) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "__cuda_stream__ of %.100s must give (0, handle), not %R",
+                     Py_TYPE(argument)->tp_name, pair);
+    } else if (version != 0) {
+        good = 0;
+        PyErr_Format(PyExc_NotImplementedError,
+                     "version %d of the __cuda_stream__ protocol is not known", version);
+    }
+    Py_DECREF(pair);
+    *handle = (CUstream)(uintptr_t)value;
+    return good ? 0 : -1;
+}
+
+static int refuse_argument(PyObject *argument) {
+    PyErr_Format(PyExc_TypeError,
+                 "stream must be 0, None, a Stream or an object with __cuda_stream__, not %.100s %R",
+                 Py_TYPE(argument)->tp_name, argument);
+    return -1;
+}
+
+/* 1 if the object has the attribute. */
+static int has_protocol(PyObject *argument) {
+    PyObject *found = PyObject_GetAttrString(argument, "__cuda_stream__");
+    if (found == NULL) PyErr_Clear();
+    Py_XDECREF(found);
+    return found != NULL;
+}
+
+int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
+    nl_error err;
+    if (blocking != NULL) *blocking = 1;
+    *handle = NULL;
+    if (argument == NULL || argument == Py_None) return 0;
+    if (PyObject_TypeCheck(argument, state->stream_type)) {
+        nl_stream *stream = ((nl_py_stream *)argument)->stream;
+        if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0) goto fail;
+        *handle = stream->handle;
+        if (blocking != NULL) *blocking = stream->blocking;
+        return 0;
+    }
+    if (PyLong_Check(argument)) {
+        int overflow;
+        long value = PyLong_AsLongAndOverflow(argument, &overflow);
+        return value == 0 && overflow == 0 ? 0 : refuse_argument(argument);
+    }
+    if (!has_protocol(argument)) return refuse_argument(argument);
+    if (from_protocol(argument, handle) < 0) return -1;
+    if (blocking == NULL) return 0;
+    if (nl_device_current(&err) != NULL && nl_stream_handle_blocking(*handle, blocking, &err) == 0) {
+        return 0;
+    }
+fail:
+    nl_py_raise(&err);
+    return -1;
+}
+
+/* A Python object over a stream whose reference it takes, also when it fails. */
+static PyObject *wrap_stream(PyTypeObject *type, nl_stream *stream, PyObject *owner) {
+    nl_py_stream *self = (nl_py_stream *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        nl_stream_release(stream);
+        return NULL;
+    }
+    self->stream = stream;
+    self->owner = Py_XNewRef(owner);
+    return (PyObject *)self;
+}
+
+static int create(unsigned flags, int priority, nl_stream **stream, nl_error *err) {
+    nl_device *dev = nl_device_current(err);
+    return dev == NULL ? -1 : nl_stream_create(dev, flags, priority, stream, err);
+}
+
+static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"non_blocking", "priority", NULL};
+    int non_blocking = 0, priority = 0, status;
+    nl_stream *stream = NULL;
+    nl_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pi:Stream", names, &non_blocking, &priority)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = create(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority, &stream, &err);
+    Py_END_ALLOW_THREADS
+    return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, NULL);
+}
+
+static int wrap_handle(CUstream handle, nl_stream **stream, nl_error *err) {
+    nl_device *dev = nl_device_current(err);
+    return dev == NULL ? -1 : nl_stream_wrap(dev, handle, stream, err);
+}
+
+static PyObject *stream_wrap(PyObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"handle", "owner", NULL};
+    PyObject *number, *owner = Py_None;
+    nl_stream *stream = NULL;
+    nl_error err;
+    int status;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:wrap", names, &PyLong_Type, &number, &owner)) {
+        return NULL;
+    }
+    void *handle = PyLong_AsVoidPtr(number);
+    if (handle == NULL && PyErr_Occurred()) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = wrap_handle((CUstream)handle, &stream, &err);
+    Py_END_ALLOW_THREADS
+    if (status < 0) return nl_py_raise(&err);
+    return wrap_stream((PyTypeObject *)type, stream, owner == Py_None ? NULL : owner);
+}
+
+static int stream_traverse(nl_py_stream *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->owner);
+    return 0;
+}
+
+static int stream_clear(nl_py_stream *self) {
+    Py_CLEAR(self->owner);
+    return 0;
+}
+
+static void stream_dealloc(nl_py_stream *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (self->weakrefs != NULL) PyObject_ClearWeakRefs((PyObject *)self);
+    nl_stream_release(self->stream);
+    stream_clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *stream_repr(nl_py_stream *self) {
+    uintptr_t handle = (uintptr_t)self->stream->handle;
+    switch (handle) {
+    case 0:
+        return PyUnicode_FromString("<Default CUDA stream>");
+    case 1:
+        return PyUnicode_FromString("<Legacy default CUDA stream>");
+    case 2:
+        return PyUnicode_FromString("<Per-thread default CUDA stream>");
+    default:
+        return PyUnicode_FromFormat(self->stream->owned ? "<CUDA stream %zu>"
+                                                        : "<External CUDA stream %zu>",
+                                    (size_t)handle);
+    }
+}
+
+static PyObject *stream_synchronize(nl_py_stream *self, PyObject *unused) {
+    (void)unused;
+    nl_error err;
+    int status;
+    Py_BEGIN_ALLOW_THREADS
+    status = nl_stream_synchronize(self->stream, &err);
+    Py_END_ALLOW_THREADS
+    if (status < 0) return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *stream_query(nl_py_stream *self, PyObject *unused) {
+    (void)unused;
+    nl_error err;
+    int done = 0;
+    if (nl_stream_query(self->stream, &done, &err) < 0) return nl_py_raise(&err);
+    return PyBool_FromLong(done);
+}
+
+static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
+    nl_error err;
+    nl_stream *stream = self->stream;
+    if (!PyCallable_Check(function)) {
+        return PyErr_Format(PyExc_TypeError, "the callback must be callable, not %.100s",
+                            Py_TYPE(function)->tp_name);
+    }
+    if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0) {
+        return nl_py_raise(&err);
+    }
+    if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *stream_wait_event(nl_py_stream *self, PyObject *event) {
+    return PyObject_CallMethod(event, "wait", "O", self);
+}
+
+static PyObject *stream_cuda_stream(nl_py_stream *self, PyObject *unused) {
+    (void)unused;
+    return Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(self->stream->handle));
+}
+
+static PyObject *stream_get_handle(nl_py_stream *self, void *unused) {
+    (void)unused;
+    return PyLong_FromVoidPtr(self->stream->handle);
+}
+
+static PyObject *stream_get_device(nl_py_stream *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(self->stream->device->ordinal);
+}
+
+static PyObject *stream_get_external(nl_py_stream *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(!self->stream->owned && (uintptr_t)self->stream->handle > 2);
+}
+
+static PyObject *stream_get_non_blocking(nl_py_stream *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(!self->stream->blocking);
+}
+
+static PyMethodDef stream_methods[] = {
+    {"wrap", (PyCFunction)(void (*)(void))stream_wrap, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     "wrap(handle, owner=None): a stream made elsewhere; owner is kept alive with it."},
+    {"synchronize", (PyCFunction)stream_synchronize, METH_NOARGS, "Waits for the stream's work."},
+    {"query", (PyCFunction)stream_query, METH_NOARGS, "Is all of the stream's work done?"},
+    {"add_callback", (PyCFunction)stream_add_callback, METH_O,
+     "add_callback(fn): calls fn() on another thread when the work so far is done."},
+    {"wait_event", (PyCFunction)stream_wait_event, METH_O,
+     "wait_event(event): later work of the stream waits for the event."},
+    {"__cuda_stream__", (PyCFunction)stream_cuda_stream, METH_NOARGS,
+     "(0, handle), for other libraries."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef stream_getset[] = {
+    {"handle", (getter)stream_get_handle, NULL, "The driver's handle, an int.", NULL},
+    {"device", (getter)stream_get_device, NULL, "The number of the stream's device.", NULL},
+    {"external", (getter)stream_get_external, NULL, "Was the stream made elsewhere?", NULL},
+    {"non_blocking", (getter)stream_get_non_blocking, NULL,
+     "Is its work independent of the default stream's?", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef stream_members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_stream, weakrefs), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot stream_slots[] = {
+    {Py_tp_doc, "Stream(non_blocking=False, priority=0)\n\nA queue of work of this thread's device."},
+    {Py_tp_new, stream_new},
+    {Py_tp_dealloc, stream_dealloc},
+    {Py_tp_traverse, stream_traverse},
+    {Py_tp_clear, stream_clear},
+    {Py_tp_repr, stream_repr},
+    {Py_tp_methods, stream_methods},
+    {Py_tp_getset, stream_getset},
+    {Py_tp_members, stream_members},
+    {0, NULL},
+};
+
+static PyType_Spec stream_spec = {
+    .name = "numbalite._core.Stream",
+    .basicsize = sizeof(nl_py_stream),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = stream_slots,
+};
+
+int nl_py_stream_exec(PyObject *module) {
+    return nl_py_add_type(module, &stream_spec, NULL, &nl_py_state_of(module)->stream_type);
+}

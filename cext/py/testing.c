@@ -1,0 +1,76 @@
+/* py/testing: what tests use to make calls and allocations fail, to see the driver calls that were
+ * made, and to see that nothing is left. */
+#include "base/mem.h"
+#include "core/buffer.h"
+#include "core/module.h"
+#include "core/stream.h"
+#include "py/state.h"
+
+static PyObject *fail_call_at(PyObject *module, PyObject *args, PyObject *kwargs) {
+    (void)module;
+    static char *names[] = {"n", "status", "releases", NULL};
+    Py_ssize_t n;
+    int status = CUDA_ERROR_OUT_OF_MEMORY, releases = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n|ip:fail_call_at", names, &n, &status,
+                                     &releases)) {
+        return NULL;
+    }
+    if (n < 0) return PyErr_Format(PyExc_ValueError, "n must not be negative");
+    return PyLong_FromSize_t(nl_driver_fail_at((size_t)n, status, releases));
+}
+
+static PyObject *fail_alloc_at(PyObject *module, PyObject *argument) {
+    (void)module;
+    size_t n = PyLong_AsSize_t(argument);
+    if (n == (size_t)-1 && PyErr_Occurred()) return NULL;
+    return PyLong_FromSize_t(nl_mem_fail_at(n));
+}
+
+static PyObject *trace(PyObject *module, PyObject *argument) {
+    (void)module;
+    int on = PyObject_IsTrue(argument);
+    if (on < 0) return NULL;
+    nl_driver_trace(on);
+    Py_RETURN_NONE;
+}
+
+static PyObject *traced(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    static const char *names[4096];
+    size_t count = nl_driver_traced(names, sizeof names / sizeof names[0]);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; ++i) {
+        PyObject *name = PyUnicode_FromString(names[i]);
+        if (name == NULL) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, (Py_ssize_t)i, name);
+    }
+    return list;
+}
+
+static PyObject *live(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    return Py_BuildValue("{sn sn sn sn sn}", "blocks", (Py_ssize_t)nl_mem_live(), "buffers",
+                         (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(),
+                         "events", (Py_ssize_t)nl_event_live(), "modules",
+                         (Py_ssize_t)nl_module_live());
+}
+
+static PyMethodDef methods[] = {
+    {"fail_call_at", (PyCFunction)(void (*)(void))fail_call_at, METH_VARARGS | METH_KEYWORDS,
+     "fail_call_at(n, status=2, releases=False): the n-th driver call from now fails with status (of "
+     "the calls that free or destroy if releases); 0 switches off. Returns the calls since last time."},
+    {"fail_alloc_at", fail_alloc_at, METH_O,
+     "fail_alloc_at(n): the n-th request for host memory from now fails; 0 switches off. Returns the "
+     "requests since last time."},
+    {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
+    {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
+    {"live", live, METH_NOARGS, "How many things are alive: a dict of counts."},
+    {NULL, NULL, 0, NULL},
+};
+
+int nl_py_testing_exec(PyObject *module) { return nl_py_add_functions(module, methods); }

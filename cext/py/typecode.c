@@ -1,0 +1,214 @@
+/* py/typecode: what a value is, as one number. A dispatcher without a signature compares these numbers
+ * with those of its last call; only where they differ does it ask Python for another kernel.
+ * Records have an index of their own in a list that only grows. */
+#include "py/argument.h"
+
+#include <string.h>
+#include "py/devarray.h"
+#include "py/exchange.h"
+
+static const char no_time[] =
+    "%s cannot be passed to a kernel: dates and times are passed as integers, x.view('int64')";
+static const char no_order[] = "%s cannot be passed to a kernel: its byte order is not this machine's; "
+                               "convert it with x.astype(x.dtype.newbyteorder('='))";
+static const char no_type[] = "%s cannot be passed to a kernel: its dtype has no counterpart in C++";
+static const char no_value[] = "%s cannot be passed to a kernel: pass a number, a NumPy array, a device "
+                               "array or an object with __cuda_array_interface__";
+static const char no_size[] = "%s cannot be passed to a kernel: it does not fit in 64 bits";
+
+/* Index of a record dtype, from 1. */
+static int record_index(nl_py_state *state, PyObject *descr, uint32_t *index) {
+    int result = -1;
+    PyObject *known = NULL;
+    Py_BEGIN_CRITICAL_SECTION(state->record_codes);
+    if (PyDict_GetItemRef(state->record_codes, descr, &known) >= 0) {
+        Py_ssize_t count = PyList_GET_SIZE(state->record_dtypes);
+        if (known) {
+            result = 0;
+        } else if (count >= NL_PY_CODE_RECORD_MAX) {
+            PyErr_Format(PyExc_RuntimeError, "more than %d record dtypes were passed to kernels",
+                         NL_PY_CODE_RECORD_MAX);
+        } else {
+            known = PyLong_FromSsize_t(count + 1);
+            if (known && PyList_Append(state->record_dtypes, descr) == 0) {
+                result = PyDict_SetItem(state->record_codes, descr, known);
+                if (result < 0)
+                    (void)PyList_SetSlice(state->record_dtypes, count, count + 1, NULL);
+            }
+        }
+    }
+    Py_END_CRITICAL_SECTION();
+    if (result == 0)
+        *index = (uint32_t)PyLong_AsUnsignedLong(known);
+    Py_XDECREF(known);
+    return result;
+}
+
+static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr, int ndim, int is_c,
+                        int is_f, uint32_t *code, const char **reason) {
+    uint32_t record = 0;
+    switch (e->class) {
+    case NL_ELEMENT_PLAIN: break;
+    case NL_ELEMENT_RECORD:
+        if (record_index(state, descr, &record) < 0)
+            return -1;
+        break;
+    case NL_ELEMENT_SWAPPED: *reason = no_order; return 0;
+    case NL_ELEMENT_TIME: *reason = no_time; return 0;
+    case NL_ELEMENT_OTHER:
+    case NL_ELEMENT_OBJECT: *reason = no_type; return 0;
+    }
+    *code = nl_py_code_array(e->dtype, ndim, is_c, is_f, record);
+    return 1;
+}
+
+static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code, const char **reason) {
+    *code = nl_atomic_peek32(&a->code);
+    if (*code)
+        return 1;
+    nl_element element = {(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize};
+    int result = element_code(state, &element, a->descr, a->ndim, a->flags & NL_PY_ARRAY_C,
+                              a->flags & NL_PY_ARRAY_F, code, reason);
+    if (result > 0)
+        nl_atomic_poke32(&a->code, *code);
+    return result;
+}
+
+/* What is contiguous in neither order is packed on its way to the device. */
+static int host_array_code(nl_py_state *state, PyObject *array, uint32_t *code, const char **reason) {
+    nl_host_array host;
+    if (nl_host_array_read(array, &host) < 0)
+        return -1;
+    int is_f = nl_layout_is_f(&host.layout), is_c = nl_layout_is_c(&host.layout) || !is_f;
+    return element_code(state, &host.element, host.descr, host.layout.ndim, is_c, is_f, code, reason);
+}
+
+static int foreign_code(nl_py_state *state, const nl_py_foreign *f, uint32_t *code,
+                        const char **reason) {
+    return element_code(state, &f->element, f->descr, f->layout.ndim, nl_layout_is_c(&f->layout),
+                        nl_layout_is_f(&f->layout), code, reason);
+}
+
+static int numpy_scalar_code(nl_py_state *state, PyObject *value, uint32_t *code,
+                             const char **reason) {
+    unsigned char bytes[16];
+    nl_scalar ignored;
+    PyObject *descr;
+    const void *record;
+    nl_dtype dtype = nl_host_scalar_read(value, bytes);
+    if (dtype == NL_OPAQUE && nl_host_long_double_read(value, &ignored))
+        dtype = ignored.kind == NL_SCALAR_COMPLEX ? NL_COMPLEX128 : NL_FLOAT64;
+    if (dtype != NL_OPAQUE) {
+        *code = (uint32_t)dtype;
+        return 1;
+    }
+    if (nl_host_void_read(value, &descr, &record) < 0)
+        return -1;
+    nl_element element = nl_host_element(descr);
+    if (element.class == NL_ELEMENT_RECORD && !record)
+        element.class = NL_ELEMENT_OTHER;
+    int result = element_code(state, &element, descr, 0, 1, 1, code, reason);
+    Py_DECREF(descr);
+    return result;
+}
+
+static int number_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
+    nl_scalar s;
+    int found = nl_py_scalar_read(state, value, &s);
+    *reason = no_value;
+    if (found <= 0)
+        return found;
+    switch (s.kind) {
+    case NL_SCALAR_BOOL: *code = NL_BOOL; return 1;
+    case NL_SCALAR_INT: *code = NL_INT64; return 1;
+    case NL_SCALAR_UINT: *code = NL_UINT64; return 1;
+    case NL_SCALAR_FLOAT: *code = NL_FLOAT64; return 1;
+    case NL_SCALAR_COMPLEX: *code = NL_COMPLEX128; return 1;
+    case NL_SCALAR_BIG: *reason = no_size; return 0;
+    }
+    return 0;
+}
+
+int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
+    nl_py_foreign foreign;
+    if (nl_py_array_check(state, value))
+        return device_array_code(state, (nl_py_array *)value, code, reason);
+    if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value))
+        return number_code(state, value, code, reason);
+    if (nl_host_is_exact_array(value))
+        return host_array_code(state, value, code, reason);
+    if (nl_host_is_scalar(value))
+        return numpy_scalar_code(state, value, code, reason);
+    if (PyObject_TypeCheck(value, state->transfer_type))
+        return nl_py_type_code(state, ((nl_py_transfer *)value)->array, code, reason);
+    int found = nl_py_foreign_read(state, value, &foreign);
+    if (found > 0) {
+        found = foreign_code(state, &foreign, code, reason);
+        nl_py_foreign_clear(&foreign);
+        return found;
+    }
+    if (found < 0)
+        return -1;
+    if (nl_host_is_array(value))
+        return host_array_code(state, value, code, reason);
+    return number_code(state, value, code, reason);
+}
+
+/* ---------------------------------------------------------------------------------------- functions */
+
+/* typecodes(args) -> bytes */
+static PyObject *typecodes(PyObject *module, PyObject *args) {
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *items = PySequence_Tuple(args), *bytes = NULL;
+    char text[360];
+    const char *reason;
+    if (!items)
+        return NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    bytes = PyBytes_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(uint32_t));
+    for (Py_ssize_t i = 0; bytes && i < n; i++) {
+        uint32_t code;
+        PyObject *item = PyTuple_GET_ITEM(items, i);
+        int found = nl_py_type_code(state, item, &code, &reason);
+        if (found > 0) {
+            memcpy(PyBytes_AS_STRING(bytes) + i * (Py_ssize_t)sizeof code, &code, sizeof code);
+            continue;
+        }
+        if (found == 0) {
+            char message[600];
+            PyOS_snprintf(message, sizeof message, reason,
+                          nl_py_argument_describe(state, item, text, sizeof text));
+            PyErr_Format(reason == no_size ? PyExc_OverflowError : PyExc_TypeError,
+                         "argument %zd: %s", i + 1, message);
+        }
+        Py_CLEAR(bytes);
+    }
+    Py_DECREF(items);
+    return bytes;
+}
+
+static PyObject *record_dtype(PyObject *module, PyObject *arg) {
+    nl_py_state *state = nl_py_state_of(module);
+    Py_ssize_t index = PyNumber_AsSsize_t(arg, PyExc_IndexError);
+    if (index == -1 && PyErr_Occurred())
+        return NULL;
+    if (index < 1 || index > PyList_GET_SIZE(state->record_dtypes))
+        return PyErr_Format(PyExc_IndexError, "no record dtype has index %zd", index);
+    return PyList_GetItemRef(state->record_dtypes, index - 1);
+}
+
+static PyMethodDef functions[] = {
+    {"typecodes", typecodes, METH_O,
+     "typecodes(args) -> bytes: for each value 32 bits, little-endian: 0-7 element type, 8-13 ndim, "
+     "14-15 order (0 any, 1 C, 2 F), 16-19 kind (0 scalar, 1 array), 20-31 record index."},
+    {"record_dtype", record_dtype, METH_O, "record_dtype(index): the dtype of a record index in a type code."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_argument_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    state->record_dtypes = PyList_New(0);
+    state->record_codes = PyDict_New();
+    if (!state->record_dtypes || !state->record_codes || nl_py_transfer_exec(module) < 0)
+        return -1;
+    return nl_py_add_functions(module, functions);
+}

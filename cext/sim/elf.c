@@ -1,0 +1,105 @@
+/* sim/elf: reads section headers and symbols of a 64-bit object of this machine's byte order.
+ *
+ * A local static variable `tile` of a function is called _ZZ<function's name as mangled>E4tile, where
+ * the function's name holds its length and itself: "6kernel". That tells whose variable it is. */
+#include "sim/elf.h"
+
+#include <elf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct object {
+    const char *bytes;
+    size_t size;
+    const Elf64_Shdr *sections;
+    size_t section_count;
+} object;
+
+static int within(const object *o, uint64_t offset, uint64_t size) {
+    return offset <= o->size && size <= o->size - offset;
+}
+
+static int open_object(object *o, const void *bytes, size_t size) {
+    const Elf64_Ehdr *header = bytes;
+    *o = (object){.bytes = bytes, .size = size};
+    if (size < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_type != ET_DYN)
+        return 0;
+    if (header->e_shoff == 0 || header->e_shentsize != sizeof(Elf64_Shdr))
+        return 1; /* no sections: still loadable */
+    if (header->e_shoff % _Alignof(Elf64_Shdr) || (uintptr_t)bytes % _Alignof(Elf64_Shdr) ||
+        !within(o, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
+        return 0;
+    o->sections = (const Elf64_Shdr *)(o->bytes + header->e_shoff);
+    o->section_count = header->e_shnum;
+    return 1;
+}
+
+int nl_sim_elf_is_valid(const void *bytes, size_t size) {
+    object o;
+    return open_object(&o, bytes, size);
+}
+
+/* The full symbol table, else the dynamic one, else NULL. */
+static const Elf64_Shdr *find_symbols(const object *o) {
+    const Elf64_Shdr *found = NULL;
+    for (size_t i = 0; i < o->section_count; i++) {
+        const Elf64_Shdr *s = &o->sections[i];
+        if (!within(o, s->sh_offset, s->sh_size) || s->sh_link >= o->section_count)
+            continue;
+        if (s->sh_type == SHT_SYMTAB || (s->sh_type == SHT_DYNSYM && !found))
+            found = s;
+    }
+    return found;
+}
+
+/* Is the variable in the body of a function with this name ("ns::saxpy<float>")? */
+static int is_local_to(const char *variable, const char *function) {
+    char part[160];
+    const char *end = function + strcspn(function, "<("), *begin = end;
+    while (begin > function && begin[-1] != ':')
+        begin--;
+    if (strncmp(variable, "_ZZ", 3) != 0 || end == begin || end - begin > 128)
+        return 0;
+    snprintf(part, sizeof part, "%d%.*s", (int)(end - begin), (int)(end - begin), begin);
+    const char *at = strstr(variable, part);
+    return at && (at[-1] < '0' || at[-1] > '9');
+}
+
+static int is_ours(const char *name) {
+    return strncmp(name, "nl_sim_", 7) == 0 || strstr(name, "numbalite_sim") != NULL;
+}
+
+static int is_others(const char *name, const char *const *others, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (is_local_to(name, others[i]))
+            return 1;
+    }
+    return 0;
+}
+
+size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel,
+                              const char *const *others, size_t count) {
+    object o;
+    const Elf64_Shdr *symbols = open_object(&o, bytes, size) ? find_symbols(&o) : NULL;
+    if (!symbols)
+        return 0;
+    const Elf64_Shdr *strings = &o.sections[symbols->sh_link];
+    if (!within(&o, strings->sh_offset, strings->sh_size) || strings->sh_size == 0 ||
+        o.bytes[strings->sh_offset + strings->sh_size - 1] != '\0')
+        return 0;
+    size_t total = 0;
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols->sh_size; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, o.bytes + symbols->sh_offset + at, sizeof symbol);
+        if (ELF64_ST_TYPE(symbol.st_info) != STT_TLS || symbol.st_shndx == SHN_UNDEF ||
+            symbol.st_name >= strings->sh_size)
+            continue;
+        const char *name = o.bytes + strings->sh_offset + symbol.st_name;
+        if (is_ours(name) || (!is_local_to(name, kernel) && is_others(name, others, count)))
+            continue;
+        total += symbol.st_size;
+    }
+    return total;
+}

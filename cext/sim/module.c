@@ -1,0 +1,293 @@
+/* sim/module: an image is a shared object. It is written to an anonymous file and opened with dlopen, so
+ * that loading it twice gives two modules with variables of their own. dlopen remembers names, and a
+ * file descriptor's number is used again: so each load spells the same path in its own way. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "sim/module.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/lock.h"
+#include "sim/elf.h"
+#include "sim/handle.h"
+#include "sim/limits.h"
+#include "sim/memory.h"
+#include "sim/ops.h"
+
+typedef struct global {
+    void *address;
+    struct global *next;
+} global;
+
+struct nl_sim_module {
+    nl_sim_context *context;
+    void *library, *base;
+    void *bytes; /* the image, for its symbol table */
+    size_t size;
+    nl_sim_function *functions;
+    global *globals;
+};
+
+/* Of the lists of all modules. */
+static nl_mutex lock = NL_MUTEX_INIT;
+
+/* Loading */
+
+static int write_all(int file, const char *bytes, size_t size) {
+    while (size) {
+        ssize_t written = write(file, bytes, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return -1;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+/* "/proc/self/fd/././/7": the number's bits, as "./" and ".//". */
+static void spell_path(char *path, size_t size, int file) {
+    static uint64_t loads;
+    size_t length = (size_t)snprintf(path, size, "/proc/self/fd/");
+    for (uint64_t n = nl_atomic_add(&loads, 1) + 1; n && length + 24 < size; n >>= 1)
+        length += (size_t)snprintf(path + length, size - length, n & 1 ? ".//" : "./");
+    snprintf(path + length, size - length, "%d", file);
+}
+
+static void *open_anonymous(const void *bytes, size_t size) {
+    char path[256];
+    void *library = NULL;
+#ifdef MFD_CLOEXEC
+    int file = memfd_create("numbalite", MFD_CLOEXEC);
+    if (file < 0)
+        return NULL;
+    if (write_all(file, bytes, size) == 0) {
+        spell_path(path, sizeof path, file);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    close(file);
+#endif
+    (void)path, (void)bytes, (void)size;
+    return library;
+}
+
+/* Where there is no /proc, or it may not be executed from: a file in a directory of our own. */
+static void *open_temporary(const void *bytes, size_t size) {
+    char directory[300], path[340];
+    const char *parent = getenv("TMPDIR");
+    snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX",
+             parent && *parent ? parent : "/tmp");
+    if (!mkdtemp(directory))
+        return NULL;
+    snprintf(path, sizeof path, "%s/image.so", directory);
+    void *library = NULL;
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    if (file >= 0) {
+        int written = write_all(file, bytes, size);
+        close(file);
+        if (written == 0)
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        unlink(path);
+    }
+    rmdir(directory);
+    return library;
+}
+
+static int say(char *log, size_t size, const char *text) {
+    if (log && size)
+        snprintf(log, size, "%s", text ? text : "");
+    return 0;
+}
+
+static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
+    m->library = open_anonymous(m->bytes, m->size);
+    if (!m->library)
+        m->library = open_temporary(m->bytes, m->size);
+    if (!m->library) {
+        say(log, log_size, dlerror());
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    nl_sim_image_init_fn init =
+        (nl_sim_image_init_fn)(uintptr_t)dlsym(m->library, "nl_sim_image_init");
+    Dl_info info;
+    if (!init || !dladdr((void *)(uintptr_t)init, &info)) {
+        say(log, log_size, "the image does not define nl_sim_image_init");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    m->base = info.dli_fbase;
+    init(&nl_sim_engine);
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
+                            char *log, size_t log_size) {
+    nl_sim_image_header header;
+    const char *bytes = (const char *)image + sizeof header;
+    memcpy(&header, image, sizeof header.magic);
+    if (memcmp(header.magic, NL_SIM_IMAGE_MAGIC, sizeof header.magic) != 0) {
+        say(log, log_size, "this is no image for the CPU simulator");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    memcpy(&header, image, sizeof header);
+    nl_sim_module *m = calloc(1, sizeof *m);
+    if (!m || header.size > PTRDIFF_MAX || !(m->bytes = malloc(header.size ? header.size : 1))) {
+        free(m);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    m->context = context;
+    m->size = header.size;
+    memcpy(m->bytes, bytes, header.size);
+    CUresult status = CUDA_ERROR_INVALID_IMAGE;
+    if (nl_sim_elf_is_valid(m->bytes, m->size))
+        status = open_library(m, log, log_size);
+    else
+        say(log, log_size, "the image holds no shared object for this machine");
+    if (status == CUDA_SUCCESS &&
+        nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0)
+        status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (status != CUDA_SUCCESS) {
+        nl_sim_module_destroy(m);
+        return status;
+    }
+    *out = m;
+    return CUDA_SUCCESS;
+}
+
+nl_sim_context *nl_sim_module_context(const nl_sim_module *module) { return module->context; }
+
+void nl_sim_module_destroy(nl_sim_module *m) {
+    while (m->functions) {
+        nl_sim_function *f = m->functions;
+        m->functions = f->next;
+        (void)nl_sim_handle_remove(NL_SIM_HANDLE_FUNCTION, f);
+        free(f);
+    }
+    while (m->globals) {
+        global *g = m->globals;
+        m->globals = g->next;
+        (void)nl_sim_memory_unregister(NL_SIM_MEMORY_GLOBAL, g->address);
+        free(g);
+    }
+    if (m->library)
+        dlclose(m->library);
+    free(m->bytes);
+    free(m);
+}
+
+/* Symbols */
+
+/* A data object of this image itself (not of a library that it needs) with the given size. */
+static const void *find_object(const nl_sim_module *m, const char *symbol, size_t size) {
+    const void *address = dlsym(m->library, symbol);
+    Dl_info info;
+    if (!address || !dladdr(address, &info) || info.dli_fbase != m->base)
+        return NULL;
+#ifdef __GLIBC__
+    const ElfW(Sym) *entry = NULL;
+    if (dladdr1(address, &info, (void **)&entry, RTLD_DL_SYMENT) && entry &&
+        entry->st_size != size)
+        return NULL;
+#endif
+    (void)size;
+    return address;
+}
+
+/* Kernels are exported as nl_sim_kernel_0, 1, ... when the compiler of images numbers them. */
+enum { MAX_OTHERS = 256 };
+
+static size_t collect_others(const nl_sim_module *m, const nl_sim_kernel *self,
+                             const char **names) {
+    size_t count = 0;
+    for (int i = 0; count < MAX_OTHERS; i++) {
+        char symbol[40];
+        snprintf(symbol, sizeof symbol, "nl_sim_kernel_%d", i);
+        const nl_sim_kernel *kernel = find_object(m, symbol, sizeof *kernel);
+        if (!kernel)
+            break;
+        if (kernel != self)
+            names[count++] = kernel->name;
+    }
+    return count;
+}
+
+static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *kernel,
+                                      const char *symbol) {
+    const char *others[MAX_OTHERS];
+    nl_sim_function *f = calloc(1, sizeof *f + strlen(symbol) + 1);
+    if (!f)
+        return NULL;
+    strcpy(f->symbol, symbol);
+    f->kernel = kernel;
+    f->module = m;
+    f->context = m->context;
+    f->carveout = -1;
+    size_t count = collect_others(m, kernel, others);
+    f->static_shared =
+        (int)nl_sim_elf_shared_size(m->bytes, m->size, kernel->name, others, count);
+    f->max_dynamic_shared = NL_SIM_SHARED_DEFAULT - f->static_shared;
+    if (f->max_dynamic_shared < 0)
+        f->max_dynamic_shared = 0;
+    if (nl_sim_handle_add(NL_SIM_HANDLE_FUNCTION, m->context->device, f) < 0) {
+        free(f);
+        return NULL;
+    }
+    f->next = m->functions;
+    m->functions = f;
+    return f;
+}
+
+CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_function **out) {
+    CUresult status = CUDA_SUCCESS;
+    nl_mutex_lock(&lock);
+    nl_sim_function *f = m->functions;
+    while (f && strcmp(f->symbol, symbol) != 0)
+        f = f->next;
+    if (!f) {
+        const nl_sim_kernel *kernel = find_object(m, symbol, sizeof *kernel);
+        if (!kernel)
+            status = CUDA_ERROR_NOT_FOUND;
+        else if (kernel->abi != NL_SIM_ABI)
+            status = CUDA_ERROR_INVALID_IMAGE;
+        else if (!(f = make_function(m, kernel, symbol)))
+            status = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    nl_mutex_unlock(&lock);
+    if (status == CUDA_SUCCESS)
+        *out = f;
+    return status;
+}
+
+CUresult nl_sim_module_global(nl_sim_module *m, const char *symbol, void **address, size_t *size) {
+    const nl_sim_global *found = find_object(m, symbol, sizeof *found);
+    if (!found)
+        return CUDA_ERROR_NOT_FOUND;
+    if (found->abi != NL_SIM_ABI)
+        return CUDA_ERROR_INVALID_IMAGE;
+    global *g = malloc(sizeof *g);
+    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (g && found->size)
+        status = nl_sim_memory_register(NL_SIM_MEMORY_GLOBAL, m->context->device, found->address,
+                                        (size_t)found->size);
+    if (status != CUDA_SUCCESS) {
+        free(g);
+        return status;
+    }
+    g->address = found->address;
+    nl_mutex_lock(&lock);
+    g->next = m->globals;
+    m->globals = g;
+    nl_mutex_unlock(&lock);
+    *address = found->address;
+    *size = (size_t)found->size;
+    return CUDA_SUCCESS;
+}

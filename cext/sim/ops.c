@@ -1,0 +1,90 @@
+/* sim/ops: those operations of a running thread that are not about waiting. */
+#include "sim/ops.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "base/lock.h"
+#include "sim/block.h"
+#include "sim/fault.h"
+#include "sim/grid.h"
+#include "sim/heap.h"
+#include "sim/warp.h"
+
+static uint32_t printed;
+
+static int is_fibers(void) { return nl_sim_current->fibers; }
+static void *dynamic_shared(void) { return nl_sim_current->shared; }
+static unsigned smid(void) { return nl_sim_current->id % nl_sim_grid_workers(); }
+
+_Noreturn static void fault(int status, const char *message, unsigned thread, nl_sim_site site) {
+    nl_sim_fault_raise(nl_sim_current, status, message, thread, site);
+}
+
+static unsigned long long globaltimer(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
+}
+
+static unsigned long long clock_cycles(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    return globaltimer();
+#endif
+}
+
+/* Into a buffer first: what the kernel passed may trap, and must not do so inside of stdout's lock. */
+static int print(const char *format, va_list arguments) {
+    char few[512], *text = few;
+    va_list again;
+    if (nl_sim_current->replaying)
+        return 0;
+    va_copy(again, arguments);
+    int length = vsnprintf(few, sizeof few, format, arguments);
+    if (length >= (int)sizeof few && (text = malloc((size_t)length + 1)))
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    if (length > 0 && text) {
+        fwrite(text, 1, (size_t)length, stdout);
+        nl_atomic_store32(&printed, 1);
+    }
+    if (text != few)
+        free(text);
+    return length;
+}
+
+void nl_sim_ops_flush(void) {
+    if (nl_atomic_peek32(&printed)) {
+        nl_atomic_store32(&printed, 0);
+        fflush(stdout);
+    }
+}
+
+static void free_block(void *block) {
+    nl_sim_worker *w = nl_sim_current;
+    if (nl_sim_heap_free(block) < 0)
+        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED,
+                           "free() of an address that malloc() did not give, or gave back already",
+                           w->fibers ? w->current : (unsigned)-1, (nl_sim_site){NULL, 0});
+}
+
+const nl_sim_ops nl_sim_engine = {
+    .abi = NL_SIM_ABI,
+    .barrier = nl_sim_block_barrier,
+    .warp = nl_sim_warp_collective,
+    .grid_barrier = nl_sim_block_grid_barrier,
+    .yield = nl_sim_block_yield,
+    .is_fibers = is_fibers,
+    .dynamic_shared = dynamic_shared,
+    .fault = fault,
+    .exit_thread = nl_sim_block_exit_thread,
+    .clock = clock_cycles,
+    .globaltimer = globaltimer,
+    .smid = smid,
+    .vprintf = print,
+    .malloc = nl_sim_heap_alloc,
+    .free = free_block,
+};

@@ -1,0 +1,596 @@
+/* sim/stream: the scheduler of operations.
+ *
+ * A stream is idle (nothing queued), blocked (its first operation must wait for another stream),
+ * ready, or running. Ready streams are in a list by priority; threads of the scheduler, as many as
+ * there have ever been streams ready at once, take them from there and run them dry. A thread that
+ * waits for a stream takes it from the list too, which saves two switches of threads in the commonest
+ * case, a launch and a wait. Blocked streams are looked at again whenever an operation has run. */
+#include "sim/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/lock.h"
+#include "sim/context.h"
+#include "sim/fault.h"
+#include "sim/grid.h"
+
+enum { IDLE, BLOCKED, READY, RUNNING };
+enum { MAX_THREADS = 1024, EXIT_WAIT_MS = 500 };
+
+static struct {
+    nl_mutex lock;
+    nl_cond work, done;
+    nl_sim_stream *ready, *blocked;
+    unsigned ready_count, threads, idle, waiting, running;
+    int exiting;
+} sched = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .done = NL_COND_INIT};
+
+struct nl_sim_event {
+    struct nl_sim_context *context;
+    uint64_t references;
+    nl_sim_stream *stream; /* where it was recorded last, or NULL */
+    uint64_t ticket, time, records, reached;
+    unsigned flags;
+};
+
+/* References */
+
+static void release_lock_held(nl_sim_stream *stream) {
+    if (--stream->references)
+        return;
+    free(stream->fault_text);
+    free(stream);
+}
+
+static void release_event_lock_held(nl_sim_event *event) {
+    if (--event->references)
+        return;
+    if (event->stream)
+        release_lock_held(event->stream);
+    free(event);
+}
+
+nl_sim_stream *nl_sim_stream_create(struct nl_sim_context *context, unsigned flags, int priority) {
+    nl_sim_stream *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    stream->context = context;
+    stream->flags = flags;
+    stream->priority = priority;
+    stream->references = 1;
+    nl_mutex_lock(&sched.lock);
+    stream->next = context->streams;
+    context->streams = stream;
+    nl_mutex_unlock(&sched.lock);
+    return stream;
+}
+
+/* Takes a closed stream that has run dry out of its context. */
+static void retire_lock_held(nl_sim_stream *stream) {
+    nl_sim_stream **p = &stream->context->streams;
+    while (*p && *p != stream)
+        p = &(*p)->next;
+    if (!*p)
+        return;
+    *p = stream->next;
+    if (stream->fault && !stream->context->fault) {
+        stream->context->fault = stream->fault;
+        stream->context->fault_text = stream->fault_text;
+        stream->fault_text = NULL;
+    }
+    release_lock_held(stream);
+}
+
+void nl_sim_stream_close(nl_sim_stream *stream) {
+    nl_mutex_lock(&sched.lock);
+    stream->closed = 1;
+    if (stream->state == IDLE)
+        retire_lock_held(stream);
+    nl_mutex_unlock(&sched.lock);
+}
+
+/* What an operation comes after */
+
+static int add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
+    if (!op->after) {
+        op->after = op->after_few;
+        op->after_capacity = sizeof op->after_few / sizeof op->after_few[0];
+    }
+    if (op->after_count == op->after_capacity) {
+        unsigned capacity = op->after_capacity * 4;
+        nl_sim_after *more = malloc(capacity * sizeof *more);
+        if (!more)
+            return -1;
+        memcpy(more, op->after, op->after_count * sizeof *more);
+        if (op->after != op->after_few)
+            free(op->after);
+        op->after = more;
+        op->after_capacity = capacity;
+    }
+    stream->references++;
+    op->after[op->after_count++] = (nl_sim_after){stream, ticket};
+    return 0;
+}
+
+/* The default stream comes after all that is in blocking streams, and they after it. Without memory
+ * for the list, waits right here instead. */
+static void wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket);
+
+static void add_legacy_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
+    nl_sim_stream *legacy = stream->context->legacy;
+    if (stream->flags & CU_STREAM_NON_BLOCKING)
+        return;
+    if (stream != legacy) {
+        if (legacy->issued != legacy->done && add_after(op, legacy, legacy->issued) < 0)
+            wait_ticket_lock_held(legacy, legacy->issued);
+        return;
+    }
+    for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
+        if (s != legacy && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done &&
+            add_after(op, s, s->issued) < 0)
+            wait_ticket_lock_held(s, s->issued);
+    }
+}
+
+static nl_sim_after *first_unmet(nl_sim_op *op) {
+    for (unsigned i = 0; i < op->after_count; i++) {
+        if (op->after[i].stream->done < op->after[i].ticket)
+            return &op->after[i];
+    }
+    return NULL;
+}
+
+static void drop(nl_sim_op *op) {
+    for (unsigned i = 0; i < op->after_count; i++)
+        release_lock_held(op->after[i].stream);
+    if (op->after != op->after_few)
+        free(op->after);
+    if (op->drop)
+        op->drop(op);
+    free(op);
+}
+
+/* Lists */
+
+static void unlink_from(nl_sim_stream **list, nl_sim_stream *stream) {
+    while (*list != stream)
+        list = &(*list)->next_queued;
+    *list = stream->next_queued;
+}
+
+static void *scheduler_thread(void *unused);
+
+static void make_ready_lock_held(nl_sim_stream *stream) {
+    nl_sim_stream **p = &sched.ready;
+    while (*p && (*p)->priority <= stream->priority)
+        p = &(*p)->next_queued;
+    stream->next_queued = *p;
+    *p = stream;
+    stream->state = READY;
+    sched.ready_count++;
+    if (sched.ready_count > sched.idle && sched.threads < MAX_THREADS) {
+        nl_thread thread;
+        nl_error err;
+        if (nl_thread_start(&thread, scheduler_thread, NULL, 0, &err) == 0) {
+            nl_thread_detach(thread);
+            sched.threads++;
+        }
+    } else {
+        nl_cond_signal(&sched.work);
+    }
+}
+
+static void take_ready_lock_held(nl_sim_stream *stream) {
+    unlink_from(&sched.ready, stream);
+    sched.ready_count--;
+}
+
+/* The first operation has run. */
+static void complete_lock_held(nl_sim_stream *stream) {
+    nl_sim_op *op = stream->head;
+    if (op->settle)
+        op->settle(op, stream);
+    stream->head = op->next;
+    if (!stream->head)
+        stream->tail = NULL;
+    stream->done++;
+    drop(op);
+    if (sched.waiting)
+        nl_cond_broadcast(&sched.done);
+}
+
+/* Completes operations in which there is nothing to run. Then the stream is idle or blocked (returns
+ * 0), or its first operation can run (returns 1; the state is the caller's to set). */
+static int settle_lock_held(nl_sim_stream *stream) {
+    for (;;) {
+        nl_sim_op *op = stream->head;
+        if (!op) {
+            stream->state = IDLE;
+            if (stream->closed)
+                retire_lock_held(stream);
+            return 0;
+        }
+        if (first_unmet(op)) {
+            stream->state = BLOCKED;
+            stream->next_queued = sched.blocked;
+            sched.blocked = stream;
+            return 0;
+        }
+        if (op->run)
+            return 1;
+        complete_lock_held(stream);
+    }
+}
+
+/* After something has completed: what was waiting for it? */
+static void unblock_lock_held(void) {
+    for (nl_sim_stream **p = &sched.blocked; *p;) {
+        nl_sim_stream *stream = *p;
+        if (first_unmet(stream->head)) {
+            p = &stream->next_queued;
+            continue;
+        }
+        *p = stream->next_queued;
+        if (settle_lock_held(stream))
+            make_ready_lock_held(stream);
+        p = &sched.blocked; /* that may have completed what others wait for */
+    }
+}
+
+/* Running */
+
+/* Runs a stream whose first operation can run, until it is idle or blocked, or (for a thread that
+ * waits) `ticket` of `goal` has run or the program's own code would be called. */
+static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t ticket) {
+    stream->references++;
+    do {
+        nl_sim_op *op = stream->head;
+        if (goal && (goal->done >= ticket || (op->flags & NL_SIM_OP_HOST))) {
+            make_ready_lock_held(stream);
+            break;
+        }
+        stream->state = RUNNING;
+        sched.running++;
+        nl_mutex_unlock(&sched.lock);
+        op->run(op, stream);
+        nl_mutex_lock(&sched.lock);
+        sched.running--;
+        complete_lock_held(stream);
+        unblock_lock_held();
+    } while (settle_lock_held(stream) && !sched.exiting);
+    unblock_lock_held();
+    release_lock_held(stream);
+}
+
+static void *scheduler_thread(void *unused) {
+    (void)unused;
+    nl_sim_fault_block_signals();
+    nl_mutex_lock(&sched.lock);
+    for (;;) {
+        nl_sim_stream *stream = sched.ready;
+        if (!stream || sched.exiting) {
+            sched.idle++;
+            nl_cond_wait(&sched.work, &sched.lock);
+            sched.idle--;
+            continue;
+        }
+        take_ready_lock_held(stream);
+        run_lock_held(stream, NULL, 0);
+    }
+    return NULL;
+}
+
+/* A stream that the calling thread can run so that `stream` gets on, or NULL. */
+static nl_sim_stream *helpable(nl_sim_stream *stream) {
+    for (int depth = 0; stream && depth < 16; depth++) {
+        if (stream->state == READY)
+            return stream->head->flags & NL_SIM_OP_HOST ? NULL : stream;
+        if (stream->state != BLOCKED)
+            return NULL;
+        nl_sim_after *after = first_unmet(stream->head);
+        stream = after ? after->stream : NULL;
+    }
+    return NULL;
+}
+
+static void wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket) {
+    stream->references++;
+    while (stream->done < ticket && !sched.exiting) {
+        nl_sim_stream *other = helpable(stream);
+        if (other) {
+            take_ready_lock_held(other);
+            run_lock_held(other, stream, ticket);
+        } else {
+            sched.waiting++;
+            nl_cond_wait(&sched.done, &sched.lock);
+            sched.waiting--;
+        }
+    }
+    release_lock_held(stream);
+}
+
+static uint64_t issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
+    add_legacy_lock_held(stream, op);
+    op->next = NULL;
+    if (stream->tail)
+        stream->tail->next = op;
+    else
+        stream->head = op;
+    stream->tail = op;
+    uint64_t ticket = ++stream->issued;
+    if (stream->state != IDLE)
+        return ticket;
+    int at_once = op->flags & NL_SIM_OP_INLINE;
+    if (settle_lock_held(stream)) {
+        if (at_once)
+            run_lock_held(stream, stream, ticket);
+        else
+            make_ready_lock_held(stream);
+    } else if (stream->state == IDLE) {
+        unblock_lock_held();
+    }
+    return ticket;
+}
+
+uint64_t nl_sim_stream_issue(nl_sim_stream *stream, nl_sim_op *op) {
+    nl_mutex_lock(&sched.lock);
+    uint64_t ticket = issue_lock_held(stream, op);
+    nl_mutex_unlock(&sched.lock);
+    return ticket;
+}
+
+void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
+    op->flags |= NL_SIM_OP_INLINE;
+    nl_mutex_lock(&sched.lock);
+    uint64_t ticket = issue_lock_held(stream, op);
+    wait_ticket_lock_held(stream, ticket);
+    nl_mutex_unlock(&sched.lock);
+}
+
+/* Everything that an operation issued now would come after. */
+static void wait_stream_lock_held(nl_sim_stream *stream) {
+    wait_ticket_lock_held(stream, stream->issued);
+    if (stream != stream->context->legacy)
+        return;
+restart:
+    for (nl_sim_stream *s = stream->context->streams; s && !sched.exiting; s = s->next) {
+        if (s != stream && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done) {
+            wait_ticket_lock_held(s, s->issued);
+            goto restart; /* the list may have changed */
+        }
+    }
+}
+
+void nl_sim_stream_wait(nl_sim_stream *stream) {
+    nl_mutex_lock(&sched.lock);
+    wait_stream_lock_held(stream);
+    nl_mutex_unlock(&sched.lock);
+}
+
+int nl_sim_stream_is_done(nl_sim_stream *stream) {
+    nl_mutex_lock(&sched.lock);
+    int done = stream->issued == stream->done;
+    if (stream == stream->context->legacy) {
+        for (nl_sim_stream *s = stream->context->streams; s; s = s->next)
+            done = done && ((s->flags & CU_STREAM_NON_BLOCKING) || s->issued == s->done);
+    }
+    nl_mutex_unlock(&sched.lock);
+    return done;
+}
+
+void nl_sim_stream_wait_context(struct nl_sim_context *context) {
+    nl_mutex_lock(&sched.lock);
+restart:
+    for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
+        if (s->issued != s->done) {
+            wait_ticket_lock_held(s, s->issued);
+            goto restart;
+        }
+    }
+    nl_mutex_unlock(&sched.lock);
+}
+
+/* Faults */
+
+static void fail_lock_held(nl_sim_stream *stream, CUresult status, const char *text) {
+    if (stream->fault)
+        return; /* the first is the one to report */
+    stream->fault = status;
+    free(stream->fault_text);
+    stream->fault_text = strdup(text);
+}
+
+void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const char *text) {
+    nl_mutex_lock(&sched.lock);
+    fail_lock_held(stream, status, text);
+    nl_mutex_unlock(&sched.lock);
+}
+
+void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
+    nl_mutex_lock(&sched.lock);
+    stream->job = job;
+    nl_mutex_unlock(&sched.lock);
+}
+
+static CUresult take(CUresult *status, char **text) {
+    CUresult fault = *status;
+    if (fault && *text)
+        nl_sim_fault_report(*text);
+    free(*text);
+    *text = NULL;
+    *status = CUDA_SUCCESS;
+    return fault;
+}
+
+CUresult nl_sim_stream_take_fault(struct nl_sim_context *context, nl_sim_stream *stream) {
+    CUresult fault = CUDA_SUCCESS;
+    nl_mutex_lock(&sched.lock);
+    if (stream)
+        fault = take(&stream->fault, &stream->fault_text);
+    if (!stream || stream == context->legacy) {
+        for (nl_sim_stream *s = context->streams; s && !fault; s = s->next) {
+            if (!stream || !(s->flags & CU_STREAM_NON_BLOCKING))
+                fault = take(&s->fault, &s->fault_text);
+        }
+    }
+    if (!fault)
+        fault = take(&context->fault, &context->fault_text);
+    nl_mutex_unlock(&sched.lock);
+    return fault;
+}
+
+/* Events */
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+nl_sim_event *nl_sim_event_create(struct nl_sim_context *context, unsigned flags) {
+    nl_sim_event *event = calloc(1, sizeof *event);
+    if (event) {
+        event->context = context;
+        event->flags = flags;
+        event->references = 1;
+    }
+    return event;
+}
+
+void nl_sim_event_close(nl_sim_event *event) {
+    nl_mutex_lock(&sched.lock);
+    release_event_lock_held(event);
+    nl_mutex_unlock(&sched.lock);
+}
+
+struct nl_sim_context *nl_sim_event_context(const nl_sim_event *event) { return event->context; }
+
+typedef struct record_op {
+    nl_sim_op op;
+    nl_sim_event *event;
+    uint64_t record;
+} record_op;
+
+/* An event that has been recorded again meanwhile belongs to the later record. */
+static void settle_record(nl_sim_op *op, nl_sim_stream *stream) {
+    record_op *r = (record_op *)op;
+    (void)stream;
+    if (r->event->records == r->record) {
+        r->event->time = now();
+        r->event->reached = r->record;
+    }
+}
+
+static void drop_record(nl_sim_op *op) { release_event_lock_held(((record_op *)op)->event); }
+
+CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
+    record_op *r = calloc(1, sizeof *r);
+    if (!r)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    r->op.settle = settle_record;
+    r->op.drop = drop_record;
+    r->event = event;
+    nl_mutex_lock(&sched.lock);
+    event->references++;
+    stream->references++;
+    if (event->stream)
+        release_lock_held(event->stream);
+    event->stream = stream;
+    event->ticket = stream->issued + 1;
+    r->record = ++event->records;
+    issue_lock_held(stream, &r->op);
+    nl_mutex_unlock(&sched.lock);
+    return CUDA_SUCCESS;
+}
+
+static int is_done_lock_held(const nl_sim_event *event) {
+    return event->reached == event->records;
+}
+
+CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
+    nl_sim_op *op = calloc(1, sizeof *op);
+    if (!op)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    nl_mutex_lock(&sched.lock);
+    if (is_done_lock_held(event)) {
+        free(op);
+    } else {
+        (void)add_after(op, event->stream, event->ticket); /* there is room for the first */
+        issue_lock_held(stream, op);
+    }
+    nl_mutex_unlock(&sched.lock);
+    return CUDA_SUCCESS;
+}
+
+int nl_sim_event_is_done(nl_sim_event *event) {
+    nl_mutex_lock(&sched.lock);
+    int done = is_done_lock_held(event);
+    nl_mutex_unlock(&sched.lock);
+    return done;
+}
+
+CUresult nl_sim_event_wait(nl_sim_event *event) {
+    nl_mutex_lock(&sched.lock);
+    nl_sim_stream *stream = event->stream;
+    if (!stream) {
+        nl_mutex_unlock(&sched.lock);
+        return CUDA_SUCCESS;
+    }
+    stream->references++;
+    event->references++;
+    wait_ticket_lock_held(stream, event->ticket);
+    nl_mutex_unlock(&sched.lock);
+    CUresult fault = nl_sim_stream_take_fault(event->context, stream);
+    nl_mutex_lock(&sched.lock);
+    release_event_lock_held(event);
+    release_lock_held(stream);
+    nl_mutex_unlock(&sched.lock);
+    return fault;
+}
+
+CUresult nl_sim_event_elapsed(nl_sim_event *start, nl_sim_event *end, float *milliseconds) {
+    CUresult status = CUDA_SUCCESS;
+    nl_mutex_lock(&sched.lock);
+    if (!start->records || !end->records || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
+        status = CUDA_ERROR_INVALID_HANDLE;
+    else if (!is_done_lock_held(start) || !is_done_lock_held(end))
+        status = CUDA_ERROR_NOT_READY;
+    else
+        *milliseconds = (float)((double)(int64_t)(end->time - start->time) / 1e6);
+    nl_mutex_unlock(&sched.lock);
+    return status;
+}
+
+/* The end */
+
+/* The process is ending, perhaps with work under way. What runs is stopped at its next block; nothing
+ * new starts; but a kernel that never ends does not keep the process. */
+static void at_exit(void) {
+    if (nl_sim_context_forked())
+        return;
+    nl_mutex_lock(&sched.lock);
+    sched.exiting = 1;
+    for (int waited = 0; sched.running && waited < EXIT_WAIT_MS; waited++) {
+        for (int i = 0; i < nl_sim_context_count(); i++) {
+            for (nl_sim_stream *s = nl_sim_context_at(i)->streams; s; s = s->next) {
+                if (s->job)
+                    nl_sim_job_fail(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
+            }
+        }
+        nl_mutex_unlock(&sched.lock);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        nl_mutex_lock(&sched.lock);
+    }
+    nl_mutex_unlock(&sched.lock);
+}
+
+void nl_sim_stream_open(void) { atexit(at_exit); }
+
+void nl_sim_stream_forget(void) {
+    nl_mutex_init(&sched.lock);
+    nl_cond_init(&sched.work);
+    nl_cond_init(&sched.done);
+    sched.ready = sched.blocked = NULL;
+    sched.ready_count = sched.threads = sched.idle = sched.waiting = sched.running = 0;
+}

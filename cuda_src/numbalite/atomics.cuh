@@ -1,0 +1,226 @@
+/* atomics: for every integer and floating type what CUDA has for some.
+ *
+ *     old = atomic_add(address, value)     also sub, max, min, nanmax, nanmin, inc, dec, and, or, xor, exch
+ *     old = atomic_cas(address, expected, value)
+ *
+ * and, as numba.cuda.atomic has it, with a one-dimensional array and an index in the place of the
+ * address. The value is converted to the type of the element. All return the old value.
+ *
+ * max and min of floating-point numbers: a NaN in memory stays, a NaN as value changes nothing; nanmax
+ * and nanmin take a NaN in memory for a missing value. inc counts up to the value, then starts at 0 again;
+ * dec counts down, from 0 (and from what is above the value) to the value.
+ *
+ * What the hardware has is used; the rest is a loop around compare-and-swap, types of one and two bytes in
+ * the 32-bit word around them. A maximum or minimum that changes nothing writes nothing. */
+#ifndef NUMBALITE_ATOMICS_CUH
+#define NUMBALITE_ATOMICS_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+
+template <class T> struct complex;
+
+namespace detail {
+
+template <class T> struct same {
+    typedef T type;
+};
+
+template <class To, class From> NUMBALITE_FUNCTION To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From), "types of one size");
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+/* The words that the hardware swaps. */
+template <int Size> struct word {
+    typedef unsigned int type; /* of 1 and 2 bytes: see narrow */
+};
+template <> struct word<8> {
+    typedef unsigned long long type;
+};
+
+template <int Size> struct narrow;
+template <> struct narrow<1> {
+    typedef unsigned char type;
+};
+template <> struct narrow<2> {
+    typedef unsigned short type;
+};
+
+/* Where the value lies: a word of its own, or some bits of one. */
+template <class T, bool Whole = (sizeof(T) >= 4)> struct cell {
+    typedef typename word<sizeof(T)>::type Word;
+    Word *place;
+
+    NUMBALITE_FUNCTION explicit cell(T *address) : place((Word *)address) {}
+    NUMBALITE_FUNCTION T get(Word w) const { return bits_as<T>(w); }
+    NUMBALITE_FUNCTION Word put(Word, T value) const { return bits_as<Word>(value); }
+};
+template <class T> struct cell<T, false> {
+    typedef unsigned int Word;
+    typedef typename narrow<sizeof(T)>::type Narrow;
+    Word *place;
+    unsigned int shift;
+
+    NUMBALITE_FUNCTION explicit cell(T *address)
+        : place((Word *)((unsigned long long)address & ~3ull)),
+          shift(8u * (unsigned int)((unsigned long long)address & 3)) {}
+    NUMBALITE_FUNCTION T get(Word w) const { return bits_as<T>((Narrow)(w >> shift)); }
+    NUMBALITE_FUNCTION Word put(Word w, T value) const {
+        Word mask = (Word)(Narrow)-1 << shift;
+        return (w & ~mask) | ((Word)bits_as<Narrow>(value) << shift);
+    }
+};
+
+/* *address = change(*address) while wanted(*address); the old value. */
+template <class T, class Wanted, class Change>
+NUMBALITE_FUNCTION T update_if(T *address, Wanted wanted, Change change) {
+    cell<T> c(address);
+    typename cell<T>::Word old = *(volatile typename cell<T>::Word *)c.place, seen;
+    while (wanted(c.get(old))) {
+        seen = atomicCAS(c.place, old, c.put(old, change(c.get(old))));
+        if (seen == old)
+            break;
+        old = seen;
+    }
+    return c.get(old);
+}
+template <class T, class Change> NUMBALITE_FUNCTION T update(T *address, Change change) {
+    return update_if(address, [](T) { return true; }, change);
+}
+
+} // namespace detail
+
+#define NUMBALITE_VALUE(T) typename detail::same<T>::type
+
+/* ---- for any type: loops ---- */
+
+#define NUMBALITE_UPDATE(name, expression)                                                         \
+    template <class T> NUMBALITE_FUNCTION T name(T *address, NUMBALITE_VALUE(T) value) {           \
+        return detail::update(address, [value](T old) { return (T)(expression); });                \
+    }
+#define NUMBALITE_UPDATE_IF(name, condition)                                                       \
+    template <class T> NUMBALITE_FUNCTION T name(T *address, NUMBALITE_VALUE(T) value) {           \
+        return detail::update_if(                                                                  \
+            address, [value](T old) { return condition; }, [value](T) { return value; });          \
+    }
+NUMBALITE_UPDATE(atomic_add, old + value)
+NUMBALITE_UPDATE(atomic_sub, old - value)
+NUMBALITE_UPDATE(atomic_and, old &value)
+NUMBALITE_UPDATE(atomic_or, old | value)
+NUMBALITE_UPDATE(atomic_xor, old ^ value)
+NUMBALITE_UPDATE(atomic_inc, old >= value ? T(0) : T(old + 1))
+NUMBALITE_UPDATE(atomic_dec, old == T(0) || old > value ? value : T(old - 1))
+NUMBALITE_UPDATE(atomic_exch, value)
+NUMBALITE_UPDATE_IF(atomic_max, old < value)
+NUMBALITE_UPDATE_IF(atomic_min, old > value)
+NUMBALITE_UPDATE_IF(atomic_nanmax, old < value || (old != old && value == value))
+NUMBALITE_UPDATE_IF(atomic_nanmin, old > value || (old != old && value == value))
+#undef NUMBALITE_UPDATE
+#undef NUMBALITE_UPDATE_IF
+
+template <class T>
+NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALITE_VALUE(T) value) {
+    detail::cell<T> c(address);
+    typename detail::cell<T>::Word old = *(volatile typename detail::cell<T>::Word *)c.place, seen;
+    /* The rest of the word may change meanwhile; the bits of the value decide. */
+    while (c.put(old, expected) == old) {
+        seen = atomicCAS(c.place, old, c.put(old, value));
+        if (seen == old)
+            break;
+        old = seen;
+    }
+    return c.get(old);
+}
+
+/* The parts one by one: the sum comes out right, the old value may be of two moments. */
+template <class T>
+NUMBALITE_FUNCTION complex<T> atomic_add(complex<T> *address, NUMBALITE_VALUE(complex<T>) value) {
+    T re = atomic_add((T *)address, value.real());
+    return complex<T>(re, atomic_add((T *)address + 1, value.imag()));
+}
+template <class T>
+NUMBALITE_FUNCTION complex<T> atomic_sub(complex<T> *address, NUMBALITE_VALUE(complex<T>) value) {
+    return atomic_add(address, -value);
+}
+
+/* ---- what the hardware has ---- */
+
+#define NUMBALITE_NATIVE(name, T, Word, call)                                                      \
+    NUMBALITE_FUNCTION T name(T *address, T value) {                                               \
+        return (T)call((Word *)address, (Word)value);                                              \
+    }
+#define NUMBALITE_NATIVE_SUB(T, Word)                                                              \
+    NUMBALITE_FUNCTION T atomic_sub(T *address, T value) {                                         \
+        return (T)atomicAdd((Word *)address, (Word)(0 - (Word)value));                             \
+    }
+#define NUMBALITE_NATIVE_INTEGER(T, Unsigned, Word)                                                \
+    NUMBALITE_NATIVE(atomic_add, T, Unsigned, atomicAdd)                                           \
+    NUMBALITE_NATIVE_SUB(T, Unsigned)                                                              \
+    NUMBALITE_NATIVE(atomic_and, T, Unsigned, atomicAnd)                                           \
+    NUMBALITE_NATIVE(atomic_or, T, Unsigned, atomicOr)                                             \
+    NUMBALITE_NATIVE(atomic_xor, T, Unsigned, atomicXor)                                           \
+    NUMBALITE_NATIVE(atomic_exch, T, Unsigned, atomicExch)                                         \
+    NUMBALITE_NATIVE(atomic_max, T, Word, atomicMax)                                               \
+    NUMBALITE_NATIVE(atomic_min, T, Word, atomicMin)                                               \
+    NUMBALITE_NATIVE(atomic_nanmax, T, Word, atomicMax)                                            \
+    NUMBALITE_NATIVE(atomic_nanmin, T, Word, atomicMin)
+NUMBALITE_NATIVE_INTEGER(int, unsigned int, int)
+NUMBALITE_NATIVE_INTEGER(unsigned int, unsigned int, unsigned int)
+NUMBALITE_NATIVE_INTEGER(long long, unsigned long long, long long)
+NUMBALITE_NATIVE_INTEGER(unsigned long long, unsigned long long, unsigned long long)
+#ifndef _WIN32 /* where long has 64 bits */
+NUMBALITE_NATIVE_INTEGER(long, unsigned long long, long long)
+NUMBALITE_NATIVE_INTEGER(unsigned long, unsigned long long, unsigned long long)
+#endif
+NUMBALITE_NATIVE(atomic_inc, unsigned int, unsigned int, atomicInc)
+NUMBALITE_NATIVE(atomic_dec, unsigned int, unsigned int, atomicDec)
+NUMBALITE_NATIVE(atomic_add, float, float, atomicAdd)
+NUMBALITE_NATIVE(atomic_exch, float, float, atomicExch)
+NUMBALITE_FUNCTION float atomic_sub(float *address, float value) {
+    return atomicAdd(address, -value);
+}
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
+NUMBALITE_NATIVE(atomic_add, double, double, atomicAdd)
+NUMBALITE_FUNCTION double atomic_sub(double *address, double value) {
+    return atomicAdd(address, -value);
+}
+#endif
+#undef NUMBALITE_NATIVE_INTEGER
+#undef NUMBALITE_NATIVE_SUB
+#undef NUMBALITE_NATIVE
+
+/* ---- an array and an index instead of an address ---- */
+
+#define NUMBALITE_INDEXED(name)                                                                    \
+    template <class T, layout L>                                                                   \
+    NUMBALITE_FUNCTION T name(const array<T, 1, L> &a, detail::index i, NUMBALITE_VALUE(T) value) {\
+        return name(&a[i], value);                                                                 \
+    }
+NUMBALITE_INDEXED(atomic_add)
+NUMBALITE_INDEXED(atomic_sub)
+NUMBALITE_INDEXED(atomic_and)
+NUMBALITE_INDEXED(atomic_or)
+NUMBALITE_INDEXED(atomic_xor)
+NUMBALITE_INDEXED(atomic_inc)
+NUMBALITE_INDEXED(atomic_dec)
+NUMBALITE_INDEXED(atomic_exch)
+NUMBALITE_INDEXED(atomic_max)
+NUMBALITE_INDEXED(atomic_min)
+NUMBALITE_INDEXED(atomic_nanmax)
+NUMBALITE_INDEXED(atomic_nanmin)
+#undef NUMBALITE_INDEXED
+template <class T, layout L>
+NUMBALITE_FUNCTION T atomic_cas(const array<T, 1, L> &a, detail::index i,
+                                NUMBALITE_VALUE(T) expected, NUMBALITE_VALUE(T) value) {
+    return atomic_cas(&a[i], expected, value);
+}
+
+#undef NUMBALITE_VALUE
+
+} // namespace numbalite
+
+#endif

@@ -1,0 +1,77 @@
+/* constant: a NumPy array that the source captured, as a compile-time constant.
+ *
+ *     __constant__ const numbalite::constant_array<float, 2, 3> w = {{1, 2, 3, 4, 5, 6}};
+ *
+ * behaves as array<const float, 2, layout::C> and converts to it. The elements are in the variable itself
+ * and the extents in its type, so that w(i, j) is one load at an address known but for i and j. */
+#ifndef NUMBALITE_CONSTANT_CUH
+#define NUMBALITE_CONSTANT_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+
+namespace detail {
+/* An array's shape, or its strides in C order. */
+template <int64... Extents> struct extents {
+    static constexpr int n = sizeof...(Extents);
+    int64 values[n];
+
+    __device__ constexpr extents(bool strides, int64 itemsize) : values() {
+        const int64 all[] = {Extents...};
+        for (int k = n - 1; k >= 0; --k) {
+            values[k] = strides ? itemsize : all[k];
+            itemsize *= all[k];
+        }
+    }
+    NUMBALITE_FUNCTION int64 operator[](int k) const { return values[k]; }
+};
+template <int64... Extents> constexpr int64 count() {
+    int64 n = 1;
+    for (int64 extent : {Extents...})
+        n *= extent;
+    return n ? n : 1;
+}
+} // namespace detail
+
+template <class T, int64... Extents> struct constant_array {
+    static constexpr int ndim = sizeof...(Extents);
+    typedef array<const T, ndim, layout::C> view_type;
+
+    T values[detail::count<Extents...>()]; /* in C order */
+    detail::extents<Extents...> shape = detail::extents<Extents...>(false, sizeof(T));
+    detail::extents<Extents...> strides = detail::extents<Extents...>(true, sizeof(T));
+
+    NUMBALITE_FUNCTION const T *data() const { return values; }
+    NUMBALITE_FUNCTION int64 size() const { return view().size(); }
+
+    NUMBALITE_FUNCTION view_type view() const {
+        const detail::extents<Extents...> known_shape(false, sizeof(T));
+        const detail::extents<Extents...> known_strides(true, sizeof(T));
+        view_type r = view_type();
+        r.pointer = values;
+        for (int k = 0; k < ndim; ++k) {
+            r.shape[k] = known_shape[k];
+            r.strides[k] = known_strides[k];
+        }
+        return r;
+    }
+
+    NUMBALITE_FUNCTION decltype(auto) operator[](detail::index i) const { return view()[i]; }
+    NUMBALITE_FUNCTION const T &operator()(detail::index i) const { return view()(i); }
+    NUMBALITE_FUNCTION const T &operator()(detail::index i, detail::index j) const {
+        return view()(i, j);
+    }
+    template <class... More>
+    NUMBALITE_FUNCTION const T &operator()(detail::index i, detail::index j, detail::index k,
+                                           More... more) const {
+        return view()(i, j, k, more...);
+    }
+
+    NUMBALITE_FUNCTION operator view_type() const { return view(); }
+    NUMBALITE_FUNCTION operator array<const T, ndim, layout::any>() const { return view(); }
+};
+
+} // namespace numbalite
+
+#endif

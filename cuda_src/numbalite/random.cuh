@@ -1,0 +1,106 @@
+/* random: the xoroshiro128+ generator of numba.cuda.random, with the same sequences.
+ *
+ *     float u = xoroshiro128p_uniform_float32(states, i);
+ *
+ * `states` is an array of, or a pointer to, states (anything with members s0 and s1 of 64 bits); with one
+ * argument the functions take a state itself: a kernel that draws many numbers is faster with a copy
+ * (`auto s = states[i]; ... states[i] = s;`). The generator is Blackman's and Vigna's.
+ *
+ * Uniform numbers lie in [0, 1). numba's float32 ones can, once in 2^25 times, be rounded up to 1; here
+ * they become the largest number below 1. Normal ones are one half of a Box-Muller pair. */
+#ifndef NUMBALITE_RANDOM_CUH
+#define NUMBALITE_RANDOM_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+
+struct xoroshiro128p_state {
+    uint64 s0, s1;
+};
+
+namespace detail {
+NUMBALITE_FUNCTION uint64 rotate_left(uint64 x, int k) { return (x << k) | (x >> (64 - k)); }
+} // namespace detail
+
+/* The next 64 random bits. */
+template <class State> NUMBALITE_FUNCTION uint64 xoroshiro128p_next(State &state) {
+    uint64 a = state.s0, b = state.s1;
+    uint64 result = a + b;
+    b ^= a;
+    state.s0 = detail::rotate_left(a, 55) ^ b ^ (b << 14);
+    state.s1 = detail::rotate_left(b, 36);
+    return result;
+}
+
+template <class State> NUMBALITE_FUNCTION double xoroshiro128p_uniform_float64(State &state) {
+    return (double)(xoroshiro128p_next(state) >> 11) * 1.1102230246251565e-16; /* 2^-53 */
+}
+
+template <class State> NUMBALITE_FUNCTION float xoroshiro128p_uniform_float32(State &state) {
+    float u = (float)xoroshiro128p_uniform_float64(state);
+    return u < 1.0f ? u : 0.99999994f;
+}
+
+template <class State> NUMBALITE_FUNCTION float xoroshiro128p_normal_float32(State &state) {
+    float u = xoroshiro128p_uniform_float32(state);
+    float v = xoroshiro128p_uniform_float32(state);
+    return ::sqrtf(-2.0f * ::logf(u)) * ::cosf(6.2831855f * v);
+}
+
+/* As in numba, made of two float32 uniform numbers. */
+template <class State> NUMBALITE_FUNCTION double xoroshiro128p_normal_float64(State &state) {
+    float u = xoroshiro128p_uniform_float32(state);
+    float v = xoroshiro128p_uniform_float32(state);
+    return ::sqrt(-2.0 * ::logf(u)) * ::cos(6.283185307179586 * v);
+}
+
+/* Goes on by the steps that a polynomial stands for: bit b of (low, high) is the coefficient of x^b. */
+template <class State>
+NUMBALITE_FUNCTION void xoroshiro128p_advance(State &state, uint64 low, uint64 high) {
+    uint64 a = 0, b = 0;
+    for (int k = 0; k < 128; ++k) {
+        if ((k < 64 ? low >> k : high >> (k - 64)) & 1) {
+            a ^= state.s0;
+            b ^= state.s1;
+        }
+        xoroshiro128p_next(state);
+    }
+    state.s0 = a;
+    state.s1 = b;
+}
+
+/* 2^64 steps at once. */
+template <class State> NUMBALITE_FUNCTION void xoroshiro128p_jump(State &state) {
+    xoroshiro128p_advance(state, 0xbeac0467eba5facbull, 0xd86b048b86aa9922ull);
+}
+
+/* The state for a seed: one round of splitmix64, for both halves, as numba does it. */
+template <class State> NUMBALITE_FUNCTION void init_xoroshiro128p_state(State &state, uint64 seed) {
+    uint64 z = seed + 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    z ^= z >> 31;
+    state.s0 = state.s1 = z;
+}
+
+/* With an array, or a pointer, and an index. */
+#define NUMBALITE_INDEXED(type, name)                                                              \
+    template <class States> NUMBALITE_FUNCTION type name(States &&states, detail::index index) {   \
+        return name(states[index]);                                                                \
+    }
+NUMBALITE_INDEXED(uint64, xoroshiro128p_next)
+NUMBALITE_INDEXED(float, xoroshiro128p_uniform_float32)
+NUMBALITE_INDEXED(double, xoroshiro128p_uniform_float64)
+NUMBALITE_INDEXED(float, xoroshiro128p_normal_float32)
+NUMBALITE_INDEXED(double, xoroshiro128p_normal_float64)
+NUMBALITE_INDEXED(void, xoroshiro128p_jump)
+#undef NUMBALITE_INDEXED
+template <class States>
+NUMBALITE_FUNCTION void init_xoroshiro128p_state(States &&states, detail::index index, uint64 seed) {
+    init_xoroshiro128p_state(states[index], seed);
+}
+
+} // namespace numbalite
+
+#endif

@@ -1,0 +1,63 @@
+"""numbalite: CUDA C++ kernels as Python strings, with numba.cuda's programming model.
+
+Nothing heavy is imported and no driver is touched until it is needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+__version__ = "0.1.0"
+
+_MODULES = ("config", "cuda", "errors", "types")
+_TYPES = frozenset(
+    """void none boolean bool_ b1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32
+    float64 complex64 complex128 intp uintp intc uintc i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16 byte
+    char uchar short ushort int_ uint long_ ulong longlong ulonglong float_ double size_t ssize_t
+    from_dtype typeof const""".split()
+)
+_ERRORS = frozenset(
+    """CudaSupportError CudaAPIError CompileError SignatureError KernelError PerformanceWarning
+    NumbaPerformanceWarning NumbaWarning NumbaInvalidConfigWarning NumbaDeprecationWarning
+    NumbaError TypingError""".split()
+)
+
+__all__ = [
+    "bool_",
+    "boolean",
+    "complex64",
+    "complex128",
+    "config",
+    "cuda",
+    "errors",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "intp",
+    "types",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uintp",
+    "void",
+]  # fmt: skip
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        return importlib.import_module(f"numbalite.{name}")
+    for names, where in ((_TYPES, "types"), (_ERRORS, "errors")):
+        if name in names:
+            value = getattr(importlib.import_module(f"numbalite.{where}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'numbalite' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_MODULES, *_TYPES, *_ERRORS} - {"importlib", "annotations"})

@@ -1,0 +1,168 @@
+"""python -m numbalite info | demo | cache clear
+
+`info` tells what is there and what is not, and works when nothing is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+USAGE = """usage: python -m numbalite COMMAND
+
+  info          what was found: driver, devices, compilers, headers, cache
+  demo          runs a few kernels and shows what they do
+  cache         where the disk cache is and how much it holds
+  cache clear   empties the disk cache
+"""
+
+
+def main(argv=None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command = arguments.pop(0) if arguments else ""
+    if command == "info":
+        return info()
+    if command == "demo":
+        from numbalite import demo
+
+        return demo.main(arguments)
+    if command == "cache" and arguments in ([], ["clear"]):
+        return cache_command(bool(arguments))
+    print(USAGE, end="", file=sys.stdout if command in ("help", "-h", "--help") else sys.stderr)
+    return 0 if command in ("help", "-h", "--help") else 2
+
+
+def _row(label, text):
+    first, *more = str(text).splitlines() or [""]
+    print(f"{label:<16}{first}")
+    for line in more:
+        print(f"{'':<16}{line}")
+
+
+def _ask(function, *arguments):
+    """The answer, or what went wrong: a report must not stop at the first thing that is missing."""
+    try:
+        return function(*arguments)
+    except Exception as problem:
+        return f"not available: {problem}"
+
+
+def info() -> int:
+    """Prints what was found."""
+    for label, question in (
+        ("numbalite", _version),
+        ("Python", lambda: sys.version.replace("\n", " ")),
+        ("NumPy", _numpy),
+        ("environment", _environment),
+        ("driver", _driver),
+        ("devices", _devices),
+        ("NVRTC", _nvrtc),
+        ("headers", _headers),
+        ("host compiler", _host),
+        ("cache", _cache),
+    ):
+        _row(label, _ask(question))
+    return 0
+
+
+def _version():
+    import numbalite
+
+    return f"{numbalite.__version__} ({os.path.dirname(os.path.abspath(numbalite.__file__))})"
+
+
+def _numpy():
+    import numpy
+
+    return numpy.__version__
+
+
+def _environment():
+    from numbalite import config
+
+    return "\n".join(f"{name}={value}" for name, value in config.describe()) or "nothing set"
+
+
+def _driver():
+    import warnings
+
+    from numbalite import _core, cuda
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kind = _core.open()
+    if kind == "sim":
+        return f"the CPU simulator ({cuda.cuda_error() or 'asked for'})"
+    version = _core.driver_version()
+    return f"NVIDIA, for CUDA {version // 1000}.{version % 1000 // 10} and older"
+
+
+def _devices():
+    from numbalite import cuda
+
+    lines = []
+    for device in cuda.gpus:
+        major, minor = device.compute_capability
+        lines.append(
+            f"{device.id}: {device.name}, compute capability {major}.{minor}, "
+            f"{device.MULTIPROCESSOR_COUNT} multiprocessors, "
+            f"{device.total_memory / 2**30:.1f} GiB"
+        )
+    return "\n".join(lines) or "none"
+
+
+def _nvrtc():
+    from numbalite.compilers import nvrtc
+
+    library, version, archs = nvrtc.open_library()
+    return (
+        f"{version[0]}.{version[1]}, {library.path}\n"
+        f"for compute capabilities {', '.join(f'{a // 10}.{a % 10}' for a in archs)}"
+    )
+
+
+def _headers():
+    from numbalite.compilers import headers, toolkit
+
+    try:
+        library = toolkit.library().path
+    except ImportError:
+        library = None
+    found = toolkit.include_directories(library)
+    lines = [f"{headers.cuda_src()} (numbalite's own)", *found]
+    for part, packages in toolkit.missing_parts(found):
+        lines.append(f"not found: {part} (pip install {packages})")
+    return "\n".join(lines)
+
+
+def _host():
+    from numbalite.compilers import host
+
+    return host.describe()
+
+
+def _cache():
+    from numbalite import cache, config
+
+    if config.DISABLE_CACHE:
+        return "disabled (NUMBALITE_DISABLE_CACHE)"
+    count, size = cache.usage()
+    return (
+        f"{cache.wanted_directory()}, {count} kernels in {size / 2**20:.1f} MiB "
+        f"of at most {config.CACHE_SIZE / 2**20:.0f} MiB"
+    )
+
+
+def cache_command(clear) -> int:
+    """`cache` and `cache clear`."""
+    from numbalite import cache
+
+    if clear:
+        print(f"{cache.clear()} files removed from {cache.wanted_directory()}")
+    else:
+        _row("cache", _cache())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""A GPU's meaning for what C++ leaves undefined, written into LLVM IR.
+
+Works on the text of the IR as clang's front end gives it, before any optimisation: there each
+operation stands on a line of its own, and the optimiser afterwards sees well-defined code.
+
+* Integer division by zero gives all ones, the remainder by zero the dividend; INT_MIN / -1 gives
+  INT_MIN, its remainder 0. None of them traps.
+* Shifts by the width or more give 0, or the sign for an arithmetic right shift.
+* A floating-point number out of an integer type's range saturates, NaN gives 0. Integers of less
+  than 32 bits are cut from the 32-bit result, as a GPU does.
+* A volatile load that is not of a local variable counts as a spin (cuda_src/sim/thread.h), so that a
+  thread may wait for another one in a loop.
+
+Newer clangs wrap the address of a thread-local variable in an intrinsic, behind which alias analysis
+cannot see that threadIdx is nobody else's; the intrinsic goes.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+_OPERATION = re.compile(
+    r"^  (?P<result>%[\w.]+) = "
+    r"(?P<name>sdiv|udiv|srem|urem|shl|lshr|ashr|fptosi|fptoui|load volatile|"
+    r"(?:tail )?call [^\n]*?@llvm\.threadlocal\.address[\w.]*)"
+    r"(?P<rest>[^\n]*?)(?P<debug>, !dbg ![0-9]+)?$",
+    re.MULTILINE,
+)
+_BINARY = re.compile(r"(?: exact| nuw| nsw)* (i\d+) ([^ ,]+), ([^ ,]+)(.*)", re.DOTALL)
+_CONVERSION = re.compile(r" (float|double|half) ([^ ,]+) to (i\d+)(.*)", re.DOTALL)
+_THREAD_LOCAL = re.compile(r"\(ptr [^@]*(@[\w.$]+|@\"[^\"]+\")\)")
+_LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
+_DEFINITION = re.compile(r"^define ", re.MULTILINE)
+_SPIN = "nl_sim_volatile_read"
+_ALL_ONES = "-1"
+
+
+def patch(ir: str) -> str:
+    """The IR of a whole module with the operations above made a GPU's."""
+    starts = [match.start() for match in _DEFINITION.finditer(ir)]
+    if not starts:
+        return ir
+    out = [ir[: starts[0]]]
+    for start, end in zip(starts, [*starts[1:], len(ir)], strict=True):
+        out.append(_function(ir[start:end]))
+    return "".join(out)
+
+
+def _function(text):
+    state = _State(text)
+    return _OPERATION.sub(state.replace, text)
+
+
+class _State:
+    """The patching of one function: names for new values, and which pointers are local."""
+
+    def __init__(self, text):
+        self.text = text
+        self.count = 0
+        self._locals = None
+
+    def replace(self, match):
+        name = match["name"]
+        if name in ("sdiv", "udiv", "srem", "urem"):
+            lines = self._divide(name, match["rest"], match["result"])
+        elif name in ("shl", "lshr", "ashr"):
+            lines = self._shift(name, match["rest"], match["result"])
+        elif name in ("fptosi", "fptoui"):
+            lines = self._convert(name, match["rest"], match["result"])
+        elif name == "load volatile":
+            lines = self._load(match)
+        else:
+            variable = _THREAD_LOCAL.match(match["rest"])
+            lines = variable and [f"{match['result']} = getelementptr i8, ptr {variable[1]}, i64 0"]
+        if not lines:
+            return match[0]
+        debug = match["debug"] or ""
+        return "\n".join(f"  {line}{debug}" for line in lines)
+
+    def _new(self):
+        self.count += 1
+        return f"%nl.{self.count}"
+
+    def _divide(self, name, rest, result):
+        match = _BINARY.fullmatch(rest)
+        if match is None:
+            return None
+        type_, a, b, _ = match.groups()
+        signed = name[0] == "s"
+        if _is_number(b) and int(b) != 0 and not (signed and int(b) == -1):
+            return None
+        zero, divisor, quotient = self._new(), self._new(), self._new()
+        lines = [f"{zero} = icmp eq {type_} {b}, 0"]
+        unsafe = zero
+        if signed:
+            minus, unsafe = self._new(), self._new()
+            lines += [
+                f"{minus} = icmp eq {type_} {b}, -1",
+                f"{unsafe} = or i1 {zero}, {minus}",
+            ]
+        lines += [
+            f"{divisor} = select i1 {unsafe}, {type_} 1, {type_} {b}",
+            f"{quotient} = {name} {type_} {a}, {divisor}",
+        ]
+        if name.endswith("rem"):
+            lines.append(f"{result} = select i1 {zero}, {type_} {a}, {type_} {quotient}")
+            return lines
+        if signed:
+            negated, either = self._new(), self._new()
+            lines += [
+                f"{negated} = sub {type_} 0, {a}",
+                f"{either} = select i1 {minus}, {type_} {negated}, {type_} {quotient}",
+            ]
+            quotient = either
+        lines.append(f"{result} = select i1 {zero}, {type_} {_ALL_ONES}, {type_} {quotient}")
+        return lines
+
+    def _shift(self, name, rest, result):
+        match = _BINARY.fullmatch(rest)
+        if match is None:
+            return None
+        type_, a, b, _ = match.groups()
+        width = int(type_[1:])
+        if _is_number(b) and 0 <= int(b) < width:
+            return None
+        inside, other = self._new(), self._new()
+        lines = [f"{inside} = icmp ult {type_} {b}, {width}"]
+        if name == "ashr":
+            lines += [
+                f"{other} = select i1 {inside}, {type_} {b}, {type_} {width - 1}",
+                f"{result} = ashr {type_} {a}, {other}",
+            ]
+        else:
+            lines += [
+                f"{other} = {name} {type_} {a}, {b}",
+                f"{result} = select i1 {inside}, {type_} {other}, {type_} 0",
+            ]
+        return lines
+
+    def _convert(self, name, rest, result):
+        match = _CONVERSION.fullmatch(rest)
+        if match is None:
+            return None
+        real, value, wanted, _ = match.groups()
+        width = int(wanted[1:])
+        signed = name == "fptosi"
+        if width < 32:
+            whole = self._new()
+            lines = self._saturate(name, real, value, 32, signed, whole)
+            return [*lines, f"{result} = trunc i32 {whole} to {wanted}"]
+        return self._saturate(name, real, value, width, signed, result)
+
+    def _saturate(self, name, real, value, width, signed, result):
+        type_ = f"i{width}"
+        above = 2.0 ** (width - 1 if signed else width)
+        below = -above if signed else 0.0
+        largest = int(above) - 1 if signed else -1
+        plain, low, high, order, first, second = (self._new() for _ in range(6))
+        return [
+            f"{plain} = {name} {real} {value} to {type_}",
+            f"{low} = fcmp ole {real} {value}, {_number(below)}",
+            f"{high} = fcmp oge {real} {value}, {_number(above)}",
+            f"{order} = fcmp ord {real} {value}, {value}",
+            f"{first} = select i1 {low}, {type_} {int(below)}, {type_} {plain}",
+            f"{second} = select i1 {high}, {type_} {largest}, {type_} {first}",
+            f"{result} = select i1 {order}, {type_} {second}, {type_} 0",
+        ]
+
+    def _load(self, match):
+        pointer = re.match(r" [^\n]*?(?:\*|ptr) ([%@][^ ,]+),", match["rest"])
+        if self._locals is None:
+            self._locals = set(_LOCAL.findall(self.text))
+        if pointer is None or pointer[1] in self._locals:
+            return None
+        return [f"call void @{_SPIN}()", match[0][2 : len(match[0]) - len(match["debug"] or "")]]
+
+
+def _is_number(text):
+    return text.lstrip("-").isdecimal()
+
+
+def _number(value):
+    """A float constant; LLVM writes those of float and half as doubles too."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"

@@ -1,0 +1,253 @@
+"""What must be changed in CUDA C++ text before a host compiler can read it.
+
+Nearly all of CUDA's language is macros and functions of cuda_src/sim/prelude.h. Four things no macro
+can do, and they are done here on the tokens of the source; lines stay where they are.
+
+* ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. At namespace
+  scope the declaration goes, and each function that mentions the name gets the reference first thing.
+* ``static`` beside ``__shared__`` goes: the macro brings its own.
+* ``asm(...)`` becomes an error that says what is wrong, where the preprocessor lets it stand.
+* So does a launch inside of a kernel, ``k<<<1, 32>>>(x)``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from numbalite import cxx
+
+_TRIGGER = re.compile(r"__shared__|\basm\b|__asm|<<<")
+_ASM = frozenset(("asm", "__asm__", "__asm"))
+_ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
+_WITH_PARENTHESES = frozenset(
+    ("__align__", "alignas", "__attribute__", "__launch_bounds__", "__builtin_align__")
+)
+_DROPPED = frozenset(("extern", "static", "__shared__", "__device__", "__host__"))
+_TYPES = frozenset(("class", "struct", "union", "enum"))
+_REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>();"
+
+
+def translate(text: str) -> str:
+    """The source as the host compiler gets it, after the prelude."""
+    if not _TRIGGER.search(text):
+        return text
+    return _Translation(text, inside_function=False).result()
+
+
+class _Translation:
+    def __init__(self, text, inside_function):
+        self.text = text
+        self.tokens = cxx.tokenize(text)
+        self.edits = []  # (start, end, replacement)
+        self.partner = cxx.brackets(self.tokens)  # index of a bracket -> of the one that fits
+        self.inside_function = inside_function  # a macro's body is taken for a function's
+
+    def result(self):
+        bodies, scopes = self._scopes()
+        wide = []  # (index of the token, name, type) of externs at namespace scope
+        for at, token in enumerate(self.tokens):
+            if token.kind == "directive":
+                self._directive(token)
+            elif token.text == "__shared__" and token.kind == "name":
+                wide += self._shared(at, scopes[at])
+            elif token.text in _ASM and token.kind == "name":
+                self._asm(at)
+            elif token.text == "<" and self._adjacent(at, "<<<"):
+                self._launch(at)
+        self._bring_into(bodies, wide)
+        out, at = [], 0
+        for start, end, replacement in sorted(self.edits):
+            if start < at:
+                continue  # inside of what another edit replaced
+            out += self.text[at:start], replacement
+            at = end
+        out.append(self.text[at:])
+        return "".join(out)
+
+    # ---- places ----
+
+    def _replace(self, first, last, replacement):
+        """Tokens first to last (inclusive) become `replacement`, with their line ends kept."""
+        start, end = self.tokens[first].start, self._end(last)
+        lost = self.text.count("\n", start, end) - replacement.count("\n")
+        self.edits.append((start, end, replacement + "\n" * lost))
+
+    def _end(self, at):
+        return self.tokens[at].start + len(self.tokens[at].text)
+
+    def _adjacent(self, at, signs):
+        found = self.tokens[at : at + len(signs)]
+        return len(found) == len(signs) and all(
+            token.text == sign and token.start == found[0].start + i
+            for i, (token, sign) in enumerate(zip(found, signs, strict=True))
+        )
+
+    def _scopes(self):
+        """The outermost function bodies as (opening, closing), and for each token: in a function?"""
+        bodies, scopes, stack, head = [], [], [], 0
+        for at, token in enumerate(self.tokens):
+            scopes.append(self.inside_function or "function" in stack)
+            if token.kind != "sign":
+                continue
+            if token.text == "{":
+                kind = self._kind(head, at)
+                if kind == "function" and "function" not in stack and at in self.partner:
+                    bodies.append((head, at, self.partner[at]))
+                stack.append(kind)
+                head = at + 1
+            elif token.text == "}":
+                if stack:
+                    stack.pop()
+                head = at + 1
+            elif token.text == ";":
+                head = at + 1
+        return bodies, scopes
+
+    def _kind(self, head, opening):
+        words, at = [], head
+        while at < opening:
+            token = self.tokens[at]
+            if token.text in _WITH_PARENTHESES and self._opens(at + 1):
+                at = self.partner[at + 1]
+            elif token.kind != "directive":
+                words.append(token)
+            at += 1
+        texts = {word.text for word in words if word.kind in ("name", "sign")}
+        if "namespace" in texts or (
+            len(words) >= 2 and words[-2].text == "extern" and words[-1].kind == "string"
+        ):
+            return "namespace"
+        if texts & _TYPES and ")" not in texts:
+            return "class"
+        return "function" if ")" in texts else "block"
+
+    def _opens(self, at):
+        return at < len(self.tokens) and self.tokens[at].text == "(" and at in self.partner
+
+    # ---- shared memory ----
+
+    def _shared(self, at, in_function):
+        """One declaration with __shared__; gives what must be declared in functions instead."""
+        first = self._declaration_start(at)
+        last = self._declaration_end(at)
+        words = {self.tokens[i].text for i in self._specifiers(first, last)}
+        if "extern" not in words:
+            for i in self._specifiers(first, last):
+                if self.tokens[i].text == "static":
+                    self._replace(i, i, "")
+            return []
+        found = self._declarators(first, last)
+        if in_function:
+            text = " ".join(_REFERENCE.format(name=name, type=type_) for name, type_ in found)
+            self._replace(first, last, text)
+            return []
+        self._replace(first, last, ";")
+        return [(at, name, type_) for name, type_ in found]
+
+    def _declaration_start(self, at):
+        while at > 0:
+            before = self.tokens[at - 1]
+            if before.text == ")" and before.kind == "sign":
+                opening = self.partner.get(at - 1)
+                if opening is None or self.tokens[opening - 1].text not in _WITH_PARENTHESES:
+                    return at
+                at = opening
+            elif before.kind in ("directive", "string") or before.text in (";", "{", "}", ":", ">"):
+                return at
+            else:
+                at -= 1
+        return at
+
+    def _declaration_end(self, at):
+        while at < len(self.tokens) - 1 and self.tokens[at].text != ";":
+            at = self.partner.get(at, at) if self.tokens[at].text in ("(", "[", "{") else at
+            at += 1
+        return at
+
+    def _specifiers(self, first, last):
+        """The tokens before the first declarator's name, without what is in parentheses."""
+        at = first
+        while at < last and self.tokens[at].text not in ("[", "=", ";", "{", ","):
+            yield at
+            at = self.partner[at] + 1 if self._opens(at) else at + 1
+
+    def _declarators(self, first, last):
+        """(name, type) of each variable that an extern declaration declares."""
+        parts, kept = [[]], []
+        at, angles = first, 0
+        while at < last:
+            token = self.tokens[at]
+            if token.text in _WITH_PARENTHESES and self._opens(at + 1):
+                at = self.partner[at + 1]
+            elif token.text in ("(", "[") and at in self.partner:
+                parts[-1] += range(at, self.partner[at] + 1)
+                at = self.partner[at]
+            elif token.text == "," and angles == 0:
+                parts.append([])
+            elif token.text not in _DROPPED:
+                angles += (token.text == "<") - (token.text == ">")
+                parts[-1].append(at)
+            at += 1
+        base = None
+        for part in parts:
+            texts = [self.tokens[i].text for i in part]
+            name_at = texts.index("[") - 1 if "[" in texts else len(texts) - 1
+            if name_at < 0:
+                continue
+            if base is None:
+                base = " ".join(texts[:name_at])
+            kept.append((texts[name_at], " ".join([base, *texts[name_at + 1 :]])))
+        return kept
+
+    def _bring_into(self, bodies, wide):
+        """Declares names of namespace scope in the functions that mention them."""
+        for head, opening, closing in bodies:
+            mentioned = {
+                self.tokens[i].text
+                for i in range(opening + 1, closing)
+                if self.tokens[i].kind == "name" and self.tokens[i - 1].text not in (".", "->")
+            }
+            own = {
+                self.tokens[i].text
+                for i in range(head, opening)
+                if self.tokens[i].kind == "name" and self.tokens[i + 1].text in (",", ")", "[", "=")
+            }
+            text = "".join(
+                " " + _REFERENCE.format(name=name, type=type_)
+                for at, name, type_ in wide
+                if at < head and name in mentioned and name not in own
+            )
+            if text:
+                after = self._end(opening)
+                self.edits.append((after, after, text + " {"))
+                self.edits.append((self.tokens[closing].start, self.tokens[closing].start, "} "))
+
+    # ---- what cannot be done ----
+
+    def _asm(self, at):
+        opening = at + 1
+        while opening < len(self.tokens) and self.tokens[opening].text in _ASM_WORDS:
+            opening += 1
+        if self._opens(opening):
+            self._replace(at, opening - 1, "NUMBALITE_SIM_ASM")
+
+    def _launch(self, at):
+        end = at + 3
+        while end < len(self.tokens) and self.tokens[end].text not in (";", "{", "}"):
+            if self._adjacent(end, ">>>"):
+                self._replace(at, at + 2, " NUMBALITE_SIM_CHEVRONS(")
+                self._replace(end, end + 2, ")")
+                return
+            end += 1
+
+    def _directive(self, token):
+        """The body of a macro is taken for code inside of a function."""
+        if cxx.directive_word(token.text) != "define" or not _TRIGGER.search(token.text):
+            return
+        head = re.match(r"#(?:\s|\\\r?\n)*define(?:\s|\\\r?\n)+\w+(?:\([^)]*\))?", token.text)
+        if head is None:
+            return
+        body = token.text[head.end() :].replace("\\\r\n", " \n").replace("\\\n", " \n")
+        body = _Translation(body, inside_function=True).result().replace("\n", "\\\n")
+        start = token.start + head.end()
+        self.edits.append((start, token.start + len(token.text), body))

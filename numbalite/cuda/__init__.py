@@ -1,0 +1,129 @@
+"""numba.cuda's names: devices, streams, arrays, and the decorators that make kernels.
+
+Where numba.cuda has a name, this has the same with the same meaning; what cannot mean anything for
+kernels written in CUDA C++ (cuda.grid in Python code) is spelled in the kernel's own language.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from numbalite.cuda.arrays import (
+    DeviceNDArray,
+    In,
+    InOut,
+    Out,
+    as_cuda_array,
+    device_array,
+    device_array_like,
+    from_cuda_array_interface,
+    is_cuda_array,
+    to_device,
+)
+from numbalite.cuda.devices import (
+    MemoryInfo,
+    close,
+    cuda_error,
+    current_context,
+    defer_cleanup,
+    detect,
+    get_current_device,
+    gpus,
+    is_available,
+    is_simulated,
+    is_supported_version,
+    list_devices,
+    profile_start,
+    profile_stop,
+    profiling,
+    require_context,
+    select_device,
+    synchronize,
+)
+from numbalite.cuda.streams import (
+    Event,
+    Stream,
+    default_stream,
+    event,
+    event_elapsed_time,
+    external_stream,
+    legacy_default_stream,
+    per_thread_default_stream,
+    stream,
+)
+from numbalite.errors import KernelRuntimeError
+
+# Imported when they are first used: name -> module, and the name there where it is another.
+_LATER = {
+    "jit": "numbalite.decorators",
+    "module": "numbalite.decorators",
+    "types": "numbalite.types",
+    "cudadrv": "numbalite.cuda.cudadrv",
+    "core": "numbalite.cuda.core",
+}
+
+__all__ = [
+    "DeviceNDArray",
+    "Event",
+    "In",
+    "InOut",
+    "KernelRuntimeError",
+    "MemoryInfo",
+    "Out",
+    "Stream",
+    "as_cuda_array",
+    "close",
+    "cuda_error",
+    "current_context",
+    "default_stream",
+    "defer_cleanup",
+    "detect",
+    "device_array",
+    "device_array_like",
+    "event",
+    "event_elapsed_time",
+    "external_stream",
+    "from_cuda_array_interface",
+    "get_current_device",
+    "gpus",
+    "is_available",
+    "is_cuda_array",
+    "is_simulated",
+    "is_supported_version",
+    "jit",
+    "legacy_default_stream",
+    "list_devices",
+    "module",
+    "per_thread_default_stream",
+    "profile_start",
+    "profile_stop",
+    "profiling",
+    "require_context",
+    "select_device",
+    "stream",
+    "synchronize",
+    "to_device",
+    "types",
+]
+
+
+def __getattr__(name):
+    where = _LATER.get(name)
+    if where is not None:
+        found = importlib.import_module(where)
+        if not where.endswith(f".{name}") or name == "jit":
+            found = getattr(found, name)
+    elif name.startswith("__"):
+        raise AttributeError(name)
+    else:  # numba.cuda has the type objects too: cuda.float32
+        from numbalite import types
+
+        found = types.NAMES.get(name)
+        if found is None:
+            raise AttributeError(f"numbalite.cuda has no {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})

@@ -1,0 +1,1 @@
+"""Modules under the names by which numba's users import them; what they hold lives elsewhere."""

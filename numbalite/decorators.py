@@ -1,0 +1,327 @@
+"""``cuda.jit``, ``cuda.module`` and ``cuda.compile``: from what users write to kernels."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types as python_types
+
+from . import capture, cxx, linemap, options, signatures, source, types
+from . import module as modules
+from .compilers import Unit
+from .devicefunction import DeviceFunction
+from .dispatcher import Dispatcher, body_kernel
+from .errors import SignatureError
+
+_NOT_SAID = object()
+
+
+def jit(
+    func_or_sig=None,
+    device=False,
+    inline=_NOT_SAID,
+    forceinline=_NOT_SAID,
+    link=_NOT_SAID,
+    debug=_NOT_SAID,
+    opt=_NOT_SAID,
+    lineinfo=_NOT_SAID,
+    cache=_NOT_SAID,
+    launch_bounds=_NOT_SAID,
+    lto=_NOT_SAID,
+    shared_memory_carveout=_NOT_SAID,
+    *,
+    source=None,
+    name=None,
+    **more,
+):
+    """Makes a kernel from a function whose body is a string of CUDA C++, or from a whole source.
+
+    As a decorator: bare; with a signature ("void(float32[:])", types, a tuple of types, a list of
+    signatures), which compiles at once; or without one, which compiles for the types of each call.
+    ``device=True`` makes a device function.
+
+    ``source=`` (or a string with __global__ in the first place) is a translation unit, ``name=``
+    says which kernel of it, for a template which instance ("saxpy<float>").
+
+    Options as numba's (``fastmath debug lineinfo opt max_registers launch_bounds link ...``), and
+    ``options=[...]`` for the compiler, ``std=``, ``headers={name: text}``, ``cooperative=``,
+    ``cluster=``.
+    """
+    said = {
+        "inline": inline, "forceinline": forceinline, "link": link, "debug": debug, "opt": opt,
+        "lineinfo": lineinfo, "cache": cache, "launch_bounds": launch_bounds, "lto": lto,
+        "shared_memory_carveout": shared_memory_carveout,
+    }  # fmt: skip
+    given = {key: value for key, value in said.items() if value is not _NOT_SAID}
+    parsed = options.parse({"device": device, **given, **more})
+    if isinstance(func_or_sig, str) and source is None and _is_source(func_or_sig, parsed.device):
+        func_or_sig, source = None, func_or_sig
+    if source is not None:
+        return _from_source(source, func_or_sig, name, parsed, sys._getframe(1))
+    if name is not None:
+        raise TypeError("name= goes with source=; a function has its own name")
+    if func_or_sig is None:
+        return lambda function: _from_function(function, None, parsed)
+    if signatures.is_signature(func_or_sig):
+        _check_text(func_or_sig)
+        return lambda function: _from_function(function, func_or_sig, parsed)
+    return _from_function(func_or_sig, None, parsed)
+
+
+def _is_source(text, device):
+    if "__global__" in text:
+        return cxx.has_kernel(text)
+    return device and "__device__" in text
+
+
+def _check_text(what):
+    """A signature given as text is read before the function is there, so that the line is right."""
+    if isinstance(what, str) and (";" in what or "{" in what):
+        raise SignatureError(
+            "the first argument of cuda.jit is a signature, or a source with a __global__ function; "
+            "the body of a kernel stands in a function:\n"
+            '    @cuda.jit\n    def kernel(x, y):\n        r"""\n        ...\n        """'
+        )
+
+
+# --- functions whose body is a string ------------------------------------------------------------------
+
+
+def definition_of(function, what="kernel") -> source.Definition:
+    """The user's C++ in a function, with its parameters and scope; TypeError if it is Python."""
+    if isinstance(function, (staticmethod, classmethod)):
+        function = function.__func__
+    text = linemap.of_function(function, what)
+    name = function.__name__
+    parameters = _parameters(function)
+    capture.check_parameters(name, parameters)
+    scope = capture.Scope({}, function.__globals__)
+    made = source.Definition(
+        name, parameters, text, scope,
+        qualname=function.__qualname__, module=function.__module__,
+    )  # fmt: skip
+    made.scope = capture.scope_of(function, made.names)
+    return made
+
+
+def _parameters(function):
+    names = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TypeError(
+                f"{function.__name__}: a kernel has a fixed list of parameters, not {parameter}"
+            )
+        if parameter.default is not parameter.empty:
+            raise TypeError(
+                f"{function.__name__}: parameter {parameter.name!r} has a default value, "
+                f"which kernels and device functions cannot have"
+            )
+        names.append(parameter.name)
+    return names
+
+
+def _from_function(function, given, parsed):
+    if isinstance(function, (Dispatcher, DeviceFunction)):
+        raise TypeError(f"{function!r} is compiled already; cuda.jit takes the function itself")
+    what = "device function" if parsed.device else "kernel"
+    if isinstance(function, type) or not callable(function):
+        raise TypeError(f"cuda.jit takes a function or a signature, not {function!r}")
+    definition = definition_of(function, what)
+    found = [] if given is None else signatures.signatures(given, definition.scope.get)
+    if parsed.device:
+        for signature in found:
+            _check_count(signature, definition)
+        return DeviceFunction(definition, found, parsed, function)
+    return body_kernel(definition, parsed, found, function)
+
+
+def _check_count(signature, definition):
+    if len(signature.args) != len(definition.parameters):
+        raise SignatureError(
+            f"{definition.name} has {len(definition.parameters)} parameters, "
+            f"the signature {signature} has {len(signature.args)}"
+        )
+
+
+# --- sources -----------------------------------------------------------------------------------------
+
+
+def _from_source(code, given, name, parsed, frame):
+    if given is not None and not signatures.is_signature(given):
+        raise TypeError("give either a function or source=, not both")
+    if parsed.device:
+        return _device_source(code, given, name, parsed, frame)
+    if parsed.launch_bounds:
+        raise TypeError(
+            "launch_bounds= is for bodies; in a source write __global__ void __launch_bounds__(128)"
+        )
+    text = modules.text_of(code, name or "a kernel", frame)
+    if name is None:
+        name = modules.only_kernel(text)
+        if text.label.startswith("<source of "):
+            text = text._replace(label=f"<source of {name}>")
+    if not isinstance(name, str):
+        raise TypeError(f"name= is text such as 'saxpy<float>', not {name!r}")
+    base = name.partition("<")[0].rpartition("::")[2].strip()
+    made = modules.Module(text, parsed, [name], base, only=True)
+    kernel = made[name]
+    if given is not None:
+        found = signatures.signatures(given)
+        if len(found) != 1:
+            raise TypeError("a source has its types itself: give one signature to check, or none")
+        modules.check_signature(kernel, found[0])
+    return kernel
+
+
+def _device_source(code, given, name, parsed, frame):
+    """A device function as complete C++; overloads and templates are allowed."""
+    text = modules.text_of(code, name or "a device function", frame)
+    if name is None:
+        name = _only_device_function(text.value)
+    definition = source.Definition(
+        name, (), text, capture.Scope(), is_unit=True, module=frame.f_globals.get("__name__")
+    )
+    found = [] if given is None else signatures.signatures(given)
+    return DeviceFunction(definition, found, parsed)
+
+
+def _only_device_function(text):
+    """The last function that the source defines: those before it are its helpers."""
+    stripped = cxx.strip(text)
+    names = cxx.functions(stripped)
+    if not names:
+        raise TypeError("no function was found in the source; say which with name=")
+    return names[-1]
+
+
+def module(code=None, *, source=None, names=(), name="module", **given):
+    """Compiles a source with any number of kernels and variables.
+
+    ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]``, ``m.get_global("coefficients")``.
+    ``names`` are instances of templates to compile from the start; needed where the source has
+    __constant__ or __device__ variables and the instances come after the first launch. Options are
+    those of cuda.jit.
+    """
+    if (code is None) == (source is None):
+        raise TypeError("cuda.module takes one source")
+    if isinstance(names, str):
+        names = (names,)
+    parsed = options.parse(given, "cuda.module")
+    if parsed.device or parsed.launch_bounds:
+        raise TypeError("cuda.module has no device= and launch_bounds=: the source says these")
+    text = modules.text_of(code if source is None else source, name, sys._getframe(1))
+    made = modules.Module(text, parsed, names, name)
+    if made._program.unit.kernels or made._program.unit.variables:
+        made._compile()
+    return made
+
+
+# --- compiling without launching -----------------------------------------------------------------------
+
+
+def compile(
+    func_or_source,
+    sig=None,
+    device=None,
+    cc=None,
+    output="ptx",
+    *,
+    name=None,
+    abi_info=None,
+    **given,
+):
+    """Compiles ahead of time, without a GPU: (code, return type).
+
+    A function whose body is a string is compiled as a device function with C linkage (or with
+    ``device=False`` as a kernel), a source with its kernels. ``output`` is "ptx" (text) or "cubin"
+    (bytes), ``cc`` the compute capability, by default the GPU's, or (9, 0) without one.
+    """
+    from . import inspection
+    from .program import Program
+
+    for ignored in ("abi", "forceinline"):
+        if ignored == "abi" and given.get("abi", "c") != "c":
+            raise NotImplementedError("there is one ABI, C's: abi='c'")
+    given.pop("abi", None)
+    if output not in ("ptx", "cubin"):
+        raise NotImplementedError(f"output is 'ptx' or 'cubin', not {output!r}")
+    if cc is not None and not (isinstance(cc, tuple) and len(cc) == 2):
+        raise TypeError(f"cc is a compute capability such as (9, 0), not {cc!r}")
+    unit, result, explain = _ahead(func_or_source, sig, device, name, abi_info or {}, given)
+    target = ("cuda", *cc) if cc is not None else inspection.gpu_target()
+    image = Program(unit, explain).image(target)
+    if output == "ptx":
+        return image.ptx.decode(), result
+    if image.kind != "cubin":
+        raise ValueError(f"this NVRTC does not know compute capability {cc}: output='ptx' works")
+    return image.data, result
+
+
+def _ahead(what, sig, device, name, abi_info, given):
+    """(unit, return type, how to explain its errors)"""
+    if isinstance(what, Dispatcher):
+        origin = what._origin
+        if origin.is_typed:
+            return origin.module._program.unit, types.void, None
+        args = signatures.signature(sig).args if sig is not None else what._given[0].args
+        program = origin.overload(args).program
+        return program.unit, types.void, program.explain
+    parsed = options.parse({**given, "device": bool(device)}, "cuda.compile")
+    if isinstance(what, str) or hasattr(what, "__fspath__"):
+        text = modules.text_of(what, name or "source", sys._getframe(2))
+        made = modules.Module(text, parsed, [name] if name else (), name or "source")
+        return made._program.unit, types.void, made._explain
+    if sig is None:
+        raise TypeError("cuda.compile needs the types: a signature or a tuple of types")
+    if isinstance(what, DeviceFunction) or device or device is None:
+        return _ahead_device(what, sig, abi_info, parsed)
+    kernel_parts = _kernel_parts(what, sig, parsed)
+    return kernel_parts.unit, types.void, kernel_parts.explain
+
+
+def _kernel_parts(function, sig, parsed):
+    from .dispatcher import BodyKernel, _check
+
+    definition = definition_of(function)
+    signature = signatures.signature(sig, definition.scope.get)
+    _check(signature, definition.name, definition.parameters)
+    return BodyKernel(definition, parsed).overload(signature.args).program
+
+
+def _ahead_device(what, sig, abi_info, parsed):
+    if isinstance(what, python_types.FunctionType):
+        definition = definition_of(what, "device function")
+        function = DeviceFunction(definition, (), parsed, what)
+    else:
+        function = what
+    signature = signatures.signature(sig, function.definition.scope.get)
+    if not function.definition.is_unit:
+        _check_count(signature, function.definition)
+    exported = abi_info.get("abi_name", function.name)
+    text = source.device_source(function, exported, signature)
+    fields = parsed.unit_fields()
+    fields["options"] = ("--relocatable-device-code=true", *fields["options"])
+    unit = Unit(source=text, name=f"{function.name}.cu", describe=False, **fields)
+
+    def explain(problem):
+        from . import hints
+
+        refused = function.definition.capture().refused
+        return hints.explain(problem, function.name, refused, (), function.definition.text.value)
+
+    return unit, signature.return_type, explain
+
+
+def compile_ptx(pyfunc, sig=None, device=False, cc=None, **given):
+    """(PTX, return type) of a kernel, or with ``device=True`` of a device function."""
+    return compile(pyfunc, sig, device, cc, "ptx", **given)
+
+
+def compile_for_current_device(pyfunc, sig=None, device=None, **given):
+    """``compile`` for the current device's compute capability."""
+    return compile(pyfunc, sig, device, None, **given)
+
+
+def compile_ptx_for_current_device(pyfunc, sig=None, device=False, **given):
+    """``compile_ptx`` for the current device's compute capability."""
+    return compile_ptx(pyfunc, sig, device, None, **given)

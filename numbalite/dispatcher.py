@@ -1,0 +1,477 @@
+"""Kernels as Python sees them: ``kernel[grid, block](...)``.
+
+The call path is the extension's; here is what happens once for each list of argument types: finding
+or compiling the overload that fits, and everything that users ask about a kernel.
+"""
+
+from __future__ import annotations
+
+import inspect
+from threading import RLock
+
+import numpy as np
+
+from . import _core, hints, signatures, source, types
+from .capture import ascii_name
+from .compilers import Unit
+from .cuda import devices  # noqa: F401  (sets how the driver is opened)
+from .errors import PerformanceWarning, SignatureError, warn
+from .program import Overload, Program
+from .types import Array, Scalar, Signature
+
+_CODE = np.dtype("<u4")
+_COOPERATIVE = frozenset(["this_grid", "grid_group"])
+
+
+def _warn_host():
+    from . import config
+
+    if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
+        warn(
+            "Host array used in CUDA kernel will incur copy overhead to/from device.",
+            PerformanceWarning,
+        )
+
+
+class Dispatcher(_core.Dispatcher):
+    """A kernel. ``origin`` is what overloads are made from: a BodyKernel or a module's kernel."""
+
+    def __init__(self, origin, given=(), py_func=None):
+        self._origin = origin
+        self._given = tuple(given)
+        self._lock = RLock()
+        self._overloads = {}  # argument types -> Overload
+        self._specialized = {}
+        self.py_func = py_func
+        self.__name__ = origin.name
+        self.__qualname__ = origin.qualname
+        self.__module__ = origin.module_name
+        self.__doc__ = origin.doc
+        super().__init__(
+            origin.name,
+            tuple(origin.parameter_names),
+            typed=origin.is_typed or len(self._given) == 1,
+            cooperative=origin.cooperative,
+            cluster=origin.options.cluster,
+            warn_host=_warn_host,
+        )
+
+    # --- from arguments to a kernel
+
+    def _resolve(self, device, codes, args):
+        """Called by the extension with argument types that it has not met on this device."""
+        with self._lock:
+            return self._overload_of(codes, args).kernel(device)
+
+    def _overload_of(self, codes, args):
+        if self._origin.is_typed:
+            return self._add(None)
+        if len(self._given) == 1:
+            return self._add(self._given[0].args)
+        wanted = tuple(types.from_code(int(code)) for code in np.frombuffer(codes, _CODE))
+        if wanted in self._overloads:
+            return self._overloads[wanted]
+        if self._given:
+            return self._add(self._best(wanted, args))
+        return self._add(wanted)
+
+    def _add(self, args):
+        with self._lock:
+            overload = self._overloads.get(args)
+            if overload is None:
+                overload = self._overloads[args] = self._origin.overload(args)
+            return overload
+
+    def _best(self, wanted, args):
+        """The declared argument types that take these arguments with the least conversion."""
+        rated = []
+        for signature in self._given:
+            cost = _rate(wanted, signature.args, args)
+            if cost is not None:
+                rated.append((cost, signature))
+        called = f"{self.__name__}({', '.join(map(str, wanted))})"
+        if not rated:
+            declared = "".join(f"\n    {s}" for s in self._given)
+            raise TypeError(f"no signature of {self.__name__} takes {called}; it has{declared}")
+        least = min(cost for cost, _ in rated)
+        best = [signature for cost, signature in rated if cost == least]
+        if len(best) > 1:
+            listed = "".join(f"\n    {s}" for s in best)
+            raise TypeError(f"{called} is ambiguous between{listed}")
+        return best[0].args
+
+    def compile_given(self):
+        """Compiles the declared signatures, so that mistakes show where they are made."""
+        for signature in self._given:
+            self._add(signature.args).program.image()
+        if self._origin.is_typed:
+            self._add(None).program.image()
+        return self
+
+    def compile(self, sig):
+        """Compiles for a signature, if that has not been done; gives the compiled kernel."""
+        signature = signatures.signature(sig, self._origin.find_name)
+        _check(signature, self.__name__, self._origin.parameter_names)
+        if (self._given or self._origin.is_typed) and signature.args not in self._overloads:
+            raise RuntimeError(
+                f"{self.__name__} has its signatures already and compiles no more: "
+                f"{', '.join(map(str, self._given))}"
+            )
+        overload = self._add(signature.args)
+        overload.program.image()
+        return overload
+
+    # --- launching
+
+    def configure(self, griddim, blockdim, stream=0, sharedmem=0):
+        """The same as ``kernel[griddim, blockdim, stream, sharedmem]``."""
+        return self[griddim, blockdim, stream, sharedmem]
+
+    def forall(self, ntasks, tpb=0, stream=0, sharedmem=0):
+        """Launches at least ``ntasks`` threads, in blocks of ``tpb`` or of what fills the device."""
+        return ForAll(self, ntasks, tpb, stream, sharedmem)
+
+    def specialize(self, *args):
+        """A kernel for the types of these arguments only."""
+        if self.specialized:
+            raise RuntimeError("Dispatcher already specialized")
+        wanted = tuple(types.typeof(arg) for arg in args)
+        _check(Signature(None, wanted), self.__name__, self._origin.parameter_names)
+        if wanted not in self._specialized:
+            signature = Signature(types.void, wanted)
+            made = type(self)(self._origin, [signature], self.py_func)
+            self._specialized[wanted] = made.compile_given()
+        return self._specialized[wanted]
+
+    @property
+    def specialized(self) -> bool:
+        """Does it take one list of argument types only?"""
+        return self._origin.is_typed or len(self._given) == 1
+
+    @property
+    def specializations(self) -> dict:
+        return dict(self._specialized)
+
+    def overload_for(self, args):
+        """The compiled kernel that these arguments would be launched with."""
+        codes = b"" if self.specialized else _core.typecodes(tuple(args))
+        with self._lock:
+            return self._overload_of(codes, tuple(args))
+
+    def recompile(self):
+        """Compiles every overload anew, with the values that Python names have now."""
+        with self._lock:
+            old = list(self._overloads)
+            self._overloads.clear()
+            self._clear()
+            for args in old:
+                self._add(args).program.image()
+
+    # --- what there is
+
+    @property
+    def overloads(self) -> dict:
+        """Argument types -> compiled kernel."""
+        return dict(self._overloads)
+
+    @property
+    def signatures(self) -> list:
+        """The argument types that it is compiled for."""
+        return list(self._overloads)
+
+    @property
+    def nopython_signatures(self) -> list:
+        return [Signature(types.void, args) for args in self._overloads if args is not None]
+
+    @property
+    def options(self):
+        return self._origin.options
+
+    @property
+    def extensions(self):
+        return list(self._origin.options.extensions)
+
+    @property
+    def module(self):
+        """The cuda.module that the kernel is from, or None."""
+        return self._origin.module
+
+    @property
+    def __signature__(self):
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        names = self._origin.parameter_names
+        if any(not name.isidentifier() for name in names):
+            names = [f"arg{i}" for i in range(len(names))]
+        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
+
+    def _ask(self, signature, question):
+        """One answer for a signature or a specialised kernel; else a dict for all overloads."""
+        if signature is not None:
+            args = signatures.signature(signature, self._origin.find_name).args
+            if self._origin.is_typed:
+                return question(self._add(None))
+            if args not in self._overloads and args not in [s.args for s in self._given]:
+                raise KeyError(f"{self.__name__} is not compiled for {Signature(None, args)}")
+            return question(self._add(args))
+        if self._origin.is_typed:
+            return question(self._add(None))
+        if len(self._given) == 1:
+            return question(self._add(self._given[0].args))
+        return {args: question(overload) for args, overload in self._overloads.items()}
+
+    def inspect_source(self, signature=None):
+        """The CUDA C++ that the compiler got; without a signature, of all overloads in a dict."""
+        return self._ask(signature, Overload.inspect_source)
+
+    def inspect_asm(self, signature=None):
+        """The PTX."""
+        return self._ask(signature, Overload.inspect_asm)
+
+    def inspect_sass(self, signature=None):
+        """The machine code, disassembled; needs nvdisasm or cuobjdump."""
+        return self._ask(signature, Overload.inspect_sass)
+
+    def inspect_llvm(self, signature=None):
+        raise NotImplementedError("kernels are CUDA C++, not LLVM; see inspect_source, inspect_asm")
+
+    def inspect_types(self, file=None):
+        """Prints the parameters and their types of every overload."""
+        for overload in self._overloads.values():
+            print(f"{self.__name__} {overload.signature or overload.expression}", file=file)
+            for parameter in overload.parameters:
+                print(f"    {parameter.name}: {parameter.ctype}", file=file)
+
+    def get_regs_per_thread(self, signature=None):
+        """Registers of each thread."""
+        return self._ask(signature, lambda overload: overload.regs_per_thread)
+
+    def get_const_mem_size(self, signature=None):
+        """Bytes of constant memory."""
+        return self._ask(signature, lambda overload: overload.const_mem_size)
+
+    def get_shared_mem_per_block(self, signature=None):
+        """Bytes of static shared memory of each block."""
+        return self._ask(signature, lambda overload: overload.shared_mem_per_block)
+
+    def get_local_mem_per_thread(self, signature=None):
+        """Bytes of local memory of each thread."""
+        return self._ask(signature, lambda overload: overload.local_mem_per_thread)
+
+    def get_max_threads_per_block(self, signature=None):
+        """The most threads that a block of this kernel can have."""
+        return self._ask(signature, lambda overload: overload.max_threads_per_block)
+
+    def occupancy(self, block, shared=0, signature=None):
+        """How many blocks of ``block`` threads a multiprocessor holds at once."""
+        return self._ask(signature, lambda overload: overload.occupancy(block, shared))
+
+    def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0, signature=None):
+        """The most blocks that a cooperative launch can have."""
+        return self._ask(
+            signature, lambda overload: overload.max_cooperative_grid_blocks(blockdim, dynsmemsize)
+        )
+
+    def get_global(self, name, dtype=None):
+        """A __constant__ or __device__ variable of the kernel's module, as a device array."""
+        if self.module is None:
+            raise TypeError(
+                f"{self.__name__} is written as a body, which has no variables of its own"
+            )
+        return self.module.get_global(name, dtype)
+
+    def __repr__(self):
+        if self._given:
+            return f"<CUDA kernel {self.__name__}: {', '.join(map(str, self._given))}>"
+        return f"<CUDA kernel {self.__name__}({', '.join(self._origin.parameter_names)})>"
+
+    def __reduce__(self):
+        return _unpickle, (type(self), self._origin, self._given)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _unpickle(kind, origin, given):
+    return kind(origin, given)
+
+
+class ExtendedDispatcher(Dispatcher):
+    """A kernel with ``extensions=``: objects that may change arguments before each launch."""
+
+    def __getitem__(self, configuration):
+        launcher = super().__getitem__(configuration)
+        items = configuration if isinstance(configuration, tuple) else (configuration,)
+        stream = items[2] if len(items) > 2 else 0
+
+        def launch(*args):
+            prepared, afterwards = [], []
+            for value in args:
+                t = _typeof(value)
+                for extension in reversed(self._origin.options.extensions):
+                    t, value = extension.prepare_args(t, value, stream=stream, retr=afterwards)
+                prepared.append(value)
+            launcher(*prepared)
+            for write_back in afterwards:
+                write_back()
+
+        return launch
+
+
+def _typeof(value):
+    try:
+        return types.typeof(value)
+    except TypeError:
+        return None
+
+
+class ForAll:
+    """A launch over a number of tasks, with the block's size chosen at the call."""
+
+    def __init__(self, dispatcher, ntasks, tpb=0, stream=0, sharedmem=0):
+        ntasks = ntasks.__index__()
+        if ntasks < 0:
+            raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
+        self.dispatcher = dispatcher
+        self.ntasks = ntasks
+        self.thread_per_block = tpb.__index__()
+        self.stream = stream
+        self.sharedmem = sharedmem
+
+    def __call__(self, *args, **kwargs):
+        if self.ntasks == 0:
+            return
+        threads = self.thread_per_block or self._threads(args, kwargs)
+        blocks = -(-self.ntasks // threads)
+        self.dispatcher[blocks, threads, self.stream, self.sharedmem](*args, **kwargs)
+
+    def _threads(self, args, kwargs):
+        names = self.dispatcher._origin.parameter_names[len(args) :]
+        ordered = [*args, *(kwargs[name] for name in names if name in kwargs)]
+        kernel = self.dispatcher.overload_for(ordered).kernel()
+        return kernel.max_block_size(self.sharedmem)[1]
+
+    def __repr__(self):
+        return f"<{self.dispatcher!r} for all {self.ntasks}>"
+
+
+# --- choosing among signatures -------------------------------------------------------------------------
+
+
+def _rate(wanted, declared, args):
+    """(unsafe, safe, promoting) conversions that a call needs, or None if it is impossible."""
+    if len(wanted) != len(declared):
+        return None
+    unsafe = safe = promoting = 0
+    for have, want, value in zip(wanted, declared, args, strict=True):
+        cost = _conversion(have, want, value)
+        if cost is None:
+            return None
+        unsafe += cost == 3
+        safe += cost == 2
+        promoting += cost == 1
+    return unsafe, safe, promoting
+
+
+def _conversion(have, want, value):
+    """0 none, 1 to a larger type of the kind or a looser layout, 2 safe, 3 only if the value fits."""
+    if have == want:
+        return 0
+    if isinstance(want, Array):
+        if not isinstance(have, Array) or (have.dtype, have.ndim) != (want.dtype, want.ndim):
+            return None
+        if have.layout == want.layout:
+            return 0
+        return 1 if want.layout == "A" else None
+    if not isinstance(have, Scalar) or not isinstance(want, Scalar):
+        return None
+    if np.can_cast(have.dtype, want.dtype, "safe"):
+        return 1 if have.dtype.kind == want.dtype.kind else 2
+    is_python = type(value) in (bool, int, float, complex)
+    if is_python and np.can_cast(have.dtype, want.dtype, "same_kind"):
+        return 3
+    if type(value) is int and want.dtype.kind == "u":
+        return 3
+    return None
+
+
+def _check(signature, name, parameters):
+    """A signature must fit the function: void, and as many types as parameters."""
+    if signature.return_type not in (None, types.void):
+        raise TypeError("CUDA kernel must have void return type.")
+    if len(signature.args) != len(parameters):
+        raise SignatureError(
+            f"{name} has {len(parameters)} parameters ({', '.join(parameters)}), "
+            f"the signature {signature} has {len(signature.args)}"
+        )
+    for name, t in zip(parameters, signature.args, strict=True):
+        if isinstance(t, types.Tuple):
+            raise SignatureError(f"parameter {name!r}: a kernel takes no tuples; pass the items")
+
+
+# --- kernels written as a body -------------------------------------------------------------------------
+
+
+class BodyKernel:
+    """Makes overloads of a kernel whose body is given."""
+
+    is_typed = False
+    module = None
+
+    def __init__(self, definition, options):
+        self.definition = definition
+        self.options = options
+        self.name = definition.name
+        self.qualname = definition.qualname
+        self.module_name = definition.module
+        self.doc = definition.text.value
+        self.parameter_names = definition.parameters
+        uses_grid = bool(_COOPERATIVE & set(definition.names))
+        self.cooperative = uses_grid if options.cooperative is None else options.cooperative
+
+    def find_name(self, name):
+        return self.definition.scope.get(name)
+
+    def overload(self, args):
+        """The kernel for these argument types, not yet compiled."""
+        signature = Signature(types.void, args)
+        definition, options = self.definition, self.options
+        generated = source.kernel_source(definition, signature, options.launch_bounds, options.link)
+        unit = Unit(
+            source=generated.text,
+            name=f"{ascii_name(self.name)}.cu",
+            kernels=(generated.kernel,),
+            describe=False,
+            **options.unit_fields(),
+        )
+        arrays = [
+            (name, t)
+            for name, t in zip(self.parameter_names, args, strict=True)
+            if isinstance(t, Array)
+        ]
+
+        def explain(problem):
+            return hints.explain(
+                problem, self.name, generated.refused, arrays, definition.text.value
+            )
+
+        rows = [
+            types.parameter(t, name) for name, t in zip(self.parameter_names, args, strict=True)
+        ]
+        return Overload(
+            Program(unit, explain), generated.kernel, self.name, rows,
+            options.replace(cooperative=self.cooperative), signature, generated.labels,
+        )  # fmt: skip
+
+    def __reduce__(self):
+        return BodyKernel, (self.definition.frozen(), self.options)
+
+
+def body_kernel(definition, options, given=(), py_func=None) -> Dispatcher:
+    """A Dispatcher for a body; with signatures it is compiled at once."""
+    for signature in given:
+        _check(signature, definition.name, definition.parameters)
+    kind = ExtendedDispatcher if options.extensions else Dispatcher
+    return kind(BodyKernel(definition, options), given, py_func).compile_given()

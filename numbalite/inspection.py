@@ -1,0 +1,73 @@
+"""PTX and machine code as text."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+from . import config
+from .errors import CudaSupportError
+from .program import current_device, target_of
+
+_TOOLS = (("nvdisasm", ["-hex", "-c"]), ("cuobjdump", ["-sass"]))
+
+
+def gpu_target() -> tuple:
+    """The current GPU's target; without one, a usual one, so that code can be looked at anywhere."""
+    target = target_of(current_device())
+    if target[0] == "cuda":
+        return target
+    return ("cuda", *(config.FORCE_CUDA_CC or (9, 0)))
+
+
+def ptx(program) -> str:
+    """The PTX of a program. On the simulator it is compiled for this purpose, where NVRTC is."""
+    image = program.image(gpu_target())
+    return (image.ptx or b"").decode()
+
+
+def sass(program) -> str:
+    """The machine code of a program, disassembled by a tool of the CUDA toolkit."""
+    image = program.image(gpu_target())
+    if image.kind != "cubin":
+        raise CudaSupportError(
+            "there is no machine code to show: this GPU is newer than NVRTC, which gave PTX"
+        )
+    for name, options in _TOOLS:
+        path = find_tool(name)
+        if path is not None:
+            return _run(path, options, image.data)
+    raise CudaSupportError(
+        "inspect_sass needs nvdisasm or cuobjdump: install the CUDA toolkit, or "
+        "pip install nvidia-cuda-nvcc nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"
+    )
+
+
+def find_tool(name: str) -> str | None:
+    """The path of a program of the CUDA toolkit, or None."""
+    path = shutil.which(name)
+    if path:
+        return path
+    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if root and os.access(f"{root}/bin/{name}", os.X_OK):
+            return f"{root}/bin/{name}"
+    try:
+        from cuda.pathfinder import find_nvidia_binary_utility
+    except ImportError:
+        return None
+    try:
+        return find_nvidia_binary_utility(name)
+    except Exception:  # whatever it says, the tool was not found
+        return None
+
+
+def _run(path, options, data):
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(data)
+        file.flush()
+        done = subprocess.run([path, *options, file.name], capture_output=True, text=True)
+    if done.returncode:
+        raise CudaSupportError(f"{path} failed: {done.stderr.strip()}")
+    return done.stdout

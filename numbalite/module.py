@@ -1,0 +1,331 @@
+"""Whole translation units: ``cuda.module`` and the kernels and variables in it.
+
+A module is compiled as one unit with all kernels that are no templates. Instances of templates are
+added as they are asked for: to the unit as long as it is not loaded, afterwards each in a unit of its
+own. That second unit would have variables of its own as well, so a module with __constant__ or
+__device__ variables refuses it and asks for the instance to be named beforehand.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+
+from . import cxx, describe, hints, linemap, source, types
+from .compilers import Unit
+from .dispatcher import _COOPERATIVE, Dispatcher, ExtendedDispatcher
+from .errors import CompileError, SignatureError
+from .program import Overload, Program, current_device, target_of
+
+
+class Module:
+    """A compiled source: kernels as attributes or by name expression, variables by get_global."""
+
+    def __init__(self, text: linemap.Text, options, names=(), label="module", only=None):
+        self._text = text
+        self._options = options
+        self._label = label
+        kernels, variables = cxx.scan(text.value)
+        for piece in options.link:
+            variables += cxx.scan(piece.value)[1]
+        self._kernels = {k.name: k for k in kernels}
+        self._variables = {v.name: v for v in variables}
+        self._names = [_normal(name) for name in names]
+        self._dispatchers = {}
+        for kernel in kernels:
+            if not kernel.returns_void:
+                raise TypeError(
+                    f"CUDA kernel must have void return type. (line {text.lines[kernel.line]})"
+                )
+        wanted = [k.name for k in kernels if not k.template and not k.conditional]
+        if only is not None:
+            wanted = []
+        self._cooperative = bool(
+            _COOPERATIVE & {t.text for t in cxx.tokenize(text.value) if t.kind == "name"}
+        )
+        self._source = source.unit_source(text, options.link)
+        self._program = self._make_program(
+            list(dict.fromkeys([*wanted, *self._names])),
+            [v.name for v in variables if not v.conditional],
+        )
+        self._late = {}  # expression -> Program
+
+    def _make_program(self, kernels, variables):
+        unit = Unit(
+            source=self._source,
+            name=f"{self._label}.cu",
+            kernels=tuple(kernels),
+            variables=tuple(variables),
+            **self._options.unit_fields(),
+        )
+        return Program(unit, self._explain)
+
+    def _explain(self, problem):
+        return hints.explain(problem, self._label, {}, (), self._text.value)
+
+    # --- kernels
+
+    def __getattr__(self, name):
+        if "_kernels" not in self.__dict__ or name.startswith("__"):
+            raise AttributeError(name)
+        found = self._find(name, self._kernels)
+        if found is not None:
+            if self._kernels[found].template:
+                raise AttributeError(
+                    f"{name} is a template: ask for an instance, such as module[{name + '<float>'!r}]"
+                )
+            return self[found]
+        if self._find(name, self._variables) is not None:
+            raise AttributeError(
+                f"{name} is a variable: module.get_global({name!r}) is its device array"
+            )
+        raise AttributeError(f"{self!r} has no kernel {name!r}; it has {self._listing()}")
+
+    def __getitem__(self, name) -> Dispatcher:
+        if not isinstance(name, str):
+            raise TypeError(f"a module's kernels go by name, not by {name!r}")
+        expression = _normal(name)
+        expression = self._find(expression, self._kernels) or expression
+        kernel = self._dispatchers.get(expression)
+        if kernel is None:
+            scanned = self._scanned(expression)
+            if scanned is not None and scanned.template and "<" not in expression:
+                raise KeyError(
+                    f"{name} is a template: ask for an instance, such as {name + '<float>'!r}"
+                )
+            if scanned is None and "<" not in expression and not self._may_exist(expression):
+                raise KeyError(f"{self!r} has no kernel {name!r}; it has {self._listing()}")
+            self._include(expression)
+            kind = ExtendedDispatcher if self._options.extensions else Dispatcher
+            kernel = kind(UnitKernel(self, expression)).compile_given()
+            self._dispatchers[expression] = kernel
+        return kernel
+
+    def _find(self, name, among):
+        """The full name, given also without its namespaces."""
+        if name in among:
+            return name
+        found = [full for full in among if full.rpartition("::")[2] == name]
+        return found[0] if len(found) == 1 else None
+
+    def _scanned(self, expression):
+        base = expression.partition("<")[0]
+        found = self._kernels.get(expression)
+        return found or self._kernels.get(self._find(base, self._kernels) or base)
+
+    def _may_exist(self, name):
+        """A kernel that the reader of the source overlooked, because a macro writes it."""
+        return name in self._names or "__global__" not in self._text.value or (
+            re.search(rf"\b{re.escape(name.rpartition('::')[2])}\b", self._text.value) is not None
+        )  # fmt: skip
+
+    def _include(self, expression):
+        """Makes sure that a program has the kernel."""
+        if expression in self._program.unit.kernels or expression in self._late:
+            return
+        with self._program.lock:
+            unit = self._program.unit
+            if not self._program.is_loaded:
+                program = self._make_program([*unit.kernels, expression], self._variable_names())
+                program.image()  # a mistake in the expression leaves the module as it was
+                self._program = program
+            elif self._variables:
+                raise RuntimeError(
+                    f"{self._label}: the variables {', '.join(self._variables)} are in use already, "
+                    f"and {expression} would get its own copies of them; name it when the module is "
+                    f"made: cuda.module(..., names=[{expression!r}])"
+                )
+            else:
+                self._late[expression] = self._make_program([expression], [])
+
+    def _variable_names(self):
+        from .fault import VARIABLE
+
+        return [name for name in self._program.unit.variables if name != VARIABLE]
+
+    def _program_of(self, expression) -> Program:
+        return self._late.get(expression, self._program)
+
+    def _compile(self):
+        """Compiles what is known so far; mistakes in the source show here."""
+        self._program.image()
+        return self
+
+    # --- variables
+
+    def get_global(self, name: str, dtype=None):
+        """A __constant__ or __device__ variable on the current device, as a device array.
+
+        A variable of a class type has the dtype "V<size>", unless ``dtype`` gives a structured one
+        of that size.
+        """
+        found = self._find(name, self._variables) or name
+        if found not in self._program.unit.variables:
+            self._include_variable(name, found)
+        device = current_device()
+        image = self._program.image(target_of(device))
+        kind, shape = describe.variable(image.descriptions[found])
+        if dtype is not None:
+            dtype = np.dtype(dtype)
+            if dtype.itemsize != np.dtype(kind).itemsize:
+                raise TypeError(
+                    f"{name} has elements of {np.dtype(kind).itemsize} bytes, "
+                    f"the dtype {dtype} has {dtype.itemsize}"
+                )
+        module = self._program.module(device)
+        return module.variable(image.lowered[found], np.dtype(dtype or kind), tuple(shape))
+
+    def _include_variable(self, name, found):
+        if found not in self._variables:
+            listing = ", ".join(self._variables) or "none"
+            raise KeyError(f"{self!r} has no variable {name!r}; its variables: {listing}")
+        if self._program.is_loaded:
+            raise RuntimeError(f"{name} stands inside #if: ask for it before the first launch")
+        unit = self._program.unit
+        program = self._make_program(unit.kernels, [*self._variable_names(), found])
+        program.image()
+        self._program = program
+
+    # --- the rest
+
+    def inspect_source(self) -> str:
+        """The CUDA C++ that the compiler gets."""
+        return self._source
+
+    def inspect_asm(self) -> str:
+        """The PTX."""
+        from . import inspection
+
+        return inspection.ptx(self._program)
+
+    def inspect_sass(self) -> str:
+        """The machine code, disassembled; needs nvdisasm or cuobjdump."""
+        from . import inspection
+
+        return inspection.sass(self._program)
+
+    def _listing(self):
+        shown = [f"{n}<...>" if k.template else n for n, k in self._kernels.items()]
+        return ", ".join(shown) or "no kernels that could be made out (name them with names=)"
+
+    def __dir__(self):
+        plain = [n.rpartition("::")[2] for n, k in self._kernels.items() if not k.template]
+        return sorted({*super().__dir__(), *plain})
+
+    def __iter__(self):
+        return iter(self._program.unit.kernels)
+
+    def __contains__(self, name):
+        return (
+            self._find(_normal(name), self._kernels) is not None
+            or name in self._program.unit.kernels
+        )
+
+    def __repr__(self):
+        return f"<CUDA module {self._label}: {self._listing()}>"
+
+    def __reduce__(self):
+        names = [*self._program.unit.kernels, *self._late]
+        return _unpickle, (tuple(self._text), self._options, names, self._label)
+
+
+def _unpickle(text, options, names, label):
+    return Module(linemap.Text(*text), options, names, label, only=True)
+
+
+def _normal(expression):
+    """One spelling for a name expression: no space where none is needed."""
+    text = re.sub(r"\s+", " ", expression.strip())
+    return re.sub(r"(?<=[^\w\s])\s+|\s+(?=[^\w\s])", "", text).replace(",", ", ")
+
+
+class UnitKernel:
+    """Makes the overload of a kernel in a module: there is one, its types are the source's."""
+
+    is_typed = True
+
+    def __init__(self, module: Module, expression: str):
+        self.module = module
+        self.expression = expression
+        self.options = module._options
+        scanned = module._scanned(expression)
+        self._scanned_names = scanned.parameters if scanned else None
+        self.name = expression
+        self.qualname = expression
+        self.module_name = "__main__"
+        self.doc = None
+        declared = self.options.cooperative
+        self.cooperative = module._cooperative if declared is None else declared
+        self.rows = self._rows(module._program_of(expression).image())
+        self.parameter_names = [row.name for row in self.rows]
+
+    def find_name(self, name):
+        return None
+
+    def _rows(self, image):
+        """The parameters: types from the compiled code, names from the text."""
+        rows = describe.parameters(image.descriptions[self.expression])
+        names = self._scanned_names
+        if names is None or len(names) != len(rows):
+            names = ("",) * len(rows)
+        return [row._replace(name=n or f"arg{i}") for i, (row, n) in enumerate(zip(rows, names))]
+
+    def overload(self, args):
+        module = self.module
+        return Overload(
+            module._program_of(self.expression), self.expression, self.name, self.rows,
+            self.options.replace(cooperative=self.cooperative), None,
+            [module._text.label],
+        )  # fmt: skip
+
+    def __reduce__(self):
+        return UnitKernel, (self.module, self.expression)
+
+
+def check_signature(kernel: Dispatcher, signature) -> None:
+    """A signature beside a source must say what the source says."""
+    rows = kernel._origin.rows
+    if signature.return_type not in (None, types.void):
+        raise TypeError("CUDA kernel must have void return type.")
+    declared = [types.parameter(t, row.name) for t, row in zip(signature.args, rows)]
+    fits = len(signature.args) == len(rows) and all(
+        want.dtype == have.dtype
+        and (have.kind == want.kind or (want.kind, have.kind) == ("array", "pointer"))
+        and (have.kind != "array" or want.ndim == have.ndim)
+        for want, have in zip(declared, rows)
+    )
+    if not fits:
+        listed = ", ".join(f"{row.ctype} {row.name}" for row in rows)
+        raise SignatureError(
+            f"the signature {signature} does not fit the source: {kernel.__name__}({listed})"
+        )
+
+
+def only_kernel(text: linemap.Text) -> str:
+    """The name of the one kernel of a source that is not a template."""
+    kernels, _ = cxx.scan(text.value)
+    if not kernels:
+        raise CompileError(
+            f"{text.label}: no kernel (a function with __global__) was found in the source",
+            source=text.value,
+        )
+    if len(kernels) > 1:
+        listed = ", ".join(k.name for k in kernels)
+        raise TypeError(f"the source has several kernels; say which with name=: {listed}")
+    if kernels[0].template:
+        name = kernels[0].name
+        raise TypeError(f"{name} is a template; say which instance: name={name + '<float>'!r}")
+    return kernels[0].name
+
+
+def text_of(code, name, frame) -> linemap.Text:
+    """The Text of a source given as a string, or as the path of a file."""
+    if isinstance(code, os.PathLike):
+        path = os.fspath(code)
+        with open(path, encoding="utf-8") as file:
+            return linemap.plain(file.read(), path)
+    if not isinstance(code, str):
+        raise TypeError(f"a source is a string (or the path of a file), not {type(code).__name__}")
+    return linemap.of_source(code, name, frame)

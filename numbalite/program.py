@@ -1,0 +1,200 @@
+"""A unit that is compiled when it is needed, once for each kind of device, and loaded once for each
+device; and the kernels in it."""
+
+from __future__ import annotations
+
+from threading import RLock
+
+from . import fault
+from .compilers import Unit, compile_unit
+from .errors import CompileError, KernelError
+
+# CUfunction_attribute
+MAX_THREADS_PER_BLOCK, SHARED_SIZE, CONST_SIZE, LOCAL_SIZE, NUM_REGISTERS = range(5)
+CARVEOUT = 9
+# CUdevice_attribute
+MULTIPROCESSOR_COUNT = 16
+_CAPABILITY = 75, 76
+
+
+def target_of(device: int) -> tuple:
+    """What to compile for: ("cuda", major, minor), or ("sim",)."""
+    from . import _core
+
+    if _core.open() == "sim":
+        return ("sim",)
+    return ("cuda", *(_core.device_attribute(device, n) for n in _CAPABILITY))
+
+
+def current_device() -> int:
+    from . import _core
+
+    return _core.current_device()
+
+
+class Program:
+    """A Unit with its images and loaded modules.
+
+    ``explain`` turns a CompileError into the one that the user sees.
+    """
+
+    def __init__(self, unit: Unit, explain=None):
+        if unit.debug:
+            unit = unit.replace(variables=(*unit.variables, fault.VARIABLE))
+        self.unit = unit
+        self.explain = explain
+        self.images = {}  # target -> Image
+        self.modules = {}  # device -> _core.Module
+        self.lock = RLock()
+
+    def image(self, target=None):
+        """The image for a target, or for the current device."""
+        if target is None:
+            target = target_of(current_device())
+        with self.lock:
+            image = self.images.get(target)
+            if image is None:
+                image = self.images[target] = self.compile(target)
+            return image
+
+    def compile(self, target, unit=None):
+        """Compiles for a target without keeping the image."""
+        try:
+            return compile_unit(unit or self.unit, target)
+        except CompileError as problem:
+            if self.explain is None:
+                raise
+            explained = self.explain(problem)
+        raise explained
+
+    def module(self, device):
+        """The module loaded on a device, which must be the current one."""
+        from . import _core
+
+        with self.lock:
+            module = self.modules.get(device)
+            if module is None or not _is_alive(module):
+                module = _core.Module(self.image(target_of(device)).data)
+                self.modules[device] = module
+            return module
+
+    @property
+    def is_loaded(self) -> bool:
+        return bool(self.modules)
+
+
+def _is_alive(module):
+    return getattr(module, "alive", True)
+
+
+class Overload:
+    """A kernel for one list of argument types; numba's ``_Kernel``."""
+
+    def __init__(self, program, expression, name, parameters, options, signature=None, labels=()):
+        self.program = program
+        self.expression = expression
+        self.name = name
+        self._parameters = parameters
+        self.options = options
+        self.signature = signature
+        self.labels = labels
+        self._kernels = {}  # device -> _core.Kernel
+
+    @property
+    def parameters(self):
+        """The Parameter rows; for a unit they come from the compiled code."""
+        if callable(self._parameters):
+            self._parameters = self._parameters(self.program.image())
+        return self._parameters
+
+    @property
+    def entry_name(self) -> str:
+        """The symbol in the compiled code."""
+        return self.program.image().lowered[self.expression]
+
+    def kernel(self, device=None):
+        """The _core.Kernel on a device, which must be the current one."""
+        if device is None:
+            device = current_device()
+        with self.program.lock:
+            kernel = self._kernels.get(device)
+            if kernel is None or not _is_alive(kernel.module):
+                kernel = self._kernels[device] = self._load(device)
+            return kernel
+
+    def _load(self, device):
+        module = self.program.module(device)
+        image = self.program.image(target_of(device))
+        hook = None
+        if self.options.debug:
+            hook = image.lowered[fault.VARIABLE], self._fault
+        kernel = module.function(
+            image.lowered[self.expression], self.name, list(self.parameters), hook
+        )
+        if self.options.shared_memory_carveout is not None:
+            kernel.set_attribute(CARVEOUT, self.options.shared_memory_carveout)
+        return kernel
+
+    def _fault(self, record):
+        found = fault.decode(record)
+        where = found["file"]
+        for label in self.labels:
+            if where and label.endswith(where):
+                where = label
+        line = found["line"] or None
+        place = f"{where}({line}): " if where and line else ""
+        raise KernelError(
+            place + fault.message(found, self.name),
+            kernel=self.name,
+            block=found["block"],
+            thread=found["thread"],
+            array=found.get("array") or None,
+            index=found.get("index"),
+            file=where or None,
+            line=line,
+        )
+
+    # --- what the compiler made of it
+
+    regs_per_thread = property(lambda self: self.kernel().attribute(NUM_REGISTERS))
+    const_mem_size = property(lambda self: self.kernel().attribute(CONST_SIZE))
+    shared_mem_per_block = property(lambda self: self.kernel().attribute(SHARED_SIZE))
+    local_mem_per_thread = property(lambda self: self.kernel().attribute(LOCAL_SIZE))
+    max_threads_per_block = property(lambda self: self.kernel().attribute(MAX_THREADS_PER_BLOCK))
+    cooperative = property(lambda self: bool(self.options.cooperative))
+
+    def occupancy(self, block, shared=0) -> int:
+        """How many blocks of ``block`` threads (an int or a tuple) a multiprocessor holds at once."""
+        return self.kernel().occupancy(threads_of(block), shared)
+
+    def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0) -> int:
+        """The most blocks of a cooperative launch: as many as the device holds at once."""
+        from . import _core
+
+        count = _core.device_attribute(current_device(), MULTIPROCESSOR_COUNT)
+        return self.occupancy(blockdim, dynsmemsize) * count
+
+    def inspect_source(self) -> str:
+        return self.program.unit.source
+
+    def inspect_asm(self) -> str:
+        from . import inspection
+
+        return inspection.ptx(self.program)
+
+    def inspect_sass(self) -> str:
+        from . import inspection
+
+        return inspection.sass(self.program)
+
+    def __repr__(self):
+        return f"<compiled kernel {self.name}: {self.signature or self.expression}>"
+
+
+def threads_of(block) -> int:
+    """The threads in a block given as an int or a tuple."""
+    dims = block if isinstance(block, (tuple, list)) else (block,)
+    count = 1
+    for n in dims:
+        count *= n.__index__()
+    return count

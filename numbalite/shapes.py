@@ -1,0 +1,111 @@
+"""Shapes and strides as plain tuples: what reshaping, broadcasting and copying do to them.
+
+No memory is looked at, so NumPy itself can be the judge of every function here.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+
+
+def squeezed_to(shape, wanted):
+    """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
+    extra = max(len(shape) - len(wanted), 0)
+    short = shape[extra:]
+    fits = all(length == 1 for length in shape[:extra])
+    for have, want in zip(short[::-1], wanted[::-1], strict=False):
+        fits = fits and have in (1, want)
+    if not fits:
+        raise ValueError(f"could not broadcast input array from shape {shape} into shape {wanted}")
+    return short
+
+
+def spread(shape, strides, wanted):
+    """Strides with which an array of `shape` appears as one of the shape `wanted`."""
+    short = squeezed_to(shape, wanted)
+    kept = strides[len(shape) - len(short) :]
+    missing = len(wanted) - len(short)
+    pairs = zip(short, wanted[missing:], kept, strict=True)
+    return (0,) * missing + tuple(0 if have != want else step for have, want, step in pairs)
+
+
+def axis_number(axis, ndim):
+    number = operator.index(axis)
+    if not -ndim <= number < ndim:
+        raise ValueError(f"axis {number} is out of bounds for an array of dimension {ndim}")
+    return number % ndim
+
+
+def new_shape_of(size, shape):
+    """The arguments of reshape as a tuple, with -1 worked out."""
+    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
+        shape = shape[0]
+    shape = tuple(operator.index(length) for length in shape)
+    if shape.count(-1) > 1:
+        raise ValueError("only one length can be unknown")
+    known = math.prod(length for length in shape if length != -1)
+    if any(length < -1 for length in shape):
+        raise ValueError("negative lengths are not allowed")
+    if -1 in shape and known and size % known == 0:
+        shape = tuple(size // known if length == -1 else length for length in shape)
+    if -1 in shape or math.prod(shape) != size:
+        raise ValueError(f"cannot reshape array of size {size} into shape {shape}")
+    return shape
+
+
+def packed(shape, itemsize, order):
+    strides, step = [0] * len(shape), itemsize
+    axes = range(len(shape)) if order == "F" else reversed(range(len(shape)))
+    for axis in axes:
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def strides_after(shape, strides, itemsize, new_shape, order):
+    """Strides with which the elements appear in a new shape, or None if they do not lie that way.
+
+    Runs of axes of both shapes that hold the same elements are matched from the fastest axis on;
+    within a run the old axes must be contiguous to each other.
+    """
+    if 0 in shape:
+        return packed(new_shape, itemsize, order)
+    if order == "F":
+        turned = strides_after(shape[::-1], strides[::-1], itemsize, new_shape[::-1], "C")
+        return turned and turned[::-1]
+    old = [(length, stride) for length, stride in zip(shape, strides, strict=True) if length != 1]
+    result = [0] * len(new_shape)
+    axis = len(new_shape) - 1
+    while old:
+        length, step = old.pop()
+        reach = step
+        have, want, first = length, 1, axis
+        while have != want:
+            if want < have:
+                want *= new_shape[axis]
+                axis -= 1
+            else:
+                reach *= length
+                length, stride = old.pop()
+                if stride != reach:
+                    return None
+                have *= length
+        for i in range(first, axis, -1):
+            result[i] = step
+            step *= new_shape[i]
+    step = itemsize
+    for i in reversed(range(len(new_shape))):  # axes of length one: any stride is right
+        if new_shape[i] == 1:
+            result[i] = step
+        step = result[i] * new_shape[i]
+    return tuple(result)
+
+
+def packed_like(shape, strides, itemsize):
+    """Contiguous strides that keep the axes in the order of the strides given."""
+    result, step = [0] * len(shape), itemsize
+    for axis in sorted(range(len(shape)), key=lambda i: (abs(strides[i]), -i)):
+        result[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(result)

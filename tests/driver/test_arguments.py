@@ -1,0 +1,383 @@
+"""What a launch accepts, and what it says about what it does not. Nothing wrong is ever launched."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import cuda, errors
+
+# One kernel per scalar type, which writes its argument into the result.
+SCALARS = {
+    "bool": ("?", [True, False, np.True_]),
+    "signed char": ("i1", [-128, 127, np.int8(5), True]),
+    "unsigned char": ("u1", [0, 255]),
+    "short": ("i2", [-(2**15), 2**15 - 1]),
+    "unsigned short": ("u2", [0, 2**16 - 1]),
+    "int": ("i4", [-(2**31), 2**31 - 1, np.int64(7), np.uint8(3)]),
+    "unsigned int": ("u4", [0, 2**32 - 1]),
+    "long long": ("i8", [-(2**63), 2**63 - 1]),
+    "unsigned long long": ("u8", [0, 2**64 - 1]),
+    "float": (
+        "f4",
+        [1.5, 3, -0.0, 1e38, float("inf"), np.float64(2.5), np.float32(1.25), np.int32(9)],
+    ),
+    "double": ("f8", [1.5, 3, 2**53, np.float32(0.1), float("inf")]),
+}
+TOO_LARGE = {
+    "signed char": [128, -129],
+    "unsigned char": [256, -1],
+    "short": [2**15],
+    "unsigned short": [2**16, -1],
+    "int": [2**31, -(2**31) - 1, np.int64(2**40), 2**200],
+    "unsigned int": [2**32, -1, np.int8(-1)],
+    "long long": [2**63, np.uint64(2**63)],
+    "unsigned long long": [2**64, -1],
+}
+_KERNELS = {}
+
+
+def scalar_kernel(ctype):
+    if ctype not in _KERNELS:
+        _KERNELS[ctype] = cuda.jit(
+            f"__global__ void store({ctype} value, {ctype}* out) {{ out[0] = value; }}"
+        )
+    return _KERNELS[ctype]
+
+
+@pytest.mark.parametrize("ctype, value", [(c, v) for c, (_, vs) in SCALARS.items() for v in vs])
+def test_scalars_are_converted_where_they_fit(ctype, value):
+    dtype = SCALARS[ctype][0]
+    out = cuda.to_device(np.zeros(1, dtype))
+    scalar_kernel(ctype)[1, 1](value, out)
+    assert out[0] == np.dtype(dtype).type(value)
+
+
+@pytest.mark.parametrize("ctype, value", [(c, v) for c, vs in TOO_LARGE.items() for v in vs])
+def test_integers_out_of_range(ctype, value):
+    out = cuda.to_device(np.zeros(1, SCALARS[ctype][0]))
+    with pytest.raises(OverflowError) as caught:
+        scalar_kernel(ctype)[1, 1](value, out)
+    assert "store" in str(caught.value) and "value" in str(caught.value)
+    assert out[0] == 0
+
+
+@pytest.mark.parametrize(
+    "value", [1.5, "1", None, 1 + 2j, np.zeros(3), [1], object(), np.float32(2.0)], ids=repr
+)
+def test_what_an_int_does_not_take(value):
+    out = cuda.to_device(np.zeros(1, "i4"))
+    with pytest.raises(TypeError) as caught:
+        scalar_kernel("int")[1, 1](value, out)
+    text = str(caught.value)
+    assert "store" in text and "'value'" in text and "int" in text
+    assert out[0] == 0
+
+
+@pytest.mark.parametrize("value", ["1", None, 1j, np.zeros(3), object()], ids=repr)
+def test_what_a_float_does_not_take(value):
+    out = cuda.to_device(np.zeros(1, "f4"))
+    with pytest.raises(TypeError, match="store"):
+        scalar_kernel("float")[1, 1](value, out)
+
+
+def test_objects_that_are_indices():
+    class Seven:
+        def __index__(self):
+            return 7
+
+    out = cuda.to_device(np.zeros(1, "i4"))
+    scalar_kernel("int")[1, 1](Seven(), out)
+    assert out[0] == 7
+
+
+def test_an_object_whose_conversion_fails():
+    class Broken:
+        def __index__(self):
+            raise ZeroDivisionError("mine")
+
+    out = cuda.to_device(np.zeros(1, "i4"))
+    with pytest.raises((ZeroDivisionError, TypeError)):
+        scalar_kernel("int")[1, 1](Broken(), out)
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------
+@cuda.jit("void(float32, const float32[:], float32[:])")
+def saxpy(a, x, y):
+    "int i = grid<1>(); if (i < y.size()) y[i] += a * x[i];"
+
+
+pointers = cuda.jit(
+    "__global__ void pointers(const float* x, float* y, int n) { int i = grid<1>(); if (i < n) y[i] = x[i]; }"
+)
+
+
+def refused(exception, kernel, *arguments, names=()):
+    out = np.full(8, -1, "f4")
+    with pytest.raises(exception) as caught:
+        kernel[1, 32](*(out if a is OUT else a for a in arguments))
+    text = str(caught.value)
+    assert kernel.__name__ in text
+    for name in names:
+        assert re.search(name, text), f"{name!r} is not in: {text}"
+    assert (out == -1).all(), "something ran"
+
+
+OUT = object()
+X = np.ones(8, "f4")
+
+
+def test_wrong_dtype():
+    refused(TypeError, saxpy, 1.0, X.astype("f8"), OUT, names=["'x'", "float32", "float64"])
+    refused(TypeError, pointers, X.astype("i4"), OUT, 8, names=["'x'", "float", "int32"])
+
+
+def test_wrong_dimensions():
+    refused(TypeError, saxpy, 1.0, X.reshape(2, 4), OUT, names=["'x'", r"\(2, 4\)"])
+
+
+def test_wrong_count():
+    refused(TypeError, saxpy, 1.0, X, names=["3", "2"])
+    refused(TypeError, saxpy, 1.0, X, OUT, 4, names=["3", "4"])
+
+
+def test_no_array_at_all():
+    for thing in (1.0, "text", None, [1.0, 2.0], object()):
+        refused(TypeError, saxpy, 1.0, thing, OUT, names=["'x'"])
+
+
+def test_a_plain_pointer_takes_contiguous_arrays_alone():
+    with pytest.raises((TypeError, ValueError), match="pointers") as caught:
+        pointers[1, 32](cuda.to_device(np.ones(16, "f4"))[::2], cuda.to_device(X), 8)
+    assert "contiguous" in str(caught.value)
+
+
+def test_layouts():
+    @cuda.jit("void(const float32[:, ::1], float32[:, :])")
+    def rows(x, y):
+        "auto [i, j] = grid<2>(); if (i < y.shape[0] && j < y.shape[1]) y(i, j) = x(i, j);"
+
+    x = np.arange(12, dtype="f4").reshape(3, 4)
+    out = cuda.device_array((3, 4), np.float32)
+    rows[1, (8, 8)](cuda.to_device(x), out)
+    np.testing.assert_array_equal(out.copy_to_host(), x)
+    with pytest.raises(TypeError, match="'x'"):
+        rows[1, (8, 8)](cuda.to_device(np.asfortranarray(x)), out)
+
+
+def test_keywords():
+    y = np.zeros(8, "f4")
+    saxpy[1, 32](2.0, y=y, x=X)
+    assert (y == 2).all()
+    with pytest.raises(TypeError, match="z"):
+        saxpy[1, 32](2.0, X, z=y)
+    with pytest.raises(TypeError, match="x"):
+        saxpy[1, 32](2.0, X, x=X)
+
+
+def test_an_input_is_not_copied_back():
+    """const parameters, and cuda.In: what the kernel did to the copy stays there."""
+    y = np.zeros(8, "f4")
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    saxpy[1, 32](1.0, frozen, y)
+    assert (y == 1).all()
+    scribble = cuda.jit("__global__ void scribble(float* x) { x[threadIdx.x] = 5; }")
+    x = np.zeros(8, "f4")
+    scribble[1, 8](cuda.In(x))
+    assert (x == 0).all()
+    scribble[1, 8](cuda.Out(x))
+    assert (x == 5).all()
+    with pytest.raises(ValueError, match="read-only|writ"):
+        scribble[1, 8](frozen)
+
+
+def test_one_host_array_twice_is_one_device_array():
+    twice = cuda.jit(
+        "__global__ void twice(float* a, float* b) { a[threadIdx.x] += 1; __syncthreads(); b[threadIdx.x] *= 10; }"
+    )
+    x = np.ones(8, "f4")
+    twice[1, 8](x, x)
+    assert (x == 20).all()
+
+
+def test_overlapping_host_views():
+    shift = cuda.jit(
+        "__global__ void shift(const float* a, float* b) { b[threadIdx.x] = a[threadIdx.x]; }"
+    )
+    x = np.arange(9, dtype="f4")
+    with pytest.raises(ValueError, match="overlap"):
+        shift[1, 8](x[:8], x[1:])
+    np.testing.assert_array_equal(x, np.arange(9))
+
+
+def test_empty_arrays():
+    saxpy[1, 32](1.0, np.zeros(0, "f4"), np.zeros(0, "f4"))
+    saxpy[1, 32](1.0, cuda.to_device(np.zeros(0, "f4")), cuda.to_device(np.zeros(0, "f4")))
+
+
+def test_byte_order_and_alignment():
+    with pytest.raises((TypeError, ValueError)):
+        saxpy[1, 32](1.0, X.astype(">f4"), np.zeros(8, "f4"))
+    raw = np.zeros(33, "u1")[1:].view("f4")
+    assert not raw.flags.aligned
+    y = np.zeros(8, "f4")
+    try:
+        saxpy[1, 32](1.0, raw, y)  # packing it is fine, refusing it too
+    except (TypeError, ValueError) as error:
+        assert "align" in str(error)
+
+
+def test_records_by_value():
+    kind = np.dtype([("x", "f4"), ("n", "i4")], align=True)
+    k = cuda.jit(
+        "struct P { float x; int n; }; __global__ void k(P p, float* out) { out[0] = p.x * p.n; }"
+    )
+    record = np.zeros(1, kind)
+    record["x"], record["n"] = 1.5, 4
+    out = np.zeros(1, "f4")
+    k[1, 1](record[0], out)
+    assert out[0] == 6
+    with pytest.raises(TypeError, match="p"):
+        k[1, 1](np.zeros(1, [("x", "f4")])[0], out)
+    with pytest.raises(TypeError, match="p"):
+        k[1, 1](3, out)
+
+
+def test_complex_numbers():
+    @cuda.jit("void(complex64, complex64[:])")
+    def scale(a, x):
+        "x[grid<1>()] *= a;"
+
+    x = np.array([1 + 2j, 3j], "c8")
+    scale[1, 2](2j, x)
+    np.testing.assert_array_equal(x, np.array([-4 + 2j, -6], "c8"))
+
+
+def test_host_arrays_warn_once_about_the_copy():
+    k = cuda.jit("__global__ void k(float* x) { x[threadIdx.x] += 1; }")
+    x = np.zeros(4, "f4")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        k[1, 4](x)
+    said = [w for w in caught if issubclass(w.category, numbalite.NumbaPerformanceWarning)]
+    assert len(said) <= 1
+    for warning in said:
+        assert warning.filename == __file__
+
+
+# ---- configurations -------------------------------------------------------------------------------------
+NOTHING = cuda.jit("__global__ void nothing(int* x) { x[0] = 1; }")
+
+
+def test_no_configuration():
+    with pytest.raises(ValueError, match="configuration|griddim|grid"):
+        NOTHING(np.zeros(1, "i4"))
+
+
+@pytest.mark.parametrize("items", [1, (1,), (1, 1, 0, 0, 0), ()], ids=repr)
+def test_configuration_counts(items):
+    with pytest.raises((ValueError, TypeError)):
+        NOTHING[items]
+
+
+@pytest.mark.parametrize(
+    "grid, block",
+    [
+        (0, 32),
+        (32, 0),
+        (-1, 32),
+        (1.5, 32),
+        ("1", 32),
+        (None, 32),
+        ((1, 1, 1, 1), 32),
+        ((), 32),
+        (1, 1 << 40),
+        (1 << 40, 1),
+        (1, (1, 1, 1 << 31)),
+    ],
+    ids=repr,
+)
+def test_bad_configurations(grid, block):
+    out = np.zeros(1, "i4")
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        NOTHING[grid, block](out)
+    assert out[0] == 0
+
+
+def test_limits_are_named():
+    device = cuda.get_current_device()
+    out = np.zeros(1, "i4")
+    with pytest.raises(ValueError, match=str(device.MAX_THREADS_PER_BLOCK)):
+        NOTHING[1, device.MAX_THREADS_PER_BLOCK + 1](out)
+    with pytest.raises(ValueError, match=str(device.MAX_BLOCK_DIM_Z)):
+        NOTHING[1, (1, 1, device.MAX_BLOCK_DIM_Z + 1)](out)
+    with pytest.raises(ValueError, match=str(device.MAX_GRID_DIM_Y)):
+        NOTHING[(1, device.MAX_GRID_DIM_Y + 1), 1](out)
+    with pytest.raises(ValueError, match="shared"):
+        NOTHING[1, 1, 0, 1 << 30](out)
+    assert out[0] == 0
+
+
+def test_numpy_integers_configure():
+    out = np.zeros(1, "i4")
+    NOTHING[np.int64(1), (np.int32(1), 1)](out)
+    assert out[0] == 1
+
+
+@pytest.mark.parametrize("stream", ["s", 1.5, object()], ids=repr)
+def test_what_is_no_stream(stream):
+    with pytest.raises(TypeError):
+        NOTHING[1, 1, stream](np.zeros(1, "i4"))
+
+
+def test_a_launcher_can_be_kept():
+    bound = NOTHING[1, 1]
+    for _ in range(3):
+        out = np.zeros(1, "i4")
+        bound(out)
+        assert out[0] == 1
+
+
+# ---- decorating -------------------------------------------------------------------------------------------
+def test_a_python_body_is_refused():
+    def python_kernel(x):
+        x[0] = 1
+
+    with pytest.raises(TypeError, match="string"):
+        cuda.jit(python_kernel)
+
+
+def test_a_kernel_returns_nothing():
+    with pytest.raises(TypeError, match="void"):
+        cuda.jit("float32(float32[:])")(saxpy_like)
+
+
+def saxpy_like(x):
+    "x[0] = 1;"
+
+
+def test_signature_mistakes_point_at_the_place():
+    with pytest.raises(errors.SignatureError) as caught:
+        cuda.jit("void(float32[:, floaty)")(saxpy_like)
+    assert "^" in str(caught.value)
+
+
+def test_a_compile_error_names_the_users_line():
+    with pytest.raises(errors.CompileError) as caught:
+
+        @cuda.jit("void(float32[:])")
+        def broken(x):
+            """
+            x[0] = undefined_x;
+            """
+
+        broken[1, 1](np.zeros(1, "f4"))
+    text = str(caught.value)
+    assert "undefined_x" in text
+    line = int(re.search(r"test_arguments\.py[:(](\d+)", text)[1])
+    with open(__file__) as file:
+        assert "x[0] = undefined_x;" in file.readlines()[line - 1]
+    assert caught.value.log and caught.value.source

@@ -1,0 +1,442 @@
+"""Device arrays, with NumPy's own arrays as the judge: indexing, views, assignment, copies, interchange."""
+
+import copy
+import gc
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from numbalite import cuda
+
+SETTINGS = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
+SHAPES = [(), (1,), (0,), (7,), (3, 4), (2, 0, 3), (2, 3, 4), (1, 5, 1)]
+
+
+def numbers(shape, dtype="f4"):
+    return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+
+
+def same(device, host):
+    """Shape, dtype and values agree."""
+    got = device.copy_to_host() if isinstance(device, cuda.DeviceNDArray) else device
+    host = np.asarray(host)
+    assert got.shape == host.shape and got.dtype == host.dtype
+    np.testing.assert_array_equal(got, host)
+
+
+# ---- there and back ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.leaks
+def test_round_trip(shape, dtype):
+    x = numbers(shape, dtype)
+    d = cuda.to_device(x)
+    assert (d.shape, d.dtype, d.ndim, d.size, d.nbytes, d.itemsize) == (
+        x.shape,
+        x.dtype,
+        x.ndim,
+        x.size,
+        x.nbytes,
+        x.itemsize,
+    )
+    same(d, x)
+    del d
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_order(order):
+    x = np.asarray(numbers((4, 5)), order=order)
+    d = cuda.to_device(x)
+    assert d.strides == x.strides
+    assert d.flags["C_CONTIGUOUS"] == x.flags.c_contiguous
+    assert d.flags["F_CONTIGUOUS"] == x.flags.f_contiguous
+    same(d, x)
+    assert d.copy_to_host().flags.f_contiguous == x.flags.f_contiguous
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        np.s_[::2],
+        np.s_[::-1],
+        np.s_[1:3, ::-2],
+        np.s_[..., 1],
+        np.s_[:, None, 2],
+        np.s_[::-1, ::-1],
+    ],
+    ids=str,
+)
+def test_strided_host_arrays(view):
+    x = numbers((6, 8), "f8")
+    same(cuda.to_device(x[view]), x[view])
+    d = cuda.to_device(np.zeros_like(x[view]))
+    d.copy_to_device(x[view])
+    same(d, x[view])
+    into = np.full((6, 8), -1.0)
+    d.copy_to_host(into[view])
+    np.testing.assert_array_equal(into[view], x[view])
+    untouched = np.ones((6, 8), bool)
+    untouched[view] = False
+    assert (into[untouched] == -1).all()
+
+
+def test_broadcast_host_array():
+    x = np.broadcast_to(numbers(4), (3, 4))
+    same(cuda.to_device(x), x)
+
+
+def test_lists_and_scalars():
+    same(cuda.to_device([1.5, 2.5]), np.array([1.5, 2.5]))
+    same(cuda.to_device(3), np.array(3))
+
+
+def test_copy_checks():
+    d = cuda.to_device(numbers((3, 4)))
+    with pytest.raises(TypeError, match="dtype"):
+        d.copy_to_device(numbers((3, 4), "f8"))
+    with pytest.raises(ValueError, match="shape"):
+        d.copy_to_device(numbers((4, 3)))
+    with pytest.raises(TypeError, match="dtype"):
+        d.copy_to_host(np.zeros((3, 4)))
+    with pytest.raises(ValueError, match="shape"):
+        d.copy_to_host(np.zeros(12, "f4"))
+    frozen = np.zeros((3, 4), "f4")
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only|not writ"):
+        d.copy_to_host(frozen)
+
+
+@pytest.mark.parametrize("bad", [-1, (3, -2), "x", 1.5, (2.0,), None, 1 << 62, (1 << 40, 1 << 40)])
+def test_bad_shapes(bad):
+    with pytest.raises((TypeError, ValueError, OverflowError, MemoryError)):
+        cuda.device_array(bad)
+
+
+@pytest.mark.parametrize("dtype", [object, "U3", "M8[s]"])
+def test_dtypes_of_the_host_alone(dtype):
+    """Python objects have no meaning on a device; bytes that are just bytes may pass, and come back."""
+    x = np.zeros(3, dtype)
+    if np.dtype(dtype) == object:
+        with pytest.raises(TypeError):
+            cuda.to_device(x)
+    else:
+        try:
+            same(cuda.to_device(x), x)
+        except TypeError:
+            pass
+
+
+def test_records():
+    kind = np.dtype([("x", "f4"), ("n", "i4"), ("v", "f8", (2,))])
+    x = np.zeros(4, kind)
+    x["x"], x["n"], x["v"] = range(4), range(4, 8), [[1, 2]] * 4
+    d = cuda.to_device(x)
+    same(d, x)
+    assert d[2] == x[2]
+
+
+# ---- indexing ------------------------------------------------------------------------------------------
+@SETTINGS
+@given(data=st.data())
+def test_basic_indexing_is_numpys(data):
+    x = numbers(data.draw(hnp.array_shapes(max_dims=4, max_side=6)), "i4")
+    d = cuda.to_device(x)
+    for _ in range(3):
+        key = data.draw(hnp.basic_indices(d.shape, allow_newaxis=True))
+        expected = x[key]
+        got = d[key]
+        if isinstance(expected, np.ndarray):
+            assert got.strides == expected.strides or expected.size == 0 or 1 in expected.shape
+            same(got, expected)
+            x, d = expected, got
+            if x.ndim == 0:
+                break
+        else:
+            assert type(got) is type(expected) and got == expected
+            break
+
+
+@pytest.mark.parametrize(
+    "key", [7, -8, (0, 0), "a", 1.0, slice(None, None, 0), (Ellipsis, Ellipsis), [0, 1]]
+)
+def test_bad_indices_are_numpys_exceptions(key):
+    x = numbers(7)
+    d = cuda.to_device(x)
+    try:
+        x[key]
+    except Exception as error:
+        with pytest.raises(type(error)):
+            d[key]
+    else:  # NumPy's fancy indexing
+        with pytest.raises((IndexError, TypeError, NotImplementedError)):
+            d[key]
+
+
+def test_views_share_memory_and_keep_it_alive(live):
+    before = live()
+    d = cuda.to_device(numbers((4, 5)))
+    v = d[1:3, ::2]
+    v.fill(-1)
+    expected = numbers((4, 5))
+    expected[1:3, ::2] = -1
+    same(d, expected)
+    del d
+    gc.collect()
+    same(v, expected[1:3, ::2])
+    del v
+    assert live() == before
+
+
+def test_length_and_iteration():
+    d = cuda.to_device(numbers((3, 2)))
+    assert len(d) == 3
+    assert [row.copy_to_host().tolist() for row in d] == [[0, 1], [2, 3], [4, 5]]
+    assert [float(v) for v in cuda.to_device(numbers(3))] == [0, 1, 2]
+    with pytest.raises(TypeError):
+        len(cuda.to_device(np.float32(1)))
+
+
+# ---- assignment ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("where", ["host", "device"])
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        (np.s_[:], numbers((4, 6)) + 100),
+        (np.s_[1], numbers(6)),
+        (np.s_[:, 2], numbers(4)),
+        (np.s_[::2, 1::2], numbers((2, 3))),
+        (np.s_[::-1], numbers((4, 6))),
+        (np.s_[:], numbers(6)),
+        (np.s_[:], numbers((4, 1))),
+        (np.s_[1:3, ...], numbers((1, 6))),
+        (np.s_[0, 0], np.float32(9)),
+        (np.s_[:, :2], numbers((4, 2), "f8") + 0.5),
+        (np.s_[:, :2], numbers((4, 2), "i8")),
+        (np.s_[4:], numbers((0, 6))),
+    ],
+    ids=lambda v: "" if isinstance(v, np.ndarray) else str(v),
+)
+def test_assignment(where, key, value):
+    x = np.full((4, 6), -1, "f4")
+    d = cuda.to_device(x)
+    x[key] = value
+    d[key] = cuda.to_device(value) if where == "device" else value
+    same(d, x)
+
+
+@pytest.mark.parametrize("value", [5, 2.75, True, np.int64(3), [1, 2, 3, 4, 5, 6], -0.0])
+def test_assignment_of_python_values(value):
+    x = np.zeros((4, 6), "f4")
+    d = cuda.to_device(x)
+    x[1:3] = value
+    d[1:3] = value
+    same(d, x)
+
+
+def test_assignment_that_does_not_fit():
+    d = cuda.to_device(numbers((4, 6)))
+    with pytest.raises(ValueError):
+        d[:] = numbers(5)
+    with pytest.raises(ValueError):
+        d[0] = numbers((2, 6))
+    with pytest.raises((TypeError, ValueError)):
+        d[0] = "words"
+    same(d, numbers((4, 6)))
+
+
+def test_overlapping_assignment():
+    """As in NumPy: as if the right-hand side had been copied first."""
+    x = numbers(100)
+    d = cuda.to_device(x)
+    x[1:] = x[:-1].copy()
+    d[1:] = d[:-1]
+    same(d, x)
+    x[::-1] = x.copy()
+    d[::-1] = d
+    same(d, x)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "f4", "f8", "c16"])
+@pytest.mark.parametrize("step", [1, 3, -2])
+def test_fill(dtype, step):
+    x = np.zeros(50, dtype)
+    d = cuda.to_device(x)
+    x[::step] = 3
+    d[::step].fill(3)
+    same(d, x)
+
+
+# ---- other shapes ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("new", [(12,), (3, -1), (2, 2, 3), -1, (12, 1)], ids=str)
+@pytest.mark.parametrize("key", [np.s_[:], np.s_[::-1], np.s_[:, ::-1]], ids=str)
+def test_reshape(new, key):
+    x = numbers((4, 3))
+    same(cuda.to_device(x)[key].reshape(new), x[key].reshape(new))
+
+
+def test_reshape_that_cannot_be():
+    d = cuda.to_device(numbers(12))
+    for bad in [(5,), (-1, -1), (5, -1)]:
+        with pytest.raises(ValueError):
+            d.reshape(bad)
+
+
+def test_transposes_and_squeeze_and_ravel():
+    x = numbers((2, 3, 4))
+    d = cuda.to_device(x)
+    same(d.T, x.T)
+    same(d.transpose(1, 0, 2), x.transpose(1, 0, 2))
+    same(d.transpose((2, 0, 1))[1], x.transpose((2, 0, 1))[1])
+    same(d.ravel(), x.ravel())
+    same(d.T.ravel(), x.T.ravel())
+    same(d[:, None].squeeze(), x)
+    same(d[:, None].squeeze(1), x)
+    with pytest.raises(ValueError):
+        d.squeeze(0)
+    assert d.T.strides == x.T.strides  # a view, not a copy
+
+
+def test_view_as_another_dtype():
+    x = numbers((3, 4), "f8")
+    d = cuda.to_device(x)
+    same(d.view("i8"), x.view("i8"))
+    same(d.view("f4"), x.view("f4"))
+    with pytest.raises((ValueError, TypeError)):
+        d.T.view("f4")
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", "c8", "?"])
+def test_astype(dtype):
+    x = numbers((5, 3)) - 3
+    same(cuda.to_device(x)[::2].astype(dtype), x[::2].astype(dtype))
+
+
+def test_split():
+    pieces = [p.copy_to_host().tolist() for p in cuda.to_device(numbers(7)).split(3)]
+    assert pieces == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+# ---- copies ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("key", [np.s_[:], np.s_[::2, ::-1], np.s_[:, 3:4]], ids=str)
+def test_copy(key):
+    x = numbers((6, 8))
+    d = cuda.to_device(x)[key]
+    for made in (d.copy(), copy.copy(d), copy.deepcopy(d), pickle.loads(pickle.dumps(d))):
+        same(made, x[key])
+        made.fill(0)
+    same(d, x[key])
+
+
+def test_device_array_like():
+    for x in (
+        numbers((3, 4)),
+        np.asfortranarray(numbers((3, 4))),
+        numbers((2, 3, 4)).transpose(1, 0, 2),
+    ):
+        like = cuda.device_array_like(x)
+        assert (like.shape, like.dtype, like.strides) == (
+            x.shape,
+            x.dtype,
+            np.empty_like(x).strides,
+        )
+
+
+def test_numpy_takes_it():
+    d = cuda.to_device(numbers(5))
+    np.testing.assert_array_equal(np.asarray(d), numbers(5))
+    assert np.asarray(d, dtype="f8").dtype == "f8"
+
+
+def test_scalar_conversions():
+    assert float(cuda.to_device(np.array([2.5]))) == 2.5
+    assert int(cuda.to_device(np.array(7))) == 7
+    with pytest.raises((TypeError, ValueError)):
+        float(cuda.to_device(numbers(2)))
+
+
+# ---- interchange -------------------------------------------------------------------------------------------
+class Foreign:
+    """Memory of somebody else, described by the CUDA Array Interface."""
+
+    def __init__(self, array, **changes):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
+
+
+def test_the_interface_says_what_it_is():
+    d = cuda.to_device(numbers((3, 4), "i2"))
+    says = d.__cuda_array_interface__
+    assert says["shape"] == (3, 4) and says["typestr"] == "<i2" and says["version"] == 3
+    assert says["data"] == (d.address, False)
+    assert says.get("strides") is None
+    assert d[:, ::2].__cuda_array_interface__["strides"] == (8, 4)
+    assert cuda.to_device(np.zeros(0)).__cuda_array_interface__["data"][0] == 0
+
+
+def test_foreign_memory_is_viewed_and_kept_alive(live):
+    before = live()
+    d = cuda.to_device(numbers((3, 4)))
+    foreign = Foreign(d[1:])
+    view = cuda.as_cuda_array(foreign)
+    view.fill(7)
+    same(d[0], numbers(4))
+    assert d[1, 0] == 7
+    del d, foreign
+    gc.collect()
+    assert view[0, 0] == 7
+    del view
+    assert live() == before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"typestr": "<f99"},
+        {"typestr": 3},
+        {"shape": (-1, 2)},
+        {"shape": "x"},
+        {"shape": (1, 2), "strides": (1,)},
+        {"data": None},
+        {"data": (1,)},
+        {"version": "three"},
+        {"mask": 5},
+    ],
+    ids=str,
+)
+def test_broken_interfaces_are_refused(changes):
+    foreign = Foreign(cuda.to_device(numbers((3, 4))), **changes)
+    with pytest.raises((TypeError, ValueError, NotImplementedError, OverflowError, AttributeError)):
+        cuda.as_cuda_array(foreign)
+
+
+@pytest.mark.parametrize("missing", ["shape", "typestr", "data"])
+def test_interfaces_with_a_hole(missing):
+    foreign = Foreign(cuda.to_device(numbers((3, 4))))
+    del foreign.__cuda_array_interface__[missing]
+    with pytest.raises((TypeError, ValueError, KeyError)):
+        cuda.as_cuda_array(foreign)
+
+
+def test_a_broken_interface_as_an_argument():
+    k = cuda.jit("__global__ void k(float* x) { x[0] = 1; }")
+    with pytest.raises((TypeError, ValueError)):
+        k[1, 1](Foreign(cuda.to_device(numbers(4)), typestr="nonsense"))
+
+
+def test_repr_copies_nothing():
+    from numbalite import _core
+
+    d = cuda.to_device(numbers((3, 4)))
+    _core.trace(True)
+    text = repr(d)
+    calls = _core.traced()
+    _core.trace(False)
+    assert "(3, 4)" in text and "float32" in text
+    assert not [call for call in calls if "Memcpy" in call]

@@ -1,0 +1,232 @@
+"""Streams and events: order, waiting, callbacks, what they say of themselves."""
+
+import asyncio
+import gc
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, errors
+
+NAP = cuda.jit(
+    "__global__ void nap(int ms, int* x) { for (int i = 0; i < ms; ++i) __nanosleep(1000000); x[0] += 1; }"
+)
+ADD = cuda.jit("__global__ void add(int* x, int n) { x[0] = x[0] * 2 + n; }")
+
+
+def napping(stream, ms, x):
+    """Work for a while; shorter naps than asked for are possible, order is what counts."""
+    NAP[1, 1, stream](ms, x)
+
+
+@pytest.fixture
+def x():
+    return cuda.to_device(np.zeros(1, "i4"))
+
+
+def test_a_stream_keeps_order(x):
+    stream = cuda.stream()
+    expected = 0
+    for n in range(10):
+        ADD[1, 1, stream](x, n)
+        expected = expected * 2 + n
+    stream.synchronize()
+    assert x[0] == expected
+
+
+def test_the_default_stream_waits_for_the_others(x):
+    stream = cuda.stream()
+    napping(stream, 30, x)
+    ADD[1, 1](x, 5)  # legacy default stream: after the nap
+    assert x.copy_to_host()[0] == 1 * 2 + 5
+
+
+def test_an_event_orders_two_streams(x):
+    one, two = cuda.stream(), cuda.stream()
+    done = cuda.event()
+    napping(one, 30, x)
+    done.record(one)
+    done.wait(two)
+    ADD[1, 1, two](x, 7)
+    two.synchronize()
+    assert x[0] == 9
+
+
+def test_events_tell_time(x):
+    start, end = cuda.event(), cuda.event()
+    stream = cuda.stream()
+    start.record(stream)
+    napping(stream, 20, x)
+    end.record(stream)
+    end.synchronize()
+    assert end.query()
+    assert start.elapsed_time(end) > 0
+    assert cuda.event_elapsed_time(start, end) == start.elapsed_time(end)
+
+
+def test_an_event_without_timing_tells_none():
+    start, end = cuda.event(timing=False), cuda.event(timing=False)
+    start.record()
+    end.record()
+    end.synchronize()
+    with pytest.raises(errors.CudaAPIError):
+        start.elapsed_time(end)
+
+
+def test_query(x):
+    stream = cuda.stream()
+    end = cuda.event()
+    napping(stream, 200, x)
+    end.record(stream)
+    assert not end.query()
+    end.synchronize()
+    assert end.query()
+
+
+def test_callbacks_come_in_order_after_the_work(x):
+    stream = cuda.stream()
+    seen = []
+    napping(stream, 20, x)
+    for n in range(3):
+        stream.add_callback(
+            lambda s, status, arg: seen.append((s is stream or s == stream, status, arg)), n
+        )
+    stream.synchronize()
+    deadline = time.monotonic() + 10
+    while len(seen) < 3 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert [arg for _, _, arg in seen] == [0, 1, 2]
+    assert all(status == 0 for _, status, _ in seen)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_callback_that_raises_is_reported_and_survived(x, monkeypatch):
+    import sys
+
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda info: reported.append(info.exc_type))
+    stream = cuda.stream()
+    stream.add_callback(lambda *arguments: 1 / 0, None)
+    stream.synchronize()
+    deadline = time.monotonic() + 10
+    while not reported and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert reported == [ZeroDivisionError]
+    ADD[1, 1, stream](x, 3)
+    stream.synchronize()
+    assert x[0] == 3
+
+
+def test_async_done(x):
+    async def wait():
+        stream = cuda.stream()
+        napping(stream, 10, x)
+        await stream.async_done()
+        return x.copy_to_host()[0]
+
+    assert asyncio.run(wait()) == 1
+
+
+def test_auto_synchronize(x):
+    stream = cuda.stream()
+    with stream.auto_synchronize() as same:
+        assert same is stream
+        napping(stream, 20, x)
+    assert stream.query() if hasattr(stream, "query") else True
+
+
+def test_what_streams_are_called():
+    assert repr(cuda.default_stream()) == "<Default CUDA stream>"
+    assert repr(cuda.legacy_default_stream()) == "<Legacy default CUDA stream>"
+    assert repr(cuda.per_thread_default_stream()) == "<Per-thread default CUDA stream>"
+    assert "CUDA stream" in repr(cuda.stream())
+    assert int(cuda.legacy_default_stream()) == 1 or cuda.legacy_default_stream().handle == 1
+
+
+def test_external_streams(x):
+    inner = cuda.stream()
+    outer = cuda.external_stream(int(inner.handle))
+    assert "External" in repr(outer)
+    ADD[1, 1, outer](x, 4)
+    outer.synchronize()
+    assert x[0] == 4
+    del outer
+    gc.collect()
+    inner.synchronize()  # not destroyed with it
+    with pytest.raises(TypeError):
+        cuda.external_stream("0")
+
+
+def test_other_libraries_streams(x):
+    """Anything with __cuda_stream__ is a stream argument."""
+
+    class Theirs:
+        def __init__(self, stream):
+            self.stream = stream
+
+        def __cuda_stream__(self):
+            return 0, int(self.stream.handle)
+
+    stream = cuda.stream()
+    ADD[1, 1, Theirs(stream)](x, 6)
+    stream.synchronize()
+    assert x[0] == 6
+
+
+@pytest.mark.parametrize("answer", [None, 5, (0,), (0, "x"), (1, 0, 0), ("0", 0)], ids=repr)
+def test_broken_streams_of_others(answer, x):
+    class Broken:
+        def __cuda_stream__(self):
+            return answer
+
+    with pytest.raises((TypeError, ValueError)):
+        ADD[1, 1, Broken()](x, 6)
+
+
+@pytest.mark.leaks
+def test_streams_and_events_go_when_nobody_holds_them(x):
+    for _ in range(20):
+        stream, event = cuda.stream(), cuda.event()
+        ADD[1, 1, stream](x, 1)
+        event.record(stream)
+    del stream, event
+
+
+@pytest.mark.leaks
+def test_an_array_may_go_while_a_kernel_uses_it():
+    """Memory is freed in stream order: the kernel in flight still has it."""
+    out = cuda.to_device(np.zeros(1, "i4"))
+    copy = cuda.jit(
+        "__global__ void copy(int ms, const int* x, int* y) { for (int i = 0; i < ms; ++i) __nanosleep(1000000); y[0] = x[0]; }"
+    )
+    stream = cuda.stream()
+    for n in range(5):
+        temporary = cuda.to_device(np.full(1, n + 1, "i4"))
+        copy[1, 1, stream](5, temporary, out)
+        del temporary
+        cuda.to_device(np.full(1, -1, "i4"))  # wants the same memory
+    stream.synchronize()
+    assert out[0] == 5
+    del out
+
+
+def test_asynchronous_copies(x):
+    stream = cuda.stream()
+    host = np.arange(1000, dtype="f4")
+    d = cuda.to_device(host, stream=stream)
+    back = np.empty_like(host)
+    d.copy_to_host(back, stream=stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(back, host)
+
+
+def test_host_arrays_on_a_stream_are_back_on_return():
+    """A launch on a stream with host arrays returns when the results are there."""
+    stream = cuda.stream()
+    out = np.zeros(1, "i4")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        NAP[1, 1, stream](20, out)
+    assert out[0] == 1

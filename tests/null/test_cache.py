@@ -1,0 +1,216 @@
+"""The disk cache: what it keeps, what it does not trust, what it forgets."""
+
+import os
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from numbalite import cache, errors
+from numbalite.compilers import image as images
+
+IMAGE = images.Image(
+    kind="cubin",
+    data=bytes(range(256)) * 8,
+    arch="sm_90",
+    lowered={"k<float>": "_Z1kIfEvT_"},
+    descriptions={"k<float>": "text"},
+    log="a warning",
+    ptx=b".version 9.0",
+    source="__global__ void k();  // \N{GREEK SMALL LETTER LAMDA}",
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A cache of this test's own."""
+    path = tmp_path / "cache"
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(path))
+    monkeypatch.delenv("NUMBALITE_DISABLE_CACHE", raising=False)
+    return path
+
+
+def key(number):
+    return cache.digest("test", number)
+
+
+def file_of(folder, number):
+    return folder / (key(number).hex() + ".image")
+
+
+def test_round_trip(folder):
+    assert cache.load(key(1)) is None
+    assert cache.store(key(1), IMAGE)
+    assert cache.load(key(1)) == IMAGE
+    assert cache.load(key(2)) is None
+    assert cache.usage() == (1, file_of(folder, 1).stat().st_size)
+
+
+def test_modes(folder):
+    cache.store(key(1), IMAGE)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file_of(folder, 1).stat().st_mode) == 0o600
+    assert os.listdir(folder) == [file_of(folder, 1).name], "no temporary file is left"
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 31, 47, 48, 49, 200, -1])
+def test_truncated(folder, length):
+    cache.store(key(1), IMAGE)
+    path = file_of(folder, 1)
+    path.write_bytes(path.read_bytes()[:length])
+    assert cache.load(key(1)) is None
+    assert not path.exists(), "a bad file goes"
+
+
+def test_every_flipped_byte_is_noticed(folder):
+    small = IMAGE.replace(data=b"xy", source="", log="")
+    cache.store(key(1), small)
+    path = file_of(folder, 1)
+    raw = path.read_bytes()
+    for at in range(len(raw)):
+        path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+        assert cache.load(key(1)) is None
+
+
+def test_foreign_contents(folder):
+    cache.store(key(1), IMAGE)
+    file_of(folder, 2).write_bytes(file_of(folder, 1).read_bytes())
+    assert cache.load(key(2)) is None, "the file of another key"
+    file_of(folder, 3).write_bytes(b"#!/bin/sh\n")
+    assert cache.load(key(3)) is None
+    file_of(folder, 4).mkdir()
+    assert cache.load(key(4)) is None
+    file_of(folder, 5).symlink_to(file_of(folder, 1))
+    assert cache.load(key(5)) is None
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_directory_that_others_can_write(folder, mode):
+    folder.mkdir()
+    folder.chmod(mode)
+    with pytest.warns(errors.CacheWarning, match="others may write"):
+        assert not cache.store(key(1), IMAGE)
+    assert not cache.store(key(1), IMAGE), "and only one warning"
+    assert cache.load(key(1)) is None and os.listdir(folder) == []
+
+
+def test_a_file_in_the_way(folder):
+    folder.write_text("")
+    with pytest.warns(errors.CacheWarning):
+        assert cache.directory() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_another_user(folder):
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, 12345)
+    with pytest.warns(errors.CacheWarning, match="another user"):
+        assert cache.directory() is None
+
+
+def test_disabled(folder, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
+    assert cache.directory() is None and not cache.store(key(1), IMAGE)
+    assert cache.load(key(1)) is None and not folder.exists()
+    assert cache.load(None) is None and not cache.store(None, IMAGE)
+
+
+def test_unwritable_place_is_no_error(monkeypatch):
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", "/proc/nowhere/cache")
+    with pytest.warns(errors.CacheWarning):
+        assert not cache.store(key(1), IMAGE)
+
+
+def test_the_least_used_goes(folder):
+    for number in range(10):
+        cache.store(key(number), IMAGE)
+        os.utime(file_of(folder, number), (1000 + number,) * 2)
+    size = file_of(folder, 0).stat().st_size
+    os.utime(file_of(folder, 0))  # used just now
+    removed = cache.trim(5 * size)
+    left = {n for n in range(10) if file_of(folder, n).exists()}
+    assert removed == 6 and left == {0, 7, 8, 9}, "the oldest, down to four fifths"
+    assert cache.trim(5 * size) == 0
+
+
+def test_a_hit_counts_as_use(folder):
+    cache.store(key(1), IMAGE)
+    path = file_of(folder, 1)
+    os.utime(path, (1000, 1000))
+    cache.load(key(1))
+    assert time.time() - path.stat().st_mtime < 60
+
+
+def test_size_is_bounded(folder, monkeypatch):
+    cache.store(key("size"), IMAGE)
+    size = file_of(folder, "size").stat().st_size
+    monkeypatch.setenv("NUMBALITE_CACHE_SIZE", str(40 * size))
+    for number in range(400):
+        cache.store(key(number), IMAGE)
+    count, total = cache.usage()
+    assert 0 < total < 3 * 40 * size and count < 120
+    assert not cache.store(key("big"), IMAGE.replace(data=bytes(50 * size)))
+
+
+def test_abandoned_temporary_files_go(folder):
+    cache.store(key(1), IMAGE)
+    old, new = (folder / f"{key(1).hex()}.image.{n}.tmp" for n in (1, 2))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (1000, 1000))
+    cache.trim(1 << 30)
+    assert not old.exists() and new.exists()
+
+
+def test_clear(folder):
+    cache.store(key(1), IMAGE)
+    cache.store(key(2), IMAGE)
+    (folder / "notes.txt").write_text("not ours")
+    assert cache.clear() == 2
+    assert os.listdir(folder) == ["notes.txt"]
+
+
+WRITER = """
+import sys
+from numbalite import cache
+from numbalite.compilers.image import Image
+who = int(sys.argv[1])
+bad = 0
+for turn in range(150):
+    for number in range(4):
+        key = cache.digest("shared", number)
+        image = Image("cubin", bytes([number]) * 5000, "sm_90", {}, {})
+        found = cache.load(key)
+        bad += found is not None and found != image
+        cache.store(key, image)
+    if turn % 50 == who:
+        cache.clear()
+print(bad)
+"""
+
+
+def test_concurrent_processes(folder):
+    import numbalite
+
+    root = os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__)))
+    assert numbalite is not None
+    environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "error"}
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(n)], stdout=subprocess.PIPE, text=True,
+                         env=environment)
+        for n in range(3)
+    ]  # fmt: skip
+    for writer in writers:
+        out, _ = writer.communicate(timeout=60)
+        assert writer.returncode == 0 and out.strip() == "0"
+    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
+
+
+def test_image_bytes_are_exact():
+    raw = IMAGE.to_bytes()
+    assert images.Image.from_bytes(raw) == IMAGE
+    for bad in (raw + b"x", raw[:-1], b"", raw[8:]):
+        with pytest.raises(ValueError):
+            images.Image.from_bytes(bad)

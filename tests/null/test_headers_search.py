@@ -1,0 +1,321 @@
+"""Where NVRTC and headers are looked for, what a source includes, which options it is compiled with."""
+
+import os
+import sys
+
+import pytest
+
+from numbalite import errors
+from numbalite.compilers import Unit, headers, nvrtc, toolkit
+from numbalite.compilers import _key as unit_key
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch, tmp_path):
+    """A machine without any toolkit; tests put one where they want it."""
+    for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH", "NUMBALITE_NVRTC",
+                 "NUMBALITE_INCLUDE_PATH"):  # fmt: skip
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site")])
+    monkeypatch.setattr(toolkit, "SYSTEM_TOOLKITS", ())
+    monkeypatch.setattr(toolkit, "SYSTEM_LIBRARIES", ())
+    monkeypatch.setattr(toolkit, "_libraries_by_pathfinder", list)
+    monkeypatch.setattr(toolkit, "_include_by_pathfinder", lambda part: None)
+    monkeypatch.setattr(toolkit, "_driver_major", lambda: None)
+    monkeypatch.setattr(toolkit, "opened", None)
+    monkeypatch.setattr(toolkit, "_chosen", None)
+    monkeypatch.setattr(toolkit, "_directories", {})
+
+
+def touch(path, text=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+# ---- NVRTC
+
+
+def test_nothing_found_says_what_to_install():
+    assert toolkit.libraries() == []
+    with pytest.raises(errors.CudaSupportError, match=r'pip install "numbalite\[cuda13\]"'):
+        toolkit.library()
+
+
+def test_pip_packages_come_first(tmp_path, monkeypatch):
+    new = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    old = touch(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+    installed = touch(tmp_path / "toolkit/lib64/libnvrtc.so.12")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    assert [one.path for one in toolkit.libraries()] == [new, old, installed]
+    assert toolkit.library().path == new
+
+
+def test_the_driver_decides_the_version(tmp_path, monkeypatch):
+    new = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    old = touch(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+    for driver, expected in ((12, old), (13, new), (14, new), (11, new)):
+        monkeypatch.setattr(toolkit, "_driver_major", lambda driver=driver: driver)
+        assert toolkit.library().path == expected
+
+
+@pytest.mark.parametrize("variable", ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"])
+@pytest.mark.parametrize("folder", ["lib64", "lib", "targets/x86_64-linux/lib"])
+def test_toolkits(tmp_path, monkeypatch, variable, folder):
+    path = touch(tmp_path / "toolkit" / folder / "libnvrtc.so.13")
+    monkeypatch.setenv(variable, str(tmp_path / "toolkit"))
+    library = toolkit.library()
+    assert (library.major, library.path) == (13, path)
+
+
+def test_the_same_library_counts_once(tmp_path, monkeypatch):
+    touch(tmp_path / "toolkit/lib64/libnvrtc.so.13")
+    (tmp_path / "toolkit/lib").symlink_to("lib64")
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "toolkit"))
+    assert len(toolkit.libraries()) == 1
+
+
+def test_too_old(tmp_path, monkeypatch):
+    touch(tmp_path / "libnvrtc.so.11")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    with pytest.raises(errors.CudaSupportError, match="NVRTC 11 .* too old, numbalite needs 12"):
+        toolkit.library()
+
+
+def test_named_library(tmp_path, monkeypatch):
+    path = touch(tmp_path / "libnvrtc.so.12.4.99")
+    monkeypatch.setenv("NUMBALITE_NVRTC", path)
+    assert (toolkit.library().major, toolkit.library().path) == (12, path)
+    monkeypatch.setenv("NUMBALITE_NVRTC", path + "x")
+    with pytest.raises(errors.CudaSupportError, match="NUMBALITE_NVRTC"):
+        toolkit.library()
+
+
+def test_fingerprint_follows_the_file(tmp_path, monkeypatch):
+    path = touch(tmp_path / "libnvrtc.so.13")
+    monkeypatch.setenv("NUMBALITE_NVRTC", path)
+    first = toolkit.fingerprint()
+    touch(tmp_path / "libnvrtc.so.13", "updated")
+    assert toolkit.fingerprint() != first
+
+
+# ---- include directories
+
+
+def test_headers_of_the_packages(tmp_path):
+    library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    root = tmp_path / "site/nvidia/cu13/include"
+    touch(root / "cuda_fp16.h")
+    touch(root / "crt/host_defines.h")
+    touch(root / "cccl/cuda/std/version")
+    assert toolkit.include_directories(library) == (str(root), str(root / "cccl"))
+    assert toolkit.missing_parts(toolkit.include_directories(library)) == [
+        ("curand", "nvidia-curand")
+    ]
+
+
+def test_headers_of_the_packages_of_cuda_12(tmp_path):
+    root = tmp_path / "site/nvidia"
+    library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
+    touch(root / "cuda_nvrtc/include/nvrtc.h")
+    touch(root / "cuda_runtime/include/cuda_fp16.h")
+    touch(root / "cuda_runtime/include/crt/host_defines.h")
+    touch(root / "cuda_cccl/include/cuda/std/version")
+    assert toolkit.include_directories(library) == (
+        str(root / "cuda_runtime/include"),
+        str(root / "cuda_cccl/include"),
+    )
+
+
+def test_a_toolkit_beside_packages_fills_the_gaps(tmp_path, monkeypatch):
+    library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
+    touch(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")
+    touch(tmp_path / "toolkit/include/cccl/cuda/std/version")
+    touch(tmp_path / "toolkit/include/cuda_fp16.h")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    assert toolkit.include_directories(library) == (
+        str(tmp_path / "site/nvidia/cu13/include"),
+        str(tmp_path / "toolkit/include/cccl"),
+    )
+
+
+@pytest.mark.parametrize(
+    "header, package",
+    [
+        ("cooperative_groups.h", "nvidia-cuda-cccl"),
+        ("cuda/std/complex", "nvidia-cuda-cccl"),
+        ("cub/cub.cuh", "nvidia-cuda-cccl"),
+        ("curand_kernel.h", "nvidia-curand"),
+        ("cuda_fp16.h", "nvidia-cuda-runtime"),
+        ("crt/host_defines.h", "nvidia-cuda-crt"),
+        ("mine.h", ""),
+    ],
+)
+def test_packages(header, package):
+    assert package in toolkit.packages_for(header)
+    assert all(p.endswith("-cu12") for p in toolkit.packages_for(header, 12).split())
+
+
+# ---- what a source includes
+
+
+def test_include_lines():
+    text = """#include "a.h"
+  #  include <b/c.h> // why
+    x = "include"; // include <no>
+#include MACRO
+#include\t<d.h>"""
+    assert headers.includes(text) == [("a.h", True), ("b/c.h", False), ("", False), ("d.h", False)]
+
+
+def closure(source, **fields):
+    return headers.closure(Unit(source, **fields), lambda: ())
+
+
+def test_own_headers_are_no_part_of_it():
+    assert closure('#include "numbalite.cuh"\n#include <stdint.h>\n#include <cmath>\n') == []
+
+
+def test_closure_follows_the_users_headers(tmp_path):
+    touch(tmp_path / "inc/a.h", '#include "b.h"\n#include <c.h>\n')
+    touch(tmp_path / "inc/b.h", "int b;")
+    touch(tmp_path / "more/c.h", "int c;")
+    options = ("-I", str(tmp_path / "inc"), f"--include-path={tmp_path}/more")
+    before = closure("#include <a.h>", options=options)
+    assert [name for name, _ in before] == ["a.h", "b.h", "c.h"]
+    touch(tmp_path / "more/c.h", "long c;")
+    assert closure("#include <a.h>", options=options) != before
+
+
+def test_quotes_look_beside_the_source(tmp_path):
+    touch(tmp_path / "mine.h", "int a;")
+    name = str(tmp_path / "lesson.py")
+    assert closure('#include "mine.h"', name=name) == [("mine.h", b"int a;")]
+    assert closure("#include <mine.h>", name=name) == [("mine.h", "missing")]
+
+
+def test_headers_in_memory_may_include_files(tmp_path):
+    touch(tmp_path / "b.h", "int b;")
+    found = closure(
+        '#include "a.h"', headers=(("a.h", "#include <b.h>"),), options=(f"-I{tmp_path}",)
+    )
+    assert found == [("b.h", b"int b;")]
+
+
+def test_toolkit_headers_count_by_date(tmp_path):
+    touch(tmp_path / "cuda_fp16.h", "#include <another.h>")
+    found = headers.closure(Unit("#include <cuda_fp16.h>"), lambda: (str(tmp_path),))
+    assert len(found) == 1 and found[0][0] == str(tmp_path / "cuda_fp16.h")
+
+
+def test_recursive_headers_end(tmp_path):
+    touch(tmp_path / "a.h", "#include <a.h>\n")
+    assert len(closure("#include <a.h>", options=(f"-I{tmp_path}",))) == 1
+
+
+def test_what_cannot_be_known_is_not_cached():
+    assert closure("#include MACRO\n") is None
+    assert closure("", options=("--options-file=x",)) is None
+
+
+def test_forced_headers(tmp_path):
+    path = touch(tmp_path / "a.h", "int a;")
+    assert closure("", options=(f"--pre-include={path}",)) == [(path, b"int a;")]
+
+
+# ---- keys
+
+
+def test_every_field_is_in_the_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+    base = Unit('#include "numbalite.cuh"\n')
+    changes = {
+        "source": base.source + " ", "name": "other.cu", "kernels": ("k",), "variables": ("v",),
+        "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
+        "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
+    }  # fmt: skip
+    assert set(changes) == set(Unit._fields)
+    keys = {
+        unit_key(base.replace(**{field: value}), ("cuda", 9, 0)) for field, value in changes.items()
+    }
+    keys |= {unit_key(base, ("cuda", 9, 0)), unit_key(base, ("cuda", 8, 0))}
+    assert len(keys) == len(changes) + 2
+    touch(tmp_path / "libnvrtc.so.13", "another compiler")
+    assert unit_key(base, ("cuda", 9, 0)) not in keys
+
+
+def test_notebook_cells_keep_their_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+
+    def key():
+        cell = f"/tmp/ipykernel_{os.getpid()}/123.py"
+        return unit_key(Unit(f'#line 1 "{cell}"\n', name=cell), ("cuda", 9, 0))
+
+    first = key()
+    monkeypatch.setattr(os, "getpid", lambda: 99)
+    assert key() == first
+
+
+# ---- NVRTC's options and messages
+
+
+def test_architectures():
+    supported = [75, 80, 86, 90, 100, 120]
+    choose = nvrtc.choose_architecture
+    assert choose(9, 0, supported) == ("cubin", "sm_90")
+    assert choose(8, 9, supported) == ("cubin", "sm_86")
+    assert choose(13, 0, supported) == ("ptx", "compute_120")
+    assert choose(11, 0, supported) == ("ptx", "compute_100")
+    with pytest.raises(errors.CudaSupportError, match=r"7\.5 and later, the GPU has 6\.1"):
+        choose(6, 1, supported)
+
+
+def test_options():
+    unit = Unit("", fastmath=True, lineinfo=True, opt=0, max_registers=32, options=("-DX=1",))
+    found = nvrtc.options(unit, "sm_90", ("/inc",))
+    for option in ("--gpu-architecture=sm_90", "--std=c++17", "--use_fast_math", "-DX=1", "-I/inc",
+                   "--generate-line-info", "--ptxas-options=-O0", "--maxrregcount=32"):  # fmt: skip
+        assert option in found
+    own = nvrtc.options(Unit("", options=("-std=c++20", "-arch=sm_80")), "sm_90")
+    assert not [o for o in own if "c++17" in o or "sm_90" in o]
+    assert "--device-debug" in nvrtc.options(Unit("", debug=True), "sm_90")
+
+
+LOG = """lesson.py(14): error: identifier "undefined_x" is undefined
+   x[0] = undefined_x;
+          ^
+
+lesson.py(15): warning #177-D: variable "u" was declared but never referenced
+   int u;
+       ^
+
+Remark: The warnings can be suppressed with "-diag-suppress <warning-number>"
+
+__nv_name_map(2): error: identifier "flot" is undefined
+  #pragma nv_mangled_name k<flot>
+                            ^
+
+__nv_name_map(2): error: Error in parsing name expression for lowered name lookup. Input name expression was: " k < flot >"
+  #pragma nv_mangled_name k<flot>
+                          ^
+
+x.cu(1): catastrophic error: could not open source file "cuda/std/complex" (no directories in search list)
+  #include <cuda/std/complex>
+                             ^
+
+4 errors detected in the compilation of "x.cu".
+Compilation terminated.
+"""
+
+
+def test_messages_are_about_the_users_text():
+    failure = nvrtc._failure(Unit(""), {"status": 6, "log": LOG}, "source", (), (13, 0))
+    text = str(failure)
+    assert text.startswith('lesson.py(14): error: identifier "undefined_x" is undefined\n')
+    assert 'in the name "k<flot>": error: identifier "flot" is undefined' in text
+    assert "pip install nvidia-cuda-cccl" in text
+    for noise in ("__nv_name_map", "detected", "terminated", "Remark", "never referenced"):
+        assert noise not in text
+    assert failure.log == LOG and failure.source == "source"

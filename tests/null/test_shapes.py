@@ -1,0 +1,84 @@
+"""What reshaping and broadcasting do to strides, with NumPy as the judge."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from numbalite import shapes
+
+
+def arrays():
+    base = np.arange(5000, dtype=np.int32)
+    yield base[:24].reshape(2, 3, 4)
+    yield base[:24].reshape(2, 3, 4).transpose(2, 0, 1)
+    yield base[:48].reshape(2, 3, 8)[:, :, ::2]
+    yield base[:48].reshape(4, 3, 4)[::2]
+    yield base[:24][::-1].reshape(4, 6)
+    yield base[:24].reshape(1, 24, 1)
+    yield np.broadcast_to(base[:4], (6, 4))
+    yield np.broadcast_to(base[:1], (2, 12))
+    yield base[:24].reshape((4, 6), order="F")
+    yield base[:0].reshape(3, 0)
+    yield base[:1].reshape(())
+
+
+def factorings(size):
+    if size == 0:
+        return [(0,), (0, 3), (2, 0, 5)]
+    found = {(size,), (1, size), (size, 1), (1, size, 1)}
+    for a, b in itertools.product(range(1, size + 1), repeat=2):
+        if size % (a * b) == 0:
+            found.add((a, b, size // (a * b)))
+    return sorted(found | ({()} if size == 1 else set()))
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_reshape(order):
+    for array in arrays():
+        for shape in factorings(array.size):
+            strides = shapes.strides_after(array.shape, array.strides, array.itemsize, shape, order)
+            expected = array.reshape(shape, order=order)
+            if strides is None:
+                assert not np.shares_memory(expected, array)
+            else:
+                view = np.lib.stride_tricks.as_strided(array, shape, strides)
+                np.testing.assert_array_equal(view, expected)
+
+
+def test_new_shape():
+    assert shapes.new_shape_of(12, ((3, -1),)) == (3, 4)
+    assert shapes.new_shape_of(12, (2, 6)) == (2, 6)
+    assert shapes.new_shape_of(12, (-1,)) == (12,)
+    assert shapes.new_shape_of(1, ((),)) == ()
+    assert shapes.new_shape_of(0, (0, 5)) == (0, 5)
+    for bad in ((5,), (-1, -1), (-1, 5), (-2, -6), (0, -1)):
+        with pytest.raises(ValueError):
+            shapes.new_shape_of(12, bad)
+    with pytest.raises(TypeError):
+        shapes.new_shape_of(12, (3.0, 4))
+
+
+def test_broadcast():
+    array = np.arange(12).reshape(3, 1, 4)
+    for wanted in ((3, 5, 4), (2, 3, 1, 4), (3, 1, 4)):
+        strides = shapes.spread(array.shape, array.strides, wanted)
+        view = np.lib.stride_tricks.as_strided(array, wanted, strides)
+        np.testing.assert_array_equal(view, np.broadcast_to(array, wanted))
+    assert shapes.squeezed_to((1, 1, 3), (3,)) == (3,)
+    for shape, wanted in (((4,), (3,)), ((2, 3), (3,)), ((3, 1), (3,))):
+        with pytest.raises(ValueError, match="could not broadcast"):
+            shapes.squeezed_to(shape, wanted)
+
+
+def test_packed_like_is_numpys_empty_like():
+    for array in arrays():
+        strides = shapes.packed_like(array.shape, array.strides, array.itemsize)
+        expected = np.empty_like(array)
+        if 0 not in array.strides and array.size > 1 and min(array.strides) > 0:
+            for axis, length in enumerate(array.shape):
+                assert length == 1 or strides[axis] == expected.strides[axis]
+        assert (
+            sorted(shapes.packed(array.shape, 4, "C")) == sorted(shapes.packed(array.shape, 4, "F"))
+            or array.ndim > 1
+        )
