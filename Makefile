@@ -59,6 +59,8 @@ FLAGS_thread = thread
 LIBRARY_address = libasan.so
 LIBRARY_thread = libtsan.so
 TESTS_address = tests
+# What never runs our C code teaches a sanitizer nothing.
+IGNORED = layout build abi null
 TESTS_thread = tests/threads
 ASAN = detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0:allocator_may_return_null=1:abort_on_error=0
 # ThreadSanitizer wants its addresses where old kernels put them.
@@ -76,7 +78,7 @@ sanitize: $(BUILD)/.built
 	ASAN_OPTIONS=$(ASAN):$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$$UBSAN_OPTIONS \
 	TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=0:exitcode=66:$$TSAN_OPTIONS \
 	$(PREFIX_$(SAN)) $(abspath $(PY)) -m pytest -q -c ../pyproject.toml --rootdir .. -p no:cacheprovider \
-	    $(addprefix ../,$(TESTS_$(SAN))) $(ARGS)
+	    $(addprefix ../,$(TESTS_$(SAN))) $(addprefix --ignore=../tests/,$(IGNORED)) $(ARGS)
 
 clean:
 	rm -rf build build-address build-thread dist *.egg-info $(VENV) .pytest_cache .ruff_cache .hypothesis bench.json

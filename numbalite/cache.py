@@ -34,6 +34,8 @@ _SUFFIX = ".image"
 _DIGEST = 16
 _TOUCH_AFTER = 3600.0  # seconds: how exact the dates of use are
 _ABANDONED = 3600.0  # seconds: a temporary file of that age belongs to nobody
+_PRELUDE = "prelude-"  # folders in which the host compiler's headers are kept precompiled
+_PRELUDE_AGE = 30 * 24 * 3600.0  # seconds, after which one is made again if it is needed
 
 
 def digest(*parts) -> bytes:
@@ -179,20 +181,36 @@ def _remove(path):
 
 
 def _entries(folder):
-    """(date of last use, size, path) of every file that is ours."""
-    found = []
+    """(date of last use, size, path) of every file of ours."""
+    return [(status.st_mtime, status.st_size, entry.path) for entry, status in _scan(folder)
+            if entry.name.endswith((_SUFFIX, ".tmp")) and _SUFFIX in entry.name]  # fmt: skip
+
+
+def _preludes(folder):
+    """(date, path) of the precompiled headers."""
+    return [(status.st_mtime, entry.path) for entry, status in _scan(folder)
+            if entry.name.startswith(_PRELUDE) and stat.S_ISDIR(status.st_mode)]  # fmt: skip
+
+
+def _scan(folder):
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.endswith((_SUFFIX, ".tmp")) and _SUFFIX in entry.name:
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except OSError:
-                        continue  # somebody removed it just now
-                    found.append((status.st_mtime, status.st_size, entry.path))
+                try:
+                    yield entry, entry.stat(follow_symlinks=False)
+                except OSError:
+                    pass  # somebody removed it just now
     except OSError:
         pass
-    return found
+
+
+def _remove_folder(path):
+    for entry, _ in _scan(path):
+        _remove(entry.path)
+    try:
+        os.rmdir(path)
+    except OSError:
+        pass
 
 
 def trim(limit: int) -> int:
@@ -204,6 +222,9 @@ def trim(limit: int) -> int:
     if not folder:
         return 0
     removed = 0
+    for made, path in _preludes(folder):
+        if time.time() - made > _PRELUDE_AGE:
+            _remove_folder(path)
     entries = []
     for entry in _entries(folder):
         if entry[2].endswith(".tmp") and time.time() - entry[0] > _ABANDONED:
@@ -222,13 +243,20 @@ def trim(limit: int) -> int:
 
 
 def usage() -> tuple:
-    """(number of files, bytes) in the cache."""
+    """(number of images, bytes in all) in the cache."""
     folder = directory()
-    sizes = [size for _, size, path in _entries(folder)] if folder else []
-    return len(sizes), sum(sizes)
+    if not folder:
+        return 0, 0
+    sizes = [size for _, size, _ in _entries(folder)]
+    others = (status.st_size for _, path in _preludes(folder) for _, status in _scan(path))
+    return len(sizes), sum(sizes) + sum(others)
 
 
 def clear() -> int:
-    """Empties the cache; returns the number of files removed."""
+    """Empties the cache; returns the number of images removed."""
     folder = directory()
-    return sum(_remove(path) for _, _, path in _entries(folder)) if folder else 0
+    if not folder:
+        return 0
+    for _, path in _preludes(folder):
+        _remove_folder(path)
+    return sum(_remove(path) for _, _, path in _entries(folder))

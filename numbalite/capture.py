@@ -21,7 +21,7 @@ from .cxx import KEYWORDS
 CONSTANT_MEMORY = 64 * 1024  # bytes that a GPU has for __constant__ variables
 
 # Macros of the C library, which would stand in the way of a constant of that name.
-_MACRO = re.compile(
+_MACRO = (
     r"M_\w+|NAN|INFINITY|HUGE_VALF?|NULL|EOF|RAND_MAX|SIZE_MAX|CLOCKS_PER_SEC|CUDART_\w+|BUFSIZ"
     r"|(FLT|DBL|LDBL|FP|U?INT|U?LONG|U?LLONG|[SU]?CHAR|U?SHRT|PTRDIFF)\d*_\w+|assert|errno"
 )
@@ -117,11 +117,11 @@ def _sort(found, name, value, uses):
 
     if isinstance(value, DeviceFunction):
         found.functions[name] = value
+    elif isinstance(value, np.ndarray) and value.ndim > 0:
+        _sort_array(found, name, value)
     elif uses == {"call"} and not _is_typelike(value):
         # sin(x), grid<1>(): a number of that name is not what is meant
         found.refused[name] = why_not(name, value)
-    elif isinstance(value, np.ndarray) and value.ndim > 0:
-        _sort_array(found, name, value)
     elif _is_number(value):
         value = value[()] if isinstance(value, np.ndarray) else value
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -211,9 +211,8 @@ def why_not(name, value) -> str:
 
 
 def _is_kernel(value):
-    from . import dispatcher
-
-    return isinstance(value, dispatcher.Dispatcher)
+    dispatcher = sys.modules.get(f"{__package__}.dispatcher")
+    return dispatcher is not None and isinstance(value, dispatcher.Dispatcher)
 
 
 def _about_module(name, module):
@@ -256,7 +255,7 @@ def check_parameters(name: str, parameters) -> None:
 def constant(name: str, value) -> str:
     """The C++ definition of a constant."""
     ctype, text = literal(value)
-    undefine = f"#undef {name}\n" if _MACRO.fullmatch(name) else ""
+    undefine = f"#undef {name}\n" if re.fullmatch(_MACRO, name) else ""
     return f"{undefine}constexpr {ctype} {name} = {text};\n"
 
 
@@ -292,7 +291,7 @@ def _of_type(value, t):
         part = types.float32 if t is types.complex64 else types.float64
         return f"{t.cxx}({_of_type(value.real, part)}, {_of_type(value.imag, part)})"
     if t is types.float16:
-        return f"float16({_of_type(value, types.float32)})"
+        return f"float16(__half_raw{{{int(np.float16(value).view(np.uint16)):#06x}}})"
     return _float(value, t is types.float32)
 
 
@@ -308,7 +307,7 @@ def _integer(value):
 
 def _float(value, single):
     if math.isfinite(value):
-        return f"{np.float32(value)}f" if single else repr(value)
+        return f"{np.float32(value)!s}f" if single else repr(value)
     if single:
         bits = int(np.float32(value).view(np.uint32))
         return f"__builtin_bit_cast(float, {bits:#x}u)"

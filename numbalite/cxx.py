@@ -8,6 +8,7 @@ can name.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import NamedTuple
 
@@ -84,7 +85,8 @@ class Variable(NamedTuple):
     line: int
 
 
-def tokenize(text: str) -> list[Token]:
+@functools.lru_cache(maxsize=32)
+def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a source, without comments."""
     tokens, at, line, line_is_new = [], 0, 0, True
     while at < len(text):
@@ -101,7 +103,7 @@ def tokenize(text: str) -> list[Token]:
             line_is_new = True
         line += piece.count("\n")
         at = match.end()
-    return tokens
+    return tuple(tokens)
 
 
 def strip(text: str) -> str:
@@ -456,13 +458,13 @@ class _Reader:
 
     def next_declarator(self, at, end):
         """Steps over an initialiser to the comma before the next declarator, or to the end."""
-        depth = 0
         while at < end:
             text = self.tokens[at].text
             if text in _OPEN:
                 at = self.partner.get(at, at)
-            depth += (text == "<") - (text == ">")
-            if text == "," and depth <= 0:
+            elif text == "<" and (close := self.angle(at, end)) < end:
+                at = close
+            elif text == ",":
                 return at
             at += 1
         return end

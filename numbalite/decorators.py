@@ -7,7 +7,6 @@ import sys
 import types as python_types
 
 from . import capture, cxx, linemap, options, signatures, source, types
-from . import module as modules
 from .compilers import Unit
 from .devicefunction import DeviceFunction
 from .dispatcher import Dispatcher, body_kernel
@@ -63,7 +62,7 @@ def jit(
     if func_or_sig is None:
         return lambda function: _from_function(function, None, parsed)
     if signatures.is_signature(func_or_sig):
-        _check_text(func_or_sig)
+        _check_given(func_or_sig)
         return lambda function: _from_function(function, func_or_sig, parsed)
     return _from_function(func_or_sig, None, parsed)
 
@@ -74,8 +73,10 @@ def _is_source(text, device):
     return device and "__device__" in text
 
 
-def _check_text(what):
-    """A signature given as text is read before the function is there, so that the line is right."""
+def _check_given(what):
+    """What is certainly no signature, said before there is a function."""
+    if isinstance(what, types.Type):
+        signatures.signature(what)  # says what is wrong
     if isinstance(what, str) and (";" in what or "{" in what):
         raise SignatureError(
             "the first argument of cuda.jit is a signature, or a source with a __global__ function; "
@@ -147,6 +148,8 @@ def _check_count(signature, definition):
 
 
 def _from_source(code, given, name, parsed, frame):
+    from . import module as modules
+
     if given is not None and not signatures.is_signature(given):
         raise TypeError("give either a function or source=, not both")
     if parsed.device:
@@ -175,6 +178,8 @@ def _from_source(code, given, name, parsed, frame):
 
 def _device_source(code, given, name, parsed, frame):
     """A device function as complete C++; overloads and templates are allowed."""
+    from . import module as modules
+
     text = modules.text_of(code, name or "a device function", frame)
     if name is None:
         name = _only_device_function(text.value)
@@ -202,6 +207,8 @@ def module(code=None, *, source=None, names=(), name="module", **given):
     __constant__ or __device__ variables and the instances come after the first launch. Options are
     those of cuda.jit.
     """
+    from . import module as modules
+
     if (code is None) == (source is None):
         raise TypeError("cuda.module takes one source")
     if isinstance(names, str):
@@ -259,6 +266,8 @@ def compile(
 
 def _ahead(what, sig, device, name, abi_info, given):
     """(unit, return type, how to explain its errors)"""
+    from . import module as modules
+
     if isinstance(what, Dispatcher):
         origin = what._origin
         if origin.is_typed:
@@ -307,7 +316,7 @@ def _ahead_device(what, sig, abi_info, parsed):
         from . import hints
 
         refused = function.definition.capture().refused
-        return hints.explain(problem, function.name, refused, (), function.definition.text.value)
+        return hints.explain(problem, function.name, refused, (), function.definition.text)
 
     return unit, signature.return_type, explain
 

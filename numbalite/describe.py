@@ -78,12 +78,12 @@ class Parameter(NamedTuple):
 
 def kernel_expression(kernel: str) -> str:
     """The NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the source."""
-    return f"&numbalite::describe<numbalite::kernel_description<decltype(&{kernel})>>"
+    return f"&numbalite::nl_describe<numbalite::kernel_description<decltype(&{kernel})>>"
 
 
 def variable_expression(variable: str) -> str:
     """The NVRTC name expression whose lowered name `variable` reads; needs HEADER in the source."""
-    return f"&numbalite::describe<numbalite::variable_description<decltype({variable})>>"
+    return f"&numbalite::nl_describe<numbalite::variable_description<decltype({variable})>>"
 
 
 def _split(text):

@@ -7,11 +7,11 @@ or compiling the overload that fits, and everything that users ask about a kerne
 from __future__ import annotations
 
 import inspect
-from threading import RLock
+from _thread import RLock
 
 import numpy as np
 
-from . import _core, hints, signatures, source, types
+from . import _core, signatures, source, types
 from .capture import ascii_name
 from .compilers import Unit
 from .cuda import devices  # noqa: F401  (sets how the driver is opened)
@@ -65,17 +65,17 @@ class Dispatcher(_core.Dispatcher):
 
     def _overload_of(self, codes, args):
         if self._origin.is_typed:
-            return self._add(None)
+            return self._made(None)
         if len(self._given) == 1:
-            return self._add(self._given[0].args)
+            return self._made(self._given[0].args)
         wanted = tuple(types.from_code(int(code)) for code in np.frombuffer(codes, _CODE))
         if wanted in self._overloads:
             return self._overloads[wanted]
         if self._given:
-            return self._add(self._best(wanted, args))
-        return self._add(wanted)
+            return self._made(self._best(wanted, args))
+        return self._made(wanted)
 
-    def _add(self, args):
+    def _made(self, args):
         with self._lock:
             overload = self._overloads.get(args)
             if overload is None:
@@ -103,9 +103,9 @@ class Dispatcher(_core.Dispatcher):
     def compile_given(self):
         """Compiles the declared signatures, so that mistakes show where they are made."""
         for signature in self._given:
-            self._add(signature.args).program.image()
+            self._made(signature.args).program.image()
         if self._origin.is_typed:
-            self._add(None).program.image()
+            self._made(None).program.image()
         return self
 
     def compile(self, sig):
@@ -117,7 +117,7 @@ class Dispatcher(_core.Dispatcher):
                 f"{self.__name__} has its signatures already and compiles no more: "
                 f"{', '.join(map(str, self._given))}"
             )
-        overload = self._add(signature.args)
+        overload = self._made(signature.args)
         overload.program.image()
         return overload
 
@@ -165,7 +165,7 @@ class Dispatcher(_core.Dispatcher):
             self._overloads.clear()
             self._clear()
             for args in old:
-                self._add(args).program.image()
+                self._made(args).program.image()
 
     # --- what there is
 
@@ -209,14 +209,14 @@ class Dispatcher(_core.Dispatcher):
         if signature is not None:
             args = signatures.signature(signature, self._origin.find_name).args
             if self._origin.is_typed:
-                return question(self._add(None))
+                return question(self._made(None))
             if args not in self._overloads and args not in [s.args for s in self._given]:
                 raise KeyError(f"{self.__name__} is not compiled for {Signature(None, args)}")
-            return question(self._add(args))
+            return question(self._made(args))
         if self._origin.is_typed:
-            return question(self._add(None))
+            return question(self._made(None))
         if len(self._given) == 1:
-            return question(self._add(self._given[0].args))
+            return question(self._made(self._given[0].args))
         return {args: question(overload) for args, overload in self._overloads.items()}
 
     def inspect_source(self, signature=None):
@@ -428,7 +428,7 @@ class BodyKernel:
         self.module_name = definition.module
         self.doc = definition.text.value
         self.parameter_names = definition.parameters
-        uses_grid = bool(_COOPERATIVE & set(definition.names))
+        uses_grid = bool(_COOPERATIVE & source.identifiers(definition.text.value))
         self.cooperative = uses_grid if options.cooperative is None else options.cooperative
 
     def find_name(self, name):
@@ -441,7 +441,7 @@ class BodyKernel:
         generated = source.kernel_source(definition, signature, options.launch_bounds, options.link)
         unit = Unit(
             source=generated.text,
-            name=f"{ascii_name(self.name)}.cu",
+            name=source.file_name(ascii_name(self.name), definition.text.label),
             kernels=(generated.kernel,),
             describe=False,
             **options.unit_fields(),
@@ -453,9 +453,9 @@ class BodyKernel:
         ]
 
         def explain(problem):
-            return hints.explain(
-                problem, self.name, generated.refused, arrays, definition.text.value
-            )
+            from . import hints
+
+            return hints.explain(problem, self.name, generated.refused, arrays, definition.text)
 
         rows = [
             types.parameter(t, name) for name, t in zip(self.parameter_names, args, strict=True)

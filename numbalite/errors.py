@@ -23,7 +23,10 @@ class CudaDriverError(NumbaliteError, RuntimeError):
 
 
 class CudaAPIError(CudaDriverError):
-    """A driver call failed: ``code`` (its status), ``call`` (its name), ``remedy`` (may be "")."""
+    """A driver call failed: ``code`` is its status, ``call`` its name.
+
+    The message says what happened and what to do about it; the latter alone is ``remedy``.
+    """
 
     def __init__(self, code, message="", call=None):
         super().__init__(code, message, call)
@@ -32,16 +35,12 @@ class CudaAPIError(CudaDriverError):
         self.call = call
 
     @property
-    def remedy(self):
-        return _REMEDIES.get(self.code, "")
+    def remedy(self) -> str:
+        """What to do; "" where nobody knows."""
+        return self.message.partition("): ")[2].partition(". ")[2]
 
     def __str__(self):
-        text = f"[{self.code}] {self.message}"
-        if self.call and self.call not in self.message:
-            text += f" (in {self.call})"
-        if self.remedy and self.remedy not in text:
-            text += f"\n{self.remedy}"
-        return text
+        return f"[{self.code}] {self.message}"
 
 
 class CompileError(NumbaliteError, RuntimeError):
@@ -148,36 +147,6 @@ def warn(message, category=NumbaliteWarning):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1 if frame is not None else 2)
 
-
-# What to do about the statuses that users meet.
-_REMEDIES = {
-    2: "The device's memory is exhausted: drop arrays that are no longer needed, or work in pieces.",
-    35: "The driver is older than the CUDA version asked for: update the NVIDIA driver.",
-    100: "No CUDA device was found: look at nvidia-smi and CUDA_VISIBLE_DEVICES, "
-    "or set NUMBALITE_DRIVER=sim.",
-    101: "There is no device of that number: see cuda.list_devices().",
-    209: "The code was compiled for another kind of GPU; `python -m numbalite cache clear` and "
-    "compile again.",
-    222: "The compiler is newer than the driver: update the driver, or install the NVRTC of the "
-    "driver's CUDA version.",
-    300: "The source given to the driver is not valid.",
-    700: "A kernel accessed memory that does not belong to it. Compile it with debug=True to find "
-    "the line. The device must be reset (cuda.close()) before it can be used again.",
-    701: "The launch needs more registers, threads or shared memory than a multiprocessor has: use "
-    "smaller blocks, or max_registers=.",
-    702: "A kernel ran longer than the system allows for a GPU that drives a display.",
-    710: "An assert() in a kernel failed. The device must be reset (cuda.close()) before it can be "
-    "used again.",
-    716: "A kernel accessed memory at an address that is not a multiple of the access's size.",
-    717: "A kernel used an address of the wrong memory space.",
-    718: "A kernel jumped to an address that is no code.",
-    719: "A kernel failed. Compile it with debug=True to find the line. The device must be reset "
-    "(cuda.close()) before it can be used again.",
-    720: "A cooperative launch must fit on the device at once: use fewer blocks.",
-    802: "The GPUs' fabric is not ready yet (is the fabric manager running?).",
-    803: "The driver's library and its kernel module differ in version: restart the machine.",
-    804: "This GPU cannot run the CUDA compatibility package that is installed.",
-}
 
 # Names that programs written for numba import.
 NumbaError = NumbaliteError

@@ -17,7 +17,7 @@ _INTRODUCERS = frozenset(
 _STATEMENTS = frozenset("for while if switch".split())
 _BUILTIN = frozenset(
     """threadIdx blockIdx blockDim gridDim warpSize defined override final NULL nullptr printf
-    assert numbalite std cuda cooperative_groups nvcuda __FILE__ __LINE__ __func__""".split()
+    assert __FILE__ __LINE__ __func__""".split()
 )
 
 
@@ -106,7 +106,11 @@ def _hidden(tokens):
             continue
         if token.kind != "name" or text in KEYWORDS or not _is_value(tokens, i):
             continue
-        more = declaring == len(opened) and _follows_comma(tokens, i)
+        more = (
+            declaring == len(opened)
+            and _follows_comma(tokens, i)
+            and _text(tokens, i + 1) in _ENDS
+        )
         if more or _declares(tokens, i, partner):
             _hide(hidden, tokens, partner, opened, i, i)
             if _text(tokens, i - 1) not in _INTRODUCERS:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 
+from .cxx import brackets, broken_string, tokenize
 from .errors import CompileError
+from .linemap import Text
 
 _UNDEFINED = re.compile(
     r"""identifier\ "(?P<nvrtc>\w+)"\ is\ undefined
@@ -45,9 +47,10 @@ def undefined_names(log: str) -> list[str]:
     return list(found)
 
 
-def explain(problem: CompileError, kernel: str, refused, parameters=(), text: str = ""):
+def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Text | None = None):
     """The same error with hints; ``refused`` maps names of the Python scope to why they were not
-    usable, ``parameters`` are (name, type as written) of the array parameters."""
+    usable, ``parameters`` are (name, type as written) of the array parameters, ``text`` is what the
+    user wrote."""
     log = problem.log or str(problem)
     hints = []
     for name in undefined_names(log):
@@ -58,19 +61,54 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: st
     if parameters and any(words in log for words in _TOO_MANY_INDICES):
         listed = ", ".join(f"{name} is {t}" for name, t in parameters)
         hints.append(f"an array takes as many indices as its type has dimensions: {listed}")
-    if text and _broken(text):
-        hints.append(
-            'a text in quotes does not end on its line: write the source as a raw string, r"""...""", '
-            "so that Python leaves \\n alone"
-        )
-    message = str(problem)
+    hints += _slips(text)
+    message = _at_users_lines(str(problem), text)
     if not message.startswith(kernel):
         message = f"{kernel} does not compile\n{message}"
     message = "\n".join([message.rstrip(), *(f"hint: {hint}" for hint in hints)])
     return CompileError(message, log=problem.log, source=problem.source)
 
 
-def _broken(text):
-    from .cxx import broken_string
+def _slips(text: Text | None):
+    """Mistakes that compilers report far from where they were made."""
+    if text is None:
+        return
+    line = broken_string(text.value)
+    if line is not None:
+        yield (
+            f"the text in quotes on line {text.lines[line]} does not end there: write the source as a "
+            'raw string, r"""...""", so that Python leaves \\n alone'
+        )
+        return
+    tokens = tokenize(text.value)
+    partner = brackets(tokens)
+    for i, token in enumerate(tokens):
+        if token.kind == "sign" and token.text in "()[]{}" and i not in partner:
+            yield f"the {token.text} on line {text.lines[token.line]} has no partner"
+            return
 
-    return broken_string(text) is not None
+
+_IN_HEADER = re.compile(r"^numbalite/\w+\.cuh\(\d+\): (error: .*)$")
+_DETECTED = re.compile(r"at line (\d+) of (.+)$")
+
+
+def _at_users_lines(message, text: Text | None):
+    """Reports errors inside numbalite's headers at the user's line that led there."""
+    if text is None:
+        return message
+    out, lines = [], message.split("\n")
+    for at, line in enumerate(lines):
+        header = _IN_HEADER.match(line)
+        place = header and _leading_line(lines, at + 1, text)
+        out.append(f"{text.label}({place}): {header[1]}" if place else line)
+    return "\n".join(out)
+
+
+def _leading_line(lines, at, text):
+    """The user's line in the "detected during" part of NVRTC's message that starts before ``at``."""
+    while at < len(lines) and lines[at][:1] in (" ", "\t"):
+        found = _DETECTED.search(lines[at])
+        if found and found[2].strip('"') == text.label:
+            return found[1]
+        at += 1
+    return None

@@ -265,37 +265,38 @@ def _literal_lines(literal, source):
     if literal.end_lineno - literal.lineno == literal.value.count("\n"):
         return tuple(range(literal.lineno, literal.end_lineno + 1))
     piece = "".join(source[literal.lineno - 1 : literal.end_lineno])
-    lines, first = [], True
+    lines, current, row = [], None, literal.lineno
     try:
         for token in tokenize.generate_tokens(io.StringIO("(" + piece + "\n)").readline):
             if token.type != tokenize.STRING:
                 continue
-            row = literal.lineno + token.start[0] - 1
-            for number, is_new in _rows_of_token(token.string, row):
-                if is_new or first:
-                    lines.append(number)
-                    first = False
+            first = literal.lineno + token.start[0] - 1
+            for is_newline, row in _characters(token.string, first):
+                current = current or row
+                if is_newline:
+                    lines.append(current)
+                    current = None
     except (tokenize.TokenError, SyntaxError):
         return None
-    return tuple(lines)
+    return (*lines, current or row)
 
 
-def _rows_of_token(text, row):
-    """(line, does a line of the value start here?) for one literal, its first line included."""
-    prefix = text[: min(text.find("'") % (len(text) + 1), text.find('"') % (len(text) + 1))]
-    raw = "r" in prefix.lower()
-    yield row, False
-    i = len(prefix)
-    while i < len(text):
+def _characters(text, row):
+    """(is it a newline?, its line in the file) for the characters of one string token."""
+    quote_at = min(at for at in (text.find("'"), text.find('"')) if at >= 0)
+    raw = "r" in text[:quote_at].lower()
+    width = 3 if text[quote_at : quote_at + 3] in ("'''", '"""') else 1
+    i, end = quote_at + width, len(text) - width
+    while i < end:
         if text[i] == "\\" and not raw:
-            if text[i + 1] == "\n":
-                row += 1
-            elif text[i + 1] == "n":
-                yield row, True
             i += 1
-        elif text[i] == "\n":
-            row += 1
-            yield row, True
+            if text[i] == "\n":
+                row += 1
+            else:
+                yield text[i] == "n", row
+        else:
+            yield text[i] == "\n", row
+            row += text[i] == "\n"
         i += 1
 
 

@@ -13,7 +13,7 @@ import re
 
 import numpy as np
 
-from . import cxx, describe, hints, linemap, source, types
+from . import cxx, describe, linemap, source, types
 from .compilers import Unit
 from .dispatcher import _COOPERATIVE, Dispatcher, ExtendedDispatcher
 from .errors import CompileError, SignatureError
@@ -55,7 +55,7 @@ class Module:
     def _make_program(self, kernels, variables):
         unit = Unit(
             source=self._source,
-            name=f"{self._label}.cu",
+            name=source.file_name(self._label, self._text.label),
             kernels=tuple(kernels),
             variables=tuple(variables),
             **self._options.unit_fields(),
@@ -63,7 +63,9 @@ class Module:
         return Program(unit, self._explain)
 
     def _explain(self, problem):
-        return hints.explain(problem, self._label, {}, (), self._text.value)
+        from . import hints
+
+        return hints.explain(problem, self._label, {}, (), self._text)
 
     # --- kernels
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from typing import NamedTuple
 
@@ -67,6 +66,8 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
 
 
 def _nearest(name, known):
+    import difflib
+
     aliases = {"maxrregcount": "max_registers", "sharedmem": "shared_memory_carveout",
                "include_dirs": "options", "code": "source", "cluster_dims": "cluster"}  # fmt: skip
     near = difflib.get_close_matches(name, known, 1, 0.5)

@@ -3,7 +3,7 @@ device; and the kernels in it."""
 
 from __future__ import annotations
 
-from threading import RLock
+from _thread import RLock
 
 from . import fault
 from .compilers import Unit, compile_unit

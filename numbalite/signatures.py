@@ -9,7 +9,6 @@ A mistake is a SignatureError that shows the text with a caret under the place.
 
 from __future__ import annotations
 
-import difflib
 import re
 
 from . import types
@@ -224,6 +223,8 @@ class _Parser:
                 pass
         if name in _CPP_NAMES:
             self.fail(f"{name} is not a type here; write {_CPP_NAMES[name]}", at)
+        import difflib
+
         near = difflib.get_close_matches(name, [*types.NAMES, *_FORMS], 1, 0.7)
         hint = f"; did you mean {near[0]}?" if near else ""
         self.fail(f"{name} is not a type{hint}", at)

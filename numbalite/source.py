@@ -17,6 +17,9 @@ The user's lines stand under #line directives with their own file and numbers.
 
 from __future__ import annotations
 
+import functools
+import itertools
+import os
 import unicodedata
 from typing import NamedTuple
 
@@ -119,6 +122,10 @@ def has_statement(text: str) -> bool:
     return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
 
 
+# Words of array types: numbalite.cuh has them, and the short names of layouts are not meant.
+_OF_THE_HEAD = frozenset(["array", "layout", "any", "C", "F"])
+
+
 class Builder:
     """Collects the pieces of one source."""
 
@@ -127,8 +134,8 @@ class Builder:
         self.title = title
         self.pieces = []
         self.line = 1
-        self.names = set()
-        self.includes = []
+        self.names = set()  # every identifier that occurs
+        self.includes = []  # (line, #include line, file)
         self.records = {}
         self.functions = {}  # DeviceFunction -> its namespace
         self.unfinished = []
@@ -147,14 +154,9 @@ class Builder:
 
     def finish(self) -> str:
         """The whole text."""
-        from . import parts
-
-        includes = [text for _, text, _ in self.includes]
         head = f"// {self.title}\n" if self.title else ""
-        head += '#include "numbalite.cuh"\n'
-        for part in parts.parts_for(self.names, includes):
-            head += f'#include "numbalite/{part}.cuh"\n'
-        pieces = [head]
+        includes = [included_name(text) for _, text, _ in self.includes]
+        pieces = [head + _own_includes(self.names, includes)]
         for number, include, label in dict.fromkeys(self.includes):
             pieces += [f'#line {number} "{quote(label)}"\n{include}\n']
         if self.includes:
@@ -170,21 +172,16 @@ class Builder:
         return "".join(out)
 
     def use_types(self, *used):
-        """Makes sure that the types can be spelled: records are defined, complex is included."""
+        """Makes sure that the types can be spelled: records are defined, parts are included."""
         for t in used:
+            self.names |= identifiers(t.cxx) - _OF_THE_HEAD
             if isinstance(t, (types.Array, types.Pointer)):
                 t = t.dtype
             if isinstance(t, types.Tuple):
-                self.names.add("tuple")
                 self.use_types(*t.types)
-            elif isinstance(t, types.Record):
-                if t.is_known:
-                    self.names.add(t.cxx)
-                elif t.cxx not in self.records:
-                    self.names.update(token.text for token in tokenize(t.definition()))
-                    self.records[t.cxx] = t.definition() + "\n"
-            elif isinstance(t, types.Scalar):
-                self.names.add(t.cxx.partition("<")[0])
+            elif isinstance(t, types.Record) and not t.is_known and t.cxx not in self.records:
+                self.names |= identifiers(t.definition())
+                self.records[t.cxx] = t.definition() + "\n"
 
     # --- what a definition takes from the Python scope
 
@@ -201,7 +198,7 @@ class Builder:
         inner = {name: self.add_function(f) for name, f in taken.functions.items()}
         if self.functions.get(taken.functions.get(definition.name)) == namespace:
             del taken.functions[definition.name]  # it calls itself
-        self.names.update(definition.names)
+        self.names |= identifiers(definition.text.value, definition.parameters)
         for number, include in definition.includes:
             self.includes.append((number, include, definition.text.label))
         self.write(f"namespace {namespace} {{\n")
@@ -213,10 +210,9 @@ class Builder:
         for name, value in taken.macros.items():
             self.write(capturing.macro(ascii_name(name), value))
         for name, value in taken.constants.items():
-            self.use_types(types.from_dtype(type(value)) if _is_numpy(value) else types.int32)
-            if isinstance(value, complex):
-                self.names.add("complex")
-            self.write(capturing.constant(ascii_name(name), value))
+            text = capturing.constant(ascii_name(name), value)
+            self.names |= identifiers(text)
+            self.write(text)
         for name, array in taken.arrays.items():
             self.names.add("constant_array")
             self.use_types(types.from_dtype(array.dtype))
@@ -286,10 +282,6 @@ class Builder:
             self.write(");\n}\n" if expression else "}\n")
 
 
-def _is_numpy(value):
-    return type(value).__module__ == "numpy"
-
-
 def _function_alias(name, function, namespace):
     own = ascii_name(function.name)
     if own == name:
@@ -310,7 +302,7 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     builder = Builder(definition.name, f"{definition.name}: {signature}")
     builder.use_types(*signature.args)
     for text in prepended:
-        builder.names.update(free_names(text.value))
+        builder.names |= identifiers(text.value)
         builder.write_user(text.numbered())
     namespace = f"k_{name}"
     taken = builder.open_namespace(namespace, definition)
@@ -352,21 +344,46 @@ def device_source(function, exported: str = "", signature=None) -> str:
 
 def unit_source(text: Text, prepended=()) -> str:
     """A whole translation unit of the user; ``prepended`` are Texts to compile before it."""
-    from . import parts
-
-    identifiers, includes, declared = set(), [], set()
+    used, includes, declared = set(), [], set()
     for piece in (*prepended, text):
-        names = free_names(piece.value)
-        identifiers.update(names)
+        used |= identifiers(piece.value)
+        declared |= _declared_types(piece.value)
         for token in tokenize(piece.value):
             if token.kind == "directive" and directive_word(token.text) == "include":
-                includes.append(token.text.strip())
-        declared |= _declared_types(piece.value)
-    head = '#include "numbalite.cuh"\n'
-    for part in parts.parts_for(identifiers, includes):
-        head += f'#include "numbalite/{part}.cuh"\n'
-    head += _using(identifiers, declared)
+                includes.append(included_name(token.text))
+    head = _own_includes(used, includes) + _using(used, declared)
     return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
+
+
+def file_name(name: str, label: str) -> str:
+    """The name of the generated file: beside the user's, where quoted #includes are looked for."""
+    folder = os.path.dirname(label) if os.path.isabs(label) else ""
+    return os.path.join(folder, f"{name}.cu")
+
+
+@functools.lru_cache(maxsize=128)
+def identifiers(text: str, parameters=()) -> frozenset:
+    """The names in a source that may be the library's: free ones, and those beside a ``::``."""
+    found = set(free_names(text, parameters))
+    tokens = tokenize(text)
+    for before, token in itertools.pairwise(tokens):
+        if token.text == "::" and before.kind == "name":
+            found.add(before.text)
+        elif before.text == "::" and token.kind == "name":
+            found.add(token.text)
+    return frozenset(found)
+
+
+def included_name(line: str) -> str:
+    """ "x.h" for ``#include <x.h>``"""
+    return line.partition("include")[2].strip().strip('<>"').rstrip('>"')
+
+
+def _own_includes(used, includes):
+    from . import parts
+
+    lines = [parts.HEAD, *(parts.header(part) for part in parts.parts_for(used, includes))]
+    return "".join(f'#include "{line}"\n' for line in lines)
 
 
 def _declared_types(text):
@@ -383,11 +400,18 @@ def _declared_types(text):
     return found - cxx.KEYWORDS
 
 
-def _using(identifiers, declared):
+_HEAD_NAMES = frozenset(
+    """array layout grid gridsize index2 index3 bool_ int8 int16 int32 int64 uint8 uint16 uint32
+    uint64 intp uintp float32 float64""".split()
+)
+
+
+def _using(used, declared):
     from . import parts
 
-    own = set(parts.LIBRARY_NAMES)
+    own = _HEAD_NAMES | set(parts.PARTS)
     if not own & declared:
         return "using namespace numbalite;\n"
     # The source brings a type of a name that numbalite has too: its own is meant.
-    return "".join(f"using numbalite::{name};\n" for name in sorted((own & identifiers) - declared))
+    names = sorted((_HEAD_NAMES & used) - declared)
+    return "".join(f"using numbalite::{name};\n" for name in names)

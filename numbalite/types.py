@@ -8,18 +8,13 @@ a type, a NumPy scalar of the type (``float32(0.25)``).
 
 from __future__ import annotations
 
-import hashlib
 import re
+import zlib
 
 import numpy as np
 
-from .cxx import KEYWORDS
-
-LAYOUTS = {
-    "A": "layout::any",
-    "C": "layout::C",
-    "F": "layout::F",
-}  # numbalite's layout -> its name in C++
+# numba's layouts in C++
+LAYOUTS = {"A": "layout::any", "C": "layout::C", "F": "layout::F"}
 
 
 class Type:
@@ -33,7 +28,8 @@ class Type:
     def __setattr__(self, attribute, value):
         raise AttributeError(f"types are immutable: cannot set {attribute!r} of {self.name}")
 
-    __delattr__ = __setattr__
+    def __delattr__(self, attribute):
+        raise AttributeError(f"types are immutable: cannot delete {attribute!r} of {self.name}")
 
     def _key(self):
         return self.name
@@ -133,9 +129,7 @@ class Record(Type):
         if dtype.names is None:
             raise TypeError(f"a record needs a structured dtype, not {dtype}")
         key = repr((_fields(dtype), dtype.itemsize, dtype.alignment)).encode()
-        cxx = _KNOWN_RECORDS.get(_fields(dtype)) or (
-            "record_" + hashlib.blake2b(key, digest_size=4).hexdigest()
-        )
+        cxx = _KNOWN_RECORDS.get(_fields(dtype)) or f"record_{zlib.crc32(key):08x}"
         super().__init__(name or cxx)
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "_cxx", cxx)
@@ -393,6 +387,8 @@ def _record_layout(dtype):
 
 
 def _record_definition(record):
+    from .cxx import KEYWORDS
+
     dtype = record.dtype
     packed, _ = _record_layout(dtype)
     nested, lines, position = [], [], 0
@@ -440,8 +436,8 @@ uint64 = u8 = ulonglong = Scalar("uint64", "unsigned long long")
 float16 = f2 = Scalar("float16", "float16")
 float32 = f4 = float_ = Scalar("float32", "float")
 float64 = f8 = double = Scalar("float64", "double")
-complex64 = c8 = Scalar("complex64", "complex<float>")
-complex128 = c16 = Scalar("complex128", "complex<double>")
+complex64 = c8 = Scalar("complex64", "complex<float>", 4)
+complex128 = c16 = Scalar("complex128", "complex<double>", 8)
 intp = int_ = long_ = ssize_t = int64
 uintp = uint = ulong = size_t = uint64
 

@@ -39,6 +39,10 @@ static inline uint64_t nl_atomic_sub(uint64_t *p, uint64_t v) { return __atomic_
 static inline uint64_t nl_atomic_load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 static inline void nl_atomic_store(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
 
+static inline uint64_t nl_atomic_swap(uint64_t *p, uint64_t v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }
+/* The same for an entry of any type: a function in a table that others are calling through. */
+#define nl_atomic_store_entry(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
 static inline uint32_t nl_atomic_load32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 static inline void nl_atomic_store32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
 /* For hints: counters and flags that order nothing. */

@@ -59,7 +59,7 @@ size_t nl_mem_live(void) { return nl_atomic_load(&live); }
 
 size_t nl_mem_fail_at(size_t n) {
     nl_atomic_store(&fuse, 0);
-    uint64_t count = __atomic_exchange_n(&seen, 0, __ATOMIC_ACQ_REL);
+    uint64_t count = nl_atomic_swap(&seen, 0);
     nl_atomic_store(&fuse, n);
     return count;
 }

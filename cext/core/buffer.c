@@ -101,11 +101,23 @@ static void free_memory(nl_buffer *buffer) {
     nl_driver_report(nl_cu.MemFreeAsync(buffer->address, NULL), "cuMemFreeAsync");
 }
 
-void nl_buffer_release(nl_buffer *buffer) {
-    if (buffer == NULL || nl_atomic_sub(&buffer->references, 1) != 1) return;
+/* Does freeing it wait for the device? */
+static int release_waits(const nl_buffer *buffer) {
+    return !buffer->wrapped && buffer->address != 0 &&
+           (!buffer->pooled || nl_atomic_load(&buffer->foreign));
+}
+
+static void destroy(void *thing) {
+    nl_buffer *buffer = thing;
     if (!buffer->wrapped && buffer->address != 0) free_memory(buffer);
     if (buffer->finalizer != NULL) buffer->finalizer(buffer->owner);
     delete_buffer(buffer);
+}
+
+void nl_buffer_release(nl_buffer *buffer) {
+    if (buffer == NULL || nl_atomic_sub(&buffer->references, 1) != 1) return;
+    if (release_waits(buffer) && nl_device_postpone(&buffer->later, destroy, buffer)) return;
+    destroy(buffer);
 }
 
 /* The event on stream 0 that covers every allocation so far; recorded anew only where it has to be. */
@@ -140,7 +152,7 @@ static int order_lock_held(nl_device *dev, uint64_t ticket, CUstream stream, nl_
 int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
     if (blocking) return 0;
     nl_device *dev = buffer->device;
-    __atomic_store_n(&buffer->foreign, 1, __ATOMIC_RELEASE);
+    nl_atomic_store(&buffer->foreign, 1);
     if (!buffer->pooled || nl_atomic_load(&dev->settled) >= buffer->ticket) return 0;
     if (nl_device_alive(dev, buffer->generation, err) < 0) return -1;
     if (nl_device_bind(dev, err) < 0) return -1;

@@ -17,11 +17,12 @@ struct nl_buffer {
     CUdeviceptr address; /* 0 for size 0 */
     size_t size;
     nl_device *device;
-    int foreign;                   /* set (never cleared) when a non-blocking stream uses it */
+    uint64_t foreign;              /* set (never cleared) when a non-blocking stream uses it */
     int wrapped;                   /* belongs to someone else */
     int pooled;                    /* from cuMemAllocAsync */
     uint64_t ticket;               /* pooled: the number of its allocation on the device */
     uint64_t generation;           /* of the device */
+    nl_postponed later;
     nl_buffer_finalizer finalizer; /* wrapped memory: called instead of freeing, may be NULL */
     void *owner;
 };

@@ -27,6 +27,8 @@ static NL_THREAD_LOCAL struct {
     nl_device *bound; /* its context is current, if epoch is still the global one */
     uint64_t epoch;
     int selected;
+    int in_callback;         /* then nothing is bound, so that every use of a device comes by bind_anew */
+    nl_postponed *postponed; /* releases for the end of the callback */
 } here;
 
 static void after_fork(void) {
@@ -208,6 +210,11 @@ static inline int is_bound(const nl_device *dev) {
 static int bind_anew(nl_device *dev, nl_error *err) {
     uint64_t now = nl_atomic_load(&epoch);
     if (refuse_forked(err) < 0) return -1;
+    if (here.in_callback) {
+        return nl_error_set(err, NL_ERR_RUNTIME,
+                            "a stream callback must not use the device: the stream waits for it, and it "
+                            "would wait for the stream; let it wake up another thread");
+    }
     if (!nl_atomic_load(&ready[dev->ordinal]) && nl_device_get(dev->ordinal, err) == NULL) return -1;
     here.bound = NULL;
     if (NL_CU(err, CtxSetCurrent, dev->context) < 0) return -1;
@@ -223,7 +230,31 @@ int nl_device_bind(nl_device *dev, nl_error *err) {
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     nl_error ignored;
     if (!nl_device_usable() || generation != nl_atomic_load(&dev->generation)) return 0;
+    if (here.in_callback) return nl_cu.CtxSetCurrent(dev->context) == CUDA_SUCCESS;
     return nl_device_bind(dev, &ignored) == 0;
+}
+
+void nl_device_callback_begin(void) {
+    here.in_callback = 1;
+    here.bound = NULL;
+}
+
+void nl_device_callback_end(void) {
+    here.in_callback = 0;
+    for (nl_postponed *p = here.postponed, *next; p != NULL; p = next) {
+        next = p->next; /* p is part of what is released */
+        p->release(p->thing);
+    }
+    here.postponed = NULL;
+}
+
+int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing) {
+    if (!here.in_callback) return 0;
+    place->release = release;
+    place->thing = thing;
+    place->next = here.postponed;
+    here.postponed = place;
+    return 1;
 }
 
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {

@@ -55,7 +55,19 @@ int nl_device_selected(void);
 int nl_device_select(int ordinal, nl_error *err);
 /* Makes dev's context current in the calling thread without changing what is selected. */
 int nl_device_bind(nl_device *dev, nl_error *err);
-/* The same for release functions: 1 if calls on things of this generation may be made, else 0. */
+/* Around a function that a stream waits for (a stream callback): until the end this thread may not use
+ * devices, which could wait for that stream, and releases that would wait are put off to the end. */
+void nl_device_callback_begin(void);
+void nl_device_callback_end(void);
+/* Part of a thing whose release may have to be put off. */
+typedef struct nl_postponed {
+    struct nl_postponed *next;
+    void (*release)(void *thing);
+    void *thing;
+} nl_postponed;
+/* 1 if this thread is in a callback: release(thing) is called later. Else 0 and nothing happens. */
+int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing);
+/* The same as nl_device_bind for release functions: 1 if calls on things of this generation may be made, else 0. */
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
 /* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);

@@ -77,14 +77,21 @@ void nl_kernel_destroy(nl_kernel *k) {
     nl_mem_free(k);
 }
 
+/* The kernel still exists, and its context is current. */
+static int enter(nl_kernel *k, nl_error *err) {
+    if (nl_device_alive(k->module->device, k->module->generation, err) < 0)
+        return -1;
+    return nl_device_bind(k->module->device, err);
+}
+
 int nl_kernel_attribute(nl_kernel *k, int attribute, int *value, nl_error *err) {
-    if (nl_device_bind(k->module->device, err) < 0)
+    if (enter(k, err) < 0)
         return -1;
     return NL_CU(err, FuncGetAttribute, value, attribute, k->handle);
 }
 
 int nl_kernel_set_attribute(nl_kernel *k, int attribute, int value, nl_error *err) {
-    if (nl_device_bind(k->module->device, err) < 0)
+    if (enter(k, err) < 0)
         return -1;
     nl_mutex_lock(&k->lock);
     int result = NL_CU(err, FuncSetAttribute, k->handle, attribute, value);
@@ -108,13 +115,13 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
 }
 
 int nl_kernel_occupancy(nl_kernel *k, int block, size_t shared, int *blocks, nl_error *err) {
-    if (nl_device_bind(k->module->device, err) < 0)
+    if (enter(k, err) < 0)
         return -1;
     return NL_CU(err, OccupancyMaxActiveBlocksPerMultiprocessor, blocks, k->handle, block, shared);
 }
 
 int nl_kernel_best_block(nl_kernel *k, size_t shared, int *min_grid, int *block, nl_error *err) {
-    if (nl_device_bind(k->module->device, err) < 0)
+    if (enter(k, err) < 0)
         return -1;
     return NL_CU(err, OccupancyMaxPotentialBlockSize, min_grid, block, k->handle, NULL, shared, 0);
 }

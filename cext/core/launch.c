@@ -5,56 +5,73 @@
 
 static const char axes[] = "xyz";
 
-static int check_block(const nl_launch *l, const nl_kernel *k, nl_error *err) {
-    const nl_device *dev = k->module->device;
+static int check_block(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
         if (l->block[i] == 0)
             return nl_error_set(err, NL_ERR_VALUE, "%s(): block dimension %c is 0; it must be at least 1",
-                                k->name, axes[i]);
+                                name, axes[i]);
         if (l->block[i] > (unsigned)dev->max_block[i])
             return nl_error_set(err, NL_ERR_VALUE,
                                 "%s(): block dimension %c is %u, more than this device's limit of %d",
-                                k->name, axes[i], l->block[i], dev->max_block[i]);
+                                name, axes[i], l->block[i], dev->max_block[i]);
         threads *= l->block[i];
     }
     if (threads > (uint64_t)dev->max_threads_per_block)
         return nl_error_set(err, NL_ERR_VALUE,
                             "%s(): a block of (%u, %u, %u) has %llu threads, more than this device's "
                             "limit of %d threads per block",
-                            k->name, l->block[0], l->block[1], l->block[2],
+                            name, l->block[0], l->block[1], l->block[2],
                             (unsigned long long)threads, dev->max_threads_per_block);
-    if (k->max_threads > 0 && threads > (uint64_t)k->max_threads)
-        return nl_error_set(err, NL_ERR_VALUE,
-                            "%s(): a block of (%u, %u, %u) has %llu threads, more than this kernel's "
-                            "limit of %d threads per block (it uses %d registers per thread; launch "
-                            "bounds and max_registers change that)",
-                            k->name, l->block[0], l->block[1], l->block[2],
-                            (unsigned long long)threads, k->max_threads, k->registers);
     return 0;
 }
 
-static int check_grid(const nl_launch *l, const nl_kernel *k, nl_error *err) {
-    const nl_device *dev = k->module->device;
+static int check_grid(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
     for (int i = 0; i < 3; i++) {
         if (l->grid[i] == 0)
             return nl_error_set(err, NL_ERR_VALUE, "%s(): grid dimension %c is 0; it must be at least 1",
-                                k->name, axes[i]);
+                                name, axes[i]);
         if (l->grid[i] > (unsigned)dev->max_grid[i])
             return nl_error_set(err, NL_ERR_VALUE,
                                 "%s(): grid dimension %c is %u, more than this device's limit of %d",
-                                k->name, axes[i], l->grid[i], dev->max_grid[i]);
+                                name, axes[i], l->grid[i], dev->max_grid[i]);
         if (l->cluster[i] && l->grid[i] % l->cluster[i])
             return nl_error_set(err, NL_ERR_VALUE,
                                 "%s(): grid dimension %c is %u, which is no multiple of the cluster's %u",
-                                k->name, axes[i], l->grid[i], l->cluster[i]);
+                                name, axes[i], l->grid[i], l->cluster[i]);
     }
     return 0;
 }
 
+static int shared_limit(const nl_device *dev) {
+    return dev->shared_optin > dev->shared_default ? dev->shared_optin : dev->shared_default;
+}
+
+int nl_launch_check(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
+    if (check_block(l, dev, name, err) < 0 || check_grid(l, dev, name, err) < 0)
+        return -1;
+    if ((int64_t)l->shared > shared_limit(dev))
+        return nl_error_set(err, NL_ERR_VALUE,
+                            "%s(): %u bytes of dynamic shared memory per block are more than this "
+                            "device's limit of %d bytes",
+                            name, l->shared, shared_limit(dev));
+    return 0;
+}
+
+static int check_threads(const nl_launch *l, const nl_kernel *k, nl_error *err) {
+    unsigned threads = l->block[0] * l->block[1] * l->block[2];
+    if (k->max_threads <= 0 || threads <= (unsigned)k->max_threads)
+        return 0;
+    return nl_error_set(err, NL_ERR_VALUE,
+                        "%s(): a block of (%u, %u, %u) has %u threads, more than this kernel's limit of "
+                        "%d threads per block (it uses %d registers per thread; launch bounds and "
+                        "max_registers change that)",
+                        k->name, l->block[0], l->block[1], l->block[2], threads, k->max_threads,
+                        k->registers);
+}
+
 static int prepare_shared(const nl_launch *l, nl_kernel *k, nl_error *err) {
-    const nl_device *dev = k->module->device;
-    int limit = dev->shared_optin > dev->shared_default ? dev->shared_optin : dev->shared_default;
+    int limit = shared_limit(k->module->device);
     if ((int64_t)l->shared + k->static_shared > limit)
         return nl_error_set(err, NL_ERR_VALUE,
                             "%s(): %u bytes of dynamic and %d bytes of static shared memory per block "
@@ -82,7 +99,8 @@ static int check_cooperative(const nl_launch *l, nl_kernel *k, nl_error *err) {
 }
 
 int nl_launch_prepare(const nl_launch *l, nl_kernel *k, nl_error *err) {
-    if (check_block(l, k, err) < 0 || check_grid(l, k, err) < 0 || prepare_shared(l, k, err) < 0)
+    if (nl_launch_check(l, k->module->device, k->name, err) < 0 || check_threads(l, k, err) < 0 ||
+        prepare_shared(l, k, err) < 0)
         return -1;
     return l->cooperative ? check_cooperative(l, k, err) : 0;
 }

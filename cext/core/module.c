@@ -46,14 +46,19 @@ int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **o
 
 void nl_module_retain(nl_module *module) { nl_atomic_add(&module->references, 1); }
 
-void nl_module_release(nl_module *module) {
-    if (module == NULL || nl_atomic_sub(&module->references, 1) != 1) return;
+static void destroy(void *thing) {
+    nl_module *module = thing;
     if (nl_device_bind_for_release(module->device, module->generation)) {
         nl_driver_report(nl_cu.CtxSynchronize(), "cuCtxSynchronize");
         nl_driver_report(nl_cu.ModuleUnload(module->handle), "cuModuleUnload");
     }
     nl_atomic_sub(&live, 1);
     nl_mem_free(module);
+}
+
+void nl_module_release(nl_module *module) {
+    if (module == NULL || nl_atomic_sub(&module->references, 1) != 1) return;
+    if (!nl_device_postpone(&module->later, destroy, module)) destroy(module);
 }
 
 /* Names a symbol in the error: the driver only says that something was not found. */

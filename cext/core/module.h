@@ -10,6 +10,7 @@ typedef struct nl_module {
     CUmodule handle;
     nl_device *device;
     uint64_t generation; /* of the device: see nl_device_alive */
+    nl_postponed later;
 } nl_module;
 
 /* image: a cubin, PTX text (NUL-terminated) or a simulated image. */

@@ -73,6 +73,8 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
     p->name = name;
     p->ctype = ctype;
     p->takes_complex = is_pair(p);
+    if (p->kind == NL_PARAM_POINTER && p->dtype == NL_OPAQUE && strstr(ctype, "void"))
+        p->itemsize = 0;
     return 0;
 }
 

@@ -147,5 +147,11 @@ int nl_event_wait(nl_event *event, CUstream stream, nl_error *err) {
 
 int nl_event_elapsed(nl_event *start, nl_event *end, float *milliseconds, nl_error *err) {
     if (prepare_event(start, err) < 0 || prepare_event(end, err) < 0) return -1;
-    return NL_CU(err, EventElapsedTime, milliseconds, start->handle, end->handle);
+    if (NL_CU(err, EventElapsedTime, milliseconds, start->handle, end->handle) == 0) return 0;
+    if (err->code == CUDA_ERROR_INVALID_HANDLE) {
+        nl_error_prefix(err, "an event was not recorded yet, or was made without timing");
+    } else if (err->code == CUDA_ERROR_NOT_READY) {
+        nl_error_prefix(err, "an event has not happened yet: synchronize() with it first");
+    }
+    return -1;
 }

@@ -1,298 +1,204 @@
-/* core/transfer: strided copies in as few driver calls as the strides allow.
+/* core/transfer: one copy, in the way that is fastest for its strides.
  *
- * A plan is what is left of the two layouts once they are simplified: runs of `width` bytes that are
- * contiguous on both sides, repeated along axes.
- *   1. Axes of one element go. An axis that runs backwards on both sides is turned round.
- *   2. Axes are sorted by their distance on the receiving side, outermost first.
- *   3. Axes that continue the run are merged into it, axes that continue each other into one.
- *   4. One driver copy takes a run (1-D), or a run along one axis (height) or two (depth): the pair that
- *      leaves the fewest copies is chosen. All other axes are walked.
- * An axis that does not move on the sending side (broadcast), moves by less than a run (overlapping
- * windows) or backwards on one side only fits no driver copy and is always walked. */
+ * A copy that the driver can take in few calls with long rows goes straight to it. Rows of a few bytes
+ * between host and device are slow there, one row at a time over the bus; so when the caller waits
+ * anyway, the host side is packed into (or unpacked from) a dense block here, in pieces, and where the
+ * device side has short rows too, a dense block on the device stands between, for within the device
+ * short rows are fast. Sorted by the device's strides, the dense block is often just what is on the
+ * device, and one plain copy is left. */
 #include "core/transfer.h"
 
 #include <string.h>
+#include "base/mem.h"
+#include "core/buffer.h"
+#include "core/pack.h"
+#include "core/plan.h"
 #include "core/stream.h"
 
-#define MAX_PITCH 0x7fffffff /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
+/* Bytes of a row from which the driver is as fast as packing, measured on an H200 with driver 580; its
+ * copies into strided host memory are the slow ones. */
+#define LONG_ROW 16
+#define LONG_ROW_FROM_STRIDED_HOST 64
+#define LONG_ROW_TO_STRIDED_HOST 4096
+#define FEW_COPIES 8          /* driver calls that cost less than packing */
+#define LARGE_COPY (1 << 20)  /* bytes per driver call that make many calls worth it */
+#define PIECE (16 << 20)      /* bytes of the dense block */
 
+/* Waits for the stream whatever happened: the caller may free its side next. */
+static int finish(CUstream stream, int status, nl_error *err) {
+    nl_error ignored;
+    return NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream) < 0 ? -1 : status;
+}
+
+/* One plain copy between a host block and a device block, done when it returns. On the default stream
+ * it is one call, which comes after all ordered work; the driver may return from it before the last
+ * bytes have arrived on the device, which only a stream that is not ordered with the default stream
+ * can notice. */
+static int copy_block(nl_direction direction, CUdeviceptr device, void *host, int64_t bytes,
+                      CUstream stream, nl_error *err) {
+    size_t size = (size_t)bytes;
+    if (direction == NL_DEVICE_TO_HOST) {
+        if (stream == NULL) return NL_CU(err, MemcpyDtoH, host, device, size);
+        return finish(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream), err);
+    }
+    if (stream != NULL) {
+        return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
+    }
+    if (NL_CU(err, MemcpyHtoD, device, host, size) < 0) return -1;
+    return nl_stream_unordered_seen() ? finish(NULL, 0, err) : 0;
+}
+
+/* A plan between host and device seen from the device: `to` is the device side in either direction. */
 typedef struct {
-    int64_t count, to, from; /* elements; bytes from one to the next on either side */
-} axis;
+    nl_device *dev;
+    nl_plan plan;
+    char *dense;      /* on the host, PIECE bytes or what is needed */
+    nl_buffer *beside; /* on the device, the same size; NULL if the device side needs none */
+} packing;
 
-typedef struct {
-    nl_direction direction;
-    CUstream stream;
-    CUdeviceptr to, from;
-    int64_t width; /* bytes of a run */
-    int rank;
-    axis axes[NL_MAX_DIMS]; /* outermost first */
-} plan;
-
-static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
-
-/* Steps 1 and 2. Returns 0 if there are no elements. */
-static int collect_axes(plan *p, const nl_layout *to, const nl_layout *from) {
-    p->rank = 0;
-    for (int i = 0; i < to->ndim; ++i) {
-        axis a = {to->shape[i], to->strides[i], from->strides[i]};
-        if (a.count == 0) return 0;
-        if (a.count == 1) continue;
-        if (a.to < 0) {
-            p->to += (CUdeviceptr)(a.to * (a.count - 1));
-            p->from += (CUdeviceptr)(a.from * (a.count - 1));
-            a.to = -a.to;
-            a.from = -a.from;
-        }
-        int place = p->rank++;
-        for (; place > 0; --place) {
-            const axis *above = &p->axes[place - 1];
-            if (above->to > a.to || (above->to == a.to && magnitude(above->from) >= magnitude(a.from)))
-                break;
-            p->axes[place] = *above;
-        }
-        p->axes[place] = a;
+/* Is the device side, in the order of the plan, one dense block? */
+static int is_dense(const nl_plan *p) {
+    int64_t expected = p->width;
+    for (int i = p->rank - 1; i >= 0; --i) {
+        if (p->axes[i].to != expected) return 0;
+        expected *= p->axes[i].count;
     }
     return 1;
 }
 
-/* Step 3. */
-static void merge_axes(plan *p) {
-    while (p->rank > 0 && p->axes[p->rank - 1].to == p->width &&
-           p->axes[p->rank - 1].from == p->width) {
-        p->width *= p->axes[--p->rank].count;
+/* The copy between the device side of `p` and a dense block at `block`. */
+static nl_plan dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr block) {
+    nl_plan copy = *p;
+    int into_block = p->direction == NL_DEVICE_TO_HOST;
+    int64_t stride = p->width;
+    copy.direction = direction;
+    copy.to = into_block ? block : p->to;
+    copy.from = into_block ? p->to : block;
+    for (int i = p->rank - 1; i >= 0; --i) {
+        copy.axes[i].to = into_block ? stride : p->axes[i].to;
+        copy.axes[i].from = into_block ? p->axes[i].to : stride;
+        stride *= p->axes[i].count;
     }
-    int kept = 0;
-    for (int i = 1; i < p->rank; ++i) {
-        axis *outer = &p->axes[kept], inner = p->axes[i];
-        if (outer->to == inner.to * inner.count && outer->from == inner.from * inner.count) {
-            inner.count *= outer->count;
-            *outer = inner;
-        } else {
-            p->axes[++kept] = inner;
-        }
+    return copy;
+}
+
+/* Device to dense host block or the other way. */
+static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
+    int64_t bytes = nl_plan_bytes(p);
+    if (is_dense(p)) return copy_block(p->direction, p->to, k->dense, bytes, p->stream, err);
+    if (k->beside == NULL) {
+        nl_plan rows = dense_copy(p, p->direction, (CUdeviceptr)(uintptr_t)k->dense);
+        return finish(p->stream, nl_plan_copy(&rows, err), err);
     }
-    if (p->rank > 0) p->rank = kept + 1;
-}
-
-/* 0 if there is nothing to copy. */
-static int make_plan(plan *p, const nl_layout *to, const nl_layout *from) {
-    p->width = to->itemsize;
-    if (!collect_axes(p, to, from) || p->width == 0) return 0;
-    merge_axes(p);
-    return 1;
-}
-
-static int is_pitch(const plan *p, const axis *a) {
-    return a->to >= p->width && a->from >= p->width && a->to <= MAX_PITCH && a->from <= MAX_PITCH;
-}
-
-/* Can `depth` be the distance between slices of `height` rows? */
-static int is_slice(const axis *height, const axis *depth) {
-    return depth->to % height->to == 0 && depth->to / height->to >= height->count &&
-           depth->from % height->from == 0 && depth->from / height->from >= height->count;
-}
-
-/* Step 4: which axes one driver copy covers; -1 for none. */
-typedef struct {
-    int height, depth;
-} shape_of_copy;
-
-static shape_of_copy choose(const plan *p) {
-    shape_of_copy best = {-1, -1};
-    int64_t most = 1;
-    for (int h = 0; h < p->rank; ++h) {
-        if (!is_pitch(p, &p->axes[h])) continue;
-        if (p->axes[h].count > most) {
-            most = p->axes[h].count;
-            best = (shape_of_copy){h, -1};
-        }
-        for (int d = 0; d < p->rank; ++d) {
-            if (d == h || p->axes[d].from <= 0 || !is_slice(&p->axes[h], &p->axes[d])) continue;
-            if (p->axes[h].count * p->axes[d].count > most) {
-                most = p->axes[h].count * p->axes[d].count;
-                best = (shape_of_copy){h, d};
-            }
-        }
-    }
-    return best;
-}
-
-static int copy_run(const plan *p, CUdeviceptr to, CUdeviceptr from, nl_error *err) {
-    size_t size = (size_t)p->width;
-    switch (p->direction) {
-    case NL_HOST_TO_DEVICE:
-        return NL_CU(err, MemcpyHtoDAsync, to, (const void *)(uintptr_t)from, size, p->stream);
-    case NL_DEVICE_TO_HOST:
-        return NL_CU(err, MemcpyDtoHAsync, (void *)(uintptr_t)to, from, size, p->stream);
-    default:
-        return NL_CU(err, MemcpyDtoDAsync, to, from, size, p->stream);
-    }
-}
-
-static int copy_box(const plan *p, CUdeviceptr to, CUdeviceptr from, const axis *height,
-                    const axis *depth, nl_error *err) {
-    CUDA_MEMCPY3D copy = {
-        .WidthInBytes = (size_t)p->width,
-        .Height = (size_t)height->count,
-        .Depth = depth != NULL ? (size_t)depth->count : 1,
-        .dstPitch = (size_t)height->to,
-        .srcPitch = (size_t)height->from,
-        .dstHeight = (size_t)(depth != NULL ? depth->to / height->to : height->count),
-        .srcHeight = (size_t)(depth != NULL ? depth->from / height->from : height->count),
-        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
-        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-    };
-    if (p->direction == NL_HOST_TO_DEVICE) {
-        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
-        copy.srcHost = (const void *)(uintptr_t)from;
-    } else {
-        copy.srcDevice = from;
-    }
+    nl_plan rows = dense_copy(p, NL_DEVICE_TO_DEVICE, k->beside->address);
     if (p->direction == NL_DEVICE_TO_HOST) {
-        copy.dstMemoryType = CU_MEMORYTYPE_HOST;
-        copy.dstHost = (void *)(uintptr_t)to;
-    } else {
-        copy.dstDevice = to;
+        if (nl_plan_copy(&rows, err) < 0) return -1;
+        return copy_block(p->direction, k->beside->address, k->dense, bytes, p->stream, err);
     }
-    return NL_CU(err, Memcpy3DAsync, &copy, p->stream);
+    if (copy_block(p->direction, k->beside->address, k->dense, bytes, p->stream, err) < 0) return -1;
+    return finish(p->stream, nl_plan_copy(&rows, err), err);
 }
 
-/* Walks the axes that no driver copy covers, the last one fastest. */
-static int copy_plan(const plan *p, nl_error *err) {
-    shape_of_copy box = choose(p);
-    int64_t index[NL_MAX_DIMS] = {0};
-    CUdeviceptr to = p->to, from = p->from;
-    for (;;) {
-        int status = box.height < 0
-                         ? copy_run(p, to, from, err)
-                         : copy_box(p, to, from, &p->axes[box.height],
-                                    box.depth < 0 ? NULL : &p->axes[box.depth], err);
-        if (status < 0) return -1;
-        int i = p->rank - 1;
-        for (; i >= 0; --i) {
-            if (i == box.height || i == box.depth) continue;
-            to += (CUdeviceptr)p->axes[i].to;
-            from += (CUdeviceptr)p->axes[i].from;
-            if (++index[i] < p->axes[i].count) break;
-            to -= (CUdeviceptr)(p->axes[i].to * p->axes[i].count);
-            from -= (CUdeviceptr)(p->axes[i].from * p->axes[i].count);
-            index[i] = 0;
-        }
-        if (i < 0) return 0;
-    }
-}
-
-/* The one-call copies of a run on the default stream; they come after all ordered work. The driver may
- * return before the last bytes of a small copy have arrived, which only a stream that is not ordered
- * with the default stream can notice. */
-static int copy_run_now(const plan *p, nl_error *err) {
-    size_t size = (size_t)p->width;
+static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
+    char *host = (char *)(uintptr_t)p->from;
     if (p->direction == NL_DEVICE_TO_HOST) {
-        return NL_CU(err, MemcpyDtoH, (void *)(uintptr_t)p->to, p->from, size);
+        if (move_piece(k, p, err) < 0) return -1;
+        nl_pack_scatter(host, k->dense, p->axes, p->rank, p->width);
+        return 0;
     }
-    if (NL_CU(err, MemcpyHtoD, p->to, (const void *)(uintptr_t)p->from, size) < 0) return -1;
-    return nl_stream_unordered_seen() ? NL_CU(err, StreamSynchronize, NULL) : 0;
+    nl_pack_gather(k->dense, host, p->axes, p->rank, p->width);
+    return move_piece(k, p, err);
 }
+
+/* Cuts along the outermost axis until the pieces fit. */
+static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
+    int64_t bytes = nl_plan_bytes(p);
+    if (bytes <= PIECE || p->rank == 0) return pack_piece(k, p, err);
+    int64_t slice = bytes / p->axes[0].count, at_once = PIECE / slice;
+    for (int64_t done = 0; done < p->axes[0].count;) {
+        nl_plan part = *p;
+        int64_t left = p->axes[0].count - done, count = at_once < 1 ? 1 : at_once;
+        if (count > left) count = left;
+        part.to += (CUdeviceptr)(done * p->axes[0].to);
+        part.from += (CUdeviceptr)(done * p->axes[0].from);
+        part.axes[0].count = count;
+        if (at_once < 1) {
+            memmove(part.axes, part.axes + 1, (size_t)--part.rank * sizeof(nl_axis));
+        }
+        if (pack_all(k, &part, err) < 0) return -1;
+        done += count;
+    }
+    return 0;
+}
+
+/* The largest piece that pack_all makes: a run is never cut. */
+static int64_t piece_size(const nl_plan *p) {
+    int64_t bytes = nl_plan_bytes(p);
+    if (bytes <= PIECE) return bytes;
+    return p->width > PIECE ? p->width : PIECE;
+}
+
+/* The block on the device, where short rows ask for one. Without memory for it the rows go one by one:
+ * slow, but no reason to fail. */
+static int open_beside(packing *k, int64_t size, nl_error *err) {
+    nl_plan rows = dense_copy(&k->plan, k->plan.direction, 0);
+    int blocking;
+    if (is_dense(&k->plan)) return 0;
+    if (rows.width >= LONG_ROW && nl_plan_copies(&rows) <= FEW_COPIES) return 0;
+    if (nl_buffer_alloc(k->dev, (size_t)size, &k->beside, err) < 0) {
+        k->beside = NULL;
+        return err->kind == NL_ERR_CUDA && err->code == CUDA_ERROR_OUT_OF_MEMORY ? 0 : -1;
+    }
+    if (nl_stream_handle_blocking(k->plan.stream, &blocking, err) < 0) return -1;
+    return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
+}
+
+static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
+    packing k = {.dev = dev, .plan = *p};
+    int64_t size = piece_size(p);
+    k.dense = nl_mem_alloc((size_t)size, err);
+    if (k.dense == NULL) return -1;
+    int status = open_beside(&k, size, err);
+    if (status == 0) status = pack_all(&k, &k.plan, err);
+    if (k.beside != NULL) {
+        if (status < 0) finish(p->stream, -1, err);
+        k.beside->foreign = 0; /* the stream has been waited for */
+        nl_buffer_release(k.beside);
+    }
+    nl_mem_free(k.dense);
+    return status;
+}
+
+/* Would the driver take this copy between host and device badly? `host_dense`: one block there. */
+static int is_ragged(const nl_plan *p, int host_dense) {
+    if (p->rank == 0) return 0;
+    int64_t long_row = host_dense                            ? LONG_ROW
+                       : p->direction == NL_DEVICE_TO_HOST ? LONG_ROW_TO_STRIDED_HOST
+                                                             : LONG_ROW_FROM_STRIDED_HOST;
+    if (p->width < long_row) return 1;
+    int64_t copies = nl_plan_copies(p);
+    return copies > FEW_COPIES && nl_plan_bytes(p) / copies < LARGE_COPY;
+}
+
+static int is_block(const nl_layout *layout) { return nl_layout_is_c(layout) || nl_layout_is_f(layout); }
 
 int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl_layout *to_layout,
                 CUdeviceptr from, const nl_layout *from_layout, CUstream stream, int asynchronous,
                 nl_error *err) {
-    plan p = {.direction = direction, .stream = stream, .to = to, .from = from};
+    nl_plan p = {.direction = direction, .stream = stream, .to = to, .from = from};
     if (nl_device_bind(dev, err) < 0) return -1;
-    if (!make_plan(&p, to_layout, from_layout)) return 0;
-    if (!asynchronous && stream == NULL && p.rank == 0 && direction != NL_DEVICE_TO_DEVICE) {
-        return copy_run_now(&p, err);
+    if (!nl_plan_make(&p, to_layout, from_layout)) return 0;
+    if (asynchronous) return nl_plan_copy(&p, err);
+    if (direction == NL_DEVICE_TO_DEVICE) return finish(stream, nl_plan_copy(&p, err), err);
+    int to_device = direction == NL_HOST_TO_DEVICE;
+    if (is_ragged(&p, is_block(to_device ? from_layout : to_layout))) {
+        nl_plan seen = {.direction = direction, .stream = stream};
+        seen.to = to_device ? to : from;
+        seen.from = to_device ? from : to;
+        nl_plan_make(&seen, to_device ? to_layout : from_layout, to_device ? from_layout : to_layout);
+        return transfer_packed(dev, &seen, err);
     }
-    int status = copy_plan(&p, err);
-    if (asynchronous) return status;
-    /* After a failure the copies that were started still have to end: the caller may free its side. */
-    if (status < 0) {
-        nl_error ignored;
-        nl_driver_check(nl_cu.StreamSynchronize(stream), "cuStreamSynchronize", &ignored);
-        return -1;
-    }
-    return NL_CU(err, StreamSynchronize, stream);
-}
-
-/* The smallest of 1, 2 and 4 bytes of which the element is a repetition and on which everything is
- * aligned; 0 if there is none. */
-static int find_period(const plan *p, const unsigned char *element, int64_t size) {
-    uint64_t aligned = p->to;
-    for (int i = 0; i < p->rank; ++i) aligned |= (uint64_t)p->axes[i].to;
-    for (int period = 1; period <= 4; period *= 2) {
-        if (size % period != 0 || aligned % (uint64_t)period != 0) continue;
-        if (memcmp(element, element + period, (size_t)(size - period)) == 0) return period;
-    }
-    return 0;
-}
-
-static int set_memory(const plan *p, CUdeviceptr to, const void *value, int period, int64_t size,
-                      nl_error *err) {
-    uint8_t byte;
-    uint16_t half;
-    uint32_t word;
-    switch (period) {
-    case 1:
-        memcpy(&byte, value, 1);
-        return NL_CU(err, MemsetD8Async, to, byte, (size_t)size, p->stream);
-    case 2:
-        memcpy(&half, value, 2);
-        return NL_CU(err, MemsetD16Async, to, half, (size_t)size / 2, p->stream);
-    default:
-        memcpy(&word, value, 4);
-        return NL_CU(err, MemsetD32Async, to, word, (size_t)size / 4, p->stream);
-    }
-}
-
-/* Writes one element. Up to 16 bytes travel inside the calls, so that nothing on the host has to
- * outlive an asynchronous fill. */
-static int put_element(const plan *p, const char *element, int64_t size, nl_error *err) {
-    if (size > 16 || size % 4 != 0 || p->to % 4 != 0) {
-        return NL_CU(err, MemcpyHtoDAsync, p->to, element, (size_t)size, p->stream);
-    }
-    for (int64_t i = 0; i < size; i += 4) {
-        if (set_memory(p, p->to + (CUdeviceptr)i, element + i, 4, 4, err) < 0) return -1;
-    }
-    return 0;
-}
-
-/* Fills the first run, by doubling what is filled where no memset can do it. */
-static int fill_run(const plan *p, const void *element, int64_t itemsize, nl_error *err) {
-    int period = find_period(p, element, itemsize);
-    if (period != 0) return set_memory(p, p->to, element, period, p->width, err);
-    if (put_element(p, element, itemsize, err) < 0) return -1;
-    for (int64_t done = itemsize; done < p->width; done *= 2) {
-        int64_t size = done < p->width - done ? done : p->width - done;
-        if (NL_CU(err, MemcpyDtoDAsync, p->to + (CUdeviceptr)done, p->to, (size_t)size, p->stream) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Fills along the axes, innermost first, again by doubling: each copy repeats all that is there. */
-static int fill_axes(const plan *p, nl_error *err) {
-    for (int i = p->rank - 1; i >= 0; --i) {
-        plan part = *p;
-        part.rank = p->rank - i;
-        memcpy(part.axes, &p->axes[i], (size_t)part.rank * sizeof(axis));
-        for (int64_t done = 1; done < p->axes[i].count; done *= 2) {
-            int64_t left = p->axes[i].count - done;
-            part.axes[0].count = done < left ? done : left;
-            part.to = p->to + (CUdeviceptr)(done * p->axes[i].to);
-            if (copy_plan(&part, err) < 0) return -1;
-        }
-    }
-    return 0;
-}
-
-int nl_transfer_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
-                     CUstream stream, int asynchronous, nl_error *err) {
-    plan p = {.direction = NL_DEVICE_TO_DEVICE, .stream = stream, .to = to, .from = to};
-    if (nl_device_bind(dev, err) < 0) return -1;
-    if (!make_plan(&p, layout, layout)) return 0;
-    p.from = p.to;
-    if (fill_run(&p, element, layout->itemsize, err) < 0) return -1;
-    if (p.rank > 0 && fill_axes(&p, err) < 0) return -1;
-    return asynchronous ? 0 : NL_CU(err, StreamSynchronize, stream);
+    if (p.rank > 0) return finish(stream, nl_plan_copy(&p, err), err);
+    return copy_block(direction, to_device ? p.to : p.from,
+                      (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
 }

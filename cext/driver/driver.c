@@ -21,9 +21,6 @@ NL_DRIVER_CALLS(NL_STUB)
 nl_driver nl_cu = {NL_DRIVER_CALLS(NL_FIELD).kind = NULL, .TakeFault = NULL};
 #undef NL_FIELD
 
-/* Weak until the simulator is there: without it only real CUDA can be opened. */
-int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) __attribute__((weak));
-
 static nl_mutex open_lock = NL_MUTEX_INIT;
 static uint64_t is_open;
 
@@ -34,9 +31,6 @@ static int fill(nl_driver *table, const char *kind, int sim_devices, nl_error *e
     if (strcmp(kind, "sim") != 0) {
         return nl_error_set(err, NL_ERR_VALUE, "no driver is called \"%s\": use \"cuda\" or \"sim\"",
                             kind);
-    }
-    if (nl_driver_sim_fill == NULL) {
-        return nl_error_set(err, NL_ERR_SUPPORT, "this build of numbalite has no CPU simulator");
     }
     return nl_driver_sim_fill(table, sim_devices, err);
 }
@@ -113,8 +107,8 @@ typedef struct {
 } meaning;
 
 static const char restart[] =
-    "The context is lost and with it everything on the device: restart the process or the notebook's "
-    "kernel, or call cuda.current_context().reset() and make all arrays again.";
+    "The context is lost and with it everything on the device: restart the process, or the notebook's "
+    "kernel.";
 
 static const meaning meanings[] = {
     {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "an argument is out of range",
@@ -154,6 +148,7 @@ static const meaning meanings[] = {
      "Make it on the device that uses it, and keep it alive.", 0},
     {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "the name is not in the module",
      "Check the kernel's or the variable's name.", 0},
+    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "the work before it is not done yet", "", 0},
     {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
      "a kernel read or wrote memory that is not its own",
      "debug=True checks every array access and names kernel, thread and line.", 1},
@@ -165,7 +160,7 @@ static const meaning meanings[] = {
     {CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
      "the devices reach each other's memory already", "Nothing needs to be done.", 0},
     {CUDA_ERROR_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "the context is destroyed",
-     "Another library reset the device: make all arrays and streams again.", 1},
+     "Another library reset the device.", 1},
     {CUDA_ERROR_ASSERT, "CUDA_ERROR_ASSERT", "a device assert failed; its message is on stderr", "",
      1},
     {CUDA_ERROR_HARDWARE_STACK_ERROR, "CUDA_ERROR_HARDWARE_STACK_ERROR",

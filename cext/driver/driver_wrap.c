@@ -56,13 +56,13 @@ NL_DRIVER_CALLS(NL_WRAPPER)
 static void wrap_table(void) {
     inner = nl_cu;
 #define NL_EXCHANGE(name, version, parameters, arguments) \
-    __atomic_store_n(&nl_cu.name, wrapped_##name, __ATOMIC_RELEASE);
+    nl_atomic_store_entry(&nl_cu.name, wrapped_##name);
     NL_DRIVER_CALLS(NL_EXCHANGE)
 #undef NL_EXCHANGE
 }
 
 void nl_driver_wrap_opened(void) {
-    if (nl_atomic_load(&wanted) && __atomic_exchange_n(&wrapped, 1, __ATOMIC_ACQ_REL) == 0) {
+    if (nl_atomic_load(&wanted) && nl_atomic_swap(&wrapped, 1) == 0) {
         wrap_table();
     }
 }
@@ -78,7 +78,7 @@ size_t nl_driver_fail_at(size_t n, CUresult status, int releases) {
     nl_atomic_store(&fuse[1], 0);
     nl_atomic_store(&fail_status, (uint64_t)(unsigned)status);
     uint64_t counts[2];
-    for (int i = 0; i < 2; ++i) counts[i] = __atomic_exchange_n(&seen[i], 0, __ATOMIC_ACQ_REL);
+    for (int i = 0; i < 2; ++i) counts[i] = nl_atomic_swap(&seen[i], 0);
     uint64_t count = counts[nl_atomic_load(&armed_kind)];
     if (n != 0) {
         nl_atomic_store(&armed_kind, releases != 0);

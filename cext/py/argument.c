@@ -253,6 +253,7 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     nl_py_foreign foreign;
     PyObject *array = value;
     int mode = 0;
+    call->strayed = 1;
     if (PyObject_TypeCheck(value, call->state->transfer_type)) {
         array = ((nl_py_transfer *)value)->array;
         mode = ((nl_py_transfer *)value)->mode;
@@ -389,6 +390,7 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
 static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_param *p = &call->kernel->params.items[index];
     nl_scalar s;
+    call->strayed = 1;
     int found = nl_py_scalar_read(call->state, value, &s);
     if (found < 0)
         return -1;
@@ -447,6 +449,7 @@ static int write_record(nl_py_state *state, const nl_param *p, PyObject *value, 
 static int write_struct(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_param *p = &call->kernel->params.items[index];
     nl_scalar s;
+    call->strayed = 1;
     int found = write_record(call->state, p, value, at);
     if (found == 0 && p->takes_complex) {
         found = nl_py_scalar_read(call->state, value, &s);

@@ -28,6 +28,7 @@ typedef struct nl_py_call {
     nl_device *device;
     CUstream stream;
     int blocking; /* the stream is ordered with the legacy default stream */
+    int strayed;  /* some value had to be asked in Python, where anything can happen */
     nl_py_staging staging;
 } nl_py_call;
 

@@ -1,9 +1,11 @@
-/* py/callback: from a driver's thread into Python and back.
+/* py/callback: Python functions in a stream's order.
  *
- * Every callback that has not begun stands in a list; the driver's thread takes it out, takes the
- * interpreter's lock, calls it and drops it. At exit, before the interpreter begins to go away, all
- * devices with waiting callbacks are waited for, so that none is lost; after that the door is closed,
- * and a thread that still comes finds nothing to do and never touches Python.
+ * The driver's thread must make no driver calls, but any Python code may: the garbage collector can run
+ * in it and free device arrays. So Python runs on a thread of ours, the caller; the driver's thread hands
+ * the callback over and waits until it is done, as the stream does.
+ * Every callback that has not begun stands in a list. At exit, before the interpreter begins to go away,
+ * all devices with waiting callbacks are waited for, so that none is lost; then the door is closed and
+ * the caller ends. A driver's thread that still comes finds nothing to do and never touches Python.
  * Our lock is never held while the interpreter's is waited for. */
 #include "py/callback.h"
 
@@ -16,12 +18,16 @@ typedef struct callback {
     PyObject *stream, *function;
     nl_device *device;
     uint64_t generation;
+    int done;
 } callback;
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static nl_cond idle = NL_COND_INIT; /* `running` has become 0 */
+static nl_cond handed = NL_COND_INIT;   /* `current` is set, or `closed` */
+static nl_cond finished = NL_COND_INIT; /* `current` is free, a callback is done, or `running` is 0 */
 static callback *waiting;
-static int running, closed;
+static callback *current; /* handed to the caller */
+static nl_thread caller;
+static int caller_lives, running, closed;
 static uint64_t pending; /* waiting and running */
 
 int nl_py_callbacks_pending(void) { return nl_atomic_load(&pending) != 0; }
@@ -38,50 +44,82 @@ static void unlink_lock_held(callback *c) {
     if (c->next != NULL) c->next->link = c->link;
 }
 
-/* With the interpreter's lock. */
-static void delete_callback(callback *c) {
-    Py_DECREF(c->stream);
-    Py_DECREF(c->function);
+static void free_callback(callback *c) {
+    nl_atomic_sub(&pending, 1);
     nl_mem_free(c);
 }
 
+/* With the interpreter's lock. */
 static void drop(callback *c) {
-    nl_atomic_sub(&pending, 1);
-    delete_callback(c);
+    Py_DECREF(c->stream);
+    Py_DECREF(c->function);
+    free_callback(c);
 }
 
-/* Takes a callback out of the list; NULL if it is not to be called any more. `data` is not looked into
- * before it is known to be in the list. */
-static callback *begin(void *data) {
-    nl_mutex_lock(&lock);
+/* A callback of the list, not looked into before it is known to be there. */
+static callback *find_lock_held(const void *data) {
     callback *c = closed ? NULL : waiting;
     while (c != NULL && c != data) c = c->next;
-    if (c != NULL) {
-        unlink_lock_held(c);
-        ++running;
-    }
-    nl_mutex_unlock(&lock);
     return c;
 }
 
-static void end(void) {
-    nl_atomic_sub(&pending, 1);
+/* On a thread of the driver's. */
+static void hand_over(void *data) {
     nl_mutex_lock(&lock);
-    if (--running == 0) nl_cond_broadcast(&idle);
+    callback *c = find_lock_held(data);
+    if (c != NULL) {
+        unlink_lock_held(c);
+        ++running;
+        while (current != NULL) nl_cond_wait(&finished, &lock);
+        current = c;
+        nl_cond_signal(&handed);
+        while (!c->done) nl_cond_wait(&finished, &lock);
+        --running;
+        nl_cond_broadcast(&finished);
+    }
     nl_mutex_unlock(&lock);
+    if (c != NULL) free_callback(c);
 }
 
-/* On a thread of the driver's. */
-static void run(void *data) {
-    callback *c = begin(data);
-    if (c == NULL) return;
+static void call_python(callback *c) {
     PyGILState_STATE gil = PyGILState_Ensure();
+    nl_device_callback_begin();
     PyObject *result = PyObject_CallNoArgs(c->function);
     if (result == NULL) PyErr_WriteUnraisable(c->function);
     Py_XDECREF(result);
-    delete_callback(c);
+    Py_DECREF(c->function);
+    Py_DECREF(c->stream);
     PyGILState_Release(gil);
-    end();
+}
+
+/* The thread that runs Python. What the callback let go of and what has to wait for the device is
+ * released after the stream has gone on. */
+static void *call_all(void *unused) {
+    (void)unused;
+    nl_mutex_lock(&lock);
+    for (;;) {
+        while (current == NULL && !closed) nl_cond_wait(&handed, &lock);
+        callback *c = current;
+        if (c == NULL) break;
+        nl_mutex_unlock(&lock);
+        call_python(c);
+        nl_mutex_lock(&lock);
+        c->done = 1;
+        current = NULL;
+        nl_cond_broadcast(&finished);
+        nl_mutex_unlock(&lock);
+        nl_device_callback_end();
+        nl_mutex_lock(&lock);
+    }
+    nl_mutex_unlock(&lock);
+    return NULL;
+}
+
+static int start_caller_lock_held(nl_error *err) {
+    if (caller_lives) return 0;
+    if (nl_thread_start(&caller, call_all, NULL, 0, err) < 0) return -1;
+    caller_lives = 1;
+    return 0;
 }
 
 /* Asks the interpreter, once, to call drain_callbacks when it ends. */
@@ -102,7 +140,18 @@ static int register_drain(PyObject *stream) {
 
 static int enqueue(callback *c, CUstream handle, nl_error *err) {
     if (nl_device_bind(c->device, err) < 0) return -1;
-    return NL_CU(err, LaunchHostFunc, handle, run, c);
+    return NL_CU(err, LaunchHostFunc, handle, hand_over, c);
+}
+
+/* Puts it into the list, if there is somebody to call it. */
+static int enter(callback *c, nl_error *err) {
+    nl_mutex_lock(&lock);
+    int status = closed ? nl_error_set(err, NL_ERR_RUNTIME,
+                                       "the interpreter is ending: no more stream callbacks")
+                        : start_caller_lock_held(err);
+    if (status == 0) link_lock_held(c);
+    nl_mutex_unlock(&lock);
+    return status;
 }
 
 int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObject *function) {
@@ -118,13 +167,9 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     c->device = dev;
     c->generation = nl_atomic_load(&dev->generation);
     nl_atomic_add(&pending, 1);
-    nl_mutex_lock(&lock);
-    int too_late = closed;
-    if (!too_late) link_lock_held(c);
-    nl_mutex_unlock(&lock);
-    if (too_late) {
+    if (enter(c, &err) < 0) {
         drop(c);
-        PyErr_SetString(PyExc_RuntimeError, "the interpreter is ending: no more stream callbacks");
+        nl_py_raise(&err);
         return -1;
     }
     int status;
@@ -167,7 +212,7 @@ static void purge(const nl_device *dev) {
 
 void nl_py_callbacks_purge(const nl_device *dev) { purge(dev); }
 
-/* A device for which something waits, or NULL; `not` is one that has been dealt with. */
+/* The next device, by number, for which something waits, or NULL. */
 static nl_device *next_device(int after) {
     nl_device *found = NULL;
     nl_mutex_lock(&lock);
@@ -187,9 +232,13 @@ static void wait_for_all(void) {
         if (nl_device_usable()) nl_device_synchronize(dev, &ignored);
     }
     nl_mutex_lock(&lock);
+    while (running > 0) nl_cond_wait(&finished, &lock);
     closed = 1;
-    while (running > 0) nl_cond_wait(&idle, &lock);
+    nl_cond_broadcast(&handed);
+    int lived = caller_lives;
+    caller_lives = 0;
     nl_mutex_unlock(&lock);
+    if (lived) nl_thread_join(caller);
 }
 
 static PyObject *drain_callbacks(PyObject *module, PyObject *unused) {
@@ -202,13 +251,14 @@ static PyObject *drain_callbacks(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* The driver's threads do not exist in a forked child: nothing will be called there. The Python
- * objects are left alone, for this runs before the child's interpreter is in order. */
+/* The other threads do not exist in a forked child: nothing will be called there. The Python objects
+ * are left alone, for this runs before the child's interpreter is in order. */
 static void forget_in_child(void) {
     nl_mutex_init(&lock);
-    nl_cond_init(&idle);
-    waiting = NULL;
-    running = 0;
+    nl_cond_init(&handed);
+    nl_cond_init(&finished);
+    waiting = current = NULL;
+    running = caller_lives = 0;
     nl_atomic_store(&pending, 0);
 }
 

@@ -159,8 +159,12 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
     int found = nl_host_field(a->descr, name, &field, &offset);
     if (found < 0)
         return NULL;
-    if (!found)
+    if (!found && a->class == NL_ELEMENT_RECORD)
         return PyErr_Format(PyExc_ValueError, "no field of name %U", name);
+    if (!found) {
+        refuse(name);
+        return NULL;
+    }
     nl_py_array_layout(a, &layout);
     shape = PyObject_GetAttrString(field, "shape");
     base = shape ? PyObject_GetAttrString(field, "base") : NULL;

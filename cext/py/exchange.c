@@ -23,6 +23,8 @@ static PyObject *key(const nl_py_state *state, int which) {
 
 /* ------------------------------------------------------------------------------------------- import */
 
+static const char possible[] = "of a size that can be addressed";
+
 static int wrong(PyObject *exception, const char *field, const char *wanted) {
     PyErr_Format(exception, "__cuda_array_interface__: '%s' must be %s", field, wanted);
     return -1;
@@ -162,7 +164,7 @@ static int read_version(PyObject *obj) {
 static int read_strides(PyObject *obj, nl_py_foreign *f) {
     int count, ndim = f->layout.ndim;
     if (obj == NULL || obj == Py_None)
-        return nl_py_layout_order(&f->layout, 'C');
+        return nl_py_layout_order(&f->layout, 'C') == 0 ? 0 : wrong(PyExc_ValueError, "shape", possible);
     if (read_ints(obj, f->layout.strides, &count, "strides") < 0)
         return -1;
     return count == ndim ? 0 : wrong(PyExc_ValueError, "strides", "as long as 'shape'");
@@ -193,7 +195,7 @@ static int read_stream(PyObject *obj, nl_py_foreign *f) {
 static int check_whole(const nl_py_foreign *f) {
     int64_t low, high;
     if (nl_py_layout_extent(&f->layout, &low, &high) < 0)
-        return wrong(PyExc_ValueError, "shape", "of a size that can be addressed");
+        return wrong(PyExc_ValueError, "shape", possible);
     if (high > low && f->address == 0)
         return wrong(PyExc_ValueError, "data", "an address other than 0 where there are elements");
     if (high > low && f->address + (CUdeviceptr)low > f->address + (CUdeviceptr)high)

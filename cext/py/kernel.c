@@ -299,8 +299,8 @@ static PyObject *kernel_device(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyObject *kernel_attribute(PyObject *self, PyObject *arg) {
     nl_error err;
-    int value, attribute = _PyLong_AsInt(arg);
-    if (attribute == -1 && PyErr_Occurred())
+    int value, attribute;
+    if (!PyArg_Parse(arg, "i:attribute", &attribute))
         return NULL;
     if (nl_kernel_attribute(((nl_py_kernel *)self)->kernel, attribute, &value, &err) < 0)
         return nl_py_raise(&err);

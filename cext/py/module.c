@@ -11,7 +11,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
 
 static int module_exec(PyObject *module) {
 #define NL_EXEC(name) \
-    if (name != NULL && name(module) < 0) return -1;
+    if (name(module) < 0) return -1;
     NL_PY_EXECS(NL_EXEC)
 #undef NL_EXEC
     return 0;

@@ -72,8 +72,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_dispatcher_exec) \
     X(nl_py_launcher_exec)
 
-/* Weak while some of the files are being written: an absent one is passed over. */
-#define NL_DECLARE(name) int name(PyObject *module) __attribute__((weak));
+#define NL_DECLARE(name) int name(PyObject *module);
 NL_PY_EXECS(NL_DECLARE)
 #undef NL_DECLARE
 

@@ -12,58 +12,12 @@
 #include "base/lock.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
+#include "sim/schedule.h"
 #include "sim/warp.h"
-
-static inline uint32_t lane_bit(unsigned thread) { return 1u << (thread % NL_SIM_LANES); }
-
-/* The bits above `bit`. */
-static inline uint32_t above(unsigned bit) { return UINT32_MAX << 1 << bit; }
 
 _Noreturn void nl_sim_block_leave(nl_sim_worker *w, nl_sim_leave reason) {
     w->leave = reason;
     nl_fiber_leave(&w->main);
-}
-
-/* Takes the lowest of `lanes` of a warp out of the ready ones. */
-static inline unsigned take_ready(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
-    unsigned lane = (unsigned)__builtin_ctz(lanes);
-    uint32_t left = w->warp[warp].ready & ~(1u << lane);
-    w->warp[warp].ready = left;
-    if (!left)
-        w->ready_warps &= ~(1u << warp);
-    return warp * NL_SIM_LANES + lane;
-}
-
-/* The thread to run after `thread`: one of its warp if possible, else of the next warp that has one
- * ready. If there is none, the block cannot go on, which is a fault. */
-static unsigned pick(nl_sim_worker *w, unsigned thread) {
-    if (__builtin_expect(w->active_waiting != 0, 0))
-        nl_sim_warp_complete_active(w);
-    unsigned warp = thread / NL_SIM_LANES;
-    uint32_t lanes = w->warp[warp].ready;
-    if (lanes) {
-        uint32_t later = lanes & above(thread % NL_SIM_LANES);
-        return take_ready(w, warp, later ? later : lanes);
-    }
-    if (!w->ready_warps)
-        nl_sim_fault_stuck(w);
-    uint32_t later = w->ready_warps & above(warp);
-    warp = (unsigned)__builtin_ctz(later ? later : w->ready_warps);
-    return take_ready(w, warp, w->warp[warp].ready);
-}
-
-/* Gives a thread that has not started a stack of its own, which is left to be switched to. */
-static void start(nl_sim_worker *w, unsigned thread);
-
-void nl_sim_block_suspend(nl_sim_worker *w, unsigned thread) {
-    w->warp[thread / NL_SIM_LANES].yielded &= ~lane_bit(thread);
-    unsigned next = pick(w, thread);
-    if (next == thread)
-        return;
-    w->current = next;
-    if (!w->thread[next].fiber.sp)
-        start(w, next);
-    nl_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
 }
 
 /* Barriers */
@@ -86,7 +40,7 @@ static void release_barrier(nl_sim_worker *w) {
     }
     b->arrived = 0;
     for (unsigned i = 0; i < w->warps; i++) {
-        nl_sim_block_wake(w, i, w->warp[i].barrier);
+        nl_sim_wake(w, i, w->warp[i].barrier);
         w->warp[i].barrier = 0;
     }
 }
@@ -96,7 +50,7 @@ static int same_site(nl_sim_site a, nl_sim_site b) {
 }
 
 int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_block_enter(thread);
+    nl_sim_worker *w = nl_sim_enter(thread);
     nl_sim_barrier *b = &w->barrier;
     if (b->arrived == 0) {
         b->op = (int)op;
@@ -112,13 +66,13 @@ int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     t->site = site;
     t->wait = (uint8_t)(NL_SIM_WAIT_BLOCK + op);
-    warp->barrier |= lane_bit(thread);
+    warp->barrier |= nl_sim_lane_bit(thread);
     if (b->arrived < w->live) {
-        nl_sim_block_suspend(w, thread);
+        nl_sim_suspend(w, thread);
     } else {
         release_barrier(w);
         /* the last to arrive goes on at once */
-        (void)take_ready(w, thread / NL_SIM_LANES, lane_bit(thread));
+        (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     }
     t->wait = NL_SIM_WAIT_NONE;
     return b->result;
@@ -130,13 +84,13 @@ static void cross_grid_barrier(nl_sim_worker *w) {
         nl_sim_block_leave(w, NL_SIM_STOPPED);
     w->grid_waiting = 0;
     for (unsigned i = 0; i < w->warps; i++) {
-        nl_sim_block_wake(w, i, w->warp[i].grid);
+        nl_sim_wake(w, i, w->warp[i].grid);
         w->warp[i].grid = 0;
     }
 }
 
 void nl_sim_block_grid_barrier(unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_block_enter(thread);
+    nl_sim_worker *w = nl_sim_enter(thread);
     if (!w->job->launch.cooperative)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED,
                            "a barrier over the whole grid needs a cooperative launch", thread,
@@ -144,46 +98,41 @@ void nl_sim_block_grid_barrier(unsigned thread, nl_sim_site site) {
     nl_sim_thread *t = &w->thread[thread];
     t->site = site;
     t->wait = NL_SIM_WAIT_GRID;
-    w->warp[thread / NL_SIM_LANES].grid |= lane_bit(thread);
+    w->warp[thread / NL_SIM_LANES].grid |= nl_sim_lane_bit(thread);
     if (++w->grid_waiting < w->live) {
-        nl_sim_block_suspend(w, thread);
+        nl_sim_suspend(w, thread);
     } else {
         cross_grid_barrier(w);
-        (void)take_ready(w, thread / NL_SIM_LANES, lane_bit(thread));
+        (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     }
     t->wait = NL_SIM_WAIT_NONE;
 }
 
 void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_block_enter(thread);
+    nl_sim_worker *w = nl_sim_enter(thread);
     (void)site;
     if (nl_sim_job_stopped(w->job))
         nl_sim_block_leave(w, NL_SIM_STOPPED);
     unsigned warp = thread / NL_SIM_LANES;
-    w->warp[warp].yielded |= lane_bit(thread);
-    nl_sim_block_wake(w, warp, lane_bit(thread));
+    w->warp[warp].yielded |= nl_sim_lane_bit(thread);
+    nl_sim_wake(w, warp, nl_sim_lane_bit(thread));
     if (w->active_waiting)
         nl_sim_warp_complete_active(w);
     /* Strictly in turn: the others of the warp may be waiting for another warp. */
-    uint32_t later = w->warp[warp].ready & above(thread % NL_SIM_LANES);
+    uint32_t later = w->warp[warp].ready & nl_sim_above(thread % NL_SIM_LANES);
     unsigned next;
     if (later) {
-        next = take_ready(w, warp, later);
+        next = nl_sim_take_ready(w, warp, later);
     } else {
-        uint32_t warps = w->ready_warps & above(warp);
+        uint32_t warps = w->ready_warps & nl_sim_above(warp);
         if (!warps) {
             warps = w->ready_warps;
             nl_thread_yield(); /* once around: perhaps another block has to do something first */
         }
         warp = (unsigned)__builtin_ctz(warps);
-        next = take_ready(w, warp, w->warp[warp].ready);
+        next = nl_sim_take_ready(w, warp, w->warp[warp].ready);
     }
-    if (next == thread)
-        return;
-    w->current = next;
-    if (!w->thread[next].fiber.sp)
-        start(w, next);
-    nl_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
+    nl_sim_switch_to(w, thread, next);
 }
 
 /* Ends of threads */
@@ -191,8 +140,8 @@ void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
 /* A thread has ended: what was only waiting for it goes on. Returns the thread to run next. */
 static unsigned retire(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
-    warp->live &= ~lane_bit(thread);
-    warp->yielded &= ~lane_bit(thread);
+    warp->live &= ~nl_sim_lane_bit(thread);
+    warp->yielded &= ~nl_sim_lane_bit(thread);
     if (--w->live == 0) {
         nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
         nl_sim_block_leave(w, NL_SIM_DONE);
@@ -203,7 +152,7 @@ static unsigned retire(nl_sim_worker *w, unsigned thread) {
         cross_grid_barrier(w);
     if (warp->group_count)
         nl_sim_warp_complete(w, thread / NL_SIM_LANES);
-    return pick(w, thread);
+    return nl_sim_pick(w, thread);
 }
 
 /* The running thread's function has returned. Returns if the next thread has not started and can
@@ -213,6 +162,10 @@ static void go_on(nl_sim_worker *w) {
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
     if (t->fiber.sp) {
+        const char *ahead = t[1].fiber.sp;
+        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead + 64);
+        __builtin_prefetch(ahead + 128);
         nl_sim_stacks_give(&w->stacks, w->thread[ended].stack);
         nl_fiber_leave(&t->fiber);
     }
@@ -232,7 +185,7 @@ static void thread_entry(void *argument) {
     run_threads(argument);
 }
 
-static void start(nl_sim_worker *w, unsigned thread) {
+void nl_sim_block_start(nl_sim_worker *w, unsigned thread) {
     int stack = nl_sim_stacks_take(&w->stacks);
     if (stack < 0)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
@@ -242,7 +195,7 @@ static void start(nl_sim_worker *w, unsigned thread) {
     nl_fiber_prepare(&w->thread[thread].fiber, &w->stacks.all[stack], thread_entry, w);
 }
 
-_Noreturn void nl_sim_block_exit_thread(unsigned thread) {
+void nl_sim_block_exit_thread(unsigned thread) {
     nl_sim_worker *w = nl_sim_current;
     if (!w->fibers) {
         w->current = thread;
@@ -251,7 +204,7 @@ _Noreturn void nl_sim_block_exit_thread(unsigned thread) {
     unsigned next = retire(w, thread);
     w->current = next;
     if (!w->thread[next].fiber.sp)
-        start(w, next);
+        nl_sim_block_start(w, next);
     nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
     nl_fiber_leave(&w->thread[next].fiber);
 }
@@ -274,7 +227,7 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
         warp->live = lanes;
         warp->ready = 0;
         warp->barrier = warp->grid = warp->active = warp->yielded = warp->group_count = 0;
-        nl_sim_block_wake(w, i, lanes);
+        nl_sim_wake(w, i, lanes);
     }
     for (unsigned i = first; i < w->threads; i++) {
         w->thread[i].fiber.sp = NULL;
@@ -287,7 +240,7 @@ void nl_sim_block_convert(nl_sim_worker *w, unsigned thread) {
         nl_sim_block_leave(w, NL_SIM_REPLAYED);
     nl_sim_job_set_synchronises(w->job);
     begin_fibers(w, thread);
-    (void)take_ready(w, thread / NL_SIM_LANES, lane_bit(thread));
+    (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     w->current = thread;
     w->thread[thread].fiber = w->root;
     w->thread[thread].stack = w->root_stack;
@@ -326,7 +279,7 @@ static void loop_entry(void *argument) {
 /* From the worker's own stack into the block, until something comes back. */
 static void enter(nl_sim_worker *w, nl_fiber *fiber) {
     w->inside = 1;
-    nl_fiber_switch(&w->main, fiber);
+    nl_fiber_call(&w->main, fiber);
     w->inside = 0;
 }
 
@@ -382,7 +335,7 @@ static int step(nl_sim_worker *w) {
     w->fibers = 0;
     if (w->first == 0 && nl_sim_job_synchronises(w->job)) {
         begin_fibers(w, 0);
-        w->current = take_ready(w, 0, 1);
+        w->current = nl_sim_take_ready(w, 0, 1);
         int stack = nl_sim_stacks_take(&w->stacks);
         if (stack < 0)
             return prepare_root(w, loop_entry); /* says so */

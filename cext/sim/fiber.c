@@ -1,10 +1,10 @@
 /* sim/fiber: the switch itself.
  *
- * x86-64 and aarch64: nl_fiber_swap pushes the registers that a function must preserve, exchanges
- * the stack pointer and pops them again. It returns with a plain `ret`: fibers of one block nearly
- * always suspend at the same place, so the processor's return prediction is right. nl_fiber_load is
- * its second half, for going away without coming back. A new fiber's stack is laid out as if it had
- * suspended just before calling its entry function. */
+ * x86-64 and aarch64: save the registers that a function must preserve, exchange the stack pointer,
+ * restore. On x86-64 the switch is inline (fiber.h), except with a sanitizer; here are the parts that
+ * are not: nl_fiber_swap (the switch as a function of its own), nl_fiber_load (its second half, for going away
+ * without coming back) and nl_fiber_start, where a new fiber, whose stack is laid out as if it had been
+ * suspended there, begins. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -91,25 +91,31 @@ __asm__(".text\n"
         ".globl nl_fiber_swap\n"
         ".hidden nl_fiber_swap\n"
         ".type nl_fiber_swap, @function\n"
-        "nl_fiber_swap:\n"
+        "nl_fiber_swap:\n" /* what nl_fiber_switch does, as a function */
+        "    subq $32, %rsp\n"
+        "    movq %r12, (%rsp)\n"
+        "    movq %r13, 8(%rsp)\n"
+        "    movq %r14, 16(%rsp)\n"
+        "    movq %r15, 24(%rsp)\n"
+        "    leaq 1f(%rip), %rax\n"
+        "    pushq %rax\n"
         "    pushq %rbp\n"
         "    pushq %rbx\n"
-        "    pushq %r12\n"
-        "    pushq %r13\n"
-        "    pushq %r14\n"
-        "    pushq %r15\n"
         "    movq %rsp, (%rdi)\n"
         ".globl nl_fiber_load\n"
         ".hidden nl_fiber_load\n"
         ".type nl_fiber_load, @function\n"
         "nl_fiber_load:\n"
         "    movq %rsi, %rsp\n"
-        "    popq %r15\n"
-        "    popq %r14\n"
-        "    popq %r13\n"
-        "    popq %r12\n"
         "    popq %rbx\n"
         "    popq %rbp\n"
+        "    popq %rax\n"
+        "    jmpq *%rax\n"
+        "1:  movq (%rsp), %r12\n"
+        "    movq 8(%rsp), %r13\n"
+        "    movq 16(%rsp), %r14\n"
+        "    movq 24(%rsp), %r15\n"
+        "    addq $32, %rsp\n"
         "    ret\n"
         ".size nl_fiber_load, .-nl_fiber_load\n"
         ".size nl_fiber_swap, .-nl_fiber_swap\n"
@@ -120,14 +126,15 @@ __asm__(".text\n"
         "nl_fiber_start:\n"
         "    .cfi_startproc\n"
         "    .cfi_undefined rip\n"
-        "    movq %r12, %rdi\n"
+        "    movq %rbp, %rdi\n"
+        "    xorl %ebp, %ebp\n"
         "    callq *%rbx\n"
         "    ud2\n"
         "    .cfi_endproc\n"
         ".size nl_fiber_start, .-nl_fiber_start\n");
 
-/* r15 r14 r13 r12 rbx rbp, return address; then two words keep the call 16-byte aligned. */
-enum { FRAME_WORDS = 9, FRAME_ARGUMENT = 3, FRAME_ENTRY = 4, FRAME_RETURN = 6 };
+/* rbx, rbp, where to go on; then a word keeps the call 16-byte aligned. */
+enum { FRAME_WORDS = 5, FRAME_ENTRY = 0, FRAME_ARGUMENT = 1, FRAME_RETURN = 2 };
 #else /* aarch64 */
 __asm__(".text\n"
         ".p2align 4\n"
@@ -195,7 +202,7 @@ void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void
     fiber->sp = frame;
 }
 
-void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
+void nl_fiber_call(nl_fiber *from, nl_fiber *to) {
     announce_switch(from, to);
     nl_fiber_swap(&from->sp, to->sp);
     announce_arrival(from);
@@ -241,7 +248,7 @@ void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void
     fiber->sp = stack->low;
 }
 
-void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
+void nl_fiber_call(nl_fiber *from, nl_fiber *to) {
     announce_switch(from, to);
     from->sp = from;
     swapcontext(&from->context, &to->context);

@@ -103,10 +103,9 @@ static void *open_temporary(const void *bytes, size_t size) {
     return library;
 }
 
-static int say(char *log, size_t size, const char *text) {
+static void say(char *log, size_t size, const char *text) {
     if (log && size)
         snprintf(log, size, "%s", text ? text : "");
-    return 0;
 }
 
 static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
@@ -267,26 +266,37 @@ CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_fun
     return status;
 }
 
+/* So that copies to and from it are known to be right. */
+static CUresult remember_global(nl_sim_module *m, const nl_sim_global *found) {
+    for (global *g = m->globals; g; g = g->next) {
+        if (g->address == found->address)
+            return CUDA_SUCCESS;
+    }
+    global *g = malloc(sizeof *g);
+    if (!g)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult status = nl_sim_memory_register(NL_SIM_MEMORY_GLOBAL, m->context->device,
+                                             found->address, (size_t)found->size);
+    if (status != CUDA_SUCCESS) {
+        free(g);
+        return status;
+    }
+    *g = (global){found->address, m->globals};
+    m->globals = g;
+    return CUDA_SUCCESS;
+}
+
 CUresult nl_sim_module_global(nl_sim_module *m, const char *symbol, void **address, size_t *size) {
     const nl_sim_global *found = find_object(m, symbol, sizeof *found);
     if (!found)
         return CUDA_ERROR_NOT_FOUND;
     if (found->abi != NL_SIM_ABI)
         return CUDA_ERROR_INVALID_IMAGE;
-    global *g = malloc(sizeof *g);
-    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
-    if (g && found->size)
-        status = nl_sim_memory_register(NL_SIM_MEMORY_GLOBAL, m->context->device, found->address,
-                                        (size_t)found->size);
-    if (status != CUDA_SUCCESS) {
-        free(g);
-        return status;
-    }
-    g->address = found->address;
     nl_mutex_lock(&lock);
-    g->next = m->globals;
-    m->globals = g;
+    CUresult status = remember_global(m, found);
     nl_mutex_unlock(&lock);
+    if (status != CUDA_SUCCESS)
+        return status;
     *address = found->address;
     *size = (size_t)found->size;
     return CUDA_SUCCESS;

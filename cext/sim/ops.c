@@ -18,7 +18,7 @@ static int is_fibers(void) { return nl_sim_current->fibers; }
 static void *dynamic_shared(void) { return nl_sim_current->shared; }
 static unsigned smid(void) { return nl_sim_current->id % nl_sim_grid_workers(); }
 
-_Noreturn static void fault(int status, const char *message, unsigned thread, nl_sim_site site) {
+__attribute__((noreturn)) static void fault(int status, const char *message, unsigned thread, nl_sim_site site) {
     nl_sim_fault_raise(nl_sim_current, status, message, thread, site);
 }
 

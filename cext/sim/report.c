@@ -65,14 +65,16 @@ static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
 typedef int member_fn(const nl_sim_worker *w, unsigned thread, const void *data);
 
 static void add_ranges(text *t, const nl_sim_worker *w, member_fn *member, const void *data) {
-    unsigned count = 0;
+    unsigned count = 0, members = 0;
+    for (unsigned i = 0; i < w->threads; i++)
+        members += member(w, i, data) != 0;
     for (unsigned i = 0; i < w->threads; i++) {
         if (!member(w, i, data))
             continue;
         unsigned last = i;
         while (last + 1 < w->threads && member(w, last + 1, data))
             last++;
-        const char *lead = count == 0 ? (last > i ? "threads " : "thread ") : ", ";
+        const char *lead = count ? ", " : members > 1 ? "threads " : "thread ";
         if (count == 12) {
             add(t, ", ...");
             return;

@@ -65,7 +65,7 @@ int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
         *stack = (nl_fiber_stack){
             .low = low + stride - stacks->size,
             .size = stacks->size,
-            .colour = stacks->count % 16 * 192,
+            .colour = stacks->count % 20 * 192,
         };
     }
     for (unsigned i = stacks->count; i-- > first + 1;)

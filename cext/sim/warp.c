@@ -5,8 +5,8 @@
 #include "sim/warp.h"
 
 #include <string.h>
-#include "sim/block.h"
 #include "sim/fault.h"
+#include "sim/schedule.h"
 
 #define FOR_LANES(lane, set) \
     for (uint32_t left_ = (set), lane; \
@@ -95,7 +95,7 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     uint32_t set = group->arrived;
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
     *group = warp->groups[--warp->group_count];
-    nl_sim_block_wake(w, index, set);
+    nl_sim_wake(w, index, set);
 }
 
 static nl_sim_group *find_group(nl_sim_warp *warp, nl_sim_warp_op op, uint32_t mask) {
@@ -111,7 +111,7 @@ static nl_sim_group *find_group(nl_sim_warp *warp, nl_sim_warp_op op, uint32_t m
 static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
     w->warp[thread / NL_SIM_LANES].active |= 1u << thread % NL_SIM_LANES;
     w->active_waiting++;
-    nl_sim_block_suspend(w, thread);
+    nl_sim_suspend(w, thread);
     w->thread[thread].wait = NL_SIM_WAIT_NONE;
     return w->thread[thread].value;
 }
@@ -119,7 +119,7 @@ static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
 unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned long long value, unsigned argument,
                                           unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_block_enter(thread);
+    nl_sim_worker *w = nl_sim_enter(thread);
     unsigned index = thread / NL_SIM_LANES;
     uint32_t self = 1u << thread % NL_SIM_LANES;
     nl_sim_warp *warp = &w->warp[index];
@@ -141,7 +141,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
         if (!warp->ready)
             w->ready_warps &= ~(1u << index);
     } else {
-        nl_sim_block_suspend(w, thread);
+        nl_sim_suspend(w, thread);
     }
     t->wait = NL_SIM_WAIT_NONE;
     return t->value;
@@ -177,7 +177,7 @@ void nl_sim_warp_complete_active(nl_sim_worker *w) {
             lanes[lane].value = together;
             w->active_waiting--;
         }
-        nl_sim_block_wake(w, i, warp->active);
+        nl_sim_wake(w, i, warp->active);
         warp->active = 0;
     }
 }

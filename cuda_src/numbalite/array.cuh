@@ -2,17 +2,17 @@
  *
  *     a[i]  a(i, j, ...)  a[i][j]  a.shape[k]  a.strides[k] (bytes)  a.size()  a.ndim  a.data()
  *
- * `array<T, N, L>` is exactly { T *pointer; int64 shape[N]; int64 strides[N]; }: the launch writes that,
- * and `array<float, 2>{p, {n, m}, {row, column}}` makes one by hand. L says what is known when
- * compiling: nothing (layout::any, strides are used), or that the elements lie one after the other in
- * C or in Fortran order (strides are there but not read). An array converts to one of const
- * elements and to one of layout `any`. Like a pointer, it gives write access even if it is const
- * itself; array<const T> does not.
+ * `array<T, N, L>` is exactly { T *pointer; int64 shape[N]; int64 strides[N]; }: the launch writes
+ * that, and `array<float, 2>{p, {n, m}, {row, column}}` makes one by hand. L says what is known
+ * when compiling: nothing (layout::any, strides are used), or that the elements lie one after the
+ * other in C or in Fortran order (strides are there but not read). An array converts to one of
+ * const elements and to one of layout `any`. Like a pointer, it gives write access even if it is
+ * const itself; array<const T> does not.
  *
  * For N > 1, a[i] is the array of the remaining dimensions. With NUMBALITE_DEBUG every index is
- * checked (check.cuh); without it an index is a plain number and nothing is left of all this but the
- * arithmetic, which is done in 64 bits; a 32-bit index into contiguous memory costs what it costs with
- * a pointer. */
+ * checked (check.cuh); without it an index is a plain number and nothing is left of all this but
+ * the arithmetic, which is done in 64 bits; a 32-bit index into contiguous memory costs what it
+ * costs with a pointer. */
 #ifndef NUMBALITE_ARRAY_CUH
 #define NUMBALITE_ARRAY_CUH
 
@@ -22,10 +22,10 @@ enum class layout : int { any, C, F };
 
 template <class T, int N = 1, layout L = layout::any> struct array;
 
-namespace detail {
+namespace nl_detail {
 
 #ifdef NUMBALITE_DEBUG
-#define NUMBALITE_INDEX(i, axis) detail::checked(i, axis, shape, N, pointer)
+#define NUMBALITE_INDEX(i, axis) nl_detail::checked(i, axis, shape, N, pointer)
 #else
 typedef int64 index;
 #define NUMBALITE_INDEX(i, axis) (i)
@@ -59,27 +59,15 @@ template <class T, layout L> struct row<T, 1, L> {
 
 /* Which arrays an array<T, ..., L> converts to. */
 template <class T, class U> struct same_or_const {};
-template <class T> struct same_or_const<T, T> {
-    typedef int yes;
-};
-template <class T> struct same_or_const<T, const T> {
-    typedef int yes;
-};
-template <class T> struct same_or_const<const T, const T> {
-    typedef int yes;
-};
+template <class T> struct same_or_const<T, T> { typedef int yes; };
+template <class T> struct same_or_const<T, const T> { typedef int yes; };
+template <class T> struct same_or_const<const T, const T> { typedef int yes; };
 template <layout L, layout K> struct same_or_any {};
-template <layout L> struct same_or_any<L, L> {
-    typedef int yes;
-};
-template <layout L> struct same_or_any<L, layout::any> {
-    typedef int yes;
-};
-template <> struct same_or_any<layout::any, layout::any> {
-    typedef int yes;
-};
+template <layout L> struct same_or_any<L, L> { typedef int yes; };
+template <layout L> struct same_or_any<L, layout::any> { typedef int yes; };
+template <> struct same_or_any<layout::any, layout::any> { typedef int yes; };
 
-} // namespace detail
+} // namespace nl_detail
 
 template <class T, int N, layout L> struct array {
     static_assert(N >= 1, "an array has at least one dimension");
@@ -99,37 +87,38 @@ template <class T, int N, layout L> struct array {
         return n;
     }
 
-    NUMBALITE_FUNCTION typename detail::row<T, N, L>::type operator[](detail::index i) const {
-        return detail::row<T, N, L>::at(*this, NUMBALITE_INDEX(i, 0));
+    NUMBALITE_FUNCTION typename nl_detail::row<T, N, L>::type operator[](nl_detail::index i) const {
+        return nl_detail::row<T, N, L>::at(*this, NUMBALITE_INDEX(i, 0));
     }
 
-#define NUMBALITE_DIMENSIONS(n)                                                                    \
+#define NUMBALITE_DIMENSIONS(n) \
     static_assert(N == n, "a(i, j, ...) takes one index for each dimension of the array")
-#define NUMBALITE_ELEMENT(strided, c, f)                                                             \
-    return L == layout::any ? *(T *)((char *)pointer + (strided))                \
+#define NUMBALITE_ELEMENT(strided, c, f) \
+    return L == layout::any ? *(T *)((char *)pointer + (strided)) \
                             : pointer[L == layout::C ? (c) : (f)]
 
-    NUMBALITE_FUNCTION T &operator()(detail::index i0) const {
+    NUMBALITE_FUNCTION T &operator()(nl_detail::index i0) const {
         NUMBALITE_DIMENSIONS(1);
         int64 i = NUMBALITE_INDEX(i0, 0);
         NUMBALITE_ELEMENT(i * strides[0], i, i);
     }
-    NUMBALITE_FUNCTION T &operator()(detail::index i0, detail::index i1) const {
+    NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1) const {
         NUMBALITE_DIMENSIONS(2);
         int64 i = NUMBALITE_INDEX(i0, 0), j = NUMBALITE_INDEX(i1, 1);
         NUMBALITE_ELEMENT(i * strides[0] + j * strides[1], i * shape[1] + j, i + j * shape[0]);
     }
-    NUMBALITE_FUNCTION T &operator()(detail::index i0, detail::index i1, detail::index i2) const {
+    NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1,
+                                     nl_detail::index i2) const {
         NUMBALITE_DIMENSIONS(3);
         int64 i = NUMBALITE_INDEX(i0, 0), j = NUMBALITE_INDEX(i1, 1), k = NUMBALITE_INDEX(i2, 2);
         NUMBALITE_ELEMENT(i * strides[0] + j * strides[1] + k * strides[2],
                           (i * shape[1] + j) * shape[2] + k, i + (j + k * shape[1]) * shape[0]);
     }
     template <class... More>
-    NUMBALITE_FUNCTION T &operator()(detail::index i0, detail::index i1, detail::index i2,
-                                     detail::index i3, More... more) const {
+    NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1, nl_detail::index i2,
+                                     nl_detail::index i3, More... more) const {
         NUMBALITE_DIMENSIONS(4 + (int)sizeof...(More));
-        const detail::index at[] = {i0, i1, i2, i3, detail::index(more)...};
+        const nl_detail::index at[] = {i0, i1, i2, i3, nl_detail::index(more)...};
         int64 strided = 0, c = 0, f = 0;
         for (int k = 0; k < N; ++k) {
             int64 i = NUMBALITE_INDEX(at[k], k);
@@ -143,8 +132,8 @@ template <class T, int N, layout L> struct array {
 #undef NUMBALITE_DIMENSIONS
 #undef NUMBALITE_ELEMENT
 
-    template <class U, layout K, class = typename detail::same_or_const<T, U>::yes,
-              class = typename detail::same_or_any<L, K>::yes>
+    template <class U, layout K, class = typename nl_detail::same_or_const<T, U>::yes,
+              class = typename nl_detail::same_or_any<L, K>::yes>
     NUMBALITE_FUNCTION operator array<U, N, K>() const {
         array<U, N, K> r = array<U, N, K>();
         r.pointer = pointer;
@@ -160,9 +149,9 @@ template <class T, int N, layout L> struct array {
 
 #undef NUMBALITE_INDEX
 
-/* First thing in a kernel, for messages: the array's name. */
-#ifndef NUMBALITE_NAME_ARRAY
+#ifndef NUMBALITE_DEBUG
 #define NUMBALITE_NAME_ARRAY(slot, array) static_cast<void>(0)
+#define NUMBALITE_LEAVE_AFTER_FAULT static_cast<void>(0)
 #endif
 
 #endif

@@ -1,17 +1,18 @@
 /* atomics: for every integer and floating type what CUDA has for some.
  *
- *     old = atomic_add(address, value)     also sub, max, min, nanmax, nanmin, inc, dec, and, or, xor, exch
- *     old = atomic_cas(address, expected, value)
+ *     old = atomic_add(address, value)     also sub, max, min, nanmax, nanmin, inc, dec, and, or,
+ * xor, exch old = atomic_cas(address, expected, value)
  *
  * and, as numba.cuda.atomic has it, with a one-dimensional array and an index in the place of the
  * address. The value is converted to the type of the element. All return the old value.
  *
- * max and min of floating-point numbers: a NaN in memory stays, a NaN as value changes nothing; nanmax
- * and nanmin take a NaN in memory for a missing value. inc counts up to the value, then starts at 0 again;
- * dec counts down, from 0 (and from what is above the value) to the value.
+ * max and min of floating-point numbers: a NaN in memory stays, a NaN as value changes nothing;
+ * nanmax and nanmin take a NaN in memory for a missing value. inc counts up to the value, then
+ * starts at 0 again; dec counts down, from 0 (and from what is above the value) to the value.
  *
- * What the hardware has is used; the rest is a loop around compare-and-swap, types of one and two bytes in
- * the 32-bit word around them. A maximum or minimum that changes nothing writes nothing. */
+ * What the hardware has is used; the rest is a loop around compare-and-swap, types of one and two
+ * bytes in the 32-bit word around them. A maximum or minimum that changes nothing writes nothing.
+ */
 #ifndef NUMBALITE_ATOMICS_CUH
 #define NUMBALITE_ATOMICS_CUH
 
@@ -21,11 +22,9 @@ namespace numbalite {
 
 template <class T> struct complex;
 
-namespace detail {
+namespace nl_detail {
 
-template <class T> struct same {
-    typedef T type;
-};
+template <class T> struct same { typedef T type; };
 
 template <class To, class From> NUMBALITE_FUNCTION To bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From), "types of one size");
@@ -35,20 +34,12 @@ template <class To, class From> NUMBALITE_FUNCTION To bits_as(From from) {
 }
 
 /* The words that the hardware swaps. */
-template <int Size> struct word {
-    typedef unsigned int type; /* of 1 and 2 bytes: see narrow */
-};
-template <> struct word<8> {
-    typedef unsigned long long type;
-};
+template <int Size> struct word { typedef unsigned int type; /* of 1 and 2 bytes: see narrow */ };
+template <> struct word<8> { typedef unsigned long long type; };
 
 template <int Size> struct narrow;
-template <> struct narrow<1> {
-    typedef unsigned char type;
-};
-template <> struct narrow<2> {
-    typedef unsigned short type;
-};
+template <> struct narrow<1> { typedef unsigned char type; };
+template <> struct narrow<2> { typedef unsigned short type; };
 
 /* Where the value lies: a word of its own, or some bits of one. */
 template <class T, bool Whole = (sizeof(T) >= 4)> struct cell {
@@ -89,23 +80,24 @@ NUMBALITE_FUNCTION T update_if(T *address, Wanted wanted, Change change) {
     return c.get(old);
 }
 template <class T, class Change> NUMBALITE_FUNCTION T update(T *address, Change change) {
-    return update_if(address, [](T) { return true; }, change);
+    return update_if(
+        address, [](T) { return true; }, change);
 }
 
-} // namespace detail
+} // namespace nl_detail
 
-#define NUMBALITE_VALUE(T) typename detail::same<T>::type
+#define NUMBALITE_VALUE(T) typename nl_detail::same<T>::type
 
 /* ---- for any type: loops ---- */
 
-#define NUMBALITE_UPDATE(name, expression)                                                         \
-    template <class T> NUMBALITE_FUNCTION T name(T *address, NUMBALITE_VALUE(T) value) {           \
-        return detail::update(address, [value](T old) { return (T)(expression); });                \
+#define NUMBALITE_UPDATE(name, expression) \
+    template <class T> NUMBALITE_FUNCTION T name(T *address, NUMBALITE_VALUE(T) value) { \
+        return nl_detail::update(address, [value](T old) { return (T)(expression); }); \
     }
-#define NUMBALITE_UPDATE_IF(name, condition)                                                       \
-    template <class T> NUMBALITE_FUNCTION T name(T *address, NUMBALITE_VALUE(T) value) {           \
-        return detail::update_if(                                                                  \
-            address, [value](T old) { return condition; }, [value](T) { return value; });          \
+#define NUMBALITE_UPDATE_IF(name, condition) \
+    template <class T> NUMBALITE_FUNCTION T name(T *address, NUMBALITE_VALUE(T) value) { \
+        return nl_detail::update_if( \
+            address, [value](T old) { return condition; }, [value](T) { return value; }); \
     }
 NUMBALITE_UPDATE(atomic_add, old + value)
 NUMBALITE_UPDATE(atomic_sub, old - value)
@@ -124,8 +116,9 @@ NUMBALITE_UPDATE_IF(atomic_nanmin, old > value || (old != old && value == value)
 
 template <class T>
 NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALITE_VALUE(T) value) {
-    detail::cell<T> c(address);
-    typename detail::cell<T>::Word old = *(volatile typename detail::cell<T>::Word *)c.place, seen;
+    nl_detail::cell<T> c(address);
+    typename nl_detail::cell<T>::Word old = *(volatile typename nl_detail::cell<T>::Word *)c.place,
+                                      seen;
     /* The rest of the word may change meanwhile; the bits of the value decide. */
     while (c.put(old, expected) == old) {
         seen = atomicCAS(c.place, old, c.put(old, value));
@@ -149,24 +142,24 @@ NUMBALITE_FUNCTION complex<T> atomic_sub(complex<T> *address, NUMBALITE_VALUE(co
 
 /* ---- what the hardware has ---- */
 
-#define NUMBALITE_NATIVE(name, T, Word, call)                                                      \
-    NUMBALITE_FUNCTION T name(T *address, T value) {                                               \
-        return (T)call((Word *)address, (Word)value);                                              \
+#define NUMBALITE_NATIVE(name, T, Word, call) \
+    NUMBALITE_FUNCTION T name(T *address, T value) { \
+        return (T)call((Word *)address, (Word)value); \
     }
-#define NUMBALITE_NATIVE_SUB(T, Word)                                                              \
-    NUMBALITE_FUNCTION T atomic_sub(T *address, T value) {                                         \
-        return (T)atomicAdd((Word *)address, (Word)(0 - (Word)value));                             \
+#define NUMBALITE_NATIVE_SUB(T, Word) \
+    NUMBALITE_FUNCTION T atomic_sub(T *address, T value) { \
+        return (T)atomicAdd((Word *)address, (Word)(0 - (Word)value)); \
     }
-#define NUMBALITE_NATIVE_INTEGER(T, Unsigned, Word)                                                \
-    NUMBALITE_NATIVE(atomic_add, T, Unsigned, atomicAdd)                                           \
-    NUMBALITE_NATIVE_SUB(T, Unsigned)                                                              \
-    NUMBALITE_NATIVE(atomic_and, T, Unsigned, atomicAnd)                                           \
-    NUMBALITE_NATIVE(atomic_or, T, Unsigned, atomicOr)                                             \
-    NUMBALITE_NATIVE(atomic_xor, T, Unsigned, atomicXor)                                           \
-    NUMBALITE_NATIVE(atomic_exch, T, Unsigned, atomicExch)                                         \
-    NUMBALITE_NATIVE(atomic_max, T, Word, atomicMax)                                               \
-    NUMBALITE_NATIVE(atomic_min, T, Word, atomicMin)                                               \
-    NUMBALITE_NATIVE(atomic_nanmax, T, Word, atomicMax)                                            \
+#define NUMBALITE_NATIVE_INTEGER(T, Unsigned, Word) \
+    NUMBALITE_NATIVE(atomic_add, T, Unsigned, atomicAdd) \
+    NUMBALITE_NATIVE_SUB(T, Unsigned) \
+    NUMBALITE_NATIVE(atomic_and, T, Unsigned, atomicAnd) \
+    NUMBALITE_NATIVE(atomic_or, T, Unsigned, atomicOr) \
+    NUMBALITE_NATIVE(atomic_xor, T, Unsigned, atomicXor) \
+    NUMBALITE_NATIVE(atomic_exch, T, Unsigned, atomicExch) \
+    NUMBALITE_NATIVE(atomic_max, T, Word, atomicMax) \
+    NUMBALITE_NATIVE(atomic_min, T, Word, atomicMin) \
+    NUMBALITE_NATIVE(atomic_nanmax, T, Word, atomicMax) \
     NUMBALITE_NATIVE(atomic_nanmin, T, Word, atomicMin)
 NUMBALITE_NATIVE_INTEGER(int, unsigned int, int)
 NUMBALITE_NATIVE_INTEGER(unsigned int, unsigned int, unsigned int)
@@ -195,10 +188,11 @@ NUMBALITE_FUNCTION double atomic_sub(double *address, double value) {
 
 /* ---- an array and an index instead of an address ---- */
 
-#define NUMBALITE_INDEXED(name)                                                                    \
-    template <class T, layout L>                                                                   \
-    NUMBALITE_FUNCTION T name(const array<T, 1, L> &a, detail::index i, NUMBALITE_VALUE(T) value) {\
-        return name(&a[i], value);                                                                 \
+#define NUMBALITE_INDEXED(name) \
+    template <class T, layout L> \
+    NUMBALITE_FUNCTION T name(const array<T, 1, L> &a, nl_detail::index i, \
+                              NUMBALITE_VALUE(T) value) { \
+        return name(&a[i], value); \
     }
 NUMBALITE_INDEXED(atomic_add)
 NUMBALITE_INDEXED(atomic_sub)
@@ -214,7 +208,7 @@ NUMBALITE_INDEXED(atomic_nanmax)
 NUMBALITE_INDEXED(atomic_nanmin)
 #undef NUMBALITE_INDEXED
 template <class T, layout L>
-NUMBALITE_FUNCTION T atomic_cas(const array<T, 1, L> &a, detail::index i,
+NUMBALITE_FUNCTION T atomic_cas(const array<T, 1, L> &a, nl_detail::index i,
                                 NUMBALITE_VALUE(T) expected, NUMBALITE_VALUE(T) value) {
     return atomic_cas(&a[i], expected, value);
 }

@@ -1,12 +1,12 @@
 /* check: what debug=True adds: array indices are checked, and a failed check or assert is reported.
  *
  * The first thread that fails claims `nl_fault_record` and writes there what went wrong and where;
- * that thread and every other that fails then exits, and the launch ends in peace. Afterwards the host
- * reads the record (numbalite/fault.py decodes it: FORMAT there is `fault_record` here) and raises
- * KernelError. The context stays usable, which a trap or a device assert would not leave it.
+ * that thread and every other that fails then exits, and the launch ends in peace. Afterwards the
+ * host reads the record (numbalite/fault.py decodes it: FORMAT there is `fault_record` here) and
+ * raises KernelError. The context stays usable, which a trap or a device assert would not leave it.
  *
- * The line of an index is caught by the implicit conversion from a number to `detail::index`: its
- * constructor's default arguments are evaluated where the index stands. A compiler without
+ * The line of an index is caught by the implicit conversion from a number to `nl_detail::index`:
+ * its constructor's default arguments are evaluated where the index stands. A compiler without
  * __builtin_LINE (NVRTC 12.0) reports line 0, "not known". An array's name is found by address in a
  * small table which the generated kernel fills first thing with NUMBALITE_NAME_ARRAY. */
 #ifndef NUMBALITE_CHECK_CUH
@@ -33,10 +33,10 @@ struct fault_record {
     unsigned thread[3];
     int ndim, axis; /* fault_index: the array's dimensions, and the index's place among them */
     int64 index, extent;
-    int64 shape[4];  /* fault_index: of the first four dimensions */
-    char name[40];   /* fault_index: the array's, "" where not known; else the assert's function */
-    char text[64];   /* fault_assert: the condition */
-    char file[64];   /* the end of the path */
+    int64 shape[4]; /* fault_index: of the first four dimensions */
+    char name[40];  /* fault_index: the array's, "" where not known; else the assert's function */
+    char text[64];  /* fault_assert: the condition */
+    char file[64];  /* the end of the path */
 };
 static_assert(sizeof(fault_record) == 256, "fault_record is 256 bytes");
 
@@ -47,7 +47,7 @@ __device__ numbalite::fault_record nl_fault_record;
 }
 
 namespace numbalite {
-namespace detail {
+namespace nl_detail {
 
 /* Which memory belongs to which name, for messages alone: every thread writes the same. */
 struct array_name {
@@ -104,9 +104,8 @@ struct index {
     NUMBALITE_FUNCTION operator int64() const { return value; }
 };
 
-[[noreturn]] static __device__ __noinline__ void fail_index(const index &i, int axis,
-                                                           const int64 *shape, int ndim,
-                                                           const void *pointer) {
+[[noreturn]] static __device__ __noinline__ void
+fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *pointer) {
     if (claim_fault(i.line, i.file)) {
         fault_record &r = nl_fault_record;
         r.ndim = ndim, r.axis = axis, r.index = i.value, r.extent = shape[axis];
@@ -128,9 +127,8 @@ NUMBALITE_FUNCTION int64 checked(const index &i, int axis, const int64 *shape, i
     return i.value;
 }
 
-[[noreturn]] static __device__ __noinline__ void fail_assert(const char *condition,
-                                                            const char *function, int line,
-                                                            const char *file) {
+[[noreturn]] static __device__ __noinline__ void
+fail_assert(const char *condition, const char *function, int line, const char *file) {
     if (claim_fault(line, file)) {
         fault_record &r = nl_fault_record;
         r.ndim = r.axis = 0, r.index = r.extent = 0;
@@ -161,17 +159,22 @@ template <class A> static __device__ void name_array(int slot, const A &a, const
         array_names[slot] = array_name{low, high, name};
 }
 
-} // namespace detail
+} // namespace nl_detail
 } // namespace numbalite
 
-#define NUMBALITE_NAME_ARRAY(slot, array) ::numbalite::detail::name_array(slot, array, #array)
+/* Where a thread waits for others that may have left. */
+#define NUMBALITE_LEAVE_AFTER_FAULT \
+    if (*(volatile int *)&nl_fault_record.kind) \
+    ::numbalite::nl_detail::exit_thread()
+
+#define NUMBALITE_NAME_ARRAY(slot, array) ::numbalite::nl_detail::name_array(slot, array, #array)
 
 #ifndef NDEBUG
 #undef assert
-#define assert(...)                                                                                \
-    (static_cast<bool>(__VA_ARGS__)                                                                \
-         ? static_cast<void>(0)                                                                    \
-         : ::numbalite::detail::fail_assert(#__VA_ARGS__, __FUNCTION__, __LINE__, __FILE__))
+#define assert(...) \
+    (static_cast<bool>(__VA_ARGS__) \
+         ? static_cast<void>(0) \
+         : ::numbalite::nl_detail::fail_assert(#__VA_ARGS__, __FUNCTION__, __LINE__, __FILE__))
 #endif
 
 #endif

@@ -2,8 +2,9 @@
  *
  *     __constant__ const numbalite::constant_array<float, 2, 3> w = {{1, 2, 3, 4, 5, 6}};
  *
- * behaves as array<const float, 2, layout::C> and converts to it. The elements are in the variable itself
- * and the extents in its type, so that w(i, j) is one load at an address known but for i and j. */
+ * behaves as array<const float, 2, layout::C> and converts to it. The elements are in the variable
+ * itself and the extents in its type, so that w(i, j) is one load at an address known but for i and
+ * j. */
 #ifndef NUMBALITE_CONSTANT_CUH
 #define NUMBALITE_CONSTANT_CUH
 
@@ -11,7 +12,7 @@
 
 namespace numbalite {
 
-namespace detail {
+namespace nl_detail {
 /* An array's shape, or its strides in C order. */
 template <int64... Extents> struct extents {
     static constexpr int n = sizeof...(Extents);
@@ -26,28 +27,29 @@ template <int64... Extents> struct extents {
     }
     NUMBALITE_FUNCTION int64 operator[](int k) const { return values[k]; }
 };
-template <int64... Extents> constexpr int64 count() {
+template <int64... Extents> __device__ constexpr int64 count() {
+    const int64 all[] = {Extents...};
     int64 n = 1;
-    for (int64 extent : {Extents...})
+    for (int64 extent : all)
         n *= extent;
     return n ? n : 1;
 }
-} // namespace detail
+} // namespace nl_detail
 
 template <class T, int64... Extents> struct constant_array {
     static constexpr int ndim = sizeof...(Extents);
     typedef array<const T, ndim, layout::C> view_type;
 
-    T values[detail::count<Extents...>()]; /* in C order */
-    detail::extents<Extents...> shape = detail::extents<Extents...>(false, sizeof(T));
-    detail::extents<Extents...> strides = detail::extents<Extents...>(true, sizeof(T));
+    T values[nl_detail::count<Extents...>()]; /* in C order */
+    nl_detail::extents<Extents...> shape = nl_detail::extents<Extents...>(false, sizeof(T));
+    nl_detail::extents<Extents...> strides = nl_detail::extents<Extents...>(true, sizeof(T));
 
     NUMBALITE_FUNCTION const T *data() const { return values; }
     NUMBALITE_FUNCTION int64 size() const { return view().size(); }
 
     NUMBALITE_FUNCTION view_type view() const {
-        const detail::extents<Extents...> known_shape(false, sizeof(T));
-        const detail::extents<Extents...> known_strides(true, sizeof(T));
+        const nl_detail::extents<Extents...> known_shape(false, sizeof(T));
+        const nl_detail::extents<Extents...> known_strides(true, sizeof(T));
         view_type r = view_type();
         r.pointer = values;
         for (int k = 0; k < ndim; ++k) {
@@ -57,14 +59,14 @@ template <class T, int64... Extents> struct constant_array {
         return r;
     }
 
-    NUMBALITE_FUNCTION decltype(auto) operator[](detail::index i) const { return view()[i]; }
-    NUMBALITE_FUNCTION const T &operator()(detail::index i) const { return view()(i); }
-    NUMBALITE_FUNCTION const T &operator()(detail::index i, detail::index j) const {
+    NUMBALITE_FUNCTION decltype(auto) operator[](nl_detail::index i) const { return view()[i]; }
+    NUMBALITE_FUNCTION const T &operator()(nl_detail::index i) const { return view()(i); }
+    NUMBALITE_FUNCTION const T &operator()(nl_detail::index i, nl_detail::index j) const {
         return view()(i, j);
     }
     template <class... More>
-    NUMBALITE_FUNCTION const T &operator()(detail::index i, detail::index j, detail::index k,
-                                           More... more) const {
+    NUMBALITE_FUNCTION const T &operator()(nl_detail::index i, nl_detail::index j,
+                                           nl_detail::index k, More... more) const {
         return view()(i, j, k, more...);
     }
 

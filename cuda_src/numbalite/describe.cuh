@@ -1,34 +1,33 @@
 /* describe: asks the compiler what a kernel's parameters and a module's variables are.
  *
- * Appended to a source whose kernels are to be described. kernel_description<decltype(&K)> is a type
- * whose name spells, for each parameter of K, the integers that a launch needs and the parameter's own
- * type. The name is had from NVRTC as the lowered name of `describe<that type>`, a name expression,
- * and from a host compiler as __PRETTY_FUNCTION__; numbalite/describe.py reads both, and knows by name
- * the classes that stand for NumPy types (complex, __half). */
+ * Appended to a source whose kernels are to be described. kernel_description<decltype(&K)> is a
+ * type whose name spells, for each parameter of K, the integers that a launch needs and the
+ * parameter's own type. The name is had from NVRTC as the lowered name of `nl_describe<that type>`,
+ * a name expression, and from a host compiler as __PRETTY_FUNCTION__; numbalite/describe.py reads
+ * both, and knows by name the classes that stand for NumPy types (complex, __half). */
 #ifndef NUMBALITE_DESCRIBE_CUH
 #define NUMBALITE_DESCRIBE_CUH
 
 namespace numbalite {
 
-/* Kind: 0 scalar, 1 pointer, 2 array, 3 class by value. Dtype: nl_dtype of cext/core/dtype.h, of the
- * value or of what is pointed to; Itemsize likewise, in bytes, 0 where it is not known (void). */
+namespace nl_description {
+/* Kind: 0 scalar, 1 pointer, 2 array, 3 class by value. Dtype: nl_dtype of cext/core/dtype.h, of
+ * the value or of what is pointed to; Itemsize likewise, in bytes, 0 where it is not known (void).
+ */
 template <int Kind, int Size, int Align, int Dtype, int Itemsize, int Ndim, int Layout, int Const,
           class Type>
 struct parameter;
 template <class... Parameters> struct signature;
 
 template <int Dtype, int Itemsize, class Type, long long... Extents> struct variable;
+} // namespace nl_description
 
-namespace detail {
+namespace nl_detail {
 
-template <class T, bool IsEnum = __is_enum(T)> struct dtype {
-    static constexpr int code = 0;
-};
+template <class T, bool IsEnum = __is_enum(T)> struct dtype { static constexpr int code = 0; };
 template <class T> struct dtype<T, true> : dtype<__underlying_type(T)> {};
-#define NUMBALITE_DTYPE(type, number)                                                              \
-    template <> struct dtype<type, false> {                                                        \
-        static constexpr int code = number;                                                        \
-    };
+#define NUMBALITE_DTYPE(type, number) \
+    template <> struct dtype<type, false> { static constexpr int code = number; };
 NUMBALITE_DTYPE(bool, 1)
 NUMBALITE_DTYPE(char, (char)-1 < 0 ? 2 : 6)
 NUMBALITE_DTYPE(signed char, 2)
@@ -50,9 +49,7 @@ template <class T> struct element {
     typedef T type;
     static constexpr int is_const = 0;
 };
-template <class T> struct element<const T> : element<T> {
-    static constexpr int is_const = 1;
-};
+template <class T> struct element<const T> : element<T> { static constexpr int is_const = 1; };
 template <class T> struct element<volatile T> : element<T> {};
 template <class T> struct element<const volatile T> : element<const T> {};
 template <class T> struct element<T[]> : element<T> {};
@@ -67,21 +64,20 @@ template <class T, class = void> struct size_of {
 template <class T> struct size_of<T, decltype(void(sizeof(T)))> {
     static constexpr int value = sizeof(T);
 };
-template <> struct size_of<void, void> {
-    static constexpr int value = 0;
-};
+template <> struct size_of<void, void> { static constexpr int value = 0; };
 
 template <class T, int Kind, int Dtype, int Itemsize, int Ndim, int Layout, int Const>
 struct parameter_as {
-    typedef parameter<Kind, sizeof(T), alignof(T), Dtype, Itemsize, Ndim, Layout, Const, T> type;
+    typedef nl_description::parameter<Kind, sizeof(T), alignof(T), Dtype, Itemsize, Ndim, Layout,
+                                      Const, T>
+        type;
 };
-template <class T> struct dependent_false {
-    static constexpr bool value = false;
-};
+template <class T> struct dependent_false { static constexpr bool value = false; };
 
 template <class T>
 struct parameter_of
-    : parameter_as<T, __is_class(T) || __is_union(T) ? 3 : 0, dtype<T>::code, sizeof(T), 0, 0, 0> {};
+    : parameter_as<T, __is_class(T) || __is_union(T) ? 3 : 0, dtype<T>::code, sizeof(T), 0, 0, 0> {
+};
 template <class T>
 struct parameter_of<T *>
     : parameter_as<T *, 1, dtype<typename element<T>::type>::code,
@@ -98,7 +94,7 @@ template <class T> struct parameter_of<T &> {
 
 template <class F> struct kernel_of;
 template <class... A> struct kernel_of<void (*)(A...)> {
-    typedef signature<typename parameter_of<A>::type...> type;
+    typedef nl_description::signature<typename parameter_of<A>::type...> type;
 };
 #ifdef __cpp_noexcept_function_type
 template <class... A> struct kernel_of<void (*)(A...) noexcept> : kernel_of<void (*)(A...)> {};
@@ -107,18 +103,18 @@ template <class... A> struct kernel_of<void (*)(A...) noexcept> : kernel_of<void
 /* Collects the extents of T = E[n][m]... */
 template <class T, long long... Extents> struct variable_of {
     typedef typename element<T>::type plain;
-    typedef variable<dtype<plain>::code, sizeof(plain), plain, Extents...> type;
+    typedef nl_description::variable<dtype<plain>::code, sizeof(plain), plain, Extents...> type;
 };
 template <class T, size_t N, long long... Extents>
 struct variable_of<T[N], Extents...> : variable_of<T, Extents..., (long long)N> {};
 
-} // namespace detail
+} // namespace nl_detail
 
-template <class F> using kernel_description = typename detail::kernel_of<F>::type;
-template <class V> using variable_description = typename detail::variable_of<V>::type;
+template <class F> using kernel_description = typename nl_detail::kernel_of<F>::type;
+template <class V> using variable_description = typename nl_detail::variable_of<V>::type;
 
 /* Not a kernel: a variable of one byte costs the compiler less. */
-template <class Description> __device__ char describe;
+template <class Description> __device__ char nl_describe;
 
 } // namespace numbalite
 

@@ -2,12 +2,13 @@
  *
  *     float u = xoroshiro128p_uniform_float32(states, i);
  *
- * `states` is an array of, or a pointer to, states (anything with members s0 and s1 of 64 bits); with one
- * argument the functions take a state itself: a kernel that draws many numbers is faster with a copy
+ * `states` is an array of, or a pointer to, states (anything with members s0 and s1 of 64 bits);
+ * with one argument the functions take a state itself: a kernel that draws many numbers is faster
+ * with a copy
  * (`auto s = states[i]; ... states[i] = s;`). The generator is Blackman's and Vigna's.
  *
- * Uniform numbers lie in [0, 1). numba's float32 ones can, once in 2^25 times, be rounded up to 1; here
- * they become the largest number below 1. Normal ones are one half of a Box-Muller pair. */
+ * Uniform numbers lie in [0, 1). numba's float32 ones can, once in 2^25 times, be rounded up to 1;
+ * here they become the largest number below 1. Normal ones are one half of a Box-Muller pair. */
 #ifndef NUMBALITE_RANDOM_CUH
 #define NUMBALITE_RANDOM_CUH
 
@@ -19,17 +20,19 @@ struct xoroshiro128p_state {
     uint64 s0, s1;
 };
 
-namespace detail {
-NUMBALITE_FUNCTION uint64 rotate_left(uint64 x, int k) { return (x << k) | (x >> (64 - k)); }
-} // namespace detail
+namespace nl_detail {
+NUMBALITE_FUNCTION uint64 rotate_left(uint64 x, int k) {
+    return (x << k) | (x >> (64 - k));
+}
+} // namespace nl_detail
 
 /* The next 64 random bits. */
 template <class State> NUMBALITE_FUNCTION uint64 xoroshiro128p_next(State &state) {
     uint64 a = state.s0, b = state.s1;
     uint64 result = a + b;
     b ^= a;
-    state.s0 = detail::rotate_left(a, 55) ^ b ^ (b << 14);
-    state.s1 = detail::rotate_left(b, 36);
+    state.s0 = nl_detail::rotate_left(a, 55) ^ b ^ (b << 14);
+    state.s1 = nl_detail::rotate_left(b, 36);
     return result;
 }
 
@@ -55,7 +58,8 @@ template <class State> NUMBALITE_FUNCTION double xoroshiro128p_normal_float64(St
     return ::sqrt(-2.0 * ::logf(u)) * ::cos(6.283185307179586 * v);
 }
 
-/* Goes on by the steps that a polynomial stands for: bit b of (low, high) is the coefficient of x^b. */
+/* Goes on by the steps that a polynomial stands for: bit b of (low, high) is the coefficient of
+ * x^b. */
 template <class State>
 NUMBALITE_FUNCTION void xoroshiro128p_advance(State &state, uint64 low, uint64 high) {
     uint64 a = 0, b = 0;
@@ -85,9 +89,10 @@ template <class State> NUMBALITE_FUNCTION void init_xoroshiro128p_state(State &s
 }
 
 /* With an array, or a pointer, and an index. */
-#define NUMBALITE_INDEXED(type, name)                                                              \
-    template <class States> NUMBALITE_FUNCTION type name(States &&states, detail::index index) {   \
-        return name(states[index]);                                                                \
+#define NUMBALITE_INDEXED(type, name) \
+    template <class States> \
+    NUMBALITE_FUNCTION type name(States &&states, nl_detail::index index) { \
+        return name(states[index]); \
     }
 NUMBALITE_INDEXED(uint64, xoroshiro128p_next)
 NUMBALITE_INDEXED(float, xoroshiro128p_uniform_float32)
@@ -97,7 +102,8 @@ NUMBALITE_INDEXED(double, xoroshiro128p_normal_float64)
 NUMBALITE_INDEXED(void, xoroshiro128p_jump)
 #undef NUMBALITE_INDEXED
 template <class States>
-NUMBALITE_FUNCTION void init_xoroshiro128p_state(States &&states, detail::index index, uint64 seed) {
+NUMBALITE_FUNCTION void init_xoroshiro128p_state(States &&states, nl_detail::index index,
+                                                 uint64 seed) {
     init_xoroshiro128p_state(states[index], seed);
 }
 

@@ -2,8 +2,8 @@
  *
  *     return make_tuple(r, phi);         auto [r, phi] = polar(x, y);         get<0>(t)
  *
- * One plain struct for each length up to eight, with public members: structured bindings take such a
- * struct apart without any help from the standard library, which NVRTC does not have. */
+ * One plain struct for each length up to eight, with public members: structured bindings take such
+ * a struct apart without any help from the standard library, which NVRTC does not have. */
 #ifndef NUMBALITE_TUPLE_CUH
 #define NUMBALITE_TUPLE_CUH
 
@@ -14,9 +14,7 @@ namespace numbalite {
 template <class... T> struct tuple {
     static_assert(sizeof...(T) <= 8, "a tuple has at most eight items");
 };
-template <class A> struct tuple<A> {
-    A item0;
-};
+template <class A> struct tuple<A> { A item0; };
 template <class A, class B> struct tuple<A, B> {
     A item0;
     B item1;
@@ -74,7 +72,7 @@ template <class... T> NUMBALITE_FUNCTION tuple<T...> make_tuple(T... items) {
     return tuple<T...>{items...};
 }
 
-namespace detail {
+namespace nl_detail {
 template <int I, class Tuple> NUMBALITE_FUNCTION auto &item(Tuple &t) {
     if constexpr (I == 0)
         return t.item0;
@@ -93,22 +91,23 @@ template <int I, class Tuple> NUMBALITE_FUNCTION auto &item(Tuple &t) {
     else
         return t.item7;
 }
-} // namespace detail
+} // namespace nl_detail
 
 template <int I, class... T> NUMBALITE_FUNCTION auto &get(tuple<T...> &t) {
     static_assert(I >= 0 && I < (int)sizeof...(T), "get<I>: the tuple has no such item");
-    return detail::item<I>(t);
+    return nl_detail::item<I>(t);
 }
 template <int I, class... T> NUMBALITE_FUNCTION const auto &get(const tuple<T...> &t) {
     static_assert(I >= 0 && I < (int)sizeof...(T), "get<I>: the tuple has no such item");
-    return detail::item<I>(t);
+    return nl_detail::item<I>(t);
 }
 template <int I, class... T> NUMBALITE_FUNCTION auto get(tuple<T...> &&t) {
     static_assert(I >= 0 && I < (int)sizeof...(T), "get<I>: the tuple has no such item");
-    return detail::item<I>(t);
+    return nl_detail::item<I>(t);
 }
 
-template <class... T> NUMBALITE_FUNCTION bool operator==(const tuple<T...> &a, const tuple<T...> &b) {
+template <class... T>
+NUMBALITE_FUNCTION bool operator==(const tuple<T...> &a, const tuple<T...> &b) {
     constexpr int n = sizeof...(T);
     bool same = true;
     if constexpr (n > 0)
@@ -129,7 +128,8 @@ template <class... T> NUMBALITE_FUNCTION bool operator==(const tuple<T...> &a, c
         same = same && a.item7 == b.item7;
     return same;
 }
-template <class... T> NUMBALITE_FUNCTION bool operator!=(const tuple<T...> &a, const tuple<T...> &b) {
+template <class... T>
+NUMBALITE_FUNCTION bool operator!=(const tuple<T...> &a, const tuple<T...> &b) {
     return !(a == b);
 }
 

@@ -1,4 +1,5 @@
-/* warp: the lanes of a warp, with numba.cuda's names; shuffles of any type that can be copied bytewise.
+/* warp: the lanes of a warp, with numba.cuda's names; shuffles of any type that can be copied
+ * bytewise.
  *
  *     laneid()  warpid()  lanemask_lt()
  *     shfl_sync(mask, value, lane)  shfl_up_sync(mask, value, delta)  shfl_down_sync  shfl_xor_sync
@@ -27,14 +28,19 @@ NUMBALITE_FUNCTION int laneid() {
 }
 
 /* The number of the warp in its block. */
-NUMBALITE_FUNCTION int warpid() { return (int)(thread_rank() / 32); }
+NUMBALITE_FUNCTION int warpid() {
+    return (int)(thread_rank() / 32);
+}
 
 /* The lanes below the thread's own. */
-NUMBALITE_FUNCTION unsigned int lanemask_lt() { return (1u << laneid()) - 1; }
+NUMBALITE_FUNCTION unsigned int lanemask_lt() {
+    return (1u << laneid()) - 1;
+}
 
-namespace detail {
+namespace nl_detail {
 /* `exchange` on each 32-bit piece of a value. */
-template <class T, class Exchange> NUMBALITE_FUNCTION T by_words(const T &value, Exchange exchange) {
+template <class T, class Exchange>
+NUMBALITE_FUNCTION T by_words(const T &value, Exchange exchange) {
     constexpr int count = (sizeof(T) + 3) / 4;
     unsigned int words[count] = {};
     memcpy(words, &value, sizeof(T));
@@ -44,15 +50,15 @@ template <class T, class Exchange> NUMBALITE_FUNCTION T by_words(const T &value,
     memcpy(&result, words, sizeof(T));
     return result;
 }
-} // namespace detail
+} // namespace nl_detail
 
-#define NUMBALITE_SHUFFLE(name, Argument)                                                          \
-    template <class T>                                                                             \
-    NUMBALITE_FUNCTION T name(unsigned int mask, T value, Argument argument,                       \
-                              int width = 32 NUMBALITE_AND_SITE) {                                 \
-        return detail::by_words(value, [=](unsigned int word) {                                    \
-            return __##name(mask, word, argument, width NUMBALITE_AND_HERE);                       \
-        });                                                                                        \
+#define NUMBALITE_SHUFFLE(name, Argument) \
+    template <class T> \
+    NUMBALITE_FUNCTION T name(unsigned int mask, T value, Argument argument, \
+                              int width = 32 NUMBALITE_AND_SITE) { \
+        return nl_detail::by_words(value, [=](unsigned int word) { \
+            return __##name(mask, word, argument, width NUMBALITE_AND_HERE); \
+        }); \
     }
 NUMBALITE_SHUFFLE(shfl_sync, int)
 NUMBALITE_SHUFFLE(shfl_up_sync, unsigned int)
@@ -63,7 +69,7 @@ NUMBALITE_SHUFFLE(shfl_xor_sync, int)
 template <class T>
 NUMBALITE_FUNCTION unsigned int match_any_sync(unsigned int mask, T value NUMBALITE_AND_SITE) {
     unsigned int same = mask;
-    detail::by_words(value, [&](unsigned int word) {
+    nl_detail::by_words(value, [&](unsigned int word) {
         same &= __match_any_sync(mask, word NUMBALITE_AND_HERE);
         return word;
     });

@@ -1,6 +1,7 @@
 /* sim/convert: conversions between integers and floating-point numbers, as the GPU does them.
  *
- * To an integer: round, then saturate; a NaN gives 0. The same holds for a plain cast in a kernel when
+ * To an integer: round, then saturate. A NaN gives 0 from float to 32 bits, and the top bit alone where
+ * either side has 64. The same holds for a plain cast in a kernel when
  * the compiler is of the clang family (numbalite/compilers/irpatch.py). */
 #ifndef NUMBALITE_SIM_CONVERT_H
 #define NUMBALITE_SIM_CONVERT_H
@@ -14,8 +15,9 @@ template <class I, class F> NUMBALITE_SIM_INLINE I saturated(F x) {
     constexpr F above = static_cast<F>(1ull << (digits - 1)) * 2;
     constexpr I largest = static_cast<I>(~0ull >> (64 - digits));
     constexpr I smallest = static_cast<I>(-1) < static_cast<I>(0) ? -largest - 1 : 0;
+    constexpr I for_nan = sizeof(F) + sizeof(I) == 8 ? 0 : static_cast<I>(1ull << (8 * sizeof(I) - 1));
     constexpr F below = is_signed ? -above : static_cast<F>(0);
-    return x >= above ? largest : x > below ? static_cast<I>(x) : x == x ? smallest : 0;
+    return x >= above ? largest : x > below ? static_cast<I>(x) : x == x ? smallest : for_nan;
 }
 
 } // namespace numbalite_sim

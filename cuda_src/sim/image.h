@@ -144,6 +144,10 @@ __attribute__((visibility("hidden"), used)) clock_t nl_sim_cycles() __asm__("nl_
 __attribute__((visibility("hidden"), used)) clock_t nl_sim_cycles() {
     return static_cast<clock_t>(numbalite_sim::ops->clock());
 }
+/* irpatch.py puts a call of this before each volatile load: a thread may be waiting there. */
+__attribute__((visibility("hidden"), used, noinline)) void nl_sim_volatile_read() {
+    numbalite_sim::spin("", 0);
+}
 /* An image does without the C++ library. */
 __attribute__((visibility("hidden"))) void __cxa_pure_virtual() {
     numbalite_sim::fault(719, "a pure virtual function was called", "", 0);

@@ -31,16 +31,12 @@ NUMBALITE_SIM_INLINE unsigned long long __nv_bswap64(unsigned long long x) {
     return __builtin_bswap64(x);
 }
 
-/* Byte i of the result is the byte of y:x that nibble i of the selector names; the nibble's top bit
- * replicates that byte's sign. */
+/* Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name. */
 NUMBALITE_SIM_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     unsigned long long both = static_cast<unsigned long long>(y) << 32 | x;
     unsigned result = 0;
     for (int i = 0; i < 4; ++i) {
-        unsigned pick = selector >> (4 * i) & 15;
-        unsigned byte = static_cast<unsigned>(both >> (8 * (pick & 7))) & 255;
-        if (pick & 8)
-            byte = byte & 128 ? 255 : 0;
+        unsigned byte = static_cast<unsigned>(both >> (8 * (selector >> (4 * i) & 7))) & 255;
         result |= byte << (8 * i);
     }
     return result;

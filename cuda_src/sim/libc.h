@@ -34,9 +34,6 @@ typedef __builtin_va_list va_list;
 extern "C" {
 void *memcpy(void *to, const void *from, size_t size) noexcept;
 void *memset(void *to, int value, size_t size) noexcept;
-int abs(int) noexcept;
-long labs(long) noexcept;
-long long llabs(long long) noexcept;
 int fesetround(int) noexcept;
 
 int printf(const char *format, ...) __asm__("nl_sim_printf");

@@ -86,6 +86,14 @@ NUMBALITE_SIM_INLINE float remquo(float a, float b, int *q) { return remquof(a, 
 NUMBALITE_SIM_INLINE float fma(float a, float b, float c) { return fmaf(a, b, c); }
 NUMBALITE_SIM_INLINE float fdividef(float a, float b) { return a / b; }
 
+/* Of the smallest integer: itself. */
+NUMBALITE_SIM_INLINE int abs(int x) {
+    return x < 0 ? static_cast<int>(0u - static_cast<unsigned>(x)) : x;
+}
+NUMBALITE_SIM_INLINE long long llabs(long long x) {
+    return x < 0 ? static_cast<long long>(0ull - static_cast<unsigned long long>(x)) : x;
+}
+NUMBALITE_SIM_INLINE long labs(long x) { return static_cast<long>(llabs(x)); }
 NUMBALITE_SIM_INLINE long abs(long x) { return labs(x); }
 NUMBALITE_SIM_INLINE long long abs(long long x) { return llabs(x); }
 NUMBALITE_SIM_INLINE float abs(float x) { return fabsf(x); }
@@ -159,8 +167,8 @@ NUMBALITE_SIM_NAMED(unsigned long long, ull)
 /* ---- classification ---- */
 
 #define NUMBALITE_SIM_TEST(name, builtin)                                                          \
-    NUMBALITE_SIM_INLINE bool name(float x) { return builtin(x); }                       \
-    NUMBALITE_SIM_INLINE bool name(double x) { return builtin(x); }
+    NUMBALITE_SIM_INLINE int name(float x) { return builtin(x) != 0; }                       \
+    NUMBALITE_SIM_INLINE int name(double x) { return builtin(x) != 0; }
 NUMBALITE_SIM_TEST(isnan, __builtin_isnan)
 NUMBALITE_SIM_TEST(isinf, __builtin_isinf)
 NUMBALITE_SIM_TEST(isfinite, __builtin_isfinite)

@@ -126,11 +126,7 @@ inline float norm4df(float a, float b, float c, float d) {
 inline float rhypotf(float a, float b) { return 1.0f / hypotf(a, b); }
 inline float rnorm3df(float a, float b, float c) { return 1.0f / norm3df(a, b, c); }
 inline float rnorm4df(float a, float b, float c, float d) { return 1.0f / norm4df(a, b, c, d); }
-inline float norm3d(float a, float b, float c) { return norm3df(a, b, c); }
-inline float norm4d(float a, float b, float c, float d) { return norm4df(a, b, c, d); }
-inline float rnorm3d(float a, float b, float c) { return rnorm3df(a, b, c); }
-inline float rnorm4d(float a, float b, float c, float d) { return rnorm4df(a, b, c, d); }
-NUMBALITE_SIM_OVERLOAD2(rhypot)
+/* As in CUDA, norm3d, rhypot and the like have no overloads for float. */
 
 /* ---- the normal distribution and the error function's relatives ---- */
 

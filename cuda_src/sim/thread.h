@@ -22,8 +22,8 @@ struct place {
     bool cooperative;
 };
 
-static thread_local place here;
-static thread_local unsigned spins;
+static __thread place here;
+static __thread unsigned spins;
 static const nl_sim_ops *ops;
 
 NUMBALITE_SIM_INLINE uint3 thread_index() {

@@ -2,6 +2,6 @@
 #pragma once
 
 #ifndef offsetof
-#define offsetof(type, member) __builtin_offsetof(type, member)
+#define offsetof(type, member) ((size_t)&((type *)0)->member)
 #endif
 typedef decltype(nullptr) nullptr_t;

@@ -6,8 +6,8 @@ operation stands on a line of its own, and the optimiser afterwards sees well-de
 * Integer division by zero gives all ones, the remainder by zero the dividend; INT_MIN / -1 gives
   INT_MIN, its remainder 0. None of them traps.
 * Shifts by the width or more give 0, or the sign for an arithmetic right shift.
-* A floating-point number out of an integer type's range saturates, NaN gives 0. Integers of less
-  than 32 bits are cut from the 32-bit result, as a GPU does.
+* A floating-point number out of an integer type's range saturates. NaN gives 0 from float to 32 bits,
+  the top bit alone where either side has 64. Smaller integers are cut from the 32-bit result.
 * A volatile load that is not of a local variable counts as a spin (cuda_src/sim/thread.h), so that a
   thread may wait for another one in a loop.
 
@@ -28,7 +28,7 @@ _OPERATION = re.compile(
     re.MULTILINE,
 )
 _BINARY = re.compile(r"(?: exact| nuw| nsw)* (i\d+) ([^ ,]+), ([^ ,]+)(.*)", re.DOTALL)
-_CONVERSION = re.compile(r" (float|double|half) ([^ ,]+) to (i\d+)(.*)", re.DOTALL)
+_CONVERSION = re.compile(r" (float|double) ([^ ,]+) to (i\d+)(.*)", re.DOTALL)
 _THREAD_LOCAL = re.compile(r"\(ptr [^@]*(@[\w.$]+|@\"[^\"]+\")\)")
 _LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
 _DEFINITION = re.compile(r"^define ", re.MULTILINE)
@@ -156,6 +156,7 @@ class _State:
         above = 2.0 ** (width - 1 if signed else width)
         below = -above if signed else 0.0
         largest = int(above) - 1 if signed else -1
+        for_nan = 0 if real == "float" and width == 32 else -(1 << (width - 1))
         plain, low, high, order, first, second = (self._new() for _ in range(6))
         return [
             f"{plain} = {name} {real} {value} to {type_}",
@@ -164,7 +165,7 @@ class _State:
             f"{order} = fcmp ord {real} {value}, {value}",
             f"{first} = select i1 {low}, {type_} {int(below)}, {type_} {plain}",
             f"{second} = select i1 {high}, {type_} {largest}, {type_} {first}",
-            f"{result} = select i1 {order}, {type_} {second}, {type_} 0",
+            f"{result} = select i1 {order}, {type_} {second}, {type_} {for_nan}",
         ]
 
     def _load(self, match):
@@ -181,5 +182,5 @@ def _is_number(text):
 
 
 def _number(value):
-    """A float constant; LLVM writes those of float and half as doubles too."""
+    """A constant; LLVM writes those of type float as doubles too."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"

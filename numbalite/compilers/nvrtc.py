@@ -142,6 +142,8 @@ _DESCRIBED = re.compile(r"decltype\((.*)\)>>$")
 _ENDING = re.compile(
     r"(?m)^(?:\d+ (?:catastrophic )?errors? detected .*|Compilation terminated\.)$"
 )
+_CAUSE = re.compile(r"at line (\d+) of ([^\n]+)")
+_OWN_NOTE = re.compile(r"(?m)^numbalite[\w/]*\.cuh\(\d+\): note ")
 _HINT = "Remark: The warnings can be suppressed"
 _MAP = "__nv_name_map("
 
@@ -176,11 +178,23 @@ def _about_expressions(messages):
     return kept
 
 
+def _at_the_users_line(message):
+    """A message about numbalite's own headers, told of the line that made them fail."""
+    message = _OWN_NOTE.split(message)[0].rstrip("\n")
+    head, separator, text = message.partition("): ")
+    if separator and head.startswith(tuple(f"{name}(" for name in headers.in_memory())):
+        for line, file in reversed(_CAUSE.findall(message)):
+            if file not in headers.in_memory():
+                text = text.split("\n", 1)[0].replace("static assertion failed with ", "")
+                return f"{file}({line}): {text}"
+    return message
+
+
 def _failure(unit, result, source, directories, version):
     """The exception for a compilation that failed."""
     log = result["log"]
     messages = _messages(log)
-    readable = _about_expressions(messages) or messages
+    readable = [_at_the_users_line(m) for m in _about_expressions(messages) or messages]
     readable = [m for m in readable if "): warning" not in m] or readable
     for name in dict.fromkeys(_NOT_FOUND.findall(log)):
         packages = toolkit.packages_for(name, version[0])

@@ -30,6 +30,8 @@ from numbalite.cuda.devices import (
     get_current_device,
     gpus,
     is_available,
+    is_bfloat16_supported,
+    is_float16_supported,
     is_simulated,
     is_supported_version,
     list_devices,
@@ -51,18 +53,24 @@ from numbalite.cuda.streams import (
     per_thread_default_stream,
     stream,
 )
-from numbalite.errors import KernelRuntimeError
+from numbalite.errors import CudaSupportError, KernelRuntimeError
 
 # Imported when they are first used: name -> module, and the name there where it is another.
 _LATER = {
     "jit": "numbalite.decorators",
     "module": "numbalite.decorators",
+    "compile": "numbalite.decorators",
+    "compile_for_current_device": "numbalite.decorators",
+    "compile_ptx": "numbalite.decorators",
+    "compile_ptx_for_current_device": "numbalite.decorators",
+    "random": "numbalite.cuda.random",
     "types": "numbalite.types",
     "cudadrv": "numbalite.cuda.cudadrv",
     "core": "numbalite.cuda.core",
 }
 
 __all__ = [
+    "CudaSupportError",
     "DeviceNDArray",
     "Event",
     "In",
@@ -73,6 +81,10 @@ __all__ = [
     "Stream",
     "as_cuda_array",
     "close",
+    "compile",
+    "compile_for_current_device",
+    "compile_ptx",
+    "compile_ptx_for_current_device",
     "cuda_error",
     "current_context",
     "default_stream",
@@ -87,7 +99,9 @@ __all__ = [
     "get_current_device",
     "gpus",
     "is_available",
+    "is_bfloat16_supported",
     "is_cuda_array",
+    "is_float16_supported",
     "is_simulated",
     "is_supported_version",
     "jit",
@@ -111,7 +125,7 @@ def __getattr__(name):
     where = _LATER.get(name)
     if where is not None:
         found = importlib.import_module(where)
-        if not where.endswith(f".{name}") or name == "jit":
+        if not where.endswith(f".{name}"):
             found = getattr(found, name)
     elif name.startswith("__"):
         raise AttributeError(name)

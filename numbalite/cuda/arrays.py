@@ -359,6 +359,8 @@ def _assign(target, value, stream):
             except (TypeError, ValueError):
                 if np.ndim(value) == 0:
                     raise
+        if target.ndim == 0:
+            raise ValueError("setting an array element with a sequence")
         value = np.asarray(value, dtype=target.dtype)
     if value.ndim == 0:
         target._fill(_scalar(value, target.dtype), stream)

@@ -16,16 +16,15 @@ from numbalite import _core, config
 from numbalite.cuda.attributes import NUMBERS
 from numbalite.errors import CudaSupportError, SimulatorWarning, warn
 
-_HELP = "Set NUMBALITE_DRIVER=sim to have kernels run on the CPU simulator without this warning."
-
 
 def _on_open(kind):
     """Called by the extension: with None before it opens the driver, with its kind afterwards."""
     if kind is None:
         _core.configure(config.driver(), config.SIM_DEVICES)
     elif kind == "sim" and config.DRIVER != "sim":
-        reason = cuda_error() or "CUDA is disabled"
-        warn(f"kernels run on the CPU simulator: {reason}. {_HELP}", SimulatorWarning)
+        why = cuda_error() or _core.fallback_reason()
+        quiet = "NUMBALITE_DRIVER=sim asks for it without this warning"
+        warn(f"kernels run on the CPU simulator ({quiet}): {why}", SimulatorWarning)
 
 
 _core.set_open_hook(_on_open)
@@ -373,6 +372,16 @@ def get_current_device() -> Device:
 def current_context(devnum=None) -> Context:
     """The context of a device, or of the calling thread's."""
     return Context(get_current_device() if devnum is None else _device(gpus[devnum].id))
+
+
+def is_float16_supported() -> bool:
+    """Has the calling thread's device arithmetic in half precision?"""
+    return get_current_device().supports_float16
+
+
+def is_bfloat16_supported() -> bool:
+    """Has the calling thread's device arithmetic in bfloat16?"""
+    return get_current_device().supports_bfloat16
 
 
 def require_context(function):

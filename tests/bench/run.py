@@ -447,6 +447,9 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        # As users have it: modules are compiled to bytecode once. Not into the checkout, though.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
         os.environ["NUMBALITE_CACHE_DIR"] = str(folder / "cache")
         os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
         sys.path.insert(0, str(ROOT))

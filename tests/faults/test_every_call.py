@@ -18,7 +18,7 @@ from numbalite import _core, cuda, errors
 OUT_OF_MEMORY = 2
 LAUNCH_FAILED = 719
 CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, MemoryError)
-KERNEL_TEXT = "__global__ void twice(const float* x, float* y, int n) { int i = grid<1>(); if (i < n) y[i] = 2 * x[i]; }"
+KERNEL_TEXT = "__device__ float table[4]; __global__ void twice(const float* x, float* y, int n) { int i = grid<1>(); if (i < n) y[i] = 2 * x[i]; }"
 
 
 @cuda.jit("void(const float32[:], float32[:])")
@@ -93,7 +93,7 @@ def launch_on_stream(d):
 
 
 def load_module():
-    return cuda.module(KERNEL_TEXT).twice
+    return cuda.module(KERNEL_TEXT).get_global("table")
 
 
 def load_and_launch(d):
@@ -229,7 +229,8 @@ def test_driver_calls(operation, status, run):
     def disarm():
         SEEN["count"] = _core.fail_call_at(0)
 
-    walk(run, operation, lambda n: _core.fail_call_at(n, status), disarm)
+    steps = walk(run, operation, lambda n: _core.fail_call_at(n, status), disarm)
+    assert steps, "nothing was made to fail"
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)

@@ -164,9 +164,27 @@ def test_abandoned_temporary_files_go(folder):
     assert not old.exists() and new.exists()
 
 
+def prelude(folder, name):
+    path = folder / f"prelude-{name}"
+    path.mkdir()
+    (path / "prelude.pch").write_bytes(bytes(1000))
+    return path
+
+
+def test_precompiled_headers_are_part_of_it(folder):
+    cache.store(key(1), IMAGE)
+    count, size = cache.usage()
+    old, new = prelude(folder, "old"), prelude(folder, "new")
+    assert cache.usage() == (count, size + 2000)
+    os.utime(old, (1000, 1000))
+    cache.trim(1 << 30)
+    assert not old.exists() and new.exists()
+
+
 def test_clear(folder):
     cache.store(key(1), IMAGE)
     cache.store(key(2), IMAGE)
+    prelude(folder, "of_some_compiler")
     (folder / "notes.txt").write_text("not ours")
     assert cache.clear() == 2
     assert os.listdir(folder) == ["notes.txt"]

@@ -22,10 +22,10 @@ def test_one_family():
 
 
 def test_api_error():
-    error = errors.CudaAPIError(700, "an illegal memory access", call="cuMemcpyDtoH")
-    assert (error.code, error.call) == (700, "cuMemcpyDtoH")
-    assert str(error).startswith("[700] an illegal memory access")
-    assert "debug=True" in error.remedy and error.remedy in str(error)
+    text = "cuMemAlloc failed with CUDA_ERROR_OUT_OF_MEMORY (2): out of memory. Free some."
+    error = errors.CudaAPIError(2, text, call="cuMemAlloc")
+    assert (error.code, error.call, error.remedy) == (2, "cuMemAlloc", "Free some.")
+    assert str(error) == f"[2] {text}" and error.msg == text
     plain = errors.CudaAPIError(1, "invalid argument")
     assert str(plain) == "[1] invalid argument" and plain.remedy == ""
 

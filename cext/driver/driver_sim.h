@@ -1,0 +1,50 @@
+/* driver/driver_sim: what the files of the simulated driver share. Each fills its part of the table with
+ * thin functions that check arguments and answer as the real driver does; the work is in sim/. */
+#ifndef NL_DRIVER_DRIVER_SIM_H
+#define NL_DRIVER_DRIVER_SIM_H
+
+#include "driver/driver.h"
+#include "sim/context.h"
+#include "sim/fault.h"
+
+/* CUDA_ERROR_NOT_INITIALIZED before cuInit and in a forked child. */
+CUresult nl_driver_sim_state(void);
+/* Number of devices; ordinals below it are valid. */
+int nl_driver_sim_has_device(CUdevice device);
+
+void nl_driver_sim_fill_device(nl_driver *table);
+void nl_driver_sim_fill_memory(nl_driver *table);
+void nl_driver_sim_fill_copy(nl_driver *table);
+void nl_driver_sim_fill_stream(nl_driver *table);
+void nl_driver_sim_fill_module(nl_driver *table);
+void nl_driver_sim_fill_launch(nl_driver *table);
+
+/* First in every call. What an earlier call of this thread reported is no longer the last fault. */
+#define NL_SIM_BEGIN() \
+    do { \
+        CUresult state_ = nl_driver_sim_state(); \
+        if (state_ != CUDA_SUCCESS) \
+            return state_; \
+        nl_sim_fault_forget(); \
+    } while (0)
+
+/* The same for calls that need a context: declares `context`. */
+#define NL_SIM_BEGIN_IN(context) \
+    NL_SIM_BEGIN(); \
+    nl_sim_context *context = nl_sim_context_current(); \
+    if (!context) \
+        return CUDA_ERROR_INVALID_CONTEXT
+
+/* Declares `stream` for a handle. */
+#define NL_SIM_STREAM(stream, context, handle) \
+    nl_sim_stream *stream = nl_sim_context_stream(context, handle); \
+    if (!stream) \
+        return CUDA_ERROR_INVALID_HANDLE
+
+#define NL_SIM_REQUIRE(condition) \
+    do { \
+        if (!(condition)) \
+            return CUDA_ERROR_INVALID_VALUE; \
+    } while (0)
+
+#endif

@@ -1,0 +1,201 @@
+/* driver/driver_sim_launch: launching: the checks that the driver makes, the copy of the arguments, and
+ * what becomes of a fault. */
+#include "driver/driver_sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+#include "driver/driver_sim_function.h"
+#include "sim/limits.h"
+#include "sim/memory.h"
+
+typedef struct shape {
+    nl_sim_dim grid, block;
+    unsigned shared;
+    int cooperative;
+} shape;
+
+typedef struct launch_op {
+    nl_sim_op op;
+    nl_sim_job job;
+    size_t words; /* of arguments */
+    void **pointers;
+    uintptr_t arguments[]; /* the values, then the pointers to them */
+} launch_op;
+
+/* An array of which a kernel got the address was written out of bounds by that kernel. */
+static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
+    char damage[NL_SIM_MEMORY_TEXT], text[NL_SIM_MEMORY_TEXT + 256];
+    if (!nl_sim_memory_check(l->arguments, l->words, damage))
+        return;
+    snprintf(text, sizeof text, "kernel %.200s: %s", l->job.kernel->name, damage);
+    nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, text);
+}
+
+static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
+    launch_op *l = (launch_op *)op;
+    nl_sim_grid_open(&l->job);
+    nl_sim_stream_set_job(stream, &l->job);
+    CUresult status = nl_sim_grid_run(&l->job);
+    nl_sim_stream_set_job(stream, NULL);
+    if (status != CUDA_SUCCESS)
+        nl_sim_stream_fail(stream, status, l->job.fault);
+    check_arrays(l, stream);
+    nl_sim_grid_close(&l->job);
+}
+
+/* Checks */
+
+static CUresult check_shape(const nl_sim_function *f, const shape *s) {
+    const nl_sim_dim *g = &s->grid, *b = &s->block;
+    NL_SIM_REQUIRE(g->x && g->y && g->z && b->x && b->y && b->z);
+    NL_SIM_REQUIRE(g->x <= NL_SIM_GRID_X && g->y <= NL_SIM_GRID_Y && g->z <= NL_SIM_GRID_Z);
+    NL_SIM_REQUIRE(b->x <= NL_SIM_BLOCK_X && b->y <= NL_SIM_BLOCK_Y && b->z <= NL_SIM_BLOCK_Z);
+    unsigned threads = b->x * b->y * b->z;
+    NL_SIM_REQUIRE(threads <= NL_SIM_BLOCK_THREADS);
+    NL_SIM_REQUIRE(s->shared <= nl_atomic_peek32((const uint32_t *)&f->max_dynamic_shared));
+    NL_SIM_REQUIRE((size_t)s->shared + (size_t)f->static_shared <= NL_SIM_SHARED_OPTIN);
+    if (!s->cooperative)
+        return CUDA_SUCCESS;
+    uint64_t blocks = (uint64_t)g->x * g->y * g->z;
+    uint64_t fit = (uint64_t)nl_driver_sim_occupancy(f, (int)threads, s->shared) *
+                   nl_sim_grid_workers();
+    return blocks > fit ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+}
+
+/* Arguments */
+
+/* Bytes of the parameter block. */
+static size_t block_size(const nl_sim_kernel *kernel) {
+    size_t at = 0;
+    for (unsigned i = 0; i < kernel->param_count; i++) {
+        size_t align = kernel->params[i].align;
+        at = (at + align - 1) / align * align + kernel->params[i].size;
+    }
+    return at;
+}
+
+/* extra: pairs of a tag and a pointer, ended by tag 0; 1: the block, 2: the address of its size. */
+static const char *packed_block(void **extra, size_t needed) {
+    const char *block = NULL;
+    size_t size = 0;
+    for (; extra && extra[0]; extra += 2) {
+        if ((uintptr_t)extra[0] == 1)
+            block = extra[1];
+        else if ((uintptr_t)extra[0] == 2)
+            size = *(const size_t *)extra[1];
+        else
+            return NULL;
+    }
+    return size >= needed ? block : NULL;
+}
+
+enum { MAX_ALIGN = 64 }; /* of a parameter */
+
+/* Copies the values into an operation; NULL with *status set if it cannot. */
+static launch_op *make_launch(const nl_sim_kernel *kernel, void **params, void **extra,
+                              CUresult *status) {
+    size_t bytes = block_size(kernel), count = kernel->param_count;
+    const char *packed = params ? NULL : packed_block(extra, bytes);
+    *status = CUDA_ERROR_INVALID_VALUE;
+    if (count && !params && !packed)
+        return NULL;
+    size_t words = (bytes + MAX_ALIGN + sizeof(uintptr_t) - 1) / sizeof(uintptr_t);
+    launch_op *l = malloc(sizeof *l + (words + count) * sizeof(uintptr_t));
+    *status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!l)
+        return NULL;
+    memset(l, 0, offsetof(launch_op, job.fault));
+    memset(l->arguments, 0, words * sizeof(uintptr_t));
+    l->job.fault[0] = '\0';
+    l->words = words;
+    l->pointers = (void **)(l->arguments + words);
+    char *base = (char *)(((uintptr_t)l->arguments + MAX_ALIGN - 1) / MAX_ALIGN * MAX_ALIGN);
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        const nl_sim_param *p = &kernel->params[i];
+        at = (at + p->align - 1) / p->align * p->align;
+        memcpy(base + at, params ? params[i] : packed + at, p->size);
+        l->pointers[i] = base + at;
+        at += p->size;
+    }
+    *status = CUDA_SUCCESS;
+    return l;
+}
+
+/* A fiber's stack: what C code on the CPU needs anyway, and what the program asked for. */
+static size_t stack_size(const nl_sim_context *context) {
+    size_t asked = context->stack_limit;
+    return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
+}
+
+static CUresult launch(CUfunction handle, const shape *s, CUstream stream_handle, void **params,
+                       void **extra) {
+    NL_SIM_BEGIN_IN(context);
+    nl_sim_function *f = nl_driver_sim_function(handle);
+    if (!f)
+        return CUDA_ERROR_INVALID_HANDLE;
+    NL_SIM_STREAM(stream, context, stream_handle);
+    if (f->context != stream->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    CUresult status = check_shape(f, s);
+    if (status != CUDA_SUCCESS)
+        return status;
+    launch_op *l = make_launch(f->kernel, params, extra, &status);
+    if (!l)
+        return status;
+    l->op.run = run_launch;
+    l->job.kernel = f->kernel;
+    l->job.habits = &f->habits;
+    l->job.stack_size = stack_size(context);
+    l->job.launch = (nl_sim_launch){.grid = s->grid,
+                                    .block = s->block,
+                                    .shared_bytes = s->shared,
+                                    .cooperative = (unsigned)s->cooperative,
+                                    .args = l->pointers};
+    nl_sim_stream_issue(stream, &l->op);
+    return CUDA_SUCCESS;
+}
+
+static CUresult sim_LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                 unsigned grid_z, unsigned block_x, unsigned block_y,
+                                 unsigned block_z, unsigned shared, CUstream stream, void **params,
+                                 void **extra) {
+    shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 0};
+    return launch(function, &s, stream, params, extra);
+}
+
+static CUresult sim_LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                            unsigned grid_z, unsigned block_x, unsigned block_y,
+                                            unsigned block_z, unsigned shared, CUstream stream,
+                                            void **params) {
+    shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 1};
+    return launch(function, &s, stream, params, NULL);
+}
+
+static CUresult sim_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                   void **params, void **extra) {
+    NL_SIM_BEGIN();
+    NL_SIM_REQUIRE(config && (config->attrs || !config->numAttrs));
+    shape s = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+               {config->blockDimX, config->blockDimY, config->blockDimZ},
+               config->sharedMemBytes,
+               0};
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *a = &config->attrs[i];
+        if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            s.cooperative = a->value.cooperative != 0;
+        else if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+                 (a->value.clusterDim.x > 1 || a->value.clusterDim.y > 1 ||
+                  a->value.clusterDim.z > 1))
+            return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return launch(function, &s, config->hStream, params, extra);
+}
+
+void nl_driver_sim_fill_launch(nl_driver *table) {
+    table->LaunchKernel = sim_LaunchKernel;
+    table->LaunchKernelEx = sim_LaunchKernelEx;
+    table->LaunchCooperativeKernel = sim_LaunchCooperativeKernel;
+}

@@ -1,0 +1,575 @@
+/* py/dispatcher: which kernel a call means. Kernels are remembered by device and by the type codes of the
+ * arguments (typed dispatchers: by device alone); a call that none fits asks the method _resolve, which
+ * finds or compiles one, and remembers the answer. */
+#include "py/dispatcher.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "py/argument.h"
+#include "py/devarray.h"
+#include "py/stream.h"
+
+#define INLINE_CODES 64
+
+/* ------------------------------------------------------------------------------------------ entries */
+
+static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *code) {
+    if (nl_py_array_check_exact(state, value)) {
+        *code = nl_atomic_peek32(&((nl_py_array *)value)->code);
+        return *code != 0;
+    }
+    if (PyFloat_CheckExact(value)) {
+        *code = NL_FLOAT64;
+        return 1;
+    }
+    if (PyLong_CheckExact(value)) {
+        int overflow;
+        (void)PyLong_AsLongLongAndOverflow(value, &overflow);
+        *code = NL_INT64;
+        return !overflow;
+    }
+    return 0;
+}
+
+static int matches_codes(nl_py_state *state, const nl_py_entry *entry, PyObject *const *args) {
+    const char *reason;
+    for (int i = 0; i < entry->count; i++) {
+        uint32_t code;
+        if (!code_of_plain(state, args[i], &code)) {
+            int found = nl_py_type_code(state, args[i], &code, &reason);
+            if (found < 0)
+                PyErr_Clear(); /* whoever looks for another entry meets it again */
+            if (found <= 0)
+                return 0;
+        }
+        if (code != entry->codes[i])
+            return 0;
+    }
+    return 1;
+}
+
+static int is_live(const nl_py_entry *entry, const nl_device *dev) {
+    return entry->device == dev && !nl_atomic_peek32(&entry->dead) &&
+           entry->kernel->kernel->module->generation == nl_atomic_load(&dev->generation);
+}
+
+int nl_py_entry_matches(nl_py_state *state, nl_py_entry *entry, const nl_device *dev,
+                        PyObject *const *args, Py_ssize_t nargs) {
+    return is_live(entry, dev) &&
+           (entry->count < 0 || (entry->count == nargs && matches_codes(state, entry, args)));
+}
+
+static nl_py_entry *search(nl_py_dispatcher *d, const nl_device *dev, const uint32_t *codes,
+                           Py_ssize_t nargs) {
+    nl_py_entry *e = nl_atomic_load_pointer(&d->entries);
+    for (; e; e = e->next)
+        if (is_live(e, dev) && (e->count < 0 || (e->count == nargs && memcmp(e->codes, codes, sizeof(uint32_t) * (size_t)nargs) == 0)))
+            return e;
+    return NULL;
+}
+
+/* count -1: for any arguments. */
+static nl_py_entry *add_entry(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes, int count,
+                              PyObject *kernel) {
+    nl_error err;
+    size_t size = count > 0 ? (size_t)count * sizeof *codes : 0;
+    if (!Py_IS_TYPE(kernel, d->state->kernel_type)) {
+        PyErr_Format(PyExc_TypeError, "a Kernel is needed, not %.80s", Py_TYPE(kernel)->tp_name);
+        return NULL;
+    }
+    nl_py_kernel *k = (nl_py_kernel *)kernel;
+    if (k->kernel->module->device != dev) {
+        PyErr_Format(PyExc_ValueError, "the kernel is loaded on device %d, not on device %d",
+                     k->kernel->module->device->ordinal, dev->ordinal);
+        return NULL;
+    }
+    nl_py_entry *e = nl_mem_zalloc(sizeof *e + size, &err);
+    if (!e) {
+        nl_py_raise(&err);
+        return NULL;
+    }
+    e->device = dev;
+    e->kernel = (nl_py_kernel *)Py_NewRef(kernel);
+    e->count = count;
+    if (size)
+        memcpy(e->codes, codes, size);
+    Py_BEGIN_CRITICAL_SECTION(d);
+    e->next = d->entries;
+    nl_atomic_store_pointer(&d->entries, e);
+    Py_END_CRITICAL_SECTION();
+    return e;
+}
+
+/* ------------------------------------------------------------------------------- asking for a kernel */
+
+/* The type codes of all arguments, or a TypeError that names the parameter. */
+static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs, uint32_t *codes) {
+    char text[360], message[600];
+    const char *reason;
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        if (code_of_plain(d->state, args[i], &codes[i]))
+            continue;
+        int found = nl_py_type_code(d->state, args[i], &codes[i], &reason);
+        if (found > 0)
+            continue;
+        if (found == 0) {
+            PyObject *name = d->parameters && i < PyTuple_GET_SIZE(d->parameters)
+                                 ? PyTuple_GET_ITEM(d->parameters, i)
+                                 : NULL;
+            PyOS_snprintf(message, sizeof message, reason,
+                          nl_py_argument_describe(d->state, args[i], text, sizeof text));
+            PyObject *type = PyLong_Check(args[i]) ? PyExc_OverflowError : PyExc_TypeError;
+            if (name)
+                PyErr_Format(type, "%U(): parameter %zd '%U': %s", d->name, i + 1, name, message);
+            else
+                PyErr_Format(type, "%U(): parameter %zd: %s", d->name, i + 1, message);
+        }
+        return -1;
+    }
+    return 0;
+}
+
+static nl_py_entry *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes, int count,
+                            PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_entry *entry = NULL;
+    nl_error err;
+    PyObject *bytes = PyBytes_FromStringAndSize(
+        (const char *)codes, count > 0 ? count * (Py_ssize_t)sizeof(uint32_t) : 0);
+    PyObject *tuple = bytes ? PyTuple_New(nargs) : NULL;
+    for (Py_ssize_t i = 0; tuple && i < nargs; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
+    PyObject *kernel = tuple ? PyObject_CallMethod((PyObject *)d, "_resolve", "iOO", dev->ordinal, bytes,
+                                                   tuple)
+                             : NULL;
+    if (kernel && nl_device_bind(dev, &err) < 0)
+        nl_py_raise(&err);
+    else if (kernel)
+        entry = add_entry(d, dev, codes, count, kernel);
+    Py_XDECREF(kernel);
+    Py_XDECREF(tuple);
+    Py_XDECREF(bytes);
+    return entry;
+}
+
+static const char *name_of(const nl_py_dispatcher *d) {
+    const char *name = PyUnicode_AsUTF8(d->name);
+    if (!name)
+        PyErr_Clear();
+    return name ? name : "kernel";
+}
+
+static nl_py_entry *find_or_resolve(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
+                                    PyObject *const *args, Py_ssize_t nargs) {
+    uint32_t inline_codes[INLINE_CODES], *codes = inline_codes;
+    nl_py_entry *entry = NULL;
+    nl_error err;
+    if (nl_launch_check(shape, dev, name_of(d), &err) < 0) {
+        nl_py_raise(&err);
+        return NULL;
+    }
+    if (d->parameters && PyTuple_GET_SIZE(d->parameters) != nargs) {
+        nl_py_dispatcher_refuse_count(d, NULL, args, nargs, PyTuple_GET_SIZE(d->parameters));
+        return NULL;
+    }
+    if (d->typed) {
+        entry = search(d, dev, NULL, 0);
+        return entry ? entry : resolve(d, dev, NULL, -1, args, nargs);
+    }
+    if (nargs > INLINE_CODES) {
+        codes = nl_mem_alloc((size_t)nargs * sizeof *codes, &err);
+        if (!codes) {
+            nl_py_raise(&err);
+            return NULL;
+        }
+    }
+    if (read_codes(d, args, nargs, codes) == 0) {
+        entry = search(d, dev, codes, nargs);
+        if (!entry)
+            entry = resolve(d, dev, codes, (int)nargs, args, nargs);
+    }
+    if (codes != inline_codes)
+        nl_mem_free(codes);
+    return entry;
+}
+
+/* ------------------------------------------------------------------------------------ checked shapes */
+
+static nl_py_entry *find_checked(nl_py_dispatcher *d, const nl_launch *shape, const nl_device *dev,
+                                 PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_entry *candidates[NL_PY_CHECKED_SHAPES];
+    int count = 0;
+    Py_BEGIN_CRITICAL_SECTION(d);
+    for (int i = 0; i < NL_PY_CHECKED_SHAPES; i++)
+        if (d->checked[i].entry && memcmp(&d->checked[i].shape, shape, sizeof *shape) == 0)
+            candidates[count++] = d->checked[i].entry;
+    Py_END_CRITICAL_SECTION();
+    for (int i = 0; i < count; i++)
+        if (nl_py_entry_matches(d->state, candidates[i], dev, args, nargs))
+            return candidates[i];
+    return NULL;
+}
+
+static void remember_checked(nl_py_dispatcher *d, const nl_launch *shape, nl_py_entry *entry) {
+    Py_BEGIN_CRITICAL_SECTION(d);
+    unsigned i = d->next_checked++ % NL_PY_CHECKED_SHAPES;
+    memcpy(&d->checked[i].shape, shape, sizeof *shape); /* padding too: compared as bytes */
+    d->checked[i].entry = entry;
+    Py_END_CRITICAL_SECTION();
+}
+
+nl_py_entry *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
+                                   PyObject *const *args, Py_ssize_t nargs) {
+    nl_error err;
+    nl_py_entry *entry = find_checked(d, shape, dev, args, nargs);
+    if (entry)
+        return entry;
+    entry = find_or_resolve(d, shape, dev, args, nargs);
+    if (!entry)
+        return NULL;
+    if (nl_device_bind(dev, &err) < 0 || nl_launch_prepare(shape, entry->kernel->kernel, &err) < 0) {
+        nl_py_raise(&err);
+        return NULL;
+    }
+    remember_checked(d, shape, entry);
+    return entry;
+}
+
+/* ------------------------------------------------------------------------------------ wrong numbers */
+
+static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kernel, Py_ssize_t i) {
+    if (d->parameters)
+        return Py_NewRef(PyTuple_GET_ITEM(d->parameters, i));
+    return PyUnicode_FromString(kernel->params.items[i].name);
+}
+
+/* "'a', 'b' and 'c'" of those that were not given. */
+static PyObject *missing_names(nl_py_dispatcher *d, const nl_kernel *kernel, PyObject *const *given,
+                               Py_ssize_t nargs, Py_ssize_t wanted, Py_ssize_t *count) {
+    PyObject *text = PyUnicode_FromString("");
+    Py_ssize_t left = 0;
+    for (Py_ssize_t i = 0; i < wanted; i++)
+        left += i >= nargs || !given[i];
+    *count = left;
+    for (Py_ssize_t i = 0; text && i < wanted; i++) {
+        if (i < nargs && given[i])
+            continue;
+        PyObject *name = parameter_name(d, kernel, i);
+        left--;
+        PyObject *longer = name ? PyUnicode_FromFormat("%U'%U'%s", text, name,
+                                                       left > 1    ? ", "
+                                                       : left == 1 ? " and "
+                                                                   : "")
+                                : NULL;
+        Py_XDECREF(name);
+        Py_SETREF(text, longer);
+    }
+    return text;
+}
+
+void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
+                                   PyObject *const *given, Py_ssize_t nargs, Py_ssize_t wanted) {
+    if (nargs > wanted) {
+        PyErr_Format(PyExc_TypeError, "%U() takes %zd positional argument%s but %zd %s given", d->name,
+                     wanted, wanted == 1 ? "" : "s", nargs, nargs == 1 ? "was" : "were");
+        return;
+    }
+    Py_ssize_t count;
+    PyObject *names = missing_names(d, kernel, given, nargs, wanted, &count);
+    if (names)
+        PyErr_Format(PyExc_TypeError,
+                     "%U() missing %zd required positional argument%s: %U (it takes %zd, %zd given)",
+                     d->name, count, count == 1 ? "" : "s", names, wanted, wanted - count);
+    Py_XDECREF(names);
+}
+
+/* ----------------------------------------------------------------------------------- configurations */
+
+static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char *name) {
+    long n;
+    if (PyLong_CheckExact(obj)) {
+        int overflow;
+        n = PyLong_AsLongAndOverflow(obj, &overflow);
+        n = overflow ? overflow * 0x100000000L : n;
+    } else {
+        if (!PyIndex_Check(obj) || PyBool_Check(obj)) {
+            PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R", name, whole);
+            return -1;
+        }
+        n = (long)PyNumber_AsSsize_t(obj, NULL);
+        if (n == -1 && PyErr_Occurred())
+            return -1;
+    }
+    if (n < 0 || n > (long)UINT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "%s: %R is no possible dimension", name, obj);
+        return -1;
+    }
+    *value = (unsigned)n;
+    return 0;
+}
+
+static int dimensions(PyObject *obj, unsigned *values, const char *name) {
+    values[0] = values[1] = values[2] = 1;
+    if (PyLong_CheckExact(obj))
+        return dimension(obj, &values[0], obj, name);
+    if (!PyTuple_Check(obj) && !PyList_Check(obj))
+        return dimension(obj, &values[0], obj, name);
+    PyObject *items = PyTuple_Check(obj) ? Py_NewRef(obj) : PyList_AsTuple(obj);
+    if (!items)
+        return -1;
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    int result = 0;
+    if (n < 1 || n > 3) {
+        PyErr_Format(PyExc_ValueError, "%s must be a sequence of 1, 2 or 3 integers, got %R", name, obj);
+        result = -1;
+    }
+    for (Py_ssize_t i = 0; result == 0 && i < n; i++)
+        result = dimension(PyTuple_GET_ITEM(items, i), &values[i], obj, name);
+    Py_DECREF(items);
+    return result;
+}
+
+static int shared_bytes(PyObject *obj, unsigned *bytes) {
+    if (!PyIndex_Check(obj)) {
+        PyErr_Format(PyExc_TypeError, "sharedmem must be a number of bytes, not %.80s",
+                     Py_TYPE(obj)->tp_name);
+        return -1;
+    }
+    Py_ssize_t n = PyNumber_AsSsize_t(obj, NULL);
+    if (n == -1 && PyErr_Occurred())
+        return -1;
+    if (n < 0 || n > (Py_ssize_t)INT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "sharedmem: %R is no possible number of bytes", obj);
+        return -1;
+    }
+    *bytes = (unsigned)n;
+    return 0;
+}
+
+static int is_default_stream(PyObject *obj) {
+    int overflow;
+    return obj == Py_None ||
+           (PyLong_CheckExact(obj) && PyLong_AsLongAndOverflow(obj, &overflow) == 0 && !overflow);
+}
+
+static PyObject *dispatcher_subscript(PyObject *self, PyObject *key) {
+    nl_py_dispatcher *d = (nl_py_dispatcher *)self;
+    nl_launch shape;
+    PyObject *stream = NULL;
+    int blocking = 1;
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+    if (n < 2 || n > 4) {
+        PyErr_SetString(PyExc_ValueError,
+                        n < 2 ? "must specify at least the griddim and blockdim: "
+                                "kernel[griddim, blockdim, stream=0, sharedmem=0]"
+                              : "too many items: kernel[griddim, blockdim, stream=0, sharedmem=0]");
+        return NULL;
+    }
+    memset(&shape, 0, sizeof shape); /* compared as bytes */
+    shape.cooperative = d->cooperative;
+    memcpy(shape.cluster, d->cluster, sizeof shape.cluster);
+    if (dimensions(PyTuple_GET_ITEM(key, 0), shape.grid, "griddim") < 0 ||
+        dimensions(PyTuple_GET_ITEM(key, 1), shape.block, "blockdim") < 0)
+        return NULL;
+    if (n > 2 && !is_default_stream(PyTuple_GET_ITEM(key, 2))) {
+        stream = PyTuple_GET_ITEM(key, 2);
+        if (nl_py_stream_from(d->state, stream, &shape.stream, &blocking) < 0)
+            return NULL;
+    }
+    if (n > 3 && shared_bytes(PyTuple_GET_ITEM(key, 3), &shape.shared) < 0)
+        return NULL;
+    return nl_py_launcher_new(d, &shape, blocking, stream);
+}
+
+static PyObject *dispatcher_call(PyObject *self, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs)) {
+    PyErr_Format(PyExc_ValueError,
+                 "Kernel launch configuration was not specified: write %U[blocks, threads](...), or "
+                 "%U.forall(n)(...)",
+                 ((nl_py_dispatcher *)self)->name, ((nl_py_dispatcher *)self)->name);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------ methods */
+
+static PyObject *dispatcher_resolve(PyObject *self, PyObject *Py_UNUSED(args)) {
+    PyErr_Format(PyExc_TypeError, "%U(): there is no kernel for arguments of these types on this device",
+                 ((nl_py_dispatcher *)self)->name);
+    return NULL;
+}
+
+static PyObject *dispatcher_only(PyObject *self, PyObject *args) {
+    int ordinal;
+    PyObject *kernel;
+    nl_error err;
+    if (!PyArg_ParseTuple(args, "iO:_only", &ordinal, &kernel))
+        return NULL;
+    nl_device *dev = nl_device_get(ordinal, &err);
+    if (!dev)
+        return nl_py_raise(&err);
+    if (!add_entry((nl_py_dispatcher *)self, dev, NULL, -1, kernel))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *dispatcher_add(PyObject *self, PyObject *args) {
+    int ordinal;
+    PyObject *kernel;
+    const char *bytes;
+    Py_ssize_t size;
+    nl_error err;
+    if (!PyArg_ParseTuple(args, "iy#O:_add", &ordinal, &bytes, &size, &kernel))
+        return NULL;
+    if (size % (Py_ssize_t)sizeof(uint32_t) || size > 4 * NL_PARAMS_MAX_BYTES)
+        return PyErr_Format(PyExc_ValueError, "codes are 4 bytes for each argument, not %zd bytes", size);
+    nl_device *dev = nl_device_get(ordinal, &err);
+    if (!dev)
+        return nl_py_raise(&err);
+    if (!add_entry((nl_py_dispatcher *)self, dev, (const uint32_t *)bytes,
+                   (int)(size / (Py_ssize_t)sizeof(uint32_t)), kernel))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *dispatcher_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    nl_py_dispatcher *d = (nl_py_dispatcher *)self;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    for (nl_py_entry *e = d->entries; e; e = e->next)
+        nl_atomic_poke32(&e->dead, 1);
+    memset(d->checked, 0, sizeof d->checked);
+    Py_END_CRITICAL_SECTION();
+    Py_RETURN_NONE;
+}
+
+/* -------------------------------------------------------------------------------------------- type */
+
+static PyObject *dispatcher_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                                PyObject *Py_UNUSED(kwargs)) {
+    nl_py_state *state = nl_py_state_of_type(type);
+    nl_py_dispatcher *d = state ? (nl_py_dispatcher *)type->tp_alloc(type, 0) : NULL;
+    if (!d)
+        return NULL;
+    d->state = state;
+    d->name = PyUnicode_FromString("kernel");
+    if (!d->name)
+        Py_CLEAR(d);
+    return (PyObject *)d;
+}
+
+static int cluster_from(PyObject *obj, unsigned *cluster) {
+    if (obj != Py_None)
+        return dimensions(obj, cluster, "cluster");
+    memset(cluster, 0, 3 * sizeof *cluster);
+    return 0;
+}
+
+static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"name", "parameters", "typed", "cooperative", "cluster", "warn_host", NULL};
+    nl_py_dispatcher *d = (nl_py_dispatcher *)self;
+    PyObject *name, *parameters = Py_None, *cluster = Py_None, *warn_host = Py_None, *tuple = NULL;
+    int typed = 0, cooperative = 0;
+    unsigned blocks[3];
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|OppOO:Dispatcher", names, &name, &parameters,
+                                     &typed, &cooperative, &cluster, &warn_host))
+        return -1;
+    if (cluster_from(cluster, blocks) < 0)
+        return -1;
+    if (parameters != Py_None) {
+        tuple = PySequence_Tuple(parameters);
+        if (!tuple)
+            return -1;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+            if (!PyUnicode_Check(PyTuple_GET_ITEM(tuple, i))) {
+                PyErr_SetString(PyExc_TypeError, "names of parameters must be str");
+                Py_DECREF(tuple);
+                return -1;
+            }
+    }
+    if (d->parameters || d->entries) { /* launches may be reading them */
+        Py_XDECREF(tuple);
+        PyErr_SetString(PyExc_RuntimeError, "a dispatcher is initialised once");
+        return -1;
+    }
+    Py_SETREF(d->name, Py_NewRef(name));
+    d->parameters = tuple;
+    d->typed = typed;
+    d->cooperative = cooperative;
+    memcpy(d->cluster, blocks, sizeof blocks);
+    Py_XSETREF(d->warn_host, warn_host == Py_None ? NULL : Py_NewRef(warn_host));
+    return 0;
+}
+
+static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
+    nl_py_dispatcher *d = (nl_py_dispatcher *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(d->name);
+    Py_VISIT(d->parameters);
+    Py_VISIT(d->warn_host);
+    for (nl_py_entry *e = d->entries; e; e = e->next)
+        Py_VISIT(e->kernel);
+    return 0;
+}
+
+static int dispatcher_clear(PyObject *self) {
+    nl_py_dispatcher *d = (nl_py_dispatcher *)self;
+    Py_CLEAR(d->warn_host);
+    for (nl_py_entry *e = d->entries; e; e = e->next) {
+        nl_atomic_poke32(&e->dead, 1);
+        Py_CLEAR(e->kernel);
+    }
+    return 0;
+}
+
+static void dispatcher_dealloc(PyObject *self) {
+    nl_py_dispatcher *d = (nl_py_dispatcher *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (d->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    dispatcher_clear(self);
+    for (nl_py_entry *e = d->entries, *next; e; e = next) {
+        next = e->next;
+        nl_mem_free(e);
+    }
+    Py_XDECREF(d->name);
+    Py_XDECREF(d->parameters);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef dispatcher_methods[] = {
+    {"_resolve", dispatcher_resolve, METH_VARARGS,
+     "_resolve(device, codes, args) -> Kernel: sub-classes find or compile one."},
+    {"_only", dispatcher_only, METH_VARARGS,
+     "_only(device, kernel): the kernel on that device, whatever the arguments."},
+    {"_add", dispatcher_add, METH_VARARGS,
+     "_add(device, codes, kernel): the kernel for arguments of these type codes on that device."},
+    {"_clear", dispatcher_forget, METH_NOARGS, "_clear(): forgets all kernels."},
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef dispatcher_members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_dispatcher, weakrefs), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot dispatcher_slots[] = {
+    {Py_tp_doc, "Dispatcher(name, parameters=None, typed=False, cooperative=False, cluster=None, "
+                "warn_host=None): finds the kernel for a call."},
+    {Py_tp_new, dispatcher_new},
+    {Py_tp_init, dispatcher_init},
+    {Py_tp_dealloc, dispatcher_dealloc},
+    {Py_tp_traverse, dispatcher_traverse},
+    {Py_tp_clear, dispatcher_clear},
+    {Py_tp_call, dispatcher_call},
+    {Py_tp_methods, dispatcher_methods},
+    {Py_tp_members, dispatcher_members},
+    {Py_mp_subscript, dispatcher_subscript},
+    {0, NULL}};
+
+static PyType_Spec dispatcher_spec = {
+    .name = "numbalite._core.Dispatcher",
+    .basicsize = sizeof(nl_py_dispatcher),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = dispatcher_slots,
+};
+
+int nl_py_dispatcher_exec(PyObject *module) {
+    return nl_py_add_type(module, &dispatcher_spec, NULL, &nl_py_state_of(module)->dispatcher_type);
+}

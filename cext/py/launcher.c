@@ -1,0 +1,408 @@
+/* py/launcher: k[grid, block] and its call, the shortest path that there is from Python to a launch.
+ *
+ * A launcher remembers the entry of its last call. If it fits again (device, type codes), and all
+ * arguments are of the common kinds, a call is: compare, write the parameter block on the stack, launch.
+ * Nothing is allocated, looked up or released. Host arrays, keywords, other libraries' arrays and
+ * kernels that report faults take the longer ways below. */
+#include "py/dispatcher.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "py/argument.h"
+#include "py/callback.h"
+#include "py/devarray.h"
+#include "py/exchange.h"
+
+#define INLINE_BLOCK 1024
+#define INLINE_ARGS 64
+
+typedef struct nl_py_launcher {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    nl_py_dispatcher *dispatcher;
+    PyObject *stream; /* as given, NULL: the default one */
+    void *last;       /* nl_py_entry of the last call: checked against the limits */
+    int blocking;     /* the stream is ordered with the legacy default stream */
+    nl_launch shape;
+} nl_py_launcher;
+
+/* ------------------------------------------------------------------------------ after the launch: faults */
+
+/* Reads the record; 1 if there was a fault, which is then wiped out. */
+static int read_fault(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+    int32_t kind;
+    if (NL_CU(err, StreamSynchronize, stream) < 0 ||
+        NL_CU(err, MemcpyDtoH, record, k->fault, k->fault_size) < 0)
+        return -1;
+    memcpy(&kind, record, sizeof kind);
+    if (kind == 0)
+        return 0;
+    char zeros[NL_PY_FAULT_BYTES] = {0};
+    return NL_CU(err, MemcpyHtoD, k->fault, zeros, k->fault_size) < 0 ? -1 : 1;
+}
+
+static int check_fault(const nl_py_kernel *k, CUstream stream) {
+    char record[NL_PY_FAULT_BYTES] = {0};
+    nl_error err;
+    int found;
+    Py_BEGIN_ALLOW_THREADS;
+    found = read_fault(k, stream, record, &err);
+    Py_END_ALLOW_THREADS;
+    if (found < 0) {
+        nl_error_prefix(&err, "%s()", k->kernel->name);
+        nl_py_raise(&err);
+        return -1;
+    }
+    PyObject *hook = found ? Py_XNewRef(k->hook) : NULL;
+    if (!hook)
+        return 0;
+    PyObject *result = PyObject_CallFunction(hook, "y#", record, (Py_ssize_t)sizeof record);
+    Py_DECREF(hook);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+/* ------------------------------------------------------------------------------------------ launching */
+
+static int run(const nl_py_launcher *l, nl_py_kernel *k, void **values) {
+    nl_error err;
+    int result;
+    if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
+        /* the queue may be full, and what empties it may need the interpreter */
+        Py_BEGIN_ALLOW_THREADS;
+        result = nl_launch_run(&l->shape, k->kernel, values, &err);
+        Py_END_ALLOW_THREADS;
+    } else {
+        result = nl_launch_run(&l->shape, k->kernel, values, &err);
+    }
+    if (result < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    return k->hook ? check_fault(k, l->shape.stream) : 0;
+}
+
+static int warn_host(nl_py_dispatcher *d) {
+    if (nl_atomic_peek32(&d->warned))
+        return 0;
+    PyObject *hook = Py_XNewRef(d->warn_host);
+    PyObject *result = hook ? PyObject_CallNoArgs(hook) : Py_NewRef(Py_None);
+    Py_XDECREF(hook);
+    if (!result)
+        return -1;
+    Py_DECREF(result);
+    nl_atomic_poke32(&d->warned, 1);
+    return 0;
+}
+
+/* With host arrays: in, launch, out. */
+static int run_staged(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call, unsigned char *block,
+                      void **values) {
+    nl_error err;
+    if (nl_py_staging_check(&call->staging, k->kernel) < 0)
+        return -1;
+    if (call->staging.implicit && warn_host(l->dispatcher) < 0)
+        return -1;
+    if (nl_device_bind(call->device, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    if (nl_py_staging_enter(&call->staging, k->kernel, block, l->shape.stream, l->blocking) < 0)
+        return -1;
+    if (run(l, k, values) < 0)
+        return -1;
+    return nl_py_staging_leave(&call->staging, k->kernel, l->shape.stream);
+}
+
+static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObject *const *args,
+                       unsigned char *block, void **values) {
+    const nl_params *params = &k->kernel->params;
+    nl_error err;
+    int result = -1;
+    nl_py_call call; /* not cleared as a whole: it is large */
+    call.state = l->dispatcher->state;
+    call.kernel = k->kernel;
+    call.device = dev;
+    call.stream = l->shape.stream;
+    call.blocking = l->blocking;
+    call.strayed = 0;
+    nl_py_staging_init(&call.staging);
+    for (int i = 0; i < params->count; i++) {
+        values[i] = block + params->items[i].offset;
+        if (nl_py_argument_write(&call, i, args[i], block) < 0)
+            goto done;
+    }
+    if (__builtin_expect(call.strayed, 0) && nl_device_bind(dev, &err) < 0) {
+        nl_py_raise(&err);
+        goto done;
+    }
+    result = call.staging.use_count ? run_staged(l, k, &call, block, values) : run(l, k, values);
+done:
+    if (call.staging.use_count)
+        nl_py_staging_clear(&call.staging);
+    return result;
+}
+
+/* Kernels with uncommonly many or large parameters. */
+static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObject *const *args) {
+    const nl_params *params = &k->kernel->params;
+    nl_error err;
+    size_t pointers = (size_t)params->count * sizeof(void *), gap = (16 - pointers % 16) % 16;
+    void **values = nl_mem_alloc(pointers + gap + params->size, &err);
+    if (!values) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    int result = launch_with(l, k, dev, args, (unsigned char *)values + pointers + gap, values);
+    nl_mem_free(values);
+    return result;
+}
+
+static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
+    _Alignas(16) unsigned char block[INLINE_BLOCK];
+    void *values[INLINE_ARGS];
+    nl_error err;
+    nl_device *dev = nl_device_current(&err);
+    if (!dev)
+        return nl_py_raise(&err);
+    nl_py_entry *entry = nl_atomic_load_pointer(&l->last);
+    if (!entry || !nl_py_entry_matches(l->dispatcher->state, entry, dev, args, nargs)) {
+        entry = nl_py_dispatcher_find(l->dispatcher, &l->shape, dev, args, nargs);
+        if (!entry)
+            return NULL;
+        nl_atomic_store_pointer(&l->last, entry);
+    }
+    const nl_kernel *kernel = entry->kernel->kernel;
+    if (__builtin_expect(nargs != kernel->params.count, 0)) {
+        nl_py_dispatcher_refuse_count(l->dispatcher, kernel, args, nargs, kernel->params.count);
+        return NULL;
+    }
+    int result = kernel->params.size <= INLINE_BLOCK && nargs <= INLINE_ARGS
+                     ? launch_with(l, entry->kernel, dev, args, block, values)
+                     : launch_large(l, entry->kernel, dev, args);
+    return result < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ------------------------------------------------------------------------ other libraries' arrays */
+
+/* Without a signature the type of such an array is needed before it is bound: it is wrapped once, so that
+ * its owner is asked once. */
+static int may_be_foreign(const nl_py_state *state, PyObject *value) {
+    PyTypeObject *type = Py_TYPE(value);
+    return type != state->devarray_class && type != &PyLong_Type && type != &PyFloat_Type &&
+           type != &PyBool_Type && type != &PyComplex_Type && type != state->transfer_type &&
+           !nl_host_is_exact_array(value) && !nl_host_is_scalar(value) &&
+           !nl_py_array_check(state, value);
+}
+
+static PyObject *wrap_foreign(const nl_py_launcher *l, PyObject *value) {
+    nl_py_state *state = l->dispatcher->state;
+    nl_py_foreign foreign;
+    PyObject *array = NULL;
+    if (!may_be_foreign(state, value))
+        return Py_NewRef(value);
+    int found = nl_py_foreign_read(state, value, &foreign);
+    if (found <= 0)
+        return found < 0 ? NULL : Py_NewRef(value);
+    if (nl_py_foreign_wait(&foreign, l->shape.stream, l->blocking) == 0)
+        array = nl_py_foreign_array(state, value, &foreign);
+    nl_py_foreign_clear(&foreign);
+    return array;
+}
+
+static PyObject *launch_wrapping(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *inline_wrapped[INLINE_ARGS], **wrapped = inline_wrapped, *result = NULL;
+    Py_ssize_t count = 0;
+    nl_error err;
+    inline_wrapped[0] = NULL;
+    if (nargs > INLINE_ARGS) {
+        wrapped = nl_mem_alloc((size_t)nargs * sizeof *wrapped, &err);
+        if (!wrapped)
+            return nl_py_raise(&err);
+    }
+    while (count < nargs && (wrapped[count] = wrap_foreign(l, args[count])) != NULL)
+        count++;
+    if (count == nargs)
+        result = launch(l, wrapped, nargs);
+    while (count > 0)
+        Py_DECREF(wrapped[--count]);
+    if (wrapped != inline_wrapped)
+        nl_mem_free(wrapped);
+    return result;
+}
+
+static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
+    const nl_py_state *state = l->dispatcher->state;
+    if (!l->dispatcher->typed)
+        for (Py_ssize_t i = 0; i < nargs; i++)
+            if (may_be_foreign(state, args[i]))
+                return launch_wrapping(l, args, nargs);
+    return launch(l, args, nargs);
+}
+
+/* ----------------------------------------------------------------------------------------- keywords */
+
+static Py_ssize_t position_of(PyObject *names, PyObject *name) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *candidate = PyTuple_GET_ITEM(names, i);
+        if (candidate == name || PyUnicode_Compare(candidate, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* `args` has the keywords' values behind the positional ones. */
+static int place_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *keywords, PyObject **ordered) {
+    Py_ssize_t wanted = PyTuple_GET_SIZE(d->parameters), missing = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); i++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, i);
+        Py_ssize_t at = position_of(d->parameters, name);
+        if (at < 0) {
+            PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'", d->name, name);
+            return -1;
+        }
+        if (ordered[at]) {
+            PyErr_Format(PyExc_TypeError, "%U() got multiple values for argument '%U'", d->name, name);
+            return -1;
+        }
+        ordered[at] = args[nargs + i];
+    }
+    for (Py_ssize_t i = 0; i < wanted; i++)
+        missing += !ordered[i];
+    if (missing)
+        nl_py_dispatcher_refuse_count(d, NULL, ordered, wanted, wanted);
+    return missing ? -1 : 0;
+}
+
+static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *keywords) {
+    PyObject *inline_ordered[INLINE_ARGS], **ordered = inline_ordered, *result = NULL;
+    nl_py_dispatcher *d = l->dispatcher;
+    nl_error err;
+    if (!d->parameters)
+        return PyErr_Format(PyExc_TypeError, "%U() takes no keyword arguments", d->name);
+    Py_ssize_t wanted = PyTuple_GET_SIZE(d->parameters);
+    if (nargs > wanted) {
+        nl_py_dispatcher_refuse_count(d, NULL, args, nargs, wanted);
+        return NULL;
+    }
+    if (wanted > INLINE_ARGS) {
+        ordered = nl_mem_alloc((size_t)wanted * sizeof *ordered, &err);
+        if (!ordered)
+            return nl_py_raise(&err);
+    }
+    for (Py_ssize_t i = 0; i < wanted; i++)
+        ordered[i] = i < nargs ? args[i] : NULL;
+    if (place_keywords(d, args, nargs, keywords, ordered) == 0)
+        result = launch_any(l, ordered, wanted);
+    if (ordered != inline_ordered)
+        nl_mem_free(ordered);
+    return result;
+}
+
+static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                     PyObject *keywords) {
+    nl_py_launcher *l = (nl_py_launcher *)self;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (keywords && PyTuple_GET_SIZE(keywords))
+        return launch_with_keywords(l, args, nargs, keywords);
+    return launch_any(l, args, nargs);
+}
+
+/* --------------------------------------------------------------------------------------------- type */
+
+PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
+                             PyObject *stream) {
+    PyTypeObject *type = d->state->launcher_type;
+    nl_py_launcher *l = (nl_py_launcher *)type->tp_alloc(type, 0);
+    if (!l)
+        return NULL;
+    l->vectorcall = launcher_vectorcall;
+    l->dispatcher = (nl_py_dispatcher *)Py_NewRef((PyObject *)d);
+    l->stream = Py_XNewRef(stream);
+    l->blocking = blocking;
+    memcpy(&l->shape, shape, sizeof *shape); /* padding too: compared as bytes */
+    return (PyObject *)l;
+}
+
+/* No tp_clear: all that it refers to was there before it, so every cycle has another link to break. */
+static int launcher_traverse(PyObject *self, visitproc visit, void *arg) {
+    nl_py_launcher *l = (nl_py_launcher *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(l->dispatcher);
+    Py_VISIT(l->stream);
+    return 0;
+}
+
+static void launcher_dealloc(PyObject *self) {
+    nl_py_launcher *l = (nl_py_launcher *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(l->dispatcher);
+    Py_XDECREF(l->stream);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *launcher_grid(PyObject *self, void *Py_UNUSED(closure)) {
+    const unsigned *g = ((nl_py_launcher *)self)->shape.grid;
+    return Py_BuildValue("(III)", g[0], g[1], g[2]);
+}
+
+static PyObject *launcher_block(PyObject *self, void *Py_UNUSED(closure)) {
+    const unsigned *b = ((nl_py_launcher *)self)->shape.block;
+    return Py_BuildValue("(III)", b[0], b[1], b[2]);
+}
+
+static PyObject *launcher_stream(PyObject *self, void *Py_UNUSED(closure)) {
+    PyObject *stream = ((nl_py_launcher *)self)->stream;
+    return stream ? Py_NewRef(stream) : PyLong_FromLong(0);
+}
+
+static PyObject *launcher_shared(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromUnsignedLong(((nl_py_launcher *)self)->shape.shared);
+}
+
+static PyObject *launcher_dispatcher(PyObject *self, void *Py_UNUSED(closure)) {
+    return Py_NewRef((PyObject *)((nl_py_launcher *)self)->dispatcher);
+}
+
+static PyObject *launcher_config(PyObject *self, void *Py_UNUSED(closure)) {
+    return Py_BuildValue("(NNNN)", launcher_grid(self, NULL), launcher_block(self, NULL),
+                         launcher_stream(self, NULL), launcher_shared(self, NULL));
+}
+
+static PyGetSetDef launcher_getset[] = {
+    {"griddim", launcher_grid, NULL, "Blocks in the grid, along x, y and z.", NULL},
+    {"blockdim", launcher_block, NULL, "Threads in a block, along x, y and z.", NULL},
+    {"stream", launcher_stream, NULL, "The stream, 0 for the default one.", NULL},
+    {"sharedmem", launcher_shared, NULL, "Bytes of dynamic shared memory per block.", NULL},
+    {"config", launcher_config, NULL, "(griddim, blockdim, stream, sharedmem)", NULL},
+    {"dispatcher", launcher_dispatcher, NULL, "The kernel that is launched.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMemberDef launcher_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_launcher, vectorcall), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot launcher_slots[] = {
+    {Py_tp_doc, "kernel[grid, block, stream, shared]: calling it launches."},
+    {Py_tp_dealloc, launcher_dealloc},
+    {Py_tp_traverse, launcher_traverse},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_getset, launcher_getset},
+    {Py_tp_members, launcher_members},
+    {0, NULL}};
+
+static PyType_Spec launcher_spec = {
+    .name = "numbalite._core.Launcher",
+    .basicsize = sizeof(nl_py_launcher),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = launcher_slots,
+};
+
+int nl_py_launcher_exec(PyObject *module) {
+    return nl_py_add_type(module, &launcher_spec, NULL, &nl_py_state_of(module)->launcher_type);
+}

@@ -1,0 +1,68 @@
+"""Random numbers in kernels: states of the generator xoroshiro128+, one for each thread.
+
+Kernels call ``xoroshiro128p_uniform_float32(states, i)`` and its like, in CUDA C++; the functions of
+these names here only say so. Every state starts 2**64 steps after the one before it, so that threads
+never meet. The sequences are numba.cuda's.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from numbalite.cuda.arrays import device_array
+
+xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
+
+_THREADS, _RUN = 128, 16  # random_init.cuh: a thread makes that many states
+
+
+@functools.cache
+def _kernel():
+    from numbalite.decorators import jit
+
+    return jit(source='#include "numbalite/random_init.cuh"\n', name="nl_random_init")
+
+
+def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
+    """Fills an array of states: the i-th is ``seed`` after subsequence_start + i jumps of 2**64."""
+    if states.ndim != 1 or states.dtype != xoroshiro128p_dtype:
+        raise TypeError(
+            f"states must be a 1-D array of xoroshiro128p_dtype, not {states.ndim}-D {states.dtype}"
+        )
+    n, start = states.shape[0], subsequence_start.__index__()
+    if start < 0:
+        raise ValueError(f"subsequence_start must not be negative: {start}")
+    if n:
+        grid = -(-n // (_THREADS * _RUN))
+        seed = seed.__index__() & (2**64 - 1)
+        _kernel()[grid, _THREADS, stream](states, n, seed, start)
+
+
+def create_xoroshiro128p_states(n, seed, subsequence_start=0, stream=0):
+    """A device array of ``n`` states of the generator, made on the device.
+
+    Equal seeds give equal states; for several launches that must not share numbers, let
+    ``subsequence_start`` begin where the states of the one before end.
+    """
+    states = device_array(n, dtype=xoroshiro128p_dtype, stream=stream)
+    init_xoroshiro128p_states(states, seed, subsequence_start, stream)
+    return states
+
+
+def _on_device_only(name):
+    def function(*args):
+        raise TypeError(f"{name} runs in kernels: call it in their CUDA C++")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"In kernels: ``{name}(states, i)``."
+    return function
+
+
+xoroshiro128p_next = _on_device_only("xoroshiro128p_next")
+xoroshiro128p_jump = _on_device_only("xoroshiro128p_jump")
+xoroshiro128p_uniform_float32 = _on_device_only("xoroshiro128p_uniform_float32")
+xoroshiro128p_uniform_float64 = _on_device_only("xoroshiro128p_uniform_float64")
+xoroshiro128p_normal_float32 = _on_device_only("xoroshiro128p_normal_float32")
+xoroshiro128p_normal_float64 = _on_device_only("xoroshiro128p_normal_float64")

@@ -1,0 +1,141 @@
+"""Which parts of the device library a source needs, by the names that occur in it.
+
+Everything in cuda_src/numbalite/ but index and array is read by the compiler only when the source
+mentions one of its names: parsing is what compile time goes into.
+"""
+
+from __future__ import annotations
+
+HEAD = "numbalite.cuh"
+
+_HALF = ("float16", "half", "half2", "__half", "__half2")
+_COMPLEX = ("complex", "complex64", "complex128")
+_TUPLE = ("tuple", "make_tuple")
+_ATOMICS = (
+    *(
+        f"atomic_{name}"
+        for name in ("add", "sub", "max", "min", "nanmax", "nanmin", "inc", "dec", "and", "or", "xor")
+    ),
+    "atomic_exch",
+    "atomic_cas",
+)
+_WARP = (
+    "laneid",
+    "warpid",
+    "lanemask_lt",
+    "thread_rank",
+    "shfl_sync",
+    "shfl_up_sync",
+    "shfl_down_sync",
+    "shfl_xor_sync",
+    "match_any_sync",
+    "eq_sync",
+)
+_RANDOM = (
+    "xoroshiro128p_state",
+    "init_xoroshiro128p_state",
+    *(
+        f"xoroshiro128p_{name}"
+        for name in (
+            "next",
+            "jump",
+            "uniform_float32",
+            "uniform_float64",
+            "normal_float32",
+            "normal_float64",
+            "advance",
+        )
+    ),
+)
+_GROUPS = (
+    "cg",
+    "cooperative_groups",
+    "groups",
+    "this_thread_block",
+    "this_grid",
+    "coalesced_threads",
+    "tiled_partition",
+    "binary_partition",
+    "labeled_partition",
+    "thread_block",
+    "thread_block_tile",
+    "coalesced_group",
+    "thread_group",
+    "grid_group",
+)
+
+_MATH = (
+    *("INFINITY", "HUGE_VAL", "HUGE_VALF", "NAN"),
+    *("M_E", "M_LOG2E", "M_LOG10E", "M_LN2", "M_LN10", "M_PI", "M_PI_2", "M_PI_4"),
+    *("M_1_PI", "M_2_PI", "M_2_SQRTPI", "M_SQRT2", "M_SQRT1_2"),
+    *("sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1"),
+    *("log", "log2", "log10", "log1p", "erf", "erfc", "tgamma", "lgamma"),
+    *("ceil", "floor", "trunc", "round", "rint", "fabs"),
+    *("min", "max", "pow", "atan2", "hypot", "fmod", "remainder", "fmin", "fmax", "fdim", "copysign"),
+)
+_LIMITS = (
+    *("CHAR_BIT", "SCHAR_MIN", "SCHAR_MAX", "UCHAR_MAX", "CHAR_MIN", "CHAR_MAX"),
+    *("SHRT_MIN", "SHRT_MAX", "USHRT_MAX", "INT_MIN", "INT_MAX", "UINT_MAX"),
+    *("LONG_MIN", "LONG_MAX", "ULONG_MAX", "LLONG_MIN", "LLONG_MAX", "ULLONG_MAX", "SIZE_MAX"),
+    *(f"{sign}INT{bits}_MAX" for sign in ("", "U") for bits in (8, 16, 32, 64)),
+    *(f"INT{bits}_MIN" for bits in (8, 16, 32, 64)),
+    *("FLT_RADIX", "FLT_DIG", "FLT_MANT_DIG", "FLT_MIN_EXP", "FLT_MAX_EXP"),
+    *("FLT_MIN", "FLT_MAX", "FLT_EPSILON", "DBL_DIG", "DBL_MANT_DIG", "DBL_MIN_EXP"),
+    *("DBL_MAX_EXP", "DBL_MIN", "DBL_MAX", "DBL_EPSILON"),
+)
+
+# Identifier -> part; the parts in the order in which they are included.
+PARTS = {
+    name: part
+    for part, names in (
+        ("limits", _LIMITS),
+        ("math", _MATH),
+        ("half", _HALF),
+        ("complex", _COMPLEX),
+        ("tuple", _TUPLE),
+        ("atomics", _ATOMICS),
+        ("warp", _WARP),
+        ("random", _RANDOM),
+        ("groups", _GROUPS),
+        ("constant", ("constant_array",)),
+    )
+    for name in names
+}
+ORDER = tuple(dict.fromkeys(PARTS.values()))
+
+# The names that the head, numbalite.cuh, brings into scope, and with the parts' all of them.
+HEAD_NAMES = frozenset(
+    (
+        *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("intp", "uintp", "float32", "float64", "index2", "index3", "grid", "gridsize"),
+        *("layout", "array"),
+    )
+)
+LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | {"any", "C", "F"}
+
+# A part stands aside where the source itself includes a header with one of these words in its name.
+REPLACED_BY = {
+    "groups": ("cooperative_groups",),
+    "limits": ("limits", "float", "stdint"),
+}
+
+
+def header(part: str) -> str:
+    """The name under which a part is included."""
+    return f"numbalite/{part}.cuh"
+
+
+def parts_for(identifiers: set, includes=()) -> list:
+    """The parts ("complex", ...) that a source with these identifiers needs, in the order to include.
+
+    identifiers: every identifier of the source, its parameter types included. includes: the names of the
+    headers that it includes itself.
+    """
+    wanted = {PARTS[name] for name in identifiers if name in PARTS}
+    if "array" in identifiers and not identifiers.isdisjoint(("any", "C", "F")):
+        wanted.add("layout")
+    for part, words in REPLACED_BY.items():
+        if any(word in include for word in words for include in includes):
+            wanted.discard(part)
+    return [part for part in (*ORDER, "layout") if part in wanted]

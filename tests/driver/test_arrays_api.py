@@ -1,0 +1,462 @@
+"""Device arrays against NumPy: whatever an array can do on both sides gives the same."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+
+pytestmark = pytest.mark.leaks
+
+HOSTS = {
+    "0d": np.array(7, np.int32),
+    "1d": np.arange(10, dtype=np.float32),
+    "empty": np.zeros((3, 0, 2), np.int16),
+    "2d": np.arange(12, dtype=np.int64).reshape(3, 4),
+    "F": np.asfortranarray(np.arange(12, dtype=np.float64).reshape(3, 4)),
+    "transposed": np.arange(24, dtype=np.uint8).reshape(2, 3, 4).transpose(1, 2, 0),
+    "strided": np.arange(40, dtype=np.int32).reshape(5, 8)[::2, 1::3],
+    "reversed": np.arange(12, dtype=np.int32).reshape(3, 4)[::-1, ::-1],
+    "broadcast": np.broadcast_to(np.arange(4, dtype=np.int32), (3, 4)),
+    "complex": (np.arange(6) * (1 + 2j)).astype(np.complex64),
+    "bool": np.array([[True, False], [False, True]]),
+    "half": np.arange(5, dtype=np.float16),
+    "record": np.array([(1, 2.5), (3, 4.5)], [("a", np.int32), ("b", np.float64)]),
+}
+
+
+@pytest.fixture(params=HOSTS, ids=str)
+def host(request):
+    return HOSTS[request.param]
+
+
+def same(device, expected):
+    expected = np.asarray(expected)
+    assert isinstance(device, cuda.DeviceNDArray)
+    assert (device.shape, device.dtype) == (expected.shape, expected.dtype)
+    got = device.copy_to_host()
+    assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(got, expected)
+
+
+# ---- there and back
+
+
+def test_round_trip(host):
+    device = cuda.to_device(host)
+    same(device, host)
+    assert (device.ndim, device.size, device.nbytes) == (host.ndim, host.size, host.nbytes)
+    assert device.is_c_contiguous() or device.is_f_contiguous() or host.ndim > 2
+    assert cuda.to_device(device) is device
+
+
+def test_copies_into_any_strides(host):
+    device = cuda.to_device(host)
+    for order in "CF":
+        into = np.zeros(host.shape, host.dtype, order)
+        assert device.copy_to_host(into) is into
+        np.testing.assert_array_equal(into, host)
+    wide = np.zeros((*host.shape, 3), host.dtype)
+    device.copy_to_host(wide[..., 1])
+    np.testing.assert_array_equal(wide[..., 1], host)
+    assert not wide[..., 0].astype(bool).any() if host.dtype.names is None else True, (
+        "neighbours stay"
+    )
+
+
+def test_copy_to_device(host):
+    device = cuda.device_array_like(host)
+    device.copy_to_device(host)
+    same(device, host)
+    other = cuda.device_array(host.shape, host.dtype)
+    other.copy_to_device(device)
+    same(other, host)
+    assert cuda.to_device(host, to=other) is other
+
+
+def test_device_array_like_keeps_the_order_of_axes(host):
+    strides = np.empty_like(host).strides
+    if (
+        "broadcast" not in str(strides)
+        and 0 not in host.strides
+        and host.size
+        and min(host.strides, default=0) >= 0
+    ):
+        assert cuda.device_array_like(host).strides == strides
+    assert cuda.to_device(host, copy=False).shape == host.shape
+
+
+def test_checks():
+    device = cuda.to_device(np.arange(6, dtype=np.float32))
+    with pytest.raises(TypeError, match="incompatible dtype: float32 vs. float64"):
+        device.copy_to_device(np.zeros(6))
+    with pytest.raises(ValueError, match="incompatible shape"):
+        device.copy_to_device(np.zeros(5, np.float32))
+    with pytest.raises(ValueError, match="incompatible shape"):
+        device.copy_to_host(np.zeros((2, 3), np.float32))
+    locked = np.zeros(6, np.float32)
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        device.copy_to_host(locked)
+    with pytest.raises(TypeError):
+        cuda.device_array(2.5)
+    with pytest.raises((TypeError, ValueError)):
+        cuda.to_device(np.array([object()]))
+    with pytest.raises(ValueError):
+        cuda.device_array(-1)
+
+
+def test_device_array_defaults():
+    array = cuda.device_array((2, 3))
+    assert array.dtype == np.float64 and array.strides == (24, 8)
+    assert cuda.device_array((2, 3), np.int8, order="F").strides == (1, 2)
+    assert cuda.device_array(4, np.int16).shape == (4,)
+    assert cuda.device_array(0).copy_to_host().shape == (0,)
+
+
+# ---- what it says of itself
+
+
+def test_repr_copies_nothing():
+    array = cuda.to_device(np.arange(6, dtype=np.int32).reshape(2, 3))
+    assert repr(array) == "DeviceNDArray(shape=(2, 3), dtype=int32, device=0)"
+    assert str(array) == "[[0 1 2]\n [3 4 5]]"
+    assert array.flags["C_CONTIGUOUS"] and not array.flags.f_contiguous
+    assert array.gpu_data.size == 24 and int(array.gpu_data) == array.address
+    assert array.device_ctypes_pointer.value == array.address
+    assert array.__cuda_array_interface__["data"][0] == array.address
+
+
+# ---- indexing and views
+
+KEYS = [
+    0, -1, slice(None), slice(1, None), slice(None, None, -1), slice(0, 0), Ellipsis, None, (0, 1), (slice(None), 1),
+    (1, slice(None, None, 2)), (Ellipsis, 0), (None, 1, Ellipsis), (slice(2, 0, -1), slice(1, 3)), (0, Ellipsis, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_getitem(key):
+    host = np.arange(12, dtype=np.int32).reshape(3, 4)
+    device = cuda.to_device(host)
+    got, expected = device[key], host[key]
+    if np.ndim(expected) == 0 and not isinstance(expected, np.ndarray):
+        assert type(got) is type(expected) and got == expected
+    else:
+        same(got, expected)
+        assert got.address == device.address or got.size == 0 or got.address > device.address
+    same_or_equal = device.getitem(key)
+    assert np.array_equal(np.asarray(same_or_equal), expected)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("value", [5, 2.7, np.float64(9), True, [1], np.int8(3)], ids=str)
+def test_setitem_scalars(key, value):
+    host = np.arange(12, dtype=np.int32).reshape(3, 4)
+    device = cuda.to_device(host)
+    if value == [1] and np.ndim(host[key]) == 0:
+        with pytest.raises(ValueError, match="with a sequence"):
+            device[key] = value
+        return
+    host[key] = value
+    device[key] = value
+    same(device, host)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float64, np.uint8, np.complex128])
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_setitem_arrays(dtype, where):
+    cases = [
+        (slice(None), np.arange(12).reshape(3, 4)),
+        (slice(None), np.arange(4)),
+        (slice(None), np.arange(3).reshape(3, 1)),
+        (slice(None), np.arange(4).reshape(1, 1, 4)),
+        ((slice(None, None, -1), slice(None, None, 2)), np.arange(6).reshape(3, 2)),
+        ((slice(None), 2), np.arange(3)),
+        (1, np.arange(4)[::-1]),
+        ((0, 0), np.array(9)),
+        (slice(0, 0), np.zeros((0, 4))),
+    ]
+    for key, value in cases:
+        value = value.astype(dtype)
+        host = np.zeros((3, 4), np.complex128 if dtype == np.complex128 else np.float32)
+        device = cuda.to_device(host)
+        host[key] = value
+        device[key] = cuda.to_device(value) if where == "device" else value
+        same(device, host)
+
+
+def test_setitem_overlapping():
+    host = np.arange(10)
+    device = cuda.to_device(host)
+    host[1:] = host[:-1].copy()
+    device[1:] = device[:-1]
+    same(device, host)
+    host[::-1] = host.copy()
+    device[::-1] = device
+    same(device, host)
+
+
+def test_setitem_errors():
+    device = cuda.to_device(np.zeros((3, 4), np.int8))
+    with pytest.raises(ValueError, match="could not broadcast input array from shape"):
+        device[:] = np.zeros(3)
+    with pytest.raises(ValueError, match="could not broadcast"):
+        device[0] = cuda.to_device(np.zeros((2, 4), np.int8))
+    with pytest.raises(OverflowError):
+        device[0, 0] = 300
+    with pytest.raises((TypeError, ValueError)):
+        device[0, 0] = "text"
+    with pytest.raises((TypeError, ValueError)):
+        device[0, 0] = [1, 2]
+    for bad in ((3, 0), (0, 0, 0)):
+        with pytest.raises(IndexError):
+            device[bad] = 1
+        with pytest.raises(IndexError):
+            device[bad]
+    with pytest.raises(IndexError, match="masks"):
+        device[np.zeros((3, 4), bool)]
+    assert not device.copy_to_host().any()
+
+
+def test_records():
+    host = HOSTS["record"].copy()
+    device = cuda.to_device(host)
+    assert device[1] == host[1]
+    device[0] = (7, 8.5)
+    host[0] = (7, 8.5)
+    same(device, host)
+    device["a"][1] = 9
+    device["b"] = [1.5, 2.5]
+    host["a"][1] = 9
+    host["b"] = [1.5, 2.5]
+    same(device, host)
+    same(cuda.to_device(host[0]), host[0])
+
+
+# ---- other shapes
+
+
+def test_reshape(host):
+    device = cuda.to_device(host)
+    for shape in ((-1,), (1, -1), host.shape, (*host.shape, 1)):
+        if host.size == 0 and -1 in shape:
+            continue
+        for order in "CF":
+            same(device.reshape(shape, order=order), host.reshape(shape, order=order))
+    for order in "CFK" if host.flags.forc else "CF":
+        same(device.ravel(order), host.ravel(order))
+    same(device.flatten("F"), host.flatten("F"))
+
+
+def test_reshape_of_views():
+    host = np.arange(48).reshape(4, 3, 4)
+    device = cuda.to_device(host)
+    for key in (slice(None, None, 2), (slice(None), slice(None), slice(None, None, 2)),
+                (slice(None), 1), slice(None, None, -1)):  # fmt: skip
+        same(device[key].reshape(-1), host[key].reshape(-1))
+        same(device[key].T.reshape(-1), host[key].T.reshape(-1))
+    view = device.reshape(12, 4)
+    view[0, 0] = 99
+    assert device[0, 0, 0] == 99, "a view where that is possible"
+    with pytest.raises(ValueError, match="cannot reshape"):
+        device.reshape(5, 5)
+
+
+def test_transpose(host):
+    device = cuda.to_device(host)
+    same(device.T, host.T)
+    same(device.transpose(), host.transpose())
+    if host.ndim == 3:
+        same(device.transpose(1, 0, 2), host.transpose(1, 0, 2))
+        same(device.transpose((2, 0, 1)), host.transpose((2, 0, 1)))
+        same(device.swapaxes(0, -1), host.swapaxes(0, -1))
+        with pytest.raises(ValueError):
+            device.transpose(0, 0, 1)
+    same(device.T.T.copy(), host)
+
+
+def test_squeeze():
+    host = np.arange(6).reshape(1, 3, 1, 2)
+    device = cuda.to_device(host)
+    same(device.squeeze(), host.squeeze())
+    same(device.squeeze(0), host.squeeze(0))
+    same(device.squeeze(axis=(0, 2)), host.squeeze(axis=(0, 2)))
+    with pytest.raises(ValueError):
+        device.squeeze(1)
+
+
+def test_view():
+    host = np.arange(8, dtype=np.float32).reshape(2, 4)
+    device = cuda.to_device(host)
+    for dtype in (np.int32, np.float64, np.uint8, np.complex64):
+        same(device.view(dtype), host.view(dtype))
+    with pytest.raises(ValueError):
+        device[:, :3].view(np.float64)
+    with pytest.raises(ValueError):
+        device[:, ::2].view(np.uint8)
+
+
+def test_split():
+    host = np.arange(10)
+    pieces = list(cuda.to_device(host).split(4))
+    assert [piece.tolist() for piece in pieces] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    with pytest.raises(ValueError):
+        list(cuda.device_array((2, 2)).split(2))
+
+
+# ---- copies and conversions
+
+
+def test_copy(host):
+    device = cuda.to_device(host)
+    for order in "CF":
+        made = device.copy(order)
+        same(made, host)
+        assert made.size == 0 or made.address != device.address
+    same(copy.copy(device), host)
+    same(copy.deepcopy(device), host)
+    same(pickle.loads(pickle.dumps(device)), host)
+
+
+def test_copy_of_views():
+    host = np.arange(60).reshape(3, 4, 5)
+    device = cuda.to_device(host)
+    for key in ((slice(None), 1), (slice(None, None, -1), slice(None, None, 2)), (Ellipsis, 3)):
+        same(device[key].copy(), host[key])
+        same(device[key], host[key])
+
+
+def test_fill(host):
+    if host.dtype.names:
+        return
+    device = cuda.to_device(host)
+    device.fill(1)
+    same(device, np.ones(host.shape, host.dtype))
+    part = np.zeros((5, 6), host.dtype)
+    device = cuda.to_device(part)
+    device[1::2, 1:4].fill(1)
+    part[1::2, 1:4].fill(1)
+    same(device, part)
+
+
+def test_astype():
+    host = np.arange(6, dtype=np.float64).reshape(2, 3) + 0.5
+    device = cuda.to_device(host)
+    for dtype in (np.float32, np.int16, np.complex128):
+        same(device.astype(dtype), host.astype(dtype))
+    assert device.astype(np.float64, copy=False) is device
+    assert device.astype(np.float64).address != device.address
+    with pytest.raises(TypeError, match="cannot cast"):
+        device.astype(np.int32, casting="safe")
+
+
+def test_array_protocol():
+    host = np.arange(6, dtype=np.int32)
+    device = cuda.to_device(host)
+    np.testing.assert_array_equal(np.asarray(device), host)
+    assert np.asarray(device, np.float64).dtype == np.float64
+    assert np.array_equal(device, host)
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        with pytest.raises(ValueError, match="without a copy"):
+            np.array(device, copy=False)
+
+
+def test_scalars():
+    one = cuda.to_device(np.array([2.5]))
+    assert (float(one), int(one), complex(one), bool(one), one.item()) == (2.5, 2, 2.5, True, 2.5)
+    assert [10, 20, 30][cuda.to_device(np.array(1))] == 20
+    many = cuda.to_device(np.arange(3))
+    assert many.item(2) == 2 and many.tolist() == [0, 1, 2]
+    for convert in (float, int, complex):
+        with pytest.raises(TypeError):
+            convert(many)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(many)
+    with pytest.raises(TypeError):
+        [1][many]
+
+
+def test_iteration():
+    host = np.arange(6).reshape(2, 3)
+    device = cuda.to_device(host)
+    assert len(device) == 2
+    for got, expected in zip(device, host, strict=True):
+        same(got, expected)
+    assert list(device[0]) == [0, 1, 2]
+    with pytest.raises(TypeError, match="0-d"):
+        iter(cuda.to_device(np.array(1)))
+    with pytest.raises(TypeError):
+        len(cuda.to_device(np.array(1)))
+
+
+# ---- streams
+
+
+def test_streams():
+    stream = cuda.stream()
+    host = np.arange(1000, dtype=np.float32)
+    device = cuda.to_device(host, stream)
+    assert device.stream is stream
+    other = cuda.device_array_like(host, stream)
+    other.copy_to_device(device, stream)
+    other.setitem(slice(0, 10), 5, stream)
+    back = other.copy_to_host(stream=stream)
+    stream.synchronize()
+    host[:10] = 5
+    np.testing.assert_array_equal(back, host)
+    bound = other.bind(0)
+    assert not bound.stream and bound.address == other.address
+    same(other.ravel(stream=stream), host)
+
+
+# ---- other packages' arrays
+
+
+class Foreign:
+    """What another package would hand over."""
+
+    def __init__(self, array, **changes):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
+
+
+def test_cuda_array_interface():
+    host = np.arange(12, dtype=np.int32).reshape(3, 4)
+    device = cuda.to_device(host)
+    foreign = Foreign(device)
+    assert cuda.is_cuda_array(foreign) and cuda.is_cuda_array(device)
+    assert not cuda.is_cuda_array(host)
+    view = cuda.as_cuda_array(foreign)
+    same(view, host)
+    assert view.address == device.address
+    view[0, 0] = 77
+    assert device[0, 0] == 77
+    same(cuda.as_cuda_array(Foreign(device.T)), np.where(host.T == 0, np.int32(77), host.T))
+    again = cuda.from_cuda_array_interface(foreign.__cuda_array_interface__, owner=foreign)
+    assert again.address == device.address
+    assert cuda.as_cuda_array(device) is device
+    assert cuda.as_cuda_array(foreign, sync=False).address == device.address
+    same(cuda.to_device(foreign), device.copy_to_host())
+    target = cuda.device_array_like(device)
+    target[:] = foreign
+    same(target, device.copy_to_host())
+    with pytest.raises(TypeError, match="cuda array interface"):
+        cuda.as_cuda_array(host)
+    with pytest.raises(NotImplementedError):
+        cuda.as_cuda_array(Foreign(device, mask=foreign))
+
+
+def test_the_owner_lives_as_long_as_a_view():
+    device = cuda.to_device(np.arange(4))
+    part = cuda.as_cuda_array(Foreign(device))[1:]
+    del device
+    assert part.tolist() == [1, 2, 3]
+
+
+def test_transfer_hints():
+    host = np.zeros(3)
+    for hint in (cuda.In, cuda.Out, cuda.InOut):
+        assert hint(host).array is host

@@ -1,0 +1,235 @@
+"""Mistakes in C++ are reported at the user's own lines: in files, strings, notebooks and the REPL."""
+
+import linecache
+import re
+import textwrap
+
+import pytest
+
+from numbalite import cuda, errors
+
+
+def failing(function):
+    with pytest.raises(errors.CompileError) as caught:
+        function()
+    return caught.value
+
+
+def marked(path=__file__, mark="// HERE"):
+    """The lines of this file that bear the mark."""
+    with open(path) as file:
+        return [n for n, line in enumerate(file, 1) if mark in line]
+
+
+def lines_in(problem, label=__file__):
+    """The lines that the message names as wrong."""
+    return [int(n) for n in re.findall(rf"{re.escape(label)}\((\d+)\): error", str(problem))]
+
+
+def test_a_body():
+    def define():
+        @cuda.jit("void(float32[:])")
+        def kernel(x):
+            r"""
+            int i = grid<1>();
+            x[i] = undefined_x;      // HERE 1
+            """
+
+    problem = failing(define)
+    assert lines_in(problem) == marked(mark="// HERE 1")[:1]
+    assert "undefined_x" in str(problem) and "undefined_x" in problem.log
+    assert "nl_kernel" in problem.source and str(problem).startswith("kernel does not compile")
+
+
+def test_a_lazy_kernel_fails_at_its_call():
+    @cuda.jit
+    def kernel(x):
+        "x[0] = undefined_x;  // HERE 2"
+
+    problem = failing(lambda: kernel[1, 1](cuda.device_array(1)))
+    assert lines_in(problem) == marked(mark="// HERE 2")[:1]
+    again = failing(lambda: kernel[1, 1](cuda.device_array(1)))
+    assert str(again) == str(problem)
+
+
+def test_a_device_function():
+    @cuda.jit(device=True)
+    def helper(v):
+        """
+        int unused = 0;
+        return v.nothing;            // HERE 3
+        """
+
+    def define():
+        @cuda.jit("void(float32[:])")
+        def kernel(x):
+            "x[0] = helper(x[0]);"
+
+    problem = failing(define)
+    assert lines_in(problem)[0] == marked(mark="// HERE 3")[0]
+
+
+SOURCE = r"""
+// a whole source
+__global__ void first(float* x) { x[0] = 1; }
+__global__ void second(float* x) {
+    x[0] = undefined_x;              // HERE 4
+}
+"""
+
+
+def test_a_source():
+    for define in (lambda: cuda.module(SOURCE), lambda: cuda.jit(source=SOURCE, name="first")):
+        assert lines_in(failing(define)) == marked(mark="// HERE 4")[:1]
+
+
+def test_a_source_that_is_nowhere_as_a_literal():
+    problem = failing(lambda: cuda.module(SOURCE.replace("second", "third")))
+    assert "<source of module>(5): error" in str(problem)
+    problem = failing(lambda: cuda.jit(source=SOURCE.replace("second", "last"), name="last"))
+    assert "<source of last>(5): error" in str(problem)
+
+
+def test_a_source_in_a_file(tmp_path):
+    path = tmp_path / "bad.cu"
+    path.write_text("\n__global__ void k() {\n    undefined_x;\n}\n")
+    assert lines_in(failing(lambda: cuda.module(path)), str(path)) == [3]
+
+
+CELL = '''
+from numbalite import cuda
+N = 3
+@cuda.jit("void(float32[:])")
+def kernel(x):
+    """
+    int i = grid<1>();
+    x[i] = N + undefined_x;
+    """
+'''
+
+
+def test_a_notebook_cell():
+    name = "<ipython-input-7-0123456789ab>"
+    linecache.cache[name] = (len(CELL), None, CELL.splitlines(True), name)
+    problem = failing(lambda: exec(compile(CELL, name, "exec"), {"__name__": "__main__"}))
+    assert lines_in(problem, name) == [8]
+
+
+def test_a_notebook_cell_with_a_source():
+    name = "/tmp/ipykernel_1/2.py"
+    text = (
+        'from numbalite import cuda\nm = cuda.module("""\n__global__ void k() {\n  nope;\n}""")\n'
+    )
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    problem = failing(lambda: exec(compile(text, name, "exec"), {"__name__": "__main__"}))
+    assert lines_in(problem, name) == [4]
+
+
+def test_code_without_source():
+    problem = failing(lambda: exec(CELL, {"__name__": "__main__"}))
+    assert lines_in(problem, "<string>") == [8]
+
+
+def test_the_message_is_short():
+    problem = failing(lambda: cuda.jit("__global__ void k(float* x) { x[0] = y; z; }"))
+    assert len(str(problem).splitlines()) < 20
+
+
+# --- hints ---------------------------------------------------------------------------------------------
+
+TILE = [16, 16]
+SHAPE = (16, 16)
+NAME = "text"
+
+
+def helper(x):
+    return x + 1
+
+
+@pytest.mark.parametrize(
+    "body, hint",
+    [
+        ("x[0] = TILE;", "TILE is a list in the Python scope"),
+        ("x[0] = SHAPE;", "SHAPE is a tuple in the Python scope.*names of their own"),
+        ("x[0] = NAME;", "NAME is a str.*numbalite takes int, float"),
+        ("x[0] = helper(x[0]);", r"helper is a Python function.*device=True"),
+        ("int i = cuda.grid(1);", r"cuda is a Python module.*grid<1>\(\)"),
+        ("x[0] = math.pi;", r"math is a Python module.*PI = math.pi"),
+        ("x[0] = True;", "True is Python: C\\+\\+ writes true"),
+        ("x[0] = len(x);", "a.size()"),
+    ],
+)
+def test_hints_about_names(body, hint):
+    import math
+
+    assert math
+
+    names = {**globals(), "math": math, "body": body}
+    text = f"@cuda.jit('void(float32[:])')\ndef kernel(x):\n    {body!r}\n"
+    problem = failing(lambda: exec(text, names))
+    assert re.search(f"hint: .*{hint}", str(problem)), str(problem)
+
+
+def test_hint_about_raw_strings():
+    def define():
+        @cuda.jit("void(float32[:])")
+        def kernel(x):
+            """
+            printf("hello\n");       // HERE 5
+            """
+
+    problem = failing(define)
+    assert f"line {marked(mark='// HERE 5')[0]} does not end there" in str(problem)
+    assert 'r"""' in str(problem)
+
+
+def test_hint_about_brackets():
+    def define():
+        @cuda.jit("void(float32[:])")
+        def kernel(x):
+            """
+            if (x[0] > 0) {          // HERE 6
+                x[0] = 1;
+            """
+
+    problem = failing(define)
+    assert f"the {{ on line {marked(mark='// HERE 6')[0]} has no partner" in str(problem)
+
+
+def test_wrong_number_of_dimensions():
+    for body in ("c(i, i) = 1;", "c[i][i] = 1;"):
+        text = textwrap.dedent(f"""
+            @cuda.jit("void(float32[:])")
+            def kernel(c):
+                '''
+                int i = 0;
+                {body}
+                '''
+            """)
+        name = f"<cell {body}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        problem = failing(lambda t=text, n=name: exec(compile(t, n, "exec"), {"cuda": cuda}))
+        assert lines_in(problem, name)[0] == 6
+        assert "hint: an array takes as many indices" in str(problem)
+        assert "c is float32[:]" in str(problem)
+
+
+def test_a_const_array_is_not_written():
+    def define():
+        @cuda.jit("void(const float32[:])")
+        def kernel(x):
+            "x[0] = 1;  // HERE 7"
+
+    assert lines_in(failing(define)) == marked(mark="// HERE 7")[:1]
+
+
+def test_asserts_name_the_users_line():
+    @cuda.jit(debug=True)
+    def kernel(x):
+        """
+        assert(x[0] == 1);           // HERE 8
+        """
+
+    with pytest.raises(errors.KernelError) as caught:
+        kernel[1, 1](cuda.to_device([0.0]))
+    assert caught.value.line == marked(mark="// HERE 8")[0] and caught.value.file == __file__

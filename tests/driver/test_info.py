@@ -1,0 +1,47 @@
+"""python -m numbalite: what it reports, and that it reports whatever is missing."""
+
+LABELS = """numbalite Python NumPy environment driver devices NVRTC headers host cache""".split()
+
+
+def test_info(run_python):
+    text = run_python("-m numbalite", "info").stdout
+    for label in LABELS:
+        assert f"\n{label}" in "\n" + text
+    assert "compute capability" in text and "multiprocessors" in text
+
+
+def test_info_with_nothing_installed(run_python, tmp_path):
+    result = run_python(
+        "-m numbalite",
+        "info",
+        NUMBALITE_NVRTC=str(tmp_path / "libnvrtc.so"),
+        NUMBALITE_CXX=str(tmp_path / "g++"),
+        NUMBALITE_DRIVER="cuda",
+        NUMBALITE_CACHE_DIR="/proc/nowhere",
+        CUDA_VISIBLE_DEVICES="",
+    )
+    for label in LABELS:
+        assert f"\n{label}" in "\n" + result.stdout
+    assert "NVRTC           not available: NUMBALITE_NVRTC=" in result.stdout
+
+
+def test_info_with_bad_variables(run_python):
+    result = run_python("-m numbalite", "info", NUMBALITE_DRIVER="gpu", NUMBALITE_CACHE_SIZE="x")
+    assert "NUMBALITE_DRIVER='gpu'" in result.stdout
+    assert "NUMBALITE_CACHE_SIZE='x'" in result.stdout
+
+
+def test_usage(run_python):
+    assert run_python("-m numbalite", check=False).returncode == 2
+    assert "cache clear" in run_python("-m numbalite", "--help").stdout
+    assert run_python("-m numbalite", "nonsense", check=False).returncode == 2
+
+
+def test_cache_commands(run_python, tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    (folder / ("0" * 32 + ".image")).write_bytes(b"anything")
+    variables = {"NUMBALITE_CACHE_DIR": str(folder)}
+    assert "1 kernels" in run_python("-m numbalite", "cache", **variables).stdout
+    assert "1 files removed" in run_python("-m numbalite", "cache", "clear", **variables).stdout
+    assert list(folder.iterdir()) == []

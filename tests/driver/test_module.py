@@ -1,0 +1,299 @@
+"""cuda.module: kernels, instances of templates, variables, and what it does about their lifetimes."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import cuda, errors
+from numbalite.compilers import compile_count
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
+        yield
+
+
+SOURCE = r"""
+#include "mine.h"
+namespace physics {
+__constant__ float gravity[3] = {1, 2, 3};
+__global__ void fall(float* v) { v[threadIdx.x] += gravity[threadIdx.x % 3]; }
+}
+__constant__ float coefficients[2][2];
+__device__ int counter;
+__device__ double total = 0.5;
+struct Params { float scale; int offset; };
+__constant__ Params params = {2.0f, 1};
+
+extern "C" __global__ void scale(float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = x[i] * params.scale + coefficients[0][1] + FROM_HEADER;
+    atomicAdd(&counter, 1);
+}
+template <typename T, int N = 1> __global__ void fill(T* x, T v) { x[threadIdx.x] = v * N; }
+__global__ void by_value(Params p, float* x) { x[0] = p.scale + p.offset; }
+"""
+HEADERS = {"mine.h": "#define FROM_HEADER 10\n"}
+PLAIN = "template <class T> __global__ void fill(T* x, T v) { x[threadIdx.x] = v; }"
+
+
+@pytest.fixture
+def module():
+    return cuda.module(SOURCE, headers=HEADERS, options=["-DUNUSED"])
+
+
+def test_kernels_as_attributes(module):
+    x = np.zeros(4, "f4")
+    module.scale[1, 4](x, 4)
+    assert (x == 10).all()
+    module.fall[1, 4](x)
+    assert x.tolist() == [11, 12, 13, 11]
+    assert module.scale is module.scale is module["scale"]
+    assert module.fall is module["physics::fall"]
+
+
+def test_kernels_are_compiled_together(module):
+    count = compile_count()
+    x = np.zeros(4, "f4")
+    module.scale[1, 4](x, 4)
+    module.fall[1, 4](x)
+    assert compile_count() == count
+
+
+def test_what_there_is(module):
+    assert {"scale", "fall", "by_value", "get_global"} <= set(dir(module))
+    assert "fill" not in dir(module) and "coefficients" not in dir(module)
+    assert repr(module) == ("<CUDA module module: physics::fall, scale, fill<...>, by_value>")
+    assert "scale" in module and "nothing" not in module
+    assert list(module) == ["physics::fall", "scale", "by_value"]
+    assert "void scale(float* x, int n)" in module.inspect_source()
+
+
+def test_missing_names(module):
+    with pytest.raises(AttributeError, match=r"no kernel 'nothing'; it has physics::fall, scale"):
+        module.nothing
+    with pytest.raises(AttributeError, match=r"template.*module\['fill<float>'\]"):
+        module.fill
+    with pytest.raises(KeyError, match="template"):
+        module["fill"]
+    with pytest.raises(KeyError, match="no kernel"):
+        module["nothing"]
+    with pytest.raises(AttributeError, match="get_global"):
+        module.counter
+    with pytest.raises(TypeError, match="by name"):
+        module[1]
+    with pytest.raises(KeyError, match=r"no variable 'nothing'.*counter"):
+        module.get_global("nothing")
+    assert not hasattr(module, "__wrapped__")
+
+
+def test_variables(module):
+    module.get_global("coefficients")[:] = np.array([[0, 5], [0, 0]], "f4")
+    x = np.zeros(4, "f4")
+    module.scale[1, 4](x, 4)
+    assert (x == 15).all()
+    counter = module.get_global("counter")
+    assert counter.shape == () and counter.dtype == np.int32
+    assert counter.copy_to_host() == 4
+    assert module.get_global("total").copy_to_host() == 0.5
+    gravity = module.get_global("physics::gravity")
+    assert gravity.shape == (3,) and module.get_global("gravity").copy_to_host().tolist() == [
+        1,
+        2,
+        3,
+    ]
+    assert module.get_global("coefficients").shape == (2, 2)
+
+
+def test_variables_of_a_class_type(module):
+    dtype = np.dtype([("scale", "f4"), ("offset", "i4")])
+    params = module.get_global("params", dtype)
+    assert params.copy_to_host()["scale"] == 2
+    assert module.get_global("params").dtype == np.dtype("V8")
+    with pytest.raises(TypeError, match="8 bytes"):
+        module.get_global("params", np.float32)
+    x = np.zeros(1, "f4")
+    module.by_value[1, 1](np.array((3, 4), dtype)[()], x)
+    assert x[0] == 7
+
+
+def test_variables_keep_the_module():
+    variable = cuda.module("__device__ int v = 7; __global__ void k() {}").get_global("v")
+    assert variable.copy_to_host() == 7
+
+
+def test_instances_of_templates():
+    module = cuda.module(PLAIN)
+    x, y = np.zeros(4, "f4"), np.zeros(4, "i8")
+    module["fill<float>"][1, 4](x, 1.5)
+    module["fill<long long>"][1, 4](y, 2**40)
+    assert (x == 1.5).all() and (y == 2**40).all()
+    assert module["fill<float>"] is module["fill< float >"]
+    assert module["fill<float>"].__name__ == "fill<float>"
+    assert [p.ctype for p in module["fill<double>"]._origin.rows] == ["double*", "double"]
+
+
+def test_instances_named_beforehand():
+    module = cuda.module(PLAIN, names=["fill<float>", "fill<int>"])
+    count = compile_count()
+    for dtype, name in (("f4", "fill<float>"), ("i4", "fill<int>")):
+        x = np.zeros(2, dtype)
+        module[name][1, 2](x, 3)
+        assert (x == 3).all()
+    assert compile_count() == count
+    assert cuda.module(PLAIN, names="fill<float>")["fill<float>"] is not None
+
+
+def test_instances_before_the_first_launch_share_the_variables(module):
+    first, second = module["fill<float>"], module["fill<float, 3>"]
+    x = np.zeros(4, "f4")
+    first[1, 4](x, 1)
+    second[1, 4](x, 1)
+    assert (x == 3).all()
+    module.scale[1, 4](x, 4)
+    assert module.get_global("counter").copy_to_host() == 4
+
+
+def test_a_late_instance_would_have_other_variables(module):
+    x = np.zeros(4, "f4")
+    module.scale[1, 4](x, 4)
+    with pytest.raises(RuntimeError, match=r"coefficients.*in use.*names=\['fill<float>'\]"):
+        module["fill<float>"]
+
+
+def test_a_mistake_in_a_name_leaves_the_module_as_it_was():
+    module = cuda.module(PLAIN)
+    with pytest.raises(errors.CompileError):
+        module["fill<nothing>"]
+    x = np.zeros(2, "f4")
+    module["fill<float>"][1, 2](x, 3)
+    assert (x == 3).all()
+
+
+def test_mistakes_show_at_once():
+    with pytest.raises(errors.CompileError, match="undefined_x"):
+        cuda.module("__global__ void k() { undefined_x; }")
+    with pytest.raises(TypeError, match="one source"):
+        cuda.module()
+    with pytest.raises(TypeError, match="one source"):
+        cuda.module(PLAIN, source=PLAIN)
+    with pytest.raises(TypeError, match="string"):
+        cuda.module(3)
+    with pytest.raises(
+        TypeError, match=r"cuda.module\(\) has no option 'optoins'; did you mean options"
+    ):
+        cuda.module(PLAIN, optoins=[])
+    with pytest.raises(TypeError):
+        cuda.module(PLAIN, device=True)
+
+
+def test_types_are_checked(module):
+    x = np.zeros(4, "f4")
+    for args in ((x,), (x, 1.5), (x.astype("f8"), 1), (x[::2], 1), (x, 2**31)):
+        with pytest.raises((TypeError, OverflowError, ValueError), match="scale"):
+            module.scale[1, 4](*args)
+    assert not x.any()
+
+
+def test_kernels_inside_if():
+    module = cuda.module(
+        "#ifdef X\n__global__ void k(int* x) { x[0] = 3; }\n#endif", options=["-DX"]
+    )
+    x = np.zeros(1, "i4")
+    module.k[1, 1](x)
+    assert x[0] == 3
+
+
+def test_kernels_that_macros_write():
+    source = "#define K(n) __global__ void n(int* x) { x[0] = 3; }\nK(one)\nK(two)\n"
+    module = cuda.module(source, names=["one"])
+    x = np.zeros(1, "i4")
+    for name in ("one", "two"):
+        x[0] = 0
+        module[name][1, 1](x)
+        assert x[0] == 3
+
+
+def test_explicit_instantiations():
+    module = cuda.module(PLAIN + "\ntemplate __global__ void fill<short>(short*, short);")
+    x = np.zeros(2, "i2")
+    module["fill<short>"][1, 2](x, 3)
+    assert (x == 3).all()
+
+
+def test_options_hold_for_the_module():
+    module = cuda.module("__global__ void k(float* x) { x[0] = VALUE; }", options=["-DVALUE=5"])
+    x = np.zeros(1, "f4")
+    module.k[1, 1](x)
+    assert x[0] == 5
+
+
+def test_a_module_from_a_file(tmp_path):
+    path = tmp_path / "lib.cu"
+    path.write_text("__global__ void k(int* x) { x[0] = 3; }\n")
+    x = np.zeros(1, "i4")
+    cuda.module(path).k[1, 1](x)
+    assert x[0] == 3
+
+
+def test_arrays_as_parameters():
+    module = cuda.module(
+        "__global__ void k(array<const float, 2> a, array<float, 1, layout::C> b) {"
+        " int i = grid<1>(); if (i < b.size()) b[i] = a(i, 0) + a[i][1]; }"
+    )
+    a, b = np.arange(8, dtype="f4").reshape(4, 2), np.zeros(4, "f4")
+    module.k[1, 4](a, b)
+    np.testing.assert_array_equal(b, a.sum(1))
+    module.k[1, 4](np.asfortranarray(a), b)
+    np.testing.assert_array_equal(b, a.sum(1))
+
+
+def test_the_users_own_types_win():
+    module = cuda.module("""
+        template <class T> struct complex { T re, im, more; };
+        struct array { float values[3]; };
+        __global__ void k(float* x) {
+            complex<float> z = {1, 2, 3}; array a = {{4, 5, 6}};
+            x[grid<1>()] = z.more + a.values[0];
+        }""")
+    x = np.zeros(1, "f4")
+    module.k[1, 1](x)
+    assert x[0] == 7
+
+
+def test_the_module_of_a_kernel():
+    kernel = cuda.jit("__constant__ float c; __global__ void k(float* x) { x[0] = c; }")
+    kernel.get_global("c")[...] = 2.5
+    x = np.zeros(1, "f4")
+    kernel[1, 1](x)
+    assert x[0] == 2.5 and kernel.module.k is kernel
+
+    @cuda.jit
+    def body(x):
+        ""
+
+    with pytest.raises(TypeError, match="body"):
+        body.get_global("c")
+
+
+def test_pickling(module):
+    again = pickle.loads(pickle.dumps(module))
+    x = np.zeros(4, "f4")
+    again.scale[1, 4](x, 4)
+    assert (x == 10).all() and repr(again) == repr(module)
+    assert module.get_global("counter").copy_to_host() == 0, "a module of its own"
+
+
+def test_void_pointers_and_structs_of_pointers():
+    module = cuda.module("""
+        struct View { float* data; int n; };
+        __global__ void k(void* p, unsigned long long bytes) { ((char*)p)[bytes - 1] = 1; }
+        """)
+    x = np.zeros(4, "u1")
+    module.k[1, 1](x, 4)
+    assert x.tolist() == [0, 0, 0, 1]

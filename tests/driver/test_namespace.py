@@ -1,0 +1,277 @@
+"""numba.cuda's names for devices, contexts, streams and events."""
+
+import asyncio
+import gc
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import cuda, errors
+
+
+def test_names_exist():
+    for name in cuda.__all__:
+        assert getattr(cuda, name) is not None
+    assert cuda.is_float16_supported() == (cuda.get_current_device().compute_capability >= (5, 3))
+    assert cuda.float32 is numbalite.float32 and cuda.types.int32 is cuda.int32
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        cuda.nothing_like_it
+
+
+def test_alias_modules():
+    from numbalite.cuda.core.errors import NumbaPerformanceWarning
+    from numbalite.cuda.cudadrv import devicearray, devices, driver, error
+
+    assert driver.CudaAPIError is errors.CudaAPIError
+    assert error.CudaSupportError is errors.CudaSupportError
+    assert cuda.cudadrv.driver is driver
+    assert NumbaPerformanceWarning is numbalite.NumbaPerformanceWarning is errors.PerformanceWarning
+    assert devices.gpus is cuda.gpus and devices.get_context() == cuda.current_context()
+    array = cuda.device_array(3)
+    assert devicearray.is_cuda_ndarray(array) and not devicearray.is_cuda_ndarray(np.zeros(3))
+    assert driver.device_pointer(array) == array.address
+    with pytest.raises(TypeError):
+        driver.require_device_memory(np.zeros(3))
+
+
+# ---- devices
+
+
+def test_which_driver(driver_kind):
+    assert cuda.is_simulated() == (driver_kind == "sim")
+    assert cuda.is_available() == (driver_kind == "cuda")
+    assert cuda.is_supported_version() == cuda.is_available()
+    assert driver_kind == "sim" or cuda.cuda_error() is None
+
+
+def test_devices():
+    assert len(cuda.gpus) >= 1 and len(list(cuda.gpus)) == len(cuda.gpus) == len(cuda.gpus.lst)
+    assert cuda.list_devices() is cuda.gpus
+    device = cuda.get_current_device()
+    assert device == cuda.gpus[device.id] == cuda.gpus.current
+    assert cuda.gpus[0].id == 0 and str(cuda.gpus[0]) == "<Managed Device 0>"
+    assert [one.id for one in cuda.gpus[:1]] == [0]
+    assert isinstance(device.name, str) and device.name
+    major, minor = device.compute_capability
+    assert major >= 5 and 0 <= minor <= 9
+    assert device.uuid.startswith("GPU-") and len(device.uuid) == 40
+    assert device.WARP_SIZE == 32 and device.MAX_THREADS_PER_BLOCK == 1024
+    assert device.MULTIPROCESSOR_COUNT >= 1 and device.MAX_GRID_DIM_X == 2**31 - 1
+    assert device.CU_DEVICE_ATTRIBUTE_WARP_SIZE == 32
+    assert device.get_primary_context() == cuda.current_context()
+    assert device.from_identity(device.get_device_identity()) == device
+    with pytest.raises(AttributeError):
+        device.NO_SUCH_THING
+    for bad in (len(cuda.gpus), -len(cuda.gpus) - 1):
+        with pytest.raises(IndexError):
+            cuda.gpus[bad]
+    with pytest.raises(ValueError):
+        cuda.select_device(99)
+
+
+def test_memory_info():
+    info = cuda.current_context().get_memory_info()
+    assert 0 < info.free <= info.total and info == (info.free, info.total)
+    assert info.total == cuda.get_current_device().total_memory
+
+
+def test_select_and_contexts():
+    current = cuda.get_current_device().id
+    assert cuda.select_device(current).id == current
+    with cuda.gpus[0] as device:
+        assert device.WARP_SIZE == 32 and cuda.get_current_device().id == 0
+    context = cuda.current_context()
+    context.push()
+    context.pop()
+    with pytest.raises(RuntimeError, match="pop"):
+        context.pop()
+    with context:
+        cuda.synchronize()
+    assert cuda.get_current_device().id == current
+
+
+def test_several_devices(run_python):
+    result = run_python(
+        "import threading\n"
+        "from numbalite import cuda\n"
+        "assert len(cuda.gpus) == 3\n"
+        "with cuda.gpus[2]:\n"
+        "    a = cuda.to_device([1, 2, 3])\n"
+        "    with cuda.gpus[1]:\n"
+        "        assert cuda.get_current_device().id == 1\n"
+        "        b = cuda.device_array(3, a.dtype)\n"
+        "        b[:] = a\n"
+        "    assert cuda.get_current_device().id == 2\n"
+        "assert cuda.get_current_device().id == 0\n"
+        "assert (a.device, b.device, b.copy().device, b.astype('f4').device) == (2, 1, 1, 1)\n"
+        "cuda.select_device(1)\n"
+        "seen = []\n"
+        "t = threading.Thread(target=lambda: seen.append(cuda.get_current_device().id))\n"
+        "t.start(); t.join()\n"
+        "@cuda.require_context\n"
+        "def switch(): cuda.select_device(2)\n"
+        "try: switch()\n"
+        "except RuntimeError as e: print(e)\n"
+        "print(seen, b.copy_to_host(), cuda.get_current_device().id, b)",
+        NUMBALITE_DRIVER="sim",
+        NUMBALITE_SIM_DEVICES="3",
+    )
+    assert result.stdout == "Cannot switch CUDA-context.\n[0] [1 2 3] 1 [1 2 3]\n"
+
+
+def test_detect(capsys):
+    assert cuda.detect()
+    text = capsys.readouterr().out
+    assert f"Found {len(cuda.gpus)} CUDA devices" in text
+    assert cuda.get_current_device().uuid in text and "devices are supported" in text
+
+
+def test_profiling_and_cleanup():
+    with pytest.raises(KeyError), cuda.profiling():
+        raise KeyError
+    with cuda.defer_cleanup(), cuda.current_context().defer_cleanup():
+        cuda.device_array(3)
+
+
+def test_close_starts_afresh(run_python):
+    result = run_python(
+        "from numbalite import cuda\n"
+        "a = cuda.to_device([1.0])\n"
+        "cuda.close()\n"
+        "print(cuda.to_device([2.0]).copy_to_host())"
+    )
+    assert result.stdout == "[2.]\n"
+
+
+# ---- choosing the driver
+
+
+def test_no_gpu_warns_once_at_first_use(run_python, driver_kind):
+    if driver_kind == "cuda":
+        pytest.skip("there is a GPU")
+    code = (
+        "import warnings; warnings.simplefilter('always')\n"
+        "from numbalite import cuda\n"
+        "print(cuda.is_available(), cuda.is_simulated())\n"
+        "cuda.device_array(3)\n"
+        "cuda.device_array(3)"
+    )
+    auto = run_python(code, NUMBALITE_DRIVER="auto")
+    assert auto.stdout.split() == ["False", "True"]
+    assert auto.stderr.count("SimulatorWarning") == 1 and "simulator" in auto.stderr
+    assert "<string>:4" in auto.stderr, "at the line that used it"
+    for name, value in (("NUMBALITE_DRIVER", "sim"), ("NUMBA_ENABLE_CUDASIM", "1")):
+        variables = {"NUMBALITE_DRIVER": None, name: value}
+        assert run_python(code, **variables).stderr == ""
+
+
+def test_no_gpu_and_cuda_wanted(run_python, driver_kind):
+    if driver_kind == "cuda":
+        pytest.skip("there is a GPU")
+    result = run_python(
+        "from numbalite import cuda, errors\n"
+        "print(cuda.is_available(), cuda.is_simulated())\n"
+        "try: cuda.device_array(3)\n"
+        "except errors.CudaSupportError as problem: print(problem)",
+        NUMBALITE_DRIVER="cuda",
+    )
+    assert result.stdout.startswith("False False\n") and "NUMBALITE_DRIVER=sim" in result.stdout
+
+
+# ---- streams and events
+
+
+@pytest.mark.leaks
+def test_streams():
+    stream = cuda.stream()
+    assert stream.handle > 2 and int(stream) == stream.handle and not stream.external
+    assert repr(stream) == f"<CUDA stream {stream.handle}>"
+    assert stream.__cuda_stream__() == (0, stream.handle)
+    assert bool(stream)
+    stream.synchronize()
+    assert stream.query()
+    other = cuda.external_stream(stream.handle)
+    assert other.external and repr(other) == f"<External CUDA stream {stream.handle}>"
+    assert repr(cuda.default_stream()) == "<Default CUDA stream>"
+    assert repr(cuda.legacy_default_stream()) == "<Legacy default CUDA stream>"
+    assert repr(cuda.per_thread_default_stream()) == "<Per-thread default CUDA stream>"
+    with pytest.raises(TypeError, match="int"):
+        cuda.external_stream("1")
+    with cuda.stream(non_blocking=True, priority=0).auto_synchronize() as busy:
+        array = cuda.to_device(np.arange(5), stream=busy)
+    assert array.copy_to_host().tolist() == [0, 1, 2, 3, 4]
+    for bad in (1.5, "0", object()):
+        with pytest.raises(TypeError):
+            cuda.to_device(np.arange(5), stream=bad)
+
+
+def test_callbacks():
+    stream = cuda.stream()
+    done = threading.Event()
+    seen = []
+
+    def callback(*args):
+        seen.append((args, threading.get_ident()))
+        done.set()
+
+    stream.add_callback(callback, "argument")
+    assert done.wait(10)
+    (given, status, argument), thread = seen[0]
+    assert given is stream and status == 0 and argument == "argument"
+    assert thread != threading.get_ident()
+    with pytest.raises(TypeError):
+        stream.add_callback(3)
+
+
+def test_a_stream_may_die_before_its_callback(run_python):
+    result = run_python(
+        "import time\n"
+        "from numbalite import cuda\n"
+        "seen = []\n"
+        "for i in range(50):\n"
+        "    cuda.stream().add_callback(lambda *args: seen.append(args[2]), i)\n"
+        "deadline = time.time() + 10\n"
+        "while len(seen) < 50 and time.time() < deadline: time.sleep(0.01)\n"
+        "print(sorted(seen) == list(range(50)))"
+    )
+    assert result.stdout == "True\n" and result.stderr == ""
+
+
+def test_asyncio():
+    async def main():
+        streams = [cuda.stream() for _ in range(3)]
+        return streams, await asyncio.gather(*(stream.async_done() for stream in streams))
+
+    streams, results = asyncio.run(main())
+    assert results == streams
+
+
+def test_stream_goes_with_its_last_reference():
+    stream = cuda.stream()
+    gone = weakref.ref(stream)
+    del stream
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.leaks
+def test_events():
+    start, end = cuda.event(), cuda.event()
+    stream = cuda.stream()
+    start.record(stream)
+    time.sleep(0.02)
+    end.record(stream)
+    end.synchronize()
+    assert start.query() and end.query()
+    assert 0 <= cuda.event_elapsed_time(start, end) < 10000
+    assert start.elapsed_time(end) == cuda.event_elapsed_time(start, end)
+    end.wait(stream)
+    end.record()
+    end.wait()
+    cuda.synchronize()
+    with pytest.raises(errors.CudaAPIError):
+        cuda.event(timing=False).elapsed_time(end)

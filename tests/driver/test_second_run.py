@@ -1,0 +1,67 @@
+"""A program that runs again compiles nothing, in a process of its own."""
+
+import pytest
+
+PROGRAM = """
+import sys
+import numpy as np
+from numbalite import compilers, cuda
+
+@cuda.jit(device=True)
+def axpy(a, x, y):
+    "return a * x + y;"
+
+@cuda.jit("void(float32, float32[:], float32[:])")
+def saxpy(a, x, y):
+    '''
+    int i = grid<1>();
+    if (i < y.size()) y[i] = axpy(a, x[i], y[i]);
+    '''
+
+@cuda.jit
+def lazily(x):
+    "x[grid<1>()] += 1;"
+
+module = cuda.module(r'''
+#include <stdint.h>
+template <typename T> __global__ void twice(T* x) { x[threadIdx.x] *= 2; }
+__constant__ float table[4];
+''')
+
+x = cuda.to_device(np.ones(8, np.float32))
+saxpy[1, 8](2.0, x, x)
+lazily[1, 8](x)
+module["twice<float>"][1, 8](x)
+assert x.copy_to_host().tolist() == [8.0] * 8, x.copy_to_host()
+print(compilers.compile_count())
+"""
+
+
+@pytest.fixture
+def variables(tmp_path):
+    return {"NUMBALITE_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def test_second_run_compiles_nothing(run_python, variables):
+    first = int(run_python(PROGRAM, **variables).stdout)
+    assert first >= 3
+    assert int(run_python(PROGRAM, **variables).stdout) == 0
+
+
+def test_a_change_compiles_only_what_changed(run_python, variables):
+    run_python(PROGRAM, **variables)
+    changed = PROGRAM.replace("a * x + y", "y + x * a")
+    assert int(run_python(changed, **variables).stdout) == 1
+
+
+def test_damage_is_repaired(run_python, variables, tmp_path):
+    first = int(run_python(PROGRAM, **variables).stdout)
+    for path in (tmp_path / "cache").glob("*.image"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert int(run_python(PROGRAM, **variables).stdout) == first
+    assert int(run_python(PROGRAM, **variables).stdout) == 0
+
+
+def test_without_a_cache(run_python, variables):
+    run_python(PROGRAM, **variables)
+    assert int(run_python(PROGRAM, NUMBALITE_DISABLE_CACHE="1", **variables).stdout) >= 3

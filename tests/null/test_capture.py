@@ -1,0 +1,260 @@
+"""What a source takes from the Python scope, and how it is written in C++."""
+
+import math
+from enum import IntEnum
+
+import numpy as np
+import pytest
+
+from numbalite import types
+from numbalite.capture import (
+    CONSTANT_MEMORY,
+    Scope,
+    ascii_name,
+    capture,
+    check_parameters,
+    constant,
+    constant_array,
+    literal,
+    scope_of,
+)
+from numbalite.freenames import free_names
+
+
+def captured(source, parameters=(), **values):
+    return capture(free_names(source, parameters), Scope({}, values))
+
+
+@pytest.mark.parametrize(
+    "value, ctype, text",
+    [
+        (True, "bool", "true"),
+        (16, "int", "16"),
+        (-1, "int", "-1"),
+        (2**31 - 1, "int", "2147483647"),
+        (-(2**31), "int", "(-2147483647 - 1)"),
+        (2**31, "long long", "2147483648LL"),
+        (-(2**63), "long long", "(-9223372036854775807LL - 1)"),
+        (2**63, "unsigned long long", "9223372036854775808ULL"),
+        (0.25, "double", "0.25"),
+        (1e300, "double", "1e+300"),
+        (5.0, "double", "5.0"),
+        (math.inf, "double", "__builtin_bit_cast(double, 0x7ff0000000000000ull)"),
+        (1 + 2j, "complex<double>", "complex<double>(1.0, 2.0)"),
+        (np.float32(0.1), "float", "0.1f"),
+        (np.float32(1e20), "float", "1e+20f"),
+        (np.float32("nan"), "float", "__builtin_bit_cast(float, 0x7fc00000u)"),
+        (np.float64(0.1), "double", "0.1"),
+        (np.int8(-3), "signed char", "-3"),
+        (np.uint8(3), "unsigned char", "3"),
+        (np.int64(3), "long long", "3"),
+        (np.bool_(False), "bool", "false"),
+        (np.complex64(1j), "complex<float>", "complex<float>(0.0f, 1.0f)"),
+        (np.float16(1.5), "float16", "float16(__half_raw{0x3e00})"),
+    ],
+)
+def test_literals(value, ctype, text):
+    assert literal(value) == (ctype, text)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e-45, 3.4e38, 16777217.0, -0.0])
+def test_float32_constants_are_exact(value):
+    value = np.float32(value)
+    text = literal(value)[1]
+    assert np.float32(text.rstrip("f")).view("u4") == value.view("u4")
+
+
+def test_kinds():
+    class Colour(IntEnum):
+        red = 2
+
+    real = np.dtype("f4")
+    table = np.arange(6.0).reshape(2, 3)
+    found = captured(
+        "N + x + flag + z + c + table(1, 2); real t; T u;",
+        N=16, x=0.5, flag=True, z=1j, c=Colour.red, table=table, real=real, T=types.int32,
+    )  # fmt: skip
+    assert found.constants == {"N": 16, "x": 0.5, "flag": True, "z": 1j, "c": 2}
+    assert list(found.arrays) == ["table"] and found.array_bytes == 48
+    assert found.types == {"real": types.float32, "T": types.int32}
+    assert constant("c", Colour.red) == "constexpr int c = 2;\n"
+    table[1, 2] = -1
+    assert found.arrays["table"][1, 2] == 5, "a snapshot"
+
+
+def test_what_is_not_looked_up():
+    found = captured(
+        "for (int i = 0; i < a.n; ++i) y[i] = std::N + threadIdx.x; sin(x); grid<1>();",
+        ["y"],
+        i=1, a=object, n=3, N=4, y=5, sin=math.sin, grid=64, threadIdx=7, x=2,
+    )  # fmt: skip
+    assert found.constants == {"x": 2}
+
+
+def test_a_number_is_not_called():
+    """``grid`` is a usual name for a number of blocks."""
+    assert captured("int i = grid<1>();", grid=128).constants == {}
+    assert captured("int i = grid * 2;", grid=128).constants == {"grid": 128}
+
+
+def test_numbers_that_the_preprocessor_reads():
+    found = captured("#if TILE == 16\nx = TILE + N;\n#endif", TILE=16, N=3)
+    assert found.macros == {"TILE": 16} and found.constants == {"N": 3}
+
+
+def test_zero_dimensional_arrays_are_numbers():
+    assert captured("x = k;", k=np.array(2.5, "f4")).constants == {"k": np.float32(2.5)}
+
+
+@pytest.mark.parametrize(
+    "value, why",
+    [
+        ([1, 2], "k is a list .*np.array"),
+        ((16, 16), "k is a tuple .*names of their own"),
+        (["a"], "k is a list .*numbalite takes int, float"),
+        ("text", "k is a str in the Python scope"),
+        (None, "k is None"),
+        (math, "k is a Python module.*k.pi"),
+        (2**70, "64 bits"),
+        (len, "device functions"),
+        (lambda x: x, "a Python function .*device=True"),
+        ({}, "k is a dict"),
+        (np.zeros(CONSTANT_MEMORY + 1, "u1"), "65537 bytes.*argument"),
+        (np.zeros(3, "U2"), "kernels cannot use"),
+        (np.zeros(0), "empty"),
+        (np.ma.masked_array([1, 2]), "masked"),
+        (np.datetime64("2020"), "datetime64"),
+        (int, "k is a type"),
+    ],
+)
+def test_what_cannot_be_used_is_explained(value, why):
+    import re
+
+    found = captured("x = k;", k=value)
+    assert not found.constants and not found.arrays
+    assert re.search(why, found.refused["k"])
+
+
+def test_constant_memory_is_shared():
+    half = np.zeros(CONSTANT_MEMORY // 2 + 1, "u1")
+    found = captured("a[0] + b[0];", a=half, b=half)
+    assert list(found.arrays) == ["a"] and "65536 bytes in all" in found.refused["b"]
+
+
+def test_arrays_are_made_plain():
+    big_endian = np.arange(4, dtype=">i4")[::-1]
+    found = captured("w[0];", w=big_endian)
+    assert found.arrays["w"].dtype == np.dtype("i4") and found.arrays["w"].flags.c_contiguous
+    assert constant_array("w", found.arrays["w"]) == (
+        "__constant__ const constant_array<int, 4> w = {{\n    3, 2, 1, 0,\n}};\n"
+    )
+
+
+def test_arrays_of_records():
+    dtype = np.dtype([("a", "i1"), ("x", "f4", (2,))], align=True)
+    text = constant_array("r", np.array([(1, (2, 3))], dtype))
+    assert "{1, {}, {2.0f, 3.0f}}" in text
+
+
+def test_long_arrays_have_short_lines():
+    text = constant_array("w", np.random.default_rng(1).random(200))
+    assert max(map(len, text.splitlines())) <= 101
+
+
+def test_macros_of_the_library_are_put_aside():
+    assert constant("M_PI", 3) == "#undef M_PI\nconstexpr int M_PI = 3;\n"
+    assert constant("INT_MAX", 3).startswith("#undef") and constant("N", 3).startswith("constexpr")
+
+
+def test_ascii_names():
+    assert ascii_name("x1") == "x1" and ascii_name("σ_x") == "u03c3__x"
+
+
+def test_parameters_that_are_words_of_cxx():
+    check_parameters("k", ["x", "y"])
+    with pytest.raises(TypeError, match="k: the parameter 'new'"):
+        check_parameters("k", ["x", "new"])
+
+
+# --- scopes: the functions around a kernel --------------------------------------------------------------
+
+LEVEL = "module"
+ONLY_GLOBAL = 1
+
+
+def look(function, *names):
+    """Called as a decorator would be."""
+    scope = scope_of(function, names)
+    return [scope.get(name) for name in names]
+
+
+def test_locals_of_the_enclosing_functions_come_first():
+    LEVEL = "outer"
+    outer_only = 2
+
+    def inner():
+        LEVEL = "inner"
+        inner_only = 3
+
+        def kernel():
+            "text"
+
+        assert inner_only
+        return look(kernel, "LEVEL", "inner_only", "outer_only", "ONLY_GLOBAL", "missing")
+
+    assert inner() == ["inner", 3, 2, 1, None] and LEVEL and outer_only
+
+
+def test_a_class_body_is_no_scope():
+    LEVEL = "function"
+
+    class Holder:
+        LEVEL = "class"
+
+        def kernel(self):
+            "text"
+
+        found = look(kernel, "LEVEL")
+
+    assert Holder.found == [LEVEL]
+
+
+def test_a_function_from_elsewhere_sees_its_own_scope():
+    def make():
+        LEVEL = "maker"
+
+        def kernel():
+            "text"
+
+        return kernel, LEVEL
+
+    kernel, _ = make()
+    LEVEL = "caller"
+    assert look(kernel, "LEVEL") == ["module"] and LEVEL
+
+
+def test_only_what_the_source_names_is_kept():
+    N, big = 3, np.zeros(1000)
+
+    def kernel():
+        "text"
+
+    assert scope_of(kernel, ["N"]).locals == {"N": 3} and N and big.size
+
+
+def test_loop_variables_are_taken_as_they_are():
+    found = []
+    for n in range(3):  # noqa: B007
+
+        def kernel():
+            "text"
+
+        found += look(kernel, "n")
+    assert found == [0, 1, 2] and n == 2
+
+
+def test_freezing_copies_values():
+    values = {"N": 3, "M": 4}
+    frozen = Scope({}, values).freeze(["N", "missing"])
+    values["N"] = 5
+    assert frozen.find("N") == (True, 3) and frozen.find("M") == (False, None)

@@ -1,0 +1,224 @@
+"""Reading C++ text: tokens, kernels, variables, and the names that a source leaves open."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numbalite import cxx
+from numbalite.freenames import free_names
+
+
+def texts(source):
+    return [t.text for t in cxx.tokenize(source)]
+
+
+def test_tokens():
+    assert texts("a->b::c(1.5e-3f, 0x1'000u) // no\n/* no */ x...;") == [
+        "a", "->", "b", "::", "c", "(", "1.5e-3f", ",", "0x1'000u", ")", "x", "...", ";"
+    ]  # fmt: skip
+    assert texts(r'''"a\"b" 'c' '\'' R"x(raw ")" )x" u8"y" "open''') == [
+        r'"a\"b"', "'c'", r"'\''", 'R"x(raw ")" )x"', 'u8"y"', '"open'
+    ]  # fmt: skip
+    assert texts("  #define A \\\n  1\nint x;") == ["#define A \\\n  1", "int", "x", ";"]
+    assert texts("a # b") == ["a", "#", "b"]
+
+
+def test_strip_keeps_lines():
+    source = 'int a; // __global__\n#define X "y"\n/* two\nlines */ char c = \'"\'; int b;\n'
+    stripped = cxx.strip(source)
+    assert stripped.count("\n") == source.count("\n") and "X" not in stripped
+    assert stripped.split() == ["int", "a;", "char", "c", "=", ";", "int", "b;"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60) | st.text("ab{}()[]<>;,:*&\"'\\/#\n __global__=.", max_size=60))
+def test_no_text_is_too_strange(source):
+    cxx.scan(source)
+    cxx.strip(source)
+    cxx.functions(source)
+    cxx.broken_string(source)
+    free_names(source)
+
+
+KERNELS = [
+    ("__global__ void k(float* x, int n) {}", "k", ("x", "n")),
+    ("__global__ void k();", "k", ()),
+    ("__global__ void k(void) {}", "k", ()),
+    ("void __global__ k(int a) {}", "k", ("a",)),
+    ('extern "C" __global__ void k(int a) {}', "k", ("a",)),
+    ('extern "C" { __global__ void k(int a) {} }', "k", ("a",)),
+    ("static __global__ void __launch_bounds__(128, 2) k(int a) {}", "k", ("a",)),
+    ("__global__ __launch_bounds__(N > 1 ? 2 : 3) void k(int a) {}", "k", ("a",)),
+    ("__global__ void __cluster_dims__(2, 1, 1) k(int a) {}", "k", ("a",)),
+    ("[[maybe_unused]] __global__ void k([[maybe_unused]] int a) {}", "k", ("a",)),
+    ("__global__ __attribute__((noinline)) void k(int a) {}", "k", ("a",)),
+    ("namespace a { namespace b { __global__ void k(int a) {} } }", "a::b::k", ("a",)),
+    ("namespace a::b { __global__ void k(int a) {} }", "a::b::k", ("a",)),
+    ("namespace { __global__ void k(int a) {} }", "k", ("a",)),
+    ("inline namespace v1 { __global__ void k(int a) {} }", "v1::k", ("a",)),
+    ("namespace q = other; __global__ void k(int a) {}", "k", ("a",)),
+    ("__global__ auto k(int a) -> void {}", "k", ("a",)),
+    ("__global__ void k(const float* __restrict__ x, const int n = 3 + 4) {}", "k", ("x", "n")),
+    ("__global__ void k(array<float, 2> a, tuple<int, int> t = {1, 2}) {}", "k", ("a", "t")),
+    ("__global__ void k(unsigned n, unsigned, std::size_t, struct S s, S, S *) {}", "k",
+     ("n", "", "", "s", "", "")),
+    ("__global__ void k(float (*f)(int, int), float (&r)[3], float m[4]) {}", "k", ("f", "r", "m")),
+    ("__global__ void k(__grid_constant__ const Params p, alignas(16) int q) {}", "k", ("p", "q")),
+    ("struct S { int a; } s = {1}; int v[] = {1, 2};\n__global__ void k(S s) {}", "k", ("s",)),
+    ("template <class T> struct Q { void f() {} };\n__global__ void k(Q<int> q) {}", "k", ("q",)),
+    ("template __global__ void k<float>(float* x);", "k<float>", ("x",)),
+    ("enum class E { a, b };\n__global__ void k(E e) {}", "k", ("e",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source, name, parameters", KERNELS)
+def test_kernels(source, name, parameters):
+    (kernel,), _ = cxx.scan(source)
+    assert (kernel.name, kernel.parameters) == (name, parameters)
+    assert not kernel.template and not kernel.conditional and kernel.returns_void
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["template <typename T>", "template <class T, int N = (3 > 2), class... U>",
+     "template <typename T = array<float, 2>>", "template <class T> requires (sizeof(T) == 4)"],
+)  # fmt: skip
+def test_templates(head):
+    (kernel,), _ = cxx.scan(f"{head}\n__global__ void saxpy(T a, const T* x, U... rest) {{}}")
+    assert kernel.name == "saxpy" and kernel.template and kernel.line == 1
+    assert kernel.parameters == ("a", "x", "")
+
+
+def test_what_is_no_kernel():
+    source = r"""
+    // __global__ void a() {}
+    /* __global__ void b() {} */
+    const char* text = "__global__ void c() {}", *raw = R"(__global__ void d() {})";
+    #define KERNEL __global__ void e() {}
+    __device__ void f() { int __global = 0; }
+    """
+    assert cxx.scan(source)[0] == [] and not cxx.has_kernel(source)
+    assert cxx.has_kernel("__global__ void k() {}")
+
+
+def test_prototypes_and_specialisations_count_once():
+    source = """__global__ void k(float*); __global__ void k(float* x) {}
+    template <class T> __global__ void t(T* x);
+    template <> __global__ void t<float>(float* x) {}"""
+    kernels, _ = cxx.scan(source)
+    assert [k.name for k in kernels] == ["k", "t"]
+
+
+def test_conditional_parts_and_include_guards():
+    source = "#ifndef A_H\n#define A_H\n__global__ void a() {}\n#if X\n__global__ void b() {}\n#endif\n#endif"
+    kernels, _ = cxx.scan(source)
+    assert [(k.name, k.conditional) for k in kernels] == [("a", False), ("b", True)]
+
+
+def test_a_kernel_that_returns_something():
+    (kernel,), _ = cxx.scan("__global__ int k(float* x) { return 1; }")
+    assert not kernel.returns_void
+
+
+@pytest.mark.parametrize(
+    "source, names",
+    [
+        ("__constant__ float c[3] = {1, 2, 3};", ["c"]),
+        ("__constant__ float a, b[2], *p = nullptr, d = f(1, 2);", ["a", "b", "p", "d"]),
+        ("__device__ int n{0};", ["n"]),
+        ("static __device__ array<float, 2> v;", ["v"]),
+        ("alignas(16) __constant__ double x[4][5];", ["x"]),
+        ("__managed__ int m; __device__ __managed__ int q;", ["m", "q"]),
+        ("namespace a { __constant__ int n; }", ["a::n"]),
+        ("__constant__ struct P { float a; int b[3]; } p;", ["p"]),
+        ('extern "C" __device__ int n;', ["n"]),
+        ('extern "C" { __constant__ int n; }', ["n"]),
+        ("extern __constant__ float c[3];", []),
+        ("__device__ float f(float x) { static int n; return x; }", []),
+        ("__device__ float f(float);", []),
+        ("template <class T> __device__ T pi = T(3.14);", []),
+        ("struct S { __device__ void m() {} int n; };", []),
+        ("struct alignas(8) S { __device__ S() {} };", []),
+        ("__global__ void k() { __shared__ float s[3]; }", []),
+        ("__constant__ int a = 1 < 2, b = 3;", ["a", "b"]),
+    ],
+)
+def test_variables(source, names):
+    assert [v.name for v in cxx.scan(source)[1]] == names
+
+
+def test_functions():
+    source = "__device__ int f(int a) { return a; }\ntemplate <class T> __device__ T g(T a) { return a; }"
+    assert cxx.functions(source) == ["f", "g"]
+
+
+def test_broken_strings():
+    assert cxx.broken_string('a;\nprintf("hi\n");') == 1
+    assert cxx.broken_string(r'printf("hi\n"); R"(two' + "\n" + 'lines)"') is None
+
+
+# --- free names ----------------------------------------------------------------------------------------
+
+
+def free(source, *parameters):
+    return set(free_names(source, parameters))
+
+
+@pytest.mark.parametrize(
+    "source, names",
+    [
+        ("y[i] = a * x[i];", {"y", "i", "a", "x"}),
+        ("float x = N; x += M;", {"N", "M"}),
+        ("float a = 0, b = N, *c = &a; a + b + *c;", {"N"}),
+        ("auto [a, b] = f(); const auto& [c, d] = g; a + b + c + d;", {"f", "g"}),
+        ("for (int i = 0, n = N; i < n; ++i) s += i; i;", {"N", "s", "i"}),
+        ("for (int i = 0; i < 3; ++i) { i; } j;", {"j"}),
+        ("for (auto& v : list) v = 1; v;", {"list", "v"}),
+        ("{ int i = 0; i; } i;", {"i"}),
+        ("int i = 0; { i; } i;", set()),
+        ("a.shape[0]; p->size; std::max(u, v); Q::r;", {"a", "p", "u", "v"}),
+        ("__shared__ float tile[TILE][TILE + 1]; tile[0][0];", {"TILE"}),
+        ("auto f = [&](float u, real v) { return u * v + w; }; f(1, 2); u;",
+         {"real", "w", "u"}),
+        ("if (int k = f()) k; else k + 1; k;", {"f", "k"}),
+        ("T* p = q; real* r = p; r[0] = a * b;", {"T", "q", "real", "a", "b"}),
+        ("array<float, 2> t = y; t(0, 0);", {"array", "y"}),
+        ("bool z = a > q; z;", {"a", "q"}),
+        ("if (a < b && c > d) e;", {"a", "b", "c", "d", "e"}),
+        ("struct S { int m; }; S s; s.m;", set()),
+        ("using real = float; real x = 1; x;", set()),
+        ("typedef float real; real x = 1; x;", set()),
+        ("unsigned n = 3; const auto m = n;", set()),
+        ("return x;", {"x"}),
+        ("decltype(a) b = a; b;", {"a"}),
+        ("cg::thread_block g = cg::this_thread_block(); g.sync();", set()),
+        ("x == y; f(a, b * c); (a * d);", {"x", "y", "f", "a", "b", "c", "d"}),
+        ("static_cast<float>(x); sizeof(y);", {"x", "y"}),
+        ("threadIdx.x + blockDim.x; printf(\"N\");", set()),
+        ("float s[3] = {A, B, C}; s;", {"A", "B", "C"}),
+        ("int a(N); float b{M}; a + b;", {"N", "M"}),
+        ("x = a ? b : c;", {"x", "a", "b", "c"}),
+        ("case 1: y = K; break; default: z = 1;", {"y", "K", "z"}),
+    ],
+)  # fmt: skip
+def test_free_names(source, names):
+    assert free(source) == names
+
+
+def test_parameters_win():
+    assert free("y[i] = N;", "y", "i") == {"N"}
+
+
+def test_uses():
+    names = free_names("grid<1>(); sin(x); N < M; f<float, 2>(1); K;\n#if DIM == 2\n#endif\n")
+    assert names["grid"] == {"call"} and names["sin"] == {"call"} and names["f"] == {"call"}
+    assert names["N"] == {"value"} and names["K"] == {"value"} and names["DIM"] == {"directive"}
+
+
+def test_macros():
+    names = free_names("#define SQ(v) ((v) * SCALE)\n#define N 3\ny = SQ(x) + N;")
+    assert set(names) == {"SCALE", "y", "x"} and names.defined == {"SQ", "N"}
+
+
+def test_names_beyond_ascii():
+    assert free("return σ * α_1;") == {"σ", "α_1"}

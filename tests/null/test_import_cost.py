@@ -1,0 +1,60 @@
+"""What `import numbalite` costs and leaves alone: drivers, compilers, heavy modules."""
+
+import sys
+
+import pytest
+
+HEAVY = """asyncio ctypes.util dataclasses difflib email hashlib http importlib.metadata json logging
+    multiprocessing pathlib shutil socket ssl subprocess tempfile unittest urllib.request uuid zipfile
+    cuda cuda.pathfinder""".split()
+UNTOUCHED = "numbalite.compilers.nvrtc numbalite.compilers.host numbalite.__main__".split()
+
+
+def test_what_is_imported(run_python):
+    result = run_python(
+        "import sys, numpy\n"
+        "before = set(sys.modules)\n"
+        "import numbalite\n"
+        "from numbalite import cuda, float32\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    imported = result.stdout.split()
+    assert "numbalite._core" in imported
+    assert not set(imported) & {*HEAVY, *UNTOUCHED}
+
+
+def test_nothing_is_opened(run_python):
+    result = run_python(
+        "import numbalite\n"
+        "from numbalite import _core, cuda\n"
+        "assert not _core.is_open()\n"
+        "maps = open('/proc/self/maps').read()\n"
+        "print('libcuda.so' in maps, 'nvrtc' in maps)",
+        NUMBALITE_DRIVER="auto",
+    )
+    assert result.stdout.split() == ["False", "False"]
+    assert result.stderr == ""
+
+
+def test_a_bad_variable_does_not_break_the_import(run_python):
+    result = run_python(
+        "from numbalite import cuda\n"
+        "try: cuda.synchronize()\n"
+        "except ValueError as problem: print(problem)",
+        NUMBALITE_DRIVER="gpu",
+    )
+    assert "NUMBALITE_DRIVER='gpu'" in result.stdout and "auto or cuda or sim" in result.stdout
+
+
+@pytest.mark.skipif(not hasattr(sys, "getswitchinterval"), reason="CPython")
+def test_time(run_python):
+    """Beyond `import numpy`: 15 ms on a fast machine, some slack for slow and busy ones."""
+    code = (
+        "import time, numpy\n"
+        "start = time.process_time()\n"
+        "import numbalite\n"
+        "from numbalite import cuda\n"
+        "print(time.process_time() - start)"
+    )
+    best = min(float(run_python(code, PYTHONDONTWRITEBYTECODE=None).stdout) for _ in range(3))
+    assert best < 0.040

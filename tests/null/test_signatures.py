@@ -1,0 +1,147 @@
+"""numba's type language, and what is said about mistakes in it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numbalite import types
+from numbalite.errors import SignatureError
+from numbalite.signatures import parse, parse_type, signature, signatures
+from numbalite.types import Signature, Tuple, const, float32, float64, int32, int64, void
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("void(float32[:], int32)", void(float32[:], int32)),
+        ("void(f4[:],i4)", void(float32[:], int32)),
+        ("float32(float32, float32)", float32(float32, float32)),
+        ("f4(f4,f4)", float32(float32, float32)),
+        ("void(float32[:, ::1], float32[::1, :])", void(float32[:, ::1], float32[::1, :])),
+        ("void(const float32[:], float32[ : ])", void(const(float32[:]), float32[:])),
+        ("(float32[:], int64)", Signature(None, (float32[:], int64))),
+        ("(f4,)", Signature(None, (float32,))),
+        ("void()", void()),
+        (" void ( ) ", void()),
+        ("()", Signature(None, ())),
+        ("none(boolean, b1, bool_, bool)", void(*[types.boolean] * 4)),
+        ("Tuple((f4, f8))(f4)", Tuple([float32, float64])(float32)),
+        ("UniTuple(float32, 2)(f4)", types.UniTuple(float32, 2)(float32)),
+        ("(f4, f4)(f4)", types.UniTuple(float32, 2)(float32)),
+        ("void(types.float32[:], numba.int32)", void(float32[:], int32)),
+        ("void(array(float32, 2d, C), Array(int32, 1, 'A'))", void(float32[:, ::1], int32[:])),
+        (
+            "void(float32*, const int32 *)",
+            void(types.CPointer(float32), types.CPointer(int32, True)),
+        ),
+        ("void(CPointer(float32))", void(types.CPointer(float32))),
+        ("void(\n    float32[:],\n    int32\n)", void(float32[:], int32)),
+    ],
+)
+def test_parse(text, expected):
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text, message, column",
+    [
+        ("void(float32[:, foat32)", "expected ':' or '::1'", 16),
+        ("void(flot32)", "did you mean float32", 5),
+        ("void(float)", "float32", 5),
+        ("void(int)", "int32 or int64", 5),
+        ("void(float32[::2])", "only 1", 15),
+        ("void(float32[:, ::1, :])", "first or the last", 12),
+        ("void(float32[...])", "'...'|expected ':'", 13),
+        ("float32", "argument types", 7),
+        ("void(float32 x)", "no names", 13),
+        ("void(f4) 3", "nothing more", 9),
+        ("void(f4", "'\\)' is missing", 7),
+        ("(f4 i4)", "no names", 4),
+        ("void(f4,, i4)", "type is missing", 8),
+        ("void(void)", "void\\(\\)", 5),
+        ("void(const float32)", "by value", 5),
+        ("void(float32[:][:])", "no arrays of", 15),
+        ("float32[:, :](Tuple(f4)[:])", "no arrays of", 23),
+        ("void(UniTuple(f4, x))", "number", 18),
+        ("void(array(f4, 2d, Q))", "A, C or F", 19),
+        ("void)", "expected '\\('", 4),
+    ],
+)
+def test_mistakes_are_shown_with_a_caret(text, message, column):
+    with pytest.raises(SignatureError, match=message) as caught:
+        parse(text)
+    shown, caret = str(caught.value).splitlines()[1:]
+    assert shown == "  " + text
+    assert caret.index("^") - 2 == column
+
+
+def test_the_caret_is_under_the_line_that_is_wrong():
+    with pytest.raises(SignatureError) as caught:
+        parse("void(float32[:],\n\tflot32)")
+    assert str(caught.value).splitlines()[1:] == ["  \tflot32)", "  \t^"]
+
+
+def test_empty():
+    with pytest.raises(SignatureError, match="empty"):
+        parse("  ")
+
+
+def test_a_signature_error_is_a_type_error_and_a_value_error():
+    assert issubclass(SignatureError, TypeError) and issubclass(SignatureError, ValueError)
+
+
+@pytest.mark.parametrize(
+    "what, expected",
+    [
+        ("void(f4)", [void(float32)]),
+        (void(float32), [void(float32)]),
+        ((float32[:], int32), [Signature(None, (float32[:], int32))]),
+        (["void(f4)", void(float64)], [void(float32), void(float64)]),
+        ([(float32,), (float64,)], [Signature(None, (float32,)), Signature(None, (float64,))]),
+        (("void(f4)", "void(f8)"), [void(float32), void(float64)]),
+        (("float32[:]", "int32"), [Signature(None, (float32[:], int32))]),
+        ((np.float32, np.dtype("i4")), [Signature(None, (float32, int32))]),
+        ((), [Signature(None, ())]),
+    ],
+)
+def test_what_jit_takes(what, expected):
+    assert signatures(what) == expected
+
+
+@pytest.mark.parametrize("what", [3, float32, (3,), [3], {"a": 1}, ["void(f4)", "void(float32)"]])
+def test_what_jit_does_not_take(what):
+    with pytest.raises(SignatureError):
+        signatures(what)
+
+
+def test_names_from_the_scope():
+    scope = {"particle": np.dtype([("x", "f4")]), "real": float32, "N": 3}
+    assert parse("void(particle[:], real)", scope.get).args[1] is float32
+    assert parse_type("particle", scope.get) == types.from_dtype(scope["particle"])
+    with pytest.raises(SignatureError, match="N is not a type"):
+        parse("void(N)", scope.get)
+
+
+scalars = st.sampled_from(types.SCALARS)
+arrays = st.builds(
+    types.Array, scalars, st.integers(1, 5), st.sampled_from("ACF"), readonly=st.booleans()
+)
+tuples = st.builds(types.Tuple, st.lists(scalars, min_size=1, max_size=3))
+made = st.builds(Signature, st.one_of(st.just(void), scalars, tuples), st.lists(scalars | arrays))
+
+
+@settings(max_examples=100, deadline=None)
+@given(made)
+def test_what_is_printed_can_be_read_back(written):
+    assert parse(str(written)) == written
+    assert signature(str(Signature(None, written.args))).args == written.args
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("void(float32[:,1]) Tuple\"'*.\n4", max_size=30) | st.text(max_size=12))
+def test_no_text_does_anything_but_parse_or_complain(text):
+    try:
+        parse(text)
+    except SignatureError:
+        pass

@@ -1,0 +1,397 @@
+"""Where a text comes from, and the source that is made of it."""
+
+import ast
+import linecache
+import re
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from numbalite import linemap, signatures, source
+from numbalite.capture import Scope
+from numbalite.devicefunction import DeviceFunction
+from numbalite.hints import explain, undefined_names
+from numbalite.linemap import of_function, of_source
+
+
+def define(tmp_path, text, name="lesson.py"):
+    """Runs a file and gives its names."""
+    path = tmp_path / name
+    path.write_text(textwrap.dedent(text))
+    namespace = {"__name__": "lesson"}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    return namespace
+
+
+def cell(text, name="<ipython-input-3-abc>"):
+    """Runs a notebook's cell: known to linecache, not a file."""
+    text = textwrap.dedent(text)
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    namespace = {"__name__": "__main__"}
+    exec(compile(text, name, "exec"), namespace)
+    return namespace
+
+
+def identity(*args, **kwargs):
+    return lambda function: function
+
+
+def shown(text, needle):
+    """(label, line) that a compiler would name for the line with ``needle``."""
+    label = line = None
+    for row in text.numbered().split("\n"):
+        directive = re.match(r'#line (\d+) "(.*)"', row)
+        if directive:
+            line, label = int(directive[1]), directive[2]
+            continue
+        if needle in row:
+            return label, line
+        line += 1
+    raise AssertionError(f"{needle} is not there")
+
+
+# --- functions ----------------------------------------------------------------------------------------
+
+
+def test_lines_of_a_function():
+    @identity(
+        "a decorator",
+        "of several lines",
+    )
+    def kernel(x):
+        # a comment
+        r"""
+        int i = 0;
+        x[i] = NEEDLE;
+        """
+
+    text = of_function(kernel)
+    with open(__file__) as file:
+        line = shown(text, "NEEDLE")[1]
+        assert "x[i] = NEEDLE" in file.read().split("\n")[line - 1]
+    assert text.label == __file__
+
+
+@pytest.mark.parametrize(
+    "body, line",
+    [
+        ('"NEEDLE;"', 2),
+        ('"""NEEDLE;"""', 2),
+        ('"""\n    NEEDLE;"""', 3),
+        ('r"""\n\n    NEEDLE;\n"""', 4),
+        ('("a;"\n     "b;\\n"\n     "NEEDLE;")', 4),
+        ('("""a;\nb;""" "c\\n"\n  \'NEEDLE;\')', 4),
+        ('"a;\\nb;\\nNEEDLE;"', 2),
+        ('"""a;\\\nb;\nNEEDLE;"""', 4),
+        ('"""\nprintf("\\\\n");\n\\tNEEDLE;"""', 4),
+        ('"""\nprintf("\\n");\nNEEDLE;\n"""', 4),
+    ],
+)
+def test_literals_of_every_shape(tmp_path, body, line):
+    names = define(tmp_path, f"def kernel(x):\n    {body}\n")
+    label, found = shown(of_function(names["kernel"]), "NEEDLE")
+    assert found == line and label == str(tmp_path / "lesson.py")
+
+
+def test_a_notebook_cell():
+    names = cell('# In [3]\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n')
+    assert shown(of_function(names["kernel"]), "NEEDLE") == ("<ipython-input-3-abc>", 4)
+
+
+def test_ipython_names_the_cell(monkeypatch):
+    class Compile:
+        def format_code_name(self, name):
+            return ("Cell", "In[3]") if name == "<ipython-input-3-abc>" else None
+
+    class Shell:
+        compile = Compile()
+
+    module = type(sys)("IPython")
+    module.get_ipython = Shell
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    names = cell('def kernel(x):\n    "NEEDLE;"\n')
+    assert of_function(names["kernel"]).label == "Cell In[3]"
+    assert linemap.label_of("other.py") == "other.py"
+
+
+def test_a_cell_with_lines_that_are_no_python():
+    text = '%matplotlib inline\n!ls\ndef kernel(x):\n    """\n    NEEDLE;\n    """\ny = 1\n'
+    name = "<cell with magics>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    tree = ast.parse("\n\n" + text.split("\n", 2)[2])
+    namespace = {"__name__": "__main__"}
+    exec(compile(tree, name, "exec"), namespace)
+    assert shown(of_function(namespace["kernel"]), "NEEDLE") == (name, 5)
+
+
+def test_code_without_source():
+    namespace = {"identity": identity}
+    exec('\n@identity()\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n', namespace)
+    assert shown(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
+
+
+def test_a_file_that_changed_after_it_was_imported(tmp_path):
+    names = define(tmp_path, 'def kernel(x):\n    "one;"\n')
+    (tmp_path / "lesson.py").write_text('def kernel(x):\n    "two;"\n')
+    linecache.clearcache()
+    assert of_function(names["kernel"]).value == "one;"
+
+
+def test_functions_of_one_name():
+    def make(which):
+        if which:
+
+            def kernel():
+                "one;"
+        else:
+
+            def kernel():
+                "two;"
+
+        return kernel
+
+    assert of_function(make(True)).value == "one;" and of_function(make(False)).value == "two;"
+
+
+BODIES = {
+    "pass": "",
+    "return x": "line 2 is Python",
+    '"text"\n    return x': "line 3 is Python",
+    'x = "text"': "line 2 is Python",
+    'f"text {x}"': "f-string",
+    "3": "line 2 is Python",
+    '"one"\n    "two"': "line 3 is Python",
+    "...": "line 2 is Python",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("with_source", [True, False])
+def test_bodies_that_are_not_one_string(tmp_path, body, with_source):
+    text = f"def kernel(x):\n    {body}\n"
+    if with_source:
+        kernel = define(tmp_path, text)["kernel"]
+    else:
+        namespace = {}
+        exec(text, namespace)
+        kernel = namespace["kernel"]
+        if body == '"one"\n    "two"':
+            return  # Python itself drops the second one
+    with pytest.raises(TypeError) as caught:
+        of_function(kernel)
+    message = str(caught.value)
+    assert "kernel: the body of a kernel is one string of CUDA C++" in message
+    assert "@cuda.jit\n    def kernel(x):\n" in message
+    if with_source:
+        assert BODIES[body] in message
+
+
+@pytest.mark.parametrize("what", [lambda x: x, len, 3, int, None])
+def test_what_is_no_function(what):
+    with pytest.raises(TypeError, match="function whose body is a string"):
+        of_function(what)
+
+
+# --- strings -------------------------------------------------------------------------------------------
+
+CODE = r"""
+__global__ void k(float* x) {
+    x[0] = NEEDLE;
+}
+"""
+
+
+def here():
+    return sys._getframe(1)
+
+
+def line_of(needle, after="CODE = r"):
+    with open(__file__) as file:
+        lines = file.read().split("\n")
+    start = next(i for i, line in enumerate(lines) if line.startswith(after))
+    return next(i for i in range(start, len(lines)) if needle in lines[i]) + 1
+
+
+def test_a_string_is_found_in_the_callers_file():
+    text = of_source(CODE, "k", here())
+    assert text.label == __file__ and text.lines[2] == line_of("NEEDLE")
+
+
+@pytest.mark.parametrize("change", [textwrap.dedent, str.strip, str.lstrip, lambda s: s + "\n"])
+def test_a_string_that_was_trimmed_is_found_too(change):
+    text = of_source(change(CODE), "k", here())
+    assert text.label == __file__ and shown(text, "NEEDLE")[1] == line_of("NEEDLE")
+    assert len(text.lines) == text.value.count("\n") + 1
+
+
+def test_other_strings_have_the_name_of_the_kernel():
+    text = of_source(CODE.replace("NEEDLE", "2") + "//", "k<float>", here())
+    assert text.label == "<source of k<float>>" and text.lines[:3] == (1, 2, 3)
+    assert of_source("", "k", here()).label == "<source of k>"
+    assert of_source(CODE, "k").label == "<source of k>"
+
+
+# --- what is generated ---------------------------------------------------------------------------------
+
+
+def definition(body, parameters=("x",), name="kernel", **values):
+    text = linemap.plain(body, "lesson.py", 10)
+    return source.Definition(name, parameters, text, Scope({}, values))
+
+
+def kernel_source(body, signature="void(float32[:])", parameters=("x",), **values):
+    made = definition(body, parameters, **values)
+    return source.kernel_source(made, signatures.parse(signature))
+
+
+def device(body, parameters, name, *given, **values):
+    made = definition(body, parameters, name, **values)
+    return DeviceFunction(made, [signatures.parse(s) for s in given])
+
+
+def test_a_kernel():
+    made = kernel_source("x[0] = N;", N=3)
+    assert made.kernel == "k_kernel::nl_kernel" and made.refused == {}
+    assert 'extern "C" __global__ void nl_kernel(array<float, 1> x) {' in made.text
+    assert '#line 10 "lesson.py"\nx[0] = N;\n' in made.text and "constexpr int N = 3;" in made.text
+    assert made.text.startswith('// kernel: void(float32[:])\n#include "numbalite.cuh"\n')
+    assert made.labels == ("lesson.py",)
+
+
+def test_after_the_users_lines_the_generated_file_is_named():
+    lines = kernel_source("x[0] = 1;\n// end").text.split("\n")
+    at = next(i for i, line in enumerate(lines) if line.startswith("#line") and "kernel.cu" in line)
+    assert lines[at] == f'#line {at + 2} "kernel.cu"'
+
+
+def test_launch_bounds():
+    made = source.kernel_source(definition(""), signatures.parse("void(int32)"), (128, 2))
+    assert "void __launch_bounds__(128, 2) nl_kernel(int x)" in made.text
+
+
+def test_device_functions_and_what_they_need():
+    inner = device("return v * K;", ["v"], "inner", K=2)
+    outer = device("return inner(v) + K;", ["v"], "outer", inner=inner, K=3)
+    made = kernel_source("x[0] = outer(x[0]) + inner(K);", outer=outer, inner=inner, K=4)
+    text = made.text
+    assert text.count("#line 10") == 3 and text.count("auto inner(") == 1
+    assert text.index("auto inner(") < text.index("auto outer(") < text.index("nl_kernel(")
+    for value in (2, 3, 4):
+        assert f"constexpr int K = {value};" in text
+    assert "template <class v_type>\n__device__ auto inner(v_type v) {" in text
+
+
+def test_typed_device_functions():
+    f = device("return v;", ["v"], "f", "float32(float32)", "int32(int32)")
+    text = kernel_source("x[0] = f(x[0]);", f=f).text
+    assert "float f(float v) {" in text and "int f(int v) {" in text
+    untyped = device("return v;", ["v"], "f", "(float32,)")
+    assert "auto f(float v) {" in kernel_source("f(1);", f=untyped).text
+
+
+def test_a_device_function_under_another_name():
+    f = device("return v;", ["v"], "f")
+    assert "g(T &&...t)" in kernel_source("x[0] = g(x[0]);", g=f).text
+
+
+def test_an_expression_is_returned():
+    assert "return (\n" in kernel_source("f(1);", f=device("v + 1", ["v"], "f")).text
+
+
+def test_recursion():
+    f = device("return v ? f(v - 1) : 0;", ["v"], "f", "int32(int32)")
+    f.definition.scope.globals["f"] = f
+    assert "using f1_f::f;" in kernel_source("f(1);", f=f).text.split("namespace k_kernel")[1]
+    a = device("return v ? b(v - 1) : 0;", ["v"], "a", "int32(int32)")
+    b = device("return a(v);", ["v"], "b", "int32(int32)", a=a)
+    a.definition.scope.globals["b"] = b
+    assert "int a(int v);\n}" in kernel_source("a(1);", a=a).text
+    c = device("return d(v);", ["v"], "c")
+    d = device("return c(v);", ["v"], "d", c=c)
+    c.definition.scope.globals["d"] = d
+    with pytest.raises(TypeError, match="return type"):
+        kernel_source("c(1);", c=c)
+
+
+def test_includes_go_to_the_top():
+    text = kernel_source("\n#include <cuda_fp16.h>\nx[0] = 1;").text
+    assert '#line 11 "lesson.py"\n#include <cuda_fp16.h>\n' in text
+    assert text.index("cuda_fp16") < text.index("using namespace") < text.index("x[0]")
+    assert '#line 10 "lesson.py"\n\n\nx[0] = 1;' in text
+
+
+def test_macros_end_with_their_function():
+    f = device("#define SQ(a) ((a) * (a))\nreturn SQ(v);", ["v"], "f")
+    text = kernel_source("x[0] = f(1);", f=f).text
+    assert "#undef SQ\n} // namespace f1_f" in text
+
+
+def test_records_are_defined_once():
+    record = np.dtype([("a", "f4")])
+    made = definition("x[0].a = y.a;", ("x", "y"))
+    signature = signatures.parse("void(r[:], r)", {"r": record}.get)
+    assert source.kernel_source(made, signature).text.count("struct record_") == 1
+
+
+def test_names_beyond_ascii():
+    made = kernel_source("x[0] = σ * µ;", "void(float32[:], float32)", ("x", "μ"), σ=2)
+    assert made.text.isascii() and "constexpr int u03c3_ = 2;" in made.text
+    assert "float u03bc_)" in made.text and "x[0] = u03c3_ * u03bc_;" in made.text
+
+
+def test_a_whole_source():
+    text = source.unit_source(linemap.plain("complex64 z;", "a.cu"), [linemap.plain("int h;", "h")])
+    assert '#include "numbalite/complex.cuh"' in text and "using namespace numbalite;" in text
+    assert text.index("int h;") < text.index('#line 1 "a.cu"\ncomplex64 z;')
+
+
+def test_a_source_with_types_of_its_own():
+    text = source.unit_source(linemap.plain("struct array {}; int32 n = grid<1>();", "a.cu"))
+    assert "using namespace" not in text and "using numbalite::grid;" in text
+    assert "using numbalite::array;" not in text and "using numbalite::int32;" in text
+
+
+# --- hints ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "log",
+    ['a.py(3): error: identifier "TILE" is undefined',
+     "a.py:3:5: error: use of undeclared identifier 'TILE'",
+     "a.py:3:5: error: 'TILE' was not declared in this scope; did you mean 'T'?",
+     "a.py:3:5: error: ‘TILE’ was not declared in this scope"],
+)  # fmt: skip
+def test_hints(log):
+    from numbalite.errors import CompileError
+
+    assert undefined_names(log) == ["TILE"]
+    problem = explain(CompileError(log, log=log), "k", {"TILE": "TILE is a list"})
+    assert str(problem).endswith("hint: TILE is a list") and problem.log == log
+    assert "hint" not in str(explain(CompileError(log, log=log), "k", {}))
+
+
+def test_hint_about_dimensions_and_raw_strings():
+    from numbalite.errors import CompileError
+
+    log = "error: expression must have pointer-to-object type but it has type float"
+    problem = explain(CompileError(log, log=log), "k", {}, [("x", "float32[:]")],
+                      linemap.plain('a;\nprintf("a\n");', "lesson.py", 10))  # fmt: skip
+    assert "x is float32[:]" in str(problem) and 'r"""' in str(problem)
+    assert "line 11" in str(problem)
+    problem = explain(CompileError(log, log=log), "k", {}, (), linemap.plain("if (a {\n}", "l", 3))
+    assert "the { on line 3" not in str(problem) and "the ( on line 3 has no partner" in str(
+        problem
+    )
+
+
+def test_errors_inside_our_headers_are_at_the_users_line():
+    from numbalite.errors import CompileError
+
+    log = (
+        'numbalite/array.cuh(118): error: static assertion failed with "..."\n          X;\n'
+        "          ^\n          detected during instantiation of f at line 12 of lesson.py"
+    )
+    problem = explain(CompileError(log), "k", {}, (), linemap.plain("", "lesson.py"))
+    assert 'lesson.py(12): error: static assertion failed with "..."' in str(problem)

@@ -1,0 +1,189 @@
+"""Images of the simulator, run without its engine.
+
+`compiled(unit)` compiles with each host compiler that is here. `alone(image)` loads an image and runs
+kernels thread after thread, on an engine of a few Python functions: enough for whatever threads do
+on their own. Blocks that wait for each other need the real engine (test_groups.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import sys
+
+import pytest
+
+COMPILERS = [name for name in ("clang++", "g++") if shutil.which(name)]
+
+
+class Dim(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
+
+
+class Launch(ctypes.Structure):
+    _fields_ = [
+        ("grid", Dim),
+        ("block", Dim),
+        ("shared_bytes", ctypes.c_uint),
+        ("cooperative", ctypes.c_uint),
+        ("args", ctypes.POINTER(ctypes.c_void_p)),
+    ]
+
+
+class Param(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint), ("align", ctypes.c_uint)]
+
+
+class Kernel(ctypes.Structure):
+    _fields_ = [
+        ("abi", ctypes.c_uint),
+        ("param_count", ctypes.c_uint),
+        ("params", ctypes.POINTER(Param)),
+        ("run_block", ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch), Dim, ctypes.c_uint)),
+        ("run_thread", ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch), Dim, ctypes.c_uint)),
+        ("name", ctypes.c_char_p),
+    ]
+
+
+class Global(ctypes.Structure):
+    _fields_ = [("abi", ctypes.c_uint), ("address", ctypes.c_void_p), ("size", ctypes.c_ulonglong)]
+
+
+class Site(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("line", ctypes.c_int)]
+
+
+u32, u64, ptr = ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_void_p
+_CALLS = [
+    ("barrier", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, u32, Site)),
+    ("warp", ctypes.CFUNCTYPE(u64, ctypes.c_int, u32, u64, u32, u32, Site)),
+    ("grid_barrier", ctypes.CFUNCTYPE(None, u32, Site)),
+    ("yield_", ctypes.CFUNCTYPE(None, u32, Site)),
+    ("is_fibers", ctypes.CFUNCTYPE(ctypes.c_int)),
+    ("dynamic_shared", ctypes.CFUNCTYPE(ptr)),
+    ("fault", ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, u32, Site)),
+    ("exit_thread", ctypes.CFUNCTYPE(None, u32)),
+    ("clock", ctypes.CFUNCTYPE(u64)),
+    ("globaltimer", ctypes.CFUNCTYPE(u64)),
+    ("smid", ctypes.CFUNCTYPE(u32)),
+    ("vprintf", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ptr)),
+    ("malloc", ctypes.CFUNCTYPE(ptr, u64)),
+    ("free", ctypes.CFUNCTYPE(None, ptr)),
+]
+
+
+class Ops(ctypes.Structure):
+    _fields_ = [("abi", ctypes.c_uint), *_CALLS]
+
+
+class Engine:
+    """The operations of abi.h for one thread at a time; `calls` tells what was asked for."""
+
+    def __init__(self):
+        self.calls = []
+        self.dynamic = ctypes.create_string_buffer(1 << 16)
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype, libc.malloc.argtypes = ptr, [ctypes.c_size_t]
+        libc.free.argtypes = [ptr]
+        self.ticks = 0
+
+        def tick():
+            self.ticks += 1
+            return self.ticks
+
+        def note(name, result=None):
+            def call(*arguments):
+                self.calls.append((name, *[_plain(a) for a in arguments]))
+                return result
+
+            return call
+
+        functions = {
+            "barrier": note("barrier", 0),
+            "warp": lambda op, mask, value, argument, thread, site: value,
+            "grid_barrier": note("grid_barrier"),
+            "yield_": note("yield"),
+            "is_fibers": lambda: 0,
+            "dynamic_shared": lambda: ctypes.addressof(self.dynamic),
+            "fault": note("fault"),
+            "exit_thread": note("exit_thread"),
+            "clock": tick,
+            "globaltimer": tick,
+            "smid": lambda: 3,
+            "vprintf": lambda format, arguments: note("vprintf", 1)(format),
+            "malloc": libc.malloc,
+            "free": libc.free,
+        }
+        self.functions = [type_(functions[name]) for name, type_ in _CALLS]
+        self.ops = Ops(1, *self.functions)
+
+
+def _plain(value):
+    return (value.file, value.line) if isinstance(value, Site) else value
+
+
+class Alone:
+    """A loaded image: run(name, grid, block, *arguments), variable(name)."""
+
+    def __init__(self, image, path):
+        assert image.kind == "sim" and image.data[:8] == b"NLSIMG01"
+        assert int.from_bytes(image.data[8:16], "little") == len(image.data) - 16
+        path.write_bytes(image.data[16:])
+        self.library = ctypes.CDLL(str(path))
+        self.image, self.engine = image, Engine()
+        self.library.nl_sim_image_init(ctypes.byref(self.engine.ops))
+
+    def kernel(self, name):
+        return Kernel.in_dll(self.library, self.image.lowered[name])
+
+    def run(self, name, grid, block, *arguments, shared=0, single=False):
+        kernel = self.kernel(name)
+        assert kernel.param_count == len(arguments)
+        slots = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
+        grid, block = Dim(*(*grid, 1, 1)[:3]), Dim(*(*block, 1, 1)[:3])
+        launch = Launch(grid, block, shared, 0, slots)
+        for z in range(grid.z):
+            for y in range(grid.y):
+                for x in range(grid.x):
+                    if single:
+                        for thread in range(block.x * block.y * block.z):
+                            kernel.run_thread(ctypes.byref(launch), Dim(x, y, z), thread)
+                    else:
+                        kernel.run_block(ctypes.byref(launch), Dim(x, y, z), 0)
+        return self.engine.calls
+
+    def variable(self, name):
+        return Global.in_dll(self.library, self.image.lowered[name])
+
+
+@pytest.fixture(params=COMPILERS)
+def compiled(request, monkeypatch):
+    """compiled(unit) -> Image, by each compiler in turn."""
+    if not COMPILERS:
+        pytest.skip("no host compiler")
+    monkeypatch.setenv("NUMBALITE_CXX", request.param)
+    from numbalite.compilers import host
+
+    compiled_by = host.compile
+    return lambda unit: compiled_by(unit)
+
+
+@pytest.fixture
+def compiler(request):
+    """The name of the compiler that `compiled` uses in this test."""
+    return request.node.callspec.params["compiled"]
+
+
+@pytest.fixture
+def alone(compiled, tmp_path):
+    """alone(source, *kernels, **fields of the unit) -> the loaded image."""
+    from numbalite.compilers.unit import Unit
+
+    count = iter(range(sys.maxsize))
+
+    def load(source, *kernels, **fields):
+        fields.setdefault("describe", False)
+        unit = Unit(source, name="user.py", kernels=kernels, **fields)
+        return Alone(compiled(unit), tmp_path / f"image{next(count)}.so")
+
+    return load

@@ -1,0 +1,89 @@
+"""What a real GPU made of some thousand expressions (golden.py), the simulator makes too."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import math
+import os
+import struct
+
+import pytest
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_spec = importlib.util.spec_from_file_location("golden", os.path.join(_HERE, "golden.py"))
+golden = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(golden)
+with open(os.path.join(_HERE, "golden.json"), encoding="utf-8") as _file:
+    ANSWERS = json.load(_file)
+
+# Where the GPU's answer is an accident: x / x is 1 to its compiler, and the quotient of 64-bit numbers
+# by zero comes from a path for small ones.
+_ACCIDENTS = {"I(0) / I(0)", "U(0u) / U(0u)", "L(0ll) / L(0ll)", "UL(0ull) / UL(0ull)", "I(-1) >> I(-1)",
+              "L(5ll) / L(0ll)", "L(5ll) % L(0ll)", "UL(3ull) / UL(0ull)", "UL(3ull) % UL(0ull)"}  # fmt: skip
+# What g++ leaves to the CPU: see the head of cuda_src/sim/prelude.h.
+_UNDEFINED = (" << ", " >> ", " / ", " % ")
+
+
+def _number(kind, bits):
+    if kind == 5:
+        return struct.unpack("<f", struct.pack("<I", bits))[0]
+    return struct.unpack("<d", struct.pack("<Q", bits))[0]
+
+
+def _distance(kind, a, b):
+    """How many numbers lie between a and b."""
+    if math.isnan(a) or math.isnan(b):
+        return 0 if math.isnan(a) and math.isnan(b) else math.inf
+    size, whole = ("<f", "<i") if kind == 5 else ("<d", "<q")
+    ordered = []
+    for value in (a, b):
+        (i,) = struct.unpack(whole, struct.pack(size, value))
+        ordered.append(i if i >= 0 else -(i & (2**31 - 1 if kind == 5 else 2**63 - 1)))
+    return abs(ordered[0] - ordered[1])
+
+
+def _agrees(group, expression, expected, found):
+    kind, bits = expected
+    if kind != found[0]:
+        return False
+    if bits == found[1]:
+        return True
+    if kind < 5:
+        return False
+    a, b = _number(*expected), _number(*found)
+    if math.isnan(a) and math.isnan(b):
+        return True
+    if group != "mathematics":
+        return False
+    if expression.startswith("__"):
+        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6)
+    if expression[:2] in ("j0", "j1", "jn", "y0", "y1", "yn"):
+        return abs(a - b) < (1e-6 if kind == 5 else 1e-12)
+    limit = 16 if expression.startswith(("lgamma", "tgamma", "erfc", "normcdf", "cyl")) else 4
+    return _distance(kind, a, b) <= limit or abs(a - b) < 1e-15
+
+
+def _left_open(compiler, expression):
+    """Is it one of the operations that g++ leaves to the CPU?"""
+    cast = expression.startswith("(") and not expression.startswith(("(bool)", "(long long)l"))
+    return compiler == "g++" and (cast or any(sign in expression for sign in _UNDEFINED))
+
+
+@pytest.mark.parametrize("group", list(golden.GROUPS))
+def test_agrees_with_gpu(alone, compiler, group):
+    both = zip(golden.GROUPS[group], ANSWERS[group], strict=True)
+    pairs = [(e, a) for e, a in both if e not in _ACCIDENTS and not _left_open(compiler, e)]
+    image = alone(golden.source([expression for expression, _ in pairs]), "evaluate")
+    found = (ctypes.c_ulonglong * (2 * len(pairs)))()
+    pointer = ctypes.c_void_p(ctypes.addressof(found))
+    image.run("evaluate", (1,), (1,), pointer, ctypes.c_int(0), ctypes.c_float(1))
+    wrong = []
+    for at, (expression, answer) in enumerate(pairs):
+        kind, bits = answer.split(":")
+        expected, got = (int(kind), int(bits, 16)), (found[2 * at], found[2 * at + 1])
+        if not _agrees(group, expression, expected, got):
+            shown = [(k, hex(v), _number(k, v) if k >= 5 else v) for k, v in (expected, got)]
+            wrong.append((expression, *shown))
+    assert not wrong, f"{len(wrong)} differ from the GPU:\n" + "\n".join(map(str, wrong[:200]))

@@ -1,0 +1,184 @@
+"""Threads of a block: barriers, warps, early exits, and what the engine says when they cannot go on."""
+
+import pytest
+from driver import DriverError
+
+
+def run(driver, kernels, name, grid, block, values, n=0, m=0, **options):
+    data = driver.upload(values)
+    try:
+        getattr(kernels, name)(grid, block, data, n, m, **options)
+        return driver.download(data, len(values))
+    finally:
+        driver.free(data)
+
+
+def fault_of(driver, kernels, name, grid, block, n=0, m=0, size=4096, **options):
+    data = driver.upload([0] * size)
+    try:
+        getattr(kernels, name)(grid, block, data, n, m, **options)
+        with pytest.raises(DriverError) as caught:
+            driver.synchronize()
+    finally:
+        driver.free(data)
+    driver.synchronize()  # reported once; the device goes on
+    return caught.value
+
+
+def test_vadd(driver, kernels):
+    n = 1000
+    out = run(driver, kernels, "vadd", 8, 128, [*range(n), *range(n), *[0] * n], n)
+    assert out[2 * n :] == [2 * i for i in range(n)]
+
+
+@pytest.mark.parametrize("block", [1, 2, 31, 32, 33, 128, 1024])
+def test_barrier_and_shared_memory(driver, kernels, block):
+    for _ in range(2):  # the first launch starts as a loop, the second as fibers
+        out = run(driver, kernels, "reverse", 7, block, list(range(7 * block)))
+        assert out == [b * block + block - 1 - t for b in range(7) for t in range(block)]
+
+
+def test_ranks_in_three_dimensions(driver, kernels):
+    grid, block = (3, 2, 2), (4, 3, 2)
+    out = run(driver, kernels, "ranks", grid, block, [0] * (12 * 24))
+    one = [x + 1000 * y + 1000000 * z for z in range(2) for y in range(3) for x in range(4)]
+    assert out == one * 12
+
+
+def test_exited_threads_count_as_arrived(driver, kernels):
+    for _ in range(2):
+        out = run(driver, kernels, "early", 1, 96, [0] * 97)
+        for t in range(96):
+            neighbours = (t - 1) % 3 != 0, (t + 1) % 3 != 0 and t + 1 < 96
+            assert out[t] == 0 if t % 3 == 0 else out[t] >= 101 + sum(neighbours) - 1
+
+
+@pytest.mark.parametrize("alone", [0, 1, 17, 63])
+def test_one_thread_at_a_barrier(driver, kernels, alone):
+    for _ in range(2):
+        assert run(driver, kernels, "lonely", 2, 64, [0] * 64, alone) == [2] * 64
+
+
+def test_count_and_or(driver, kernels):
+    out = run(driver, kernels, "votes", 1, 50, [0] * 150, 50)
+    assert out == [25, 1, 0] * 50
+    out = run(driver, kernels, "votes", 1, 50, [0] * 150, 49)
+    assert out == [25, 0, 1] * 50
+
+
+@pytest.mark.parametrize("xor", [1, 5, 31])
+def test_shuffle(driver, kernels, xor):
+    for _ in range(2):
+        assert run(driver, kernels, "shuffle", 1, 96, [0] * 96, xor) == [t ^ xor for t in range(96)]
+
+
+def test_reduction_by_shuffles(driver, kernels):
+    out = run(driver, kernels, "reduce", 1, 128, [0] * 128)
+    assert out == [sum(range(t // 32 * 32, t // 32 * 32 + 32)) for t in range(128)]
+
+
+def test_collectives_in_divergent_branches(driver, kernels):
+    threads = 64
+    out = run(driver, kernels, "collect", 1, threads, [0] * (16 * threads))
+
+    def signed(v):
+        v &= 0xFFFFFFFF
+        return v - (1 << 32) if v >> 31 else v
+
+    for t in range(threads):
+        lanes = [u for u in range(t // 32 * 32, t // 32 * 32 + 32) if u % 2 == t % 2]
+        value = (lambda u: (u % 7 - 3) & 0xFFFFFFFF) if t % 2 else (lambda u: u % 5)
+        brought = [value(u) for u in lanes]
+        mask = lambda keep: sum(1 << (u % 32) for u in lanes if keep(u))  # noqa: E731
+        land = lor = lxor = None
+        for v in brought:
+            land = v if land is None else land & v
+            lor = v if lor is None else lor | v
+            lxor = v if lxor is None else lxor ^ v
+        expected = [
+            mask(lambda u: value(u) != 0),
+            mask(lambda u: value(u) == value(t)),
+            0,
+            sum(brought),
+            min(brought, key=signed),
+            max(brought, key=signed),
+            min(brought),
+            max(brought),
+            land,
+            lor,
+            lxor,
+        ]
+        assert out[16 * t + 2 : 16 * t + 13] == [signed(v) for v in expected], t
+
+
+def test_active_mask(driver, kernels):
+    for _ in range(2):
+        out = run(driver, kernels, "active", 1, 64, [0] * 64)
+        some = sum(1 << lane for lane in range(0, 32, 4))
+        for t in range(64):
+            mask = some if t % 4 == 0 else ~some & 0xFFFFFFFF
+            assert out[t] & 0xFFFFFFFF == mask + (t % 32 >= 16)
+
+
+def test_spinlock_between_threads_and_blocks(driver, kernels):
+    for n in (0, 1):
+        assert run(driver, kernels, "locked", 20, 64, [0, 0], n) == [0, 20 * 64]
+
+
+def test_waiting_for_a_later_thread(driver, kernels):
+    assert run(driver, kernels, "handshake", 10, 96, [0] * 10) == [1] * 10
+
+
+@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("m", [0, 1])
+def test_exit_of_single_threads(driver, kernels, n, m):
+    for _ in range(2):
+        assert run(driver, kernels, "leave", 1, 33, [0] * 33, n, m) == [
+            1 if t % 2 else 11 for t in range(33)
+        ]
+
+
+def test_cooperative_grid_barrier(driver, kernels):
+    blocks, threads, steps = 6, 64, 10
+    total = blocks * threads
+    out = run(
+        driver, kernels, "cooperate", blocks, threads, [0] * (2 * total), steps, cooperative=True
+    )
+    assert out[(steps - 1) % 2 * total :][:total] == [steps] * total
+
+
+def test_grid_barrier_needs_a_cooperative_launch(driver, kernels):
+    fault = fault_of(driver, kernels, "cooperate", 2, 32, 1)
+    assert "needs a cooperative launch" in fault.text
+
+
+def test_grid_barrier_that_a_block_deserts(driver, kernels):
+    fault = fault_of(driver, kernels, "deserter", 4, 32, cooperative=True)
+    assert fault.code == 702
+    assert "3 of its 4 blocks wait" in fault.text
+
+
+def test_deadlock_names_threads_lines_and_operations(driver, kernels):
+    fault = fault_of(driver, kernels, "divergent", 1, 32)
+    assert fault.code == 702
+    assert "kernel divergent, block (0,0,0): the block cannot go on" in fault.text
+    assert "threads 0-15 at test.py:" in fault.text
+    assert "in __syncthreads" in fault.text
+    assert "in __syncwarp with mask 0xffff0001, which also names thread 0" in fault.text
+
+
+def test_barriers_at_different_places(driver, kernels):
+    fault = fault_of(driver, kernels, "two_barriers", 1, 8)
+    assert "threads 0, 2, 4, 6 at test.py:" in fault.text
+    assert "threads 1, 3, 5, 7 at test.py:" in fault.text
+
+
+def test_mask_without_the_caller(driver, kernels):
+    fault = fault_of(driver, kernels, "bad_mask", 1, 32)
+    assert "thread (7,0,0)" in fault.text
+    assert "does not name the calling lane 7" in fault.text
+
+
+def test_dynamic_shared_memory(driver, kernels):
+    out = run(driver, kernels, "shared_memory", 2, 100, [0] * 100, shared=400)
+    assert out == list(range(99, -1, -1))

@@ -1,0 +1,105 @@
+"""The fixture `nvrtc`: compile CUDA C++ text, for the tests of this folder.
+
+The product compiles through numbalite._core; these tests only want "does this text compile, and into
+what", for architectures and compiler options that no launch would ever pick, so they talk to the
+library directly: a few ctypes calls, no driver, no GPU.
+"""
+
+import ctypes
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
+
+
+class Result(NamedTuple):
+    """What one compilation gave; `status` 0 is success."""
+
+    status: int
+    log: str
+    cubin: bytes
+    lowered: dict
+
+
+@functools.cache
+def library():
+    """The NVRTC library that numbalite would use; None where there is none."""
+    from numbalite.compilers import toolkit
+    from numbalite.errors import CudaSupportError
+
+    try:
+        return ctypes.CDLL(toolkit.library().path)
+    except (CudaSupportError, OSError):
+        return None
+
+
+def architectures(lib):
+    """Compute capabilities that the library compiles for, as [75, 80, ...]."""
+    count = ctypes.c_int()
+    lib.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+    archs = (ctypes.c_int * count.value)()
+    lib.nvrtcGetSupportedArchs(archs)
+    return list(archs)
+
+
+def _bytes_of(lib, program, what):
+    size = ctypes.c_size_t()
+    if getattr(lib, f"nvrtcGet{what}Size")(program, ctypes.byref(size)):
+        return b""
+    text = ctypes.create_string_buffer(size.value)
+    getattr(lib, f"nvrtcGet{what}")(program, text)
+    return text.raw
+
+
+class Nvrtc:
+    """nvrtc(source, ...) -> Result."""
+
+    def __init__(self, lib):
+        self.lib = lib
+        self.architectures = [a for a in (75, 80, 90, 100) if a in architectures(lib)]
+
+    def __call__(self, source, arch=90, options=(), expressions=(), std="c++17", name="test.cu"):
+        """Compile for sm_<arch> with cuda_src on the include path."""
+        lib, program = self.lib, ctypes.c_void_p()
+        status = lib.nvrtcCreateProgram(
+            ctypes.byref(program), source.encode(), name.encode(), 0, None, None
+        )
+        assert status == 0, status
+        try:
+            for expression in expressions:
+                lib.nvrtcAddNameExpression(program, expression.encode())
+            options = [f"-arch=sm_{arch}", f"-std={std}", f"-I{CUDA_SRC}", *options]
+            raw = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
+            status = lib.nvrtcCompileProgram(program, len(options), raw)
+            log = _bytes_of(lib, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+            lowered = {}
+            for expression in expressions if status == 0 else ():
+                text = ctypes.c_char_p()
+                if not lib.nvrtcGetLoweredName(program, expression.encode(), ctypes.byref(text)):
+                    lowered[expression] = text.value.decode()
+            cubin = _bytes_of(lib, program, "CUBIN") if status == 0 else b""
+            return Result(status, log.strip(), cubin, lowered)
+        finally:
+            lib.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@pytest.fixture(scope="session")
+def nvrtc():
+    """Compiles with NVRTC; skips where there is none."""
+    if library() is None:
+        pytest.skip("NVRTC is not installed")
+    return Nvrtc(library())
+
+
+@pytest.fixture(scope="session")
+def toolkit_options():
+    """-I options for the toolkit's headers; skips where there are none."""
+    from numbalite.compilers import toolkit
+
+    folders = toolkit.include_directories()
+    if not any(Path(folder, "cuda_fp16.h").exists() for folder in folders):
+        pytest.skip("the CUDA headers are not installed")
+    return [f"-I{folder}" for folder in folders]

@@ -1,0 +1,195 @@
+"""compile_unit with the real NVRTC, which needs no GPU: names, types, messages, headers, the cache."""
+
+import os
+
+import pytest
+
+from numbalite import compilers, errors
+from numbalite.compilers import Unit, compile_unit, headers, toolkit
+
+if not toolkit.libraries():
+    pytest.skip("NVRTC is not installed", allow_module_level=True)
+
+HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
+GPU = ("cuda", 9, 0)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def test_names_and_descriptions():
+    from numbalite import describe
+
+    unit = Unit(
+        HEAD + "__constant__ float table[3][4];\n"
+        "template <typename T> __global__ void k(T a, const T* x, array<int, 2> y) {}\n",
+        kernels=("k<float>", "k<double>"),
+        variables=("table",),
+    )
+    image = compile_unit(unit, GPU)
+    assert image.kind == "cubin" and image.arch == "sm_90" and image.data[:4] == b"\x7fELF"
+    assert image.lowered["k<float>"].startswith("_Z1kIfE") and image.lowered["table"] == "table"
+    assert b".entry" in image.ptx and image.source == unit.source
+    kinds = [one.kind for one in describe.parameters(image.descriptions["k<double>"])]
+    assert kinds == ["scalar", "pointer", "array"]
+    dtype, shape = describe.variable(image.descriptions["table"])
+    assert (str(dtype), tuple(shape)) == ("float32", (3, 4))
+
+
+def test_the_second_time_is_from_the_cache():
+    unit = Unit(HEAD + "__global__ void k() {}", kernels=("k",))
+    before = compilers.compile_count()
+    first = compile_unit(unit, GPU)
+    assert compile_unit(unit, GPU) == first
+    assert compilers.compile_count() == before + 1
+    compile_unit(unit.replace(fastmath=True), GPU)
+    compile_unit(unit, ("cuda", 8, 0))
+    assert compilers.compile_count() == before + 3
+
+
+def test_a_changed_header_is_noticed(tmp_path):
+    header = tmp_path / "mine.h"
+    unit = Unit(
+        '#include <mine.h>\nextern "C" __global__ void k(int* x) { *x = VALUE; }\n',
+        kernels=("k",),
+        describe=False,
+        options=(f"-I{tmp_path}",),
+    )
+    header.write_text("#define VALUE 17\n")
+    first = compile_unit(unit, GPU)
+    header.write_text("#define VALUE 18\n")
+    assert compile_unit(unit, GPU).ptx != first.ptx
+
+
+def test_a_gpu_newer_than_the_compiler_gets_ptx():
+    image = compile_unit(Unit(HEAD + "__global__ void k() {}", kernels=("k",)), ("cuda", 99, 0))
+    assert image.kind == "ptx" and image.data.endswith(b"\0") and b".entry" in image.data
+
+
+def test_force_capability(monkeypatch):
+    monkeypatch.setenv("NUMBA_FORCE_CUDA_CC", "8.0")
+    image = compile_unit(Unit(HEAD + "__global__ void k() {}", kernels=("k",)), GPU)
+    assert image.arch == "sm_80"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"fastmath": True},
+        {"debug": True},
+        {"lineinfo": True, "opt": 1, "max_registers": 32},
+        {"std": "c++20"},
+        {"options": ("--std=c++14", "-arch=sm_80", "--use_fast_math")},
+        {"headers": (("mine.h", "#define MINE 1\n"),)},
+    ],
+    ids=str,
+)
+def test_options(fields):
+    compile_unit(Unit(HEAD + "__global__ void k() {}", kernels=("k",), **fields), GPU)
+
+
+# ---- what goes wrong
+
+
+def failure(source, **fields):
+    with pytest.raises(errors.CompileError) as caught:
+        compile_unit(Unit(HEAD + source, **{"kernels": ("k",), **fields}), GPU)
+    return caught.value
+
+
+def test_the_users_line():
+    problem = failure(
+        '#line 14 "lesson.py"\nextern "C" __global__ void k(float* x) { int unused; *x = undefined_x; }'
+    )
+    assert str(problem).startswith('lesson.py(14): error: identifier "undefined_x" is undefined')
+    assert "unused" not in str(problem).partition("\n")[0] and "warning" not in str(problem)
+    assert "undefined_x" in problem.log and "undefined_x" in problem.source
+
+
+def test_wrong_names():
+    text = str(failure("template <class T> __global__ void k(T* x) {}", kernels=("k<flot>", "q")))
+    assert 'in the name "k<flot>": error: identifier "flot" is undefined' in text
+    assert 'in the name "q": error: identifier "q" is undefined' in text
+    assert "nv_name" not in text and "describe" not in text
+    assert 'in the name "k"' in str(failure("template <class T> __global__ void k(T* x) {}"))
+
+
+def test_mistakes_that_numbalites_headers_notice():
+    start = '#line 14 "lesson.py"\nextern "C" __global__ void k(array<float, 1> x) {\n'
+    wrong = failure(start + "x(1, 2) = 1; }")
+    assert str(wrong).startswith("lesson.py(15): error: ") and "one index for each" in str(wrong)
+    for body in ("x = 3; }", "grid<4>(); }"):
+        text = str(failure(start + body))
+        assert text.startswith("lesson.py(15): error: ") and ".cuh(" not in text
+
+
+def test_bad_option():
+    assert "--nonsense" in str(failure("", options=("--nonsense",)))
+
+
+def test_missing_toolkit_header(monkeypatch):
+    monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
+    text = str(failure("#include <cooperative_groups.h>\n"))
+    assert "pip install" in text and "nvidia-cuda-runtime" in text
+
+
+# ---- the standard headers that NVRTC lacks
+
+STANDARD = sorted(os.listdir(os.path.join(headers.cuda_src(), "std")))
+NEEDS_TOOLKIT = """array atomic bit chrono complex concepts functional iterator limits numeric optional
+    ratio span tuple type_traits""".split()
+
+
+def has_cccl():
+    found = toolkit.include_directories(toolkit.library().path)
+    return "cccl" not in [part for part, _ in toolkit.missing_parts(found)]
+
+
+@pytest.mark.parametrize("header", [h for h in STANDARD if h not in NEEDS_TOOLKIT])
+def test_standard_header_alone(header, monkeypatch):
+    monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
+    image = compile_unit(
+        Unit(f"#include <{header}>\n{HEAD}__global__ void k() {{}}", kernels=("k",)), GPU
+    )
+    assert image.log == ""
+
+
+def test_toolkits_standard_headers():
+    if not has_cccl():
+        pytest.skip("the toolkit's C++ library is not installed")
+    text = "".join(f"#include <{name}>\n" for name in STANDARD)
+    image = compile_unit(
+        Unit(
+            HEAD + text + "__global__ void k(float* x) {\n"
+            "auto [a, b] = std::make_tuple(1, 2.0f);\n"
+            'static_assert(std::is_same<int, decltype(a)>::value, "");\n'
+            "x[0] = std::numeric_limits<float>::max() + std::min(a, 2) + std::sqrt(b) + M_PI + INT_MAX;\n"
+            "}",
+            kernels=("k",),
+        ),
+        GPU,
+    )
+    assert image.log == "", "no warning about headers that are not the user's"
+
+
+def test_standard_names_without_toolkit(monkeypatch):
+    monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
+    source = """
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <cstddef>
+#include <utility>
+__global__ void k(float* x, std::uint64_t n) {
+    static_assert(sizeof(int64_t) == 8 && sizeof(std::int8_t) == 1, "");
+    float a = std::max(x[0], x[1]), b = std::clamp(x[2], 0.0f, 1.0f);
+    std::swap(a, b);
+    auto both = std::make_pair(a, b);
+    x[0] = std::sqrt(both.first) + std::pow(b, 2) + std::isnan(a) + M_PI + FLT_MAX + INFINITY + UINT32_MAX;
+    x[1] = std::strlen("text") + offsetof(float4, y) + INT64_C(3);
+}"""
+    compile_unit(Unit(HEAD + source, kernels=("k",)), GPU)

@@ -1,0 +1,321 @@
+"""The device library compiles: for every GPU generation with NVRTC, and with the host compilers.
+
+Nothing runs here; tests/driver/test_device_library.py computes.
+"""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from numbalite import describe, parts
+from numbalite.errors import CudaSupportError
+
+HERE = Path(__file__).resolve().parent
+CUDA_SRC = HERE.parents[1] / "cuda_src"
+HEADERS = sorted(p.stem for p in (CUDA_SRC / "numbalite").glob("*.cuh"))
+ARCHITECTURES = [75, 80, 90, 100]
+HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
+KERNEL = """
+extern "C" __global__ void saxpy(float a, const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+
+
+def source_of(name):
+    return (HERE / name).read_text()
+
+
+def need(nvrtc, arch):
+    if arch not in nvrtc.architectures:
+        pytest.skip(f"this NVRTC does not compile for sm_{arch}")
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_each_header_compiles_alone(nvrtc, toolkit_options, arch):
+    need(nvrtc, arch)
+    for header in HEADERS:
+        if header == "check":  # part of the head, with NUMBALITE_DEBUG
+            continue
+        before = HEAD if header in ("array", "index", "describe") else ""
+        result = nvrtc(f'{before}#include "numbalite/{header}.cuh"\n', arch, toolkit_options)
+        assert (result.status, result.log) == (0, ""), header
+
+
+@pytest.mark.parametrize("debug", [(), ("-DNUMBALITE_DEBUG=1",)], ids=["plain", "debug"])
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_everything_compiles(nvrtc, toolkit_options, arch, debug):
+    need(nvrtc, arch)
+    result = nvrtc(source_of("everything.cu"), arch, [*toolkit_options, *debug])
+    assert (result.status, result.log) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-std=c++20",),
+        ("-G", "-DNUMBALITE_DEBUG=1"),
+        ("-rdc=true",),
+        ("--use_fast_math",),
+        ("-default-device",),
+        ("-DNDEBUG", "-DNUMBALITE_DEBUG=1"),
+    ],
+    ids=" ".join,
+)
+def test_everything_compiles_with_other_options(nvrtc, toolkit_options, options):
+    result = nvrtc(source_of("everything.cu"), 90, [*toolkit_options, *options], std=_std(options))
+    assert result.status == 0, result.log
+
+
+def _std(options):
+    return next((o[5:] for o in options if o.startswith("-std=")), "c++17")
+
+
+@pytest.mark.parametrize("std", ["c++11", "c++14", "c++20"])
+def test_the_head_compiles_as_any_cxx(nvrtc, std):
+    body = "__global__ void k(array<float, 2> a) { a(0, 1) = a[1][0] + grid<1>(); }"
+    result = nvrtc(HEAD + body, std=std)
+    assert (result.status, result.log) == (0, "")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("compiler", ["clang++", "g++"])
+def test_everything_compiles_for_the_simulator(monkeypatch, compiler, debug):
+    from numbalite.compilers import host
+    from numbalite.compilers.unit import Unit
+
+    monkeypatch.setenv("NUMBALITE_CXX", compiler)
+    source = source_of("everything.cu")
+    kernels = tuple(re.findall(r"__global__ void (\w+)\(", source))
+    assert len(kernels) > 8
+    head = "#define NUMBALITE_DEBUG 1\n" if debug else ""
+    unit = Unit(head + source, kernels=kernels, debug=debug)
+    try:
+        assert set(host.compile(unit).descriptions) == set(kernels)
+    except CudaSupportError as error:
+        pytest.skip(str(error))
+
+
+# ---- what must not compile ----
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("a(1, 2, 3) = 0;", "one index for each dimension"),
+        ("a(1) = 0;", "one index for each dimension"),
+        ("a[1] = 0.0f;", ""),
+        ("auto x = grid<4>();", ""),
+        ("array<float, 2, layout::C> c = a;", "no suitable"),
+        ("array<const float, 2> c = a; c(0, 0) = 1;", "modifiable lvalue"),
+        ("array<const float, 2> c = a; array<float, 2> b = c;", "no suitable"),
+        ("array<double, 2> d = a;", "no suitable"),
+        ("array<float, 0> d;", ""),
+        ("auto t = make_tuple(1, 2); get<2>(t);", "no such item"),
+        ("tiled_partition<64>(this_thread_block());", "a tile has"),
+        ("tiled_partition<3>(this_thread_block());", "a tile has"),
+        ("max(&a, 1);", "no instance"),
+        ("atomic_max(a.data(), complex64(1));", ""),
+    ],
+)
+def test_what_must_not_compile(nvrtc, body, message):
+    needed = "".join(f'#include "{parts.header(p)}"\n' for p in ("tuple", "groups", "math", "complex"))
+    needed += '#include "numbalite/atomics.cuh"\n'
+    source = needed + HEAD + "#line 1 \"user.cu\"\n__global__ void k(array<float, 2> a) {\n" + body + "\n}"
+    result = nvrtc(source)
+    assert result.status != 0
+    assert message in result.log
+    assert "user.cu" in result.log
+
+
+# ---- names stay out of the user's way ----
+
+
+@pytest.mark.parametrize(
+    ("declaration", "use"),
+    [
+        ("__constant__ float C[3]; __device__ int F, index, first;", "C[0] + F + index + first"),
+        ("struct complex { float x; }; struct tuple { int y; };", "complex{1}.x + tuple{2}.y"),
+        ("__device__ int atomic_max(int *p, int v) { return v; }", "atomic_max(nullptr, 3)"),
+        ("typedef unsigned int uint; typedef long long int64_t;", "uint(3) + int64_t(4)"),
+        ("namespace cg { enum { x = 1 }; } namespace detail { enum { y = 2 }; }", "cg::x + detail::y"),
+        ("struct signature { int x; }; struct parameter { int x; };", "signature{1}.x + parameter{2}.x"),
+    ],
+)
+def test_a_source_may_use_the_names_of_parts_itself(nvrtc, declaration, use):
+    kernel = f"\n__global__ void variable(float *out) {{ out[0] = {use}; }}\n"
+    source = HEAD + declaration + kernel + f'#include "{describe.HEADER}"\n'
+    result = nvrtc(source, expressions=[describe.kernel_expression("variable")])
+    assert result.status == 0, result.log
+
+
+# ---- describe ----
+
+SCALARS = [
+    *("float float32 4", "double float64 8", "bool bool 1", "char int8 1", "signed char int8 1"),
+    *("unsigned char uint8 1", "short int16 2", "unsigned short uint16 2", "int int32 4"),
+    *("unsigned int uint32 4", "long int64 8", "unsigned long uint64 8", "long long int64 8"),
+    "unsigned long long uint64 8",
+]
+
+
+def _columns(parameters, *names):
+    return [tuple(getattr(p, n) for n in names) for p in parameters]
+
+
+def check_kernels(read):
+    """`read(kernel)` gives a description's text; what it must say about tests/sources/described.cu."""
+
+    def of(kernel):
+        return describe.parameters(read(kernel))
+
+    expected = [(*s.rsplit(" ", 2)[:2], int(s.rsplit(" ", 1)[1])) for s in SCALARS]
+    assert _columns(of("k1"), "ctype", "dtype", "size") == expected
+    assert {(p.kind, p.size == p.align == p.itemsize, p.ndim) for p in of("k1")} == {("scalar", True, 0)}
+
+    assert _columns(of("k2"), "ctype", "dtype", "itemsize", "const") == [
+        ("float*", "float32", 4, False),
+        ("const float*", "float32", 4, True),
+        ("float*", "float32", 4, False),
+        ("const float*", "float32", 4, True),
+        ("volatile int*", "int32", 4, False),
+        ("void*", "", 0, False),
+        ("const void*", "", 0, True),
+        ("float**", "", 8, False),
+        ("const float* const*", "", 8, True),
+        ("fwd*", "", 0, False),
+        ("const S*", "", 16, True),
+        ("float4*", "", 16, False),
+    ]
+    assert {(p.kind, p.size, p.align) for p in of("k2")} == {("pointer", 8, 8)}
+
+    assert _columns(of("k3"), "kind", "ctype", "dtype", "size", "align") == [
+        ("struct", "S", "", 16, 8),
+        ("struct", "U", "", 4, 4),
+        ("scalar", "E", "int16", 2, 2),
+        ("scalar", "E2", "int32", 4, 4),
+        ("struct", "float4", "", 16, 16),
+        ("scalar", "int", "int32", 4, 4),
+        ("pointer", "const E2*", "int32", 8, 8),
+    ]
+
+    assert _columns(of("k4"), "ctype", "dtype", "itemsize", "size", "ndim", "layout", "const") == [
+        ("array<float, 1>", "float32", 4, 24, 1, "A", False),
+        ("array<const double, 2>", "float64", 8, 40, 2, "A", True),
+        ("array<int, 3, layout::C>", "int32", 4, 56, 3, "C", False),
+        ("array<const unsigned char, 2, layout::F>", "uint8", 1, 40, 2, "F", True),
+        ("array<S, 1>", "", 16, 24, 1, "A", False),
+        ("array<const bool, 1, layout::C>", "bool", 1, 24, 1, "C", True),
+    ]
+    assert {(p.kind, p.align) for p in of("k4")} == {("array", 8)}
+    assert of("k5") == []
+    assert _columns(of("k6"), "kind", "ctype", "dtype", "itemsize") == [
+        ("pointer", "float (*)[16]", "float32", 4),
+        ("pointer", "const float (*)[3][4]", "float32", 4),
+        ("pointer", "void (*)(int, const char*)", "", 0),
+        ("pointer", "int (*)()", "", 0),
+        ("pointer", "void (*)(float*, S)", "", 0),
+        ("scalar", "int S::*", "", 8),
+    ]
+    assert _columns(of("k7"), "kind", "ctype", "dtype", "size") == [
+        ("struct", "complex_like<float>", "", 8),
+        ("pointer", "complex_like<double>*", "", 8),
+        ("struct", "tpl<unsigned long long, 5>", "", 40),
+        ("scalar", "long long", "int64", 8),
+        ("scalar", "unsigned long long", "uint64", 8),
+        ("scalar", "signed char", "int8", 1),
+    ]
+    assert _columns(of("k8"), "kind", "ctype", "dtype", "itemsize", "size") == [
+        ("scalar", "__half", "float16", 2, 2),
+        ("pointer", "const __half*", "float16", 2, 8),
+        ("array", "array<const __half, 2>", "float16", 2, 40),
+        ("scalar", "complex<float>", "complex64", 8, 8),
+        ("pointer", "complex<double>*", "complex128", 16, 8),
+        ("array", "array<const complex<float>, 1>", "complex64", 8, 24),
+    ]
+    assert _columns(of("tk<double, 3>"), "kind", "ctype", "dtype", "size") == [
+        ("scalar", "double", "float64", 8),
+        ("struct", "tpl<double, 3>", "", 24),
+        ("array", "array<double, 3>", "float64", 56),
+    ]
+    assert _columns(of("ns::in_ns"), "kind", "ctype", "size", "align") == [
+        ("struct", "ns::inner", 3, 1),
+        ("pointer", "tpl<ns::inner, 4>*", 8, 8),
+        ("struct", "tpl<const ns::inner*, 2>", 16, 8),
+    ]
+    assert _columns(of("many"), "ctype") == [("const float*",), ("array<float, 2>",)] * 20
+
+
+KERNELS = [*(f"k{i}" for i in range(1, 9)), "tk<double, 3>", "ns::in_ns", "many"]
+VARIABLES = {
+    "v1": ("float32", ()),
+    "v2": ("float32", (10,)),
+    "v3": ("int32", (2, 3)),
+    "v4": ("V16", (5,)),
+    "v5": ("V16", ()),
+    "v6": ("float16", (7,)),
+    "v7": ("complex64", (2, 2)),
+}
+
+
+def test_descriptions_by_nvrtc(nvrtc):
+    head = HEAD + '#include "numbalite/complex.cuh"\n'
+    source = head + source_of("described.cu") + f'\n#include "{describe.HEADER}"\n'
+    kernels = {k: describe.kernel_expression(k) for k in KERNELS}
+    variables = {v: describe.variable_expression(v) for v in VARIABLES}
+    result = nvrtc(source, expressions=[*kernels.values(), *variables.values()])
+    assert result.status == 0, result.log
+    check_kernels(lambda kernel: result.lowered[kernels[kernel]])
+    for name, expected in VARIABLES.items():
+        assert describe.variable(result.lowered[variables[name]]) == expected
+
+
+@pytest.mark.parametrize("compiler", ["clang++", "g++"])
+def test_descriptions_by_a_host_compiler(monkeypatch, compiler):
+    from numbalite.compilers import host
+    from numbalite.compilers.unit import Unit
+
+    monkeypatch.setenv("NUMBALITE_CXX", compiler)
+    source = HEAD + '#include "numbalite/complex.cuh"\n' + source_of("described.cu")
+    unit = Unit(source, kernels=tuple(KERNELS), variables=tuple(VARIABLES))
+    try:
+        descriptions = host.compile(unit).descriptions
+    except CudaSupportError as error:
+        pytest.skip(str(error))
+    check_kernels(descriptions.__getitem__)
+    for name, expected in VARIABLES.items():
+        assert describe.variable(descriptions[name]) == expected
+
+
+def test_a_reference_cannot_be_described(nvrtc):
+    source = HEAD + "__global__ void k(float &x) {}\n" + f'#include "{describe.HEADER}"\n'
+    result = nvrtc(source, expressions=[describe.kernel_expression("k")])
+    assert result.status != 0
+    assert "cannot have a reference" in result.log
+
+
+# ---- what it costs ----
+
+
+def test_the_head_is_cheap_to_compile(nvrtc):
+    """A plain kernel takes at most 1.3 times as long with numbalite.cuh before it (measured: 1.06).
+
+    Processor time, because other processes must not count.
+    """
+
+    def seconds(source):
+        start = time.process_time()
+        assert nvrtc(source).status == 0
+        return time.process_time() - start
+
+    seconds(KERNEL), seconds(HEAD + KERNEL)
+    pairs = [(seconds(KERNEL), seconds(HEAD + KERNEL)) for _ in range(15)]
+    plain, with_head = (min(column) for column in zip(*pairs, strict=True))
+    assert with_head <= 1.3 * plain
+
+
+def test_the_head_leaves_nothing_in_the_code(nvrtc):
+    assert len(nvrtc(HEAD + KERNEL).cubin) == len(nvrtc(KERNEL).cubin)
