@@ -167,7 +167,10 @@ def _from_source(code, given, name, parsed, frame):
         raise TypeError(f"name= is text such as 'saxpy<float>', not {name!r}")
     base = name.partition("<")[0].rpartition("::")[2].strip()
     made = modules.Module(text, parsed, [name], base, only=True)
-    kernel = made[name]
+    try:
+        kernel = made[name]
+    except KeyError as problem:
+        raise TypeError(problem.args[0]) from None
     if given is not None:
         found = signatures.signatures(given)
         if len(found) != 1:

@@ -65,7 +65,7 @@ class Dispatcher(_core.Dispatcher):
 
     def _overload_of(self, codes, args):
         if self._origin.is_typed:
-            return self._made(None)
+            return self._made(self._origin.args)
         if len(self._given) == 1:
             return self._made(self._given[0].args)
         wanted = tuple(types.from_code(int(code)) for code in np.frombuffer(codes, _CODE))
@@ -105,7 +105,7 @@ class Dispatcher(_core.Dispatcher):
         for signature in self._given:
             self._made(signature.args).program.image()
         if self._origin.is_typed:
-            self._made(None).program.image()
+            self._made(self._origin.args).program.image()
         return self
 
     def compile(self, sig):
@@ -181,7 +181,7 @@ class Dispatcher(_core.Dispatcher):
 
     @property
     def nopython_signatures(self) -> list:
-        return [Signature(types.void, args) for args in self._overloads if args is not None]
+        return [Signature(types.void, args) for args in self._overloads]
 
     @property
     def options(self):
@@ -209,12 +209,12 @@ class Dispatcher(_core.Dispatcher):
         if signature is not None:
             args = signatures.signature(signature, self._origin.find_name).args
             if self._origin.is_typed:
-                return question(self._made(None))
+                return question(self._made(self._origin.args))
             if args not in self._overloads and args not in [s.args for s in self._given]:
                 raise KeyError(f"{self.__name__} is not compiled for {Signature(None, args)}")
             return question(self._made(args))
         if self._origin.is_typed:
-            return question(self._made(None))
+            return question(self._made(self._origin.args))
         if len(self._given) == 1:
             return question(self._made(self._given[0].args))
         return {args: question(overload) for args, overload in self._overloads.items()}

@@ -63,9 +63,8 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
         hints.append(f"an array takes as many indices as its type has dimensions: {listed}")
     hints += _slips(text)
     message = _at_users_lines(str(problem), text)
-    if not message.startswith(kernel):
-        message = f"{kernel} does not compile\n{message}"
-    message = "\n".join([message.rstrip(), *(f"hint: {hint}" for hint in hints)])
+    lines = [f"{kernel} does not compile", message.rstrip(), *(f"hint: {hint}" for hint in hints)]
+    message = "\n".join(lines)
     return CompileError(message, log=problem.log, source=problem.source)
 
 

@@ -50,7 +50,8 @@ def find_tool(name: str) -> str | None:
     path = shutil.which(name)
     if path:
         return path
-    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+    roots = config.outside("CUDA_HOME"), config.outside("CUDA_PATH"), "/usr/local/cuda"
+    for root in roots:
         if root and os.access(f"{root}/bin/{name}", os.X_OK):
             return f"{root}/bin/{name}"
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from _thread import RLock
 
 import numpy as np
 
@@ -32,7 +33,8 @@ class Module:
             variables += cxx.scan(piece.value)[1]
         self._kernels = {k.name: k for k in kernels}
         self._variables = {v.name: v for v in variables}
-        self._names = [_normal(name) for name in names]
+        self._names = [self._expression(name) for name in names]
+        self._lock = RLock()
         self._dispatchers = {}
         for kernel in kernels:
             if not kernel.returns_void:
@@ -88,8 +90,7 @@ class Module:
     def __getitem__(self, name) -> Dispatcher:
         if not isinstance(name, str):
             raise TypeError(f"a module's kernels go by name, not by {name!r}")
-        expression = _normal(name)
-        expression = self._find(expression, self._kernels) or expression
+        expression = self._expression(name)
         kernel = self._dispatchers.get(expression)
         if kernel is None:
             scanned = self._scanned(expression)
@@ -97,13 +98,21 @@ class Module:
                 raise KeyError(
                     f"{name} is a template: ask for an instance, such as {name + '<float>'!r}"
                 )
-            if scanned is None and "<" not in expression and not self._may_exist(expression):
+            try:
+                if scanned is not None or self._may_exist(expression):
+                    self._include(expression)
+                    scanned = True
+            except CompileError:
+                if scanned is not None or self._is_mentioned(expression):
+                    raise
+            if scanned is None:
                 raise KeyError(f"{self!r} has no kernel {name!r}; it has {self._listing()}")
-            self._include(expression)
             kind = ExtendedDispatcher if self._options.extensions else Dispatcher
             kernel = kind(UnitKernel(self, expression)).compile_given()
             self._dispatchers[expression] = kernel
         return kernel
+
+    get_function = __getitem__  # as in other libraries
 
     def _find(self, name, among):
         """The full name, given also without its namespaces."""
@@ -112,22 +121,30 @@ class Module:
         found = [full for full in among if full.rpartition("::")[2] == name]
         return found[0] if len(found) == 1 else None
 
+    def _expression(self, name):
+        """The name expression with its namespaces, in one spelling."""
+        base, bracket, rest = _normal(name).partition("<")
+        return (self._find(base, self._kernels) or base) + bracket + rest
+
     def _scanned(self, expression):
         base = expression.partition("<")[0]
         found = self._kernels.get(expression)
         return found or self._kernels.get(self._find(base, self._kernels) or base)
 
     def _may_exist(self, name):
-        """A kernel that the reader of the source overlooked, because a macro writes it."""
-        return name in self._names or "__global__" not in self._text.value or (
-            re.search(rf"\b{re.escape(name.rpartition('::')[2])}\b", self._text.value) is not None
-        )  # fmt: skip
+        """A kernel that was not seen in the source: a macro writes it, or a header has it."""
+        return "#include" in self._text.value or self._is_mentioned(name)
+
+    def _is_mentioned(self, name):
+        word = re.escape(name.partition("<")[0].rpartition("::")[2])
+        texts = (self._text, *self._options.link)
+        return any(re.search(rf"\b{word}\b", text.value) for text in texts)
 
     def _include(self, expression):
         """Makes sure that a program has the kernel."""
         if expression in self._program.unit.kernels or expression in self._late:
             return
-        with self._program.lock:
+        with self._lock:
             unit = self._program.unit
             if not self._program.is_loaded:
                 program = self._make_program([*unit.kernels, expression], self._variable_names())
@@ -140,7 +157,9 @@ class Module:
                     f"made: cuda.module(..., names=[{expression!r}])"
                 )
             else:
-                self._late[expression] = self._make_program([expression], [])
+                program = self._make_program([expression], [])
+                program.image()
+                self._late[expression] = program
 
     def _variable_names(self):
         from .fault import VARIABLE
@@ -262,6 +281,7 @@ class UnitKernel:
         self.cooperative = module._cooperative if declared is None else declared
         self.rows = self._rows(module._program_of(expression).image())
         self.parameter_names = [row.name for row in self.rows]
+        self.args = tuple(types.from_parameter(row) for row in self.rows)
 
     def find_name(self, name):
         return None
@@ -278,7 +298,7 @@ class UnitKernel:
         module = self.module
         return Overload(
             module._program_of(self.expression), self.expression, self.name, self.rows,
-            self.options.replace(cooperative=self.cooperative), None,
+            self.options.replace(cooperative=self.cooperative), types.Signature(types.void, args),
             [module._text.label],
         )  # fmt: skip
 

@@ -14,7 +14,19 @@ _TUPLE = ("tuple", "make_tuple")
 _ATOMICS = (
     *(
         f"atomic_{name}"
-        for name in ("add", "sub", "max", "min", "nanmax", "nanmin", "inc", "dec", "and", "or", "xor")
+        for name in (
+            "add",
+            "sub",
+            "max",
+            "min",
+            "nanmax",
+            "nanmin",
+            "inc",
+            "dec",
+            "and",
+            "or",
+            "xor",
+        )
     ),
     "atomic_exch",
     "atomic_cas",
@@ -64,16 +76,22 @@ _GROUPS = (
     "grid_group",
 )
 
-_MATH = (
+_MATH_CONSTANTS = (
     *("INFINITY", "HUGE_VAL", "HUGE_VALF", "NAN"),
     *("M_E", "M_LOG2E", "M_LOG10E", "M_LN2", "M_LN10", "M_PI", "M_PI_2", "M_PI_4"),
     *("M_1_PI", "M_2_PI", "M_2_SQRTPI", "M_SQRT2", "M_SQRT1_2"),
+)
+_MATH_INTEGER = (
     *("sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan"),
     *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1"),
     *("log", "log2", "log10", "log1p", "erf", "erfc", "tgamma", "lgamma"),
     *("ceil", "floor", "trunc", "round", "rint", "fabs"),
-    *("min", "max", "pow", "atan2", "hypot", "fmod", "remainder", "fmin", "fmax", "fdim", "copysign"),
 )
+_MATH_MIXED = {
+    **dict.fromkeys(("min", "max"), "product"),
+    **dict.fromkeys(("pow", "atan2", "hypot", "fmod", "remainder"), "floating_of"),
+    **dict.fromkeys(("fmin", "fmax", "fdim", "copysign"), "floating_of"),
+}
 _LIMITS = (
     *("CHAR_BIT", "SCHAR_MIN", "SCHAR_MAX", "UCHAR_MAX", "CHAR_MIN", "CHAR_MAX"),
     *("SHRT_MIN", "SHRT_MAX", "USHRT_MAX", "INT_MIN", "INT_MAX", "UINT_MAX"),
@@ -90,7 +108,7 @@ PARTS = {
     name: part
     for part, names in (
         ("limits", _LIMITS),
-        ("math", _MATH),
+        ("math", (*_MATH_CONSTANTS, *_MATH_INTEGER, *_MATH_MIXED)),
         ("half", _HALF),
         ("complex", _COMPLEX),
         ("tuple", _TUPLE),
@@ -139,3 +157,16 @@ def parts_for(identifiers: set, includes=()) -> list:
         if any(word in include for word in words for include in includes):
             wanted.discard(part)
     return [part for part in (*ORDER, "layout") if part in wanted]
+
+
+def prologue(identifiers: set, includes=()) -> str:
+    """The text that a source with these identifiers begins with: includes of the head and the parts.
+
+    As `parts_for`; of the mathematical functions only those that are named.
+    """
+    parts = parts_for(identifiers, includes)
+    names = [HEAD, *(header("math_base" if part == "math" else part) for part in parts)]
+    text = "".join(f'#include "{name}"\n' for name in names)
+    math = [f"NUMBALITE_MATH_INTEGER({f})" for f in _MATH_INTEGER if f in identifiers]
+    math += [f"NUMBALITE_MATH_MIXED({f}, {t})" for f, t in _MATH_MIXED.items() if f in identifiers]
+    return text + (f"namespace numbalite {{ {' '.join(math)} }}\n" if math else "")

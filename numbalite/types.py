@@ -234,6 +234,19 @@ class Pointer(Type):
         return Pointer, self._key()
 
 
+class Opaque(Type):
+    """A C++ type of a source's kernel that has no counterpart here: a struct by value."""
+
+    __slots__ = ()
+
+    @property
+    def cxx(self):
+        return self.name
+
+    def __reduce__(self):
+        return Opaque, (self.name,)
+
+
 class Tuple(Type):
     """Several values, as numbalite's ``tuple<...>``: what a device function can return."""
 
@@ -553,6 +566,18 @@ def from_code(code: int) -> Type:
 
         element = Record(_core.record_dtype(code >> 20))
     return Array(element, ndim, layout) if is_array and ndim else element
+
+
+def from_parameter(row) -> Type:
+    """The type that a Parameter row, read from compiled code, stands for."""
+    if not row.dtype:
+        if row.ctype in ("void*", "const void*"):
+            return Pointer(void, row.const)
+        return Opaque(row.ctype)
+    t = scalar(row.dtype)
+    if row.kind == "array":
+        return Array(t, row.ndim, row.layout, row.const)
+    return Pointer(t, row.const) if row.kind == "pointer" else t
 
 
 def parameter(t: Type, name: str):

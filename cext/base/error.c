@@ -1,5 +1,5 @@
-/* base/error: filling an nl_error. Texts are cut at the end of their buffer, never overrun, and never
- * in the middle of a UTF-8 character. */
+/* base/error: filling an nl_error. Texts are cut at the end of their buffer, never overrun, and
+ * never in the middle of a UTF-8 character. */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -9,13 +9,17 @@
 /* Drops the bytes of a character that the end of the buffer cut in two. */
 static void trim_partial_character(char *text, size_t capacity) {
     size_t length = strlen(text);
-    if (length + 1 < capacity) return;
+    if (length + 1 < capacity)
+        return;
     size_t start = length;
-    while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80) --start;
-    if (start == 0) return;
+    while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
+        --start;
+    if (start == 0)
+        return;
     unsigned char lead = (unsigned char)text[start - 1];
     size_t want = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-    if (length - (start - 1) < want) text[start - 1] = '\0';
+    if (length - (start - 1) < want)
+        text[start - 1] = '\0';
 }
 
 int nl_error_set(nl_error *err, nl_error_kind kind, const char *format, ...) {

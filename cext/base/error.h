@@ -23,8 +23,8 @@ typedef enum {
 
 typedef struct nl_error {
     nl_error_kind kind;
-    int code;       /* CUresult or nvrtcResult, 0 where it has no meaning */
-    char call[48];  /* "cuMemAlloc": the call that failed, or "" */
+    int code;        /* CUresult or nvrtcResult, 0 where it has no meaning */
+    char call[48];   /* "cuMemAlloc": the call that failed, or "" */
     char text[1456]; /* a full sentence for the user, always NUL-terminated */
 } nl_error;
 

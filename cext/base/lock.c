@@ -9,15 +9,20 @@ int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack
     pthread_attr_t attributes;
     int status = pthread_attr_init(&attributes);
     if (status == 0) {
-        if (stack_size != 0) status = pthread_attr_setstacksize(&attributes, stack_size);
-        if (status == 0) status = pthread_create(t, &attributes, body, arg);
+        if (stack_size != 0)
+            status = pthread_attr_setstacksize(&attributes, stack_size);
+        if (status == 0)
+            status = pthread_create(t, &attributes, body, arg);
         pthread_attr_destroy(&attributes);
     }
-    if (status == 0) return 0;
+    if (status == 0)
+        return 0;
     return nl_error_set(err, NL_ERR_RUNTIME, "cannot start a thread: %s", strerror(status));
 }
 
-void nl_thread_join(nl_thread t) { pthread_join(t, NULL); }
+void nl_thread_join(nl_thread t) {
+    pthread_join(t, NULL);
+}
 
 #define MAX_CHILDREN 8
 static nl_mutex fork_lock = NL_MUTEX_INIT;
@@ -26,15 +31,18 @@ static void (*children[MAX_CHILDREN])(void);
 /* Runs in the child, where only this thread lives; another one may have held the lock. */
 static void after_fork(void) {
     nl_mutex_init(&fork_lock);
-    for (int i = 0; i < MAX_CHILDREN && children[i] != NULL; ++i) children[i]();
+    for (int i = 0; i < MAX_CHILDREN && children[i] != NULL; ++i)
+        children[i]();
 }
 
 void nl_fork_on_child(void (*child)(void)) {
     nl_mutex_lock(&fork_lock);
     int i = 0;
-    while (i < MAX_CHILDREN && children[i] != NULL && children[i] != child) ++i;
+    while (i < MAX_CHILDREN && children[i] != NULL && children[i] != child)
+        ++i;
     if (i < MAX_CHILDREN && children[i] == NULL) {
-        if (i == 0) pthread_atfork(NULL, NULL, after_fork);
+        if (i == 0)
+            pthread_atfork(NULL, NULL, after_fork);
         children[i] = child;
     }
     nl_mutex_unlock(&fork_lock);

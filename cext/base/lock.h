@@ -16,48 +16,95 @@ typedef pthread_t nl_thread;
 #define NL_COND_INIT PTHREAD_COND_INITIALIZER
 #define NL_THREAD_LOCAL _Thread_local
 
-static inline void nl_mutex_lock(nl_mutex *m) { pthread_mutex_lock(m); }
-static inline void nl_mutex_unlock(nl_mutex *m) { pthread_mutex_unlock(m); }
-static inline void nl_mutex_init(nl_mutex *m) { pthread_mutex_init(m, NULL); }
-static inline void nl_mutex_destroy(nl_mutex *m) { pthread_mutex_destroy(m); }
-static inline void nl_cond_init(nl_cond *c) { pthread_cond_init(c, NULL); }
-static inline void nl_cond_destroy(nl_cond *c) { pthread_cond_destroy(c); }
-static inline void nl_cond_wait(nl_cond *c, nl_mutex *m) { pthread_cond_wait(c, m); }
-static inline void nl_cond_signal(nl_cond *c) { pthread_cond_signal(c); }
-static inline void nl_cond_broadcast(nl_cond *c) { pthread_cond_broadcast(c); }
+static inline void nl_mutex_lock(nl_mutex *m) {
+    pthread_mutex_lock(m);
+}
+static inline void nl_mutex_unlock(nl_mutex *m) {
+    pthread_mutex_unlock(m);
+}
+static inline void nl_mutex_init(nl_mutex *m) {
+    pthread_mutex_init(m, NULL);
+}
+static inline void nl_mutex_destroy(nl_mutex *m) {
+    pthread_mutex_destroy(m);
+}
+static inline void nl_cond_init(nl_cond *c) {
+    pthread_cond_init(c, NULL);
+}
+static inline void nl_cond_destroy(nl_cond *c) {
+    pthread_cond_destroy(c);
+}
+static inline void nl_cond_wait(nl_cond *c, nl_mutex *m) {
+    pthread_cond_wait(c, m);
+}
+static inline void nl_cond_signal(nl_cond *c) {
+    pthread_cond_signal(c);
+}
+static inline void nl_cond_broadcast(nl_cond *c) {
+    pthread_cond_broadcast(c);
+}
 
-int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack_size, nl_error *err);
+int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack_size,
+                    nl_error *err);
 void nl_thread_join(nl_thread t);
-static inline void nl_thread_detach(nl_thread t) { pthread_detach(t); }
-static inline void nl_thread_yield(void) { sched_yield(); }
+static inline void nl_thread_detach(nl_thread t) {
+    pthread_detach(t);
+}
+static inline void nl_thread_yield(void) {
+    sched_yield();
+}
 
 /* Calls `child` in every process forked from this one. Registers once per function. */
 void nl_fork_on_child(void (*child)(void));
 
-static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL); }
-static inline uint64_t nl_atomic_sub(uint64_t *p, uint64_t v) { return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL); }
-static inline uint64_t nl_atomic_load(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-static inline void nl_atomic_store(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) {
+    return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL);
+}
+static inline uint64_t nl_atomic_sub(uint64_t *p, uint64_t v) {
+    return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL);
+}
+static inline uint64_t nl_atomic_load(const uint64_t *p) {
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+static inline void nl_atomic_store(uint64_t *p, uint64_t v) {
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
 
-static inline uint64_t nl_atomic_swap(uint64_t *p, uint64_t v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }
+static inline uint64_t nl_atomic_swap(uint64_t *p, uint64_t v) {
+    return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
+}
 /* The same for an entry of any type: a function in a table that others are calling through. */
 #define nl_atomic_store_entry(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-static inline uint32_t nl_atomic_load32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-static inline void nl_atomic_store32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+static inline uint32_t nl_atomic_load32(const uint32_t *p) {
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+static inline void nl_atomic_store32(uint32_t *p, uint32_t v) {
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
 /* For hints: counters and flags that order nothing. */
-static inline uint32_t nl_atomic_peek32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
-static inline void nl_atomic_poke32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELAXED); }
+static inline uint32_t nl_atomic_peek32(const uint32_t *p) {
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+static inline void nl_atomic_poke32(uint32_t *p, uint32_t v) {
+    __atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
 /* Writes `v` where `expected` stood; returns whether it did. */
 static inline int nl_atomic_swap_if32(uint32_t *p, uint32_t expected, uint32_t v) {
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Caches that several threads may fill: whoever reads sees the old or the new pointer, and behind the new
- * one everything that was written before it was stored. */
-static inline void *nl_atomic_load_pointer(void *const *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-static inline void nl_atomic_store_pointer(void **p, void *v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
-static inline void *nl_atomic_swap_pointer(void **p, void *v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }
+/* Caches that several threads may fill: whoever reads sees the old or the new pointer, and behind
+ * the new one everything that was written before it was stored. */
+static inline void *nl_atomic_load_pointer(void *const *p) {
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+static inline void nl_atomic_store_pointer(void **p, void *v) {
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+static inline void *nl_atomic_swap_pointer(void **p, void *v) {
+    return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
+}
 /* Stores v if *p is *expected; otherwise *expected is what it is, and the result 0. */
 static inline int nl_atomic_replace_pointer(void **p, void **expected, void *v) {
     return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

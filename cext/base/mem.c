@@ -36,26 +36,32 @@ void *nl_mem_zalloc(size_t size, nl_error *err) {
 }
 
 void *nl_mem_resize(void *block, size_t size, nl_error *err) {
-    if (block == NULL) return nl_mem_alloc(size, err);
+    if (block == NULL)
+        return nl_mem_alloc(size, err);
     void *moved = blows() ? NULL : realloc(block, size ? size : 1);
-    if (moved == NULL) nl_error_no_memory(err, size);
+    if (moved == NULL)
+        nl_error_no_memory(err, size);
     return moved;
 }
 
 char *nl_mem_strdup(const char *text, nl_error *err) {
     size_t size = strlen(text) + 1;
     char *copy = nl_mem_alloc(size, err);
-    if (copy != NULL) memcpy(copy, text, size);
+    if (copy != NULL)
+        memcpy(copy, text, size);
     return copy;
 }
 
 void nl_mem_free(void *block) {
-    if (block == NULL) return;
+    if (block == NULL)
+        return;
     nl_atomic_sub(&live, 1);
     free(block);
 }
 
-size_t nl_mem_live(void) { return nl_atomic_load(&live); }
+size_t nl_mem_live(void) {
+    return nl_atomic_load(&live);
+}
 
 size_t nl_mem_fail_at(size_t n) {
     nl_atomic_store(&fuse, 0);

@@ -1,10 +1,10 @@
 /* core/device: opening the driver once, retaining each primary context on first use, and knowing
  * which one is current in this thread.
  *
- * Devices live in a static array: an nl_device pointer stays good for the life of the process. `epoch`
- * goes up whenever what threads remember about the current context is void: after a reset and in a
- * forked child. A reset raises the device's generation; whatever carries an older one is dead and is
- * neither used nor freed through the driver. */
+ * Devices live in a static array: an nl_device pointer stays good for the life of the process.
+ * `epoch` goes up whenever what threads remember about the current context is void: after a reset
+ * and in a forked child. A reset raises the device's generation; whatever carries an older one is
+ * dead and is neither used nor freed through the driver. */
 #include "core/device.h"
 
 #include <stdio.h>
@@ -27,29 +27,34 @@ static NL_THREAD_LOCAL struct {
     nl_device *bound; /* its context is current, if epoch is still the global one */
     uint64_t epoch;
     int selected;
-    int in_callback;         /* then nothing is bound, so that every use of a device comes by bind_anew */
+    int in_callback; /* then nothing is bound, so that every use of a device comes by bind_anew */
     nl_postponed *postponed; /* releases for the end of the callback */
 } here;
 
 static void after_fork(void) {
     nl_mutex_init(&lock);
-    for (int i = 0; i < device_count; ++i) nl_mutex_init(&devices[i].lock);
-    if (nl_atomic_load(&opening)) nl_atomic_store(&forked, 1);
+    for (int i = 0; i < device_count; ++i)
+        nl_mutex_init(&devices[i].lock);
+    if (nl_atomic_load(&opening))
+        nl_atomic_store(&forked, 1);
     nl_atomic_add(&epoch, 1);
 }
 
 static int refuse_forked(nl_error *err) {
-    if (!nl_atomic_load(&forked)) return 0;
-    return nl_error_set(err, NL_ERR_RUNTIME,
-                        "this process was forked from one that had used a device, and CUDA does not "
-                        "work across a fork: start workers with multiprocessing's \"spawn\" or "
-                        "\"forkserver\" method, or use devices only in the workers");
+    if (!nl_atomic_load(&forked))
+        return 0;
+    return nl_error_set(
+        err, NL_ERR_RUNTIME,
+        "this process was forked from one that had used a device, and CUDA does not "
+        "work across a fork: start workers with multiprocessing's \"spawn\" or "
+        "\"forkserver\" method, or use devices only in the workers");
 }
 
 int nl_device_configure(const char *kind, int sim_devices, nl_error *err) {
     if (strcmp(kind, "auto") != 0 && strcmp(kind, "cuda") != 0 && strcmp(kind, "sim") != 0) {
         return nl_error_set(err, NL_ERR_VALUE,
-                            "the driver must be \"auto\", \"cuda\" or \"sim\", not \"%.40s\"", kind);
+                            "the driver must be \"auto\", \"cuda\" or \"sim\", not \"%.40s\"",
+                            kind);
     }
     if (sim_devices < 1 || sim_devices > MAX_DEVICES) {
         return nl_error_set(err, NL_ERR_VALUE,
@@ -71,14 +76,17 @@ int nl_device_configure(const char *kind, int sim_devices, nl_error *err) {
     return status;
 }
 
-void nl_device_set_opener(int (*function)(const char *kind, nl_error *err)) { opener = function; }
+void nl_device_set_opener(int (*function)(const char *kind, nl_error *err)) {
+    opener = function;
+}
 
 static int open_driver_lock_held(nl_error *err) {
     fallback_reason[0] = '\0';
     if (strcmp(wanted_kind, "auto") != 0) {
         return nl_driver_open(wanted_kind, wanted_sim_devices, err);
     }
-    if (nl_driver_open("cuda", 0, err) == 0) return 0;
+    if (nl_driver_open("cuda", 0, err) == 0)
+        return 0;
     snprintf(fallback_reason, sizeof fallback_reason, "%s", err->text);
     return nl_driver_open("sim", wanted_sim_devices, err);
 }
@@ -100,40 +108,53 @@ static int open_lock_held(nl_error *err) {
     return 0;
 }
 
-/* The opener runs Python, so it is called without our lock; of several threads that open at once, the
- * one that did it calls it afterwards. */
+/* The opener runs Python, so it is called without our lock; of several threads that open at once,
+ * the one that did it calls it afterwards. */
 const char *nl_device_open(nl_error *err) {
-    if (refuse_forked(err) < 0) return NULL;
-    if (nl_atomic_load(&opened)) return nl_cu.kind;
-    if (opener != NULL && opener(NULL, err) < 0) return NULL;
+    if (refuse_forked(err) < 0)
+        return NULL;
+    if (nl_atomic_load(&opened))
+        return nl_cu.kind;
+    if (opener != NULL && opener(NULL, err) < 0)
+        return NULL;
     nl_mutex_lock(&lock);
     int was_open = opened != 0;
     int status = was_open ? 0 : open_lock_held(err);
     nl_mutex_unlock(&lock);
-    if (status < 0) return NULL;
-    if (!was_open && opener != NULL && opener(nl_cu.kind, err) < 0) return NULL;
+    if (status < 0)
+        return NULL;
+    if (!was_open && opener != NULL && opener(nl_cu.kind, err) < 0)
+        return NULL;
     return nl_cu.kind;
 }
 
-const char *nl_device_fallback_reason(void) { return fallback_reason; }
+const char *nl_device_fallback_reason(void) {
+    return fallback_reason;
+}
 
-int nl_device_usable(void) { return nl_atomic_load(&opened) && !nl_atomic_load(&forked); }
+int nl_device_usable(void) {
+    return nl_atomic_load(&opened) && !nl_atomic_load(&forked);
+}
 
 int nl_device_count(int *count, nl_error *err) {
-    if (nl_device_open(err) == NULL) return -1;
+    if (nl_device_open(err) == NULL)
+        return -1;
     *count = device_count;
     return 0;
 }
 
 static int check_ordinal(int ordinal, nl_error *err) {
-    if (nl_device_open(err) == NULL) return -1;
-    if (ordinal >= 0 && ordinal < device_count) return 0;
+    if (nl_device_open(err) == NULL)
+        return -1;
+    if (ordinal >= 0 && ordinal < device_count)
+        return 0;
     return nl_error_set(err, NL_ERR_INDEX, "there is no device %d: this process sees %d device%s",
                         ordinal, device_count, device_count == 1 ? "" : "s");
 }
 
 int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err) {
-    if (check_ordinal(ordinal, err) < 0) return -1;
+    if (check_ordinal(ordinal, err) < 0)
+        return -1;
     return NL_CU(err, DeviceGet, handle, ordinal);
 }
 
@@ -171,16 +192,21 @@ static int read_limits(nl_device *dev, nl_error *err) {
 static int open_pool(nl_device *dev, nl_error *err) {
     uint64_t everything = UINT64_MAX;
     dev->pool = NULL;
-    if (!dev->has_memory_pools) return 0;
-    if (NL_CU(err, DeviceGetDefaultMemPool, &dev->pool, dev->handle) < 0) return -1;
+    if (!dev->has_memory_pools)
+        return 0;
+    if (NL_CU(err, DeviceGetDefaultMemPool, &dev->pool, dev->handle) < 0)
+        return -1;
     return NL_CU(err, MemPoolSetAttribute, dev->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
                  &everything);
 }
 
 static int retain_lock_held(nl_device *dev, nl_error *err) {
-    if (NL_CU(err, DeviceGet, &dev->handle, dev->ordinal) < 0) return -1;
-    if (read_limits(dev, err) < 0) return -1;
-    if (NL_CU(err, DevicePrimaryCtxRetain, &dev->context, dev->handle) < 0) return -1;
+    if (NL_CU(err, DeviceGet, &dev->handle, dev->ordinal) < 0)
+        return -1;
+    if (read_limits(dev, err) < 0)
+        return -1;
+    if (NL_CU(err, DevicePrimaryCtxRetain, &dev->context, dev->handle) < 0)
+        return -1;
     if (open_pool(dev, err) < 0) {
         nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
         return -1;
@@ -190,9 +216,11 @@ static int retain_lock_held(nl_device *dev, nl_error *err) {
 }
 
 nl_device *nl_device_get(int ordinal, nl_error *err) {
-    if (check_ordinal(ordinal, err) < 0) return NULL;
+    if (check_ordinal(ordinal, err) < 0)
+        return NULL;
     nl_device *dev = &devices[ordinal];
-    if (nl_atomic_load(&ready[ordinal])) return dev;
+    if (nl_atomic_load(&ready[ordinal]))
+        return dev;
     nl_mutex_lock(&lock);
     int status = ready[ordinal] ? 0 : retain_lock_held(dev, err);
     nl_mutex_unlock(&lock);
@@ -201,23 +229,29 @@ nl_device *nl_device_get(int ordinal, nl_error *err) {
 
 /* Does this thread remember rightly that dev is current? */
 static inline int is_bound(const nl_device *dev) {
-    if (here.bound != dev || here.epoch != nl_atomic_load(&epoch)) return 0;
-    if (device_count == 1) return 1;
+    if (here.bound != dev || here.epoch != nl_atomic_load(&epoch))
+        return 0;
+    if (device_count == 1)
+        return 1;
     CUcontext current = NULL;
     return nl_cu.CtxGetCurrent(&current) == CUDA_SUCCESS && current == dev->context;
 }
 
 static int bind_anew(nl_device *dev, nl_error *err) {
     uint64_t now = nl_atomic_load(&epoch);
-    if (refuse_forked(err) < 0) return -1;
+    if (refuse_forked(err) < 0)
+        return -1;
     if (here.in_callback) {
-        return nl_error_set(err, NL_ERR_RUNTIME,
-                            "a stream callback must not use the device: the stream waits for it, and it "
-                            "would wait for the stream; let it wake up another thread");
+        return nl_error_set(
+            err, NL_ERR_RUNTIME,
+            "a stream callback must not use the device: the stream waits for it, and it "
+            "would wait for the stream; let it wake up another thread");
     }
-    if (!nl_atomic_load(&ready[dev->ordinal]) && nl_device_get(dev->ordinal, err) == NULL) return -1;
+    if (!nl_atomic_load(&ready[dev->ordinal]) && nl_device_get(dev->ordinal, err) == NULL)
+        return -1;
     here.bound = NULL;
-    if (NL_CU(err, CtxSetCurrent, dev->context) < 0) return -1;
+    if (NL_CU(err, CtxSetCurrent, dev->context) < 0)
+        return -1;
     here.bound = dev;
     here.epoch = now;
     return 0;
@@ -229,8 +263,10 @@ int nl_device_bind(nl_device *dev, nl_error *err) {
 
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     nl_error ignored;
-    if (!nl_device_usable() || generation != nl_atomic_load(&dev->generation)) return 0;
-    if (here.in_callback) return nl_cu.CtxSetCurrent(dev->context) == CUDA_SUCCESS;
+    if (!nl_device_usable() || generation != nl_atomic_load(&dev->generation))
+        return 0;
+    if (here.in_callback)
+        return nl_cu.CtxSetCurrent(dev->context) == CUDA_SUCCESS;
     return nl_device_bind(dev, &ignored) == 0;
 }
 
@@ -249,7 +285,8 @@ void nl_device_callback_end(void) {
 }
 
 int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing) {
-    if (!here.in_callback) return 0;
+    if (!here.in_callback)
+        return 0;
     place->release = release;
     place->thing = thing;
     place->next = here.postponed;
@@ -258,43 +295,54 @@ int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *
 }
 
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {
-    if (__builtin_expect(generation == nl_atomic_load(&dev->generation), 1)) return 0;
-    return nl_error_set(err, NL_ERR_RUNTIME,
-                        "device %d was reset after this was made: what was on it is lost, make it again",
-                        dev->ordinal);
+    if (__builtin_expect(generation == nl_atomic_load(&dev->generation), 1))
+        return 0;
+    return nl_error_set(
+        err, NL_ERR_RUNTIME,
+        "device %d was reset after this was made: what was on it is lost, make it again",
+        dev->ordinal);
 }
 
 nl_device *nl_device_current(nl_error *err) {
     nl_device *dev = here.bound;
-    if (dev != NULL && dev->ordinal == here.selected && is_bound(dev)) return dev;
+    if (dev != NULL && dev->ordinal == here.selected && is_bound(dev))
+        return dev;
     dev = nl_device_get(here.selected, err);
-    if (dev == NULL || nl_device_bind(dev, err) < 0) return NULL;
+    if (dev == NULL || nl_device_bind(dev, err) < 0)
+        return NULL;
     return dev;
 }
 
-int nl_device_selected(void) { return here.selected; }
+int nl_device_selected(void) {
+    return here.selected;
+}
 
 int nl_device_select(int ordinal, nl_error *err) {
     nl_device *dev = nl_device_get(ordinal, err);
-    if (dev == NULL || nl_device_bind(dev, err) < 0) return -1;
+    if (dev == NULL || nl_device_bind(dev, err) < 0)
+        return -1;
     here.selected = ordinal;
     return 0;
 }
 
 int nl_device_synchronize(nl_device *dev, nl_error *err) {
-    if (nl_device_bind(dev, err) < 0) return -1;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
     uint64_t allocated = nl_atomic_load(&dev->allocated);
-    if (NL_CU0(err, CtxSynchronize) < 0) return -1;
+    if (NL_CU0(err, CtxSynchronize) < 0)
+        return -1;
     nl_mutex_lock(&dev->lock);
-    if (dev->settled < allocated) nl_atomic_store(&dev->settled, allocated);
+    if (dev->settled < allocated)
+        nl_atomic_store(&dev->settled, allocated);
     nl_mutex_unlock(&dev->lock);
     return 0;
 }
 
-/* Releasing our use before retaining anew makes the driver forget the old context, a faulted one too,
- * unless another library holds it. */
+/* Releasing our use before retaining anew makes the driver forget the old context, a faulted one
+ * too, unless another library holds it. */
 static int reset_lock_held(nl_device *dev, nl_error *err) {
-    if (NL_CU(err, DevicePrimaryCtxReset, dev->handle) < 0) return -1;
+    if (NL_CU(err, DevicePrimaryCtxReset, dev->handle) < 0)
+        return -1;
     nl_atomic_add(&dev->generation, 1);
     nl_atomic_add(&epoch, 1);
     nl_atomic_store(&ready[dev->ordinal], 0);
@@ -307,7 +355,8 @@ static int reset_lock_held(nl_device *dev, nl_error *err) {
 }
 
 int nl_device_reset(nl_device *dev, nl_error *err) {
-    if (refuse_forked(err) < 0) return -1;
+    if (refuse_forked(err) < 0)
+        return -1;
     nl_mutex_lock(&lock);
     int status = reset_lock_held(dev, err);
     nl_mutex_unlock(&lock);

@@ -1,9 +1,10 @@
 /* core/device: devices and their primary contexts.
  *
  * A device is retained on first use and lives until the process ends. Each OS thread has a current
- * device (0 until it selects another); nl_device_bind makes its context current with one thread-local
- * compare when nothing changed. (With several devices it also asks the driver which context is
- * current, for another library in the process may have switched it.) After fork every entry fails with a clear NL_ERR_RUNTIME in the child. */
+ * device (0 until it selects another); nl_device_bind makes its context current with one
+ * thread-local compare when nothing changed. (With several devices it also asks the driver which
+ * context is current, for another library in the process may have switched it.) After fork every
+ * entry fails with a clear NL_ERR_RUNTIME in the child. */
 #ifndef NL_CORE_DEVICE_H
 #define NL_CORE_DEVICE_H
 
@@ -33,14 +34,16 @@ typedef struct nl_device {
 /* How to open the driver when something first needs it; set from Python's config before that.
  * kind: "auto", "cuda", "sim". Fails once the driver is open with another kind. */
 int nl_device_configure(const char *kind, int sim_devices, nl_error *err);
-/* Called around opening, without any of our locks: with NULL before (it may configure), with the kind
- * afterwards. -1 fails the opening. Set once, by py/. */
+/* Called around opening, without any of our locks: with NULL before (it may configure), with the
+ * kind afterwards. -1 fails the opening. Set once, by py/. */
 void nl_device_set_opener(int (*opener)(const char *kind, nl_error *err));
-/* Opens the driver if need be (auto: real, else simulator) and returns its kind, "cuda" or "sim". */
+/* Opens the driver if need be (auto: real, else simulator) and returns its kind, "cuda" or "sim".
+ */
 const char *nl_device_open(nl_error *err);
 /* Why "auto" took the simulator; "" where it did not. */
 const char *nl_device_fallback_reason(void);
-/* May driver calls be made at all? Not before opening, not in a forked child. For release functions. */
+/* May driver calls be made at all? Not before opening, not in a forked child. For release
+ * functions. */
 int nl_device_usable(void);
 int nl_device_count(int *count, nl_error *err);
 /* The driver's handle of a device, without touching its context. */
@@ -55,8 +58,9 @@ int nl_device_selected(void);
 int nl_device_select(int ordinal, nl_error *err);
 /* Makes dev's context current in the calling thread without changing what is selected. */
 int nl_device_bind(nl_device *dev, nl_error *err);
-/* Around a function that a stream waits for (a stream callback): until the end this thread may not use
- * devices, which could wait for that stream, and releases that would wait are put off to the end. */
+/* Around a function that a stream waits for (a stream callback): until the end this thread may not
+ * use devices, which could wait for that stream, and releases that would wait are put off to the
+ * end. */
 void nl_device_callback_begin(void);
 void nl_device_callback_end(void);
 /* Part of a thing whose release may have to be put off. */
@@ -67,7 +71,8 @@ typedef struct nl_postponed {
 } nl_postponed;
 /* 1 if this thread is in a callback: release(thing) is called later. Else 0 and nothing happens. */
 int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing);
-/* The same as nl_device_bind for release functions: 1 if calls on things of this generation may be made, else 0. */
+/* The same as nl_device_bind for release functions: 1 if calls on things of this generation may be
+ * made, else 0. */
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
 /* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);

@@ -1,5 +1,5 @@
-/* core/fill: one element all over a strided region. What no memset can do is done by doubling: each copy
- * repeats all that is there already. */
+/* core/fill: one element all over a strided region. What no memset can do is done by doubling: each
+ * copy repeats all that is there already. */
 #include "core/plan.h"
 
 #include <string.h>
@@ -8,10 +8,13 @@
  * aligned; 0 if there is none. */
 static int find_period(const nl_plan *p, const unsigned char *element, int64_t size) {
     uint64_t aligned = p->to;
-    for (int i = 0; i < p->rank; ++i) aligned |= (uint64_t)p->axes[i].to;
+    for (int i = 0; i < p->rank; ++i)
+        aligned |= (uint64_t)p->axes[i].to;
     for (int period = 1; period <= 4; period *= 2) {
-        if (size % period != 0 || aligned % (uint64_t)period != 0) continue;
-        if (memcmp(element, element + period, (size_t)(size - period)) == 0) return period;
+        if (size % period != 0 || aligned % (uint64_t)period != 0)
+            continue;
+        if (memcmp(element, element + period, (size_t)(size - period)) == 0)
+            return period;
     }
     return 0;
 }
@@ -41,7 +44,8 @@ static int put_element(const nl_plan *p, const char *element, int64_t size, nl_e
         return NL_CU(err, MemcpyHtoDAsync, p->to, element, (size_t)size, p->stream);
     }
     for (int64_t i = 0; i < size; i += 4) {
-        if (set_memory(p, p->to + (CUdeviceptr)i, element + i, 4, 4, err) < 0) return -1;
+        if (set_memory(p, p->to + (CUdeviceptr)i, element + i, 4, 4, err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -49,11 +53,14 @@ static int put_element(const nl_plan *p, const char *element, int64_t size, nl_e
 /* Fills the first run, by doubling what is filled where no memset can do it. */
 static int fill_run(const nl_plan *p, const void *element, int64_t itemsize, nl_error *err) {
     int period = find_period(p, element, itemsize);
-    if (period != 0) return set_memory(p, p->to, element, period, p->width, err);
-    if (put_element(p, element, itemsize, err) < 0) return -1;
+    if (period != 0)
+        return set_memory(p, p->to, element, period, p->width, err);
+    if (put_element(p, element, itemsize, err) < 0)
+        return -1;
     for (int64_t done = itemsize; done < p->width; done *= 2) {
         int64_t size = done < p->width - done ? done : p->width - done;
-        if (NL_CU(err, MemcpyDtoDAsync, p->to + (CUdeviceptr)done, p->to, (size_t)size, p->stream) < 0)
+        if (NL_CU(err, MemcpyDtoDAsync, p->to + (CUdeviceptr)done, p->to, (size_t)size, p->stream) <
+            0)
             return -1;
     }
     return 0;
@@ -69,7 +76,8 @@ static int fill_axes(const nl_plan *p, nl_error *err) {
             int64_t left = p->axes[i].count - done;
             part.axes[0].count = done < left ? done : left;
             part.to = p->to + (CUdeviceptr)(done * p->axes[i].to);
-            if (nl_plan_copy(&part, err) < 0) return -1;
+            if (nl_plan_copy(&part, err) < 0)
+                return -1;
         }
     }
     return 0;
@@ -78,10 +86,14 @@ static int fill_axes(const nl_plan *p, nl_error *err) {
 int nl_transfer_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
                      CUstream stream, int asynchronous, nl_error *err) {
     nl_plan p = {.direction = NL_DEVICE_TO_DEVICE, .stream = stream, .to = to, .from = to};
-    if (nl_device_bind(dev, err) < 0) return -1;
-    if (!nl_plan_make(&p, layout, layout)) return 0;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    if (!nl_plan_make(&p, layout, layout))
+        return 0;
     p.from = p.to;
-    if (fill_run(&p, element, layout->itemsize, err) < 0) return -1;
-    if (p.rank > 0 && fill_axes(&p, err) < 0) return -1;
+    if (fill_run(&p, element, layout->itemsize, err) < 0)
+        return -1;
+    if (p.rank > 0 && fill_axes(&p, err) < 0)
+        return -1;
     return asynchronous ? 0 : NL_CU(err, StreamSynchronize, stream);
 }

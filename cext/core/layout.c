@@ -4,19 +4,23 @@
 
 int64_t nl_layout_count(const nl_layout *layout) {
     int64_t count = 1;
-    for (int i = 0; i < layout->ndim; ++i) count *= layout->shape[i];
+    for (int i = 0; i < layout->ndim; ++i)
+        count *= layout->shape[i];
     return count;
 }
 
-/* Walks from the dimension that must be densest; dimensions of one element have no say, and an array
- * without elements is contiguous in every way. */
+/* Walks from the dimension that must be densest; dimensions of one element have no say, and an
+ * array without elements is contiguous in every way. */
 static int is_contiguous(const nl_layout *layout, int first, int step) {
     int64_t expected = layout->itemsize;
     int contiguous = 1;
     for (int n = 0, i = first; n < layout->ndim; ++n, i += step) {
-        if (layout->shape[i] == 0) return 1;
-        if (layout->shape[i] == 1) continue;
-        if (layout->strides[i] != expected) contiguous = 0;
+        if (layout->shape[i] == 0)
+            return 1;
+        if (layout->shape[i] == 1)
+            continue;
+        if (layout->strides[i] != expected)
+            contiguous = 0;
         expected *= layout->shape[i];
     }
     return contiguous;
@@ -26,18 +30,25 @@ int nl_layout_is_c(const nl_layout *layout) {
     return is_contiguous(layout, layout->ndim - 1, -1);
 }
 
-int nl_layout_is_f(const nl_layout *layout) { return is_contiguous(layout, 0, 1); }
+int nl_layout_is_f(const nl_layout *layout) {
+    return is_contiguous(layout, 0, 1);
+}
 
 static void set_contiguous(nl_layout *layout, int first, int step) {
     int64_t stride = layout->itemsize;
     for (int n = 0, i = first; n < layout->ndim; ++n, i += step) {
         layout->strides[i] = stride;
-        if (layout->shape[i] > 1) stride *= layout->shape[i];
+        if (layout->shape[i] > 1)
+            stride *= layout->shape[i];
     }
 }
 
-void nl_layout_set_c(nl_layout *layout) { set_contiguous(layout, layout->ndim - 1, -1); }
-void nl_layout_set_f(nl_layout *layout) { set_contiguous(layout, 0, 1); }
+void nl_layout_set_c(nl_layout *layout) {
+    set_contiguous(layout, layout->ndim - 1, -1);
+}
+void nl_layout_set_f(nl_layout *layout) {
+    set_contiguous(layout, 0, 1);
+}
 
 void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
     *low = *high = 0;

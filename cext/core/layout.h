@@ -15,7 +15,7 @@ typedef struct nl_layout {
 } nl_layout;
 
 int64_t nl_layout_count(const nl_layout *layout); /* elements */
-int nl_layout_is_c(const nl_layout *layout);      /* as NumPy: size-1 and empty arrays are contiguous */
+int nl_layout_is_c(const nl_layout *layout); /* as NumPy: size-1 and empty arrays are contiguous */
 int nl_layout_is_f(const nl_layout *layout);
 void nl_layout_set_c(nl_layout *layout); /* strides from shape */
 void nl_layout_set_f(nl_layout *layout);

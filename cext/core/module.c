@@ -8,13 +8,16 @@
 
 static uint64_t live;
 
-size_t nl_module_live(void) { return nl_atomic_load(&live); }
+size_t nl_module_live(void) {
+    return nl_atomic_load(&live);
+}
 
 static int load(nl_module *module, const void *image, nl_error *err) {
     char log[1024] = "";
     int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    if (NL_CU(err, ModuleLoadDataEx, &module->handle, image, 2, options, values) == 0) return 0;
+    if (NL_CU(err, ModuleLoadDataEx, &module->handle, image, 2, options, values) == 0)
+        return 0;
     log[sizeof log - 1] = '\0';
     if (log[0] != '\0') {
         size_t used = strlen(err->text), room = sizeof err->text - used - 1;
@@ -28,10 +31,13 @@ static int load(nl_module *module, const void *image, nl_error *err) {
 }
 
 int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **out, nl_error *err) {
-    if (size == 0) return nl_error_set(err, NL_ERR_VALUE, "an empty image cannot be loaded");
-    if (nl_device_bind(dev, err) < 0) return -1;
+    if (size == 0)
+        return nl_error_set(err, NL_ERR_VALUE, "an empty image cannot be loaded");
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
     nl_module *module = nl_mem_zalloc(sizeof *module, err);
-    if (module == NULL) return -1;
+    if (module == NULL)
+        return -1;
     if (load(module, image, err) < 0) {
         nl_mem_free(module);
         return -1;
@@ -44,7 +50,9 @@ int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **o
     return 0;
 }
 
-void nl_module_retain(nl_module *module) { nl_atomic_add(&module->references, 1); }
+void nl_module_retain(nl_module *module) {
+    nl_atomic_add(&module->references, 1);
+}
 
 static void destroy(void *thing) {
     nl_module *module = thing;
@@ -57,8 +65,10 @@ static void destroy(void *thing) {
 }
 
 void nl_module_release(nl_module *module) {
-    if (module == NULL || nl_atomic_sub(&module->references, 1) != 1) return;
-    if (!nl_device_postpone(&module->later, destroy, module)) destroy(module);
+    if (module == NULL || nl_atomic_sub(&module->references, 1) != 1)
+        return;
+    if (!nl_device_postpone(&module->later, destroy, module))
+        destroy(module);
 }
 
 /* Names a symbol in the error: the driver only says that something was not found. */
@@ -68,16 +78,22 @@ static int name_symbol(const char *lowered, nl_error *err) {
 }
 
 int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err) {
-    if (nl_device_alive(module->device, module->generation, err) < 0) return -1;
-    if (nl_device_bind(module->device, err) < 0) return -1;
-    if (NL_CU(err, ModuleGetFunction, out, module->handle, lowered) == 0) return 0;
+    if (nl_device_alive(module->device, module->generation, err) < 0)
+        return -1;
+    if (nl_device_bind(module->device, err) < 0)
+        return -1;
+    if (NL_CU(err, ModuleGetFunction, out, module->handle, lowered) == 0)
+        return 0;
     return name_symbol(lowered, err);
 }
 
 int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *address, size_t *size,
                      nl_error *err) {
-    if (nl_device_alive(module->device, module->generation, err) < 0) return -1;
-    if (nl_device_bind(module->device, err) < 0) return -1;
-    if (NL_CU(err, ModuleGetGlobal, address, size, module->handle, lowered) == 0) return 0;
+    if (nl_device_alive(module->device, module->generation, err) < 0)
+        return -1;
+    if (nl_device_bind(module->device, err) < 0)
+        return -1;
+    if (NL_CU(err, ModuleGetGlobal, address, size, module->handle, lowered) == 0)
+        return 0;
     return name_symbol(lowered, err);
 }

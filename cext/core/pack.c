@@ -1,12 +1,13 @@
-/* core/pack: loops over runs. The sizes of elements get loops of their own, in which a copy is one load
- * and one store. */
+/* core/pack: loops over runs. The sizes of elements get loops of their own, in which a copy is one
+ * load and one store. */
 #include "core/pack.h"
 
 #include <string.h>
 
 /* One line: `count` runs, with a distance on either side. */
 #define NL_LINE(bytes) \
-    for (int64_t i = 0; i < count; ++i, to += to_step, from += from_step) memcpy(to, from, bytes)
+    for (int64_t i = 0; i < count; ++i, to += to_step, from += from_step) \
+    memcpy(to, from, bytes)
 
 static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t count,
                       int64_t width) {
@@ -32,7 +33,8 @@ static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_
 }
 
 /* Walks all axes but the last; `gather`: from strided to dense. */
-static void walk(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width, int gather) {
+static void walk(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width,
+                 int gather) {
     int64_t index[NL_MAX_DIMS] = {0};
     int64_t count = rank > 0 ? axes[rank - 1].count : 1;
     int64_t step = rank > 0 ? axes[rank - 1].from : 0;
@@ -46,18 +48,22 @@ static void walk(char *dense, char *strided, const nl_axis *axes, int rank, int6
         int i = rank - 2;
         for (; i >= 0; --i) {
             strided += axes[i].from;
-            if (++index[i] < axes[i].count) break;
+            if (++index[i] < axes[i].count)
+                break;
             strided -= axes[i].from * axes[i].count;
             index[i] = 0;
         }
-        if (i < 0) return;
+        if (i < 0)
+            return;
     }
 }
 
-void nl_pack_gather(char *dense, const char *strided, const nl_axis *axes, int rank, int64_t width) {
+void nl_pack_gather(char *dense, const char *strided, const nl_axis *axes, int rank,
+                    int64_t width) {
     walk(dense, (char *)strided, axes, rank, width, 1);
 }
 
-void nl_pack_scatter(char *strided, const char *dense, const nl_axis *axes, int rank, int64_t width) {
+void nl_pack_scatter(char *strided, const char *dense, const nl_axis *axes, int rank,
+                     int64_t width) {
     walk((char *)dense, strided, axes, rank, width, 0);
 }

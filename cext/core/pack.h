@@ -4,9 +4,10 @@
 
 #include "core/plan.h"
 
-/* Runs of `width` bytes, at strided + the `from` distances of the axes, to or from a block that holds
- * them one after the other, the last axis fastest. */
+/* Runs of `width` bytes, at strided + the `from` distances of the axes, to or from a block that
+ * holds them one after the other, the last axis fastest. */
 void nl_pack_gather(char *dense, const char *strided, const nl_axis *axes, int rank, int64_t width);
-void nl_pack_scatter(char *strided, const char *dense, const nl_axis *axes, int rank, int64_t width);
+void nl_pack_scatter(char *strided, const char *dense, const nl_axis *axes, int rank,
+                     int64_t width);
 
 #endif

@@ -3,23 +3,27 @@
  *   1. Axes of one element go. An axis that runs backwards on both sides is turned round.
  *   2. Axes are sorted by their distance on the receiving side, outermost first.
  *   3. Axes that continue the run are merged into it, axes that continue each other into one.
- *   4. One driver copy takes a run (1-D), or a run along one axis (height) or two (depth): the pair that
- *      leaves the fewest copies is chosen. All other axes are walked.
- * An axis that does not move on the sending side (broadcast), moves by less than a run (overlapping
- * windows) or backwards on one side only fits no driver copy and is always walked. */
+ *   4. One driver copy takes a run (1-D), or a run along one axis (height) or two (depth): the pair
+ * that leaves the fewest copies is chosen. All other axes are walked. An axis that does not move on
+ * the sending side (broadcast), moves by less than a run (overlapping windows) or backwards on one
+ * side only fits no driver copy and is always walked. */
 #include "core/plan.h"
 
 #define MAX_PITCH 0x7fffffff /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
 
-static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+static int64_t magnitude(int64_t value) {
+    return value < 0 ? -value : value;
+}
 
 /* Steps 1 and 2. Returns 0 if there are no elements. */
 static int collect_axes(nl_plan *p, const nl_layout *to, const nl_layout *from) {
     p->rank = 0;
     for (int i = 0; i < to->ndim; ++i) {
         nl_axis a = {to->shape[i], to->strides[i], from->strides[i]};
-        if (a.count == 0) return 0;
-        if (a.count == 1) continue;
+        if (a.count == 0)
+            return 0;
+        if (a.count == 1)
+            continue;
         if (a.to < 0) {
             p->to += (CUdeviceptr)(a.to * (a.count - 1));
             p->from += (CUdeviceptr)(a.from * (a.count - 1));
@@ -29,7 +33,8 @@ static int collect_axes(nl_plan *p, const nl_layout *to, const nl_layout *from) 
         int place = p->rank++;
         for (; place > 0; --place) {
             const nl_axis *above = &p->axes[place - 1];
-            if (above->to > a.to || (above->to == a.to && magnitude(above->from) >= magnitude(a.from)))
+            if (above->to > a.to ||
+                (above->to == a.to && magnitude(above->from) >= magnitude(a.from)))
                 break;
             p->axes[place] = *above;
         }
@@ -54,13 +59,15 @@ static void merge_axes(nl_plan *p) {
             p->axes[++kept] = inner;
         }
     }
-    if (p->rank > 0) p->rank = kept + 1;
+    if (p->rank > 0)
+        p->rank = kept + 1;
 }
 
 /* 0 if there is nothing to copy. */
 int nl_plan_make(nl_plan *p, const nl_layout *to, const nl_layout *from) {
     p->width = to->itemsize;
-    if (!collect_axes(p, to, from) || p->width == 0) return 0;
+    if (!collect_axes(p, to, from) || p->width == 0)
+        return 0;
     merge_axes(p);
     return 1;
 }
@@ -84,13 +91,15 @@ static shape_of_copy choose(const nl_plan *p) {
     shape_of_copy best = {-1, -1};
     int64_t most = 1;
     for (int h = 0; h < p->rank; ++h) {
-        if (!is_pitch(p, &p->axes[h])) continue;
+        if (!is_pitch(p, &p->axes[h]))
+            continue;
         if (p->axes[h].count > most) {
             most = p->axes[h].count;
             best = (shape_of_copy){h, -1};
         }
         for (int d = 0; d < p->rank; ++d) {
-            if (d == h || p->axes[d].from <= 0 || !is_slice(&p->axes[h], &p->axes[d])) continue;
+            if (d == h || p->axes[d].from <= 0 || !is_slice(&p->axes[h], &p->axes[d]))
+                continue;
             if (p->axes[h].count * p->axes[d].count > most) {
                 most = p->axes[h].count * p->axes[d].count;
                 best = (shape_of_copy){h, d};
@@ -102,7 +111,8 @@ static shape_of_copy choose(const nl_plan *p) {
 
 int64_t nl_plan_bytes(const nl_plan *p) {
     int64_t bytes = p->width;
-    for (int i = 0; i < p->rank; ++i) bytes *= p->axes[i].count;
+    for (int i = 0; i < p->rank; ++i)
+        bytes *= p->axes[i].count;
     return bytes;
 }
 
@@ -110,7 +120,8 @@ int64_t nl_plan_copies(const nl_plan *p) {
     shape_of_copy box = choose(p);
     int64_t copies = 1;
     for (int i = 0; i < p->rank; ++i) {
-        if (i != box.height && i != box.depth) copies *= p->axes[i].count;
+        if (i != box.height && i != box.depth)
+            copies *= p->axes[i].count;
     }
     return copies;
 }
@@ -161,21 +172,24 @@ int nl_plan_copy(const nl_plan *p, nl_error *err) {
     int64_t index[NL_MAX_DIMS] = {0};
     CUdeviceptr to = p->to, from = p->from;
     for (;;) {
-        int status = box.height < 0
-                         ? copy_run(p, to, from, err)
-                         : copy_box(p, to, from, &p->axes[box.height],
-                                    box.depth < 0 ? NULL : &p->axes[box.depth], err);
-        if (status < 0) return -1;
+        int status = box.height < 0 ? copy_run(p, to, from, err)
+                                    : copy_box(p, to, from, &p->axes[box.height],
+                                               box.depth < 0 ? NULL : &p->axes[box.depth], err);
+        if (status < 0)
+            return -1;
         int i = p->rank - 1;
         for (; i >= 0; --i) {
-            if (i == box.height || i == box.depth) continue;
+            if (i == box.height || i == box.depth)
+                continue;
             to += (CUdeviceptr)p->axes[i].to;
             from += (CUdeviceptr)p->axes[i].from;
-            if (++index[i] < p->axes[i].count) break;
+            if (++index[i] < p->axes[i].count)
+                break;
             to -= (CUdeviceptr)(p->axes[i].to * p->axes[i].count);
             from -= (CUdeviceptr)(p->axes[i].from * p->axes[i].count);
             index[i] = 0;
         }
-        if (i < 0) return 0;
+        if (i < 0)
+            return 0;
     }
 }

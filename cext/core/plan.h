@@ -1,5 +1,5 @@
-/* core/plan: a strided copy, simplified and cut into driver copies. Inside core/ only: transfer.c and
- * fill.c are written over it. */
+/* core/plan: a strided copy, simplified and cut into driver copies. Inside core/ only: transfer.c
+ * and fill.c are written over it. */
 #ifndef NL_CORE_PLAN_H
 #define NL_CORE_PLAN_H
 
@@ -10,8 +10,8 @@ typedef struct nl_axis {
     int64_t count, to, from; /* elements; bytes from one to the next on either side */
 } nl_axis;
 
-/* Runs of `width` bytes, contiguous on both sides, repeated along the axes (outermost first, by their
- * distance on the receiving side). */
+/* Runs of `width` bytes, contiguous on both sides, repeated along the axes (outermost first, by
+ * their distance on the receiving side). */
 typedef struct nl_plan {
     nl_direction direction;
     CUstream stream;

@@ -8,15 +8,22 @@
 
 static uint64_t live_streams, live_events;
 
-size_t nl_stream_live(void) { return nl_atomic_load(&live_streams); }
-size_t nl_event_live(void) { return nl_atomic_load(&live_events); }
+size_t nl_stream_live(void) {
+    return nl_atomic_load(&live_streams);
+}
+size_t nl_event_live(void) {
+    return nl_atomic_load(&live_events);
+}
 
 static uint64_t unordered_seen;
-int nl_stream_unordered_seen(void) { return nl_atomic_load(&unordered_seen) != 0; }
+int nl_stream_unordered_seen(void) {
+    return nl_atomic_load(&unordered_seen) != 0;
+}
 
 static nl_stream *new_stream(nl_device *dev, nl_error *err) {
     nl_stream *stream = nl_mem_zalloc(sizeof *stream, err);
-    if (stream == NULL) return NULL;
+    if (stream == NULL)
+        return NULL;
     stream->references = 1;
     stream->device = dev;
     stream->generation = nl_atomic_load(&dev->generation);
@@ -25,16 +32,19 @@ static nl_stream *new_stream(nl_device *dev, nl_error *err) {
 }
 
 int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **out, nl_error *err) {
-    if (nl_device_bind(dev, err) < 0) return -1;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
     nl_stream *stream = new_stream(dev, err);
-    if (stream == NULL) return -1;
+    if (stream == NULL)
+        return -1;
     if (NL_CU(err, StreamCreateWithPriority, &stream->handle, flags, priority) < 0) {
         nl_stream_release(stream);
         return -1;
     }
     stream->owned = 1;
     stream->blocking = !(flags & CU_STREAM_NON_BLOCKING);
-    if (!stream->blocking) nl_atomic_store(&unordered_seen, 1);
+    if (!stream->blocking)
+        nl_atomic_store(&unordered_seen, 1);
     *out = stream;
     return 0;
 }
@@ -46,26 +56,33 @@ int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err) {
         return -1;
     }
     *blocking = !(flags & CU_STREAM_NON_BLOCKING);
-    if (!*blocking) nl_atomic_store(&unordered_seen, 1);
+    if (!*blocking)
+        nl_atomic_store(&unordered_seen, 1);
     return 0;
 }
 
 int nl_stream_wrap(nl_device *dev, CUstream handle, nl_stream **out, nl_error *err) {
     int blocking = 0;
-    if (nl_device_bind(dev, err) < 0) return -1;
-    if (nl_stream_handle_blocking(handle, &blocking, err) < 0) return -1;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    if (nl_stream_handle_blocking(handle, &blocking, err) < 0)
+        return -1;
     nl_stream *stream = new_stream(dev, err);
-    if (stream == NULL) return -1;
+    if (stream == NULL)
+        return -1;
     stream->handle = handle;
     stream->blocking = blocking;
     *out = stream;
     return 0;
 }
 
-void nl_stream_retain(nl_stream *stream) { nl_atomic_add(&stream->references, 1); }
+void nl_stream_retain(nl_stream *stream) {
+    nl_atomic_add(&stream->references, 1);
+}
 
 void nl_stream_release(nl_stream *stream) {
-    if (stream == NULL || nl_atomic_sub(&stream->references, 1) != 1) return;
+    if (stream == NULL || nl_atomic_sub(&stream->references, 1) != 1)
+        return;
     if (stream->owned && nl_device_bind_for_release(stream->device, stream->generation)) {
         nl_driver_report(nl_cu.StreamDestroy(stream->handle), "cuStreamDestroy");
     }
@@ -75,26 +92,31 @@ void nl_stream_release(nl_stream *stream) {
 
 /* The default streams are there again after a reset, so they never die. */
 static int prepare(nl_stream *stream, nl_error *err) {
-    if (stream->owned && nl_device_alive(stream->device, stream->generation, err) < 0) return -1;
+    if (stream->owned && nl_device_alive(stream->device, stream->generation, err) < 0)
+        return -1;
     return nl_device_bind(stream->device, err);
 }
 
 int nl_stream_synchronize(nl_stream *stream, nl_error *err) {
-    if (prepare(stream, err) < 0) return -1;
+    if (prepare(stream, err) < 0)
+        return -1;
     return NL_CU(err, StreamSynchronize, stream->handle);
 }
 
 int nl_stream_query(nl_stream *stream, int *done, nl_error *err) {
-    if (prepare(stream, err) < 0) return -1;
+    if (prepare(stream, err) < 0)
+        return -1;
     CUresult status = nl_cu.StreamQuery(stream->handle);
     *done = status == CUDA_SUCCESS;
     return status == CUDA_ERROR_NOT_READY ? 0 : nl_driver_check(status, "cuStreamQuery", err);
 }
 
 int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err) {
-    if (nl_device_bind(dev, err) < 0) return -1;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
     nl_event *event = nl_mem_zalloc(sizeof *event, err);
-    if (event == NULL) return -1;
+    if (event == NULL)
+        return -1;
     if (NL_CU(err, EventCreate, &event->handle, timing ? 0 : CU_EVENT_DISABLE_TIMING) < 0) {
         nl_mem_free(event);
         return -1;
@@ -107,7 +129,8 @@ int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err) {
 }
 
 void nl_event_destroy(nl_event *event) {
-    if (event == NULL) return;
+    if (event == NULL)
+        return;
     if (nl_device_bind_for_release(event->device, event->generation)) {
         nl_driver_report(nl_cu.EventDestroy(event->handle), "cuEventDestroy");
     }
@@ -116,38 +139,46 @@ void nl_event_destroy(nl_event *event) {
 }
 
 static int prepare_event(nl_event *event, nl_error *err) {
-    if (nl_device_alive(event->device, event->generation, err) < 0) return -1;
+    if (nl_device_alive(event->device, event->generation, err) < 0)
+        return -1;
     return nl_device_bind(event->device, err);
 }
 
 int nl_event_record(nl_event *event, CUstream stream, nl_error *err) {
-    if (prepare_event(event, err) < 0) return -1;
+    if (prepare_event(event, err) < 0)
+        return -1;
     return NL_CU(err, EventRecord, event->handle, stream);
 }
 
 int nl_event_query(nl_event *event, int *done, nl_error *err) {
-    if (prepare_event(event, err) < 0) return -1;
+    if (prepare_event(event, err) < 0)
+        return -1;
     CUresult status = nl_cu.EventQuery(event->handle);
     *done = status == CUDA_SUCCESS;
     return status == CUDA_ERROR_NOT_READY ? 0 : nl_driver_check(status, "cuEventQuery", err);
 }
 
 int nl_event_synchronize(nl_event *event, nl_error *err) {
-    if (prepare_event(event, err) < 0) return -1;
+    if (prepare_event(event, err) < 0)
+        return -1;
     return NL_CU(err, EventSynchronize, event->handle);
 }
 
-/* The waiting stream may be on another device than the event: a default stream then means that of the
- * thread's own device, so the event's device is not bound here. */
+/* The waiting stream may be on another device than the event: a default stream then means that of
+ * the thread's own device, so the event's device is not bound here. */
 int nl_event_wait(nl_event *event, CUstream stream, nl_error *err) {
-    if (nl_device_alive(event->device, event->generation, err) < 0) return -1;
-    if (nl_device_current(err) == NULL) return -1;
+    if (nl_device_alive(event->device, event->generation, err) < 0)
+        return -1;
+    if (nl_device_current(err) == NULL)
+        return -1;
     return NL_CU(err, StreamWaitEvent, stream, event->handle, 0);
 }
 
 int nl_event_elapsed(nl_event *start, nl_event *end, float *milliseconds, nl_error *err) {
-    if (prepare_event(start, err) < 0 || prepare_event(end, err) < 0) return -1;
-    if (NL_CU(err, EventElapsedTime, milliseconds, start->handle, end->handle) == 0) return 0;
+    if (prepare_event(start, err) < 0 || prepare_event(end, err) < 0)
+        return -1;
+    if (NL_CU(err, EventElapsedTime, milliseconds, start->handle, end->handle) == 0)
+        return 0;
     if (err->code == CUDA_ERROR_INVALID_HANDLE) {
         nl_error_prefix(err, "an event was not recorded yet, or was made without timing");
     } else if (err->code == CUDA_ERROR_NOT_READY) {

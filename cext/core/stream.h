@@ -8,8 +8,8 @@ typedef struct nl_stream {
     uint64_t references;
     CUstream handle;
     nl_device *device;
-    int owned;    /* destroyed with the last reference */
-    int blocking; /* work on it is ordered with the legacy default stream */
+    int owned;           /* destroyed with the last reference */
+    int blocking;        /* work on it is ordered with the legacy default stream */
     uint64_t generation; /* of the device */
 } nl_stream;
 

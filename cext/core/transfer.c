@@ -1,11 +1,11 @@
 /* core/transfer: one copy, in the way that is fastest for its strides.
  *
- * A copy that the driver can take in few calls with long rows goes straight to it. Rows of a few bytes
- * between host and device are slow there, one row at a time over the bus; so when the caller waits
- * anyway, the host side is packed into (or unpacked from) a dense block here, in pieces, and where the
- * device side has short rows too, a dense block on the device stands between, for within the device
- * short rows are fast. Sorted by the device's strides, the dense block is often just what is on the
- * device, and one plain copy is left. */
+ * A copy that the driver can take in few calls with long rows goes straight to it. Rows of a few
+ * bytes between host and device are slow there, one row at a time over the bus; so when the caller
+ * waits anyway, the host side is packed into (or unpacked from) a dense block here, in pieces, and
+ * where the device side has short rows too, a dense block on the device stands between, for within
+ * the device short rows are fast. Sorted by the device's strides, the dense block is often just
+ * what is on the device, and one plain copy is left. */
 #include "core/transfer.h"
 
 #include <string.h>
@@ -15,14 +15,14 @@
 #include "core/plan.h"
 #include "core/stream.h"
 
-/* Bytes of a row from which the driver is as fast as packing, measured on an H200 with driver 580; its
- * copies into strided host memory are the slow ones. */
+/* Bytes of a row from which the driver is as fast as packing, measured on an H200 with driver 580;
+ * its copies into strided host memory are the slow ones. */
 #define LONG_ROW 16
 #define LONG_ROW_FROM_STRIDED_HOST 64
 #define LONG_ROW_TO_STRIDED_HOST 4096
-#define FEW_COPIES 8          /* driver calls that cost less than packing */
-#define LARGE_COPY (1 << 20)  /* bytes per driver call that make many calls worth it */
-#define PIECE (16 << 20)      /* bytes of the dense block */
+#define FEW_COPIES 8         /* driver calls that cost less than packing */
+#define LARGE_COPY (1 << 20) /* bytes per driver call that make many calls worth it */
+#define PIECE (16 << 20)     /* bytes of the dense block */
 
 /* Waits for the stream whatever happened: the caller may free its side next. */
 static int finish(CUstream stream, int status, nl_error *err) {
@@ -30,29 +30,32 @@ static int finish(CUstream stream, int status, nl_error *err) {
     return NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream) < 0 ? -1 : status;
 }
 
-/* One plain copy between a host block and a device block, done when it returns. On the default stream
- * it is one call, which comes after all ordered work; the driver may return from it before the last
- * bytes have arrived on the device, which only a stream that is not ordered with the default stream
- * can notice. */
+/* One plain copy between a host block and a device block, done when it returns. On the default
+ * stream it is one call, which comes after all ordered work; the driver may return from it before
+ * the last bytes have arrived on the device, which only a stream that is not ordered with the
+ * default stream can notice. */
 static int copy_block(nl_direction direction, CUdeviceptr device, void *host, int64_t bytes,
                       CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
     if (direction == NL_DEVICE_TO_HOST) {
-        if (stream == NULL) return NL_CU(err, MemcpyDtoH, host, device, size);
+        if (stream == NULL)
+            return NL_CU(err, MemcpyDtoH, host, device, size);
         return finish(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream), err);
     }
     if (stream != NULL) {
         return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
     }
-    if (NL_CU(err, MemcpyHtoD, device, host, size) < 0) return -1;
+    if (NL_CU(err, MemcpyHtoD, device, host, size) < 0)
+        return -1;
     return nl_stream_unordered_seen() ? finish(NULL, 0, err) : 0;
 }
 
-/* A plan between host and device seen from the device: `to` is the device side in either direction. */
+/* A plan between host and device seen from the device: `to` is the device side in either direction.
+ */
 typedef struct {
     nl_device *dev;
     nl_plan plan;
-    char *dense;      /* on the host, PIECE bytes or what is needed */
+    char *dense;       /* on the host, PIECE bytes or what is needed */
     nl_buffer *beside; /* on the device, the same size; NULL if the device side needs none */
 } packing;
 
@@ -60,7 +63,8 @@ typedef struct {
 static int is_dense(const nl_plan *p) {
     int64_t expected = p->width;
     for (int i = p->rank - 1; i >= 0; --i) {
-        if (p->axes[i].to != expected) return 0;
+        if (p->axes[i].to != expected)
+            return 0;
         expected *= p->axes[i].count;
     }
     return 1;
@@ -85,24 +89,28 @@ static nl_plan dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr 
 /* Device to dense host block or the other way. */
 static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
-    if (is_dense(p)) return copy_block(p->direction, p->to, k->dense, bytes, p->stream, err);
+    if (is_dense(p))
+        return copy_block(p->direction, p->to, k->dense, bytes, p->stream, err);
     if (k->beside == NULL) {
         nl_plan rows = dense_copy(p, p->direction, (CUdeviceptr)(uintptr_t)k->dense);
         return finish(p->stream, nl_plan_copy(&rows, err), err);
     }
     nl_plan rows = dense_copy(p, NL_DEVICE_TO_DEVICE, k->beside->address);
     if (p->direction == NL_DEVICE_TO_HOST) {
-        if (nl_plan_copy(&rows, err) < 0) return -1;
+        if (nl_plan_copy(&rows, err) < 0)
+            return -1;
         return copy_block(p->direction, k->beside->address, k->dense, bytes, p->stream, err);
     }
-    if (copy_block(p->direction, k->beside->address, k->dense, bytes, p->stream, err) < 0) return -1;
+    if (copy_block(p->direction, k->beside->address, k->dense, bytes, p->stream, err) < 0)
+        return -1;
     return finish(p->stream, nl_plan_copy(&rows, err), err);
 }
 
 static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
     char *host = (char *)(uintptr_t)p->from;
     if (p->direction == NL_DEVICE_TO_HOST) {
-        if (move_piece(k, p, err) < 0) return -1;
+        if (move_piece(k, p, err) < 0)
+            return -1;
         nl_pack_scatter(host, k->dense, p->axes, p->rank, p->width);
         return 0;
     }
@@ -113,19 +121,22 @@ static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
 /* Cuts along the outermost axis until the pieces fit. */
 static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
-    if (bytes <= PIECE || p->rank == 0) return pack_piece(k, p, err);
+    if (bytes <= PIECE || p->rank == 0)
+        return pack_piece(k, p, err);
     int64_t slice = bytes / p->axes[0].count, at_once = PIECE / slice;
     for (int64_t done = 0; done < p->axes[0].count;) {
         nl_plan part = *p;
         int64_t left = p->axes[0].count - done, count = at_once < 1 ? 1 : at_once;
-        if (count > left) count = left;
+        if (count > left)
+            count = left;
         part.to += (CUdeviceptr)(done * p->axes[0].to);
         part.from += (CUdeviceptr)(done * p->axes[0].from);
         part.axes[0].count = count;
         if (at_once < 1) {
             memmove(part.axes, part.axes + 1, (size_t)--part.rank * sizeof(nl_axis));
         }
-        if (pack_all(k, &part, err) < 0) return -1;
+        if (pack_all(k, &part, err) < 0)
+            return -1;
         done += count;
     }
     return 0;
@@ -134,22 +145,26 @@ static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
 /* The largest piece that pack_all makes: a run is never cut. */
 static int64_t piece_size(const nl_plan *p) {
     int64_t bytes = nl_plan_bytes(p);
-    if (bytes <= PIECE) return bytes;
+    if (bytes <= PIECE)
+        return bytes;
     return p->width > PIECE ? p->width : PIECE;
 }
 
-/* The block on the device, where short rows ask for one. Without memory for it the rows go one by one:
- * slow, but no reason to fail. */
+/* The block on the device, where short rows ask for one. Without memory for it the rows go one by
+ * one: slow, but no reason to fail. */
 static int open_beside(packing *k, int64_t size, nl_error *err) {
     nl_plan rows = dense_copy(&k->plan, k->plan.direction, 0);
     int blocking;
-    if (is_dense(&k->plan)) return 0;
-    if (rows.width >= LONG_ROW && nl_plan_copies(&rows) <= FEW_COPIES) return 0;
+    if (is_dense(&k->plan))
+        return 0;
+    if (rows.width >= LONG_ROW && nl_plan_copies(&rows) <= FEW_COPIES)
+        return 0;
     if (nl_buffer_alloc(k->dev, (size_t)size, &k->beside, err) < 0) {
         k->beside = NULL;
         return err->kind == NL_ERR_CUDA && err->code == CUDA_ERROR_OUT_OF_MEMORY ? 0 : -1;
     }
-    if (nl_stream_handle_blocking(k->plan.stream, &blocking, err) < 0) return -1;
+    if (nl_stream_handle_blocking(k->plan.stream, &blocking, err) < 0)
+        return -1;
     return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
 }
 
@@ -157,11 +172,14 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     packing k = {.dev = dev, .plan = *p};
     int64_t size = piece_size(p);
     k.dense = nl_mem_alloc((size_t)size, err);
-    if (k.dense == NULL) return -1;
+    if (k.dense == NULL)
+        return -1;
     int status = open_beside(&k, size, err);
-    if (status == 0) status = pack_all(&k, &k.plan, err);
+    if (status == 0)
+        status = pack_all(&k, &k.plan, err);
     if (k.beside != NULL) {
-        if (status < 0) finish(p->stream, -1, err);
+        if (status < 0)
+            finish(p->stream, -1, err);
         k.beside->foreign = 0; /* the stream has been waited for */
         nl_buffer_release(k.beside);
     }
@@ -171,34 +189,44 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
 
 /* Would the driver take this copy between host and device badly? `host_dense`: one block there. */
 static int is_ragged(const nl_plan *p, int host_dense) {
-    if (p->rank == 0) return 0;
-    int64_t long_row = host_dense                            ? LONG_ROW
+    if (p->rank == 0)
+        return 0;
+    int64_t long_row = host_dense                          ? LONG_ROW
                        : p->direction == NL_DEVICE_TO_HOST ? LONG_ROW_TO_STRIDED_HOST
-                                                             : LONG_ROW_FROM_STRIDED_HOST;
-    if (p->width < long_row) return 1;
+                                                           : LONG_ROW_FROM_STRIDED_HOST;
+    if (p->width < long_row)
+        return 1;
     int64_t copies = nl_plan_copies(p);
     return copies > FEW_COPIES && nl_plan_bytes(p) / copies < LARGE_COPY;
 }
 
-static int is_block(const nl_layout *layout) { return nl_layout_is_c(layout) || nl_layout_is_f(layout); }
+static int is_block(const nl_layout *layout) {
+    return nl_layout_is_c(layout) || nl_layout_is_f(layout);
+}
 
 int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl_layout *to_layout,
                 CUdeviceptr from, const nl_layout *from_layout, CUstream stream, int asynchronous,
                 nl_error *err) {
     nl_plan p = {.direction = direction, .stream = stream, .to = to, .from = from};
-    if (nl_device_bind(dev, err) < 0) return -1;
-    if (!nl_plan_make(&p, to_layout, from_layout)) return 0;
-    if (asynchronous) return nl_plan_copy(&p, err);
-    if (direction == NL_DEVICE_TO_DEVICE) return finish(stream, nl_plan_copy(&p, err), err);
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    if (!nl_plan_make(&p, to_layout, from_layout))
+        return 0;
+    if (asynchronous)
+        return nl_plan_copy(&p, err);
+    if (direction == NL_DEVICE_TO_DEVICE)
+        return finish(stream, nl_plan_copy(&p, err), err);
     int to_device = direction == NL_HOST_TO_DEVICE;
     if (is_ragged(&p, is_block(to_device ? from_layout : to_layout))) {
         nl_plan seen = {.direction = direction, .stream = stream};
         seen.to = to_device ? to : from;
         seen.from = to_device ? from : to;
-        nl_plan_make(&seen, to_device ? to_layout : from_layout, to_device ? from_layout : to_layout);
+        nl_plan_make(&seen, to_device ? to_layout : from_layout,
+                     to_device ? from_layout : to_layout);
         return transfer_packed(dev, &seen, err);
     }
-    if (p.rank > 0) return finish(stream, nl_plan_copy(&p, err), err);
+    if (p.rank > 0)
+        return finish(stream, nl_plan_copy(&p, err), err);
     return copy_block(direction, to_device ? p.to : p.from,
                       (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
 }

@@ -1,5 +1,5 @@
-/* driver/cuda_abi: the CUDA driver and NVRTC types and constants that numbalite uses, so that building
- * needs no toolkit. Names, layouts and values are the driver's ABI. */
+/* driver/cuda_abi: the CUDA driver and NVRTC types and constants that numbalite uses, so that
+ * building needs no toolkit. Names, layouts and values are the driver's ABI. */
 #ifndef NL_DRIVER_CUDA_ABI_H
 #define NL_DRIVER_CUDA_ABI_H
 

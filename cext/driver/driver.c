@@ -1,7 +1,8 @@
 /* driver/driver: the table, opening it, and what a status means to a user.
  *
- * Before opening, every pointer leads to a stub, so that no call can jump to nowhere. Opening fills a
- * table of its own, tries it (cuInit, at least one device) and only then copies it over the stubs. */
+ * Before opening, every pointer leads to a stub, so that no call can jump to nowhere. Opening fills
+ * a table of its own, tries it (cuInit, at least one device) and only then copies it over the
+ * stubs. */
 #include "driver/driver.h"
 
 #include <stdio.h>
@@ -24,13 +25,16 @@ nl_driver nl_cu = {NL_DRIVER_CALLS(NL_FIELD).kind = NULL, .TakeFault = NULL};
 static nl_mutex open_lock = NL_MUTEX_INIT;
 static uint64_t is_open;
 
-static void reset_lock_in_child(void) { nl_mutex_init(&open_lock); }
+static void reset_lock_in_child(void) {
+    nl_mutex_init(&open_lock);
+}
 
 static int fill(nl_driver *table, const char *kind, int sim_devices, nl_error *err) {
-    if (strcmp(kind, "cuda") == 0) return nl_driver_real_fill(table, err);
+    if (strcmp(kind, "cuda") == 0)
+        return nl_driver_real_fill(table, err);
     if (strcmp(kind, "sim") != 0) {
-        return nl_error_set(err, NL_ERR_VALUE, "no driver is called \"%s\": use \"cuda\" or \"sim\"",
-                            kind);
+        return nl_error_set(err, NL_ERR_VALUE,
+                            "no driver is called \"%s\": use \"cuda\" or \"sim\"", kind);
     }
     return nl_driver_sim_fill(table, sim_devices, err);
 }
@@ -45,21 +49,23 @@ static int try_table(const nl_driver *table, nl_error *err) {
         status = table->DeviceGetCount(&count);
         call = "cuDeviceGetCount";
     }
-    if (status == CUDA_SUCCESS && count > 0) return 0;
+    if (status == CUDA_SUCCESS && count > 0)
+        return 0;
     if (status == CUDA_SUCCESS || status == CUDA_ERROR_NO_DEVICE) {
-        return nl_error_set(err, NL_ERR_SUPPORT,
-                            "the CUDA driver finds no GPU: check `nvidia-smi`, the variable "
-                            "CUDA_VISIBLE_DEVICES and, in a container, that it was started with the "
-                            "GPUs; without a GPU, NUMBALITE_DRIVER=sim runs kernels on the CPU");
+        return nl_error_set(
+            err, NL_ERR_SUPPORT,
+            "the CUDA driver finds no GPU: check `nvidia-smi`, the variable "
+            "CUDA_VISIBLE_DEVICES and, in a container, that it was started with the "
+            "GPUs; without a GPU, NUMBALITE_DRIVER=sim runs kernels on the CPU");
     }
     const char *name = NULL, *text = NULL;
     table->GetErrorName(status, &name);
     table->GetErrorString(status, &text);
-    nl_error_set(err, NL_ERR_SUPPORT,
-                 "the CUDA driver does not start: %s failed with %s (%d): %s; check `nvidia-smi` (a "
-                 "driver that was just updated needs a reboot)",
-                 call, name != NULL ? name : "status", (int)status,
-                 text != NULL ? text : "no description");
+    nl_error_set(
+        err, NL_ERR_SUPPORT,
+        "the CUDA driver does not start: %s failed with %s (%d): %s; check `nvidia-smi` (a "
+        "driver that was just updated needs a reboot)",
+        call, name != NULL ? name : "status", (int)status, text != NULL ? text : "no description");
     err->code = status;
     snprintf(err->call, sizeof err->call, "%s", call);
     return -1;
@@ -67,22 +73,27 @@ static int try_table(const nl_driver *table, nl_error *err) {
 
 int nl_driver_probe(nl_error *err) {
     nl_driver table;
-    if (nl_driver_is_open() && strcmp(nl_cu.kind, "cuda") == 0) return 0;
+    if (nl_driver_is_open() && strcmp(nl_cu.kind, "cuda") == 0)
+        return 0;
     memcpy(&table, &nl_cu, sizeof table);
-    if (nl_driver_real_fill(&table, err) < 0) return -1;
+    if (nl_driver_real_fill(&table, err) < 0)
+        return -1;
     return try_table(&table, err);
 }
 
 static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
     nl_driver table = {.kind = NULL};
     if (is_open) {
-        if (strcmp(nl_cu.kind, kind) == 0) return 0;
-        return nl_error_set(err, NL_ERR_RUNTIME,
-                            "the driver is open already and is \"%s\"; \"%s\" has to be chosen before "
-                            "the first use of a device (NUMBALITE_DRIVER)",
-                            nl_cu.kind, kind);
+        if (strcmp(nl_cu.kind, kind) == 0)
+            return 0;
+        return nl_error_set(
+            err, NL_ERR_RUNTIME,
+            "the driver is open already and is \"%s\"; \"%s\" has to be chosen before "
+            "the first use of a device (NUMBALITE_DRIVER)",
+            nl_cu.kind, kind);
     }
-    if (fill(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0) return -1;
+    if (fill(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0)
+        return -1;
     nl_cu = table;
     nl_driver_wrap_opened();
     nl_fork_on_child(reset_lock_in_child);
@@ -97,7 +108,9 @@ int nl_driver_open(const char *kind, int sim_devices, nl_error *err) {
     return status;
 }
 
-int nl_driver_is_open(void) { return nl_atomic_load(&is_open) != 0; }
+int nl_driver_is_open(void) {
+    return nl_atomic_load(&is_open) != 0;
+}
 
 /* What a status means: its name, what happened in the user's words, and what to do. */
 typedef struct {
@@ -106,15 +119,16 @@ typedef struct {
     int sticky; /* the context is lost */
 } meaning;
 
-static const char restart[] =
-    "The context is lost and with it everything on the device: restart the process, or the notebook's "
-    "kernel.";
+static const char restart[] = "The context is lost and with it everything on the device: restart "
+                              "the process, or the notebook's "
+                              "kernel.";
 
 static const meaning meanings[] = {
     {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "an argument is out of range",
      "Check sizes, addresses and launch dimensions.", 0},
     {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "not enough device memory",
-     "Delete arrays that are no longer needed, work in smaller pieces, or see with `nvidia-smi` what "
+     "Delete arrays that are no longer needed, work in smaller pieces, or see with `nvidia-smi` "
+     "what "
      "else uses the GPU.",
      0},
     {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "the driver is not open",
@@ -132,7 +146,8 @@ static const meaning meanings[] = {
      "It is damaged or no CUDA image: clear the cache, or check the file.", 0},
     {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT",
      "no context or the wrong one is current",
-     "Another library changed or destroyed it: select the device again with cuda.select_device().", 0},
+     "Another library changed or destroyed it: select the device again with cuda.select_device().",
+     0},
     {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
      "the compiled code is not for this GPU",
      "Compile for this GPU's compute capability, or give PTX.", 0},
@@ -154,9 +169,11 @@ static const meaning meanings[] = {
      "debug=True checks every array access and names kernel, thread and line.", 1},
     {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
      "the block needs more registers or shared memory than a multiprocessor has",
-     "Launch fewer threads per block, or limit registers with max_registers= or launch_bounds=.", 0},
+     "Launch fewer threads per block, or limit registers with max_registers= or launch_bounds=.",
+     0},
     {CUDA_ERROR_LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT",
-     "a kernel ran longer than the display's watchdog allows", "Split it into shorter launches.", 1},
+     "a kernel ran longer than the display's watchdog allows", "Split it into shorter launches.",
+     1},
     {CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
      "the devices reach each other's memory already", "Nothing needs to be done.", 0},
     {CUDA_ERROR_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "the context is destroyed",
@@ -178,7 +195,8 @@ static const meaning meanings[] = {
     {CUDA_ERROR_INVALID_PC, "CUDA_ERROR_INVALID_PC", "a kernel jumped to a bad address",
      "Look for bad function pointers and writes beyond local arrays.", 1},
     {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed while it ran",
-     "Most often it used bad shared or local memory: debug=True, or NVIDIA's compute-sanitizer, tell "
+     "Most often it used bad shared or local memory: debug=True, or NVIDIA's compute-sanitizer, "
+     "tell "
      "more.",
      1},
     {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
@@ -192,7 +210,8 @@ static const meaning meanings[] = {
 
 static const meaning *find_meaning(CUresult status) {
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; ++i) {
-        if (meanings[i].code == status) return &meanings[i];
+        if (meanings[i].code == status)
+            return &meanings[i];
     }
     return NULL;
 }
@@ -206,18 +225,22 @@ int nl_driver_is_sticky(CUresult status) {
 static void describe(CUresult status, const char *call, const meaning *known, nl_error *err) {
     const char *name = known != NULL ? known->name : NULL;
     const char *what = known != NULL ? known->what : NULL;
-    if (name == NULL) nl_cu.GetErrorName(status, &name);
-    if (what == NULL) nl_cu.GetErrorString(status, &what);
+    if (name == NULL)
+        nl_cu.GetErrorName(status, &name);
+    if (what == NULL)
+        nl_cu.GetErrorString(status, &what);
     const char *remedy = known != NULL ? known->remedy : "";
     nl_error_set(err, NL_ERR_CUDA, "%s failed with %s (%d): %s.%s%s%s%s", call,
                  name != NULL ? name : "an unknown status", (int)status,
                  what != NULL ? what : "the driver says no more", *remedy ? " " : "", remedy,
                  known != NULL && known->sticky && status != CUDA_ERROR_DEINITIALIZED ? " " : "",
-                 known != NULL && known->sticky && status != CUDA_ERROR_DEINITIALIZED ? restart : "");
+                 known != NULL && known->sticky && status != CUDA_ERROR_DEINITIALIZED ? restart
+                                                                                      : "");
 }
 
 int nl_driver_check(CUresult status, const char *call, nl_error *err) {
-    if (__builtin_expect(status == CUDA_SUCCESS, 1)) return 0;
+    if (__builtin_expect(status == CUDA_SUCCESS, 1))
+        return 0;
     char fault[sizeof err->text];
     const meaning *known = find_meaning(status);
     if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(fault, sizeof fault)) {
@@ -234,7 +257,8 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
 }
 
 void nl_driver_report(CUresult status, const char *call) {
-    if (status == CUDA_SUCCESS || nl_driver_is_sticky(status)) return;
+    if (status == CUDA_SUCCESS || nl_driver_is_sticky(status))
+        return;
     nl_error err = {0};
     describe(status, call, find_meaning(status), &err);
     fprintf(stderr, "numbalite: %s\n", err.text);

@@ -1,5 +1,5 @@
-/* driver/driver: the seam. One struct of driver calls, filled by real CUDA (driver_real.c) or by the
- * CPU simulator (driver_sim.c), and optionally wrapped for fault injection and tracing
+/* driver/driver: the seam. One struct of driver calls, filled by real CUDA (driver_real.c) or by
+ * the CPU simulator (driver_sim.c), and optionally wrapped for fault injection and tracing
  * (driver_wrap.c). Nothing above this line can tell which one it has.
  *
  * The table is process-wide: it is opened once, on first need, and stays open. */
@@ -14,9 +14,11 @@ typedef struct nl_driver {
 #define NL_DECLARE(name, version, parameters, arguments) CUresult(*name) parameters;
     NL_DRIVER_CALLS(NL_DECLARE)
 #undef NL_DECLARE
-    const char *kind; /* "cuda" or "sim": for messages and is_simulated(), never for a decision here */
+    const char
+        *kind; /* "cuda" or "sim": for messages and is_simulated(), never for a decision here */
     /* Says more about the fault behind a status than cuGetErrorString does, or NULL: the simulator
-     * knows block, thread, line. The text is copied into `buffer` and taken: a second call gives 0. */
+     * knows block, thread, line. The text is copied into `buffer` and taken: a second call gives 0.
+     */
     int (*TakeFault)(char *buffer, size_t size);
 } nl_driver;
 
@@ -31,8 +33,8 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err);
 /* Is there a real driver with a device? 0, or -1 with the reason. Opens nothing. */
 int nl_driver_probe(nl_error *err);
 
-/* kind: "cuda" or "sim". Opens once; asking for the same kind again is no error, for another one is.
- * Calls cuInit. */
+/* kind: "cuda" or "sim". Opens once; asking for the same kind again is no error, for another one
+ * is. Calls cuInit. */
 int nl_driver_open(const char *kind, int sim_devices, nl_error *err);
 int nl_driver_is_open(void);
 
@@ -55,8 +57,8 @@ void nl_driver_report(CUresult status, const char *call);
 void nl_driver_wrap_opened(void);
 /* Wraps the open table in place (once). The n-th call from now (1 = the next) returns
  * `status` instead of reaching the driver; n = 0 switches off. Returns the calls seen since the
- * last call of this function. Destroying calls (Free, Destroy, Unload, Release) are counted apart and
- * fail only when `releases` is non-zero. */
+ * last call of this function. Destroying calls (Free, Destroy, Unload, Release) are counted apart
+ * and fail only when `releases` is non-zero. */
 size_t nl_driver_fail_at(size_t n, CUresult status, int releases);
 /* A ring of the names of the last calls, for tests: starts/stops recording; read returns count. */
 void nl_driver_trace(int on);

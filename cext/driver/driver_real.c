@@ -1,9 +1,10 @@
 /* driver/driver_real: the table filled from libcuda.
  *
- * The library is opened by dlopen, so numbalite imports and simulates where there is no driver. Each
- * call is asked for by name and by the CUDA version whose signature we mean: the driver then gives the
- * function with that signature (cuMemAlloc of 3.2 is what its headers call cuMemAlloc_v2), whatever
- * newer ones it has. A call that an older driver lacks becomes a stub with an honest status. */
+ * The library is opened by dlopen, so numbalite imports and simulates where there is no driver.
+ * Each call is asked for by name and by the CUDA version whose signature we mean: the driver then
+ * gives the function with that signature (cuMemAlloc of 3.2 is what its headers call
+ * cuMemAlloc_v2), whatever newer ones it has. A call that an older driver lacks becomes a stub with
+ * an honest status. */
 #include "driver/driver.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,8 @@
 #include <string.h>
 
 #define OLDEST_DRIVER 11040
-#define PROC_LEGACY_STREAM 1 /* CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 means the legacy one */
+#define PROC_LEGACY_STREAM 1 /* CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 means the legacy one \
+                              */
 
 typedef CUresult (*proc_address_11030)(const char *name, void **function, int version,
                                        unsigned long long flags);
@@ -26,13 +28,17 @@ typedef struct {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define NL_STUB(name, version, parameters, arguments) \
-    static CUresult missing_##name parameters { return CUDA_ERROR_NOT_SUPPORTED; }
+    static CUresult missing_##name parameters { \
+        return CUDA_ERROR_NOT_SUPPORTED; \
+    }
 NL_DRIVER_CALLS(NL_STUB)
 #undef NL_STUB
 #pragma GCC diagnostic pop
 
 /* ISO C has no cast from an object pointer to a function pointer; POSIX promises the same bits. */
-static void copy_pointer(void *to, const void *from) { memcpy(to, from, sizeof(void *)); }
+static void copy_pointer(void *to, const void *from) {
+    memcpy(to, from, sizeof(void *));
+}
 
 static void find_symbol(void *library, const char *name, void *function) {
     void *symbol = dlsym(library, name);
@@ -57,17 +63,19 @@ static int too_old(int version, nl_error *err) {
         snprintf(found, sizeof found, " (this one is for CUDA %d.%d)", version / 1000,
                  version % 1000 / 10);
     }
-    return nl_error_set(err, NL_ERR_SUPPORT,
-                        "the NVIDIA driver is too old%s: numbalite needs a driver for CUDA 11.4 or "
-                        "newer, that is 470 or newer; without it, NUMBALITE_DRIVER=sim runs kernels on "
-                        "the CPU",
-                        found);
+    return nl_error_set(
+        err, NL_ERR_SUPPORT,
+        "the NVIDIA driver is too old%s: numbalite needs a driver for CUDA 11.4 or "
+        "newer, that is 470 or newer; without it, NUMBALITE_DRIVER=sim runs kernels on "
+        "the CPU",
+        found);
 }
 
 /* dlopen's own words go along: "cannot open shared object file" is no news, other reasons are. */
 static void *open_library(nl_error *err) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library != NULL) return library;
+    if (library != NULL)
+        return library;
     const char *reason = dlerror();
     nl_error_set(err, NL_ERR_SUPPORT,
                  "no CUDA driver was found (%s): install NVIDIA's driver for the GPU, or "
@@ -82,19 +90,25 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     resolver from = {NULL, NULL};
     int version = 0;
     void *library = open_library(err); /* never closed: the driver does not survive that */
-    if (library == NULL) return -1;
+    if (library == NULL)
+        return -1;
     find_symbol(library, "cuDriverGetVersion", &get_version);
-    if (get_version == NULL || get_version(&version) != CUDA_SUCCESS) version = 0;
+    if (get_version == NULL || get_version(&version) != CUDA_SUCCESS)
+        version = 0;
     find_symbol(library, "cuGetProcAddress_v2", &from.since_12);
-    if (from.since_12 == NULL) find_symbol(library, "cuGetProcAddress", &from.before_12);
-    if (from.since_12 == NULL && from.before_12 == NULL) return too_old(version, err);
-    if (version < OLDEST_DRIVER) return too_old(version, err);
+    if (from.since_12 == NULL)
+        find_symbol(library, "cuGetProcAddress", &from.before_12);
+    if (from.since_12 == NULL && from.before_12 == NULL)
+        return too_old(version, err);
+    if (version < OLDEST_DRIVER)
+        return too_old(version, err);
 
 #define NL_FILL(name, since, parameters, arguments) \
     { \
         void *function = ask(&from, "cu" #name, since); \
         table->name = missing_##name; \
-        if (function != NULL) copy_pointer(&table->name, &function); \
+        if (function != NULL) \
+            copy_pointer(&table->name, &function); \
     }
     NL_DRIVER_CALLS(NL_FILL)
 #undef NL_FILL

@@ -34,11 +34,14 @@ static void record(const char *call) {
 
 /* Counts the call; 1 if it must fail, with the status. */
 static int intercept(const char *call, CUresult *status) {
-    if (strncmp(call, "cuGetError", 10) == 0) return 0;
-    if (nl_atomic_load(&tracing)) record(call);
+    if (strncmp(call, "cuGetError", 10) == 0)
+        return 0;
+    if (nl_atomic_load(&tracing))
+        record(call);
     int kind = destroys(call);
     uint64_t number = nl_atomic_add(&seen[kind], 1) + 1;
-    if (number != nl_atomic_load(&fuse[kind])) return 0;
+    if (number != nl_atomic_load(&fuse[kind]))
+        return 0;
     *status = (CUresult)nl_atomic_load(&fail_status);
     return 1;
 }
@@ -46,13 +49,15 @@ static int intercept(const char *call, CUresult *status) {
 #define NL_WRAPPER(name, version, parameters, arguments) \
     static CUresult wrapped_##name parameters { \
         CUresult injected_status = CUDA_SUCCESS; \
-        if (intercept("cu" #name, &injected_status)) return injected_status; \
+        if (intercept("cu" #name, &injected_status)) \
+            return injected_status; \
         return inner.name arguments; \
     }
 NL_DRIVER_CALLS(NL_WRAPPER)
 #undef NL_WRAPPER
 
-/* Other threads may be calling through nl_cu: `inner` is complete before the first entry changes. */
+/* Other threads may be calling through nl_cu: `inner` is complete before the first entry changes.
+ */
 static void wrap_table(void) {
     inner = nl_cu;
 #define NL_EXCHANGE(name, version, parameters, arguments) \
@@ -69,7 +74,8 @@ void nl_driver_wrap_opened(void) {
 
 static void want(void) {
     nl_atomic_store(&wanted, 1);
-    if (nl_driver_is_open()) nl_driver_wrap_opened();
+    if (nl_driver_is_open())
+        nl_driver_wrap_opened();
 }
 
 size_t nl_driver_fail_at(size_t n, CUresult status, int releases) {
@@ -78,7 +84,8 @@ size_t nl_driver_fail_at(size_t n, CUresult status, int releases) {
     nl_atomic_store(&fuse[1], 0);
     nl_atomic_store(&fail_status, (uint64_t)(unsigned)status);
     uint64_t counts[2];
-    for (int i = 0; i < 2; ++i) counts[i] = nl_atomic_swap(&seen[i], 0);
+    for (int i = 0; i < 2; ++i)
+        counts[i] = nl_atomic_swap(&seen[i], 0);
     uint64_t count = counts[nl_atomic_load(&armed_kind)];
     if (n != 0) {
         nl_atomic_store(&armed_kind, releases != 0);
@@ -90,9 +97,11 @@ size_t nl_driver_fail_at(size_t n, CUresult status, int releases) {
 }
 
 void nl_driver_trace(int on) {
-    if (on) want();
+    if (on)
+        want();
     nl_mutex_lock(&trace_lock);
-    if (on) ring_count = 0;
+    if (on)
+        ring_count = 0;
     nl_mutex_unlock(&trace_lock);
     nl_atomic_store(&tracing, on != 0);
 }
@@ -100,8 +109,10 @@ void nl_driver_trace(int on) {
 size_t nl_driver_traced(const char **names, size_t capacity) {
     nl_mutex_lock(&trace_lock);
     size_t count = ring_count < RING ? ring_count : RING;
-    if (count > capacity) count = capacity;
-    for (size_t i = 0; i < count; ++i) names[i] = ring[(ring_count - count + i) % RING];
+    if (count > capacity)
+        count = capacity;
+    for (size_t i = 0; i < count; ++i)
+        names[i] = ring[(ring_count - count + i) % RING];
     nl_mutex_unlock(&trace_lock);
     return count;
 }

@@ -22,7 +22,8 @@ static uint64_t is_open;
 static int open_major, open_minor;
 
 static int check(nvrtcResult status, const char *call, nl_error *err) {
-    if (status == NVRTC_SUCCESS) return 0;
+    if (status == NVRTC_SUCCESS)
+        return 0;
     if (status == NVRTC_ERROR_OUT_OF_MEMORY) {
         return nl_error_set(err, NL_ERR_MEMORY, "%s: the compiler ran out of host memory", call);
     }
@@ -61,12 +62,14 @@ static int find_calls(void *library, nl_error *err) {
     void *symbol;
 #define NL_FIND(name, parameters) \
     symbol = dlsym(library, "nvrtc" #name); \
-    if (symbol == NULL) missing = "nvrtc" #name; \
+    if (symbol == NULL) \
+        missing = "nvrtc" #name; \
     memcpy(&nvrtc.name, &symbol, sizeof symbol);
     NL_NVRTC_CALLS(NL_FIND)
     NL_FIND(GetErrorString, )
 #undef NL_FIND
-    if (missing == NULL) return 0;
+    if (missing == NULL)
+        return 0;
     return nl_error_set(err, NL_ERR_SUPPORT,
                         "the NVRTC that was found has no %s: numbalite needs NVRTC %d.0 or newer "
                         "(`pip install \"numbalite[cuda13]\"`)",
@@ -75,10 +78,13 @@ static int find_calls(void *library, nl_error *err) {
 
 static int open_lock_held(const char *path, nl_error *err) {
     int major = 0, minor = 0;
-    if (is_open) return 0;
+    if (is_open)
+        return 0;
     void *library = load_library(path, err);
-    if (library == NULL) return -1;
-    if (find_calls(library, err) < 0 || NVRTC(err, Version, &major, &minor) < 0) goto fail;
+    if (library == NULL)
+        return -1;
+    if (find_calls(library, err) < 0 || NVRTC(err, Version, &major, &minor) < 0)
+        goto fail;
     if (major < OLDEST_MAJOR) {
         nl_error_set(err, NL_ERR_SUPPORT,
                      "NVRTC %d.%d is too old: numbalite needs %d.0 or newer (`pip install "
@@ -95,14 +101,17 @@ fail:
     return -1;
 }
 
-static void reset_lock_in_child(void) { nl_mutex_init(&open_lock); }
+static void reset_lock_in_child(void) {
+    nl_mutex_init(&open_lock);
+}
 
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err) {
     nl_fork_on_child(reset_lock_in_child);
     nl_mutex_lock(&open_lock);
     int status = open_lock_held(path, err);
     nl_mutex_unlock(&open_lock);
-    if (status < 0) return -1;
+    if (status < 0)
+        return -1;
     *major = open_major;
     *minor = open_minor;
     return 0;
@@ -115,9 +124,11 @@ static int need_open(nl_error *err) {
 
 int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err) {
     int found = 0;
-    if (need_open(err) < 0 || NVRTC(err, GetNumSupportedArchs, &found) < 0) return -1;
+    if (need_open(err) < 0 || NVRTC(err, GetNumSupportedArchs, &found) < 0)
+        return -1;
     int *all = nl_mem_alloc((size_t)(found > 0 ? found : 1) * sizeof *all, err);
-    if (all == NULL) return -1;
+    if (all == NULL)
+        return -1;
     int status = NVRTC(err, GetSupportedArchs, all);
     if (status == 0) {
         *count = found < capacity ? found : capacity;
@@ -130,14 +141,16 @@ int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err) {
 typedef nvrtcResult (*size_call)(nvrtcProgram program, size_t *size);
 typedef nvrtcResult (*text_call)(nvrtcProgram program, char *text);
 
-/* Reads one product of a program into memory with a NUL behind it. A product that was not made is no
- * error: which ones are depends on the options. */
+/* Reads one product of a program into memory with a NUL behind it. A product that was not made is
+ * no error: which ones are depends on the options. */
 static int read_product(nvrtcProgram program, size_call get_size, text_call get, char **out,
                         size_t *size, nl_error *err) {
     size_t bytes = 0;
-    if (get_size(program, &bytes) != NVRTC_SUCCESS || bytes == 0) return 0;
+    if (get_size(program, &bytes) != NVRTC_SUCCESS || bytes == 0)
+        return 0;
     char *text = nl_mem_alloc(bytes + 1, err);
-    if (text == NULL) return -1;
+    if (text == NULL)
+        return -1;
     if (get(program, text) != NVRTC_SUCCESS) {
         nl_mem_free(text);
         return 0;
@@ -148,11 +161,13 @@ static int read_product(nvrtcProgram program, size_call get_size, text_call get,
     return 0;
 }
 
-static int read_lowered(nvrtcProgram program, const nl_nvrtc_source *source, nl_nvrtc_result *result,
-                        nl_error *err) {
-    if (source->expression_count == 0) return 0;
+static int read_lowered(nvrtcProgram program, const nl_nvrtc_source *source,
+                        nl_nvrtc_result *result, nl_error *err) {
+    if (source->expression_count == 0)
+        return 0;
     result->lowered = nl_mem_zalloc((size_t)source->expression_count * sizeof(char *), err);
-    if (result->lowered == NULL) return -1;
+    if (result->lowered == NULL)
+        return -1;
     result->lowered_count = source->expression_count;
     for (int i = 0; i < source->expression_count; ++i) {
         const char *name = NULL;
@@ -161,7 +176,8 @@ static int read_lowered(nvrtcProgram program, const nl_nvrtc_source *source, nl_
             return -1;
         }
         result->lowered[i] = nl_mem_strdup(name, err);
-        if (result->lowered[i] == NULL) return -1;
+        if (result->lowered[i] == NULL)
+            return -1;
     }
     return 0;
 }
@@ -175,22 +191,25 @@ static int run(nvrtcProgram program, const nl_nvrtc_source *source, nl_nvrtc_res
                nl_error *err) {
     size_t log_size = 0;
     for (int i = 0; i < source->expression_count; ++i) {
-        if (NVRTC(err, AddNameExpression, program, source->expressions[i]) < 0) return -1;
+        if (NVRTC(err, AddNameExpression, program, source->expressions[i]) < 0)
+            return -1;
     }
     result->status = nvrtc.CompileProgram(program, source->option_count, source->options);
     if (read_product(program, nvrtc.GetProgramLogSize, nvrtc.GetProgramLog, &result->log, &log_size,
                      err) < 0) {
         return -1;
     }
-    if (is_source_fault(result->status)) return 0;
+    if (is_source_fault(result->status))
+        return 0;
     if (check(result->status, "nvrtcCompileProgram", err) < 0) {
-        if (result->log != NULL && result->log[0] != '\0') nl_error_prefix(err, "%.900s", result->log);
+        if (result->log != NULL && result->log[0] != '\0')
+            nl_error_prefix(err, "%.900s", result->log);
         return -1;
     }
-    if (read_product(program, nvrtc.GetCUBINSize, nvrtc.GetCUBIN, &result->cubin, &result->cubin_size,
-                     err) < 0 ||
-        read_product(program, nvrtc.GetPTXSize, nvrtc.GetPTX, &result->ptx, &result->ptx_size, err) <
-            0) {
+    if (read_product(program, nvrtc.GetCUBINSize, nvrtc.GetCUBIN, &result->cubin,
+                     &result->cubin_size, err) < 0 ||
+        read_product(program, nvrtc.GetPTXSize, nvrtc.GetPTX, &result->ptx, &result->ptx_size,
+                     err) < 0) {
         return -1;
     }
     return read_lowered(program, source, result, err);
@@ -199,7 +218,8 @@ static int run(nvrtcProgram program, const nl_nvrtc_source *source, nl_nvrtc_res
 int nl_nvrtc_compile(const nl_nvrtc_source *source, nl_nvrtc_result *result, nl_error *err) {
     nvrtcProgram program = NULL;
     memset(result, 0, sizeof *result);
-    if (need_open(err) < 0) return -1;
+    if (need_open(err) < 0)
+        return -1;
     if (NVRTC(err, CreateProgram, &program, source->text, source->name, source->header_count,
               source->headers, source->include_names) < 0) {
         return -1;
@@ -210,7 +230,8 @@ int nl_nvrtc_compile(const nl_nvrtc_source *source, nl_nvrtc_result *result, nl_
 }
 
 void nl_nvrtc_result_clear(nl_nvrtc_result *result) {
-    for (int i = 0; i < result->lowered_count; ++i) nl_mem_free(result->lowered[i]);
+    for (int i = 0; i < result->lowered_count; ++i)
+        nl_mem_free(result->lowered[i]);
     nl_mem_free(result->lowered);
     nl_mem_free(result->log);
     nl_mem_free(result->cubin);

@@ -6,6 +6,7 @@
  * converted that could surprise: no float becomes an int, no array changes its dtype. */
 #include "py/argument.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,7 @@ static void describe_array(char *text, size_t size, PyObject *descr, nl_dtype dt
 
 const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *text, size_t size) {
     nl_host_array host;
+    nl_py_foreign foreign;
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     if (PyObject_TypeCheck(value, state->transfer_type))
@@ -66,7 +68,14 @@ const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *t
         if (nl_host_array_read(value, &host) == 0)
             describe_array(text, size, host.descr, host.element.dtype, "array", host.layout.ndim,
                            host.layout.shape);
+    } else if (nl_py_foreign_read(state, value, &foreign) > 0) {
+        describe_array(text, size, foreign.descr, foreign.element.dtype, "array", foreign.layout.ndim,
+                       foreign.layout.shape);
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, " (%.80s)", Py_TYPE(value)->tp_name);
+        nl_py_foreign_clear(&foreign);
     } else if (value != Py_None) {
+        PyErr_Clear();
         PyObject *repr = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
                                  PyUnicode_Check(value) || nl_host_is_scalar(value)
                              ? PyObject_Repr(value)
@@ -253,7 +262,6 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     nl_py_foreign foreign;
     PyObject *array = value;
     int mode = 0;
-    call->strayed = 1;
     if (PyObject_TypeCheck(value, call->state->transfer_type)) {
         array = ((nl_py_transfer *)value)->array;
         mode = ((nl_py_transfer *)value)->mode;
@@ -262,6 +270,7 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
         return write_device_array(call, index, array, at);
     if (nl_host_is_exact_array(array))
         return write_host(call, index, value, array, mode, at);
+    call->strayed = 1;
     int found = nl_py_foreign_read(call->state, array, &foreign);
     if (found < 0)
         return -1;
@@ -390,7 +399,7 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
 static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_param *p = &call->kernel->params.items[index];
     nl_scalar s;
-    call->strayed = 1;
+    call->strayed |= !(PyLong_Check(value) || PyFloat_Check(value) || nl_host_is_scalar(value));
     int found = nl_py_scalar_read(call->state, value, &s);
     if (found < 0)
         return -1;
@@ -502,6 +511,12 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
             double v = PyFloat_AS_DOUBLE(value);
             memcpy(at, &v, sizeof v);
             return 0;
+        } else if (PyFloat_CheckExact(value) && p->dtype == NL_FLOAT32) {
+            float v = (float)PyFloat_AS_DOUBLE(value);
+            if (isfinite(v)) { /* infinite ones may come from finite ones */
+                memcpy(at, &v, sizeof v);
+                return 0;
+            }
         }
         return write_scalar(call, index, value, at);
     case NL_PARAM_STRUCT: return write_struct(call, index, value, at);

@@ -1,10 +1,10 @@
 /* py/callback: Python functions in a stream's order.
  *
- * The driver's thread must make no driver calls, but any Python code may: the garbage collector can run
- * in it and free device arrays. So Python runs on a thread of ours, the caller; the driver's thread hands
- * the callback over and waits until it is done, as the stream does.
- * Every callback that has not begun stands in a list. At exit, before the interpreter begins to go away,
- * all devices with waiting callbacks are waited for, so that none is lost; then the door is closed and
+ * The driver's thread must make no driver calls, but any Python code may: the garbage collector can
+ * run in it and free device arrays. So Python runs on a thread of ours, the caller; the driver's
+ * thread hands the callback over and waits until it is done, as the stream does. Every callback
+ * that has not begun stands in a list. At exit, before the interpreter begins to go away, all
+ * devices with waiting callbacks are waited for, so that none is lost; then the door is closed and
  * the caller ends. A driver's thread that still comes finds nothing to do and never touches Python.
  * Our lock is never held while the interpreter's is waited for. */
 #include "py/callback.h"
@@ -22,26 +22,31 @@ typedef struct callback {
 } callback;
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static nl_cond handed = NL_COND_INIT;   /* `current` is set, or `closed` */
-static nl_cond finished = NL_COND_INIT; /* `current` is free, a callback is done, or `running` is 0 */
+static nl_cond handed = NL_COND_INIT; /* `current` is set, or `closed` */
+static nl_cond finished =
+    NL_COND_INIT; /* `current` is free, a callback is done, or `running` is 0 */
 static callback *waiting;
 static callback *current; /* handed to the caller */
 static nl_thread caller;
 static int caller_lives, running, closed;
 static uint64_t pending; /* waiting and running */
 
-int nl_py_callbacks_pending(void) { return nl_atomic_load(&pending) != 0; }
+int nl_py_callbacks_pending(void) {
+    return nl_atomic_load(&pending) != 0;
+}
 
 static void link_lock_held(callback *c) {
     c->next = waiting;
     c->link = &waiting;
-    if (waiting != NULL) waiting->link = &c->next;
+    if (waiting != NULL)
+        waiting->link = &c->next;
     waiting = c;
 }
 
 static void unlink_lock_held(callback *c) {
     *c->link = c->next;
-    if (c->next != NULL) c->next->link = c->link;
+    if (c->next != NULL)
+        c->next->link = c->link;
 }
 
 static void free_callback(callback *c) {
@@ -59,7 +64,8 @@ static void drop(callback *c) {
 /* A callback of the list, not looked into before it is known to be there. */
 static callback *find_lock_held(const void *data) {
     callback *c = closed ? NULL : waiting;
-    while (c != NULL && c != data) c = c->next;
+    while (c != NULL && c != data)
+        c = c->next;
     return c;
 }
 
@@ -70,22 +76,26 @@ static void hand_over(void *data) {
     if (c != NULL) {
         unlink_lock_held(c);
         ++running;
-        while (current != NULL) nl_cond_wait(&finished, &lock);
+        while (current != NULL)
+            nl_cond_wait(&finished, &lock);
         current = c;
         nl_cond_signal(&handed);
-        while (!c->done) nl_cond_wait(&finished, &lock);
+        while (!c->done)
+            nl_cond_wait(&finished, &lock);
         --running;
         nl_cond_broadcast(&finished);
     }
     nl_mutex_unlock(&lock);
-    if (c != NULL) free_callback(c);
+    if (c != NULL)
+        free_callback(c);
 }
 
 static void call_python(callback *c) {
     PyGILState_STATE gil = PyGILState_Ensure();
     nl_device_callback_begin();
     PyObject *result = PyObject_CallNoArgs(c->function);
-    if (result == NULL) PyErr_WriteUnraisable(c->function);
+    if (result == NULL)
+        PyErr_WriteUnraisable(c->function);
     Py_XDECREF(result);
     Py_DECREF(c->function);
     Py_DECREF(c->stream);
@@ -98,9 +108,11 @@ static void *call_all(void *unused) {
     (void)unused;
     nl_mutex_lock(&lock);
     for (;;) {
-        while (current == NULL && !closed) nl_cond_wait(&handed, &lock);
+        while (current == NULL && !closed)
+            nl_cond_wait(&handed, &lock);
         callback *c = current;
-        if (c == NULL) break;
+        if (c == NULL)
+            break;
         nl_mutex_unlock(&lock);
         call_python(c);
         nl_mutex_lock(&lock);
@@ -116,8 +128,10 @@ static void *call_all(void *unused) {
 }
 
 static int start_caller_lock_held(nl_error *err) {
-    if (caller_lives) return 0;
-    if (nl_thread_start(&caller, call_all, NULL, 0, err) < 0) return -1;
+    if (caller_lives)
+        return 0;
+    if (nl_thread_start(&caller, call_all, NULL, 0, err) < 0)
+        return -1;
     caller_lives = 1;
     return 0;
 }
@@ -125,13 +139,15 @@ static int start_caller_lock_held(nl_error *err) {
 /* Asks the interpreter, once, to call drain_callbacks when it ends. */
 static int register_drain(PyObject *stream) {
     static uint64_t registered;
-    if (nl_atomic_load(&registered)) return 0;
+    if (nl_atomic_load(&registered))
+        return 0;
     PyObject *module = nl_py_module_of_type(Py_TYPE(stream), &nl_py_module_def);
     PyObject *drain = module != NULL ? PyObject_GetAttrString(module, "_drain_callbacks") : NULL;
     PyObject *atexit = drain != NULL ? PyImport_ImportModule("atexit") : NULL;
     PyObject *done = atexit != NULL ? PyObject_CallMethod(atexit, "register", "O", drain) : NULL;
     int status = done != NULL ? 0 : -1;
-    if (status == 0) nl_atomic_store(&registered, 1);
+    if (status == 0)
+        nl_atomic_store(&registered, 1);
     Py_XDECREF(done);
     Py_XDECREF(atexit);
     Py_XDECREF(drain);
@@ -139,7 +155,8 @@ static int register_drain(PyObject *stream) {
 }
 
 static int enqueue(callback *c, CUstream handle, nl_error *err) {
-    if (nl_device_bind(c->device, err) < 0) return -1;
+    if (nl_device_bind(c->device, err) < 0)
+        return -1;
     return NL_CU(err, LaunchHostFunc, handle, hand_over, c);
 }
 
@@ -149,14 +166,16 @@ static int enter(callback *c, nl_error *err) {
     int status = closed ? nl_error_set(err, NL_ERR_RUNTIME,
                                        "the interpreter is ending: no more stream callbacks")
                         : start_caller_lock_held(err);
-    if (status == 0) link_lock_held(c);
+    if (status == 0)
+        link_lock_held(c);
     nl_mutex_unlock(&lock);
     return status;
 }
 
 int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObject *function) {
     nl_error err;
-    if (register_drain(stream) < 0) return -1;
+    if (register_drain(stream) < 0)
+        return -1;
     callback *c = nl_mem_zalloc(sizeof *c, &err);
     if (c == NULL) {
         nl_py_raise(&err);
@@ -173,10 +192,8 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
         return -1;
     }
     int status;
-    Py_BEGIN_ALLOW_THREADS
-    status = enqueue(c, handle, &err);
-    Py_END_ALLOW_THREADS
-    if (status == 0) return 0; /* c may be gone by now */
+    Py_BEGIN_ALLOW_THREADS status = enqueue(c, handle, &err);
+    Py_END_ALLOW_THREADS if (status == 0) return 0; /* c may be gone by now */
     nl_mutex_lock(&lock);
     unlink_lock_held(c);
     nl_mutex_unlock(&lock);
@@ -210,7 +227,9 @@ static void purge(const nl_device *dev) {
     }
 }
 
-void nl_py_callbacks_purge(const nl_device *dev) { purge(dev); }
+void nl_py_callbacks_purge(const nl_device *dev) {
+    purge(dev);
+}
 
 /* The next device, by number, for which something waits, or NULL. */
 static nl_device *next_device(int after) {
@@ -229,30 +248,31 @@ static void wait_for_all(void) {
     nl_error ignored; /* a faulted device calls nothing any more: there is nothing to wait for */
     nl_device *dev = NULL;
     for (int after = -1; (dev = next_device(after)) != NULL; after = dev->ordinal) {
-        if (nl_device_usable()) nl_device_synchronize(dev, &ignored);
+        if (nl_device_usable())
+            nl_device_synchronize(dev, &ignored);
     }
     nl_mutex_lock(&lock);
-    while (running > 0) nl_cond_wait(&finished, &lock);
+    while (running > 0)
+        nl_cond_wait(&finished, &lock);
     closed = 1;
     nl_cond_broadcast(&handed);
     int lived = caller_lives;
     caller_lives = 0;
     nl_mutex_unlock(&lock);
-    if (lived) nl_thread_join(caller);
+    if (lived)
+        nl_thread_join(caller);
 }
 
 static PyObject *drain_callbacks(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    wait_for_all();
-    Py_END_ALLOW_THREADS
-    purge(NULL);
+    Py_BEGIN_ALLOW_THREADS wait_for_all();
+    Py_END_ALLOW_THREADS purge(NULL);
     Py_RETURN_NONE;
 }
 
-/* The other threads do not exist in a forked child: nothing will be called there. The Python objects
- * are left alone, for this runs before the child's interpreter is in order. */
+/* The other threads do not exist in a forked child: nothing will be called there. The Python
+ * objects are left alone, for this runs before the child's interpreter is in order. */
 static void forget_in_child(void) {
     nl_mutex_init(&lock);
     nl_cond_init(&handed);

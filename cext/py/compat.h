@@ -47,7 +47,9 @@ static inline int PyWeakref_GetRef(PyObject *ref, PyObject **object) {
     return *object != NULL;
 }
 
-static inline int Py_IsFinalizing(void) { return _Py_IsFinalizing(); }
+static inline int Py_IsFinalizing(void) {
+    return _Py_IsFinalizing();
+}
 #endif
 
 #if PY_VERSION_HEX < 0x030D0000
@@ -57,8 +59,8 @@ static inline int Py_IsFinalizing(void) { return _Py_IsFinalizing(); }
 #define Py_END_CRITICAL_SECTION2() }
 #endif
 
-/* An attribute that may be absent, without the cost of an AttributeError: 1 and a strong reference, 0,
- * or -1 with an exception. */
+/* An attribute that may be absent, without the cost of an AttributeError: 1 and a strong reference,
+ * 0, or -1 with an exception. */
 static inline int nl_py_lookup_attribute(PyObject *object, PyObject *name, PyObject **value) {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyObject_GetOptionalAttr(object, name, value);
@@ -76,9 +78,11 @@ static inline PyObject *nl_py_module_of_type(PyTypeObject *type, PyModuleDef *de
     PyObject *mro = type->tp_mro;
     for (Py_ssize_t i = 0; mro != NULL && i < PyTuple_GET_SIZE(mro); ++i) {
         PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-        if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
+        if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE))
+            continue;
         PyObject *module = ((PyHeapTypeObject *)base)->ht_module;
-        if (module != NULL && PyModule_GetDef(module) == definition) return module;
+        if (module != NULL && PyModule_GetDef(module) == definition)
+            return module;
     }
     PyErr_Format(PyExc_TypeError, "%s is not a type of numbalite._core", type->tp_name);
     return NULL;

@@ -1,5 +1,5 @@
-/* py/device: opening the driver, asking devices, choosing one. Plain functions; the objects that users
- * see (cuda.gpus, Device, Context) are Python over these. */
+/* py/device: opening the driver, asking devices, choosing one. Plain functions; the objects that
+ * users see (cuda.gpus, Device, Context) are Python over these. */
 #include "core/device.h"
 
 #include <string.h>
@@ -10,16 +10,15 @@
 /* Runs a core call without the interpreter's lock and hands on its failure. */
 #define NL_UNLOCKED(status, call) \
     do { \
-        Py_BEGIN_ALLOW_THREADS \
-        (status) = (call); \
+        Py_BEGIN_ALLOW_THREADS(status) = (call); \
         Py_END_ALLOW_THREADS \
     } while (0)
 
 /* set_open_hook: process-wide, as the driver is. */
 static PyObject *open_hook;
 
-/* Called by the core around opening, with or without the interpreter's lock. An exception stays raised
- * in this thread, and nl_py_raise leaves it alone. */
+/* Called by the core around opening, with or without the interpreter's lock. An exception stays
+ * raised in this thread, and nl_py_raise leaves it alone. */
 static int call_open_hook(const char *kind, nl_error *err) {
     PyGILState_STATE gil = PyGILState_Ensure();
     int status = 0;
@@ -28,7 +27,8 @@ static int call_open_hook(const char *kind, nl_error *err) {
         Py_INCREF(hook);
         PyObject *result = PyObject_CallFunction(hook, "z", kind);
         Py_DECREF(hook);
-        if (result == NULL) status = nl_error_set(err, NL_ERR_RUNTIME, "the open hook failed");
+        if (result == NULL)
+            status = nl_error_set(err, NL_ERR_RUNTIME, "the open hook failed");
         Py_XDECREF(result);
     }
     PyGILState_Release(gil);
@@ -52,8 +52,10 @@ static PyObject *configure(PyObject *module, PyObject *args) {
     const char *kind;
     int sim_devices = 1;
     nl_error err;
-    if (!PyArg_ParseTuple(args, "s|i:configure", &kind, &sim_devices)) return NULL;
-    if (nl_device_configure(kind, sim_devices, &err) < 0) return nl_py_raise(&err);
+    if (!PyArg_ParseTuple(args, "s|i:configure", &kind, &sim_devices))
+        return NULL;
+    if (nl_device_configure(kind, sim_devices, &err) < 0)
+        return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
@@ -62,7 +64,8 @@ static const char *open_driver(void) {
     nl_error err;
     const char *kind;
     NL_UNLOCKED(kind, nl_device_open(&err));
-    if (kind == NULL) nl_py_raise(&err);
+    if (kind == NULL)
+        nl_py_raise(&err);
     return kind;
 }
 
@@ -82,7 +85,8 @@ static PyObject *is_open(PyObject *module, PyObject *unused) {
 static PyObject *driver_kind(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    if (!nl_driver_is_open()) Py_RETURN_NONE;
+    if (!nl_driver_is_open())
+        Py_RETURN_NONE;
     return PyUnicode_FromString(nl_cu.kind);
 }
 
@@ -90,7 +94,8 @@ static PyObject *fallback_reason(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
     const char *reason = nl_device_fallback_reason();
-    if (*reason == '\0') Py_RETURN_NONE;
+    if (*reason == '\0')
+        Py_RETURN_NONE;
     return PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
 }
 
@@ -100,7 +105,8 @@ static PyObject *probe(PyObject *module, PyObject *unused) {
     nl_error err;
     int status;
     NL_UNLOCKED(status, nl_driver_probe(&err));
-    if (status == 0) Py_RETURN_NONE;
+    if (status == 0)
+        Py_RETURN_NONE;
     return PyUnicode_DecodeUTF8(err.text, (Py_ssize_t)strlen(err.text), "replace");
 }
 
@@ -109,8 +115,10 @@ static PyObject *driver_version(PyObject *module, PyObject *unused) {
     (void)unused;
     nl_error err;
     int version = 0;
-    if (open_driver() == NULL) return NULL;
-    if (NL_CU(&err, DriverGetVersion, &version) < 0) return nl_py_raise(&err);
+    if (open_driver() == NULL)
+        return NULL;
+    if (NL_CU(&err, DriverGetVersion, &version) < 0)
+        return nl_py_raise(&err);
     return PyLong_FromLong(version);
 }
 
@@ -119,19 +127,24 @@ static PyObject *device_count(PyObject *module, PyObject *unused) {
     (void)unused;
     nl_error err;
     int count = 0;
-    if (open_driver() == NULL) return NULL;
-    if (nl_device_count(&count, &err) < 0) return nl_py_raise(&err);
+    if (open_driver() == NULL)
+        return NULL;
+    if (nl_device_count(&count, &err) < 0)
+        return nl_py_raise(&err);
     return PyLong_FromLong(count);
 }
 
-/* An int argument as a C int; out of range is an IndexError, as for a list. -1 with an exception. */
+/* An int argument as a C int; out of range is an IndexError, as for a list. -1 with an exception.
+ */
 static int read_ordinal(PyObject *argument, int *ordinal) {
     PyObject *index = PyNumber_Index(argument);
-    if (index == NULL) return -1;
+    if (index == NULL)
+        return -1;
     int overflow;
     long value = PyLong_AsLongAndOverflow(index, &overflow);
     Py_DECREF(index);
-    if (overflow != 0 || value > INT32_MAX || value < INT32_MIN) value = -1;
+    if (overflow != 0 || value > INT32_MAX || value < INT32_MIN)
+        value = -1;
     *ordinal = (int)value;
     return 0;
 }
@@ -140,8 +153,10 @@ static int read_ordinal(PyObject *argument, int *ordinal) {
 static int read_handle(PyObject *argument, CUdevice *handle) {
     nl_error err;
     int ordinal;
-    if (read_ordinal(argument, &ordinal) < 0 || open_driver() == NULL) return -1;
-    if (nl_device_handle(ordinal, handle, &err) == 0) return 0;
+    if (read_ordinal(argument, &ordinal) < 0 || open_driver() == NULL)
+        return -1;
+    if (nl_device_handle(ordinal, handle, &err) == 0)
+        return 0;
     nl_py_raise(&err);
     return -1;
 }
@@ -151,9 +166,11 @@ static nl_device *read_device(PyObject *argument) {
     nl_error err;
     int ordinal;
     nl_device *dev;
-    if (read_ordinal(argument, &ordinal) < 0) return NULL;
+    if (read_ordinal(argument, &ordinal) < 0)
+        return NULL;
     NL_UNLOCKED(dev, nl_device_get(ordinal, &err));
-    if (dev == NULL) nl_py_raise(&err);
+    if (dev == NULL)
+        nl_py_raise(&err);
     return dev;
 }
 
@@ -161,7 +178,8 @@ static nl_device *current(void) {
     nl_error err;
     nl_device *dev;
     NL_UNLOCKED(dev, nl_device_current(&err));
-    if (dev == NULL) nl_py_raise(&err);
+    if (dev == NULL)
+        nl_py_raise(&err);
     return dev;
 }
 
@@ -170,8 +188,10 @@ static PyObject *device_name(PyObject *module, PyObject *argument) {
     nl_error err;
     CUdevice handle;
     char name[256] = "";
-    if (read_handle(argument, &handle) < 0) return NULL;
-    if (NL_CU(&err, DeviceGetName, name, sizeof name, handle) < 0) return nl_py_raise(&err);
+    if (read_handle(argument, &handle) < 0)
+        return NULL;
+    if (NL_CU(&err, DeviceGetName, name, sizeof name, handle) < 0)
+        return nl_py_raise(&err);
     return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strnlen(name, sizeof name), "replace");
 }
 
@@ -181,9 +201,12 @@ static PyObject *device_attribute(PyObject *module, PyObject *args) {
     PyObject *which;
     CUdevice handle;
     int attribute, value = 0;
-    if (!PyArg_ParseTuple(args, "Oi:device_attribute", &which, &attribute)) return NULL;
-    if (read_handle(which, &handle) < 0) return NULL;
-    if (NL_CU(&err, DeviceGetAttribute, &value, attribute, handle) < 0) return nl_py_raise(&err);
+    if (!PyArg_ParseTuple(args, "Oi:device_attribute", &which, &attribute))
+        return NULL;
+    if (read_handle(which, &handle) < 0)
+        return NULL;
+    if (NL_CU(&err, DeviceGetAttribute, &value, attribute, handle) < 0)
+        return nl_py_raise(&err);
     return PyLong_FromLong(value);
 }
 
@@ -192,8 +215,10 @@ static PyObject *device_uuid(PyObject *module, PyObject *argument) {
     nl_error err;
     CUdevice handle;
     CUuuid uuid = {{0}};
-    if (read_handle(argument, &handle) < 0) return NULL;
-    if (NL_CU(&err, DeviceGetUuid, &uuid, handle) < 0) return nl_py_raise(&err);
+    if (read_handle(argument, &handle) < 0)
+        return NULL;
+    if (NL_CU(&err, DeviceGetUuid, &uuid, handle) < 0)
+        return nl_py_raise(&err);
     return PyBytes_FromStringAndSize(uuid.bytes, sizeof uuid.bytes);
 }
 
@@ -202,8 +227,10 @@ static PyObject *device_total_memory(PyObject *module, PyObject *argument) {
     nl_error err;
     CUdevice handle;
     size_t bytes = 0;
-    if (read_handle(argument, &handle) < 0) return NULL;
-    if (NL_CU(&err, DeviceTotalMem, &bytes, handle) < 0) return nl_py_raise(&err);
+    if (read_handle(argument, &handle) < 0)
+        return NULL;
+    if (NL_CU(&err, DeviceTotalMem, &bytes, handle) < 0)
+        return nl_py_raise(&err);
     return PyLong_FromSize_t(bytes);
 }
 
@@ -212,8 +239,10 @@ static PyObject *device_pci_bus_id(PyObject *module, PyObject *argument) {
     nl_error err;
     CUdevice handle;
     char text[32] = "";
-    if (read_handle(argument, &handle) < 0) return NULL;
-    if (NL_CU(&err, DeviceGetPCIBusId, text, sizeof text, handle) < 0) return nl_py_raise(&err);
+    if (read_handle(argument, &handle) < 0)
+        return NULL;
+    if (NL_CU(&err, DeviceGetPCIBusId, text, sizeof text, handle) < 0)
+        return nl_py_raise(&err);
     return PyUnicode_DecodeASCII(text, (Py_ssize_t)strnlen(text, sizeof text), "replace");
 }
 
@@ -223,16 +252,20 @@ static PyObject *can_access_peer(PyObject *module, PyObject *args) {
     PyObject *first, *second;
     CUdevice device, peer;
     int can = 0;
-    if (!PyArg_ParseTuple(args, "OO:can_access_peer", &first, &second)) return NULL;
-    if (read_handle(first, &device) < 0 || read_handle(second, &peer) < 0) return NULL;
-    if (NL_CU(&err, DeviceCanAccessPeer, &can, device, peer) < 0) return nl_py_raise(&err);
+    if (!PyArg_ParseTuple(args, "OO:can_access_peer", &first, &second))
+        return NULL;
+    if (read_handle(first, &device) < 0 || read_handle(second, &peer) < 0)
+        return NULL;
+    if (NL_CU(&err, DeviceCanAccessPeer, &can, device, peer) < 0)
+        return nl_py_raise(&err);
     return PyBool_FromLong(can);
 }
 
 static PyObject *current_device(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    if (open_driver() == NULL) return NULL;
+    if (open_driver() == NULL)
+        return NULL;
     return PyLong_FromLong(nl_device_selected());
 }
 
@@ -240,18 +273,22 @@ static PyObject *select_device(PyObject *module, PyObject *argument) {
     (void)module;
     nl_error err;
     int ordinal, status;
-    if (read_ordinal(argument, &ordinal) < 0) return NULL;
+    if (read_ordinal(argument, &ordinal) < 0)
+        return NULL;
     NL_UNLOCKED(status, nl_device_select(ordinal, &err));
-    if (status < 0) return nl_py_raise(&err);
+    if (status < 0)
+        return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
 static PyObject *synchronize_(nl_device *dev) {
     nl_error err;
     int status;
-    if (dev == NULL) return NULL;
+    if (dev == NULL)
+        return NULL;
     NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
-    if (status < 0) return nl_py_raise(&err);
+    if (status < 0)
+        return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
@@ -271,10 +308,12 @@ static PyObject *reset_device(PyObject *module, PyObject *argument) {
     nl_error err;
     int status;
     nl_device *dev = read_device(argument);
-    if (dev == NULL) return NULL;
+    if (dev == NULL)
+        return NULL;
     NL_UNLOCKED(status, nl_device_reset(dev, &err));
     nl_py_callbacks_purge(dev);
-    if (status < 0) return nl_py_raise(&err);
+    if (status < 0)
+        return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
@@ -284,9 +323,11 @@ static PyObject *memory_info(PyObject *module, PyObject *unused) {
     nl_error err;
     size_t available = 0, total = 0;
     int status;
-    if (current() == NULL) return NULL;
+    if (current() == NULL)
+        return NULL;
     NL_UNLOCKED(status, NL_CU(&err, MemGetInfo, &available, &total));
-    if (status < 0) return nl_py_raise(&err);
+    if (status < 0)
+        return nl_py_raise(&err);
     return Py_BuildValue("nn", (Py_ssize_t)available, (Py_ssize_t)total);
 }
 
@@ -294,8 +335,10 @@ static PyObject *profiler_start(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
     nl_error err;
-    if (current() == NULL) return NULL;
-    if (NL_CU0(&err, ProfilerStart) < 0) return nl_py_raise(&err);
+    if (current() == NULL)
+        return NULL;
+    if (NL_CU0(&err, ProfilerStart) < 0)
+        return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
@@ -303,8 +346,10 @@ static PyObject *profiler_stop(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
     nl_error err;
-    if (current() == NULL) return NULL;
-    if (NL_CU0(&err, ProfilerStop) < 0) return nl_py_raise(&err);
+    if (current() == NULL)
+        return NULL;
+    if (NL_CU0(&err, ProfilerStop) < 0)
+        return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
@@ -314,13 +359,17 @@ static PyObject *context_limit(PyObject *module, PyObject *args) {
     int limit, status = 0;
     Py_ssize_t value = -1;
     size_t now = 0;
-    if (!PyArg_ParseTuple(args, "i|n:context_limit", &limit, &value)) return NULL;
+    if (!PyArg_ParseTuple(args, "i|n:context_limit", &limit, &value))
+        return NULL;
     if (PyTuple_GET_SIZE(args) == 2 && value < 0) {
         return PyErr_Format(PyExc_ValueError, "a limit cannot be negative: %zd", value);
     }
-    if (current() == NULL) return NULL;
-    if (value >= 0) NL_UNLOCKED(status, NL_CU(&err, CtxSetLimit, limit, (size_t)value));
-    if (status < 0 || NL_CU(&err, CtxGetLimit, &now, limit) < 0) return nl_py_raise(&err);
+    if (current() == NULL)
+        return NULL;
+    if (value >= 0)
+        NL_UNLOCKED(status, NL_CU(&err, CtxSetLimit, limit, (size_t)value));
+    if (status < 0 || NL_CU(&err, CtxGetLimit, &now, limit) < 0)
+        return nl_py_raise(&err);
     return PyLong_FromSize_t(now);
 }
 
@@ -332,8 +381,7 @@ static PyMethodDef methods[] = {
     {"open", open_, METH_NOARGS, "Opens the driver if need be; returns \"cuda\" or \"sim\"."},
     {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
     {"driver_kind", driver_kind, METH_NOARGS, "\"cuda\" or \"sim\", None before opening."},
-    {"fallback_reason", fallback_reason, METH_NOARGS,
-     "Why \"auto\" took the simulator, or None."},
+    {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},
     {"probe", probe, METH_NOARGS,
      "Why there is no usable GPU, None where there is one. Opens nothing."},
     {"driver_version", driver_version, METH_NOARGS,
@@ -353,8 +401,7 @@ static PyMethodDef methods[] = {
     {"synchronize_device", synchronize_device, METH_O, "Waits for all work of a device."},
     {"reset_device", reset_device, METH_O,
      "Destroys and remakes the context of a device: everything on it is lost."},
-    {"memory_info", memory_info, METH_NOARGS,
-     "(free, total) bytes of this thread's device."},
+    {"memory_info", memory_info, METH_NOARGS, "(free, total) bytes of this thread's device."},
     {"profiler_start", profiler_start, METH_NOARGS, "Starts collecting for a profiler."},
     {"profiler_stop", profiler_stop, METH_NOARGS, "Stops collecting for a profiler."},
     {"context_limit", context_limit, METH_VARARGS,
@@ -362,4 +409,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int nl_py_device_exec(PyObject *module) { return nl_py_add_functions(module, methods); }
+int nl_py_device_exec(PyObject *module) {
+    return nl_py_add_functions(module, methods);
+}

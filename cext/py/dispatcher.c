@@ -237,9 +237,9 @@ nl_py_entry *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, 
 /* ------------------------------------------------------------------------------------ wrong numbers */
 
 static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kernel, Py_ssize_t i) {
-    if (d->parameters)
-        return Py_NewRef(PyTuple_GET_ITEM(d->parameters, i));
-    return PyUnicode_FromString(kernel->params.items[i].name);
+    if (kernel)
+        return PyUnicode_FromString(kernel->params.items[i].name);
+    return Py_NewRef(PyTuple_GET_ITEM(d->parameters, i));
 }
 
 /* "'a', 'b' and 'c'" of those that were not given. */
@@ -273,7 +273,7 @@ void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
                      wanted, wanted == 1 ? "" : "s", nargs, nargs == 1 ? "was" : "were");
         return;
     }
-    Py_ssize_t count;
+    Py_ssize_t count = 0;
     PyObject *names = missing_names(d, kernel, given, nargs, wanted, &count);
     if (names)
         PyErr_Format(PyExc_TypeError,

@@ -46,7 +46,8 @@ int nl_py_entry_matches(nl_py_state *state, nl_py_entry *entry, const nl_device 
  * is none. NULL with an exception. */
 nl_py_entry *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
                                    PyObject *const *args, Py_ssize_t nargs);
-/* TypeError in Python's words, for a call with the wrong number of arguments. `given[i]` NULL: missing. */
+/* TypeError in Python's words, for a call with the wrong number of arguments. `given[i]` NULL: missing.
+ * The names are the kernel's, or without one (NULL) the dispatcher's. */
 void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
                                    PyObject *const *given, Py_ssize_t nargs, Py_ssize_t wanted);
 /* A launcher of this configuration. */

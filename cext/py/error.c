@@ -1,7 +1,7 @@
 /* py/error: the one place where an nl_error becomes an exception.
  *
- * The classes of numbalite.errors are looked up when something is raised, which is rare, so that the
- * extension needs nothing of the package in order to be imported. */
+ * The classes of numbalite.errors are looked up when something is raised, which is rare, so that
+ * the extension needs nothing of the package in order to be imported. */
 #include "py/state.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise) {
     PyObject *type = NULL;
     PyObject *module = PyImport_ImportModule("numbalite.errors");
-    if (module != NULL) type = PyObject_GetAttrString(module, name);
+    if (module != NULL)
+        type = PyObject_GetAttrString(module, name);
     Py_XDECREF(module);
     if (type == NULL) {
         PyErr_Clear();
@@ -30,7 +31,8 @@ static void raise_api_error(const nl_error *err, PyObject *text) {
     PyObject *error = type == PyExc_RuntimeError
                           ? Py_NewRef(text)
                           : PyObject_CallFunction(type, "iOs", err->code, text, err->call);
-    if (error != NULL) PyErr_SetObject(type, error);
+    if (error != NULL)
+        PyErr_SetObject(type, error);
     Py_XDECREF(error);
     Py_DECREF(type);
 }
@@ -54,9 +56,11 @@ static PyObject *builtin_class(nl_error_kind kind) {
 
 PyObject *nl_py_raise(const nl_error *err) {
     /* The hook of opening runs in the middle of things and leaves its own exception. */
-    if (PyErr_Occurred()) return NULL;
+    if (PyErr_Occurred())
+        return NULL;
     PyObject *text = PyUnicode_DecodeUTF8(err->text, (Py_ssize_t)strlen(err->text), "replace");
-    if (text == NULL) return NULL;
+    if (text == NULL)
+        return NULL;
     switch (err->kind) {
     case NL_ERR_CUDA:
         raise_api_error(err, text);

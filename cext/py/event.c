@@ -2,8 +2,7 @@
 #include "py/stream.h"
 
 typedef struct {
-    PyObject_HEAD
-    nl_event *event;
+    PyObject_HEAD nl_event *event;
     PyObject *weakrefs;
 } py_event;
 
@@ -17,11 +16,10 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     int timing = 1, status;
     nl_event *event = NULL;
     nl_error err;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:Event", names, &timing)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = create(timing, &event, &err);
-    Py_END_ALLOW_THREADS
-    if (status < 0) return nl_py_raise(&err);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:Event", names, &timing))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = create(timing, &event, &err);
+    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
     py_event *self = (py_event *)type->tp_alloc(type, 0);
     if (self == NULL) {
         nl_event_destroy(event);
@@ -39,30 +37,33 @@ static int event_traverse(py_event *self, visitproc visit, void *arg) {
 static void event_dealloc(py_event *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    if (self->weakrefs != NULL) PyObject_ClearWeakRefs((PyObject *)self);
+    if (self->weakrefs != NULL)
+        PyObject_ClearWeakRefs((PyObject *)self);
     nl_event_destroy(self->event);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
-/* record and wait: a stream argument, and a core call that may wait for room in the stream's queue. */
+/* record and wait: a stream argument, and a core call that may wait for room in the stream's queue.
+ */
 typedef int (*stream_call)(nl_event *event, CUstream stream, nl_error *err);
 
-static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwargs, const char *format,
-                                  stream_call call) {
+static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwargs,
+                                  const char *format, stream_call call) {
     static char *names[] = {"stream", NULL};
     PyObject *argument = NULL;
     CUstream stream;
     nl_error err;
     int status;
     nl_py_state *state = nl_py_state_of_object((PyObject *)self);
-    if (state == NULL) return NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, names, &argument)) return NULL;
-    if (nl_py_stream_from(state, argument, &stream, NULL) < 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = call(self->event, stream, &err);
-    Py_END_ALLOW_THREADS
-    if (status < 0) return nl_py_raise(&err);
+    if (state == NULL)
+        return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, names, &argument))
+        return NULL;
+    if (nl_py_stream_from(state, argument, &stream, NULL) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = call(self->event, stream, &err);
+    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
@@ -78,7 +79,8 @@ static PyObject *event_query(py_event *self, PyObject *unused) {
     (void)unused;
     nl_error err;
     int done = 0;
-    if (nl_event_query(self->event, &done, &err) < 0) return nl_py_raise(&err);
+    if (nl_event_query(self->event, &done, &err) < 0)
+        return nl_py_raise(&err);
     return PyBool_FromLong(done);
 }
 
@@ -86,10 +88,8 @@ static PyObject *event_synchronize(py_event *self, PyObject *unused) {
     (void)unused;
     nl_error err;
     int status;
-    Py_BEGIN_ALLOW_THREADS
-    status = nl_event_synchronize(self->event, &err);
-    Py_END_ALLOW_THREADS
-    if (status < 0) return nl_py_raise(&err);
+    Py_BEGIN_ALLOW_THREADS status = nl_event_synchronize(self->event, &err);
+    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
@@ -97,7 +97,8 @@ static PyObject *event_elapsed_time(py_event *self, PyObject *end) {
     nl_error err;
     float milliseconds = 0;
     nl_py_state *state = nl_py_state_of_object((PyObject *)self);
-    if (state == NULL) return NULL;
+    if (state == NULL)
+        return NULL;
     if (!PyObject_TypeCheck(end, state->event_type)) {
         return PyErr_Format(PyExc_TypeError, "elapsed_time takes an Event, not %.100s",
                             Py_TYPE(end)->tp_name);
@@ -155,7 +156,8 @@ static PyType_Slot event_slots[] = {
 static PyType_Spec event_spec = {
     .name = "numbalite._core.Event",
     .basicsize = sizeof(py_event),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = event_slots,
 };
 

@@ -4,14 +4,16 @@
 
 int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot) {
     PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
-    if (type == NULL) return -1;
+    if (type == NULL)
+        return -1;
     Py_XSETREF(*slot, type);
     return PyModule_AddType(module, type);
 }
 
 static int module_exec(PyObject *module) {
 #define NL_EXEC(name) \
-    if (name(module) < 0) return -1;
+    if (name(module) < 0) \
+        return -1;
     NL_PY_EXECS(NL_EXEC)
 #undef NL_EXEC
     return 0;
@@ -19,7 +21,8 @@ static int module_exec(PyObject *module) {
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {
     nl_py_state *state = nl_py_state_of(module);
-    if (state == NULL) return 0;
+    if (state == NULL)
+        return 0;
 #define NL_VISIT(type, name) Py_VISIT(state->name);
     NL_STATE_OBJECTS(NL_VISIT)
 #undef NL_VISIT
@@ -28,14 +31,17 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
 
 static int module_clear(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    if (state == NULL) return 0;
+    if (state == NULL)
+        return 0;
 #define NL_CLEAR(type, name) Py_CLEAR(state->name);
     NL_STATE_OBJECTS(NL_CLEAR)
 #undef NL_CLEAR
     return 0;
 }
 
-static void module_free(void *module) { module_clear(module); }
+static void module_free(void *module) {
+    module_clear(module);
+}
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, module_exec},
@@ -60,4 +66,6 @@ PyModuleDef nl_py_module_def = {
     .m_free = module_free,
 };
 
-PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&nl_py_module_def); }
+PyMODINIT_FUNC PyInit__core(void) {
+    return PyModuleDef_Init(&nl_py_module_def);
+}

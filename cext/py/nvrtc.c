@@ -1,5 +1,5 @@
-/* py/nvrtc: one compilation, from Python strings to a dict. The interpreter's lock is free while the
- * compiler works; the strings live in snapshots that no other thread can change. */
+/* py/nvrtc: one compilation, from Python strings to a dict. The interpreter's lock is free while
+ * the compiler works; the strings live in snapshots that no other thread can change. */
 #include "driver/nvrtc.h"
 
 #include <string.h>
@@ -11,12 +11,11 @@ static PyObject *nvrtc_open(PyObject *module, PyObject *argument) {
     nl_error err;
     int major = 0, minor = 0, status;
     PyObject *path = NULL;
-    if (argument != Py_None && !PyUnicode_FSConverter(argument, &path)) return NULL;
+    if (argument != Py_None && !PyUnicode_FSConverter(argument, &path))
+        return NULL;
     const char *text = path != NULL ? PyBytes_AS_STRING(path) : NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = nl_nvrtc_open(text, &major, &minor, &err);
-    Py_END_ALLOW_THREADS
-    Py_XDECREF(path);
+    Py_BEGIN_ALLOW_THREADS status = nl_nvrtc_open(text, &major, &minor, &err);
+    Py_END_ALLOW_THREADS Py_XDECREF(path);
     return status < 0 ? nl_py_raise(&err) : Py_BuildValue("ii", major, minor);
 }
 
@@ -25,11 +24,13 @@ static PyObject *nvrtc_archs(PyObject *module, PyObject *unused) {
     (void)unused;
     nl_error err;
     int archs[256], count = 0;
-    if (nl_nvrtc_archs(archs, 256, &count, &err) < 0) return nl_py_raise(&err);
+    if (nl_nvrtc_archs(archs, 256, &count, &err) < 0)
+        return nl_py_raise(&err);
     PyObject *list = PyList_New(0);
     for (int i = 0; list != NULL && i < count; ++i) {
         PyObject *arch = PyLong_FromLong(archs[i]);
-        if (arch == NULL || PyList_Append(list, arch) < 0) Py_CLEAR(list);
+        if (arch == NULL || PyList_Append(list, arch) < 0)
+            Py_CLEAR(list);
         Py_XDECREF(arch);
     }
     return list;
@@ -64,10 +65,12 @@ static const char *text_of(PyObject *item) {
 /* Takes the reference to `sequence`. */
 static int text_list_init(text_list *list, PyObject *sequence) {
     nl_error err;
-    if (sequence == NULL) return -1;
+    if (sequence == NULL)
+        return -1;
     list->items = PySequence_Tuple(sequence);
     Py_DECREF(sequence);
-    if (list->items == NULL) return -1;
+    if (list->items == NULL)
+        return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(list->items);
     list->texts = nl_mem_zalloc((size_t)(count + 1) * sizeof *list->texts, &err);
     if (list->texts == NULL) {
@@ -76,16 +79,20 @@ static int text_list_init(text_list *list, PyObject *sequence) {
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
         list->texts[i] = text_of(PyTuple_GET_ITEM(list->items, i));
-        if (list->texts[i] == NULL) return -1;
+        if (list->texts[i] == NULL)
+            return -1;
     }
     return 0;
 }
 
-static int count_of(const text_list *list) { return (int)PyTuple_GET_SIZE(list->items); }
+static int count_of(const text_list *list) {
+    return (int)PyTuple_GET_SIZE(list->items);
+}
 
 /* bytes of a product, None where there is none. */
 static PyObject *bytes_or_none(const char *data, size_t size) {
-    if (data == NULL) Py_RETURN_NONE;
+    if (data == NULL)
+        Py_RETURN_NONE;
     return PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
 }
 
@@ -111,8 +118,8 @@ static PyObject *result_dict(const nl_nvrtc_result *result, PyObject *expression
     PyObject *lowered = lowered_dict(result, expressions);
     PyObject *dict = NULL;
     if (text != NULL && cubin != NULL && ptx != NULL && lowered != NULL) {
-        dict = Py_BuildValue("{si sO sO sO sO}", "status", (int)result->status, "log", text, "cubin",
-                             cubin, "ptx", ptx, "lowered", lowered);
+        dict = Py_BuildValue("{si sO sO sO sO}", "status", (int)result->status, "log", text,
+                             "cubin", cubin, "ptx", ptx, "lowered", lowered);
     }
     Py_XDECREF(text);
     Py_XDECREF(cubin);
@@ -128,18 +135,24 @@ static PyObject *nvrtc_compile(PyObject *module, PyObject *args) {
     nl_nvrtc_result result = {0};
     nl_error err;
     int status;
-    if (!PyArg_ParseTuple(args, "UUO!OO:nvrtc_compile", &text, &name, &PyDict_Type, &headers, &options,
-                          &expressions)) {
+    if (!PyArg_ParseTuple(args, "UUO!OO:nvrtc_compile", &text, &name, &PyDict_Type, &headers,
+                          &options, &expressions)) {
         return NULL;
     }
     PyObject *copy = PyDict_Copy(headers);
-    if (copy == NULL) return NULL;
+    if (copy == NULL)
+        return NULL;
     nl_nvrtc_source source = {.text = text_of(text), .name = text_of(name)};
-    if (source.text == NULL || source.name == NULL) goto done;
-    if (text_list_init(&names, PyDict_Keys(copy)) < 0) goto done;
-    if (text_list_init(&contents, PyDict_Values(copy)) < 0) goto done;
-    if (text_list_init(&flags, Py_NewRef(options)) < 0) goto done;
-    if (text_list_init(&wanted, Py_NewRef(expressions)) < 0) goto done;
+    if (source.text == NULL || source.name == NULL)
+        goto done;
+    if (text_list_init(&names, PyDict_Keys(copy)) < 0)
+        goto done;
+    if (text_list_init(&contents, PyDict_Values(copy)) < 0)
+        goto done;
+    if (text_list_init(&flags, Py_NewRef(options)) < 0)
+        goto done;
+    if (text_list_init(&wanted, Py_NewRef(expressions)) < 0)
+        goto done;
     source.header_count = count_of(&names);
     source.include_names = names.texts;
     source.headers = contents.texts;
@@ -147,10 +160,8 @@ static PyObject *nvrtc_compile(PyObject *module, PyObject *args) {
     source.options = flags.texts;
     source.expression_count = count_of(&wanted);
     source.expressions = wanted.texts;
-    Py_BEGIN_ALLOW_THREADS
-    status = nl_nvrtc_compile(&source, &result, &err);
-    Py_END_ALLOW_THREADS
-    dict = status < 0 ? nl_py_raise(&err) : result_dict(&result, wanted.items);
+    Py_BEGIN_ALLOW_THREADS status = nl_nvrtc_compile(&source, &result, &err);
+    Py_END_ALLOW_THREADS dict = status < 0 ? nl_py_raise(&err) : result_dict(&result, wanted.items);
 done:
     nl_nvrtc_result_clear(&result);
     text_list_clear(&wanted);
@@ -164,12 +175,16 @@ done:
 static PyMethodDef methods[] = {
     {"nvrtc_open", nvrtc_open, METH_O,
      "nvrtc_open(path): loads NVRTC (None: from where the system looks) -> (major, minor)"},
-    {"nvrtc_archs", nvrtc_archs, METH_NOARGS, "Architectures that NVRTC compiles for: [75, 80, ...]"},
+    {"nvrtc_archs", nvrtc_archs, METH_NOARGS,
+     "Architectures that NVRTC compiles for: [75, 80, ...]"},
     {"nvrtc_compile", nvrtc_compile, METH_VARARGS,
-     "nvrtc_compile(source, name, headers, options, expressions) -> dict\n\nheaders: {name: text}. The "
+     "nvrtc_compile(source, name, headers, options, expressions) -> dict\n\nheaders: {name: text}. "
+     "The "
      "dict has status (0: good), log (str), cubin and ptx (bytes or None), lowered ({expression: "
      "symbol})."},
     {NULL, NULL, 0, NULL},
 };
 
-int nl_py_nvrtc_exec(PyObject *module) { return nl_py_add_functions(module, methods); }
+int nl_py_nvrtc_exec(PyObject *module) {
+    return nl_py_add_functions(module, methods);
+}

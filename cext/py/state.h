@@ -20,8 +20,8 @@
     X(PyTypeObject, kernel_type) \
     X(PyTypeObject, dispatcher_type) \
     X(PyTypeObject, launcher_type) \
-    X(PyObject, record_dtypes) /* list: record index - 1 -> dtype */ \
-    X(PyObject, record_codes)  /* dict: dtype -> record index */ \
+    X(PyObject, record_dtypes)  /* list: record index - 1 -> dtype */ \
+    X(PyObject, record_codes)   /* dict: dtype -> record index */ \
     X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */
 
 typedef struct nl_py_state {
@@ -45,7 +45,8 @@ static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
     return nl_py_state_of_type(Py_TYPE(object));
 }
 
-/* Turns an nl_error into the exception it stands for; returns NULL for `return nl_py_raise(&err)`. */
+/* Turns an nl_error into the exception it stands for; returns NULL for `return nl_py_raise(&err)`.
+ */
 PyObject *nl_py_raise(const nl_error *err);
 /* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);

@@ -3,12 +3,14 @@
 
 #include <stdint.h>
 
-/* What `stream` asks its object's __cuda_stream__ for: (version, handle); a method by the protocol, an
- * attribute in objects of its first days. */
+/* What `stream` asks its object's __cuda_stream__ for: (version, handle); a method by the protocol,
+ * an attribute in objects of its first days. */
 static int from_protocol(PyObject *argument, CUstream *handle) {
     PyObject *pair = PyObject_GetAttrString(argument, "__cuda_stream__");
-    if (pair != NULL && PyCallable_Check(pair)) Py_SETREF(pair, PyObject_CallNoArgs(pair));
-    if (pair == NULL) return -1;
+    if (pair != NULL && PyCallable_Check(pair))
+        Py_SETREF(pair, PyObject_CallNoArgs(pair));
+    if (pair == NULL)
+        return -1;
     unsigned long long value = 0;
     int version = -1;
     int good = PyTuple_Check(pair) && PyArg_ParseTuple(pair, "iK", &version, &value);
@@ -27,30 +29,36 @@ static int from_protocol(PyObject *argument, CUstream *handle) {
 }
 
 static int refuse_argument(PyObject *argument) {
-    PyErr_Format(PyExc_TypeError,
-                 "stream must be 0, None, a Stream or an object with __cuda_stream__, not %.100s %R",
-                 Py_TYPE(argument)->tp_name, argument);
+    PyErr_Format(
+        PyExc_TypeError,
+        "stream must be 0, None, a Stream or an object with __cuda_stream__, not %.100s %R",
+        Py_TYPE(argument)->tp_name, argument);
     return -1;
 }
 
 /* 1 if the object has the attribute. */
 static int has_protocol(PyObject *argument) {
     PyObject *found = PyObject_GetAttrString(argument, "__cuda_stream__");
-    if (found == NULL) PyErr_Clear();
+    if (found == NULL)
+        PyErr_Clear();
     Py_XDECREF(found);
     return found != NULL;
 }
 
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
     nl_error err;
-    if (blocking != NULL) *blocking = 1;
+    if (blocking != NULL)
+        *blocking = 1;
     *handle = NULL;
-    if (argument == NULL || argument == Py_None) return 0;
+    if (argument == NULL || argument == Py_None)
+        return 0;
     if (PyObject_TypeCheck(argument, state->stream_type)) {
         nl_stream *stream = ((nl_py_stream *)argument)->stream;
-        if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0) goto fail;
+        if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0)
+            goto fail;
         *handle = stream->handle;
-        if (blocking != NULL) *blocking = stream->blocking;
+        if (blocking != NULL)
+            *blocking = stream->blocking;
         return 0;
     }
     if (PyLong_Check(argument)) {
@@ -58,10 +66,14 @@ int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, 
         long value = PyLong_AsLongAndOverflow(argument, &overflow);
         return value == 0 && overflow == 0 ? 0 : refuse_argument(argument);
     }
-    if (!has_protocol(argument)) return refuse_argument(argument);
-    if (from_protocol(argument, handle) < 0) return -1;
-    if (blocking == NULL) return 0;
-    if (nl_device_current(&err) != NULL && nl_stream_handle_blocking(*handle, blocking, &err) == 0) {
+    if (!has_protocol(argument))
+        return refuse_argument(argument);
+    if (from_protocol(argument, handle) < 0)
+        return -1;
+    if (blocking == NULL)
+        return 0;
+    if (nl_device_current(&err) != NULL &&
+        nl_stream_handle_blocking(*handle, blocking, &err) == 0) {
         return 0;
     }
 fail:
@@ -94,10 +106,9 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pi:Stream", names, &non_blocking, &priority)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    status = create(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority, &stream, &err);
-    Py_END_ALLOW_THREADS
-    return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, NULL);
+    Py_BEGIN_ALLOW_THREADS status =
+        create(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority, &stream, &err);
+    Py_END_ALLOW_THREADS return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, NULL);
 }
 
 static int wrap_handle(CUstream handle, nl_stream **stream, nl_error *err) {
@@ -111,15 +122,15 @@ static PyObject *stream_wrap(PyObject *type, PyObject *args, PyObject *kwargs) {
     nl_stream *stream = NULL;
     nl_error err;
     int status;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:wrap", names, &PyLong_Type, &number, &owner)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:wrap", names, &PyLong_Type, &number,
+                                     &owner)) {
         return NULL;
     }
     void *handle = PyLong_AsVoidPtr(number);
-    if (handle == NULL && PyErr_Occurred()) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = wrap_handle((CUstream)handle, &stream, &err);
-    Py_END_ALLOW_THREADS
-    if (status < 0) return nl_py_raise(&err);
+    if (handle == NULL && PyErr_Occurred())
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = wrap_handle((CUstream)handle, &stream, &err);
+    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
     return wrap_stream((PyTypeObject *)type, stream, owner == Py_None ? NULL : owner);
 }
 
@@ -137,7 +148,8 @@ static int stream_clear(nl_py_stream *self) {
 static void stream_dealloc(nl_py_stream *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    if (self->weakrefs != NULL) PyObject_ClearWeakRefs((PyObject *)self);
+    if (self->weakrefs != NULL)
+        PyObject_ClearWeakRefs((PyObject *)self);
     nl_stream_release(self->stream);
     stream_clear(self);
     type->tp_free(self);
@@ -164,10 +176,8 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *unused) {
     (void)unused;
     nl_error err;
     int status;
-    Py_BEGIN_ALLOW_THREADS
-    status = nl_stream_synchronize(self->stream, &err);
-    Py_END_ALLOW_THREADS
-    if (status < 0) return nl_py_raise(&err);
+    Py_BEGIN_ALLOW_THREADS status = nl_stream_synchronize(self->stream, &err);
+    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
 
@@ -175,7 +185,8 @@ static PyObject *stream_query(nl_py_stream *self, PyObject *unused) {
     (void)unused;
     nl_error err;
     int done = 0;
-    if (nl_stream_query(self->stream, &done, &err) < 0) return nl_py_raise(&err);
+    if (nl_stream_query(self->stream, &done, &err) < 0)
+        return nl_py_raise(&err);
     return PyBool_FromLong(done);
 }
 
@@ -189,7 +200,8 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
     if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0) {
         return nl_py_raise(&err);
     }
-    if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0) return NULL;
+    if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -228,7 +240,8 @@ static PyMethodDef stream_methods[] = {
     {"synchronize", (PyCFunction)stream_synchronize, METH_NOARGS, "Waits for the stream's work."},
     {"query", (PyCFunction)stream_query, METH_NOARGS, "Is all of the stream's work done?"},
     {"add_callback", (PyCFunction)stream_add_callback, METH_O,
-     "add_callback(fn): calls fn() on another thread when the work so far is done; later work waits "
+     "add_callback(fn): calls fn() on another thread when the work so far is done; later work "
+     "waits "
      "for it. It must not use a device."},
     {"wait_event", (PyCFunction)stream_wait_event, METH_O,
      "wait_event(event): later work of the stream waits for the event."},
@@ -252,7 +265,8 @@ static PyMemberDef stream_members[] = {
 };
 
 static PyType_Slot stream_slots[] = {
-    {Py_tp_doc, "Stream(non_blocking=False, priority=0)\n\nA queue of work of this thread's device."},
+    {Py_tp_doc,
+     "Stream(non_blocking=False, priority=0)\n\nA queue of work of this thread's device."},
     {Py_tp_new, stream_new},
     {Py_tp_dealloc, stream_dealloc},
     {Py_tp_traverse, stream_traverse},
@@ -267,7 +281,8 @@ static PyType_Slot stream_slots[] = {
 static PyType_Spec stream_spec = {
     .name = "numbalite._core.Stream",
     .basicsize = sizeof(nl_py_stream),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = stream_slots,
 };
 

@@ -7,8 +7,7 @@
 #include "py/callback.h"
 
 typedef struct nl_py_stream {
-    PyObject_HEAD
-    nl_stream *stream;
+    PyObject_HEAD nl_stream *stream;
     PyObject *owner; /* Stream.wrap(handle, owner): kept alive */
     PyObject *weakrefs;
 } nl_py_stream;

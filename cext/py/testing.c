@@ -15,21 +15,24 @@ static PyObject *fail_call_at(PyObject *module, PyObject *args, PyObject *kwargs
                                      &releases)) {
         return NULL;
     }
-    if (n < 0) return PyErr_Format(PyExc_ValueError, "n must not be negative");
+    if (n < 0)
+        return PyErr_Format(PyExc_ValueError, "n must not be negative");
     return PyLong_FromSize_t(nl_driver_fail_at((size_t)n, status, releases));
 }
 
 static PyObject *fail_alloc_at(PyObject *module, PyObject *argument) {
     (void)module;
     size_t n = PyLong_AsSize_t(argument);
-    if (n == (size_t)-1 && PyErr_Occurred()) return NULL;
+    if (n == (size_t)-1 && PyErr_Occurred())
+        return NULL;
     return PyLong_FromSize_t(nl_mem_fail_at(n));
 }
 
 static PyObject *trace(PyObject *module, PyObject *argument) {
     (void)module;
     int on = PyObject_IsTrue(argument);
-    if (on < 0) return NULL;
+    if (on < 0)
+        return NULL;
     nl_driver_trace(on);
     Py_RETURN_NONE;
 }
@@ -62,10 +65,13 @@ static PyObject *live(PyObject *module, PyObject *unused) {
 
 static PyMethodDef methods[] = {
     {"fail_call_at", (PyCFunction)(void (*)(void))fail_call_at, METH_VARARGS | METH_KEYWORDS,
-     "fail_call_at(n, status=2, releases=False): the n-th driver call from now fails with status (of "
-     "the calls that free or destroy if releases); 0 switches off. Returns the calls since last time."},
+     "fail_call_at(n, status=2, releases=False): the n-th driver call from now fails with status "
+     "(of "
+     "the calls that free or destroy if releases); 0 switches off. Returns the calls since last "
+     "time."},
     {"fail_alloc_at", fail_alloc_at, METH_O,
-     "fail_alloc_at(n): the n-th request for host memory from now fails; 0 switches off. Returns the "
+     "fail_alloc_at(n): the n-th request for host memory from now fails; 0 switches off. Returns "
+     "the "
      "requests since last time."},
     {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
     {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
@@ -73,4 +79,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int nl_py_testing_exec(PyObject *module) { return nl_py_add_functions(module, methods); }
+int nl_py_testing_exec(PyObject *module) {
+    return nl_py_add_functions(module, methods);
+}

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/lock.h"
 #include "sim/block.h"
 #include "sim/divide.h"
@@ -26,8 +27,9 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 enum { SIGNALS = 4 };
 static struct sigaction previous[SIGNALS];
 static nl_mutex install_lock = NL_MUTEX_INIT;
-/* Handling a signal that is not ours: if it comes back here, two handlers are calling one another. */
-static _Thread_local volatile sig_atomic_t chaining;
+/* Handling a signal that is not ours: if it comes back here meanwhile, two handlers are calling one
+ * another; and a handler that has said its word raises the signal once more to end the process. */
+static _Thread_local volatile sig_atomic_t chaining, chained;
 static _Thread_local char *reported; /* for TakeFault */
 
 /* Signals */
@@ -44,11 +46,12 @@ static void chain(int number, siginfo_t *info, void *context) {
         if (signals[i] == number)
             old = &previous[i];
     }
-    if (chaining || !old) {
+    int raised = info->si_code <= 0 && info->si_pid == getpid();
+    if (chaining || !old || (raised && chained)) {
         give_up(number);
         return;
     }
-    chaining = 1;
+    chaining = chained = 1;
     if (old->sa_flags & SA_SIGINFO)
         old->sa_sigaction(number, info, context);
     else if (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)

@@ -101,7 +101,7 @@ typedef struct nl_sim_worker {
     struct nl_sim_worker *next_idle;
 
     nl_sim_warp warp[NL_SIM_WARPS];
-    nl_sim_thread thread[NL_SIM_MAX_THREADS];
+    nl_sim_thread thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */
     nl_sim_stacks stacks;
 } nl_sim_worker;
 

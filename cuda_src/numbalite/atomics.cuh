@@ -1,7 +1,8 @@
 /* atomics: for every integer and floating type what CUDA has for some.
  *
- *     old = atomic_add(address, value)     also sub, max, min, nanmax, nanmin, inc, dec, and, or,
- * xor, exch old = atomic_cas(address, expected, value)
+ *     old = atomic_add(address, value)
+ *           (sub, max, min, nanmax, nanmin, inc, dec, and, or, xor, exch likewise)
+ *     old = atomic_cas(address, expected, value)
  *
  * and, as numba.cuda.atomic has it, with a one-dimensional array and an index in the place of the
  * address. The value is converted to the type of the element. All return the old value.
@@ -11,8 +12,7 @@
  * starts at 0 again; dec counts down, from 0 (and from what is above the value) to the value.
  *
  * What the hardware has is used; the rest is a loop around compare-and-swap, types of one and two
- * bytes in the 32-bit word around them. A maximum or minimum that changes nothing writes nothing.
- */
+ * bytes in the 32-bit word around them. A maximum or minimum that changes nothing writes nothing. */
 #ifndef NUMBALITE_ATOMICS_CUH
 #define NUMBALITE_ATOMICS_CUH
 

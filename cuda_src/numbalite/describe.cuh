@@ -24,10 +24,14 @@ template <int Dtype, int Itemsize, class Type, long long... Extents> struct vari
 
 namespace nl_detail {
 
-template <class T, bool IsEnum = __is_enum(T)> struct dtype { static constexpr int code = 0; };
+template <class T, bool IsEnum = __is_enum(T)> struct dtype {
+    enum { code = 0 };
+};
 template <class T> struct dtype<T, true> : dtype<__underlying_type(T)> {};
 #define NUMBALITE_DTYPE(type, number) \
-    template <> struct dtype<type, false> { static constexpr int code = number; };
+    template <> struct dtype<type, false> { \
+        enum { code = number }; \
+    };
 NUMBALITE_DTYPE(bool, 1)
 NUMBALITE_DTYPE(char, (char)-1 < 0 ? 2 : 6)
 NUMBALITE_DTYPE(signed char, 2)
@@ -47,9 +51,11 @@ NUMBALITE_DTYPE(double, 12)
 /* An element: the type without const and volatile, and without the extents of a C array. */
 template <class T> struct element {
     typedef T type;
-    static constexpr int is_const = 0;
+    enum { is_const = 0 };
 };
-template <class T> struct element<const T> : element<T> { static constexpr int is_const = 1; };
+template <class T> struct element<const T> : element<T> {
+    enum { is_const = 1 };
+};
 template <class T> struct element<volatile T> : element<T> {};
 template <class T> struct element<const volatile T> : element<const T> {};
 template <class T> struct element<T[]> : element<T> {};
@@ -59,12 +65,14 @@ template <class T, size_t N> struct element<volatile T[N]> : element<T> {};
 template <class T, size_t N> struct element<const volatile T[N]> : element<const T> {};
 
 template <class T, class = void> struct size_of {
-    static constexpr int value = 0; /* an incomplete type, a function */
+    enum { value = 0 }; /* an incomplete type, a function */
 };
 template <class T> struct size_of<T, decltype(void(sizeof(T)))> {
-    static constexpr int value = sizeof(T);
+    enum { value = sizeof(T) };
 };
-template <> struct size_of<void, void> { static constexpr int value = 0; };
+template <> struct size_of<void, void> {
+    enum { value = 0 };
+};
 
 template <class T, int Kind, int Dtype, int Itemsize, int Ndim, int Layout, int Const>
 struct parameter_as {

@@ -3,9 +3,10 @@
  *
  *     thread_block  thread_block_tile<N>  coalesced_group  thread_group  grid_group
  *     this_thread_block()  this_grid()  coalesced_threads()
- *     tiled_partition<N>(g)  tiled_partition(g, n)  binary_partition(g, predicate)
- * labeled_partition(g, label) sync(g)  reduce(g, value, op)  inclusive_scan(g, value, op)
- * exclusive_scan(g, value, op) plus  less  greater  bit_and  bit_or  bit_xor
+ *     tiled_partition<N>(g)  tiled_partition(g, n)
+ *     binary_partition(g, predicate)  labeled_partition(g, label)
+ *     sync(g)  reduce(g, value, op)  inclusive_scan(g, value, op)  exclusive_scan(g, value, op)
+ *     plus  less  greater  bit_and  bit_or  bit_xor
  *
  * in namespace numbalite::groups, which is also called cg, and cooperative_groups where the
  * toolkit's header is not included. Names and meaning are cooperative_groups'. Tiles have at most

@@ -2,8 +2,8 @@
  *
  *     auto i = grid<1>();          auto [x, y] = grid<2>();          auto [x, y, z] = grid<3>();
  *
- * Numbers are 64 bits wide, so that no grid is too large; where the result is put into an `int`,
- * the compiler does the whole computation in 32 bits. */
+ * Numbers are 64 bits wide, as numba's are, so that no grid is too large. Put into an `int`, they
+ * are computed in 32 bits. printf takes them with %lld. */
 #ifndef NUMBALITE_INDEX_CUH
 #define NUMBALITE_INDEX_CUH
 

@@ -2,10 +2,10 @@
  *
  *     float u = xoroshiro128p_uniform_float32(states, i);
  *
- * `states` is an array of, or a pointer to, states (anything with members s0 and s1 of 64 bits);
- * with one argument the functions take a state itself: a kernel that draws many numbers is faster
- * with a copy
- * (`auto s = states[i]; ... states[i] = s;`). The generator is Blackman's and Vigna's.
+ * `states` is an array of, or a pointer to, states (anything with members s0 and s1 of 64 bits).
+ * With one argument the functions take a state itself: a kernel that draws many numbers is faster
+ * with a copy (`auto s = states[i]`, and `states[i] = s` at the end). The generator is Blackman's
+ * and Vigna's.
  *
  * Uniform numbers lie in [0, 1). numba's float32 ones can, once in 2^25 times, be rounded up to 1;
  * here they become the largest number below 1. Normal ones are one half of a Box-Muller pair. */

@@ -69,7 +69,11 @@ template <class... A> struct run {
     }
 };
 
-template <class F, F kernel> struct entry;
+template <class F> struct is_kernel { static constexpr bool value = false; };
+template <class... A> struct is_kernel<void (*)(A...)> { static constexpr bool value = true; };
+template <class F, F kernel> struct entry {
+    static_assert(is_kernel<F>::value, "numbalite: a kernel is a __global__ function that returns void");
+};
 template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel> {
     typedef typename count_to<sizeof...(A)>::type numbers;
     static constexpr unsigned count = sizeof...(A);
@@ -117,48 +121,6 @@ template <int index, class T> constexpr const char *NLDESC() { return __PRETTY_F
     NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index =                            \
         numbalite_sim::NLDESC<index, __VA_ARGS__>();
 
-/* ---- what the image gives the engine, and what kernels get from it under the C library's names ---- */
-
 NUMBALITE_SIM_EXPORT void nl_sim_image_init(const nl_sim_ops *table) { numbalite_sim::ops = table; }
-
-extern "C" {
-__attribute__((visibility("hidden"), used)) int nl_sim_print(const char *format, ...)
-    __asm__("nl_sim_printf");
-__attribute__((visibility("hidden"), used)) int nl_sim_print(const char *format, ...) {
-    __builtin_va_list arguments;
-    __builtin_va_start(arguments, format);
-    int count = numbalite_sim::ops->vprintf(format, arguments);
-    __builtin_va_end(arguments);
-    return count;
-}
-__attribute__((visibility("hidden"), used)) void *nl_sim_allocate(size_t size)
-    __asm__("nl_sim_malloc");
-__attribute__((visibility("hidden"), used)) void *nl_sim_allocate(size_t size) {
-    return numbalite_sim::ops->malloc(size);
-}
-__attribute__((visibility("hidden"), used)) void nl_sim_release(void *block) __asm__("nl_sim_free");
-__attribute__((visibility("hidden"), used)) void nl_sim_release(void *block) {
-    numbalite_sim::ops->free(block);
-}
-__attribute__((visibility("hidden"), used)) clock_t nl_sim_cycles() __asm__("nl_sim_clock");
-__attribute__((visibility("hidden"), used)) clock_t nl_sim_cycles() {
-    return static_cast<clock_t>(numbalite_sim::ops->clock());
-}
-/* irpatch.py puts a call of this before each volatile load: a thread may be waiting there. */
-__attribute__((visibility("hidden"), used, noinline)) void nl_sim_volatile_read() {
-    numbalite_sim::spin("", 0);
-}
-/* An image does without the C++ library. */
-__attribute__((visibility("hidden"))) void __cxa_pure_virtual() {
-    numbalite_sim::fault(719, "a pure virtual function was called", "", 0);
-}
-}
-
-void *operator new(size_t size) { return malloc(size); }
-void *operator new[](size_t size) { return malloc(size); }
-void operator delete(void *block) noexcept { free(block); }
-void operator delete[](void *block) noexcept { free(block); }
-void operator delete(void *block, size_t) noexcept { free(block); }
-void operator delete[](void *block, size_t) noexcept { free(block); }
 
 #endif

@@ -70,10 +70,4 @@ NUMBALITE_SIM_INLINE void *__cvta_local_to_generic(size_t p) {
     return reinterpret_cast<void *>(p);
 }
 
-/* Placement new, which NVRTC knows without <new>; include/new is empty for that reason. */
-inline void *operator new(size_t, void *place) noexcept { return place; }
-inline void *operator new[](size_t, void *place) noexcept { return place; }
-inline void operator delete(void *, void *) noexcept {}
-inline void operator delete[](void *, void *) noexcept {}
-
 #endif

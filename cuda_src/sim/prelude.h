@@ -70,8 +70,8 @@
  * find it in what the compiler says. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((unavailable("numbalite: " message)))
-#else
-#define NUMBALITE_SIM_CANNOT(message) __attribute__((deprecated("numbalite: " message)))
+#else /* says so of functions at least */
+#define NUMBALITE_SIM_CANNOT(message) __attribute__((error("numbalite: " message)))
 #endif
 #if defined(__has_builtin)
 #define NUMBALITE_SIM_HAS(builtin) __has_builtin(builtin)
@@ -104,5 +104,6 @@ extern "C" {
 #include "atomics.h"
 #include "warp.h"
 #include "unsupported.h"
+#include "library.h"
 
 #endif

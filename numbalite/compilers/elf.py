@@ -1,4 +1,4 @@
-"""The little that is read from a shared object: the names that it wants from elsewhere."""
+"""The little that is read from a shared object: its symbols."""
 
 from __future__ import annotations
 
@@ -7,23 +7,35 @@ from struct import Struct
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")
 _SYMBOL = Struct("<IBBHQQ")
-_DYNSYM = 11  # SHT_DYNSYM
-_WEAK = 2  # STB_WEAK
+_SYMTAB, _DYNSYM = 2, 11  # section types
+_WEAK = 2  # binding
+_TLS = 6  # symbol type
 
 
 def undefined(data: bytes) -> list[str]:
-    """The undefined symbols of a 64-bit little-endian shared object, without the weak ones."""
+    """The names that it wants from elsewhere, without the weak ones."""
+    return [
+        name
+        for name, info, index, _ in _symbols(data, _DYNSYM)
+        if index == 0 and name and info >> 4 != _WEAK
+    ]
+
+
+def thread_locals(data: bytes) -> list[tuple]:
+    """(name, size) of its thread-local variables."""
+    return [(name, size) for name, info, _, size in _symbols(data, _SYMTAB) if info & 15 == _TLS]
+
+
+def _symbols(data, kind):
+    """(name, info, section, size) of each symbol in tables of a kind; 64-bit little-endian ELF."""
     header = _HEADER.unpack_from(data)
     offset, size, count = header[6], header[11], header[12]
     sections = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
-    names = []
     for section in sections:
-        if section[1] != _DYNSYM:
+        if section[1] != kind:
             continue
         texts = sections[section[6]][4]
         for at in range(section[4], section[4] + section[5], _SYMBOL.size):
-            name, info, _, index, _, _ = _SYMBOL.unpack_from(data, at)
-            if index == 0 and name and info >> 4 != _WEAK:
-                start = texts + name
-                names.append(data[start : data.index(b"\0", start)].decode())
-    return names
+            name, info, _, index, _, length = _SYMBOL.unpack_from(data, at)
+            start = texts + name
+            yield data[start : data.index(b"\0", start)].decode(), info, index, length

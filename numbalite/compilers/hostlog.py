@@ -1,8 +1,9 @@
 """What g++ and clang++ say, told as NVRTC would: ``file(line): error: text``, then the line meant.
 
 A message about a header of ours is moved to the user's line that led there: where the template was
-instantiated, or the header included. What we reject on purpose carries the word "numbalite:"; where
-there is such a message, the others are its consequences and are left out.
+instantiated, the macro used, or the header included. What we reject on purpose carries the word
+"numbalite:"; where there is such a message, or one about the user's own text, the others are its
+consequences and are left out.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ _MESSAGE = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):(?:(?P<column>\d+):)? "
                       r"(?P<kind>fatal error|error|warning|note): (?P<text>.*)$")  # fmt: skip
 _REQUIRED = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):(?:\d+:)? +(?:recursively )?required ")
 _INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^\n]*?):(?P<line>\d+)[:,]")
+_LED_BY_NOTE = ("requested here", "expanded from", "in expansion of macro")
 _UNDEFINED = re.compile(
     r"(?:^|[ (])(?P<file>[^\s:()]+):(?P<line>\d+)(?:\))?: undefined reference to [`'](?P<name>[^']*)'"
     r"|undefined (?:reference to|symbol:) [`']?(?P<plain>[^'\n]+)",
@@ -20,97 +22,148 @@ _UNDEFINED = re.compile(
 )
 _OURS = re.compile(r"numbalite: (.*?)(?:\"|'| \[-W|$)")
 _NUMBER = re.compile(r"^ *\d+ \| ?|^ *\| ?")
-_FLAG = re.compile(r" \[-W[\w=+-]+\]$|, use -\S+ to .*$")
-_IN_FUNCTION = re.compile(r"^\S.*: In (?:function|member function|instantiation|lambda|substitution)")
+_FLAG = re.compile(r" \[-(?:W[\w=+-]+|fpermissive)\]$")
+_ASSERTION = re.compile(
+    r"static[_ ]assert(?:ion)? failed(?: due to requirement '.*?')?(?:: (.*)| \"(.*)\")$"
+)
+_MISSING = re.compile(r"^(?:'(?P<a>[^']+)' file not found|(?P<b>\S+): No such file or directory)$")
+_NOISE = re.compile(r"^\S.*: In (?:function|member function|instantiation|lambda|substitution)"
+                    r"|^compilation terminated|^\d+ errors? generated|^\S+: At global scope")  # fmt: skip
+_LINE = re.compile(r'^#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
 
 
 class Message:
-    """One error or warning: where, what, and the lines of source shown with it."""
+    """One error or warning: where, what, the lines of source shown with it, and what led there."""
 
-    def __init__(self, kind, file, line, text):
-        self.kind = "error" if kind == "fatal error" else kind
-        self.file, self.line, self.text = file, line, text
+    def __init__(self, match, required, included):
+        self.kind = match["kind"].removeprefix("fatal ")
+        self.file, self.line, self.text = match["file"], int(match["line"]), match["text"]
         self.shown = []
-        self.callers = []  # (file, line) that led to it, nearest first
+        self.required, self.included = required, included
 
 
 def messages(log: str) -> list[Message]:
     """The errors and warnings of a compiler's log, in order."""
-    found, ahead, showing = [], [], None
+    found, required, included, showing = [], [], [], None
     for line in log.splitlines():
         match = _MESSAGE.match(line)
         if match is None:
-            led = _REQUIRED.match(line) or _INCLUDED.match(line)
+            led, listed = _REQUIRED.match(line), required
+            if led is None:
+                led, listed = _INCLUDED.match(line), included
             if led is not None:
-                ahead.append((led["file"], int(led["line"])))
+                listed.append((led["file"], int(led["line"])))
                 showing = None
-            elif _IN_FUNCTION.match(line):
+            elif _NOISE.match(line):
                 showing = None
             elif showing is not None:
                 showing.append(_NUMBER.sub("", line, count=1))
-            continue
-        if match["kind"] == "note":
-            if found and ("requested here" in match["text"] or "expanded from" in match["text"]):
-                found[-1].callers.append((match["file"], int(match["line"])))
+        elif match["kind"] == "note":
+            if found and any(words in match["text"] for words in _LED_BY_NOTE):
+                found[-1].required.append((match["file"], int(match["line"])))
             showing = None
-            continue
-        message = Message(match["kind"], match["file"], int(match["line"]), match["text"])
-        message.callers, ahead = ahead, []
-        found.append(message)
-        showing = message.shown
+        else:
+            found.append(Message(match, required, included))
+            required, included, showing = [], [], found[-1].shown
     return found
 
 
-def readable(log: str, ours, meanings=None) -> str:
-    """The log's errors in NVRTC's shape; "" if it has none.
+class Reader:
+    """Tells a log. `source` is the user's, with a #line in front; `ours(file)`: is a file none of the user's?
 
-    `ours(file)` tells whether a file is none of the user's. `meanings` maps names of pretended files
-    to what to say in front of an error there instead of a place.
+    `meanings` maps pretended files to what to say in front of an error there instead of a place.
     """
-    errors = [m for m in messages(log) if m.kind == "error"]
-    marked = [m for m in errors if "numbalite: " in m.text]
-    texts = []
-    for message in marked or errors:
-        text = _text(message, ours, meanings or {})
-        if text not in texts:
-            texts.append(text)
-    if not errors:
-        texts = _undefined(log)
-    return "\n".join(texts)
+
+    def __init__(self, source, ours, meanings):
+        self.source, self.ours, self.meanings = source, ours, meanings
+        self._lines = None
+
+    def errors(self, log: str) -> str:
+        """The log's errors; "" if it has none."""
+        errors = [m for m in messages(log) if m.kind == "error"]
+        if not errors:
+            return "\n".join(self._undefined(log))
+        placed = [(m, self._place(m)) for m in errors]
+        own = [(m, place) for m, place in placed if place and place[0] not in self.meanings]
+        marked = [(m, place) for m, place in placed if "numbalite: " in m.text]
+        texts, said = [], set()
+        for message, place in marked or own or placed:
+            meaning = self.meanings.get((place or (message.file, 0))[0])
+            if meaning is not None:
+                if meaning in said:
+                    continue
+                said.add(meaning)
+            text = self._text(message, place, meaning)
+            if text not in texts:
+                texts.append(text)
+        return "\n".join(texts)
+
+    def warnings(self, log: str) -> str:
+        """The warnings about the user's own text."""
+        kept = [m for m in messages(log) if m.kind == "warning" and not self.ours(m.file)]
+        return "\n".join(self._text(m, (m.file, m.line), None) for m in kept)
+
+    def _place(self, message):
+        """The nearest place that is the user's, or one with a meaning, or None."""
+        places = [(message.file, message.line), *message.required, *message.included]
+        for place in places:
+            if not self.ours(place[0]) and place[0] not in self.meanings:
+                return place
+        return next((place for place in places if place[0] in self.meanings), None)
+
+    def _text(self, message, place, meaning):
+        text = _worded(message.text)
+        if meaning is not None:
+            return f"{meaning}: {text}"
+        file, line = place or (message.file, message.line)
+        shown = message.shown[:2] if (file, line) == (message.file, message.line) else []
+        if not any(part.strip() for part in shown) or "NUMBALITE_SIM" in shown[0]:
+            shown = [self._line(file, line)]
+        head = f"{file}({line}): {message.kind}: {text}"
+        return "\n".join([head, *(f"  {part}" for part in shown if part.strip())])
+
+    def _line(self, file, line):
+        """A line of the source, by the place that #line gives it."""
+        if self._lines is None:
+            self._lines = places(self.source)
+        return self._lines.get((file, line), "")
+
+    def _undefined(self, log):
+        texts = []
+        for match in _UNDEFINED.finditer(log):
+            name = match["name"] or match["plain"]
+            where = f"{match['file']}({match['line']}): " if match["file"] else ""
+            text = f'{where}error: "{name.strip()}" is declared and used, but not defined'
+            if text not in texts:
+                texts.append(text)
+        return texts
 
 
-def warnings(log: str, ours) -> str:
-    """The warnings about the user's own text."""
-    kept = [m for m in messages(log) if m.kind == "warning" and not ours(m.file)]
-    return "\n".join(_text(message, ours, {}) for message in kept)
+def places(source: str) -> dict:
+    """(file, line) -> text for a source with #line in it."""
+    found, file, number = {}, "", 0
+    for text in source.split("\n"):
+        directive = _LINE.match(text)
+        if directive is not None:
+            number = int(directive[1]) - 1
+            if directive[2] is not None:
+                file = re.sub(r"\\(.)", r"\1", directive[2])
+            continue
+        number += 1
+        found.setdefault((file, number), text)
+    return found
 
 
-def _text(message, ours, meanings):
-    own = _OURS.search(message.text)
-    text = own[1] if own else _FLAG.sub("", message.text)
-    file, line, shown = message.file, message.line, message.shown
-    if file in meanings:
-        return f"{meanings[file]}: {text}"
-    if ours(file):
-        for caller in message.callers:
-            if not ours(caller[0]) and caller[0] not in meanings:
-                file, line = caller
-                break
-        else:
-            meant = [meanings[caller[0]] for caller in message.callers if caller[0] in meanings]
-            if meant:
-                return f"{meant[0]}: {text}"
-        shown = []
-    head = f"{file}({line}): {message.kind}: {text}"
-    return "\n".join([head, *(f"  {line}" for line in shown[:2] if not own)])
-
-
-def _undefined(log):
-    texts = []
-    for match in _UNDEFINED.finditer(log):
-        name = match["name"] or match["plain"]
-        where = f"{match['file']}({match['line']}): " if match["file"] else ""
-        text = f'{where}error: "{name.strip()}" is declared and used, but not defined'
-        if text not in texts:
-            texts.append(text)
-    return texts
+def _worded(text):
+    own = _OURS.search(text)
+    if own:
+        return own[1]
+    text = _FLAG.sub("", text)
+    assertion = _ASSERTION.match(text)
+    if assertion:
+        return f'static assertion failed with "{assertion[1] or assertion[2]}"'
+    missing = _MISSING.match(text)
+    if missing:
+        name = missing["a"] or missing["b"]
+        return f'cannot open source file "{name}" (the CPU simulator has not all of the toolkit\'s headers)'
+    return text

@@ -27,21 +27,21 @@ def path() -> str:
     return os.path.join(headers.cuda_src(), "sim", "prelude.h")
 
 
-def arguments(compiler, flags, run) -> list:
+def arguments(compiler, family, flags, run) -> list:
     """The arguments that bring the prelude in; `run(command)` runs a compiler."""
     key = (compiler.command, *flags)
     if key in _made:
         return _made[key] or text_arguments()
     root = cache.directory()
-    if root is None or "zig" in compiler.title:
+    if root is None:
         return text_arguments()
-    folder = os.path.join(root, f"prelude-{cache.digest(key, compiler.title, _stamps()).hex()}")
-    found = _ready(compiler, folder)
+    folder = os.path.join(root, f"prelude-{cache.digest(key, _stamps(compiler.path)).hex()}")
+    found = _ready(family, folder)
     if found is None:
         if key not in _asked:
             _asked.add(key)
             return text_arguments()
-        found = _make(compiler, flags, root, folder, run)
+        found = _make(compiler, family, flags, root, folder, run)
     _made[key] = found
     return found or text_arguments()
 
@@ -51,29 +51,31 @@ def forget(compiler, flags) -> None:
     _made[(compiler.command, *flags)] = None
 
 
-def _stamps():
+def _stamps(program):
+    """The prelude's files and the compiler's program."""
     folder = os.path.dirname(path())
     names = sorted(name for name in os.listdir(folder) if name.endswith(".h"))
     stats = [os.stat(os.path.join(folder, name)) for name in names]
+    stats.append(os.stat(os.path.realpath(program)))
     return folder, names, [(status.st_size, status.st_mtime_ns) for status in stats]
 
 
-def _ready(compiler, folder):
-    if compiler.family == "clang":
+def _ready(family, folder):
+    if family == "clang":
         compiled, found = "prelude.pch", ["-include-pch", os.path.join(folder, "prelude.pch")]
     else:
         compiled, found = "prelude.h.gch", ["-include", os.path.join(folder, "prelude.h")]
     return found if os.path.exists(os.path.join(folder, compiled)) else None
 
 
-def _make(compiler, flags, root, folder, run):
+def _make(compiler, family, flags, root, folder, run):
     """Compiles the prelude beside its place and moves it there."""
     try:
         working = tempfile.mkdtemp(prefix="prelude-", dir=root)
     except OSError:
         return None
     try:
-        name = "prelude.pch" if compiler.family == "clang" else "prelude.h.gch"
+        name = "prelude.pch" if family == "clang" else "prelude.h.gch"
         with open(os.path.join(working, "prelude.h"), "w", encoding="utf-8") as file:
             file.write(f'#include "{path()}"\n')
         output = os.path.join(working, name)
@@ -85,4 +87,4 @@ def _make(compiler, flags, root, folder, run):
         pass  # somebody else was faster, or the disk is full
     finally:
         shutil.rmtree(working, ignore_errors=True)
-    return _ready(compiler, folder)
+    return _ready(family, folder)

@@ -17,7 +17,9 @@ def launch(kernel, grid, block, *args):
     """Run a kernel on copies of the arrays in `args`; the copies as they are afterwards."""
     device = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in args]
     kernel[grid, block](*device)
-    return [d.copy_to_host() for d, a in zip(device, args, strict=True) if isinstance(a, np.ndarray)]
+    return [
+        d.copy_to_host() for d, a in zip(device, args, strict=True) if isinstance(a, np.ndarray)
+    ]
 
 
 # ---- the grid ----
@@ -171,7 +173,14 @@ def test_array_made_by_hand(arrays):
         ("array<const float> z = y; z[0] = 1;", ""),
         ("array<const float> c = y; array<float> z = c;", ""),
     ],
-    ids=["two indices", "other ndim", "other type", "unknown layout", "write to const", "drop const"],
+    ids=[
+        "two indices",
+        "other ndim",
+        "other type",
+        "unknown layout",
+        "write to const",
+        "drop const",
+    ],
 )
 def test_array_refuses(body, words):
     source = "__global__ void k(array<float> y) { " + body + " }"
@@ -242,7 +251,17 @@ def test_debug_reports_an_assertion():
 # ---- complex ----
 
 UNARY = ["exp", "log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "conj"]
-BINARY = ["a + b", "a - b", "a * b", "a / b", "pow(a, b)", "a * b.real()", "b.imag() / a", "a - 2", "3 * a"]
+BINARY = [
+    "a + b",
+    "a - b",
+    "a * b",
+    "a / b",
+    "pow(a, b)",
+    "a * b.real()",
+    "b.imag() / a",
+    "a - 2",
+    "3 * a",
+]
 
 COMPLEX = (
     "template <class T> __global__ void unary(array<const complex<T>> z, array<complex<T>, 2> out) {\n"
@@ -268,7 +287,20 @@ __global__ void mixed(complex64 z, double d, int n, complex128 *out) {
 """
 )
 
-POINTS = [0, 1, -1, 1j, -1j, 1 + 1e-3j, 0.6 + 0.8j, 3 - 4j, -2.5 + 0.1j, 1e-6 + 1e-6j, 7 + 9j, -0.3 - 9j]
+POINTS = [
+    0,
+    1,
+    -1,
+    1j,
+    -1j,
+    1 + 1e-3j,
+    0.6 + 0.8j,
+    3 - 4j,
+    -2.5 + 0.1j,
+    1e-6 + 1e-6j,
+    7 + 9j,
+    -0.3 - 9j,
+]
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +360,9 @@ def test_complex_at_the_edges(complexes):
     big, tiny = 1e300, 1e-300
     x = np.array([big + big * 1j, tiny + tiny * 1j, big * 1j, complex(math.inf, 1), 0], complex)
     y = np.array([big - big * 1j, tiny - tiny * 1j, big, complex(1, 0), 0], complex)
-    _, _, out = launch(complexes["binary<double>"], 1, 32, x, y, np.zeros((len(BINARY), 5), complex))
+    _, _, out = launch(
+        complexes["binary<double>"], 1, 32, x, y, np.zeros((len(BINARY), 5), complex)
+    )
     assert np.allclose(out[3][:3], [1j, 1j, 1j])
     assert out[3][3].real == math.inf
     assert np.isnan(out[3][4])
@@ -449,7 +483,12 @@ def test_atomic_bits_of_every_integer(atomics, name):
 
 def test_atomics_with_an_array_and_an_index(atomics):
     a, b, c = launch(
-        atomics.through_arrays, 1, 32, np.zeros(2, np.float32), np.zeros(2, np.int64), np.zeros(2, "c8")
+        atomics.through_arrays,
+        1,
+        32,
+        np.zeros(2, np.float32),
+        np.zeros(2, np.int64),
+        np.zeros(2, "c8"),
     )
     assert a.tolist() == [16, 31]
     assert b.tolist() == [7, 64]
@@ -518,7 +557,12 @@ def test_random_numbers_are_those_of_numba():
     assert bits[5] == states[0]["s0"] == 0x910A2DEC89025CC1
     uniform = [0.2647968828678131, 0.13737323880195618, 0.41318100690841675, 0.23441050946712494]
     assert out[:4].tolist() == uniform
-    hexes = ["0x1.10e1529ad2b7cp-1", "0x1.32a8258773505p-1", "0x1.d84e7735743f8p-4", "0x1.6ca305dd8d6c0p-6"]
+    hexes = [
+        "0x1.10e1529ad2b7cp-1",
+        "0x1.32a8258773505p-1",
+        "0x1.d84e7735743f8p-4",
+        "0x1.6ca305dd8d6c0p-6",
+    ]
     assert [v.hex() for v in out[4:8].tolist()] == hexes
     normal = [0.9026424288749695, 3.4433987140655518, -0.08109887689352036, 1.7751100063323975]
     assert np.allclose(out[8:12], normal, rtol=1e-5, atol=1e-6)
@@ -624,7 +668,9 @@ __global__ void whole(int *cells, int *out, int rounds) {
 
 
 def test_warp_functions():
-    out, wide = launch(cuda.jit(source=WARPS), 1, 32, np.zeros((6, 32), np.int32), np.zeros((2, 32)))
+    out, wide = launch(
+        cuda.jit(source=WARPS), 1, 32, np.zeros((6, 32), np.int32), np.zeros((2, 32))
+    )
     lanes = np.arange(32)
     assert wide[0].tolist() == (31 - lanes + 0.25).tolist()
     assert wide[1].tolist() == (-(lanes ^ 1)).tolist()

@@ -57,6 +57,13 @@ def test_kernels_as_attributes(module):
     assert module.fall is module["physics::fall"]
 
 
+def test_signatures_are_read_from_the_source(module):
+    types = numbalite.types
+    assert module.scale.signatures == [(types.CPointer(types.float32), types.int32)]
+    assert str(module.by_value.signatures[0][0]) == "Params" and module.scale.specialized
+    assert module.get_function("scale") is module.scale
+
+
 def test_kernels_are_compiled_together(module):
     count = compile_count()
     x = np.zeros(4, "f4")
@@ -173,6 +180,20 @@ def test_a_mistake_in_a_name_leaves_the_module_as_it_was():
     x = np.zeros(2, "f4")
     module["fill<float>"][1, 2](x, 3)
     assert (x == 3).all()
+
+
+def test_instances_go_by_their_short_name_too():
+    module = cuda.module("namespace q { template <class T> __global__ void k(T* x) { x[0] = 3; } }")
+    x = np.zeros(1, "f4")
+    module["k<float>"][1, 1](x)
+    assert x[0] == 3 and module["k<float>"] is module["q::k<float>"]
+
+
+def test_a_kernel_that_is_not_in_the_source():
+    with pytest.raises(TypeError, match="no kernel 'b'; it has a"):
+        cuda.jit(source="__global__ void a() {}", name="b")
+    with pytest.raises(TypeError, match="a is a template"):
+        cuda.jit(source="template <class T> __global__ void a(T* x) {}", name="a")
 
 
 def test_mistakes_show_at_once():

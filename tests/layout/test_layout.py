@@ -67,8 +67,8 @@ def test_rooms_are_known():
 def test_includes_go_down(c_file):
     room = c_file.relative_to(CEXT).parts[0]
     allowed = set(BELOW[room])
-    if name(c_file) == "cext/driver/driver_sim.c":
-        allowed.add("sim")  # the one place where the two meet
+    if c_file.name.startswith("driver_sim"):
+        allowed.add("sim")  # the one place where the two meet: driver_sim*.c
     quoted = re.findall(r'#\s*include\s*"([^"]+)"', strip_comments(c_file.read_text()))
     for included in quoted:
         assert "/" in included, f'{included}: write the room too: #include "{room}/{included}"'

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import driver as sim  # noqa: E402
+import sim_driver as sim
 
 
 @pytest.fixture(scope="session")

@@ -238,7 +238,7 @@ KERNEL(shared_memory) {
     unsigned t = rank();
     dynamic[t + n] = t;
     sync();
-    data[t] = dynamic[now.block.x - 1 - t] + ((unsigned long long)dynamic % 128 != 0);
+    data[t] = dynamic[n + now.block.x - 1 - t] + ((unsigned long long)dynamic % 128 != 0);
 }
 
 KERNEL(heap) {

@@ -1,7 +1,10 @@
 """Threads of a block: barriers, warps, early exits, and what the engine says when they cannot go on."""
 
+import operator
+from functools import reduce
+
 import pytest
-from driver import DriverError
+from sim_driver import DriverError
 
 
 def run(driver, kernels, name, grid, block, values, n=0, m=0, **options):
@@ -87,26 +90,20 @@ def test_collectives_in_divergent_branches(driver, kernels):
 
     for t in range(threads):
         lanes = [u for u in range(t // 32 * 32, t // 32 * 32 + 32) if u % 2 == t % 2]
-        value = (lambda u: (u % 7 - 3) & 0xFFFFFFFF) if t % 2 else (lambda u: u % 5)
-        brought = [value(u) for u in lanes]
-        mask = lambda keep: sum(1 << (u % 32) for u in lanes if keep(u))  # noqa: E731
-        land = lor = lxor = None
-        for v in brought:
-            land = v if land is None else land & v
-            lor = v if lor is None else lor | v
-            lxor = v if lxor is None else lxor ^ v
+        brought = {u: (u % 7 - 3) & 0xFFFFFFFF if t % 2 else u % 5 for u in lanes}
+        values = list(brought.values())
         expected = [
-            mask(lambda u: value(u) != 0),
-            mask(lambda u: value(u) == value(t)),
+            sum(1 << (u % 32) for u in lanes if brought[u]),
+            sum(1 << (u % 32) for u in lanes if brought[u] == brought[t]),
             0,
-            sum(brought),
-            min(brought, key=signed),
-            max(brought, key=signed),
-            min(brought),
-            max(brought),
-            land,
-            lor,
-            lxor,
+            sum(values),
+            min(values, key=signed),
+            max(values, key=signed),
+            min(values),
+            max(values),
+            reduce(operator.and_, values),
+            reduce(operator.or_, values),
+            reduce(operator.xor, values),
         ]
         assert out[16 * t + 2 : 16 * t + 13] == [signed(v) for v in expected], t
 

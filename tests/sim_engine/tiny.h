@@ -7,8 +7,11 @@ static const nl_sim_ops *ops;
 struct place {
     unsigned tx, ty, tz, bx, by, bz;
 };
+namespace numbalite_sim { /* where the engine does not look for __shared__ variables */
 static thread_local place here;
 static thread_local nl_sim_launch now;
+} // namespace numbalite_sim
+using namespace numbalite_sim;
 
 extern "C" __attribute__((visibility("default"))) void nl_sim_image_init(const nl_sim_ops *o) {
     ops = o;
@@ -58,11 +61,16 @@ static inline int print(const char *format, ...) {
 typedef void body(int *data, long n, long m);
 
 static inline void place_thread(const nl_sim_launch *launch, nl_sim_dim b, unsigned t) {
-    if (t < launch->block.x) /* divisions are slow */
-        here = {t, 0, 0, b.x, b.y, b.z};
-    else
-        here = {t % launch->block.x, t / launch->block.x % launch->block.y,
-                t / launch->block.x / launch->block.y, b.x, b.y, b.z};
+    here.bx = b.x;
+    here.by = b.y;
+    here.bz = b.z;
+    here.tx = t;
+    here.ty = here.tz = 0;
+    if (t >= launch->block.x) { /* divisions are slow */
+        here.tx = t % launch->block.x;
+        here.ty = t / launch->block.x % launch->block.y;
+        here.tz = t / launch->block.x / launch->block.y;
+    }
 }
 
 template <body *f> void run_block(const nl_sim_launch *launch, nl_sim_dim b, unsigned first) {

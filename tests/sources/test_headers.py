@@ -122,9 +122,13 @@ def test_everything_compiles_for_the_simulator(monkeypatch, compiler, debug):
     ],
 )
 def test_what_must_not_compile(nvrtc, body, message):
-    needed = "".join(f'#include "{parts.header(p)}"\n' for p in ("tuple", "groups", "math", "complex"))
+    needed = "".join(
+        f'#include "{parts.header(p)}"\n' for p in ("tuple", "groups", "math", "complex")
+    )
     needed += '#include "numbalite/atomics.cuh"\n'
-    source = needed + HEAD + "#line 1 \"user.cu\"\n__global__ void k(array<float, 2> a) {\n" + body + "\n}"
+    source = (
+        needed + HEAD + '#line 1 "user.cu"\n__global__ void k(array<float, 2> a) {\n' + body + "\n}"
+    )
     result = nvrtc(source)
     assert result.status != 0
     assert message in result.log
@@ -141,8 +145,14 @@ def test_what_must_not_compile(nvrtc, body, message):
         ("struct complex { float x; }; struct tuple { int y; };", "complex{1}.x + tuple{2}.y"),
         ("__device__ int atomic_max(int *p, int v) { return v; }", "atomic_max(nullptr, 3)"),
         ("typedef unsigned int uint; typedef long long int64_t;", "uint(3) + int64_t(4)"),
-        ("namespace cg { enum { x = 1 }; } namespace detail { enum { y = 2 }; }", "cg::x + detail::y"),
-        ("struct signature { int x; }; struct parameter { int x; };", "signature{1}.x + parameter{2}.x"),
+        (
+            "namespace cg { enum { x = 1 }; } namespace detail { enum { y = 2 }; }",
+            "cg::x + detail::y",
+        ),
+        (
+            "struct signature { int x; }; struct parameter { int x; };",
+            "signature{1}.x + parameter{2}.x",
+        ),
     ],
 )
 def test_a_source_may_use_the_names_of_parts_itself(nvrtc, declaration, use):
@@ -174,7 +184,9 @@ def check_kernels(read):
 
     expected = [(*s.rsplit(" ", 2)[:2], int(s.rsplit(" ", 1)[1])) for s in SCALARS]
     assert _columns(of("k1"), "ctype", "dtype", "size") == expected
-    assert {(p.kind, p.size == p.align == p.itemsize, p.ndim) for p in of("k1")} == {("scalar", True, 0)}
+    assert {(p.kind, p.size == p.align == p.itemsize, p.ndim) for p in of("k1")} == {
+        ("scalar", True, 0)
+    }
 
     assert _columns(of("k2"), "ctype", "dtype", "itemsize", "const") == [
         ("float*", "float32", 4, False),

@@ -1,0 +1,2 @@
+/* <assert.h>: the prelude has assert. */
+#pragma once

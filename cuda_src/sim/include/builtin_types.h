@@ -1,0 +1,2 @@
+/* builtin_types.h: the prelude has what it declares for kernels. */
+#pragma once

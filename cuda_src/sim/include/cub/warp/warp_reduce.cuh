@@ -1,0 +1,2 @@
+/* cub/warp/warp_reduce.cuh is not for the simulator. */
+#error "numbalite: CUB cannot run on the CPU simulator"

@@ -1,0 +1,2 @@
+/* cuda.h: the prelude has what it declares for kernels. */
+#pragma once

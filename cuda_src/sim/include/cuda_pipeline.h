@@ -1,0 +1,2 @@
+/* cuda_pipeline.h is not for the simulator. */
+#error "numbalite: cuda_pipeline.h cannot run on the CPU simulator"

@@ -1,0 +1,2 @@
+/* cuda_runtime.h: the prelude has what it declares for kernels. */
+#pragma once

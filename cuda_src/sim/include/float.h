@@ -1,0 +1,3 @@
+/* <float.h>: the same as for a GPU. */
+#pragma once
+#include "../../std/float.h"

@@ -1,0 +1,3 @@
+/* <inttypes.h>: the same as for a GPU. */
+#pragma once
+#include "../../std/inttypes.h"

@@ -1,0 +1,3 @@
+/* <limits.h>: the same as for a GPU. */
+#pragma once
+#include "../../std/limits.h"

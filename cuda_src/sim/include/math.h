@@ -1,0 +1,3 @@
+/* <math.h>: the same as for a GPU. */
+#pragma once
+#include "../../std/math.h"

@@ -1,0 +1,3 @@
+/* <stdbool.h>: the same as for a GPU. */
+#pragma once
+#include "../../std/stdbool.h"

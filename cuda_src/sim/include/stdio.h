@@ -1,0 +1,3 @@
+/* <stdio.h>: the same as for a GPU. */
+#pragma once
+#include "../../std/stdio.h"

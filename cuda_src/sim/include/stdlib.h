@@ -1,0 +1,17 @@
+/* <stdlib.h>: memory is the prelude's; abort ends the launch. */
+#pragma once
+#define EXIT_SUCCESS 0
+#define EXIT_FAILURE 1
+#define RAND_MAX 2147483647
+typedef struct {
+    int quot, rem;
+} div_t;
+typedef struct {
+    long quot, rem;
+} ldiv_t;
+typedef struct {
+    long long quot, rem;
+} lldiv_t;
+[[noreturn]] inline void abort() { numbalite_sim::fault(719, "abort() was called", "", 0); }
+/* Standard headers name it; no kernel can use it. */
+inline int rand() { abort(); }

@@ -1,0 +1,3 @@
+/* <time.h>: the same as for a GPU. */
+#pragma once
+#include "../../std/time.h"

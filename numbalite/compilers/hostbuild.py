@@ -1,0 +1,293 @@
+"""The host C++ compiler: a unit to a shared object for the simulator.
+
+g++ goes in one step. A compiler of the clang family goes in two: the front end gives LLVM IR, irpatch
+writes a GPU's meaning of what C++ leaves undefined into it, the back end makes the shared object.
+
+The image brings no C++ library and exports nothing but its tables (cuda_src/sim/image.h).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from struct import Struct
+from typing import NamedTuple
+
+from numbalite import config, cxx
+from numbalite.compilers import (
+    elf,
+    headers,
+    host,
+    hostlog,
+    hostoptions,
+    hostprelude,
+    irpatch,
+    simsource,
+)
+from numbalite.compilers.image import Image
+from numbalite.errors import CompileError, CudaSupportError
+
+_MAGIC = Struct("<8sQ")  # nl_sim_image_header
+_OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
+_DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
+_UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
+# No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
+_LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
+_SHARED_LIMIT = 48 << 10
+_END = "numbalite/sim/image"  # the pretended file of what follows the user's source
+
+
+class Identity(NamedTuple):
+    """What a compiler says of itself. family: "clang" or "gcc"; title: the line of its name."""
+
+    family: str
+    version: tuple
+    title: str
+
+
+_known = {}  # command -> Identity
+
+
+def identify(compiler) -> Identity:
+    """Asks the compiler, once in a process. CudaSupportError if it is none, or too old."""
+    known = _known.get(compiler.command)
+    if known is None:
+        result = _run([*compiler.command, "--version"])
+        known = _known[compiler.command] = _named(compiler, result.stdout.decode(errors="replace"))
+    return known
+
+
+def _named(compiler, text):
+    title = text.partition("\n")[0].strip()
+    clang = re.search(r"clang version (\d+)\.(\d+)", text)
+    gcc = None if clang else re.search(r"\b(\d+)\.(\d+)\.\d+", title)
+    match = clang or gcc
+    if match is None:
+        name = shlex.join(compiler.command)
+        raise CudaSupportError(f"{name} is neither g++ nor clang++ ({title!r}): {host.INSTALL}")
+    family = "clang" if clang else "gcc"
+    version = (int(match[1]), int(match[2]))
+    if version < _OLDEST[family]:
+        raise CudaSupportError(
+            f"{title} is too old, the simulator needs g++ 9, clang++ 10, or newer: {host.INSTALL}"
+        )
+    return Identity(family, version, title)
+
+
+def _family(compiler):
+    """ "clang" or "gcc", by its file's name if that tells: asking costs as much as compiling."""
+    if compiler.is_zig:
+        return "clang"
+    name = os.path.basename(os.path.realpath(compiler.path))
+    if "clang" in name:
+        return "clang"
+    return "gcc" if re.search(r"(^|-)(g\+\+|gcc)(-\d+)?$", name) else identify(compiler).family
+
+
+def _run(command, stdin=b"", folder=None):
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command, input=stdin, capture_output=True, env=environment, cwd=folder, check=False
+        )
+    except OSError as problem:
+        raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
+
+
+def compile(unit, compiler) -> Image:
+    """Compiles a unit with a compiler that host.find gave."""
+    family = _family(compiler)
+    options = hostoptions.read(unit)
+    flags = host.flags(family, options, unit.opt)
+    source = _whole(unit, options, simsource.translate(unit.source))
+    with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
+        for name, text in unit.headers:
+            path = os.path.join(folder, "include", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(simsource.translate(text))
+        search = _search(unit, options, folder)
+        output = os.path.join(folder, "image.so")
+        log = _Build(unit, compiler, family, flags, search, output).run(source)
+        with open(output, "rb") as file:
+            data = file.read()
+    if "__shared__" in unit.source:
+        _check_shared(data, unit.source)
+    names = [*unit.kernels, *unit.variables]
+    told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
+    symbols = [f"nl_sim_kernel_{i}" for i in range(len(unit.kernels))]
+    symbols += [f"nl_sim_variable_{i}" for i in range(len(unit.variables))]
+    return Image(
+        kind="sim",
+        data=_MAGIC.pack(b"NLSIMG01", len(data)) + data,
+        arch="sim",
+        lowered=dict(zip(names, symbols, strict=True)),
+        descriptions={name: told[i] for i, name in enumerate(names)} if unit.describe else {},
+        log=_reader(unit).warnings(log),
+        source=unit.source,
+    )
+
+
+def _check_shared(data, source):
+    """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern."""
+    for name, size in elf.thread_locals(data):
+        if size > _SHARED_LIMIT:
+            plain = re.sub(r"^_ZZ.*E(?:_\d+)?\d+(?=\D)|^_ZL?\d+(?=\D)", "", name).removesuffix("E")
+            raise CompileError(
+                f'error: the shared variable "{plain}" has {size} bytes, {_SHARED_LIMIT} are possible; '
+                "extern __shared__ memory, sized by the launch, can be larger",
+                source=source,
+            )
+
+
+def _search(unit, options, folder):
+    """The include directories, in the order in which NVRTC looks."""
+    cuda_src = headers.cuda_src()
+    search = []
+    if unit.headers:
+        search += ["-I", os.path.join(folder, "include")]
+    directory = os.path.dirname(unit.name)
+    search += ["-iquote", directory or os.getcwd()]
+    for path in (*options.includes, *config.INCLUDE_PATH):
+        search += ["-I", path]
+    return [*search, "-I", cuda_src, "-I", os.path.join(cuda_src, "sim", "include")]
+
+
+def _quoted(name):
+    return name.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _whole(unit, options, text):
+    """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
+    lines = [f'#line 1 "{_quoted(unit.name)}"', text]
+    lines += [f'#line 1 "{_END}"', '#include "sim/image.h"']
+    if unit.describe:
+        lines.append('#include "numbalite/describe.cuh"')
+    for i, name in enumerate(unit.kernels):
+        lines.append(f'#line 1 "{_END}/{i}"')
+        lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
+        if unit.describe:
+            lines.append(
+                f"NUMBALITE_SIM_DESCRIBE({i}, numbalite::kernel_description<decltype(&{name})>)"
+            )
+    for i, name in enumerate(unit.variables):
+        at = len(unit.kernels) + i
+        lines.append(f'#line 1 "{_END}/{at}"')
+        lines.append(f"NUMBALITE_SIM_VARIABLE({i}, {name})")
+        if unit.describe:
+            lines.append(
+                f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::variable_description<decltype({name})>)"
+            )
+    return options.before + "\n".join(lines) + "\n"
+
+
+def _is_ours(file):
+    return file.startswith((headers.cuda_src(), "/usr/", "<")) or file == _END
+
+
+class _Build:
+    """One run of the compiler's steps."""
+
+    def __init__(self, unit, compiler, family, flags, search, output):
+        self.unit, self.compiler, self.family, self.flags = unit, compiler, family, flags
+        self.search, self.output = search, output
+        self.log = ""
+
+    def run(self, source):
+        """Leaves the shared object at `output`; gives the log."""
+        text = source.encode("utf-8", "surrogatepass")
+        prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run)
+        try:
+            self._steps(text, prelude)
+        except CompileError as problem:
+            # A precompiled prelude that is not to the compiler's liking: the text is.
+            if prelude == hostprelude.text_arguments() or not _UNFIT.search(problem.log):
+                raise
+            hostprelude.forget(self.compiler, self.flags)
+            self._steps(text, hostprelude.text_arguments())
+        return self.log
+
+    def _steps(self, text, prelude):
+        gcc = self.family == "gcc"
+        common = [*self.compiler.command, *self.flags, "-fdiagnostics-color=never"]
+        limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
+        front = [*common, limit, *prelude, *self.search, "-x", "c++", "-"]
+        if gcc:
+            libraries = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
+            self._step([*front, "-o", self.output, *_LINK, *libraries], text)
+            return
+        path = self.output[: -len(".so")]
+        self._step(
+            [*front, "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", path + ".ll"],
+            text,
+        )
+        with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
+            ir = irpatch.patch(file.read())
+        with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(ir)
+        # The front end has marked what may be fused; "fast" would fuse the rest too.
+        common = [flag.replace("contract=fast", "contract=on") for flag in common]
+        if self.compiler.is_zig:
+            # zig would build a C library to link with. The process has one, and the few names that
+            # are wanted of it are known.
+            self._step([*common, "-c", path + ".ll", "-o", path + ".o"])
+            link = [*self.compiler.command, "-shared", "-nostdlib", path + ".o", "-o", self.output]
+            self._step(link)
+            self._check_names()
+        else:
+            libraries = ["-nostdlib++", "-lm"]
+            self._step([*common, path + ".ll", "-o", self.output, *_LINK, *libraries])
+
+    def _step(self, command, stdin=b""):
+        result = _run(command, stdin)
+        log = result.stderr.decode("utf-8", "replace")
+        self.log += log
+        if result.returncode:
+            raise self._failure(log)
+        return result.stdout
+
+    def _check_names(self):
+        """What a linker with the C library at hand would say of names that nobody defines."""
+        import ctypes
+
+        known = [ctypes.CDLL(None), ctypes.CDLL("libm.so.6")]
+        with open(self.output, "rb") as file:
+            names = elf.undefined(file.read())
+        missing = [n for n in names if not any(hasattr(library, n) for library in known)]
+        if missing:
+            log = "".join(f"undefined reference to '{name}'\n" for name in missing)
+            raise self._failure(log)
+
+    def _failure(self, log):
+        source = self.unit.source
+        text = _reader(self.unit).errors(log)
+        if not text:
+            identify(self.compiler)  # which says so if it is too old
+            text = f"{shlex.join(self.compiler.command)} failed:\n{log.strip()[-2000:]}"
+        elif all(
+            _END in line or _is_ours(line) for line in text.splitlines() if "): error" in line
+        ):
+            text = _unclosed(self.unit) or text
+        return CompileError(text, log=log, source=source)
+
+
+def _reader(unit):
+    names = [*unit.kernels, *unit.variables]
+    meanings = {f"{_END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
+    return hostlog.Reader(f'#line 1 "{_quoted(unit.name)}"\n{unit.source}', _is_ours, meanings)
+
+
+def _unclosed(unit):
+    """Says of a bracket that is never closed where it stands; compilers tell where they noticed."""
+    tokens = cxx.tokenize(unit.source)
+    partner = cxx.brackets(tokens)
+    for at in reversed(range(len(tokens))):
+        token = tokens[at]
+        if token.kind == "sign" and token.text in ("{", "(", "[") and at not in partner:
+            before = f'#line 1 "{_quoted(unit.name)}"\n' + unit.source[: token.start + 1]
+            file, line = list(hostlog.places(before))[-1]
+            return f'{file}({line}): error: this "{token.text}" is never closed'
+    return ""

@@ -1,0 +1,127 @@
+"""Stream callbacks: what they may do, what becomes of what they let go, and the end of the program."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+
+
+def test_a_callback_may_not_use_the_device():
+    """The stream waits for it, so anything that waits for the stream would wait for ever."""
+    stream, problems = _core.Stream(), []
+
+    def use():
+        for operation in (
+            cuda.synchronize,
+            _core.Stream,
+            stream.synchronize,
+            stream.query,
+            lambda: cuda.to_device(np.arange(3)),
+            lambda: stream.add_callback(print),
+        ):
+            try:
+                operation()
+            except RuntimeError as error:
+                problems.append(str(error))
+
+    stream.add_callback(use)
+    stream.synchronize()
+    assert len(problems) == 6
+    assert all("stream callback must not use the device" in text for text in problems)
+    cuda.synchronize()  # elsewhere nothing has changed
+
+
+@pytest.mark.parametrize("non_blocking", [False, True])
+def test_a_callback_may_drop_arrays(non_blocking):
+    """Also those that only a wait for the device can free: that happens after the stream went on."""
+    stream = _core.Stream(non_blocking=non_blocking)
+    gc.collect()
+    before = _core.live()
+    held = [_core.device_empty(1000, "f4")]
+    held[0]._fill(np.array(1, "f4"), stream)
+    stream.add_callback(held.clear)
+    stream.synchronize()
+    waiter = threading.Event()
+    stream.add_callback(waiter.set)  # the caller takes it after it is done with the first
+    stream.synchronize()
+    assert waiter.wait(10) and not held
+    for _ in range(100):
+        if _core.live() == before:
+            break
+        threading.Event().wait(0.05)
+    assert _core.live() == before
+
+
+def test_a_callback_keeps_its_stream():
+    before = _core.live()
+    done = threading.Event()
+    stream = _core.Stream()
+    stream.add_callback(lambda: done.wait(10))
+    del stream
+    assert _core.live()["streams"] == before["streams"] + 1
+    done.set()
+    cuda.synchronize()
+    for _ in range(100):
+        if _core.live() == before:
+            break
+        threading.Event().wait(0.05)
+    assert _core.live() == before
+
+
+def test_order_within_each_stream():
+    streams, order = [_core.Stream() for _ in range(3)], []
+
+    def put_all(number):
+        for step in range(100):
+            streams[number].add_callback(lambda step=step: order.append((number, step)))
+
+    threads = [threading.Thread(target=put_all, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cuda.synchronize()
+    for number in range(3):
+        assert [step for n, step in order if n == number] == list(range(100))
+
+
+def test_none_is_lost_at_exit(run_python):
+    code = """
+import time
+from numbalite import _core, cuda
+stream = _core.Stream()
+stream.add_callback(lambda: time.sleep(0.2))
+for n in range(5):
+    stream.add_callback(lambda n=n: print("callback", n, flush=True))
+"""
+    result = run_python(code)
+    assert result.stdout.split("\n")[:5] == [f"callback {n}" for n in range(5)]
+    assert result.stderr == ""
+
+
+def test_a_callback_that_cannot_be_queued_leaves_nothing(driver_kind):
+    stream = _core.Stream()
+    stream.add_callback(lambda: None)
+    cuda.synchronize()
+    before = _core.live()
+    _core.fail_call_at(1, 719)
+    try:
+        with pytest.raises(Exception, match="cuLaunchHostFunc"):
+            stream.add_callback(lambda: None)
+    finally:
+        _core.fail_call_at(0)
+    _core.fail_alloc_at(1)
+    try:
+        with pytest.raises(MemoryError):
+            stream.add_callback(lambda: None)
+    finally:
+        _core.fail_alloc_at(0)
+    assert _core.live() == before
+
+
+def test_only_callables():
+    with pytest.raises(TypeError, match="must be callable, not int"):
+        _core.Stream().add_callback(3)

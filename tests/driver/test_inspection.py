@@ -1,0 +1,229 @@
+"""What can be asked of a kernel; kernels in other processes and ahead of time; random states."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import cuda, errors, float32, int32, types, void
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
+        yield
+
+
+def zeros(n=4, dtype="f4"):
+    return np.zeros(n, dtype)
+
+
+SCALE = 3
+
+
+@cuda.jit
+def lazy(x, v):
+    "x[grid<1>()] = v;"
+
+
+@cuda.jit(["void(int32[:], int32)", "void(float32[:], float32)", "void(float64[:], float64)"])
+def several(x, v):
+    "x[grid<1>()] = v * 2;"
+
+
+SOURCE = r"""
+template <typename T> __global__ void axpy(T a, const T* x, T* y, int n) {
+    int i = grid<1>();
+    if (i < n) y[i] += a * x[i];
+}
+__global__ void one(float* y) { y[threadIdx.x] = 1; }
+"""
+
+
+# --- inspection -------------------------------------------------------------------------------------------------
+
+
+def test_inspect_source():
+    x = zeros()
+    lazy[1, 4](x, 1)
+    sources = lazy.inspect_source()
+    assert 'extern "C" __global__ void nl_lazy(' in sources[float32[::1], types.int64]
+    assert lazy.inspect_source((float32[::1], types.int64)) == sources[float32[::1], types.int64]
+    with pytest.raises(KeyError):
+        lazy.inspect_source((int32,))
+    typed = cuda.jit("void(int32[:])")(_nothing)
+    assert "nl__nothing" in typed.inspect_source()
+    unit = cuda.jit(source=SOURCE, name="one")
+    assert "void one(float* y)" in unit.inspect_source()
+
+
+def _nothing(x):
+    ""
+
+
+def test_attributes_of_a_compiled_kernel():
+    @cuda.jit("void(float32[:])")
+    def k(x):
+        "__shared__ float s[64]; s[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[0] = s[1];"
+
+    assert k.get_shared_mem_per_block() == 256
+    assert k.get_max_threads_per_block() >= 256 and k.get_regs_per_thread() >= 0
+    assert k.get_local_mem_per_thread() >= 0 and k.get_const_mem_size() >= 0
+    (compiled,) = k.overloads.values()
+    assert compiled.shared_mem_per_block == 256 and compiled.entry_name
+    assert k.occupancy(128) >= 1 and k.occupancy((16, 8), 1024) >= 1
+    assert k.max_cooperative_grid_blocks(128) >= k.occupancy(128)
+    assert compiled.max_cooperative_grid_blocks((16, 8)) >= 1
+    lazy[1, 4](zeros(), 1)
+    assert lazy.get_regs_per_thread((float32[::1], types.int64)) >= 0
+    assert set(lazy.get_regs_per_thread()) == set(lazy.signatures)
+    unit = cuda.jit(source=SOURCE, name="one")
+    assert unit.get_max_threads_per_block() >= 256
+
+
+def test_inspect_asm():
+    pytest.importorskip("cuda.pathfinder")
+    try:
+        text = several.inspect_asm("void(float32[:], float32)")
+    except errors.CudaSupportError:
+        pytest.skip("no NVRTC")
+    assert ".entry nl_several" in text
+    assert len(several.inspect_asm()) == 3
+
+
+def test_inspect_sass():
+    from numbalite.inspection import find_tool
+
+    try:
+        several.inspect_asm()
+    except errors.CudaSupportError:
+        pytest.skip("no NVRTC")
+    if find_tool("nvdisasm") is None and find_tool("cuobjdump") is None:
+        with pytest.raises(errors.CudaSupportError, match="nvdisasm"):
+            several.inspect_sass((float32[:], float32))
+    else:
+        assert "EXIT" in several.inspect_sass((float32[:], float32))
+
+
+def test_inspect_types(capsys):
+    several.inspect_types()
+    assert "x: array<float, 1>" in capsys.readouterr().out
+    with pytest.raises(NotImplementedError):
+        several.inspect_llvm()
+
+
+def test_repr():
+    assert repr(lazy) == "<CUDA kernel lazy(x, v)>"
+    assert repr(several).startswith("<CUDA kernel several: void(int32[:], int32), void(float32[:]")
+
+
+@pytest.mark.parametrize("kind", ["lazy", "typed", "unit", "closure"])
+def test_pickling(kind):
+    bias = 5
+
+    @cuda.jit(device=True)
+    def biased(v):
+        "return v + bias + SCALE;"
+
+    @cuda.jit
+    def closure(x, v):
+        "x[grid<1>()] = biased(v);"
+
+    text = "__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }"
+    kernel = {"lazy": lazy, "typed": cuda.jit("void(float32[:], float32)")(lazy.py_func),
+              "unit": cuda.jit(text), "closure": closure}[kind]  # fmt: skip
+    again = pickle.loads(pickle.dumps(kernel))
+    x = zeros()
+    again[1, 4](x, 3)
+    assert (x == (3 + bias + SCALE if kind == "closure" else 3)).all()
+    assert repr(again) == repr(kernel) and copy.copy(kernel) is kernel
+    assert copy.deepcopy([kernel])[0] is kernel
+
+
+def test_pickled_kernels_in_a_new_process(run_python, tmp_path):
+    path = tmp_path / "kernel.pickle"
+    path.write_bytes(pickle.dumps(several))
+    done = run_python(
+        "import pickle, sys, numpy as np, warnings\n"
+        "warnings.simplefilter('ignore')\n"
+        "k = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "x = np.zeros(2, 'f4'); k[1, 2](x, 4); print(x)",
+        path,
+    )
+    assert done.stdout.strip() == "[8. 8.]"
+
+
+# --- compiling ahead of time --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nvrtc():
+    try:
+        cuda.compile("__global__ void k() {}", cc=(8, 0))
+    except errors.CudaSupportError:
+        pytest.skip("no NVRTC")
+
+
+def add(x, y):
+    "return x + y;"
+
+
+def test_compile_a_device_function(nvrtc):
+    text, result = cuda.compile(add, "float32(float32, float32)", cc=(8, 0))
+    assert result is float32 and ".func  (.param .b32" in text and "add(" in text
+    assert "sm_80" in text
+    text, _ = cuda.compile(add, (float32, float32), cc=(9, 0), abi_info={"abi_name": "plus"})
+    assert "plus(" in text and "sm_90" in text
+
+
+def test_compile_kernels(nvrtc):
+    text, result = cuda.compile_ptx(_nothing, "void(float32[:])", cc=(8, 0))
+    assert result is void and ".entry nl__nothing" in text
+    code, _ = cuda.compile(SOURCE, cc=(8, 0), output="cubin", name="axpy<double>")
+    assert code[:4] == b"\x7fELF"
+    assert ".entry" in cuda.compile(several, "void(int32[:], int32)", cc=(7, 5))[0]
+
+
+def test_compile_mistakes(nvrtc):
+    with pytest.raises(errors.CompileError, match="undefined_x"):
+        cuda.compile("__global__ void k() { undefined_x; }", cc=(8, 0))
+    with pytest.raises(NotImplementedError):
+        cuda.compile(add, (float32, float32), output="ltoir")
+    with pytest.raises(TypeError, match="cc"):
+        cuda.compile(add, (float32, float32), cc=90)
+    with pytest.raises(TypeError, match="types"):
+        cuda.compile(add)
+
+
+# --- random numbers -----------------------------------------------------------------------------------------------
+
+
+def test_random_states():
+    from numbalite.cuda import random
+
+    states = random.create_xoroshiro128p_states(100, seed=1)
+    assert states.shape == (100,) and states.dtype == random.xoroshiro128p_dtype
+    host = states.copy_to_host()
+    assert host[0]["s0"] == host[0]["s1"] == 10451216379200822465, "numba's"
+    later = random.create_xoroshiro128p_states(50, seed=1, subsequence_start=50).copy_to_host()
+    np.testing.assert_array_equal(later, host[50:])
+
+    @cuda.jit
+    def draw(states, out):
+        "int i = grid<1>(); if (i < out.size()) out[i] = xoroshiro128p_uniform_float32(states, i);"
+
+    out = zeros(100)
+    draw[1, 128](states, out)
+    assert (0 <= out).all() and (out < 1).all() and len(set(out)) > 90
+    assert (states.copy_to_host() != host).all()
+    with pytest.raises(TypeError, match="kernels"):
+        random.xoroshiro128p_uniform_float32(states, 0)
+    with pytest.raises(TypeError):
+        random.init_xoroshiro128p_states(out, 1)
+    with pytest.raises(ValueError):
+        random.create_xoroshiro128p_states(-1, 1)
+    assert random.create_xoroshiro128p_states(0, 1).size == 0

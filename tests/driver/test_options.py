@@ -1,0 +1,174 @@
+"""The options of cuda.jit, and debug=True."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import cuda, errors
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
+        yield
+
+
+def zeros(n=4, dtype="f4"):
+    return np.zeros(n, dtype)
+
+
+# --- options ------------------------------------------------------------------------------------------------
+
+
+def test_unknown_options():
+    with pytest.raises(TypeError, match="no option 'fast_math'; did you mean fastmath="):
+        cuda.jit(fast_math=True)
+    with pytest.raises(TypeError, match="max_registers"):
+        cuda.jit(maxrregcount=32)
+    with pytest.raises(TypeError, match="it has .*fastmath"):
+        cuda.jit(qqqqqq=1)
+    with pytest.raises(errors.DeprecationError):
+        cuda.jit(argtypes=[])
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"launch_bounds": "x"}, {"launch_bounds": 0}, {"launch_bounds": (1, 2, 3, 4)},
+     {"shared_memory_carveout": 101}, {"shared_memory_carveout": "most"}, {"max_registers": 0},
+     {"max_registers": True}, {"shared_memory_carveout": 1.5}, {"options": "-DX"},
+     {"options": [3]}, {"std": "fortran"}, {"headers": ["x"]}, {"cluster": (1, 2, 3, 4)},
+     {"cluster": 0}, {"opt": 4}, {"fastmath": "yes"}, {"debug": "yes"}, {"inline": "maybe"},
+     {"extensions": [3]}, {"device": True, "launch_bounds": 32}],
+    ids=str,
+)  # fmt: skip
+def test_options_that_make_no_sense(option):
+    with pytest.raises((TypeError, ValueError)):
+        cuda.jit(**option)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"fastmath": True}, {"debug": True}, {"lineinfo": True}, {"opt": False}, {"opt": 1},
+     {"max_registers": 32}, {"launch_bounds": 128}, {"launch_bounds": (128, 2)}, {"cache": True},
+     {"lto": True}, {"inline": "always"}, {"shared_memory_carveout": "MaxL1"},
+     {"shared_memory_carveout": 50}, {"std": "c++20"}, {"std": 14}, {"fastmath": {"nsz"}},
+     {"debug": False, "opt": True}, {"link": []}, {"boundscheck": True}],
+    ids=str,
+)  # fmt: skip
+def test_options(option):
+    @cuda.jit("void(float32[:])", **option)
+    def k(x):
+        "x[grid<1>()] = 3;"
+
+    x = zeros()
+    k[1, 4](x)
+    assert (x == 3).all()
+
+
+def test_options_for_the_compiler_and_headers():
+    @cuda.jit(options=["-DVALUE=4", "-DOTHER"], headers={"mine.h": "#define MINE 5\n"})
+    def k(x):
+        """
+        #include "mine.h"
+        #ifdef OTHER
+        x[0] = VALUE + MINE;
+        #endif
+        """
+
+    x = zeros(1)
+    k[1, 1](x)
+    assert x[0] == 9
+
+
+def test_contradicting_options_are_warned_of():
+    with pytest.warns(numbalite.NumbaInvalidConfigWarning, match="lineinfo"):
+        cuda.jit(debug=True, lineinfo=True)
+    with pytest.warns(numbalite.NumbaInvalidConfigWarning, match="opt"):
+        cuda.jit(debug=True, opt=True)
+
+
+def test_linked_sources(tmp_path):
+    path = tmp_path / "helper.cu"
+    path.write_text('extern "C" __device__ float helper(float x) { return x + 1; }\n')
+
+    class CUSource:
+        data, name = "__device__ float other(float x) { return 2 * x; }", "other.cu"
+
+    @cuda.jit(link=[str(path), CUSource()])
+    def k(x):
+        "x[0] = helper(other(3));"
+
+    x = zeros(1)
+    k[1, 1](x)
+    assert x[0] == 7
+    with pytest.raises(NotImplementedError, match=r"a.ptx.*source"):
+        cuda.jit(link=["a.ptx"])
+
+
+def test_extensions():
+    class Wrapped:
+        def __init__(self, array):
+            self.array = array
+
+    class Extension:
+        def prepare_args(self, ty, val, stream, retr):
+            if isinstance(val, Wrapped):
+                retr.append(lambda: log.append("after"))
+                return ty, val.array
+            return ty, val
+
+    log = []
+
+    @cuda.jit(extensions=[Extension()])
+    def k(x, v):
+        "x[grid<1>()] = v;"
+
+    x = zeros()
+    k[1, 4](Wrapped(x), 2)
+    assert (x == 2).all() and log == ["after"]
+
+
+# --- debug=True -------------------------------------------------------------------------------------------------
+
+
+def test_out_of_bounds():
+    @cuda.jit(debug=True)
+    def k(x, n):
+        """
+        int i = grid<1>();
+        x[i] = n;   // HERE
+        """
+
+    x = zeros(10)
+    k[1, 10](x, 1)
+    with pytest.raises(errors.KernelError) as caught:
+        k[2, 8](x, 1)
+    problem = caught.value
+    assert problem.kernel == "k" and problem.array == "x" and problem.index in range(10, 16)
+    assert problem.block == (1, 0, 0) and problem.thread[0] in range(2, 8)
+    assert problem.tid == problem.thread and "out of bounds" in str(problem)
+    with open(__file__) as file:
+        assert "// HERE" in file.readlines()[problem.line - 1]
+    assert problem.file == __file__ and f"{__file__}({problem.line})" in str(problem)
+    x[:] = 0
+    k[1, 10](x, 2)
+    assert (x == 2).all(), "the next launch works"
+
+
+def test_assert():
+    @cuda.jit(debug=True)
+    def k(x):
+        "int i = grid<1>(); assert(i < 3); x[i] = 1;"
+
+    with pytest.raises(errors.KernelError, match="i < 3"):
+        k[1, 4](zeros())
+
+
+def test_debug_in_a_source():
+    k = cuda.jit(source="__global__ void k(array<float> x) {\n  x[threadIdx.x] = 1;\n}", debug=True)
+    with pytest.raises(errors.KernelError) as caught:
+        k[1, 8](zeros())
+    assert caught.value.kernel == "k" and caught.value.line

@@ -1,0 +1,322 @@
+"""What kernels take from the Python scope: numbers, arrays, device functions."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import cuda, errors
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
+        yield
+
+
+def zeros(n=4, dtype="f4"):
+    return np.zeros(n, dtype)
+
+
+@cuda.jit
+def lazy(x, v):
+    "x[grid<1>()] = v;"
+
+
+# --- names from the Python scope -------------------------------------------------------------------------
+
+SCALE = 3
+TABLE = np.arange(6, dtype="f4").reshape(2, 3)
+WEIGHTS = np.array([1, 2, 3], "i4")
+HALF = np.float16(0.5)
+REAL = np.float32
+
+
+def test_constants():
+    offset, flag, big, root = 0.25, True, 2**40, np.float32(math.sqrt(2 * math.pi))
+    z, infinity, not_a_number, low = 1 + 2j, math.inf, math.nan, -(2**63)
+
+    @cuda.jit
+    def k(x):
+        """
+        x[0] = SCALE; x[1] = offset; x[2] = flag; x[3] = big; x[4] = root; x[5] = z.imag();
+        x[6] = infinity; x[7] = not_a_number; x[8] = low; x[9] = HALF;
+        static_assert(sizeof(SCALE) == 4 && sizeof(big) == 8 && sizeof(root) == 4);
+        REAL t[SCALE]; static_assert(sizeof(t) == 12);
+        """
+
+    x = zeros(10, "f8")
+    k[1, 1](x)
+    expected = [3, 0.25, 1, 2**40, float(root), 2, math.inf, math.nan, -(2.0**63), 0.5]
+    np.testing.assert_array_equal(x, expected)
+    assert offset and flag and big and z and infinity and not_a_number and low
+
+
+def test_constant_arrays():
+    @cuda.jit
+    def k(x):
+        """
+        int i = grid<1>();
+        if (i < TABLE.size()) x[i] = TABLE(i / 3, i % 3) * WEIGHTS[i % 3] + TABLE[1][0];
+        if (i == 6) x[i] = TABLE.shape[0] * 10 + TABLE.shape[1];
+        """
+
+    x = zeros(7)
+    k[1, 8](x)
+    np.testing.assert_array_equal(x[:6].reshape(2, 3), TABLE * WEIGHTS + TABLE[1][0])
+    assert x[6] == 23
+
+
+def test_an_array_as_argument_of_a_device_function():
+    @cuda.jit(device=True)
+    def total(a):
+        "float t = 0; for (int i = 0; i < a.size(); ++i) t += a[i]; return t;"
+
+    @cuda.jit("float32(const float32[:, :])", device=True)
+    def corner(a):
+        "return a(1, 2);"
+
+    @cuda.jit
+    def k(x):
+        "x[0] = total(WEIGHTS) + corner(TABLE);"
+
+    x = zeros(1)
+    k[1, 1](x)
+    assert x[0] == 6 + 5
+
+
+def test_parameters_and_local_declarations_win():
+    i = v = n = 100
+    grid = 7
+
+    @cuda.jit
+    def k(x, v):
+        """
+        int i = grid<1>();
+        for (int n = 0; n < 2; ++n) x[i] += n + v;
+        """
+
+    x = zeros()
+    k[1, 4](x, 3)
+    assert (x == 7).all() and i and v and n and grid
+
+
+def test_rebinding_does_not_change_a_compiled_kernel():
+    namespace = {"cuda": cuda, "N": 3}
+    exec("@cuda.jit\ndef k(x):\n    'x[0] = N;'\n", namespace)
+    k, x = namespace["k"], zeros(1)
+    k[1, 1](x)
+    namespace["N"] = 4
+    k[1, 1](x)
+    assert x[0] == 3
+    k.recompile()
+    k[1, 1](x)
+    assert x[0] == 4
+
+
+def test_closures():
+    def make(n):
+        @cuda.jit
+        def k(x):
+            "x[0] = n;"
+
+        return k
+
+    x = zeros(1)
+    kernels = [make(n) for n in range(3)]
+    for n, k in enumerate(kernels):
+        k[1, 1](x)
+        assert x[0] == n
+
+
+def test_numbers_in_preprocessor_lines():
+    @cuda.jit
+    def k(x):
+        """
+        #if SCALE == 3
+            x[0] = SCALE + 1;
+        #else
+            x[0] = -1;
+        #endif
+        """
+
+    x = zeros(1)
+    k[1, 1](x)
+    assert x[0] == 4
+
+
+def test_names_beyond_ascii():
+    σ = 2.0
+
+    @cuda.jit
+    def k(x, μ):
+        "x[0] = σ * μ;  // σμ"
+
+    x = zeros(1)
+    k[1, 1](x, 3.0)
+    assert x[0] == 6 and σ
+
+
+def test_macros_and_includes_in_a_body():
+    @cuda.jit
+    def k(x):
+        """
+        #include <cuda_fp16.h>
+        #define SQUARE(v) ((v) * (v))
+        x[0] = SQUARE(__half2float(__float2half(3.0f)));
+        """
+
+    x = zeros(1)
+    k[1, 1](x)
+    assert x[0] == 9
+
+
+def test_large_arrays_are_explained():
+    data = np.zeros(20000)
+    with pytest.raises(errors.CompileError, match="160000 bytes.*65536 bytes.*as an argument"):
+
+        @cuda.jit("void(float64[:])")
+        def k(x):
+            "x[0] = data[0];"
+
+    @cuda.jit("void(float64[:])")
+    def fine(x):
+        "double data = 1; x[0] = data;"
+
+    assert data.size
+
+
+# --- device functions ---------------------------------------------------------------------------------------
+
+
+@cuda.jit(device=True)
+def axpy(a, x, y):
+    "return a * x + y;"
+
+
+@cuda.jit("float32(float32)", device=True)
+def square(x):
+    "return x * x;"
+
+
+@cuda.jit(device=True)
+def polar(x, y):
+    "return make_tuple(sqrt(x * x + y * y), atan2(y, x));"
+
+
+@cuda.jit(["int32(int32)", "float32(float32)"], device=True)
+def which(x):
+    "return sizeof(x) == 4 && x / 2 * 2 != x ? 1 : 2;"
+
+
+FACTOR = 10
+
+
+@cuda.jit(device=True, inline="always")
+def scaled(x):
+    "x * FACTOR"
+
+
+@cuda.jit("int64(int64)", device=True)
+def factorial(n):
+    "return n <= 1 ? 1 : n * factorial(n - 1);"
+
+
+def test_device_functions():
+    FACTOR = 1
+
+    @cuda.jit
+    def k(x):
+        """
+        x[0] = axpy(2.0f, 3.0f, 4.0f);
+        x[1] = square(3) + axpy(1, 2, 3);
+        auto [r, phi] = polar(3.0, 4.0);
+        x[2] = r;
+        x[3] = which(3) * 10 + which(3.0f);
+        x[4] = scaled(FACTOR);
+        x[5] = factorial(10);
+        """
+
+    x = zeros(6)
+    k[1, 1](x)
+    assert x.tolist() == [10, 14, 5, 12, 10, 3628800] and FACTOR
+
+
+def test_a_device_function_from_another_scope_under_another_name():
+    def make():
+        bias = 5
+
+        @cuda.jit(device=True)
+        def shifted(x):
+            "return axpy(1, x, bias);"
+
+        assert bias
+        return shifted
+
+    f = make()
+
+    @cuda.jit
+    def k(x):
+        "x[0] = f(1);"
+
+    x = zeros(1)
+    k[1, 1](x)
+    assert x[0] == 6
+
+
+def test_device_functions_as_source():
+    helper = cuda.jit(
+        device=True,
+        source="""
+        #include <cuda_fp16.h>
+        template <class T> __device__ T twice(T x) { return x + x; }
+        __device__ float helper(float x) { return twice(x) + 1; }
+        """,
+    )
+    lerp = cuda.jit("__device__ float lerp(float a, float b) { return (a + b) / 2; }", device=True)
+
+    @cuda.jit
+    def k(x):
+        "x[0] = helper(lerp(1, 3));"
+
+    x = zeros(1)
+    k[1, 1](x)
+    assert x[0] == 5 and helper.name == "helper" and lerp.name == "lerp"
+
+
+def test_device_functions_that_write_arrays():
+    @cuda.jit(device=True)
+    def put(a, i, v):
+        "a[i] = v;"
+
+    @cuda.jit("void(float32[:], int32)", device=True)
+    def clear(a, i):
+        "a[i] = 0;"
+
+    @cuda.jit
+    def k(x):
+        "put(x, 1, 3); put(x, 2, 4); clear(x, 2);"
+
+    x = zeros()
+    k[1, 1](x)
+    assert x.tolist() == [0, 3, 0, 0]
+
+
+def test_device_functions_are_not_launched():
+    with pytest.raises(TypeError, match="device function.*cannot be launched"):
+        axpy[1, 1]
+    with pytest.raises(TypeError, match="device function"):
+        axpy(1, 2, 3)
+    assert repr(axpy) == "<device function axpy(a, x, y)>"
+    assert "float32(float32)" in repr(square) and "auto axpy(" in axpy.inspect_source()
+
+
+def test_a_kernel_is_no_device_function():
+    with pytest.raises(errors.CompileError, match=r"lazy is a kernel.*device=True"):
+
+        @cuda.jit("void(float32[:])")
+        def k(x):
+            "lazy(x, 1);"

@@ -1,0 +1,140 @@
+"""Copies between arrays of any strides, against NumPy: every byte that is no element stays as it was."""
+
+import random
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+from numbalite import _core, cuda
+
+DTYPES = ["u1", "i2", "f4", "f8", "c16", "V3", "V20"]
+
+
+def noise(rng, shape, dtype):
+    array = np.empty(shape, dtype)
+    array.reshape(-1).view("u1")[:] = np.frombuffer(rng.randbytes(array.nbytes), "u1")
+    return array
+
+
+def random_view(rng, shape, dtype):
+    """(base, index, axes): base is contiguous, base[index].transpose(axes) has the shape."""
+    axes = list(range(len(shape)))
+    rng.shuffle(axes)
+    extents, index = [0] * len(shape), [None] * len(shape)
+    for place, axis in enumerate(axes):
+        n, step = shape[axis], rng.choice([1, 1, 2, 3])
+        start, spare = rng.choice([0, 0, 1]), rng.choice([0, 0, 1])
+        stop = start + max(n - 1, 0) * step + 1
+        extents[place] = stop + spare
+        forward = slice(start, start + n * step, step)
+        backward = slice(stop - 1, start - 1 if start else None, -step)
+        index[place] = backward if n and rng.random() < 0.25 else forward
+    inverse = [axes.index(axis) for axis in range(len(shape))]
+    return noise(rng, extents, dtype), tuple(index), inverse
+
+
+def seen(base, index, axes):
+    view = base[index] if index else base
+    return view.transpose(axes) if axes else view
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("streamed", [False, True], ids=["waiting", "streamed"])
+def test_random_strides(seed, streamed):
+    rng = random.Random(seed)
+    stream = cuda.stream() if streamed else 0
+    for _ in range(25):
+        shape = [
+            rng.choice([0, 1, 1, 2, 3, 4, 7]) or rng.choice([0, 1]) for _ in range(rng.randrange(5))
+        ]
+        dtype = rng.choice(DTYPES)
+        host, device = random_view(rng, shape, dtype), random_view(rng, shape, dtype)
+        there = cuda.to_device(device[0])
+        view = seen(there, *device[1:])
+
+        _core.DeviceArray._write(view, seen(*host), stream)  # host to device
+        expected = device[0].copy()
+        seen(expected, *device[1:])[...] = seen(*host)
+        if streamed:
+            stream.synchronize()
+        assert there.copy_to_host().tobytes() == expected.tobytes()
+
+        target = random_view(rng, shape, dtype)
+        wanted = target[0].copy()
+        seen(wanted, *target[1:])[...] = seen(*host)
+        _core.DeviceArray._read(view, seen(*target), stream)  # device to host
+        if streamed:
+            stream.synchronize()
+        assert target[0].tobytes() == wanted.tobytes()
+
+        other = random_view(rng, shape, dtype)
+        beside = cuda.to_device(other[0])
+        _core.DeviceArray._copy(seen(beside, *other[1:]), view, stream)  # on the device
+        wanted = other[0].copy()
+        seen(wanted, *other[1:])[...] = seen(*host)
+        if streamed:
+            stream.synchronize()
+        assert beside.copy_to_host().tobytes() == wanted.tobytes()
+
+        element = noise(rng, (), dtype) if rng.random() < 0.7 else np.zeros((), dtype)
+        _core.DeviceArray._fill(view, element, stream)
+        seen(expected, *device[1:])[...] = element
+        if streamed:
+            stream.synchronize()
+        assert there.copy_to_host().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
+def test_broadcast_and_overlapping_sources(dtype):
+    rng = random.Random(1)
+    line = noise(rng, 12, dtype)
+    sources = [
+        np.broadcast_to(line, (5, 12)),
+        np.broadcast_to(line[:, None], (12, 4)),
+        as_strided(line, (8, 5), (line.itemsize, line.itemsize)),  # windows
+        line[::-1],
+    ]
+    for source in sources:
+        target = _core.device_empty(source.shape, dtype)
+        target._write(source, 0)
+        back = np.empty(source.shape, dtype)
+        target._read(back, 0)
+        assert back.tobytes() == np.ascontiguousarray(source).tobytes()
+
+
+def test_pieces_of_a_large_ragged_copy():
+    """More than one piece of the dense block, with rows on neither side that the driver likes."""
+    host = np.arange(2 * 3000 * 2000, dtype="i4").reshape(2000, 3000, 2)
+    there = cuda.to_device(np.zeros((2000, 3000, 3), "i4"))
+    there[:, :, ::2]._write(host, 0)
+    back = there.copy_to_host()
+    assert np.array_equal(back[:, :, ::2], host) and not back[:, :, 1].any()
+    again = np.zeros((3000, 2000, 2), "i4")
+    there[:, :, ::2]._read(again.transpose(1, 0, 2), 0)
+    assert np.array_equal(again, host.transpose(1, 0, 2))
+
+
+def calls_of(operation):
+    """The driver calls that move or set memory."""
+    _core.trace(True)
+    try:
+        operation()
+        return [name for name in _core.traced() if name.startswith("cuMem")]
+    finally:
+        _core.trace(False)
+
+
+def test_how_many_driver_calls():
+    """The promises: one call for what is contiguous on both sides or a box of long rows."""
+    host = np.zeros((40, 50, 600), "f4")
+    there = cuda.to_device(host)
+    assert calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
+    assert calls_of(lambda: there._read(host, 0)) == ["cuMemcpyDtoH"]
+    assert calls_of(lambda: there[3:9]._write(host[3:9], 0)) == ["cuMemcpyHtoD"]
+    assert calls_of(lambda: there[::2, :30]._write(host[::2, :30], 0)) == ["cuMemcpy3DAsync"]
+    columns = calls_of(lambda: there.T._write(np.zeros_like(host.T, order="C"), 0))
+    assert columns == ["cuMemcpyHtoD"]  # packed into the device's order first
+    assert calls_of(lambda: there[0:0]._write(host[0:0], 0)) == []
+    assert calls_of(lambda: there._fill(np.array(0, "f4"), 0)) == ["cuMemsetD8Async"]
+    assert calls_of(lambda: there._fill(np.array(1, "f4"), 0)) == ["cuMemsetD32Async"]

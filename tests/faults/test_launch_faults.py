@@ -1,0 +1,292 @@
+"""Every way in which a launch and what surrounds it can fail half-way, below the public package:
+the n-th driver call, the n-th block of host memory, the n-th allocation of the interpreter itself."""
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+
+from numbalite import _core, compilers, cuda, describe, errors
+
+try:
+    import _testcapi
+except ImportError:
+    _testcapi = None
+
+OUT_OF_MEMORY = 2
+CLEAN = (errors.CudaAPIError, errors.KernelError, MemoryError)
+SOURCE = """
+#include "numbalite.cuh"
+using namespace numbalite;
+extern "C" { __device__ int fault_record[64]; __constant__ float table[6]; }
+extern "C" __global__ void saxpy(float a, array<const float, 1> x, array<float, 1> y)
+{ int i = threadIdx.x; if (i < y.shape[0]) y[i] += a * x[i]; }
+extern "C" __global__ void many(PARAMETERS) {}
+""".replace("PARAMETERS", ", ".join(f"float* p{i}" for i in range(80)))
+HOST = np.arange(8, dtype="f4")
+RECORDS = np.zeros(3, [("a", "i4"), ("b", "f4", (2,))])
+
+
+class World:
+    """What the operations work with."""
+
+    def __init__(self):
+        unit = compilers.Unit(source=SOURCE, name="faults.cu", kernels=("saxpy", "many"),
+                              variables=("fault_record", "table"), describe=True)  # fmt: skip
+        simulated = cuda.is_simulated()
+        target = ("sim",) if simulated else ("cuda", *cuda.get_current_device().compute_capability)
+        self.image = image = compilers.compile_unit(unit, target)
+        self.rows = [
+            row._replace(name=name)
+            for row, name in zip(describe.parameters(image.descriptions["saxpy"]), "axy", strict=True)
+        ]
+        self.many_rows = describe.parameters(image.descriptions["many"])
+        self.module = _core.Module(image.data)
+        self.kernel = self.function()
+        self.debug = self.function(fault=(image.lowered["fault_record"], lambda record: 1 / 0))
+        self.typed = self.dispatcher(self.kernel)
+        self.many = _core.Dispatcher("many", [f"p{i}" for i in range(80)], typed=True)
+        self.many._only(0, self.module.function(image.lowered["many"], "many", self.many_rows))
+        self.x, self.y = self.device(), self.device()
+        self.records = _core.device_empty(3, RECORDS.dtype)
+        self.strided = _core.device_empty((4, 6), "f4")[::2, ::3]
+        self.stream = _core.Stream(non_blocking=True)
+        self.foreign = Foreign(self.x)
+
+    def function(self, **options):
+        return self.module.function(self.image.lowered["saxpy"], "saxpy", self.rows, **options)
+
+    def dispatcher(self, kernel):
+        made = _core.Dispatcher("saxpy", ["a", "x", "y"], typed=True)
+        made._only(0, kernel)
+        return made
+
+    def device(self):
+        made = _core.device_empty(8, "f4")
+        made._write(HOST)
+        return made
+
+
+class Foreign:
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = dict(array.__cuda_array_interface__, stream=2)
+
+
+class Lazy(_core.Dispatcher):
+    def __init__(self, kernel):
+        super().__init__("saxpy", ["a", "x", "y"])
+        self.kernel = kernel
+
+    def _resolve(self, device, codes, args):
+        return self.kernel
+
+
+def load(w):
+    return _core.Module(w.image.data)
+
+
+def function(w):
+    return w.function(), w.function(fault=(w.image.lowered["fault_record"], print))
+
+
+def many_parameters(w):
+    return w.module.function(w.image.lowered["many"], "many", w.many_rows)
+
+
+def variable(w):
+    return w.module.variable(w.image.lowered["table"], "f4", (2, 3))[1, :2]
+
+
+def new_array(w):
+    return _core.device_empty((2,) * 12, "f8", "F"), _core.device_empty((3, 4), "f4", strides=(-16, 4))
+
+
+def wrapped_pointer(w):
+    return _core.from_pointer(w.x.address, (2, 2), (4, 8), "f4", [])
+
+
+def imported(w):
+    return _core.from_interface(w.foreign)
+
+
+def exported(w):
+    return w.strided.__cuda_array_interface__, w.records.__cuda_array_interface__
+
+
+def views(w):
+    return w.x[2:5], w.strided[:, 0], w.records["b"], w.x._view((2,) * 3, None, "i4"), w.x._bind(w.stream)
+
+
+def elements(w):
+    return w.x[3], w.records[1]
+
+
+def attributes(w):
+    return w.strided.shape, w.strided.strides, w.kernel.occupancy(128), w.kernel.max_block_size()
+
+
+def copies(w):
+    host = np.zeros((2, 2), "f4")
+    w.strided._write(host)
+    w.strided._read(host[::-1])
+    w.strided._fill(np.zeros((), "f4"))
+
+
+def copies_on_a_stream(w):
+    w.y._copy(w.x, w.stream)
+    w.y[1:]._copy(w.y[:-1], w.stream)
+    w.y._read(np.zeros(8, "f4"), w.stream)
+
+
+def launch(w):
+    w.typed[1, 32](2.0, w.x, w.y)
+    w.typed[1, 32](a=2.0, y=w.y, x=w.foreign)
+
+
+def launch_on_a_stream(w):
+    w.typed[1, 32, w.stream](2.0, w.x, w.y)
+    w.stream.synchronize()
+
+
+def first_launch(w):
+    w.dispatcher(w.kernel)[1, 32, 0, 50000](2.0, w.x, w.y)
+
+
+def first_lazy_launch(w):
+    lazy = Lazy(w.kernel)
+    lazy[1, 32](np.float32(2), w.x, w.y)
+    lazy[1, 32](np.float32(2), w.foreign, w.y)
+
+
+def cooperative_launch(w):
+    made = _core.Dispatcher("saxpy", typed=True, cooperative=True)
+    made._only(0, w.kernel)
+    made[1, 32](2.0, w.x, w.y)
+
+
+def launch_with_a_fault_record(w):
+    w.dispatcher(w.debug)[1, 32](2.0, w.x, w.y)
+
+
+def launch_with_host_arrays(w):
+    w.typed[1, 32](2.0, HOST, np.zeros(16, "f4")[::2])
+    w.typed[1, 32, w.stream](2.0, cuda.In(HOST), cuda.Out(np.zeros(8, "f4")))
+    same = HOST.copy()
+    w.typed[1, 32](0.0, same, same)
+
+
+def launch_with_many_host_arrays(w):
+    w.many[1, 32](*(np.zeros(2, "f4") for _ in range(80)))
+
+
+def launch_that_is_refused(w):
+    for arguments, options in [
+        ((2.0, HOST, "y"), {}),
+        ((2.0, HOST.copy()), {"z": 1}),
+        ((2.0,), {"x": 1}),
+        ((2.0, HOST[:6], HOST[2:]), {}),
+        (("a", w.x, w.y), {}),
+    ]:
+        with pytest.raises((TypeError, ValueError, MemoryError, errors.CudaAPIError)):
+            w.typed[1, 32](*arguments, **options)
+
+
+def configurations(w):
+    launcher = w.typed[(1, 2), [3, 4, 5], w.stream, 16]
+    return launcher.config
+
+
+def type_codes(w):
+    return _core.typecodes((1, 2.0, HOST, w.x, w.foreign, w.records, RECORDS[0]))
+
+
+OPERATIONS = [
+    load, function, many_parameters, variable, new_array, wrapped_pointer, imported, exported, views, elements,
+    attributes, copies, copies_on_a_stream, launch, launch_on_a_stream, first_launch, first_lazy_launch,
+    cooperative_launch, launch_with_a_fault_record, launch_with_host_arrays, launch_with_many_host_arrays,
+    launch_that_is_refused, configurations, type_codes,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def world():
+    made = World()
+    yield made
+    made.__dict__.clear()
+
+
+@pytest.fixture(autouse=True)
+def _switched_off():
+    yield
+    _core.fail_call_at(0)
+    _core.fail_alloc_at(0)
+
+
+def counted():
+    gc.collect(0)
+    return _core.live()
+
+
+def walk(world, operation, arm, disarm, stride=1):
+    """Fails step 1, 2, 3... until the operation gets through without meeting the armed one."""
+    operation(world)
+    cuda.synchronize()
+    gc.collect()
+    before = counted()
+    for step in itertools.count(1, stride):
+        assert step < 20000, "this never succeeds"
+        arm(step)
+        try:
+            operation(world)
+            failed = False
+        except CLEAN:
+            failed = True
+        finally:
+            met = disarm(step)
+        cuda.synchronize()
+        if counted() != before:
+            gc.collect()
+        assert _core.live() == before, f"step {step}"
+        if not failed and not met:
+            break
+    operation(world)
+    cuda.synchronize()
+    gc.collect()
+    assert _core.live() == before
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_driver_calls(world, operation):
+    walk(world, operation, lambda n: _core.fail_call_at(n, OUT_OF_MEMORY), lambda n: _core.fail_call_at(0) >= n)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_allocations(world, operation):
+    walk(world, operation, _core.fail_alloc_at, lambda n: _core.fail_alloc_at(0) >= n)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not hasattr(_testcapi, "set_nomemory"), reason="this Python cannot make its allocations fail"
+)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_allocations_of_the_interpreter(world, operation):
+    """Memory of Python's own runs out somewhere inside: the error comes through, counts stay right."""
+    operation(world)
+    gc.collect()
+    before = counted()
+    for step in range(1, 400):
+        _testcapi.set_nomemory(step, step + 1)
+        try:
+            operation(world)
+        except Exception as error:  # others than MemoryError come from Python and NumPy
+            assert not isinstance(error, SystemError), error
+        finally:
+            _testcapi.remove_mem_hooks()
+        cuda.synchronize()
+        if counted() != before:
+            gc.collect()
+        assert _core.live() == before, f"step {step}"

@@ -1,0 +1,247 @@
+"""Kernels that go wrong: what is reported, when, and that the device and the process live on."""
+
+import ctypes
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from sim_driver import HERE, DriverError
+
+
+@pytest.fixture
+def data(driver):
+    pointer = driver.upload([0] * 8192)
+    yield pointer
+    driver.free(pointer)
+
+
+def fault(driver):
+    with pytest.raises(DriverError) as caught:
+        driver.synchronize()
+    driver.synchronize()  # only once
+    return caught.value
+
+
+def still_works(driver, kernels, data):
+    kernels.vadd(1, 32, data, 4)
+    assert driver.download(data, 1)
+
+
+@pytest.mark.parametrize("name", ["asserts", "barrier_then_assert"])
+def test_assert(driver, kernels, data, name, capfd):
+    getattr(kernels, name)(4, 32, data, 37)
+    caught = fault(driver)
+    assert caught.code == 710
+    assert caught.text.startswith(f"kernel {name}, block (1,0,0), thread (5,0,0), test.py:")
+    assert caught.text.endswith(": Assertion `i < n` failed.")
+    line = capfd.readouterr().err
+    assert f": {name}: block: [1,0,0], thread: [5,0,0] Assertion `i < n` failed.\n" in line
+    still_works(driver, kernels, data)
+
+
+@pytest.mark.parametrize("name", ["touch", "touch_synced"])
+@pytest.mark.parametrize("thread", [0, 3, 70])
+def test_null_pointer(driver, kernels, data, name, thread):
+    getattr(kernels, name)(4, 32, data, 16, thread)
+    caught = fault(driver)
+    assert caught.code == 700
+    assert f"kernel {name}, block ({thread // 32},0,0), thread ({thread % 32},0,0): " in caught.text
+    assert "illegal access to address 0x10 (a null pointer)" in caught.text
+    still_works(driver, kernels, data)
+
+
+def test_far_behind_an_array(driver, kernels):
+    pointer = driver.alloc(1000)
+    kernels.touch(1, 32, pointer, pointer + 4096, 1)
+    caught = fault(driver)
+    assert caught.code == 700
+    assert "thread (1,0,0)" in caught.text
+    assert "3096 bytes after the end of device memory of 1000 bytes" in caught.text
+    driver.free(pointer)
+
+
+def test_freed_array(driver, kernels, data):
+    pointer = driver.alloc(1000)
+    driver.free(pointer)
+    kernels.touch(1, 32, data, pointer, 1)
+    assert "in device memory of 1000 bytes" in (text := fault(driver).text)
+    assert "that has been freed" in text
+
+
+@pytest.mark.parametrize("index", [10, -1])
+def test_just_outside_of_an_array(driver, kernels, index):
+    pointer = driver.alloc(40)
+    kernels.write_at(1, 1, pointer, index, 5)
+    caught = fault(driver)
+    assert caught.code == 700
+    assert "kernel write_at: a write outside of an array" in caught.text
+    where = "0 bytes after the end" if index > 0 else "before the beginning"
+    assert f"{where} of device memory of 40 bytes" in caught.text
+    driver.free(pointer)
+
+
+def test_stack_overflow(driver, kernels, data):
+    kernels.recurse(1, 4, data, 10)
+    driver.synchronize()
+    kernels.recurse(1, 4, data, 1000)
+    caught = fault(driver)
+    assert caught.code == 719
+    assert "stack overflow: the thread uses more than 65536 bytes" in caught.text
+    old = ctypes.c_size_t()
+    driver.cuCtxGetLimit(ctypes.byref(old), 0)
+    assert old.value == 1024
+    driver.cuCtxSetLimit(0, ctypes.c_size_t(1 << 20))
+    kernels.recurse(1, 4, data, 1000)
+    driver.synchronize()
+    driver.cuCtxSetLimit(0, old)
+
+
+def test_division_by_zero(driver, kernels, data):
+    kernels.division(1, 1, data, 1 << 33)
+    out = driver.download(data, 17, "q")
+    ones32, ones64 = (1 << 32) - 1, (1 << 64) - 1
+    assert out[:14] == [
+        -1,
+        77,
+        ones32,
+        77,
+        -1,
+        -5,
+        -(1 << 31),
+        0,
+        255,
+        9,
+        65535,
+        9,
+        ones64 - (1 << 64),
+        1 << 40,
+    ]
+    assert out[14:] == [-1, -1, 14]
+
+
+def test_trap(driver, kernels, data):
+    kernels.trap(1, 32, data, 9)
+    caught = fault(driver)
+    assert caught.code == 715
+    assert "thread (9,0,0)" in caught.text
+
+
+def test_misaligned_vector(driver, kernels, data):
+    kernels.misaligned(1, 1, data)
+    assert fault(driver).code == 716
+
+
+def test_printf_of_a_bad_string(driver, kernels, data):
+    kernels.says_badly(1, 1, data, 8)
+    assert fault(driver).code == 700
+    kernels.says(1, 1, data)
+    driver.synchronize()
+
+
+def test_rest_of_the_grid_is_abandoned(driver, kernels, data):
+    kernels.asserts(1 << 20, 1, data, 0)
+    assert fault(driver).code == 710
+
+
+def test_fault_waits_for_its_stream(driver, kernels, data):
+    first, second = driver.stream(1), driver.stream(1)
+    kernels.asserts(1, 32, data, 0, stream=first)
+    driver.cuStreamSynchronize(second)
+    with pytest.raises(DriverError) as caught:
+        driver.cuStreamSynchronize(first)
+    assert caught.value.code == 710
+    driver.cuStreamSynchronize(first)
+    kernels.asserts(1, 32, data, 0, stream=first)
+    event = driver.event()
+    driver.cuEventRecord(event, first)
+    assert driver.code("cuEventSynchronize", event) == 710
+    kernels.asserts(1, 32, data, 0, stream=first)
+    driver.cuStreamDestroy(first)
+    assert fault(driver).code == 710
+    driver.cuStreamDestroy(second)
+    driver.cuEventDestroy(event)
+
+
+def test_copy_to_the_host_reports(driver, kernels, data):
+    kernels.asserts(1, 32, data, 0)
+    with pytest.raises(DriverError) as caught:
+        driver.download(data, 1)
+    assert caught.value.code == 710
+    driver.download(data, 1)
+
+
+def test_kernel_heap(driver, kernels, data):
+    for keep in (0, 1):
+        kernels.heap(1, 64, data, 1000, keep)
+        kept = driver.download(data, 64, "Q")
+        assert all(kept)
+        assert len(set(kept)) == 64
+    kernels.heap(1, 1, data, kept[0], 2)
+    assert "free() of an address that malloc() did not give" in fault(driver).text
+    kernels.heap(1, 1, data, 1 << 30)
+    assert driver.download(data, 1, "Q") == [0]
+
+
+def run_python(build, code):
+    script = f"""
+    import sys
+    sys.path.insert(0, {str(HERE)!r})
+    import sim_driver as sim
+    driver = sim.Driver({str(build[0])!r})
+    kernels = sim.Kernels(driver, sim.image_of({str(build[1])!r}))
+    data = driver.upload([0] * 8192)
+    """
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script) + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_other_crashes_go_to_the_handler_before(build):
+    done = run_python(
+        build,
+        """
+        import ctypes, faulthandler
+        kernels.vadd(1, 1, data, 1)
+        driver.synchronize()
+        faulthandler.enable()
+        kernels.touch(1, 32, data, 16, 1)  # ours, though the handler was changed
+        assert driver.code("cuCtxSynchronize") == 700
+        ctypes.string_at(8)
+        """,
+    )
+    assert done.returncode == -11
+    assert "Fatal Python error: Segmentation fault" in done.stderr
+
+
+def test_exit_with_work_under_way(build):
+    done = run_python(
+        build,
+        """
+        kernels.spin_ns(1000, 1, data, 50_000_000)
+        """,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_fork(build):
+    done = run_python(
+        build,
+        """
+        import os, sys
+        kernels.vadd(64, 128, data, 1000)
+        driver.synchronize()
+        kernels.spin_ns(100, 1, data, 1_000_000)
+        child = os.fork()
+        if not child:
+            assert driver.code("cuCtxSynchronize") == 3
+            sys.exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        driver.synchronize()
+        print(driver.download(data, 1)[0])
+        """,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "100\n", "")

@@ -1,0 +1,225 @@
+"""Device, managed and page-locked memory, and what a pointer is known to be."""
+
+import ctypes
+
+import pytest
+from sim_driver import DriverError
+
+u64 = ctypes.c_uint64
+size_t = ctypes.c_size_t
+
+
+def info(driver):
+    free, total = size_t(), size_t()
+    driver.cuMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+    return free.value, total.value
+
+
+def attribute(driver, pointer, number, kind=ctypes.c_int):
+    value = kind()
+    status = driver.code("cuPointerGetAttribute", ctypes.byref(value), number, u64(pointer))
+    return value.value if status == 0 else -status
+
+
+def alloc_async(driver, size, stream=None):
+    pointer = u64()
+    driver.cuMemAllocAsync(ctypes.byref(pointer), size_t(size), stream)
+    return pointer.value
+
+
+def test_alignment_and_accounting(driver):
+    before = info(driver)
+    pointers = [driver.alloc(size) for size in (1, 255, 257, 4096, 100_000, 10 << 20)]
+    assert all(p % 256 == 0 for p in pointers)
+    assert len(set(pointers)) == len(pointers)
+    assert before[0] - info(driver)[0] >= 10 << 20
+    for pointer in pointers:
+        driver.free(pointer)
+    assert info(driver) == before
+
+
+def test_out_of_memory(driver):
+    free, total = info(driver)
+    pointer = u64()
+    assert driver.code("cuMemAlloc", ctypes.byref(pointer), size_t(total + 1)) == 2
+    assert driver.code("cuMemAlloc", ctypes.byref(pointer), size_t(1 << 62)) == 2
+    assert driver.code("cuMemAlloc", ctypes.byref(pointer), size_t(0)) == 1
+    big = driver.alloc(free - 4096)
+    assert driver.code("cuMemAlloc", ctypes.byref(pointer), size_t(8192)) == 2
+    driver.free(big)
+
+
+def test_free_of_what_is_not_allocated(driver):
+    pointer = driver.alloc(100)
+    assert driver.code("cuMemFree", u64(pointer + 1)) == 1
+    driver.free(pointer)
+    assert driver.code("cuMemFree", u64(pointer)) == 1
+    assert driver.code("cuMemFree", u64(0)) == 0
+    assert driver.code("cuMemFreeAsync", u64(pointer), None) == 1
+
+
+def test_bounds_of_copies(driver):
+    pointer = driver.alloc(100)
+    buffer = ctypes.create_string_buffer(200)
+    assert driver.code("cuMemcpyHtoD", u64(pointer), buffer, size_t(101)) == 1
+    assert driver.code("cuMemcpyDtoH", buffer, u64(pointer + 1), size_t(100)) == 1
+    assert driver.code("cuMemsetD8Async", u64(pointer + 100), 0, size_t(1), None) == 1
+    assert driver.code("cuMemsetD32Async", u64(pointer + 2), 0, size_t(1), None) == 1
+    driver.free(pointer)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "value"), [("8", "B", 7), ("16", "H", 700), ("32", "I", 70000)]
+)
+def test_memset(driver, call, kind, value):
+    pointer = driver.alloc(400)
+    getattr(driver, f"cuMemsetD{call}Async")(u64(pointer), value, size_t(100), None)
+    assert driver.download(pointer, 100, kind) == [value] * 100
+    driver.free(pointer)
+
+
+class Copy3D(ctypes.Structure):
+    _fields_ = [
+        (side + name, kind)
+        for side in ("src", "dst")
+        for name, kind in [
+            ("x", size_t),
+            ("y", size_t),
+            ("z", size_t),
+            ("lod", size_t),
+            ("type", ctypes.c_int),
+            ("host", ctypes.c_void_p),
+            ("device", u64),
+            ("array", ctypes.c_void_p),
+            ("reserved", ctypes.c_void_p),
+            ("pitch", size_t),
+            ("height", size_t),
+        ]
+    ] + [("width", size_t), ("rows", size_t), ("depth", size_t)]
+
+
+def test_three_dimensional_copy(driver):
+    # a 2 x 3 x 4 box out of a 4 x 5 x 6 array of bytes, from offset (1, 1, 2)
+    source = bytes(range(120))
+    pointer = driver.upload(source, "B")
+    result = ctypes.create_string_buffer(24)
+    copy = Copy3D(srctype=2, srcdevice=pointer, srcpitch=6, srcheight=5, srcx=2, srcy=1, srcz=1)
+    copy.dsttype, copy.dsthost, copy.dstpitch, copy.dstheight = 1, ctypes.addressof(result), 4, 3
+    copy.width, copy.rows, copy.depth = 4, 3, 2
+    driver.cuMemcpy3DAsync(ctypes.byref(copy), None)
+    expected = bytes(
+        source[30 * z + 6 * y + x] for z in (1, 2) for y in (1, 2, 3) for x in (2, 3, 4, 5)
+    )
+    assert result.raw == expected
+    copy.srcz = 3
+    assert driver.code("cuMemcpy3DAsync", ctypes.byref(copy), None) == 1
+    copy.srctype = 3
+    assert driver.code("cuMemcpy3DAsync", ctypes.byref(copy), None) == 801
+    driver.free(pointer)
+
+
+def test_pointer_attributes(driver):
+    pointer = driver.alloc(1000)
+    assert attribute(driver, pointer + 999, 2) == 2
+    assert attribute(driver, pointer, 9) == 0
+    assert attribute(driver, pointer + 5, 11, u64) == pointer
+    assert attribute(driver, pointer, 12, size_t) == 1000
+    assert attribute(driver, pointer, 8) == 0
+    assert attribute(driver, pointer + 1000, 2) == -1
+    driver.free(pointer)
+    assert attribute(driver, pointer, 2) == -1
+    here = ctypes.create_string_buffer(10)
+    assert attribute(driver, ctypes.addressof(here), 2) == -1
+
+
+def test_managed_memory(driver, kernels):
+    pointer = u64()
+    driver.cuMemAllocManaged(ctypes.byref(pointer), size_t(12), 1)
+    values = (ctypes.c_int * 3).from_address(pointer.value)
+    values[:] = [3, 4, 0]
+    kernels.vadd(1, 32, pointer.value, 1)
+    driver.synchronize()
+    assert values[2] == 7
+    assert attribute(driver, pointer.value, 8) == 1
+    driver.cuMemFree(pointer)
+
+
+def test_page_locked_memory(driver):
+    pointer = ctypes.c_void_p()
+    driver.cuMemHostAlloc(ctypes.byref(pointer), size_t(1000), 2)
+    assert attribute(driver, pointer.value, 2) == 1
+    device = u64()
+    driver.cuMemHostGetDevicePointer(ctypes.byref(device), pointer, 0)
+    assert device.value == pointer.value
+    assert driver.code("cuMemFree", device) == 1
+    driver.cuMemFreeHost(pointer)
+    assert driver.code("cuMemFreeHost", pointer) == 1
+
+
+def test_registered_memory(driver):
+    buffer = ctypes.create_string_buffer(1000)
+    address = ctypes.c_void_p(ctypes.addressof(buffer))
+    driver.cuMemHostRegister(address, size_t(1000), 0)
+    assert driver.code("cuMemHostRegister", address, size_t(10), 0) == 712
+    assert attribute(driver, address.value, 2) == 1
+    driver.cuMemHostUnregister(address)
+    assert driver.code("cuMemHostUnregister", address) == 713
+
+
+def test_pool(driver, kernels):
+    pool = ctypes.c_void_p()
+    driver.cuDeviceGetDefaultMemPool(ctypes.byref(pool), 0)
+    threshold = u64(12345)
+    driver.cuMemPoolSetAttribute(pool, 4, ctypes.byref(threshold))
+    value = u64()
+    driver.cuMemPoolGetAttribute(pool, 4, ctypes.byref(value))
+    assert value.value == 12345
+    driver.cuMemPoolTrimTo(pool, size_t(0))
+    stream = driver.stream(1)
+    counter = driver.upload([0])
+    pointer = alloc_async(driver, 1000, stream)
+    driver.cuMemPoolGetAttribute(pool, 7, ctypes.byref(value))
+    assert value.value == 1000
+    kernels.spin_ns(1, 1, counter, 20_000_000, stream=stream)
+    driver.cuMemFreeAsync(u64(pointer), stream)
+    assert attribute(driver, pointer, 2) == 2  # the kernel still runs
+    driver.cuStreamSynchronize(stream)
+    assert attribute(driver, pointer, 2) == -1
+    driver.cuStreamDestroy(stream)
+    driver.free(counter)
+
+
+def test_memory_being_freed_makes_room(driver, kernels):
+    free, _ = info(driver)
+    stream = driver.stream(1)
+    big = alloc_async(driver, free - 8192, stream)
+    kernels.spin_ns(1, 1, 0, 20_000_000, stream=stream)
+    driver.cuMemFreeAsync(u64(big), stream)
+    driver.free(driver.alloc(free // 2))
+    driver.cuStreamDestroy(stream)
+
+
+def test_two_devices(driver, kernels, image):
+    before = info(driver)
+    there = driver.retain(1)
+    pointer = driver.upload([1, 2, 3])
+    assert attribute(driver, pointer, 9) == 1
+    assert driver.code("cuModuleGetFunction", ctypes.byref(ctypes.c_void_p()), None, b"x") == 400
+    driver.cuDevicePrimaryCtxRelease(1)
+    here = driver.retain(0)
+    assert info(driver) == before
+    assert attribute(driver, pointer, 9) == -1  # went with its context
+    driver.cuDevicePrimaryCtxRelease(0)
+    assert here.value != there.value
+
+
+def test_damage_found_when_freed(driver, kernels):
+    first, second = driver.alloc(40), driver.upload([0] * 10)
+    # through a pointer that is not an argument, so that the launch itself cannot tell
+    kernels.write_at(1, 1, second, (first + 40 - second) // 4, 5)
+    driver.synchronize()
+    driver.free(first)
+    with pytest.raises(DriverError) as caught:
+        driver.synchronize()
+    assert "0 bytes after the end of device memory of 40 bytes" in caught.value.text
+    driver.free(second)

@@ -1,0 +1,301 @@
+"""Modules, functions, launch checks, devices."""
+
+import ctypes
+import struct
+import threading
+
+import pytest
+from sim_driver import build_kernels, image_of
+
+u64 = ctypes.c_uint64
+size_t = ctypes.c_size_t
+STATIC_SIZE = 4096  # the tile of kernel `reverse`; kernels.cpp does not say whose it is
+
+
+def load_code(driver, image):
+    log = ctypes.create_string_buffer(300)
+    module = ctypes.c_void_p()
+    options = (ctypes.c_int * 2)(5, 6)
+    values = (ctypes.c_void_p * 2)(ctypes.addressof(log), 300)
+    return driver.code(
+        "cuModuleLoadDataEx", ctypes.byref(module), image, 2, options, values
+    ), log.value.decode()
+
+
+def attribute(driver, function, number):
+    value = ctypes.c_int()
+    driver.cuFuncGetAttribute(ctypes.byref(value), number, function)
+    return value.value
+
+
+def get_global(driver, module, name):
+    pointer, size = u64(), size_t()
+    status = driver.code(
+        "cuModuleGetGlobal", ctypes.byref(pointer), ctypes.byref(size), module, name
+    )
+    return status, pointer.value, size.value
+
+
+def test_images_that_are_none(driver, image):
+    assert load_code(driver, b"\x7fELF" + bytes(100)) == (
+        200,
+        "this is no image for the CPU simulator",
+    )
+    status, log = load_code(driver, b"NLSIMG01" + struct.pack("<Q", 4) + b"what")
+    assert status == 200
+    assert "no shared object" in log
+    broken = bytearray(image)
+    broken[16 + 64 : 16 + 4096] = bytes(4032)
+    assert load_code(driver, bytes(broken))[0] == 200
+
+
+def test_each_load_has_its_own_variables(driver, kernels, image):
+    first, second = driver.load(image), driver.load(image)
+    data = driver.upload([0] * 2)
+    for module, count in ((first, 3), (second, 1)):
+        function = driver.function(module, "k_count")
+        for _ in range(count):
+            driver.launch(function, 1, 1, data)
+    assert driver.download(data, 1) == [42]
+    for module, value in ((first, 44), (second, 42)):
+        status, pointer, size = get_global(driver, module, b"g_counter")
+        assert (status, size) == (0, 4)
+        assert driver.download(pointer, 1) == [value]
+    driver.cuModuleUnload(first)
+    assert driver.code("cuModuleUnload", first) == 400
+    assert driver.download(pointer, 1) == [42]
+    driver.cuModuleUnload(second)
+    driver.free(data)
+
+
+def test_global_array(driver, kernels):
+    status, pointer, size = get_global(driver, kernels.module, b"g_table")
+    assert (status, size) == (0, 400)
+    assert get_global(driver, kernels.module, b"g_table") == (0, pointer, 400)
+    value = ctypes.c_int(58)
+    driver.cuMemcpyHtoD(u64(pointer + 28), ctypes.byref(value), size_t(4))
+    data = driver.upload([0])
+    kernels.count(1, 1, data, 7)
+    assert driver.download(data, 1) == [100]
+    driver.free(data)
+
+
+def test_names(driver, kernels):
+    function = ctypes.c_void_p()
+
+    def code(name):
+        return driver.code("cuModuleGetFunction", ctypes.byref(function), kernels.module, name)
+
+    assert code(b"k_vadd") == 0
+    first = function.value
+    assert code(b"k_vadd") == 0
+    assert function.value == first
+    assert code(b"k_none") == 500
+    assert code(b"g_counter") == 500  # not a kernel
+    assert code(b"malloc") == 500  # not the image's
+    assert code(b"k_old") == 200
+    assert get_global(driver, kernels.module, b"k_vadd")[0] == 500
+
+
+def test_parameters(driver, kernels):
+    function = kernels.handle("mixed")
+    offset, size = size_t(), size_t()
+    found = []
+    while (
+        driver.code(
+            "cuFuncGetParamInfo",
+            function,
+            size_t(len(found)),
+            ctypes.byref(offset),
+            ctypes.byref(size),
+        )
+        == 0
+    ):
+        found.append((offset.value, size.value))
+    assert found == [(0, 1), (8, 8), (16, 4), (20, 2), (24, 24)]
+    out = driver.upload([0.0] * 5, "d")
+    block = struct.pack("<b7xQfhxx3d", -3, out, 1.5, -7, 1, 2, 3)
+    values = [ctypes.create_string_buffer(block[a : a + n], n) for a, n in found]
+    pointers = (ctypes.c_void_p * 5)(*map(ctypes.addressof, values))
+    driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, pointers, None)
+    assert driver.download(out, 5, "d") == [-3, 1.5, -7, 6, 0]
+    packed, length = ctypes.create_string_buffer(block, len(block)), size_t(len(block))
+    extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(packed), 2, ctypes.addressof(length), 0)
+    driver.cuMemsetD8Async(u64(out), 0, size_t(40), None)
+    driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, extra)
+    assert driver.download(out, 5, "d") == [-3, 1.5, -7, 6, 0]
+    length.value = 40
+    assert driver.code("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, None, None, extra) == 1
+    assert driver.code("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, None, None, None) == 1
+    driver.free(out)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block"),
+    [
+        (0, 1),
+        (1, 0),
+        (1, 1025),
+        ((1, 65536), 1),
+        ((1, 1, 65536), 1),
+        (1, (1, 1, 65)),
+        (1, (32, 33)),
+        (1, (2, 0)),
+    ],
+)
+def test_shapes_that_cannot_be_launched(driver, kernels, grid, block):
+    assert driver.launch_code(kernels.handle("vadd"), grid, block) == 1
+
+
+def test_shared_memory_limits(driver, kernels):
+    function = kernels.handle("shared_memory")
+    data = driver.upload([0] * 32)
+    usual, most = 49152 - STATIC_SIZE, 232448 - STATIC_SIZE
+    assert attribute(driver, function, 8) == usual
+    assert driver.launch_code(function, 1, 32, data, shared=usual) == 0
+    assert driver.launch_code(function, 1, 32, data, shared=usual + 1) == 1
+    assert driver.code("cuFuncSetAttribute", function, 8, most + 1) == 1
+    driver.cuFuncSetAttribute(function, 8, most)
+    assert driver.launch_code(function, 1, 32, data, most // 4 - 32, shared=most) == 0
+    assert driver.download(data, 32) == list(range(31, -1, -1))
+    assert driver.launch_code(function, 1, 32, data, most // 4, shared=most) == 0
+    assert driver.code("cuCtxSynchronize") == 700
+    assert f"after the end of {most} bytes of dynamic shared memory" in driver.fault()
+    driver.free(data)
+
+
+def test_static_shared_memory(driver, kernels):
+    assert attribute(driver, kernels.handle("reverse"), 1) == STATIC_SIZE
+    assert attribute(driver, kernels.handle("reverse"), 0) == 1024
+
+
+STATIC = """
+#define KEEP(x) __asm__ volatile("" : : "r"(&x))
+static thread_local int everybodys[10];
+#define NUMBERED(i, kernel)                                                                        \\
+    extern "C" __attribute__((visibility("default"))) const nl_sim_kernel nl_sim_kernel_##i;       \\
+    const nl_sim_kernel nl_sim_kernel_##i = {NL_SIM_ABI, 3, all_params, run_block<kernel>,         \\
+                                             run_thread<kernel>, "ns::" #kernel "<int>"};
+static void first(int *, long, long) { static thread_local int tile[100]; KEEP(tile); KEEP(everybodys); }
+static void second(int *, long, long) { static thread_local double tile[100]; KEEP(tile); }
+static void third(int *, long, long) {}
+namespace numbalite_sim { static thread_local int ours[3]; static int keep() { KEEP(ours); return 0; } static int kept = keep(); }
+NUMBERED(0, first)
+NUMBERED(1, second)
+NUMBERED(2, third)
+"""
+
+
+def test_static_shared_memory_of_each_kernel(driver, tmp_path):
+    source = tmp_path / "static.cpp"
+    source.write_text('#include "tiny.h"\n' + STATIC)
+    module = driver.load(image_of(build_kernels(tmp_path / "static.so", source, "-Wno-error")))
+    common = attribute(driver, driver.function(module, "nl_sim_kernel_2"), 1)
+    assert attribute(driver, driver.function(module, "nl_sim_kernel_0"), 1) == common + 400
+    assert attribute(driver, driver.function(module, "nl_sim_kernel_1"), 1) == common + 800
+    driver.cuModuleUnload(module)
+
+
+def test_cooperative_limit(driver, kernels):
+    function = kernels.handle("cooperate")
+    workers = ctypes.c_int()
+    driver.cuDeviceGetAttribute(ctypes.byref(workers), 16, 0)
+    assert driver.launch_code(function, 2 * workers.value + 1, 1024, cooperative=True) == 720
+    assert driver.launch_code(function, 2 * workers.value, 1024, cooperative=True) == 0
+    driver.synchronize()
+
+
+def test_occupancy(driver, kernels):
+    function = kernels.handle("vadd")
+    blocks, block = ctypes.c_int(), ctypes.c_int()
+
+    def occupancy(threads, shared=0):
+        driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            ctypes.byref(blocks), function, threads, size_t(shared)
+        )
+        return blocks.value
+
+    assert [occupancy(n) for n in (32, 64, 128, 1000, 1024)] == [32, 32, 16, 2, 2]
+    assert occupancy(128, 100_000) == 2
+    assert occupancy(128, 232448 - STATIC_SIZE) == 1
+    assert occupancy(128, 232449) == 0
+    driver.cuOccupancyMaxPotentialBlockSize(
+        ctypes.byref(blocks), ctypes.byref(block), function, None, size_t(0), 0
+    )
+    assert block.value == 1024
+    driver.cuOccupancyMaxPotentialBlockSize(
+        ctypes.byref(blocks), ctypes.byref(block), function, None, size_t(0), 100
+    )
+    assert block.value == 64  # 32 blocks of 64 fill it, 21 of 96 do not
+
+
+def test_device(driver):
+    count = ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    assert count.value == 2
+    assert driver.code("cuDeviceGet", ctypes.byref(count), 2) == 101
+    name = ctypes.create_string_buffer(100)
+    driver.cuDeviceGetName(name, 100, 0)
+    assert name.value == b"numbalite CPU simulator"
+    uuids = [ctypes.create_string_buffer(16) for _ in range(2)]
+    for device, uuid in enumerate(uuids):
+        driver.cuDeviceGetUuid(uuid, device)
+    assert uuids[0].raw != uuids[1].raw
+    values = {}
+    for attribute in range(1, 147):
+        value = ctypes.c_int(-9)
+        assert driver.code("cuDeviceGetAttribute", ctypes.byref(value), attribute, 1) == 0
+        values[attribute] = value.value
+    assert (values[1], values[4], values[10], values[75], values[76]) == (1024, 64, 32, 9, 0)
+    assert values[16] >= 1
+
+
+def test_contexts(driver, kernels):
+    current = ctypes.c_void_p()
+    driver.cuCtxGetCurrent(ctypes.byref(current))
+    assert current.value
+    assert driver.code("cuCtxSetCurrent", ctypes.c_void_p(current.value + 8)) == 201
+    results = []
+
+    def other():
+        driver.cuCtxGetCurrent(ctypes.byref(current))
+        results.append((current.value, driver.code("cuCtxSynchronize")))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert results == [(None, 201)]
+
+
+def test_errors_have_names(driver):
+    text = ctypes.c_char_p()
+    driver.cuGetErrorName(700, ctypes.byref(text))
+    assert text.value == b"CUDA_ERROR_ILLEGAL_ADDRESS"
+    driver.cuGetErrorString(2, ctypes.byref(text))
+    assert text.value == b"out of memory"
+    assert driver.code("cuGetErrorName", 12345, ctypes.byref(text)) == 1
+
+
+def test_reset(driver, image):
+    driver.retain(1)
+    module = driver.load(image)
+    stream, event = driver.stream(), driver.event()
+    pointer = driver.upload([1])
+    driver.launch(driver.function(module, "k_vadd"), 1, 1, pointer)
+    driver.cuDevicePrimaryCtxReset(1)
+    assert driver.code("cuStreamQuery", stream) == 400
+    assert driver.code("cuEventQuery", event) == 400
+    assert driver.code("cuModuleUnload", module) == 400
+    assert driver.code("cuMemFree", u64(pointer)) == 1
+    pointer = driver.upload([1])
+    assert driver.download(pointer, 1) == [1]
+    driver.cuDevicePrimaryCtxRelease(1)
+    driver.retain(0)
+    driver.cuDevicePrimaryCtxRelease(0)
+
+
+def test_printing(driver, kernels, capfd):
+    kernels.says(2, 2)
+    driver.synchronize()
+    lines = sorted(capfd.readouterr().out.splitlines())
+    assert lines == [f"block {b} thread {t}: hello 1.50" for b in range(2) for t in range(2)]

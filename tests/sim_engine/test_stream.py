@@ -1,0 +1,230 @@
+"""Streams and events: what runs at the same time, what waits for what."""
+
+import ctypes
+import threading
+import time
+
+import pytest
+
+u64 = ctypes.c_uint64
+size_t = ctypes.c_size_t
+LONG = 30_000_000  # ns
+HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@pytest.fixture
+def counter(driver):
+    pointer = ctypes.c_void_p()
+    driver.cuMemHostAlloc(ctypes.byref(pointer), size_t(64), 0)
+    value = ctypes.c_int.from_address(pointer.value)
+    value.value = 0
+    yield value
+    driver.synchronize()
+    driver.cuMemFreeHost(pointer)
+
+
+def address(counter):
+    return ctypes.addressof(counter)
+
+
+@pytest.fixture
+def streams(driver):
+    made = []
+
+    def make(flags=0):
+        made.append(driver.stream(flags))
+        return made[-1]
+
+    yield make
+    for stream in made:
+        driver.cuStreamDestroy(stream)
+
+
+def test_launch_returns_at_once(driver, kernels, counter):
+    start = time.perf_counter()
+    kernels.spin_ns(1, 1, address(counter), LONG)
+    assert time.perf_counter() - start < LONG / 2e9
+    assert driver.code("cuStreamQuery", None) == 600
+    driver.cuStreamSynchronize(None)
+    assert counter.value == 1
+    assert driver.code("cuStreamQuery", None) == 0
+
+
+def test_work_proceeds_without_anybody_waiting(driver, kernels, counter, streams):
+    kernels.spin_ns(1, 1, address(counter), 1000, stream=streams())
+    end = time.monotonic() + 10
+    while counter.value == 0 and time.monotonic() < end:
+        time.sleep(0.001)
+    assert counter.value == 1
+
+
+def test_order_within_a_stream(driver, kernels, counter, streams):
+    stream = streams(1)
+    data = driver.upload([0])
+    for i in range(50):
+        kernels.write_at(1, 1, data, 0, i, stream=stream)
+        driver.cuMemcpyDtoHAsync(
+            ctypes.c_void_p(address(counter) + 4 * (i % 10)), u64(data), size_t(4), stream
+        )
+    driver.cuStreamSynchronize(stream)
+    assert list((ctypes.c_int * 10).from_address(address(counter))) == list(range(40, 50))
+    driver.free(data)
+
+
+@pytest.mark.parametrize(("flags", "waits"), [(0, True), (1, False)])
+def test_default_stream_and_others(driver, kernels, counter, streams, flags, waits):
+    stream = streams(flags)
+    seen = u64()
+    kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
+    driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), None)
+    assert seen.value == waits
+    driver.cuStreamSynchronize(stream)
+    kernels.spin_ns(1, 1, address(counter), LONG)
+    driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), stream)
+    assert seen.value == 1 + waits
+
+
+def test_synchronizing_the_default_stream(driver, kernels, counter, streams):
+    kernels.spin_ns(1, 1, address(counter), LONG, stream=streams())
+    driver.cuStreamSynchronize(None)
+    assert counter.value == 1
+
+
+def test_per_thread_default_stream(driver, kernels, counter):
+    mine = ctypes.c_void_p(2)
+    kernels.spin_ns(1, 1, address(counter), LONG, stream=mine)
+    assert driver.code("cuStreamQuery", mine) == 600
+    results = []
+
+    def other():
+        driver.retain(0)
+        results.append(driver.code("cuStreamQuery", mine))
+        driver.cuDevicePrimaryCtxRelease(0)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert results == [0]
+    driver.cuStreamSynchronize(mine)
+    assert counter.value == 1
+
+
+def test_events_order_streams(driver, kernels, counter, streams):
+    first, second = streams(1), streams(1)
+    event = driver.event(2)
+    assert driver.code("cuEventQuery", event) == 0  # never recorded
+    kernels.spin_ns(1, 1, address(counter), LONG, stream=first)
+    driver.cuEventRecord(event, first)
+    assert driver.code("cuEventQuery", event) == 600
+    driver.cuStreamWaitEvent(second, event, 0)
+    kernels.spin_ns(1, 1, address(counter), 0, stream=second)
+    driver.cuEventDestroy(event)  # still waited for
+    driver.cuStreamSynchronize(second)
+    assert counter.value == 2
+
+
+def test_elapsed_time(driver, kernels, counter, streams):
+    stream = streams(1)
+    start, end, untimed = driver.event(), driver.event(), driver.event(2)
+    took = ctypes.c_float()
+    assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, end) == 400
+    driver.cuEventRecord(start, stream)
+    kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
+    driver.cuEventRecord(end, stream)
+    driver.cuEventRecord(untimed, stream)
+    assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, end) == 600
+    driver.cuEventSynchronize(end)
+    driver.cuEventElapsedTime(ctypes.byref(took), start, end)
+    assert LONG / 1e6 <= took.value < 100 * LONG / 1e6
+    assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, untimed) == 400
+    for event in (start, end, untimed):
+        driver.cuEventDestroy(event)
+        assert driver.code("cuEventQuery", event) == 400
+
+
+def test_host_functions(driver, kernels, counter, streams):
+    stream = streams(1)
+    seen = []
+    callback = HOST(lambda data: seen.append((data, counter.value, threading.get_ident())))
+    kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
+    driver.cuLaunchHostFunc(stream, callback, ctypes.c_void_p(5))
+    kernels.spin_ns(1, 1, address(counter), 0, stream=stream)
+    assert seen == []
+    driver.cuStreamSynchronize(stream)
+    assert [s[:2] for s in seen] == [(5, 1)]
+    assert seen[0][2] != threading.get_ident()
+    assert counter.value == 2
+
+
+def test_a_host_function_that_waits_for_another_stream(driver, kernels, counter, streams):
+    first, second = streams(1), streams(1)
+    gate = threading.Event()
+    wait = HOST(lambda data: gate.wait(10) and None)
+    go = HOST(lambda data: gate.set())
+    driver.cuLaunchHostFunc(first, wait, None)
+    driver.cuLaunchHostFunc(second, go, None)
+    driver.cuStreamSynchronize(first)
+    assert gate.is_set()
+
+
+def test_pageable_memory_may_change_after_the_call(driver, kernels, counter, streams):
+    stream = streams(1)
+    sizes = [100, 1_000_000]
+    pointers = [driver.alloc(size) for size in sizes]
+    kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
+    for pointer, size in zip(pointers, sizes):
+        buffer = ctypes.create_string_buffer(b"\1" * size, size)
+        driver.cuMemcpyHtoDAsync(u64(pointer), buffer, size_t(size), stream)
+        ctypes.memset(buffer, 2, size)
+    driver.cuStreamSynchronize(stream)
+    for pointer, size in zip(pointers, sizes):
+        assert driver.download(pointer, size, "B") == [1] * size
+        driver.free(pointer)
+
+
+def test_stale_handles(driver, kernels):
+    stream = driver.stream()
+    driver.cuStreamDestroy(stream)
+    assert driver.code("cuStreamSynchronize", stream) == 400
+    assert driver.code("cuStreamDestroy", stream) == 400
+    assert driver.code("cuStreamQuery", ctypes.c_void_p(0x1234)) == 400
+    assert driver.launch_code(kernels.handle("vadd"), 1, 1, stream=stream) == 400
+    assert driver.launch_code(ctypes.c_void_p(0x1230), 1, 1) == 400
+
+
+def test_flags_and_capturing(driver, streams):
+    value = ctypes.c_uint()
+    driver.cuStreamGetFlags(streams(1), ctypes.byref(value))
+    assert value.value == 1
+    status = ctypes.c_int(9)
+    driver.cuStreamIsCapturing(streams(), ctypes.byref(status))
+    assert status.value == 0
+
+
+def test_many_threads(driver, image, kernels):
+    """Each with its own stream and array; all with the same kernels."""
+    errors = []
+
+    def work(seed):
+        try:
+            driver.retain(0)
+            stream = driver.stream(seed % 2)
+            data = driver.upload([0] * 256)
+            for _ in range(100):
+                kernels.reverse(2, 128, data, stream=stream)
+                kernels.lonely(1, 128, data, 5, stream=stream)
+            driver.cuStreamSynchronize(stream)
+            assert sum(driver.download(data, 256)) == 128 * 100
+            driver.free(data)
+            driver.cuStreamDestroy(stream)
+            driver.cuDevicePrimaryCtxRelease(0)
+        except Exception as error:
+            errors.append(error)
+
+    kernels.reverse, kernels.lonely
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
