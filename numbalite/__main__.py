@@ -23,9 +23,15 @@ def main(argv=None) -> int:
     if command == "info":
         return info()
     if command == "demo":
-        from numbalite import demo
+        import warnings
 
-        return demo.main(arguments)
+        from numbalite.errors import SimulatorWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SimulatorWarning)  # the demo says itself what it runs on
+            from numbalite import demo
+
+            return demo.main(arguments)
     if command == "cache" and arguments in ([], ["clear"]):
         return cache_command(bool(arguments))
     print(USAGE, end="", file=sys.stdout if command in ("help", "-h", "--help") else sys.stderr)

@@ -172,11 +172,28 @@ def brackets(tokens: list[Token]) -> dict[int, int]:
     return partner
 
 
-def functions(text: str) -> list[str]:
-    """The functions that a source defines at namespace scope, in order."""
+def functions(text: str) -> dict[str, frozenset]:
+    """The functions, kernels included, that a source defines at namespace scope, in order, each with
+    the names that occur in it."""
     reader = _Reader(text)
     reader.scope(0, len(reader.tokens), ())
-    return list(dict.fromkeys(reader.functions))
+    return reader.functions
+
+
+def mentions(text: str, function: str, words) -> bool:
+    """Does a function, or one of the source's that it may call, name one of these words?"""
+    bodies = {}
+    for name, names in functions(text).items():
+        base = name.rpartition("::")[2]
+        bodies[base] = bodies.get(base, frozenset()) | names
+    todo, seen = [function.partition("<")[0].rpartition("::")[2]], set()
+    while todo:
+        names = bodies.get(todo.pop(), frozenset())
+        if names & words:
+            return True
+        todo += (names & bodies.keys()) - seen
+        seen |= names
+    return False
 
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
@@ -194,7 +211,7 @@ class _Reader:
         self.tokens = [t for t in tokens if t.kind != "directive"]
         self.conditional = _conditional_starts(tokens)
         self.partner = brackets(self.tokens)
-        self.kernels, self.variables, self.functions = {}, {}, []
+        self.kernels, self.variables, self.functions = {}, {}, {}
 
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
@@ -263,7 +280,7 @@ class _Reader:
                 close = self.partner.get(at, end)
                 if seen_parameters and not seen_equals:  # the body of a function
                     self.record(start, at, path)
-                    self.record_function(start, at, path)
+                    self.record_function(start, at, close, path)
                     return close + 1
                 at = close
             elif text == "}":
@@ -281,13 +298,14 @@ class _Reader:
         elif words & _SPACES:
             self.record_variables(start, end, path, words)
 
-    def record_function(self, start, end, path):
+    def record_function(self, start, end, close, path):
         while self.text(start) == "template" and self.text(start + 1) == "<":
             start = self.angle(start + 1, end) + 1
         spot = self.declarator(start, end)
-        if spot is not None and "__global__" not in {t.text for t in self.tokens[start:end]}:
-            name = "".join(t.text for t in self.tokens[spot[0] : spot[1]])
-            self.functions.append("::".join((*path, name)))
+        if spot is not None:
+            name = "::".join((*path, self.tokens[spot[0]].text))
+            names = frozenset(t.text for t in self.tokens[start:close] if t.kind == "name")
+            self.functions[name] = self.functions.get(name, frozenset()) | names
 
     # --- kernels
 

@@ -195,8 +195,7 @@ def _device_source(code, given, name, parsed, frame):
 
 def _only_device_function(text):
     """The last function that the source defines: those before it are its helpers."""
-    stripped = cxx.strip(text)
-    names = cxx.functions(stripped)
+    names = list(cxx.functions(text))
     if not names:
         raise TypeError("no function was found in the source; say which with name=")
     return names[-1]

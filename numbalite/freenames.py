@@ -107,9 +107,7 @@ def _hidden(tokens):
         if token.kind != "name" or text in KEYWORDS or not _is_value(tokens, i):
             continue
         more = (
-            declaring == len(opened)
-            and _follows_comma(tokens, i)
-            and _text(tokens, i + 1) in _ENDS
+            declaring == len(opened) and _follows_comma(tokens, i) and _text(tokens, i + 1) in _ENDS
         )
         if more or _declares(tokens, i, partner):
             _hide(hidden, tokens, partner, opened, i, i)

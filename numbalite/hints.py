@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from .capture import ascii_name
 from .cxx import brackets, broken_string, tokenize
 from .errors import CompileError
 from .linemap import Text
@@ -51,7 +52,7 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
     """The same error with hints; ``refused`` maps names of the Python scope to why they were not
     usable, ``parameters`` are (name, type as written) of the array parameters, ``text`` is what the
     user wrote."""
-    log = problem.log or str(problem)
+    log = f"{problem}\n{problem.log}"
     hints = []
     for name in undefined_names(log):
         if name in refused:
@@ -63,6 +64,9 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
         hints.append(f"an array takes as many indices as its type has dimensions: {listed}")
     hints += _slips(text)
     message = _at_users_lines(str(problem), text)
+    for letter in sorted(set(text.value) if text else ()):
+        if not letter.isascii():
+            message = message.replace(ascii_name(letter), letter)
     lines = [f"{kernel} does not compile", message.rstrip(), *(f"hint: {hint}" for hint in hints)]
     message = "\n".join(lines)
     return CompileError(message, log=problem.log, source=problem.source)

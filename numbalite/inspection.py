@@ -16,7 +16,10 @@ _TOOLS = (("nvdisasm", ["-hex", "-c"]), ("cuobjdump", ["-sass"]))
 
 def gpu_target() -> tuple:
     """The current GPU's target; without one, a usual one, so that code can be looked at anywhere."""
-    target = target_of(current_device())
+    try:
+        target = target_of(current_device())
+    except CudaSupportError:  # not even a driver
+        target = ("sim",)
     if target[0] == "cuda":
         return target
     return ("cuda", *(config.FORCE_CUDA_CC or (9, 0)))

@@ -44,9 +44,6 @@ class Module:
         wanted = [k.name for k in kernels if not k.template and not k.conditional]
         if only is not None:
             wanted = []
-        self._cooperative = bool(
-            _COOPERATIVE & {t.text for t in cxx.tokenize(text.value) if t.kind == "name"}
-        )
         self._source = source.unit_source(text, options.link)
         self._program = self._make_program(
             list(dict.fromkeys([*wanted, *self._names])),
@@ -278,7 +275,9 @@ class UnitKernel:
         self.module_name = "__main__"
         self.doc = None
         declared = self.options.cooperative
-        self.cooperative = module._cooperative if declared is None else declared
+        if declared is None:
+            declared = cxx.mentions(module._text.value, expression, _COOPERATIVE)
+        self.cooperative = declared
         self.rows = self._rows(module._program_of(expression).image())
         self.parameter_names = [row.name for row in self.rows]
         self.args = tuple(types.from_parameter(row) for row in self.rows)

@@ -400,18 +400,16 @@ def _declared_types(text):
     return found - cxx.KEYWORDS
 
 
-_HEAD_NAMES = frozenset(
-    """array layout grid gridsize index2 index3 bool_ int8 int16 int32 int64 uint8 uint16 uint32
-    uint64 intp uintp float32 float64""".split()
-)
+# Parts whose names are all in namespace numbalite, and no macros.
+_PARTS_OF_NAMES = frozenset(["complex", "tuple", "atomics", "warp", "random"])
 
 
 def _using(used, declared):
     from . import parts
 
-    own = _HEAD_NAMES | set(parts.PARTS)
-    if not own & declared:
+    if not parts.LIBRARY_NAMES & declared:
         return "using namespace numbalite;\n"
     # The source brings a type of a name that numbalite has too: its own is meant.
-    names = sorted((_HEAD_NAMES & used) - declared)
+    theirs = {name for name, part in parts.PARTS.items() if part in _PARTS_OF_NAMES}
+    names = sorted(((parts.HEAD_NAMES | theirs | {"float16"}) & used) - declared)
     return "".join(f"using numbalite::{name};\n" for name in names)

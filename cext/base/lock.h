@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include "base/error.h"
 
@@ -50,6 +51,10 @@ void nl_thread_join(nl_thread t);
 static inline void nl_thread_detach(nl_thread t) {
     pthread_detach(t);
 }
+/* For a thread of our own: the signals in the set go to other threads. */
+static inline void nl_thread_block_signals(const sigset_t *set) {
+    pthread_sigmask(SIG_BLOCK, set, NULL);
+}
 static inline void nl_thread_yield(void) {
     sched_yield();
 }
@@ -63,6 +68,9 @@ static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) {
 static inline uint64_t nl_atomic_sub(uint64_t *p, uint64_t v) {
     return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL);
 }
+static inline uint64_t nl_atomic_or(uint64_t *p, uint64_t v) {
+    return __atomic_fetch_or(p, v, __ATOMIC_ACQ_REL);
+}
 static inline uint64_t nl_atomic_load(const uint64_t *p) {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -74,6 +82,7 @@ static inline uint64_t nl_atomic_swap(uint64_t *p, uint64_t v) {
     return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
 }
 /* The same for an entry of any type: a function in a table that others are calling through. */
+#define nl_atomic_load_entry(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define nl_atomic_store_entry(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 static inline uint32_t nl_atomic_load32(const uint32_t *p) {

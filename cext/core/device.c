@@ -23,16 +23,20 @@ static uint64_t ready[MAX_DEVICES]; /* the context is retained */
 static int device_count;
 static uint64_t opened, opening, forked, epoch;
 
+static nl_mutex postponed_lock = NL_MUTEX_INIT;
+static nl_postponed *postponed; /* by callbacks that have ended: for the next who waits anyway */
+
 static NL_THREAD_LOCAL struct {
     nl_device *bound; /* its context is current, if epoch is still the global one */
     uint64_t epoch;
     int selected;
     int in_callback; /* then nothing is bound, so that every use of a device comes by bind_anew */
-    nl_postponed *postponed; /* releases for the end of the callback */
+    nl_postponed *postponed; /* releases that this callback must not do */
 } here;
 
 static void after_fork(void) {
     nl_mutex_init(&lock);
+    nl_mutex_init(&postponed_lock);
     for (int i = 0; i < device_count; ++i)
         nl_mutex_init(&devices[i].lock);
     if (nl_atomic_load(&opening))
@@ -277,11 +281,29 @@ void nl_device_callback_begin(void) {
 
 void nl_device_callback_end(void) {
     here.in_callback = 0;
-    for (nl_postponed *p = here.postponed, *next; p != NULL; p = next) {
+    nl_postponed *last = here.postponed;
+    if (last == NULL)
+        return;
+    while (last->next != NULL)
+        last = last->next;
+    nl_mutex_lock(&postponed_lock);
+    last->next = postponed;
+    nl_atomic_store_entry(&postponed, here.postponed);
+    nl_mutex_unlock(&postponed_lock);
+    here.postponed = NULL;
+}
+
+void nl_device_release_postponed(void) {
+    if (here.in_callback || nl_atomic_load_entry(&postponed) == NULL)
+        return;
+    nl_mutex_lock(&postponed_lock);
+    nl_postponed *p = postponed;
+    nl_atomic_store_entry(&postponed, NULL);
+    nl_mutex_unlock(&postponed_lock);
+    for (nl_postponed *next; p != NULL; p = next) {
         next = p->next; /* p is part of what is released */
         p->release(p->thing);
     }
-    here.postponed = NULL;
 }
 
 int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing) {
@@ -335,6 +357,7 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
     if (dev->settled < allocated)
         nl_atomic_store(&dev->settled, allocated);
     nl_mutex_unlock(&dev->lock);
+    nl_device_release_postponed();
     return 0;
 }
 

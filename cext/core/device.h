@@ -59,10 +59,12 @@ int nl_device_select(int ordinal, nl_error *err);
 /* Makes dev's context current in the calling thread without changing what is selected. */
 int nl_device_bind(nl_device *dev, nl_error *err);
 /* Around a function that a stream waits for (a stream callback): until the end this thread may not
- * use devices, which could wait for that stream, and releases that would wait are put off to the
- * end. */
+ * use devices, which could wait for that stream. Releases that would wait are put off: not even at
+ * the end can they be done by this thread, because the next callback's stream waits for it. */
 void nl_device_callback_begin(void);
 void nl_device_callback_end(void);
+/* Does what was put off; the waiting functions of core/ call it when they have waited. */
+void nl_device_release_postponed(void);
 /* Part of a thing whose release may have to be put off. */
 typedef struct nl_postponed {
     struct nl_postponed *next;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Complex numbers are aligned to their whole size, as CUDA's float2 and double2 are, so that one load
- * brings both parts. */
+/* Complex numbers are aligned to their whole size, as CUDA's float2 and double2 are, so that one
+ * load brings both parts. */
 static const struct {
     const char *name;
     uint8_t size, align;
@@ -27,11 +27,17 @@ static const struct {
     [NL_COMPLEX128] = {"complex128", 16, 16, 'c'},
 };
 
-size_t nl_dtype_size(nl_dtype dtype) { return dtypes[dtype].size; }
+size_t nl_dtype_size(nl_dtype dtype) {
+    return dtypes[dtype].size;
+}
 
-size_t nl_dtype_align(nl_dtype dtype) { return dtypes[dtype].align; }
+size_t nl_dtype_align(nl_dtype dtype) {
+    return dtypes[dtype].align;
+}
 
-const char *nl_dtype_name(nl_dtype dtype) { return dtypes[dtype].name; }
+const char *nl_dtype_name(nl_dtype dtype) {
+    return dtypes[dtype].name;
+}
 
 int nl_dtype_from_name(const char *name) {
     for (int i = 0; i < NL_DTYPE_COUNT; i++)
@@ -47,8 +53,8 @@ nl_dtype nl_dtype_from_kind(char kind, int64_t size) {
     return NL_OPAQUE;
 }
 
-/* The 53-bit significand is cut to 11 bits (fewer for subnormals, whose exponent is -14 at least) and
- * rounded by what is cut off; a carry runs into the exponent by itself, up to infinity. */
+/* The 53-bit significand is cut to 11 bits (fewer for subnormals, whose exponent is -14 at least)
+ * and rounded by what is cut off; a carry runs into the exponent by itself, up to infinity. */
 uint16_t nl_half_from_double(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -67,7 +73,8 @@ uint16_t nl_half_from_double(double value) {
     uint64_t half_way = 1ULL << (cut - 1);
     if (rest > half_way || (rest == half_way && (kept & 1)))
         kept++;
-    /* kept holds the implicit bit (1 << 10) for normal numbers: it adds one to the exponent field */
+    /* kept holds the implicit bit (1 << 10) for normal numbers: it adds one to the exponent field
+     */
     uint64_t field = exponent < -14 ? 0 : (uint64_t)(exponent + 14) << 10;
     return (uint16_t)(sign | (field + kept));
 }

@@ -1,4 +1,5 @@
-/* core/dtype: element types. Codes are small and stable: they are what argument matching compares. */
+/* core/dtype: element types. Codes are small and stable: they are what argument matching compares.
+ */
 #ifndef NL_CORE_DTYPE_H
 #define NL_CORE_DTYPE_H
 
@@ -24,12 +25,13 @@ typedef enum nl_dtype {
     NL_DTYPE_COUNT
 } nl_dtype;
 
-size_t nl_dtype_size(nl_dtype dtype);      /* bytes; 0 for NL_OPAQUE */
-size_t nl_dtype_align(nl_dtype dtype);     /* bytes, as in CUDA C++ (complex: of one part... see .c) */
+size_t nl_dtype_size(nl_dtype dtype);  /* bytes; 0 for NL_OPAQUE */
+size_t nl_dtype_align(nl_dtype dtype); /* bytes, as in CUDA C++ (complex: of one part... see .c) */
 const char *nl_dtype_name(nl_dtype dtype); /* NumPy's name */
 /* The dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for a name that is none of ours. */
 int nl_dtype_from_name(const char *name);
-/* The dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; NL_OPAQUE where there is none. */
+/* The dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; NL_OPAQUE where there is
+ * none. */
 nl_dtype nl_dtype_from_kind(char kind, int64_t size);
 
 /* Half precision, rounded once from double, to nearest even (infinity above the largest half). */

@@ -1,6 +1,6 @@
-/* core/kernel: what is asked of the driver once per kernel. The offsets that we computed are compared
- * with the driver's own, where it tells them (CUDA 12.4): a description that does not fit the code would
- * make every launch pass garbage. */
+/* core/kernel: what is asked of the driver once per kernel. The offsets that we computed are
+ * compared with the driver's own, where it tells them (CUDA 12.4): a description that does not fit
+ * the code would make every launch pass garbage. */
 #include "core/kernel.h"
 
 #include <string.h>
@@ -22,8 +22,9 @@ static int check_against_driver(nl_kernel *k, nl_error *err) {
     }
     CUresult status = nl_cu.FuncGetParamInfo(k->handle, (size_t)k->params.count, &offset, &size);
     if (status == CUDA_SUCCESS)
-        return nl_error_set(err, NL_ERR_RUNTIME, "%s: the compiled kernel has more than %d parameters",
-                            k->name, k->params.count);
+        return nl_error_set(err, NL_ERR_RUNTIME,
+                            "%s: the compiled kernel has more than %d parameters", k->name,
+                            k->params.count);
     if (status == CUDA_ERROR_INVALID_VALUE || status == CUDA_ERROR_NOT_SUPPORTED ||
         status == CUDA_ERROR_NOT_FOUND)
         return 0;

@@ -11,10 +11,10 @@ typedef struct nl_kernel {
     CUfunction handle;
     char *name; /* for messages */
     nl_params params;
-    int max_threads;   /* per block, given the registers it uses */
-    int static_shared; /* bytes per block */
-    int registers;     /* per thread */
-    nl_mutex lock;     /* of dynamic_shared */
+    int max_threads;    /* per block, given the registers it uses */
+    int static_shared;  /* bytes per block */
+    int registers;      /* per thread */
+    nl_mutex lock;      /* of dynamic_shared */
     int dynamic_shared; /* bytes per block that it may be launched with as it is */
 } nl_kernel;
 
@@ -25,11 +25,13 @@ void nl_kernel_destroy(nl_kernel *kernel); /* accepts NULL */
 
 int nl_kernel_attribute(nl_kernel *kernel, int attribute, int *value, nl_error *err);
 int nl_kernel_set_attribute(nl_kernel *kernel, int attribute, int value, nl_error *err);
-/* Lets the kernel be launched with `bytes` of dynamic shared memory; the limits are checked before. */
+/* Lets the kernel be launched with `bytes` of dynamic shared memory; the limits are checked before.
+ */
 int nl_kernel_allow_shared(nl_kernel *kernel, int bytes, nl_error *err);
 /* Blocks of `block` threads that one multiprocessor holds. */
 int nl_kernel_occupancy(nl_kernel *kernel, int block, size_t shared, int *blocks, nl_error *err);
 /* The block size with the best occupancy, and the smallest grid that fills the device. */
-int nl_kernel_best_block(nl_kernel *kernel, size_t shared, int *min_grid, int *block, nl_error *err);
+int nl_kernel_best_block(nl_kernel *kernel, size_t shared, int *min_grid, int *block,
+                         nl_error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* core/launch: the driver answers a launch that asks too much with "invalid value". Whoever reads that
- * wants to know which value and what is allowed, so everything is compared here first, once for each
- * pair of kernel and shape. */
+/* core/launch: the driver answers a launch that asks too much with "invalid value". Whoever reads
+ * that wants to know which value and what is allowed, so everything is compared here first, once
+ * for each pair of kernel and shape. */
 #include "core/launch.h"
 
 static const char axes[] = "xyz";
@@ -9,36 +9,42 @@ static int check_block(const nl_launch *l, const nl_device *dev, const char *nam
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
         if (l->block[i] == 0)
-            return nl_error_set(err, NL_ERR_VALUE, "%s(): block dimension %c is 0; it must be at least 1",
-                                name, axes[i]);
-        if (l->block[i] > (unsigned)dev->max_block[i])
             return nl_error_set(err, NL_ERR_VALUE,
-                                "%s(): block dimension %c is %u, more than this device's limit of %d",
-                                name, axes[i], l->block[i], dev->max_block[i]);
+                                "%s(): block dimension %c is 0; it must be at least 1", name,
+                                axes[i]);
+        if (l->block[i] > (unsigned)dev->max_block[i])
+            return nl_error_set(
+                err, NL_ERR_VALUE,
+                "%s(): block dimension %c is %u, more than this device's limit of %d", name,
+                axes[i], l->block[i], dev->max_block[i]);
         threads *= l->block[i];
     }
     if (threads > (uint64_t)dev->max_threads_per_block)
-        return nl_error_set(err, NL_ERR_VALUE,
-                            "%s(): a block of (%u, %u, %u) has %llu threads, more than this device's "
-                            "limit of %d threads per block",
-                            name, l->block[0], l->block[1], l->block[2],
-                            (unsigned long long)threads, dev->max_threads_per_block);
+        return nl_error_set(
+            err, NL_ERR_VALUE,
+            "%s(): a block of (%u, %u, %u) has %llu threads, more than this device's "
+            "limit of %d threads per block",
+            name, l->block[0], l->block[1], l->block[2], (unsigned long long)threads,
+            dev->max_threads_per_block);
     return 0;
 }
 
 static int check_grid(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
     for (int i = 0; i < 3; i++) {
         if (l->grid[i] == 0)
-            return nl_error_set(err, NL_ERR_VALUE, "%s(): grid dimension %c is 0; it must be at least 1",
-                                name, axes[i]);
+            return nl_error_set(err, NL_ERR_VALUE,
+                                "%s(): grid dimension %c is 0; it must be at least 1", name,
+                                axes[i]);
         if (l->grid[i] > (unsigned)dev->max_grid[i])
-            return nl_error_set(err, NL_ERR_VALUE,
-                                "%s(): grid dimension %c is %u, more than this device's limit of %d",
-                                name, axes[i], l->grid[i], dev->max_grid[i]);
+            return nl_error_set(
+                err, NL_ERR_VALUE,
+                "%s(): grid dimension %c is %u, more than this device's limit of %d", name, axes[i],
+                l->grid[i], dev->max_grid[i]);
         if (l->cluster[i] && l->grid[i] % l->cluster[i])
-            return nl_error_set(err, NL_ERR_VALUE,
-                                "%s(): grid dimension %c is %u, which is no multiple of the cluster's %u",
-                                name, axes[i], l->grid[i], l->cluster[i]);
+            return nl_error_set(
+                err, NL_ERR_VALUE,
+                "%s(): grid dimension %c is %u, which is no multiple of the cluster's %u", name,
+                axes[i], l->grid[i], l->cluster[i]);
     }
     return 0;
 }
@@ -62,28 +68,30 @@ static int check_threads(const nl_launch *l, const nl_kernel *k, nl_error *err) 
     unsigned threads = l->block[0] * l->block[1] * l->block[2];
     if (k->max_threads <= 0 || threads <= (unsigned)k->max_threads)
         return 0;
-    return nl_error_set(err, NL_ERR_VALUE,
-                        "%s(): a block of (%u, %u, %u) has %u threads, more than this kernel's limit of "
-                        "%d threads per block (it uses %d registers per thread; launch bounds and "
-                        "max_registers change that)",
-                        k->name, l->block[0], l->block[1], l->block[2], threads, k->max_threads,
-                        k->registers);
+    return nl_error_set(
+        err, NL_ERR_VALUE,
+        "%s(): a block of (%u, %u, %u) has %u threads, more than this kernel's limit of "
+        "%d threads per block (it uses %d registers per thread; launch bounds and "
+        "max_registers change that)",
+        k->name, l->block[0], l->block[1], l->block[2], threads, k->max_threads, k->registers);
 }
 
 static int prepare_shared(const nl_launch *l, nl_kernel *k, nl_error *err) {
     int limit = shared_limit(k->module->device);
     if ((int64_t)l->shared + k->static_shared > limit)
-        return nl_error_set(err, NL_ERR_VALUE,
-                            "%s(): %u bytes of dynamic and %d bytes of static shared memory per block "
-                            "are more than this device's limit of %d bytes",
-                            k->name, l->shared, k->static_shared, limit);
+        return nl_error_set(
+            err, NL_ERR_VALUE,
+            "%s(): %u bytes of dynamic and %d bytes of static shared memory per block "
+            "are more than this device's limit of %d bytes",
+            k->name, l->shared, k->static_shared, limit);
     return nl_kernel_allow_shared(k, (int)l->shared, err);
 }
 
 static int check_cooperative(const nl_launch *l, nl_kernel *k, nl_error *err) {
     const nl_device *dev = k->module->device;
     if (!dev->can_cooperate)
-        return nl_error_set(err, NL_ERR_VALUE, "%s(): this device has no cooperative launches", k->name);
+        return nl_error_set(err, NL_ERR_VALUE, "%s(): this device has no cooperative launches",
+                            k->name);
     int per_processor;
     uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
@@ -91,10 +99,11 @@ static int check_cooperative(const nl_launch *l, nl_kernel *k, nl_error *err) {
         return -1;
     uint64_t limit = (uint64_t)per_processor * (uint64_t)dev->multiprocessors;
     if (blocks > limit)
-        return nl_error_set(err, NL_ERR_VALUE,
-                            "%s(): a cooperative grid of %llu blocks is more than this device's limit "
-                            "of %llu blocks of %d threads at a time",
-                            k->name, (unsigned long long)blocks, (unsigned long long)limit, threads);
+        return nl_error_set(
+            err, NL_ERR_VALUE,
+            "%s(): a cooperative grid of %llu blocks is more than this device's limit "
+            "of %llu blocks of %d threads at a time",
+            k->name, (unsigned long long)blocks, (unsigned long long)limit, threads);
     return 0;
 }
 
@@ -105,8 +114,8 @@ int nl_launch_prepare(const nl_launch *l, nl_kernel *k, nl_error *err) {
     return l->cooperative ? check_cooperative(l, k, err) : 0;
 }
 
-/* The two unusual launches share the call that takes attributes; a driver older than CUDA 11.6 has an
- * older one for cooperation. */
+/* The two unusual launches share the call that takes attributes; a driver older than CUDA 11.6 has
+ * an older one for cooperation. */
 static CUresult run_extended(const nl_launch *l, nl_kernel *k, void **values, const char **call) {
     CUlaunchAttribute attributes[2] = {0};
     CUlaunchConfig config = {

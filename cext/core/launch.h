@@ -14,8 +14,8 @@ typedef struct nl_launch {
 
 /* Checks the shape against what the device allows, naming the limit; `name` is the kernel's. */
 int nl_launch_check(const nl_launch *launch, const nl_device *dev, const char *name, nl_error *err);
-/* The same and what the kernel allows; opts into large dynamic shared memory. Once per kernel and shape;
- * the kernel's device is current. */
+/* The same and what the kernel allows; opts into large dynamic shared memory. Once per kernel and
+ * shape; the kernel's device is current. */
 int nl_launch_prepare(const nl_launch *launch, nl_kernel *kernel, nl_error *err);
 /* `values` points at one value per parameter. */
 int nl_launch_run(const nl_launch *launch, nl_kernel *kernel, void **values, nl_error *err);

@@ -1,5 +1,5 @@
-/* core/params: descriptions come from Python, which read them out of compiled code. They decide what is
- * written where at each launch, so each is checked here once, and never again. */
+/* core/params: descriptions come from Python, which read them out of compiled code. They decide
+ * what is written where at each launch, so each is checked here once, and never again. */
 #include "core/params.h"
 
 #include <string.h>
@@ -40,11 +40,10 @@ static int check(const nl_param *p, nl_error *err) {
     int possible = (unsigned)p->dtype < NL_DTYPE_COUNT && (unsigned)p->order <= NL_ORDER_F &&
                    p->ndim >= 0 && p->ndim <= NL_MAX_DIMS && p->itemsize >= 0 &&
                    p->size <= NL_PARAMS_MAX_BYTES && p->align > 0 && p->align <= 1024 &&
-                   (p->align & (p->align - 1)) == 0 && expected_size(p, &size) &&
-                   size == p->size;
+                   (p->align & (p->align - 1)) == 0 && expected_size(p, &size) && size == p->size;
     if (p->kind == NL_PARAM_POINTER || p->kind == NL_PARAM_ARRAY)
-        possible = possible && (p->dtype == NL_OPAQUE ||
-                                (uint64_t)p->itemsize == nl_dtype_size(p->dtype));
+        possible =
+            possible && (p->dtype == NL_OPAQUE || (uint64_t)p->itemsize == nl_dtype_size(p->dtype));
     if (possible)
         return 0;
     return nl_error_set(err, NL_ERR_VALUE, "impossible description of parameter '%s' (%s)", p->name,

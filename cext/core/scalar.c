@@ -1,5 +1,5 @@
-/* core/scalar: load and store, each one switch. A finite value that would become infinite does not fit;
- * losing digits is what a narrower float is for. */
+/* core/scalar: load and store, each one switch. A finite value that would become infinite does not
+ * fit; losing digits is what a narrower float is for. */
 #include "core/scalar.h"
 
 #include <math.h>
@@ -37,17 +37,39 @@ void nl_scalar_load(nl_scalar *s, nl_dtype dtype, const void *bytes) {
         s->kind = NL_SCALAR_BOOL;
         s->integer = *(const unsigned char *)bytes != 0;
         return;
-    case NL_INT8: set_integer(s, LOAD(int8_t)); return;
-    case NL_INT16: set_integer(s, LOAD(int16_t)); return;
-    case NL_INT32: set_integer(s, LOAD(int32_t)); return;
-    case NL_INT64: set_integer(s, LOAD(int64_t)); return;
-    case NL_UINT8: set_unsigned(s, LOAD(uint8_t)); return;
-    case NL_UINT16: set_unsigned(s, LOAD(uint16_t)); return;
-    case NL_UINT32: set_unsigned(s, LOAD(uint32_t)); return;
-    case NL_UINT64: set_unsigned(s, LOAD(uint64_t)); return;
-    case NL_FLOAT16: set_float(s, nl_half_to_double(LOAD(uint16_t))); return;
-    case NL_FLOAT32: set_float(s, (double)LOAD(float)); return;
-    case NL_FLOAT64: set_float(s, LOAD(double)); return;
+    case NL_INT8:
+        set_integer(s, LOAD(int8_t));
+        return;
+    case NL_INT16:
+        set_integer(s, LOAD(int16_t));
+        return;
+    case NL_INT32:
+        set_integer(s, LOAD(int32_t));
+        return;
+    case NL_INT64:
+        set_integer(s, LOAD(int64_t));
+        return;
+    case NL_UINT8:
+        set_unsigned(s, LOAD(uint8_t));
+        return;
+    case NL_UINT16:
+        set_unsigned(s, LOAD(uint16_t));
+        return;
+    case NL_UINT32:
+        set_unsigned(s, LOAD(uint32_t));
+        return;
+    case NL_UINT64:
+        set_unsigned(s, LOAD(uint64_t));
+        return;
+    case NL_FLOAT16:
+        set_float(s, nl_half_to_double(LOAD(uint16_t)));
+        return;
+    case NL_FLOAT32:
+        set_float(s, (double)LOAD(float));
+        return;
+    case NL_FLOAT64:
+        set_float(s, LOAD(double));
+        return;
     case NL_COMPLEX64: {
         float real = LOAD(float);
         bytes = second + sizeof real;
@@ -61,7 +83,8 @@ void nl_scalar_load(nl_scalar *s, nl_dtype dtype, const void *bytes) {
         return;
     }
     case NL_OPAQUE:
-    case NL_DTYPE_COUNT: return;
+    case NL_DTYPE_COUNT:
+        return;
     }
 }
 
@@ -98,9 +121,12 @@ static nl_store store_integer(const nl_scalar *s, nl_dtype dtype, void *bytes) {
 static double as_double(const nl_scalar *s) {
     switch (s->kind) {
     case NL_SCALAR_BOOL:
-    case NL_SCALAR_INT: return (double)s->integer;
-    case NL_SCALAR_UINT: return (double)(uint64_t)s->integer;
-    default: return s->real;
+    case NL_SCALAR_INT:
+        return (double)s->integer;
+    case NL_SCALAR_UINT:
+        return (double)(uint64_t)s->integer;
+    default:
+        return s->real;
     }
 }
 
@@ -124,13 +150,18 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
     if (dtype < NL_COMPLEX64 && s->kind == NL_SCALAR_COMPLEX)
         return NL_STORE_TYPE;
     double value = as_double(s);
-    /* infinities of integers that are too large even for a double are of no use in a narrower type */
+    /* infinities of integers that are too large even for a double are of no use in a narrower type
+     */
     if (s->kind == NL_SCALAR_BIG && isinf(value))
         return NL_STORE_RANGE;
     switch (dtype) {
-    case NL_FLOAT16: return store_half(value, bytes);
-    case NL_FLOAT32: return store_single(value, bytes);
-    case NL_FLOAT64: memcpy(bytes, &value, sizeof value); return NL_STORED;
+    case NL_FLOAT16:
+        return store_half(value, bytes);
+    case NL_FLOAT32:
+        return store_single(value, bytes);
+    case NL_FLOAT64:
+        memcpy(bytes, &value, sizeof value);
+        return NL_STORED;
     case NL_COMPLEX64:
         real = store_single(value, bytes);
         imaginary = store_single(s->imaginary, second + sizeof(float));
@@ -139,6 +170,7 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
         memcpy(bytes, &value, sizeof value);
         memcpy(second + sizeof value, &s->imaginary, sizeof(double));
         return NL_STORED;
-    default: return NL_STORE_TYPE;
+    default:
+        return NL_STORE_TYPE;
     }
 }

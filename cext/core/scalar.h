@@ -24,7 +24,8 @@ typedef enum nl_store { NL_STORED, NL_STORE_TYPE, NL_STORE_RANGE } nl_store;
 
 /* The value of one element of a type that is not NL_OPAQUE. */
 void nl_scalar_load(nl_scalar *scalar, nl_dtype dtype, const void *bytes);
-/* Writes the value as `dtype` if the type admits it (bool to int to float to complex) and it fits. */
+/* Writes the value as `dtype` if the type admits it (bool to int to float to complex) and it fits.
+ */
 nl_store nl_scalar_store(const nl_scalar *scalar, nl_dtype dtype, void *bytes);
 /* Smallest and largest value of an integer type. */
 void nl_scalar_limits(nl_dtype dtype, int64_t *low, uint64_t *high);

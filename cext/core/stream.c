@@ -100,7 +100,10 @@ static int prepare(nl_stream *stream, nl_error *err) {
 int nl_stream_synchronize(nl_stream *stream, nl_error *err) {
     if (prepare(stream, err) < 0)
         return -1;
-    return NL_CU(err, StreamSynchronize, stream->handle);
+    if (NL_CU(err, StreamSynchronize, stream->handle) < 0)
+        return -1;
+    nl_device_release_postponed();
+    return 0;
 }
 
 int nl_stream_query(nl_stream *stream, int *done, nl_error *err) {
@@ -161,7 +164,10 @@ int nl_event_query(nl_event *event, int *done, nl_error *err) {
 int nl_event_synchronize(nl_event *event, nl_error *err) {
     if (prepare_event(event, err) < 0)
         return -1;
-    return NL_CU(err, EventSynchronize, event->handle);
+    if (NL_CU(err, EventSynchronize, event->handle) < 0)
+        return -1;
+    nl_device_release_postponed();
+    return 0;
 }
 
 /* The waiting stream may be on another device than the event: a default stream then means that of

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define OLDEST_DRIVER 11040
-#define PROC_LEGACY_STREAM 1 /* CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 means the legacy one \
-                              */
+/* CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 means the legacy one. */
+#define PROC_LEGACY_STREAM 1
 
 typedef CUresult (*proc_address_11030)(const char *name, void **function, int version,
                                        unsigned long long flags);

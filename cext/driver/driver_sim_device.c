@@ -253,7 +253,7 @@ static CUresult sim_CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     if (!nl_sim_context_is(peer) || (nl_sim_context *)peer == context)
         return CUDA_ERROR_INVALID_CONTEXT;
     uint64_t bit = UINT64_C(1) << ((nl_sim_context *)peer)->device;
-    uint64_t before = __atomic_fetch_or(&enabled[context->device], bit, __ATOMIC_ACQ_REL);
+    uint64_t before = nl_atomic_or(&enabled[context->device], bit);
     return before & bit ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
 }
 

@@ -1,9 +1,10 @@
 /* py/argument: one Python value into the parameter block.
  *
- * Common cases come first and are recognised by exact type: a device array that fits, an int, a float.
- * Whatever is left goes the long way: it is described (element type, shape, order, or a number), compared
- * with the parameter, and either written or refused with a message that names both sides. Nothing is
- * converted that could surprise: no float becomes an int, no array changes its dtype. */
+ * Common cases come first and are recognised by exact type: a device array that fits, an int, a
+ * float. Whatever is left goes the long way: it is described (element type, shape, order, or a
+ * number), compared with the parameter, and either written or refused with a message that names
+ * both sides. Nothing is converted that could surprise: no float becomes an int, no array changes
+ * its dtype. */
 #include "py/argument.h"
 
 #include <math.h>
@@ -13,7 +14,8 @@
 #include "py/devarray.h"
 #include "py/exchange.h"
 
-/* ---------------------------------------------------------------------------------------- messages */
+/* ---------------------------------------------------------------------------------------- messages
+ */
 
 static const char *expectation(const nl_param *p, char *text, size_t size) {
     int64_t low;
@@ -42,11 +44,12 @@ static const char *expectation(const nl_param *p, char *text, size_t size) {
     return text;
 }
 
-static void describe_array(char *text, size_t size, PyObject *descr, nl_dtype dtype, const char *what,
-                           int ndim, const int64_t *shape) {
+static void describe_array(char *text, size_t size, PyObject *descr, nl_dtype dtype,
+                           const char *what, int ndim, const int64_t *shape) {
     char name[120];
-    int n = snprintf(text, size, "%s %s of shape (",
-                     descr ? nl_host_dtype_name(descr, name, sizeof name) : nl_dtype_name(dtype), what);
+    int n =
+        snprintf(text, size, "%s %s of shape (",
+                 descr ? nl_host_dtype_name(descr, name, sizeof name) : nl_dtype_name(dtype), what);
     for (int i = 0; i < ndim && n < (int)size; i++)
         n += snprintf(text + n, size - (size_t)n, "%s%lld", i ? ", " : "", (long long)shape[i]);
     if (n < (int)size)
@@ -69,8 +72,8 @@ const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *t
             describe_array(text, size, host.descr, host.element.dtype, "array", host.layout.ndim,
                            host.layout.shape);
     } else if (nl_py_foreign_read(state, value, &foreign) > 0) {
-        describe_array(text, size, foreign.descr, foreign.element.dtype, "array", foreign.layout.ndim,
-                       foreign.layout.shape);
+        describe_array(text, size, foreign.descr, foreign.element.dtype, "array",
+                       foreign.layout.ndim, foreign.layout.shape);
         size_t used = strlen(text);
         snprintf(text + used, size - used, " (%.80s)", Py_TYPE(value)->tp_name);
         nl_py_foreign_clear(&foreign);
@@ -105,7 +108,8 @@ static int refuse(const nl_py_call *call, int index, PyObject *value, PyObject *
     return -1;
 }
 
-/* -------------------------------------------------------------------------------------- array types */
+/* -------------------------------------------------------------------------------------- array
+ * types */
 
 /* An array as a parameter sees it, wherever it lives. */
 typedef struct seen {
@@ -129,11 +133,15 @@ static const char *element_advice(const nl_param *p, const nl_element *e) {
     case NL_ELEMENT_SWAPPED:
         return ": its byte order is not this machine's; convert it with "
                "x.astype(x.dtype.newbyteorder('='))";
-    case NL_ELEMENT_TIME: return ": dates and times are passed as integers, x.view('int64')";
-    case NL_ELEMENT_OBJECT: return ": Python objects cannot be used on the device";
-    default: break;
+    case NL_ELEMENT_TIME:
+        return ": dates and times are passed as integers, x.view('int64')";
+    case NL_ELEMENT_OBJECT:
+        return ": Python objects cannot be used on the device";
+    default:
+        break;
     }
-    return e->class == NL_ELEMENT_PLAIN && p->dtype != NL_OPAQUE ? ": convert it with x.astype()" : "";
+    return e->class == NL_ELEMENT_PLAIN && p->dtype != NL_OPAQUE ? ": convert it with x.astype()"
+                                                                 : "";
 }
 
 /* Pointers and array<>: 0, or -1 after saying what does not fit. */
@@ -148,16 +156,17 @@ static int check_array(const nl_py_call *call, int index, PyObject *value, const
                           " that is not C-contiguous: a plain pointer says nothing of strides");
     } else {
         if (s->ndim != p->ndim)
-            return refuse(call, index, value, PyExc_TypeError, ": it must have %d dimension%s", p->ndim,
-                          p->ndim == 1 ? "" : "s");
+            return refuse(call, index, value, PyExc_TypeError, ": it must have %d dimension%s",
+                          p->ndim, p->ndim == 1 ? "" : "s");
         if (p->order == NL_ORDER_C && !s->is_c)
             return refuse(call, index, value, PyExc_TypeError, " that is not C-contiguous");
         if (p->order == NL_ORDER_F && !s->is_f)
             return refuse(call, index, value, PyExc_TypeError, " that is not Fortran-contiguous");
     }
     if (s->readonly && !p->is_const)
-        return refuse(call, index, value, PyExc_ValueError,
-                      " that is read-only: pass a copy, or cuda.In(x), or declare the parameter const");
+        return refuse(
+            call, index, value, PyExc_ValueError,
+            " that is read-only: pass a copy, or cuda.In(x), or declare the parameter const");
     if (p->dtype != NL_OPAQUE && (s->misaligned & (nl_dtype_align(p->dtype) - 1)))
         return refuse(call, index, value, PyExc_ValueError,
                       " whose elements are not aligned to %d bytes: pass a copy",
@@ -169,8 +178,8 @@ static int check_array(const nl_py_call *call, int index, PyObject *value, const
     return 0;
 }
 
-static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr address, const int64_t *shape,
-                        const int64_t *strides) {
+static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr address,
+                        const int64_t *shape, const int64_t *strides) {
     memcpy(at, &address, sizeof address);
     if (p->kind == NL_PARAM_ARRAY) {
         size_t size = (size_t)p->ndim * sizeof(int64_t);
@@ -179,7 +188,8 @@ static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr addres
     }
 }
 
-/* ---------------------------------------------------------------------------------- kinds of arrays */
+/* ---------------------------------------------------------------------------------- kinds of
+ * arrays */
 
 static int write_device_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_py_array *a = (nl_py_array *)value;
@@ -197,7 +207,8 @@ static int write_device_array(nl_py_call *call, int index, PyObject *value, unsi
         nl_py_raise(&err);
         return -1;
     }
-    write_array(&call->kernel->params.items[index], at, a->address, a->shape, nl_py_array_strides(a));
+    write_array(&call->kernel->params.items[index], at, a->address, a->shape,
+                nl_py_array_strides(a));
     return 0;
 }
 
@@ -215,7 +226,8 @@ static int write_foreign(nl_py_call *call, int index, PyObject *value, const nl_
     if (check_array(call, index, value, &s) < 0 ||
         nl_py_foreign_wait(f, call->stream, call->blocking) < 0)
         return -1;
-    write_array(&call->kernel->params.items[index], at, f->address, f->layout.shape, f->layout.strides);
+    write_array(&call->kernel->params.items[index], at, f->address, f->layout.shape,
+                f->layout.strides);
     return 0;
 }
 
@@ -290,7 +302,8 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     return refuse(call, index, value, PyExc_TypeError, "%s", advice);
 }
 
-/* ----------------------------------------------------------------------------------------- scalars */
+/* ----------------------------------------------------------------------------------------- scalars
+ */
 
 static int read_int(PyObject *value, nl_scalar *s) {
     int overflow;
@@ -318,7 +331,8 @@ static int read_int(PyObject *value, nl_scalar *s) {
 
 /* A device array without dimensions is read: the number in it is what the kernel gets. */
 static int read_element(nl_py_state *state, PyObject *array, nl_scalar *s) {
-    PyObject *number = nl_py_array_read_element((nl_py_array *)array, ((nl_py_array *)array)->address);
+    PyObject *number =
+        nl_py_array_read_element((nl_py_array *)array, ((nl_py_array *)array)->address);
     int result = number ? nl_py_scalar_read(state, number, s) : -1;
     Py_XDECREF(number);
     return result;
@@ -370,7 +384,9 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
         return 1;
     }
     if (nl_host_is_scalar(value))
-        return load(nl_host_scalar_read(value, bytes), bytes, s) ? 1 : nl_host_long_double_read(value, s);
+        return load(nl_host_scalar_read(value, bytes), bytes, s)
+                   ? 1
+                   : nl_host_long_double_read(value, s);
     if (nl_py_array_check(state, value))
         return ((nl_py_array *)value)->ndim ? 0 : read_element(state, value, s);
     if (nl_host_is_array(value)) {
@@ -406,16 +422,20 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
     if (!found)
         return refuse(call, index, value, PyExc_TypeError, "");
     switch (nl_scalar_store(&s, p->dtype, at)) {
-    case NL_STORED: return 0;
+    case NL_STORED:
+        return 0;
     case NL_STORE_RANGE:
         return refuse(call, index, value, PyExc_OverflowError, ", which does not fit");
-    case NL_STORE_TYPE: break;
+    case NL_STORE_TYPE:
+        break;
     }
     return refuse(call, index, value, PyExc_TypeError,
-                  s.kind == NL_SCALAR_FLOAT ? ": convert it with int(), if that is what you mean" : "");
+                  s.kind == NL_SCALAR_FLOAT ? ": convert it with int(), if that is what you mean"
+                                            : "");
 }
 
-/* ----------------------------------------------------------------------------------------- structs */
+/* ----------------------------------------------------------------------------------------- structs
+ */
 
 static int write_complex_pair(const nl_param *p, const nl_scalar *s, unsigned char *at) {
     if (!p->takes_complex || (p->size != 8 && p->size != 16))
@@ -471,7 +491,8 @@ static int write_struct(nl_py_call *call, int index, PyObject *value, unsigned c
                   ": make one with numpy.array((...), dtype=[...])[()]");
 }
 
-/* -------------------------------------------------------------------------------------------- entry */
+/* --------------------------------------------------------------------------------------------
+ * entry */
 
 /* All that check_array would ask, for the plain case: nothing to convert, no stream to order. */
 static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const nl_py_array *a) {
@@ -483,7 +504,8 @@ static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const 
            a->buffer->generation == call->kernel->module->generation && call->blocking;
 }
 
-_Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F, "orders are flags");
+_Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRAY_F,
+               "orders are flags");
 
 int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
     const nl_param *p = &call->kernel->params.items[index];
@@ -519,7 +541,8 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
             }
         }
         return write_scalar(call, index, value, at);
-    case NL_PARAM_STRUCT: return write_struct(call, index, value, at);
+    case NL_PARAM_STRUCT:
+        return write_struct(call, index, value, at);
     }
     return -1;
 }

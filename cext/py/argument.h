@@ -1,4 +1,5 @@
-/* py/argument: Python values into parameter blocks, and the codes by which overloads are told apart. */
+/* py/argument: Python values into parameter blocks, and the codes by which overloads are told
+ * apart. */
 #ifndef NL_PY_ARGUMENT_H
 #define NL_PY_ARGUMENT_H
 
@@ -7,8 +8,8 @@
 #include "py/hostarray.h"
 #include "py/staging.h"
 
-/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 scalar, 1 array), 20-31 record
- * index. */
+/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 scalar, 1 array), 20-31
+ * record index. */
 #define NL_PY_CODE_ARRAY (1u << 16)
 #define NL_PY_CODE_RECORD_SHIFT 20
 #define NL_PY_CODE_RECORD_MAX 4095
@@ -32,18 +33,19 @@ typedef struct nl_py_call {
     nl_py_staging staging;
 } nl_py_call;
 
-/* Writes argument `index` at its place in `block`, or raises an exception that names kernel, parameter
- * and both types. Host arrays are noted in call->staging. */
+/* Writes argument `index` at its place in `block`, or raises an exception that names kernel,
+ * parameter and both types. Host arrays are noted in call->staging. */
 int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
 /* What a value is, for messages: "float64 array of shape (100,)". */
 const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *text, size_t size);
 
-/* What converts to a number: 1 and *scalar, 0 if it is nothing of the kind, -1 with an exception. */
+/* What converts to a number: 1 and *scalar, 0 if it is nothing of the kind, -1 with an exception.
+ */
 int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *scalar);
 
 /* py/typecode */
-/* The type code of a value, from what it is alone: 1, or 0 with *reason for a value that no kernel takes
- * (a format with one %s for nl_py_argument_describe), or -1 with an exception. */
+/* The type code of a value, from what it is alone: 1, or 0 with *reason for a value that no kernel
+ * takes (a format with one %s for nl_py_argument_describe), or -1 with an exception. */
 int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason);
 
 #endif

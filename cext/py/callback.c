@@ -99,11 +99,11 @@ static void call_python(callback *c) {
     Py_XDECREF(result);
     Py_DECREF(c->function);
     Py_DECREF(c->stream);
+    nl_device_callback_end();
     PyGILState_Release(gil);
 }
 
-/* The thread that runs Python. What the callback let go of and what has to wait for the device is
- * released after the stream has gone on. */
+/* The thread that runs Python. */
 static void *call_all(void *unused) {
     (void)unused;
     nl_mutex_lock(&lock);
@@ -119,9 +119,6 @@ static void *call_all(void *unused) {
         c->done = 1;
         current = NULL;
         nl_cond_broadcast(&finished);
-        nl_mutex_unlock(&lock);
-        nl_device_callback_end();
-        nl_mutex_lock(&lock);
     }
     nl_mutex_unlock(&lock);
     return NULL;
@@ -261,6 +258,7 @@ static void wait_for_all(void) {
     nl_mutex_unlock(&lock);
     if (lived)
         nl_thread_join(caller);
+    nl_device_release_postponed();
 }
 
 static PyObject *drain_callbacks(PyObject *module, PyObject *unused) {

@@ -1,7 +1,8 @@
-/* py/devarray: DeviceArray: made by device_empty and from_pointer, or as a view of another. Everything
- * that a launch needs to know of an array is worked out when it is made: its type code, whether it is
- * contiguous, how it is aligned. Views share the buffer by reference count; memory of others is kept by a
- * reference to its owner in every array over it, so that the garbage collector sees it. */
+/* py/devarray: DeviceArray: made by device_empty and from_pointer, or as a view of another.
+ * Everything that a launch needs to know of an array is worked out when it is made: its type code,
+ * whether it is contiguous, how it is aligned. Views share the buffer by reference count; memory of
+ * others is kept by a reference to its owner in every array over it, so that the garbage collector
+ * sees it. */
 #include "py/devarray.h"
 
 #include <string.h>
@@ -9,10 +10,11 @@
 #include "py/argument.h"
 #include "py/stream.h"
 
-/* --------------------------------------------------------------------------- making and dropping */
+/* --------------------------------------------------------------------------- making and dropping
+ */
 
-/* Low bits of the addresses of the elements: an element type of alignment a (a power of two up to 256)
- * may be read where these bits & (a - 1) are 0. */
+/* Low bits of the addresses of the elements: an element type of alignment a (a power of two up to
+ * 256) may be read where these bits & (a - 1) are 0. */
 static uint8_t misalignment(CUdeviceptr address, const nl_layout *layout) {
     uint64_t bits = address;
     for (int i = 0; i < layout->ndim; i++) {
@@ -132,7 +134,8 @@ static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------- attributes */
+/* -------------------------------------------------------------------------------------- attributes
+ */
 
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout) {
     layout->ndim = a->ndim;
@@ -240,7 +243,8 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     return (PyObject *)view;
 }
 
-/* ------------------------------------------------------------------------------------ constructors */
+/* ------------------------------------------------------------------------------------ constructors
+ */
 
 /* dtype, and that device memory can hold its elements; itemsize goes to the layout. */
 static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
@@ -265,8 +269,8 @@ static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs
     nl_layout layout;
     nl_error err;
     int64_t low, high;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|sO:device_empty", names, &shape, &dtype, &order,
-                                     &strides))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|sO:device_empty", names, &shape, &dtype,
+                                     &order, &strides))
         return NULL;
     if (strcmp(order, "C") != 0 && strcmp(order, "F") != 0)
         return PyErr_Format(PyExc_ValueError, "order must be 'C' or 'F', not '%.20s'", order);
@@ -394,11 +398,13 @@ static PyObject *register_array_class(PyObject *module, PyObject *class) {
     Py_RETURN_NONE;
 }
 
-/* ------------------------------------------------------------------------------------------- type */
+/* ------------------------------------------------------------------------------------------- type
+ */
 
 static PyGetSetDef devarray_getset[] = {
     {"shape", devarray_shape, NULL, "Elements along each dimension.", NULL},
-    {"strides", devarray_strides, NULL, "Bytes from one element to the next, for each dimension.", NULL},
+    {"strides", devarray_strides, NULL, "Bytes from one element to the next, for each dimension.",
+     NULL},
     {"dtype", devarray_dtype, NULL, "The NumPy dtype of the elements.", NULL},
     {"ndim", devarray_ndim, NULL, "Number of dimensions.", NULL},
     {"size", devarray_size, NULL, "Number of elements.", NULL},
@@ -406,17 +412,21 @@ static PyGetSetDef devarray_getset[] = {
     {"nbytes", devarray_nbytes, NULL, "Bytes of all elements.", NULL},
     {"address", devarray_address, NULL, "Device address of the first element.", NULL},
     {"device", devarray_device, NULL, "Number of the device that holds the memory.", NULL},
-    {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.", NULL},
+    {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.",
+     NULL},
     {"alloc_size", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.", NULL},
     {"readonly", devarray_readonly, NULL, "Memory that its owner lends for reading only.", NULL},
-    {"stream", devarray_stream, NULL, "Stream of the methods where none is given; 0: the default.", NULL},
+    {"stream", devarray_stream, NULL, "Stream of the methods where none is given; 0: the default.",
+     NULL},
     {"_owner", devarray_owner, NULL, "Object that owns memory which is not ours, or None.", NULL},
-    {"__cuda_array_interface__", nl_py_array_interface, NULL, "CUDA Array Interface, version 3.", NULL},
+    {"__cuda_array_interface__", nl_py_array_interface, NULL, "CUDA Array Interface, version 3.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 static PyMethodDef devarray_methods[] = {
-    {"is_c_contiguous", devarray_is_c, METH_NOARGS, "Whether the elements lie in C order without gaps."},
+    {"is_c_contiguous", devarray_is_c, METH_NOARGS,
+     "Whether the elements lie in C order without gaps."},
     {"is_f_contiguous", devarray_is_f, METH_NOARGS,
      "Whether the elements lie in Fortran order without gaps."},
     {"_bind", devarray_bind, METH_O, "_bind(stream): the same array with another default stream."},
@@ -432,7 +442,8 @@ static PyMethodDef functions[] = {
     {"device_empty", KEYWORDS(device_empty),
      "device_empty(shape, dtype, order='C', strides=None): a new array, not initialised."},
     {"from_pointer", KEYWORDS(from_pointer),
-     "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): an array over memory "
+     "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): an array over "
+     "memory "
      "that owner keeps."},
     {"register_array_class", register_array_class, METH_O,
      "register_array_class(cls): the sub-class of DeviceArray that arrays are made of."},

@@ -13,15 +13,15 @@ enum { NL_PY_ARRAY_C = 1, NL_PY_ARRAY_F = 2, NL_PY_ARRAY_READONLY = 4 };
 
 /* Immutable after it is made, but for `stream` and `code`. */
 typedef struct nl_py_array {
-    PyObject_HEAD
-    nl_py_state *state; /* lives as long as the type does */
+    PyObject_HEAD nl_py_state *state; /* lives as long as the type does */
     nl_buffer *buffer;
     CUdeviceptr address; /* of the first element */
-    uint32_t code;       /* what argument matching compares; 0: not computed, or no kernel takes it */
-    uint8_t dtype;       /* nl_dtype */
-    uint8_t class;       /* nl_element_class */
+    uint32_t code; /* what argument matching compares; 0: not computed, or no kernel takes it */
+    uint8_t dtype; /* nl_dtype */
+    uint8_t class; /* nl_element_class */
     uint8_t flags;
-    uint8_t misaligned; /* low bits that addresses of elements have: 0 if all are multiples of 256 */
+    uint8_t
+        misaligned; /* low bits that addresses of elements have: 0 if all are multiples of 256 */
     int ndim;
     int64_t itemsize;
     int64_t *shape; /* shape[ndim], then strides[ndim] in bytes: as in a parameter block */
@@ -32,7 +32,9 @@ typedef struct nl_py_array {
     PyObject *weakrefs;
 } nl_py_array;
 
-static inline int64_t *nl_py_array_strides(const nl_py_array *a) { return a->shape + a->ndim; }
+static inline int64_t *nl_py_array_strides(const nl_py_array *a) {
+    return a->shape + a->ndim;
+}
 
 static inline int nl_py_array_check_exact(const nl_py_state *state, PyObject *obj) {
     return Py_TYPE(obj) == state->devarray_class;
@@ -64,13 +66,15 @@ void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);
 int64_t nl_py_array_count(const nl_py_array *a);
 /* Before work on a stream touches the memory: it is still there, and the stream comes after its
  * allocation. 0 or -1 with *err. */
-static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blocking, nl_error *err) {
+static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blocking,
+                                  nl_error *err) {
     nl_buffer *buffer = a->buffer;
     if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
         return -1;
     return blocking ? 0 : nl_buffer_use(buffer, stream, blocking, err);
 }
-/* Gives a reference up, without the interpreter's lock where that may have to wait for the device. */
+/* Gives a reference up, without the interpreter's lock where that may have to wait for the device.
+ */
 void nl_py_buffer_release(nl_buffer *buffer);
 
 /* py/geometry: shapes and strides from Python, checked. */
@@ -78,9 +82,11 @@ void nl_py_buffer_release(nl_buffer *buffer);
 int nl_py_shape_from(PyObject *obj, nl_layout *layout);
 /* Sequence of layout->ndim ints; `what` names it in messages. */
 int nl_py_strides_from(PyObject *obj, nl_layout *layout, const char *what);
-/* Bytes that the elements touch relative to the first, or ValueError where they cannot be addressed. */
+/* Bytes that the elements touch relative to the first, or ValueError where they cannot be
+ * addressed. */
 int nl_py_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high);
-/* Strides for the shape in C ('C') or Fortran ('F') order, after checking that the size is possible. */
+/* Strides for the shape in C ('C') or Fortran ('F') order, after checking that the size is
+ * possible. */
 int nl_py_layout_order(nl_layout *layout, char order);
 PyObject *nl_py_tuple_from(const int64_t *values, int count);
 

@@ -1,10 +1,10 @@
-/* py/devcopy: what moves the elements of device arrays: one element, to and from NumPy arrays, between
- * device arrays, filling.
+/* py/devcopy: what moves the elements of device arrays: one element, to and from NumPy arrays,
+ * between device arrays, filling.
  *
- * On the default stream a copy from or to the host is done when the call returns. On another stream it is
- * only ordered there if the host memory is page-locked, and the NumPy array is kept until the copy is done;
- * for ordinary memory, which the driver cannot read later, the call waits. Copies between device arrays and
- * fills never wait. */
+ * On the default stream a copy from or to the host is done when the call returns. On another stream
+ * it is only ordered there if the host memory is page-locked, and the NumPy array is kept until the
+ * copy is done; for ordinary memory, which the driver cannot read later, the call waits. Copies
+ * between device arrays and fills never wait. */
 #include "py/devarray.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "core/transfer.h"
 #include "py/stream.h"
 
-/* ---------------------------------------------------------------- keeping arrays of copies under way */
+/* ---------------------------------------------------------------- keeping arrays of copies under
+ * way */
 
 /* A host function on the stream moves a kept array to the list of released ones, without the
  * interpreter; whoever comes next with the interpreter's lock drops them. */
@@ -70,7 +71,8 @@ static int is_page_locked(const void *memory) {
            (type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED);
 }
 
-/* ------------------------------------------------------------------------------------- the element */
+/* ------------------------------------------------------------------------------------- the element
+ */
 
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     unsigned char small[256], *bytes = small;
@@ -96,7 +98,8 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     return result;
 }
 
-/* --------------------------------------------------------------------------------------- arguments */
+/* --------------------------------------------------------------------------------------- arguments
+ */
 
 /* Same shape and dtype; raises otherwise. */
 static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyObject *descr,
@@ -116,8 +119,8 @@ static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyO
     }
     if (nl_host_same_dtype(a->descr, descr))
         return 0;
-    PyErr_Format(PyExc_TypeError, "incompatible dtype: the device array has %S, the %s %S", a->descr,
-                 what, descr);
+    PyErr_Format(PyExc_TypeError, "incompatible dtype: the device array has %S, the %s %S",
+                 a->descr, what, descr);
     return -1;
 }
 
@@ -128,7 +131,8 @@ static int check_writable(const nl_py_array *a) {
     return -1;
 }
 
-/* (other, stream=None) -> other, the stream's handle. The array's own stream stands in for the default. */
+/* (other, stream=None) -> other, the stream's handle. The array's own stream stands in for the
+ * default. */
 static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, PyObject **other,
                  CUstream *stream, int *blocking, PyObject **keeper) {
     char *names[] = {name, "stream", NULL};
@@ -155,10 +159,11 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
     return -1;
 }
 
-/* ----------------------------------------------------------------------------------- host and back */
+/* ----------------------------------------------------------------------------------- host and back
+ */
 
-/* Whether two elements of a layout may share bytes: with the strides sorted by size, each must step over
- * everything below it. */
+/* Whether two elements of a layout may share bytes: with the strides sorted by size, each must step
+ * over everything below it. */
 int nl_py_layout_overlaps(const nl_layout *l) {
     int order[NL_MAX_DIMS], n = 0;
     for (int i = 0; i < l->ndim; i++) {
@@ -196,10 +201,10 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     if (result == 0) {
         CUdeviceptr memory = (CUdeviceptr)(uintptr_t)host->data;
         result = direction == NL_HOST_TO_DEVICE
-                     ? nl_transfer(dev, direction, a->address, &device, memory, &host->layout, stream,
-                                   asynchronous, &err)
-                     : nl_transfer(dev, direction, memory, &host->layout, a->address, &device, stream,
-                                   asynchronous, &err);
+                     ? nl_transfer(dev, direction, a->address, &device, memory, &host->layout,
+                                   stream, asynchronous, &err)
+                     : nl_transfer(dev, direction, memory, &host->layout, a->address, &device,
+                                   stream, asynchronous, &err);
     }
     Py_END_ALLOW_THREADS;
     if (result == 0 && asynchronous)
@@ -233,7 +238,8 @@ PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (!host.writable)
         PyErr_SetString(PyExc_ValueError, "the host array is read-only");
     else if (nl_py_layout_overlaps(&host.layout))
-        PyErr_SetString(PyExc_ValueError, "elements of the host array overlap: it cannot be copied to");
+        PyErr_SetString(PyExc_ValueError,
+                        "elements of the host array overlap: it cannot be copied to");
     else
         result = nl_py_array_count(a) ? host_copy(a, &host, NL_DEVICE_TO_HOST, stream) : 0;
 done:
@@ -249,7 +255,8 @@ static int check_destination(const nl_py_array *a) {
     nl_py_array_layout(a, &layout);
     if (!nl_py_layout_overlaps(&layout))
         return 0;
-    PyErr_SetString(PyExc_ValueError, "elements of the device array overlap: it cannot be copied to");
+    PyErr_SetString(PyExc_ValueError,
+                    "elements of the device array overlap: it cannot be copied to");
     return -1;
 }
 
@@ -268,7 +275,8 @@ PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* ------------------------------------------------------------------------------------ device arrays */
+/* ------------------------------------------------------------------------------------ device
+ * arrays */
 
 typedef struct place {
     nl_device *device;
@@ -277,12 +285,12 @@ typedef struct place {
 } place;
 
 static int copy_on(nl_device *dev, place to, place from, CUstream stream, nl_error *err) {
-    return nl_transfer(dev, NL_DEVICE_TO_DEVICE, to.address, to.layout, from.address, from.layout, stream,
-                       1, err);
+    return nl_transfer(dev, NL_DEVICE_TO_DEVICE, to.address, to.layout, from.address, from.layout,
+                       stream, 1, err);
 }
 
-/* Through packed memory on each side that needs it. Everything is waited for, device by device: streams
- * of two devices are in no order. */
+/* Through packed memory on each side that needs it. Everything is waited for, device by device:
+ * streams of two devices are in no order. */
 static int copy_between_devices(place to, place from, int64_t bytes, nl_error *err) {
     nl_layout packed = *from.layout;
     nl_buffer *out = NULL, *in = NULL;
@@ -295,8 +303,8 @@ static int copy_between_devices(place to, place from, int64_t bytes, nl_error *e
         goto done;
     if (nl_device_bind(to.device, err) < 0 ||
         nl_buffer_alloc(to.device, (size_t)bytes, &in, err) < 0 ||
-        NL_CU(err, MemcpyPeerAsync, in->address, to.device->context, out->address, from.device->context,
-              (size_t)bytes, NULL) < 0 ||
+        NL_CU(err, MemcpyPeerAsync, in->address, to.device->context, out->address,
+              from.device->context, (size_t)bytes, NULL) < 0 ||
         copy_on(to.device, to, (place){to.device, in->address, &packed}, NULL, err) < 0 ||
         NL_CU0(err, CtxSynchronize) < 0)
         goto done;
@@ -307,8 +315,8 @@ done:
     return result;
 }
 
-/* Source and destination share bytes: by way of a packed copy, so that the result is as if the source
- * had been read first. */
+/* Source and destination share bytes: by way of a packed copy, so that the result is as if the
+ * source had been read first. */
 static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream, int blocking,
                             nl_error *err) {
     nl_layout packed = *from.layout;
@@ -405,9 +413,9 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (nl_py_array_count(a) * a->itemsize > 0) {
         nl_device *dev = a->buffer->device;
         Py_BEGIN_ALLOW_THREADS;
-        result = nl_device_bind(dev, &err) < 0 ? -1
-                                               : nl_transfer_fill(dev, a->address, &layout, host.data,
-                                                                  stream, 1, &err);
+        result = nl_device_bind(dev, &err) < 0
+                     ? -1
+                     : nl_transfer_fill(dev, a->address, &layout, host.data, stream, 1, &err);
         Py_END_ALLOW_THREADS;
         if (result < 0)
             nl_py_raise(&err);

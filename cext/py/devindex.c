@@ -1,7 +1,8 @@
-/* py/devindex: d[key] with NumPy's basic indexing. The key is read from left to right into a new layout;
- * `...` stands for as many whole dimensions as the other items leave. When integers name one element,
- * it is read and returned as a NumPy scalar, otherwise the result is a view.
- * Messages are NumPy's, because so are the habits of those who read them. */
+/* py/devindex: d[key] with NumPy's basic indexing. The key is read from left to right into a new
+ * layout;
+ * `...` stands for as many whole dimensions as the other items leave. When integers name one
+ * element, it is read and returned as a NumPy scalar, otherwise the result is a view. Messages are
+ * NumPy's, because so are the habits of those who read them. */
 #include "py/devarray.h"
 
 typedef struct cursor {
@@ -22,8 +23,8 @@ static void start(cursor *c, const nl_py_array *a) {
 }
 
 static int out_of_bounds(Py_ssize_t index, int axis, int64_t size) {
-    PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis %d with size %lld", index, axis,
-                 (long long)size);
+    PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis %d with size %lld", index,
+                 axis, (long long)size);
     return -1;
 }
 
@@ -38,7 +39,8 @@ static int take_integer(cursor *c, Py_ssize_t index) {
 
 static int add_dimension(cursor *c, int64_t shape, int64_t stride) {
     if (c->layout.ndim == NL_MAX_DIMS) {
-        PyErr_Format(PyExc_IndexError, "the result would have more than %d dimensions", NL_MAX_DIMS);
+        PyErr_Format(PyExc_IndexError, "the result would have more than %d dimensions",
+                     NL_MAX_DIMS);
         return -1;
     }
     c->layout.shape[c->layout.ndim] = shape;
@@ -112,8 +114,8 @@ static int count_taken(const nl_py_array *a, PyObject *const *items, Py_ssize_t 
     }
     if (taken > a->ndim) {
         PyErr_Format(PyExc_IndexError,
-                     "too many indices for array: array is %d-dimensional, but %d were indexed", a->ndim,
-                     taken);
+                     "too many indices for array: array is %d-dimensional, but %d were indexed",
+                     a->ndim, taken);
         return -1;
     }
     return taken;

@@ -1,6 +1,6 @@
-/* py/dispatcher: which kernel a call means. Kernels are remembered by device and by the type codes of the
- * arguments (typed dispatchers: by device alone); a call that none fits asks the method _resolve, which
- * finds or compiles one, and remembers the answer. */
+/* py/dispatcher: which kernel a call means. Kernels are remembered by device and by the type codes
+ * of the arguments (typed dispatchers: by device alone); a call that none fits asks the method
+ * _resolve, which finds or compiles one, and remembers the answer. */
 #include "py/dispatcher.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 
 #define INLINE_CODES 64
 
-/* ------------------------------------------------------------------------------------------ entries */
+/* ------------------------------------------------------------------------------------------
+ * entries */
 
 static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *code) {
     if (nl_py_array_check_exact(state, value)) {
@@ -63,7 +64,9 @@ static nl_py_entry *search(nl_py_dispatcher *d, const nl_device *dev, const uint
                            Py_ssize_t nargs) {
     nl_py_entry *e = nl_atomic_load_pointer(&d->entries);
     for (; e; e = e->next)
-        if (is_live(e, dev) && (e->count < 0 || (e->count == nargs && memcmp(e->codes, codes, sizeof(uint32_t) * (size_t)nargs) == 0)))
+        if (is_live(e, dev) &&
+            (e->count < 0 ||
+             (e->count == nargs && memcmp(e->codes, codes, sizeof(uint32_t) * (size_t)nargs) == 0)))
             return e;
     return NULL;
 }
@@ -100,10 +103,12 @@ static nl_py_entry *add_entry(nl_py_dispatcher *d, nl_device *dev, const uint32_
     return e;
 }
 
-/* ------------------------------------------------------------------------------- asking for a kernel */
+/* ------------------------------------------------------------------------------- asking for a
+ * kernel */
 
 /* The type codes of all arguments, or a TypeError that names the parameter. */
-static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs, uint32_t *codes) {
+static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
+                      uint32_t *codes) {
     char text[360], message[600];
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
@@ -138,9 +143,9 @@ static nl_py_entry *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t 
     PyObject *tuple = bytes ? PyTuple_New(nargs) : NULL;
     for (Py_ssize_t i = 0; tuple && i < nargs; i++)
         PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
-    PyObject *kernel = tuple ? PyObject_CallMethod((PyObject *)d, "_resolve", "iOO", dev->ordinal, bytes,
-                                                   tuple)
-                             : NULL;
+    PyObject *kernel =
+        tuple ? PyObject_CallMethod((PyObject *)d, "_resolve", "iOO", dev->ordinal, bytes, tuple)
+              : NULL;
     if (kernel && nl_device_bind(dev, &err) < 0)
         nl_py_raise(&err);
     else if (kernel)
@@ -192,7 +197,8 @@ static nl_py_entry *find_or_resolve(nl_py_dispatcher *d, const nl_launch *shape,
     return entry;
 }
 
-/* ------------------------------------------------------------------------------------ checked shapes */
+/* ------------------------------------------------------------------------------------ checked
+ * shapes */
 
 static nl_py_entry *find_checked(nl_py_dispatcher *d, const nl_launch *shape, const nl_device *dev,
                                  PyObject *const *args, Py_ssize_t nargs) {
@@ -226,7 +232,8 @@ nl_py_entry *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, 
     entry = find_or_resolve(d, shape, dev, args, nargs);
     if (!entry)
         return NULL;
-    if (nl_device_bind(dev, &err) < 0 || nl_launch_prepare(shape, entry->kernel->kernel, &err) < 0) {
+    if (nl_device_bind(dev, &err) < 0 ||
+        nl_launch_prepare(shape, entry->kernel->kernel, &err) < 0) {
         nl_py_raise(&err);
         return NULL;
     }
@@ -234,7 +241,8 @@ nl_py_entry *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, 
     return entry;
 }
 
-/* ------------------------------------------------------------------------------------ wrong numbers */
+/* ------------------------------------------------------------------------------------ wrong
+ * numbers */
 
 static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kernel, Py_ssize_t i) {
     if (kernel)
@@ -269,20 +277,22 @@ static PyObject *missing_names(nl_py_dispatcher *d, const nl_kernel *kernel, PyO
 void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
                                    PyObject *const *given, Py_ssize_t nargs, Py_ssize_t wanted) {
     if (nargs > wanted) {
-        PyErr_Format(PyExc_TypeError, "%U() takes %zd positional argument%s but %zd %s given", d->name,
-                     wanted, wanted == 1 ? "" : "s", nargs, nargs == 1 ? "was" : "were");
+        PyErr_Format(PyExc_TypeError, "%U() takes %zd positional argument%s but %zd %s given",
+                     d->name, wanted, wanted == 1 ? "" : "s", nargs, nargs == 1 ? "was" : "were");
         return;
     }
     Py_ssize_t count = 0;
     PyObject *names = missing_names(d, kernel, given, nargs, wanted, &count);
     if (names)
-        PyErr_Format(PyExc_TypeError,
-                     "%U() missing %zd required positional argument%s: %U (it takes %zd, %zd given)",
-                     d->name, count, count == 1 ? "" : "s", names, wanted, wanted - count);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%U() missing %zd required positional argument%s: %U (it takes %zd, %zd given)",
+            d->name, count, count == 1 ? "" : "s", names, wanted, wanted - count);
     Py_XDECREF(names);
 }
 
-/* ----------------------------------------------------------------------------------- configurations */
+/* -----------------------------------------------------------------------------------
+ * configurations */
 
 static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char *name) {
     long n;
@@ -319,7 +329,8 @@ static int dimensions(PyObject *obj, unsigned *values, const char *name) {
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     int result = 0;
     if (n < 1 || n > 3) {
-        PyErr_Format(PyExc_ValueError, "%s must be a sequence of 1, 2 or 3 integers, got %R", name, obj);
+        PyErr_Format(PyExc_ValueError, "%s must be a sequence of 1, 2 or 3 integers, got %R", name,
+                     obj);
         result = -1;
     }
     for (Py_ssize_t i = 0; result == 0 && i < n; i++)
@@ -380,18 +391,22 @@ static PyObject *dispatcher_subscript(PyObject *self, PyObject *key) {
     return nl_py_launcher_new(d, &shape, blocking, stream);
 }
 
-static PyObject *dispatcher_call(PyObject *self, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs)) {
-    PyErr_Format(PyExc_ValueError,
-                 "Kernel launch configuration was not specified: write %U[blocks, threads](...), or "
-                 "%U.forall(n)(...)",
-                 ((nl_py_dispatcher *)self)->name, ((nl_py_dispatcher *)self)->name);
+static PyObject *dispatcher_call(PyObject *self, PyObject *Py_UNUSED(args),
+                                 PyObject *Py_UNUSED(kwargs)) {
+    PyErr_Format(
+        PyExc_ValueError,
+        "Kernel launch configuration was not specified: write %U[blocks, threads](...), or "
+        "%U.forall(n)(...)",
+        ((nl_py_dispatcher *)self)->name, ((nl_py_dispatcher *)self)->name);
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------ methods */
+/* ------------------------------------------------------------------------------------------
+ * methods */
 
 static PyObject *dispatcher_resolve(PyObject *self, PyObject *Py_UNUSED(args)) {
-    PyErr_Format(PyExc_TypeError, "%U(): there is no kernel for arguments of these types on this device",
+    PyErr_Format(PyExc_TypeError,
+                 "%U(): there is no kernel for arguments of these types on this device",
                  ((nl_py_dispatcher *)self)->name);
     return NULL;
 }
@@ -419,7 +434,8 @@ static PyObject *dispatcher_add(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "iy#O:_add", &ordinal, &bytes, &size, &kernel))
         return NULL;
     if (size % (Py_ssize_t)sizeof(uint32_t) || size > 4 * NL_PARAMS_MAX_BYTES)
-        return PyErr_Format(PyExc_ValueError, "codes are 4 bytes for each argument, not %zd bytes", size);
+        return PyErr_Format(PyExc_ValueError, "codes are 4 bytes for each argument, not %zd bytes",
+                            size);
     nl_device *dev = nl_device_get(ordinal, &err);
     if (!dev)
         return nl_py_raise(&err);
@@ -439,7 +455,8 @@ static PyObject *dispatcher_forget(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-/* -------------------------------------------------------------------------------------------- type */
+/* -------------------------------------------------------------------------------------------- type
+ */
 
 static PyObject *dispatcher_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                                 PyObject *Py_UNUSED(kwargs)) {
@@ -462,7 +479,8 @@ static int cluster_from(PyObject *obj, unsigned *cluster) {
 }
 
 static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"name", "parameters", "typed", "cooperative", "cluster", "warn_host", NULL};
+    static char *names[] = {"name",    "parameters", "typed", "cooperative",
+                            "cluster", "warn_host",  NULL};
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
     PyObject *name, *parameters = Py_None, *cluster = Py_None, *warn_host = Py_None, *tuple = NULL;
     int typed = 0, cooperative = 0;

@@ -1,10 +1,10 @@
 /* py/exchange: the CUDA Array Interface, both ways.
  *
- * Out: version 3. `stream` is the array's own stream, or None: work on the legacy default stream and on
- * streams ordered with it needs no waiting for, and whoever uses a non-blocking stream knows it.
- * In: versions 0 to 3. The dictionary is another library's, or anybody's: each field is checked, and the
- * message names it. Plain types are recognised from the typestr itself, so that an argument of a launch
- * costs no NumPy call. */
+ * Out: version 3. `stream` is the array's own stream, or None: work on the legacy default stream
+ * and on streams ordered with it needs no waiting for, and whoever uses a non-blocking stream knows
+ * it. In: versions 0 to 3. The dictionary is another library's, or anybody's: each field is
+ * checked, and the message names it. Plain types are recognised from the typestr itself, so that an
+ * argument of a launch costs no NumPy call. */
 #include "py/exchange.h"
 
 #include <string.h>
@@ -12,16 +12,34 @@
 #include "py/stream.h"
 
 /* Interned once; the order is that of `keys` below. */
-enum { KEY_ATTRIBUTE, KEY_SHAPE, KEY_TYPESTR, KEY_DATA, KEY_VERSION, KEY_STRIDES, KEY_STREAM, KEY_MASK,
-       KEY_DESCR, KEY_COUNT };
-static const char *const keys[KEY_COUNT] = {"__cuda_array_interface__", "shape", "typestr", "data",
-                                            "version", "strides", "stream", "mask", "descr"};
+enum {
+    KEY_ATTRIBUTE,
+    KEY_SHAPE,
+    KEY_TYPESTR,
+    KEY_DATA,
+    KEY_VERSION,
+    KEY_STRIDES,
+    KEY_STREAM,
+    KEY_MASK,
+    KEY_DESCR,
+    KEY_COUNT
+};
+static const char *const keys[KEY_COUNT] = {"__cuda_array_interface__",
+                                            "shape",
+                                            "typestr",
+                                            "data",
+                                            "version",
+                                            "strides",
+                                            "stream",
+                                            "mask",
+                                            "descr"};
 
 static PyObject *key(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->interface_keys, which);
 }
 
-/* ------------------------------------------------------------------------------------------- import */
+/* -------------------------------------------------------------------------------------------
+ * import */
 
 static const char possible[] = "of a size that can be addressed";
 
@@ -35,8 +53,9 @@ static int read_ints(PyObject *tuple, int64_t *values, int *count, const char *f
         return wrong(PyExc_TypeError, field, "a tuple of ints");
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
     if (n > NL_MAX_DIMS) {
-        PyErr_Format(PyExc_ValueError, "__cuda_array_interface__: '%s' has %zd items, the limit is %d",
-                     field, n, NL_MAX_DIMS);
+        PyErr_Format(PyExc_ValueError,
+                     "__cuda_array_interface__: '%s' has %zd items, the limit is %d", field, n,
+                     NL_MAX_DIMS);
         return -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -79,7 +98,8 @@ static nl_dtype plain_type(PyObject *typestr) {
     return nl_dtype_from_kind(t[1], size);
 }
 
-static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr, nl_py_foreign *f) {
+static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr,
+                     nl_py_foreign *f) {
     PyObject *fields = NULL;
     if (!PyUnicode_Check(typestr))
         return wrong(PyExc_TypeError, "typestr", "a str");
@@ -164,7 +184,9 @@ static int read_version(PyObject *obj) {
 static int read_strides(PyObject *obj, nl_py_foreign *f) {
     int count, ndim = f->layout.ndim;
     if (obj == NULL || obj == Py_None)
-        return nl_py_layout_order(&f->layout, 'C') == 0 ? 0 : wrong(PyExc_ValueError, "shape", possible);
+        return nl_py_layout_order(&f->layout, 'C') == 0
+                   ? 0
+                   : wrong(PyExc_ValueError, "shape", possible);
     if (read_ints(obj, f->layout.strides, &count, "strides") < 0)
         return -1;
     return count == ndim ? 0 : wrong(PyExc_ValueError, "strides", "as long as 'shape'");
@@ -210,7 +232,9 @@ static int read_fields(const nl_py_state *state, PyObject *dict, nl_py_foreign *
         if (PyDict_GetItemRef(dict, key(state, i), &values[i]) < 0)
             goto done;
     if (!values[KEY_SHAPE] || !values[KEY_TYPESTR] || !values[KEY_DATA]) {
-        int missing = !values[KEY_SHAPE] ? KEY_SHAPE : !values[KEY_TYPESTR] ? KEY_TYPESTR : KEY_DATA;
+        int missing = !values[KEY_SHAPE]     ? KEY_SHAPE
+                      : !values[KEY_TYPESTR] ? KEY_TYPESTR
+                                             : KEY_DATA;
         PyErr_Format(PyExc_ValueError, "__cuda_array_interface__: '%s' is missing", keys[missing]);
         goto done;
     }
@@ -255,7 +279,9 @@ int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     return -1;
 }
 
-void nl_py_foreign_clear(nl_py_foreign *foreign) { Py_CLEAR(foreign->descr); }
+void nl_py_foreign_clear(nl_py_foreign *foreign) {
+    Py_CLEAR(foreign->descr);
+}
 
 int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
     nl_error err;
@@ -301,7 +327,8 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
     return result;
 }
 
-/* ------------------------------------------------------------------------------------------- export */
+/* -------------------------------------------------------------------------------------------
+ * export */
 
 /* The list of fields, as NumPy writes it. Dtypes that it cannot describe so are bytes. */
 static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {
@@ -341,8 +368,9 @@ PyObject *nl_py_array_interface(PyObject *self, void *Py_UNUSED(closure)) {
     if (!dict || !typestr ||
         set_item(dict, key(state, KEY_SHAPE), nl_py_tuple_from(a->shape, a->ndim)) < 0 ||
         set_item(dict, key(state, KEY_STRIDES),
-                 a->flags & NL_PY_ARRAY_C ? Py_NewRef(Py_None)
-                                          : nl_py_tuple_from(nl_py_array_strides(a), a->ndim)) < 0 ||
+                 a->flags & NL_PY_ARRAY_C
+                     ? Py_NewRef(Py_None)
+                     : nl_py_tuple_from(nl_py_array_strides(a), a->ndim)) < 0 ||
         set_item(dict, key(state, KEY_TYPESTR), Py_NewRef(typestr)) < 0 ||
         set_item(dict, key(state, KEY_DESCR), field_list(a, typestr)) < 0 ||
         set_item(dict, key(state, KEY_DATA),

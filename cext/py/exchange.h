@@ -15,8 +15,8 @@ typedef struct nl_py_foreign {
     nl_layout layout;
 } nl_py_foreign;
 
-/* 1 and *out filled (then nl_py_foreign_clear it); 0 if the object has no such attribute; -1 with an
- * exception that names the wrong field. */
+/* 1 and *out filled (then nl_py_foreign_clear it); 0 if the object has no such attribute; -1 with
+ * an exception that names the wrong field. */
 int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 void nl_py_foreign_clear(nl_py_foreign *foreign);
 /* Waits for the producer's stream unless work on `stream` comes after it anyway. */

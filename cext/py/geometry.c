@@ -38,7 +38,8 @@ int nl_py_shape_from(PyObject *obj, nl_layout *layout) {
     int result = -1;
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (n > NL_MAX_DIMS) {
-        PyErr_Format(PyExc_ValueError, "%zd dimensions are more than the limit of %d", n, NL_MAX_DIMS);
+        PyErr_Format(PyExc_ValueError, "%zd dimensions are more than the limit of %d", n,
+                     NL_MAX_DIMS);
         goto done;
     }
     layout->ndim = (int)n;

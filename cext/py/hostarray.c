@@ -1,5 +1,5 @@
-/* py/hostarray: NumPy's side of everything. Elements are classified by NumPy's kind letter and size, never
- * by type number, so that `long` and `long long` are the same int64. */
+/* py/hostarray: NumPy's side of everything. Elements are classified by NumPy's kind letter and
+ * size, never by type number, so that `long` and `long long` are the same int64. */
 #include "py/hostarray.h"
 
 #include <numpy/arrayobject.h>
@@ -23,8 +23,8 @@ static void add_scalar_type(PyTypeObject *type, char kind, size_t size, size_t o
     scalar_types[scalar_type_count++].offset = offset;
 }
 
-#define ADD(Name, kind)                                                                            \
-    add_scalar_type(&Py##Name##ArrType_Type, kind, sizeof(((Py##Name##ScalarObject *)0)->obval),   \
+#define ADD(Name, kind) \
+    add_scalar_type(&Py##Name##ArrType_Type, kind, sizeof(((Py##Name##ScalarObject *)0)->obval), \
                     offsetof(Py##Name##ScalarObject, obval))
 
 static int import_numpy(void) {
@@ -63,13 +63,15 @@ PyObject *nl_host_descr(PyObject *specification) {
 
 PyObject *nl_host_descr_plain(nl_dtype dtype) {
     static const int numbers[NL_DTYPE_COUNT] = {
-        NPY_VOID,   NPY_BOOL,   NPY_INT8,    NPY_INT16,   NPY_INT32,   NPY_INT64,     NPY_UINT8,
-        NPY_UINT16, NPY_UINT32, NPY_UINT64,  NPY_FLOAT16, NPY_FLOAT32, NPY_FLOAT64,   NPY_COMPLEX64,
-        NPY_COMPLEX128};
+        NPY_VOID,    NPY_BOOL,    NPY_INT8,    NPY_INT16,     NPY_INT32,
+        NPY_INT64,   NPY_UINT8,   NPY_UINT16,  NPY_UINT32,    NPY_UINT64,
+        NPY_FLOAT16, NPY_FLOAT32, NPY_FLOAT64, NPY_COMPLEX64, NPY_COMPLEX128};
     return (PyObject *)PyArray_DescrFromType(numbers[dtype]);
 }
 
-int nl_host_is_descr(PyObject *obj) { return PyArray_DescrCheck(obj); }
+int nl_host_is_descr(PyObject *obj) {
+    return PyArray_DescrCheck(obj);
+}
 
 static nl_element_class classify_void(PyArray_Descr *d) {
     PyObject *native = PyObject_GetAttrString((PyObject *)d, "isnative");
@@ -157,16 +159,20 @@ int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *of
 
 /* ------------------------------------------------------------------------------------- arrays */
 
-int nl_host_is_array(PyObject *obj) { return PyArray_Check(obj); }
+int nl_host_is_array(PyObject *obj) {
+    return PyArray_Check(obj);
+}
 
-int nl_host_is_exact_array(PyObject *obj) { return PyArray_CheckExact(obj); }
+int nl_host_is_exact_array(PyObject *obj) {
+    return PyArray_CheckExact(obj);
+}
 
 int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     PyArrayObject *array = (PyArrayObject *)obj;
     int ndim = PyArray_NDIM(array);
     if (ndim > NL_MAX_DIMS) {
-        PyErr_Format(PyExc_ValueError, "an array of %d dimensions has more than the limit of %d", ndim,
-                     NL_MAX_DIMS);
+        PyErr_Format(PyExc_ValueError, "an array of %d dimensions has more than the limit of %d",
+                     ndim, NL_MAX_DIMS);
         return -1;
     }
     out->array = obj;
@@ -185,7 +191,9 @@ int nl_host_array_read(PyObject *obj, nl_host_array *out) {
 
 /* ------------------------------------------------------------------------------------ scalars */
 
-int nl_host_is_scalar(PyObject *obj) { return PyArray_IsScalar(obj, Generic); }
+int nl_host_is_scalar(PyObject *obj) {
+    return PyArray_IsScalar(obj, Generic);
+}
 
 PyObject *nl_host_scalar(PyObject *descr, const void *bytes) {
     return PyArray_Scalar((void *)bytes, (PyArray_Descr *)descr, NULL);
@@ -231,4 +239,6 @@ int nl_host_long_double_read(PyObject *scalar, nl_scalar *value) {
     return 1;
 }
 
-int nl_py_hostarray_exec(PyObject *Py_UNUSED(module)) { return import_numpy(); }
+int nl_py_hostarray_exec(PyObject *Py_UNUSED(module)) {
+    return import_numpy();
+}

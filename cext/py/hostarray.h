@@ -34,8 +34,8 @@ typedef struct nl_host_array {
 } nl_host_array;
 
 /* dtypes */
-PyObject *nl_host_descr(PyObject *specification);       /* numpy.dtype(specification): new reference */
-PyObject *nl_host_descr_plain(nl_dtype dtype);          /* new reference */
+PyObject *nl_host_descr(PyObject *specification); /* numpy.dtype(specification): new reference */
+PyObject *nl_host_descr_plain(nl_dtype dtype);    /* new reference */
 int nl_host_is_descr(PyObject *obj);
 nl_element nl_host_element(PyObject *descr);
 int nl_host_same_dtype(PyObject *a, PyObject *b);
@@ -53,8 +53,8 @@ int nl_host_array_read(PyObject *array, nl_host_array *out);
 int nl_host_is_scalar(PyObject *obj); /* numpy.generic */
 /* A NumPy scalar of the element at `bytes`, which is copied. */
 PyObject *nl_host_scalar(PyObject *descr, const void *bytes);
-/* The dtype code and value (at most 16 bytes, in `bytes`) of a scalar of one of NumPy's plain types or a
- * sub-class; NL_OPAQUE for all others. */
+/* The dtype code and value (at most 16 bytes, in `bytes`) of a scalar of one of NumPy's plain types
+ * or a sub-class; NL_OPAQUE for all others. */
 nl_dtype nl_host_scalar_read(PyObject *scalar, void *bytes);
 /* The value of any other numpy.generic as bytes: its dtype (new reference) and, for void scalars, a
  * pointer into the scalar; -1 on failure. */

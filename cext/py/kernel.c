@@ -1,13 +1,14 @@
-/* py/kernel: loading images and looking functions and variables up. A Kernel keeps its module, a device
- * array over a variable too. How a kernel's parameters lie is said by Python, which has read it from the
- * compiled code; core/params and core/kernel check it. */
+/* py/kernel: loading images and looking functions and variables up. A Kernel keeps its module, a
+ * device array over a variable too. How a kernel's parameters lie is said by Python, which has read
+ * it from the compiled code; core/params and core/kernel check it. */
 #include "py/kernel.h"
 
 #include <string.h>
 #include "base/mem.h"
 #include "py/devarray.h"
 
-/* ------------------------------------------------------------------------------------------- Module */
+/* -------------------------------------------------------------------------------------------
+ * Module */
 
 static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"image", NULL};
@@ -61,7 +62,9 @@ static void module_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-static void release_module(void *owner) { nl_module_release(owner); }
+static void release_module(void *owner) {
+    nl_module_release(owner);
+}
 
 static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"lowered", "dtype", "shape", NULL};
@@ -95,12 +98,13 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
     }
     int64_t wanted = nl_layout_count(&layout) * layout.itemsize;
     if (wanted < 0 || (size_t)wanted != size) {
-        PyErr_Format(PyExc_ValueError, "%s has %zu bytes, not the %lld of that shape and dtype", lowered,
-                     size, (long long)wanted);
+        PyErr_Format(PyExc_ValueError, "%s has %zu bytes, not the %lld of that shape and dtype",
+                     lowered, size, (long long)wanted);
         goto done;
     }
     nl_module_retain(m->module);
-    if (nl_buffer_wrap(m->module->device, address, size, release_module, m->module, &buffer, &err) < 0) {
+    if (nl_buffer_wrap(m->module->device, address, size, release_module, m->module, &buffer, &err) <
+        0) {
         nl_module_release(m->module); /* not the last reference */
         nl_py_raise(&err);
         goto done;
@@ -123,9 +127,11 @@ static PyObject *module_alive(PyObject *self, void *Py_UNUSED(closure)) {
     return PyBool_FromLong(module->generation == nl_atomic_load(&module->device->generation));
 }
 
-/* ----------------------------------------------------------------------- descriptions of parameters */
+/* ----------------------------------------------------------------------- descriptions of
+ * parameters */
 
-/* Attribute-like access to the items of a Parameter tuple, in the order of numbalite/describe.py. */
+/* Attribute-like access to the items of a Parameter tuple, in the order of numbalite/describe.py.
+ */
 static int parameter_from(PyObject *tuple, nl_param *p) {
     static const char *const kinds[] = {"scalar", "pointer", "array", "struct"};
     static const char orders[] = "ACF";
@@ -137,8 +143,9 @@ static int parameter_from(PyObject *tuple, nl_param *p) {
                      Py_TYPE(tuple)->tp_name);
         return -1;
     }
-    if (!PyArg_ParseTuple(tuple, "ssssLLLisp;a parameter is described by ten items", &name, &kind, &ctype,
-                          &dtype, &itemsize, &size, &align, &p->ndim, &layout, &p->is_const))
+    if (!PyArg_ParseTuple(tuple, "ssssLLLisp;a parameter is described by ten items", &name, &kind,
+                          &ctype, &dtype, &itemsize, &size, &align, &p->ndim, &layout,
+                          &p->is_const))
         return -1;
     for (int i = 0; i < 4; i++)
         if (strcmp(kind, kinds[i]) == 0) {
@@ -195,7 +202,8 @@ fail:
     return -1;
 }
 
-/* ------------------------------------------------------------------------------------------- Kernel */
+/* -------------------------------------------------------------------------------------------
+ * Kernel */
 
 /* fault=(variable, hook) */
 static int set_fault(nl_py_kernel *k, nl_module *module, PyObject *fault) {
@@ -203,7 +211,8 @@ static int set_fault(nl_py_kernel *k, nl_module *module, PyObject *fault) {
     PyObject *hook;
     nl_error err;
     if (!PyTuple_Check(fault)) {
-        PyErr_SetString(PyExc_TypeError, "fault must be a tuple of a variable's name and a callable");
+        PyErr_SetString(PyExc_TypeError,
+                        "fault must be a tuple of a variable's name and a callable");
         return -1;
     }
     if (!PyArg_ParseTuple(fault, "sO;fault is (variable, hook)", &lowered, &hook))
@@ -334,7 +343,8 @@ static PyObject *kernel_occupancy(PyObject *self, PyObject *args, PyObject *kwar
         return NULL;
     if (block < 1)
         return PyErr_Format(PyExc_ValueError, "a block has at least 1 thread, not %d", block);
-    if (nl_kernel_occupancy(((nl_py_kernel *)self)->kernel, block, (size_t)shared, &blocks, &err) < 0)
+    if (nl_kernel_occupancy(((nl_py_kernel *)self)->kernel, block, (size_t)shared, &blocks, &err) <
+        0)
         return nl_py_raise(&err);
     return PyLong_FromLong(blocks);
 }
@@ -347,18 +357,21 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:max_block_size", names, &shared) ||
         check_shared(shared) < 0)
         return NULL;
-    if (nl_kernel_best_block(((nl_py_kernel *)self)->kernel, (size_t)shared, &grid, &block, &err) < 0)
+    if (nl_kernel_best_block(((nl_py_kernel *)self)->kernel, (size_t)shared, &grid, &block, &err) <
+        0)
         return nl_py_raise(&err);
     return Py_BuildValue("(ii)", grid, block);
 }
 
-/* -------------------------------------------------------------------------------------------- types */
+/* --------------------------------------------------------------------------------------------
+ * types */
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 
 static PyMethodDef module_methods[] = {
     {"function", KEYWORDS(module_function),
-     "function(lowered, name, parameters, fault=None) -> Kernel: a kernel by its symbol; parameters are "
+     "function(lowered, name, parameters, fault=None) -> Kernel: a kernel by its symbol; "
+     "parameters are "
      "tuples as numbalite.describe.Parameter."},
     {"variable", KEYWORDS(module_variable),
      "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable."},
@@ -395,7 +408,8 @@ static PyMethodDef kernel_methods[] = {
     {"occupancy", KEYWORDS(kernel_occupancy),
      "occupancy(block, shared=0) -> blocks of that many threads that a multiprocessor holds."},
     {"max_block_size", KEYWORDS(kernel_max_block_size),
-     "max_block_size(shared=0) -> (grid, block): best occupancy, and the grid that fills the device."},
+     "max_block_size(shared=0) -> (grid, block): best occupancy, and the grid that fills the "
+     "device."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef kernel_getset[] = {

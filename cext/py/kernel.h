@@ -9,15 +9,13 @@
 #define NL_PY_FAULT_BYTES 256
 
 typedef struct nl_py_module {
-    PyObject_HEAD
-    nl_py_state *state;
+    PyObject_HEAD nl_py_state *state;
     nl_module *module;
     PyObject *weakrefs;
 } nl_py_module;
 
 typedef struct nl_py_kernel {
-    PyObject_HEAD
-    nl_kernel *kernel;
+    PyObject_HEAD nl_kernel *kernel;
     PyObject *module;     /* nl_py_module */
     PyObject *parameters; /* tuple, as given */
     PyObject *hook;       /* of faults, or NULL */

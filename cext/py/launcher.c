@@ -1,9 +1,10 @@
-/* py/launcher: k[grid, block] and its call, the shortest path that there is from Python to a launch.
+/* py/launcher: k[grid, block] and its call, the shortest path that there is from Python to a
+ * launch.
  *
  * A launcher remembers the entry of its last call. If it fits again (device, type codes), and all
- * arguments are of the common kinds, a call is: compare, write the parameter block on the stack, launch.
- * Nothing is allocated, looked up or released. Host arrays, keywords, other libraries' arrays and
- * kernels that report faults take the longer ways below. */
+ * arguments are of the common kinds, a call is: compare, write the parameter block on the stack,
+ * launch. Nothing is allocated, looked up or released. Host arrays, keywords, other libraries'
+ * arrays and kernels that report faults take the longer ways below. */
 #include "py/dispatcher.h"
 
 #include <string.h>
@@ -17,8 +18,7 @@
 #define INLINE_ARGS 64
 
 typedef struct nl_py_launcher {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_dispatcher *dispatcher;
     PyObject *stream; /* as given, NULL: the default one */
     void *last;       /* nl_py_entry of the last call: checked against the limits */
@@ -26,7 +26,8 @@ typedef struct nl_py_launcher {
     nl_launch shape;
 } nl_py_launcher;
 
-/* ------------------------------------------------------------------------------ after the launch: faults */
+/* ------------------------------------------------------------------------------ after the launch:
+ * faults */
 
 /* Reads the record; 1 if there was a fault, which is then wiped out. */
 static int read_fault(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
@@ -62,7 +63,8 @@ static int check_fault(const nl_py_kernel *k, CUstream stream) {
     return result ? 0 : -1;
 }
 
-/* ------------------------------------------------------------------------------------------ launching */
+/* ------------------------------------------------------------------------------------------
+ * launching */
 
 static int run(const nl_py_launcher *l, nl_py_kernel *k, void **values) {
     nl_error err;
@@ -183,10 +185,11 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* ------------------------------------------------------------------------ other libraries' arrays */
+/* ------------------------------------------------------------------------ other libraries' arrays
+ */
 
-/* Without a signature the type of such an array is needed before it is bound: it is wrapped once, so that
- * its owner is asked once. */
+/* Without a signature the type of such an array is needed before it is bound: it is wrapped once,
+ * so that its owner is asked once. */
 static int may_be_foreign(const nl_py_state *state, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     return type != state->devarray_class && type != &PyLong_Type && type != &PyFloat_Type &&
@@ -240,7 +243,8 @@ static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t
     return launch(l, args, nargs);
 }
 
-/* ----------------------------------------------------------------------------------------- keywords */
+/* -----------------------------------------------------------------------------------------
+ * keywords */
 
 static Py_ssize_t position_of(PyObject *names, PyObject *name) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
@@ -259,11 +263,13 @@ static int place_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t
         PyObject *name = PyTuple_GET_ITEM(keywords, i);
         Py_ssize_t at = position_of(d->parameters, name);
         if (at < 0) {
-            PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'", d->name, name);
+            PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'", d->name,
+                         name);
             return -1;
         }
         if (ordered[at]) {
-            PyErr_Format(PyExc_TypeError, "%U() got multiple values for argument '%U'", d->name, name);
+            PyErr_Format(PyExc_TypeError, "%U() got multiple values for argument '%U'", d->name,
+                         name);
             return -1;
         }
         ordered[at] = args[nargs + i];
@@ -310,7 +316,8 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
     return launch_any(l, args, nargs);
 }
 
-/* --------------------------------------------------------------------------------------------- type */
+/* ---------------------------------------------------------------------------------------------
+ * type */
 
 PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
                              PyObject *stream) {
@@ -326,7 +333,8 @@ PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int bl
     return (PyObject *)l;
 }
 
-/* No tp_clear: all that it refers to was there before it, so every cycle has another link to break. */
+/* No tp_clear: all that it refers to was there before it, so every cycle has another link to break.
+ */
 static int launcher_traverse(PyObject *self, visitproc visit, void *arg) {
     nl_py_launcher *l = (nl_py_launcher *)self;
     Py_VISIT(Py_TYPE(self));
@@ -382,9 +390,9 @@ static PyGetSetDef launcher_getset[] = {
     {"dispatcher", launcher_dispatcher, NULL, "The kernel that is launched.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
-static PyMemberDef launcher_members[] = {
-    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_launcher, vectorcall), Py_READONLY, NULL},
-    {NULL, 0, 0, 0, NULL}};
+static PyMemberDef launcher_members[] = {{"__vectorcalloffset__", Py_T_PYSSIZET,
+                                          offsetof(nl_py_launcher, vectorcall), Py_READONLY, NULL},
+                                         {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot launcher_slots[] = {
     {Py_tp_doc, "kernel[grid, block, stream, shared]: calling it launches."},

@@ -1,6 +1,7 @@
-/* py/staging: host arrays that are arguments of a launch: noted while the arguments are read, brought to
- * the device when all of them have been accepted, brought back after the kernel unless they are only read.
- * An array that is given twice has one copy, so that the kernel sees one array. */
+/* py/staging: host arrays that are arguments of a launch: noted while the arguments are read,
+ * brought to the device when all of them have been accepted, brought back after the kernel unless
+ * they are only read. An array that is given twice has one copy, so that the kernel sees one array.
+ */
 #include "py/staging.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@
 #include "core/transfer.h"
 #include "py/devarray.h"
 
-/* -------------------------------------------------------------------------------------------- notes */
+/* --------------------------------------------------------------------------------------------
+ * notes */
 
 static int same_memory(const nl_host_array *a, const nl_host_array *b) {
     size_t size = (size_t)a->layout.ndim * sizeof(int64_t);
@@ -73,7 +75,8 @@ int nl_py_staging_add(nl_py_staging *s, const nl_host_array *host, int parameter
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------ overlaps */
+/* ------------------------------------------------------------------------------------------
+ * overlaps */
 
 /* NumPy decides; what is too hard for it counts as an overlap. */
 static int really_overlap(PyObject *a, PyObject *b) {
@@ -118,18 +121,20 @@ int nl_py_staging_check(const nl_py_staging *s, const nl_kernel *kernel) {
             if (!overlap)
                 continue;
             int second = parameter_of(s, i), first = parameter_of(s, j);
-            PyErr_Format(PyExc_ValueError,
-                         "%s(): parameters %d '%s' and %d '%s': the arrays overlap in memory and one is "
-                         "written, but each would have a copy of its own on the device; pass device "
-                         "arrays, or copies",
-                         kernel->name, first + 1, kernel->params.items[first].name, second + 1,
-                         kernel->params.items[second].name);
+            PyErr_Format(
+                PyExc_ValueError,
+                "%s(): parameters %d '%s' and %d '%s': the arrays overlap in memory and one is "
+                "written, but each would have a copy of its own on the device; pass device "
+                "arrays, or copies",
+                kernel->name, first + 1, kernel->params.items[first].name, second + 1,
+                kernel->params.items[second].name);
             return -1;
         }
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- copying */
+/* -------------------------------------------------------------------------------------------
+ * copying */
 
 static int64_t size_of(const nl_py_staged *item) {
     return nl_layout_count(&item->device) * item->device.itemsize;
@@ -151,8 +156,8 @@ static int copy_in(nl_py_staging *s, nl_device *dev, CUstream stream, int blocki
     return 0;
 }
 
-int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char *block, CUstream stream,
-                        int blocking) {
+int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char *block,
+                        CUstream stream, int blocking) {
     nl_error err;
     int result;
     Py_BEGIN_ALLOW_THREADS;
@@ -173,7 +178,8 @@ static int copy_out(nl_py_staging *s, nl_device *dev, CUstream stream, nl_error 
         nl_py_staged *item = &s->items[i];
         if (size_of(item) > 0 && (item->mode & NL_PY_TRANSFER_OUT) &&
             nl_transfer(dev, NL_DEVICE_TO_HOST, (CUdeviceptr)(uintptr_t)item->host.data,
-                        &item->host.layout, item->buffer->address, &item->device, stream, 0, err) < 0)
+                        &item->host.layout, item->buffer->address, &item->device, stream, 0,
+                        err) < 0)
             return -1;
     }
     return 0;
@@ -200,7 +206,8 @@ void nl_py_staging_clear(nl_py_staging *s) {
     nl_py_staging_init(s);
 }
 
-/* ------------------------------------------------------------------------- Transfer: In, Out, InOut */
+/* ------------------------------------------------------------------------- Transfer: In, Out,
+ * InOut */
 
 static PyObject *transfer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"array", "mode", NULL};
@@ -209,7 +216,8 @@ static PyObject *transfer_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi:Transfer", names, &array, &mode))
         return NULL;
     if (mode < NL_PY_TRANSFER_IN || mode > (NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT))
-        return PyErr_Format(PyExc_ValueError, "mode must be 1 (in), 2 (out) or 3 (both), not %d", mode);
+        return PyErr_Format(PyExc_ValueError, "mode must be 1 (in), 2 (out) or 3 (both), not %d",
+                            mode);
     nl_py_transfer *t = (nl_py_transfer *)type->tp_alloc(type, 0);
     if (!t)
         return NULL;
@@ -224,8 +232,8 @@ static int transfer_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: launches rely on the array, and a cycle through it is broken elsewhere, in the object
- * that came to refer to this one after it was made. */
+/* No tp_clear: launches rely on the array, and a cycle through it is broken elsewhere, in the
+ * object that came to refer to this one after it was made. */
 static void transfer_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);

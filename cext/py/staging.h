@@ -14,8 +14,7 @@ enum { NL_PY_TRANSFER_IN = 1, NL_PY_TRANSFER_OUT = 2 };
 
 /* _core.Transfer: cuda.In, cuda.Out, cuda.InOut */
 typedef struct nl_py_transfer {
-    PyObject_HEAD
-    PyObject *array;
+    PyObject_HEAD PyObject *array;
     int mode;
 } nl_py_transfer;
 
@@ -48,15 +47,15 @@ static inline void nl_py_staging_init(nl_py_staging *s) {
     s->uses = s->inline_uses;
 }
 
-/* Notes that `parameter` takes `host`, laid out on the device as its own order demands (C unless it is
- * Fortran contiguous only). The same memory seen the same way is staged once. 0 or -1. */
+/* Notes that `parameter` takes `host`, laid out on the device as its own order demands (C unless it
+ * is Fortran contiguous only). The same memory seen the same way is staged once. 0 or -1. */
 int nl_py_staging_add(nl_py_staging *s, const nl_host_array *host, int parameter, int mode,
                       nl_py_staged **out);
 /* Refuses arrays that overlap where one is written. */
 int nl_py_staging_check(const nl_py_staging *s, const nl_kernel *kernel);
 /* Allocates, copies in, and completes the parameter block. */
-int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char *block, CUstream stream,
-                        int blocking);
+int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char *block,
+                        CUstream stream, int blocking);
 /* Copies back, waiting for the kernel. */
 int nl_py_staging_leave(nl_py_staging *s, const nl_kernel *kernel, CUstream stream);
 /* Gives everything back; on any path. */

@@ -1,6 +1,6 @@
-/* py/typecode: what a value is, as one number. A dispatcher without a signature compares these numbers
- * with those of its last call; only where they differ does it ask Python for another kernel.
- * Records have an index of their own in a list that only grows. */
+/* py/typecode: what a value is, as one number. A dispatcher without a signature compares these
+ * numbers with those of its last call; only where they differ does it ask Python for another
+ * kernel. Records have an index of their own in a list that only grows. */
 #include "py/argument.h"
 
 #include <string.h>
@@ -9,11 +9,14 @@
 
 static const char no_time[] =
     "%s cannot be passed to a kernel: dates and times are passed as integers, x.view('int64')";
-static const char no_order[] = "%s cannot be passed to a kernel: its byte order is not this machine's; "
-                               "convert it with x.astype(x.dtype.newbyteorder('='))";
-static const char no_type[] = "%s cannot be passed to a kernel: its dtype has no counterpart in C++";
-static const char no_value[] = "%s cannot be passed to a kernel: pass a number, a NumPy array, a device "
-                               "array or an object with __cuda_array_interface__";
+static const char no_order[] =
+    "%s cannot be passed to a kernel: its byte order is not this machine's; "
+    "convert it with x.astype(x.dtype.newbyteorder('='))";
+static const char no_type[] =
+    "%s cannot be passed to a kernel: its dtype has no counterpart in C++";
+static const char no_value[] =
+    "%s cannot be passed to a kernel: pass a number, a NumPy array, a device "
+    "array or an object with __cuda_array_interface__";
 static const char no_size[] = "%s cannot be passed to a kernel: it does not fit in 64 bits";
 
 /* Index of a record dtype, from 1. */
@@ -44,25 +47,33 @@ static int record_index(nl_py_state *state, PyObject *descr, uint32_t *index) {
     return result;
 }
 
-static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr, int ndim, int is_c,
-                        int is_f, uint32_t *code, const char **reason) {
+static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr, int ndim,
+                        int is_c, int is_f, uint32_t *code, const char **reason) {
     uint32_t record = 0;
     switch (e->class) {
-    case NL_ELEMENT_PLAIN: break;
+    case NL_ELEMENT_PLAIN:
+        break;
     case NL_ELEMENT_RECORD:
         if (record_index(state, descr, &record) < 0)
             return -1;
         break;
-    case NL_ELEMENT_SWAPPED: *reason = no_order; return 0;
-    case NL_ELEMENT_TIME: *reason = no_time; return 0;
+    case NL_ELEMENT_SWAPPED:
+        *reason = no_order;
+        return 0;
+    case NL_ELEMENT_TIME:
+        *reason = no_time;
+        return 0;
     case NL_ELEMENT_OTHER:
-    case NL_ELEMENT_OBJECT: *reason = no_type; return 0;
+    case NL_ELEMENT_OBJECT:
+        *reason = no_type;
+        return 0;
     }
     *code = nl_py_code_array(e->dtype, ndim, is_c, is_f, record);
     return 1;
 }
 
-static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code, const char **reason) {
+static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code,
+                             const char **reason) {
     *code = nl_atomic_peek32(&a->code);
     if (*code)
         return 1;
@@ -75,12 +86,14 @@ static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code,
 }
 
 /* What is contiguous in neither order is packed on its way to the device. */
-static int host_array_code(nl_py_state *state, PyObject *array, uint32_t *code, const char **reason) {
+static int host_array_code(nl_py_state *state, PyObject *array, uint32_t *code,
+                           const char **reason) {
     nl_host_array host;
     if (nl_host_array_read(array, &host) < 0)
         return -1;
     int is_f = nl_layout_is_f(&host.layout), is_c = nl_layout_is_c(&host.layout) || !is_f;
-    return element_code(state, &host.element, host.descr, host.layout.ndim, is_c, is_f, code, reason);
+    return element_code(state, &host.element, host.descr, host.layout.ndim, is_c, is_f, code,
+                        reason);
 }
 
 static int foreign_code(nl_py_state *state, const nl_py_foreign *f, uint32_t *code,
@@ -119,12 +132,24 @@ static int number_code(nl_py_state *state, PyObject *value, uint32_t *code, cons
     if (found <= 0)
         return found;
     switch (s.kind) {
-    case NL_SCALAR_BOOL: *code = NL_BOOL; return 1;
-    case NL_SCALAR_INT: *code = NL_INT64; return 1;
-    case NL_SCALAR_UINT: *code = NL_UINT64; return 1;
-    case NL_SCALAR_FLOAT: *code = NL_FLOAT64; return 1;
-    case NL_SCALAR_COMPLEX: *code = NL_COMPLEX128; return 1;
-    case NL_SCALAR_BIG: *reason = no_size; return 0;
+    case NL_SCALAR_BOOL:
+        *code = NL_BOOL;
+        return 1;
+    case NL_SCALAR_INT:
+        *code = NL_INT64;
+        return 1;
+    case NL_SCALAR_UINT:
+        *code = NL_UINT64;
+        return 1;
+    case NL_SCALAR_FLOAT:
+        *code = NL_FLOAT64;
+        return 1;
+    case NL_SCALAR_COMPLEX:
+        *code = NL_COMPLEX128;
+        return 1;
+    case NL_SCALAR_BIG:
+        *reason = no_size;
+        return 0;
     }
     return 0;
 }
@@ -154,7 +179,8 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
     return number_code(state, value, code, reason);
 }
 
-/* ---------------------------------------------------------------------------------------- functions */
+/* ----------------------------------------------------------------------------------------
+ * functions */
 
 /* typecodes(args) -> bytes */
 static PyObject *typecodes(PyObject *module, PyObject *args) {
@@ -199,9 +225,11 @@ static PyObject *record_dtype(PyObject *module, PyObject *arg) {
 
 static PyMethodDef functions[] = {
     {"typecodes", typecodes, METH_O,
-     "typecodes(args) -> bytes: for each value 32 bits, little-endian: 0-7 element type, 8-13 ndim, "
+     "typecodes(args) -> bytes: for each value 32 bits, little-endian: 0-7 element type, 8-13 "
+     "ndim, "
      "14-15 order (0 any, 1 C, 2 F), 16-19 kind (0 scalar, 1 array), 20-31 record index."},
-    {"record_dtype", record_dtype, METH_O, "record_dtype(index): the dtype of a record index in a type code."},
+    {"record_dtype", record_dtype, METH_O,
+     "record_dtype(index): the dtype of a record index in a type code."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_argument_exec(PyObject *module) {

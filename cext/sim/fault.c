@@ -102,7 +102,7 @@ void nl_sim_fault_block_signals(void) {
         sigdelset(&set, signals[i]);
     sigdelset(&set, SIGABRT);
     sigdelset(&set, SIGTRAP);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    nl_thread_block_signals(&set);
 }
 
 void nl_sim_fault_enter(nl_sim_worker *w, nl_sim_fault_scope *scope) {

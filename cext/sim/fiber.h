@@ -11,361 +11,37 @@
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define NL_SIM_ASAN 1
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 #if __has_feature(thread_sanitizer)
 #define NL_SIM_TSAN 1
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__)
 #define NL_SIM_ASAN 1
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 #if defined(__SANITIZE_THREAD__)
 #define NL_SIM_TSAN 1
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 
 #if !defined(NL_SIM_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define NL_SIM_UCONTEXT 1
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 #ifdef NL_SIM_UCONTEXT
 #include <ucontext.h>
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 
 typedef struct nl_fiber {
     void *sp; /* NULL: not started (always non-NULL once prepared) */
 #ifdef NL_SIM_UCONTEXT
     ucontext_t context;
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 #ifdef NL_SIM_ASAN
     void *fake_stack;
     const void *bottom;
     size_t size;
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 #ifdef NL_SIM_TSAN
     void *tsan;
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 } nl_fiber;
 
@@ -376,42 +52,6 @@ typedef struct nl_fiber_stack {
     size_t colour; /* bytes left free at the top, so that stacks do not share cache sets */
 #ifdef NL_SIM_TSAN
     void *tsan;
-#if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
-    !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and jumping instead of returning: processors
- * predict returns by remembering calls, and another fiber's are not the ones that come next. What is
- * on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    void **save = &from->sp, *load = to->sp;
-    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
-                     "pushq %%rax\n\t"
-                     "pushq %%rbp\n\t"
-                     "pushq %%rbx\n\t"
-                     "movq %%rsp, (%0)\n\t"
-                     "movq %1, %%rsp\n\t"
-                     "popq %%rbx\n\t"
-                     "popq %%rbp\n\t"
-                     "popq %%rax\n\t"
-                     "jmpq *%%rax\n"
-                     "1:\n"
-                     : "+D"(save), "+S"(load)
-                     :
-                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-#ifdef __AVX512F__
-                       "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-#endif
-                       "memory", "cc");
-}
-#else
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-#endif
-
 #endif
 } nl_fiber_stack;
 

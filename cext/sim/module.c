@@ -84,9 +84,7 @@ static void *open_anonymous(const void *bytes, size_t size) {
 /* Where there is no /proc, or it may not be executed from: a file in a directory of our own. */
 static void *open_temporary(const void *bytes, size_t size) {
     char directory[300], path[340];
-    const char *parent = getenv("TMPDIR");
-    snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX",
-             parent && *parent ? parent : "/tmp");
+    snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX", P_tmpdir);
     if (!mkdtemp(directory))
         return NULL;
     snprintf(path, sizeof path, "%s/image.so", directory);

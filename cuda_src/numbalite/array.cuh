@@ -31,6 +31,16 @@ typedef int64 index;
 #define NUMBALITE_INDEX(i, axis) (i)
 #endif
 
+/* Element i of those that are `stride` bytes apart. */
+template <class T> NUMBALITE_FUNCTION T &strided(T *pointer, int64 i, int64 stride) {
+#ifdef NUMBALITE_SIM
+    /* The host compiler makes a version of the whole loop over a block's threads for this case. */
+    if (__builtin_expect(stride == (int64)sizeof(T), 1))
+        return pointer[i];
+#endif
+    return *(T *)((char *)pointer + i * stride);
+}
+
 /* What a[i] is. */
 template <class T, int N, layout L> struct row {
     typedef array<T, N - 1, L == layout::C ? layout::C : layout::any> type;
@@ -53,7 +63,7 @@ template <class T, int N, layout L> struct row {
 template <class T, layout L> struct row<T, 1, L> {
     typedef T &type;
     static NUMBALITE_FUNCTION T &at(const array<T, 1, L> &a, int64 i) {
-        return L == layout::any ? *(T *)((char *)a.pointer + i * a.strides[0]) : a.pointer[i];
+        return L == layout::any ? strided(a.pointer, i, a.strides[0]) : a.pointer[i];
     }
 };
 
@@ -93,41 +103,43 @@ template <class T, int N, layout L> struct array {
 
 #define NUMBALITE_DIMENSIONS(n) \
     static_assert(N == n, "a(i, j, ...) takes one index for each dimension of the array")
-#define NUMBALITE_ELEMENT(strided, c, f) \
-    return L == layout::any ? *(T *)((char *)pointer + (strided)) \
-                            : pointer[L == layout::C ? (c) : (f)]
+/* `offset` of bytes and the last index with a stride of its own; or elements in C or F order. */
+#define NUMBALITE_ELEMENT(offset, last, axis, c, f) \
+    return L == layout::any \
+               ? nl_detail::strided((T *)((char *)pointer + (offset)), last, strides[axis]) \
+               : pointer[L == layout::C ? (c) : (f)]
 
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0) const {
         NUMBALITE_DIMENSIONS(1);
         int64 i = NUMBALITE_INDEX(i0, 0);
-        NUMBALITE_ELEMENT(i * strides[0], i, i);
+        NUMBALITE_ELEMENT(0, i, 0, i, i);
     }
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1) const {
         NUMBALITE_DIMENSIONS(2);
         int64 i = NUMBALITE_INDEX(i0, 0), j = NUMBALITE_INDEX(i1, 1);
-        NUMBALITE_ELEMENT(i * strides[0] + j * strides[1], i * shape[1] + j, i + j * shape[0]);
+        NUMBALITE_ELEMENT(i * strides[0], j, 1, i * shape[1] + j, i + j * shape[0]);
     }
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1,
                                      nl_detail::index i2) const {
         NUMBALITE_DIMENSIONS(3);
         int64 i = NUMBALITE_INDEX(i0, 0), j = NUMBALITE_INDEX(i1, 1), k = NUMBALITE_INDEX(i2, 2);
-        NUMBALITE_ELEMENT(i * strides[0] + j * strides[1] + k * strides[2],
-                          (i * shape[1] + j) * shape[2] + k, i + (j + k * shape[1]) * shape[0]);
+        NUMBALITE_ELEMENT(i * strides[0] + j * strides[1], k, 2, (i * shape[1] + j) * shape[2] + k,
+                          i + (j + k * shape[1]) * shape[0]);
     }
     template <class... More>
     NUMBALITE_FUNCTION T &operator()(nl_detail::index i0, nl_detail::index i1, nl_detail::index i2,
                                      nl_detail::index i3, More... more) const {
         NUMBALITE_DIMENSIONS(4 + (int)sizeof...(More));
         const nl_detail::index at[] = {i0, i1, i2, i3, nl_detail::index(more)...};
-        int64 strided = 0, c = 0, f = 0;
+        int64 offset = 0, c = 0, f = 0;
         for (int k = 0; k < N; ++k) {
             int64 i = NUMBALITE_INDEX(at[k], k);
-            strided += i * strides[k];
+            offset += i * strides[k];
             c = c * shape[k] + i;
         }
         for (int k = N - 1; k >= 0; --k)
             f = f * shape[k] + (int64)at[k];
-        NUMBALITE_ELEMENT(strided, c, f);
+        NUMBALITE_ELEMENT(offset, 0, 0, c, f);
     }
 #undef NUMBALITE_DIMENSIONS
 #undef NUMBALITE_ELEMENT

@@ -12,7 +12,8 @@
  * starts at 0 again; dec counts down, from 0 (and from what is above the value) to the value.
  *
  * What the hardware has is used; the rest is a loop around compare-and-swap, types of one and two
- * bytes in the 32-bit word around them. A maximum or minimum that changes nothing writes nothing. */
+ * bytes in the 32-bit word around them. A maximum or minimum that changes nothing writes nothing.
+ */
 #ifndef NUMBALITE_ATOMICS_CUH
 #define NUMBALITE_ATOMICS_CUH
 

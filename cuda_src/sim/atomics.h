@@ -1,11 +1,12 @@
 /* sim/atomics: CUDA's atomic functions, lock-free on the host.
  *
- * Blocks run on several OS threads, so all of them are real atomics; the scopes (_block, _system) make
- * no difference. They are sequentially consistent, which is more than CUDA promises.
+ * Blocks run on several OS threads, so all of them are real atomics; the scopes (_block, _system)
+ * make no difference. They are sequentially consistent, which is more than CUDA promises.
  *
- * A thread that spins on a lock waits for another that may live on the same OS thread. Whatever looks
- * like a failed try - a compare-and-swap that lost, an exchange that changed nothing, an addition of 0
- * that only reads - therefore counts as a spin, and after some of them the engine lets others run.
+ * A thread that spins on a lock waits for another that may live on the same OS thread. Whatever
+ * looks like a failed try - a compare-and-swap that lost, an exchange that changed nothing, an
+ * addition of 0 that only reads - therefore counts as a spin, and after some of them the engine
+ * lets others run.
  *
  * The overloads are CUDA's, no more: what compiles here compiles for a GPU. */
 #ifndef NUMBALITE_SIM_ATOMICS_H
@@ -44,15 +45,14 @@ NUMBALITE_SIM_INLINE T compare_and_swap(T *address, T compare, T value, const ch
 template <class T>
 NUMBALITE_SIM_INLINE T exchange(T *address, T value, const char *file, int line) {
     typedef typename word<sizeof(T)>::type Word;
-    Word old = __atomic_exchange_n(reinterpret_cast<Word *>(address), bits<Word>(value),
-                                   __ATOMIC_SEQ_CST);
+    Word old =
+        __atomic_exchange_n(reinterpret_cast<Word *>(address), bits<Word>(value), __ATOMIC_SEQ_CST);
     if (old == bits<Word>(value))
         spin(file, line);
     return bits<T>(old);
 }
 
-template <class T>
-NUMBALITE_SIM_INLINE T changed(T old, bool change, const char *file, int line) {
+template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char *file, int line) {
     if (!change)
         spin(file, line);
     return old;
@@ -63,68 +63,68 @@ NUMBALITE_SIM_INLINE T changed(T old, bool change, const char *file, int line) {
 #define NUMBALITE_SIM_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 /* Integer operations that the machine has. */
-#define NUMBALITE_SIM_FETCH(name, T, operation, change)                                            \
-    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) {                         \
-        return numbalite_sim::changed(                                                             \
-            __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST), change, file, line);     \
+#define NUMBALITE_SIM_FETCH(name, T, operation, change) \
+    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) { \
+        return numbalite_sim::changed( \
+            __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST), change, file, line); \
     }
 /* Operations made of compare-and-swaps; `old` is the value so far. */
-#define NUMBALITE_SIM_UPDATE(name, T, expression)                                                  \
-    NUMBALITE_SIM_INLINE T name(T *address, T value) {                                             \
-        return numbalite_sim::update(address, [value](T old) -> T { return expression; });         \
+#define NUMBALITE_SIM_UPDATE(name, T, expression) \
+    NUMBALITE_SIM_INLINE T name(T *address, T value) { \
+        return numbalite_sim::update(address, [value](T old) -> T { return expression; }); \
     }
-#define NUMBALITE_SIM_EXTREME(name, T, operation)                                                  \
-    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) {                         \
-        T old = __atomic_load_n(address, __ATOMIC_RELAXED);                                        \
-        while (value operation old &&                                                              \
-               !__atomic_compare_exchange_n(address, &old, value, true, __ATOMIC_SEQ_CST,          \
-                                            __ATOMIC_RELAXED)) {                                   \
-        }                                                                                          \
-        return numbalite_sim::changed(old, value operation old, file, line);                       \
+#define NUMBALITE_SIM_EXTREME(name, T, operation) \
+    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) { \
+        T old = __atomic_load_n(address, __ATOMIC_RELAXED); \
+        while (value operation old && \
+               !__atomic_compare_exchange_n(address, &old, value, true, __ATOMIC_SEQ_CST, \
+                                            __ATOMIC_RELAXED)) { \
+        } \
+        return numbalite_sim::changed(old, value operation old, file, line); \
     }
-#define NUMBALITE_SIM_SWAP(name, T)                                                                \
-    NUMBALITE_SIM_INLINE T name(T *address, T compare, T value, NUMBALITE_SIM_SITE) {              \
-        return numbalite_sim::compare_and_swap(address, compare, value, file, line);               \
+#define NUMBALITE_SIM_SWAP(name, T) \
+    NUMBALITE_SIM_INLINE T name(T *address, T compare, T value, NUMBALITE_SIM_SITE) { \
+        return numbalite_sim::compare_and_swap(address, compare, value, file, line); \
     }
-#define NUMBALITE_SIM_EXCHANGE(name, T)                                                            \
-    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) {                         \
-        return numbalite_sim::exchange(address, value, file, line);                                \
+#define NUMBALITE_SIM_EXCHANGE(name, T) \
+    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) { \
+        return numbalite_sim::exchange(address, value, file, line); \
     }
-#define NUMBALITE_SIM_BITWISE(s, T)                                                                \
-    NUMBALITE_SIM_FETCH(atomicAnd##s, T, and, true)                                                \
-    NUMBALITE_SIM_FETCH(atomicOr##s, T, or, value != 0)                                            \
-    NUMBALITE_SIM_FETCH(atomicXor##s, T, xor, value != 0)                                          \
-    NUMBALITE_SIM_EXTREME(atomicMin##s, T, <)                                                      \
+#define NUMBALITE_SIM_BITWISE(s, T) \
+    NUMBALITE_SIM_FETCH(atomicAnd##s, T, and, true) \
+    NUMBALITE_SIM_FETCH(atomicOr##s, T, or, value != 0) \
+    NUMBALITE_SIM_FETCH(atomicXor##s, T, xor, value != 0) \
+    NUMBALITE_SIM_EXTREME(atomicMin##s, T, <) \
     NUMBALITE_SIM_EXTREME(atomicMax##s, T, >)
 
-#define NUMBALITE_SIM_ATOMICS(s)                                                                   \
-    NUMBALITE_SIM_FETCH(atomicAdd##s, int, add, value != 0)                                        \
-    NUMBALITE_SIM_FETCH(atomicAdd##s, unsigned, add, value != 0)                                   \
-    NUMBALITE_SIM_FETCH(atomicAdd##s, unsigned long long, add, value != 0)                         \
-    NUMBALITE_SIM_UPDATE(atomicAdd##s, float, old + value)                                         \
-    NUMBALITE_SIM_UPDATE(atomicAdd##s, double, old + value)                                        \
-    NUMBALITE_SIM_INLINE float2 atomicAdd##s(float2 *address, float2 value) {                      \
-        return float2{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y)};     \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE float4 atomicAdd##s(float4 *address, float4 value) {                      \
-        return float4{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y),      \
-                      atomicAdd##s(&address->z, value.z), atomicAdd##s(&address->w, value.w)};     \
-    }                                                                                              \
-    NUMBALITE_SIM_FETCH(atomicSub##s, int, sub, value != 0)                                        \
-    NUMBALITE_SIM_FETCH(atomicSub##s, unsigned, sub, value != 0)                                   \
-    NUMBALITE_SIM_BITWISE(s, int)                                                                  \
-    NUMBALITE_SIM_BITWISE(s, unsigned)                                                             \
-    NUMBALITE_SIM_BITWISE(s, long long)                                                            \
-    NUMBALITE_SIM_BITWISE(s, unsigned long long)                                                   \
-    NUMBALITE_SIM_UPDATE(atomicInc##s, unsigned, old >= value ? 0 : old + 1)                       \
-    NUMBALITE_SIM_UPDATE(atomicDec##s, unsigned, old == 0 || old > value ? value : old - 1)        \
-    NUMBALITE_SIM_EXCHANGE(atomicExch##s, int)                                                     \
-    NUMBALITE_SIM_EXCHANGE(atomicExch##s, unsigned)                                                \
-    NUMBALITE_SIM_EXCHANGE(atomicExch##s, unsigned long long)                                      \
-    NUMBALITE_SIM_EXCHANGE(atomicExch##s, float)                                                   \
-    NUMBALITE_SIM_SWAP(atomicCAS##s, int)                                                          \
-    NUMBALITE_SIM_SWAP(atomicCAS##s, unsigned)                                                     \
-    NUMBALITE_SIM_SWAP(atomicCAS##s, unsigned long long)                                           \
+#define NUMBALITE_SIM_ATOMICS(s) \
+    NUMBALITE_SIM_FETCH(atomicAdd##s, int, add, value != 0) \
+    NUMBALITE_SIM_FETCH(atomicAdd##s, unsigned, add, value != 0) \
+    NUMBALITE_SIM_FETCH(atomicAdd##s, unsigned long long, add, value != 0) \
+    NUMBALITE_SIM_UPDATE(atomicAdd##s, float, old + value) \
+    NUMBALITE_SIM_UPDATE(atomicAdd##s, double, old + value) \
+    NUMBALITE_SIM_INLINE float2 atomicAdd##s(float2 *address, float2 value) { \
+        return float2{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y)}; \
+    } \
+    NUMBALITE_SIM_INLINE float4 atomicAdd##s(float4 *address, float4 value) { \
+        return float4{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y), \
+                      atomicAdd##s(&address->z, value.z), atomicAdd##s(&address->w, value.w)}; \
+    } \
+    NUMBALITE_SIM_FETCH(atomicSub##s, int, sub, value != 0) \
+    NUMBALITE_SIM_FETCH(atomicSub##s, unsigned, sub, value != 0) \
+    NUMBALITE_SIM_BITWISE(s, int) \
+    NUMBALITE_SIM_BITWISE(s, unsigned) \
+    NUMBALITE_SIM_BITWISE(s, long long) \
+    NUMBALITE_SIM_BITWISE(s, unsigned long long) \
+    NUMBALITE_SIM_UPDATE(atomicInc##s, unsigned, old >= value ? 0 : old + 1) \
+    NUMBALITE_SIM_UPDATE(atomicDec##s, unsigned, old == 0 || old > value ? value : old - 1) \
+    NUMBALITE_SIM_EXCHANGE(atomicExch##s, int) \
+    NUMBALITE_SIM_EXCHANGE(atomicExch##s, unsigned) \
+    NUMBALITE_SIM_EXCHANGE(atomicExch##s, unsigned long long) \
+    NUMBALITE_SIM_EXCHANGE(atomicExch##s, float) \
+    NUMBALITE_SIM_SWAP(atomicCAS##s, int) \
+    NUMBALITE_SIM_SWAP(atomicCAS##s, unsigned) \
+    NUMBALITE_SIM_SWAP(atomicCAS##s, unsigned long long) \
     NUMBALITE_SIM_SWAP(atomicCAS##s, unsigned short)
 
 NUMBALITE_SIM_ATOMICS()

@@ -1,8 +1,8 @@
 /* sim/convert: conversions between integers and floating-point numbers, as the GPU does them.
  *
- * To an integer: round, then saturate. A NaN gives 0 from float to 32 bits, and the top bit alone where
- * either side has 64. The same holds for a plain cast in a kernel when
- * the compiler is of the clang family (numbalite/compilers/irpatch.py). */
+ * To an integer: round, then saturate. A NaN gives 0 from float to 32 bits, and the top bit alone
+ * where either side has 64. The same holds for a plain cast in a kernel when the compiler is of the
+ * clang family (numbalite/compilers/irpatch.py). */
 #ifndef NUMBALITE_SIM_CONVERT_H
 #define NUMBALITE_SIM_CONVERT_H
 
@@ -15,25 +15,26 @@ template <class I, class F> NUMBALITE_SIM_INLINE I saturated(F x) {
     constexpr F above = static_cast<F>(1ull << (digits - 1)) * 2;
     constexpr I largest = static_cast<I>(~0ull >> (64 - digits));
     constexpr I smallest = static_cast<I>(-1) < static_cast<I>(0) ? -largest - 1 : 0;
-    constexpr I for_nan = sizeof(F) + sizeof(I) == 8 ? 0 : static_cast<I>(1ull << (8 * sizeof(I) - 1));
+    constexpr I for_nan =
+        sizeof(F) + sizeof(I) == 8 ? 0 : static_cast<I>(1ull << (8 * sizeof(I) - 1));
     constexpr F below = is_signed ? -above : static_cast<F>(0);
     return x >= above ? largest : x > below ? static_cast<I>(x) : x == x ? smallest : for_nan;
 }
 
 } // namespace numbalite_sim
 
-#define NUMBALITE_SIM_TO_INT(F, from, I, to, s)                                                    \
-    NUMBALITE_SIM_INLINE I __##from##2##to##_rn(F x) {                                             \
-        return numbalite_sim::saturated<I>(__builtin_rint##s(x));                                  \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE I __##from##2##to##_rz(F x) {                                             \
-        return numbalite_sim::saturated<I>(__builtin_trunc##s(x));                                 \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE I __##from##2##to##_ru(F x) {                                             \
-        return numbalite_sim::saturated<I>(__builtin_ceil##s(x));                                  \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE I __##from##2##to##_rd(F x) {                                             \
-        return numbalite_sim::saturated<I>(__builtin_floor##s(x));                                 \
+#define NUMBALITE_SIM_TO_INT(F, from, I, to, s) \
+    NUMBALITE_SIM_INLINE I __##from##2##to##_rn(F x) { \
+        return numbalite_sim::saturated<I>(__builtin_rint##s(x)); \
+    } \
+    NUMBALITE_SIM_INLINE I __##from##2##to##_rz(F x) { \
+        return numbalite_sim::saturated<I>(__builtin_trunc##s(x)); \
+    } \
+    NUMBALITE_SIM_INLINE I __##from##2##to##_ru(F x) { \
+        return numbalite_sim::saturated<I>(__builtin_ceil##s(x)); \
+    } \
+    NUMBALITE_SIM_INLINE I __##from##2##to##_rd(F x) { \
+        return numbalite_sim::saturated<I>(__builtin_floor##s(x)); \
     }
 NUMBALITE_SIM_TO_INT(float, float, int, int, f)
 NUMBALITE_SIM_TO_INT(float, float, unsigned, uint, f)
@@ -46,18 +47,20 @@ NUMBALITE_SIM_TO_INT(double, double, unsigned long long, ull, )
 #undef NUMBALITE_SIM_TO_INT
 
 /* From a type that may not fit, in each rounding. */
-#define NUMBALITE_SIM_NARROW(From, T, name, mode)                                                  \
-    inline __attribute__((noinline)) T name(From a) {                                              \
-        volatile From x = a;                                                                       \
-        fesetround(numbalite_sim::mode);                                                           \
-        volatile T result = static_cast<T>(x);                                                     \
-        fesetround(numbalite_sim::to_nearest);                                                     \
-        return result;                                                                             \
+#define NUMBALITE_SIM_NARROW(From, T, name, mode) \
+    inline __attribute__((noinline)) T name(From a) { \
+        volatile From x = a; \
+        fesetround(numbalite_sim::mode); \
+        volatile T result = static_cast<T>(x); \
+        fesetround(numbalite_sim::to_nearest); \
+        return result; \
     }
-#define NUMBALITE_SIM_FROM(From, T, name)                                                          \
-    NUMBALITE_SIM_INLINE T name##_rn(From x) { return static_cast<T>(x); }                         \
-    NUMBALITE_SIM_NARROW(From, T, name##_rz, to_zero)                                              \
-    NUMBALITE_SIM_NARROW(From, T, name##_ru, up)                                                   \
+#define NUMBALITE_SIM_FROM(From, T, name) \
+    NUMBALITE_SIM_INLINE T name##_rn(From x) { \
+        return static_cast<T>(x); \
+    } \
+    NUMBALITE_SIM_NARROW(From, T, name##_rz, to_zero) \
+    NUMBALITE_SIM_NARROW(From, T, name##_ru, up) \
     NUMBALITE_SIM_NARROW(From, T, name##_rd, down)
 NUMBALITE_SIM_FROM(int, float, __int2float)
 NUMBALITE_SIM_FROM(unsigned, float, __uint2float)
@@ -69,7 +72,11 @@ NUMBALITE_SIM_FROM(double, float, __double2float)
 #undef NUMBALITE_SIM_FROM
 #undef NUMBALITE_SIM_NARROW
 
-NUMBALITE_SIM_INLINE double __int2double_rn(int x) { return x; }
-NUMBALITE_SIM_INLINE double __uint2double_rn(unsigned x) { return x; }
+NUMBALITE_SIM_INLINE double __int2double_rn(int x) {
+    return x;
+}
+NUMBALITE_SIM_INLINE double __uint2double_rn(unsigned x) {
+    return x;
+}
 
 #endif

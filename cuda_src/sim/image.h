@@ -5,9 +5,9 @@
  *   NUMBALITE_SIM_VARIABLE(0, coefficients)                     exports nl_sim_variable_0
  *   NUMBALITE_SIM_DESCRIBE(0, some_type)                        leaves the type's name in the image
  *
- * run_block is the loop over a block's threads with the kernel inlined in it: parameters are copied to
- * locals once, and for a kernel that never calls the engine the compiler sees that `here.called` stays
- * false and is left with a plain loop, which it vectorises. */
+ * run_block is the loop over a block's threads with the kernel inlined in it: parameters are copied
+ * to locals once, and for a kernel that never calls the engine the compiler sees that `here.called`
+ * stays false and is left with a plain loop, which it vectorises. */
 #ifndef NUMBALITE_SIM_IMAGE_H
 #define NUMBALITE_SIM_IMAGE_H
 
@@ -72,7 +72,8 @@ template <class... A> struct run {
 template <class F> struct is_kernel { static constexpr bool value = false; };
 template <class... A> struct is_kernel<void (*)(A...)> { static constexpr bool value = true; };
 template <class F, F kernel> struct entry {
-    static_assert(is_kernel<F>::value, "numbalite: a kernel is a __global__ function that returns void");
+    static_assert(is_kernel<F>::value,
+                  "numbalite: a kernel is a __global__ function that returns void");
 };
 template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel> {
     typedef typename count_to<sizeof...(A)>::type numbers;
@@ -86,10 +87,14 @@ template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel>
     }
     static void run_thread(const nl_sim_launch *launch, nl_sim_dim block, unsigned thread) {
         enter(launch, block);
-        unsigned rows = thread / launch->block.x;
-        here.thread_x = thread % launch->block.x;
-        here.thread_y = rows % launch->block.y;
-        here.thread_z = rows / launch->block.y;
+        here.thread_x = thread;
+        here.thread_y = here.thread_z = 0;
+        if (thread >= launch->block.x) { /* spares flat blocks the divisions */
+            unsigned rows = thread / launch->block.x;
+            here.thread_x = thread % launch->block.x;
+            here.thread_y = rows % launch->block.y;
+            here.thread_z = rows / launch->block.y;
+        }
         run<A...>::template thread<kernel>(launch, numbers());
     }
 };
@@ -102,25 +107,29 @@ struct entry<void (*)(A...) noexcept, kernel> : entry<void (*)(A...), kernel> {}
 #endif
 
 /* The compiler's own spelling of T, from its name for this function. */
-template <int index, class T> constexpr const char *NLDESC() { return __PRETTY_FUNCTION__; }
+template <int index, class T> constexpr const char *NLDESC() {
+    return __PRETTY_FUNCTION__;
+}
 
 } // namespace numbalite_sim
 
-#define NUMBALITE_SIM_KERNEL(index, text, expression)                                              \
-    NUMBALITE_SIM_EXPORT const nl_sim_kernel nl_sim_kernel_##index = {                             \
-        NL_SIM_ABI,                                                                                \
-        numbalite_sim::entry<decltype(expression), expression>::count,                             \
-        numbalite_sim::entry<decltype(expression), expression>::params,                            \
-        numbalite_sim::entry<decltype(expression), expression>::run_block,                         \
-        numbalite_sim::entry<decltype(expression), expression>::run_thread,                        \
+#define NUMBALITE_SIM_KERNEL(index, text, expression) \
+    NUMBALITE_SIM_EXPORT const nl_sim_kernel nl_sim_kernel_##index = { \
+        NL_SIM_ABI, \
+        numbalite_sim::entry<decltype(expression), expression>::count, \
+        numbalite_sim::entry<decltype(expression), expression>::params, \
+        numbalite_sim::entry<decltype(expression), expression>::run_block, \
+        numbalite_sim::entry<decltype(expression), expression>::run_thread, \
         text};
-#define NUMBALITE_SIM_VARIABLE(index, ...)                                                         \
-    NUMBALITE_SIM_EXPORT const nl_sim_global nl_sim_variable_##index = {                           \
+#define NUMBALITE_SIM_VARIABLE(index, ...) \
+    NUMBALITE_SIM_EXPORT const nl_sim_global nl_sim_variable_##index = { \
         NL_SIM_ABI, (void *)&(__VA_ARGS__), sizeof(__VA_ARGS__)};
-#define NUMBALITE_SIM_DESCRIBE(index, ...)                                                         \
-    NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index =                            \
+#define NUMBALITE_SIM_DESCRIBE(index, ...) \
+    NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index = \
         numbalite_sim::NLDESC<index, __VA_ARGS__>();
 
-NUMBALITE_SIM_EXPORT void nl_sim_image_init(const nl_sim_ops *table) { numbalite_sim::ops = table; }
+NUMBALITE_SIM_EXPORT void nl_sim_image_init(const nl_sim_ops *table) {
+    numbalite_sim::ops = table;
+}
 
 #endif

@@ -4,16 +4,24 @@
 
 /* ---- counting and permuting bits ---- */
 
-NUMBALITE_SIM_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
-NUMBALITE_SIM_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+NUMBALITE_SIM_INLINE int __popc(unsigned x) {
+    return __builtin_popcount(x);
+}
+NUMBALITE_SIM_INLINE int __popcll(unsigned long long x) {
+    return __builtin_popcountll(x);
+}
 NUMBALITE_SIM_INLINE int __clz(int x) {
     return x ? __builtin_clz(static_cast<unsigned>(x)) : 32;
 }
 NUMBALITE_SIM_INLINE int __clzll(long long x) {
     return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64;
 }
-NUMBALITE_SIM_INLINE int __ffs(int x) { return __builtin_ffs(x); }
-NUMBALITE_SIM_INLINE int __ffsll(long long x) { return __builtin_ffsll(x); }
+NUMBALITE_SIM_INLINE int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+NUMBALITE_SIM_INLINE int __ffsll(long long x) {
+    return __builtin_ffsll(x);
+}
 
 NUMBALITE_SIM_INLINE unsigned __brev(unsigned x) {
     x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
@@ -25,13 +33,18 @@ NUMBALITE_SIM_INLINE unsigned long long __brevll(unsigned long long x) {
     return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
            __brev(static_cast<unsigned>(x >> 32));
 }
-NUMBALITE_SIM_INLINE unsigned short __nv_bswap16(unsigned short x) { return __builtin_bswap16(x); }
-NUMBALITE_SIM_INLINE unsigned __nv_bswap32(unsigned x) { return __builtin_bswap32(x); }
+NUMBALITE_SIM_INLINE unsigned short __nv_bswap16(unsigned short x) {
+    return __builtin_bswap16(x);
+}
+NUMBALITE_SIM_INLINE unsigned __nv_bswap32(unsigned x) {
+    return __builtin_bswap32(x);
+}
 NUMBALITE_SIM_INLINE unsigned long long __nv_bswap64(unsigned long long x) {
     return __builtin_bswap64(x);
 }
 
-/* Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name. */
+/* Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name.
+ */
 NUMBALITE_SIM_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     unsigned long long both = static_cast<unsigned long long>(y) << 32 | x;
     unsigned result = 0;
@@ -82,8 +95,12 @@ NUMBALITE_SIM_INLINE long long __mul64hi(long long a, long long b) {
 NUMBALITE_SIM_INLINE unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
     return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
 }
-NUMBALITE_SIM_INLINE int mulhi(int a, int b) { return __mulhi(a, b); }
-NUMBALITE_SIM_INLINE unsigned mulhi(unsigned a, unsigned b) { return __umulhi(a, b); }
+NUMBALITE_SIM_INLINE int mulhi(int a, int b) {
+    return __mulhi(a, b);
+}
+NUMBALITE_SIM_INLINE unsigned mulhi(unsigned a, unsigned b) {
+    return __umulhi(a, b);
+}
 NUMBALITE_SIM_INLINE int __mul24(int a, int b) {
     /* the sign of 24 bits, and a product that wraps */
     return static_cast<int>(static_cast<unsigned>(static_cast<int>(a * 256u) >> 8) *
@@ -99,10 +116,18 @@ NUMBALITE_SIM_INLINE unsigned __sad(int a, int b, unsigned c) {
     unsigned x = static_cast<unsigned>(a), y = static_cast<unsigned>(b);
     return (a > b ? x - y : y - x) + c;
 }
-NUMBALITE_SIM_INLINE int __hadd(int a, int b) { return (a & b) + ((a ^ b) >> 1); }
-NUMBALITE_SIM_INLINE int __rhadd(int a, int b) { return (a | b) - ((a ^ b) >> 1); }
-NUMBALITE_SIM_INLINE unsigned __uhadd(unsigned a, unsigned b) { return (a & b) + ((a ^ b) >> 1); }
-NUMBALITE_SIM_INLINE unsigned __urhadd(unsigned a, unsigned b) { return (a | b) - ((a ^ b) >> 1); }
+NUMBALITE_SIM_INLINE int __hadd(int a, int b) {
+    return (a & b) + ((a ^ b) >> 1);
+}
+NUMBALITE_SIM_INLINE int __rhadd(int a, int b) {
+    return (a | b) - ((a ^ b) >> 1);
+}
+NUMBALITE_SIM_INLINE unsigned __uhadd(unsigned a, unsigned b) {
+    return (a & b) + ((a ^ b) >> 1);
+}
+NUMBALITE_SIM_INLINE unsigned __urhadd(unsigned a, unsigned b) {
+    return (a | b) - ((a ^ b) >> 1);
+}
 
 /* ---- dot products of bytes and halves ---- */
 
@@ -135,18 +160,18 @@ NUMBALITE_SIM_INLINE int __dp4a(char4 a, char4 b, int c) {
 NUMBALITE_SIM_INLINE unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
     return __dp4a(numbalite_sim::bits<unsigned>(a), numbalite_sim::bits<unsigned>(b), c);
 }
-#define NUMBALITE_SIM_DP2A(name, first)                                                            \
-    NUMBALITE_SIM_INLINE int name(int a, int b, int c) {                                           \
-        return static_cast<int>(numbalite_sim::dot2<short, signed char>(a, b, c, first));          \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE unsigned name(unsigned a, unsigned b, unsigned c) {                       \
-        return numbalite_sim::dot2<unsigned short, unsigned char>(a, b, c, first);                 \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE int name(short2 a, char4 b, int c) {                                      \
-        return name(numbalite_sim::bits<int>(a), numbalite_sim::bits<int>(b), c);                  \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE unsigned name(ushort2 a, uchar4 b, unsigned c) {                          \
-        return name(numbalite_sim::bits<unsigned>(a), numbalite_sim::bits<unsigned>(b), c);        \
+#define NUMBALITE_SIM_DP2A(name, first) \
+    NUMBALITE_SIM_INLINE int name(int a, int b, int c) { \
+        return static_cast<int>(numbalite_sim::dot2<short, signed char>(a, b, c, first)); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned name(unsigned a, unsigned b, unsigned c) { \
+        return numbalite_sim::dot2<unsigned short, unsigned char>(a, b, c, first); \
+    } \
+    NUMBALITE_SIM_INLINE int name(short2 a, char4 b, int c) { \
+        return name(numbalite_sim::bits<int>(a), numbalite_sim::bits<int>(b), c); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned name(ushort2 a, uchar4 b, unsigned c) { \
+        return name(numbalite_sim::bits<unsigned>(a), numbalite_sim::bits<unsigned>(b), c); \
     }
 NUMBALITE_SIM_DP2A(__dp2a_lo, 0)
 NUMBALITE_SIM_DP2A(__dp2a_hi, 2)
@@ -154,10 +179,18 @@ NUMBALITE_SIM_DP2A(__dp2a_hi, 2)
 
 /* ---- bits and numbers ---- */
 
-NUMBALITE_SIM_INLINE int __float_as_int(float x) { return numbalite_sim::bits<int>(x); }
-NUMBALITE_SIM_INLINE unsigned __float_as_uint(float x) { return numbalite_sim::bits<unsigned>(x); }
-NUMBALITE_SIM_INLINE float __int_as_float(int x) { return numbalite_sim::bits<float>(x); }
-NUMBALITE_SIM_INLINE float __uint_as_float(unsigned x) { return numbalite_sim::bits<float>(x); }
+NUMBALITE_SIM_INLINE int __float_as_int(float x) {
+    return numbalite_sim::bits<int>(x);
+}
+NUMBALITE_SIM_INLINE unsigned __float_as_uint(float x) {
+    return numbalite_sim::bits<unsigned>(x);
+}
+NUMBALITE_SIM_INLINE float __int_as_float(int x) {
+    return numbalite_sim::bits<float>(x);
+}
+NUMBALITE_SIM_INLINE float __uint_as_float(unsigned x) {
+    return numbalite_sim::bits<float>(x);
+}
 NUMBALITE_SIM_INLINE long long __double_as_longlong(double x) {
     return numbalite_sim::bits<long long>(x);
 }
@@ -171,9 +204,9 @@ NUMBALITE_SIM_INLINE int __double2loint(double x) {
     return static_cast<int>(numbalite_sim::bits<unsigned long long>(x));
 }
 NUMBALITE_SIM_INLINE double __hiloint2double(int high, int low) {
-    return numbalite_sim::bits<double>(
-        static_cast<unsigned long long>(static_cast<unsigned>(high)) << 32 |
-        static_cast<unsigned>(low));
+    return numbalite_sim::bits<double>(static_cast<unsigned long long>(static_cast<unsigned>(high))
+                                           << 32 |
+                                       static_cast<unsigned>(low));
 }
 
 #endif

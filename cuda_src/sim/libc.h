@@ -1,8 +1,8 @@
 /* sim/libc: the part of the C library that kernels can see, declared by hand.
  *
  * The functions of libm are declared here for double and float; math.h adds CUDA's overloads. What
- * a kernel must get from the engine and not from the C library (printf, malloc, free, clock) has the
- * C library's name and another symbol, so that a standard header included later still agrees.
+ * a kernel must get from the engine and not from the C library (printf, malloc, free, clock) has
+ * the C library's name and another symbol, so that a standard header included later still agrees.
  * Only names that NVRTC has too are declared: any other belongs to the user. */
 #ifndef NUMBALITE_SIM_LIBC_H
 #define NUMBALITE_SIM_LIBC_H
@@ -41,34 +41,40 @@ void *malloc(size_t size) noexcept __asm__("nl_sim_malloc");
 void free(void *block) noexcept __asm__("nl_sim_free");
 clock_t clock(void) noexcept __asm__("nl_sim_clock");
 
-#define NUMBALITE_SIM_1(name)                                                                         \
-    double name(double) noexcept;                                                                     \
+#define NUMBALITE_SIM_1(name) \
+    double name(double) noexcept; \
     float name##f(float) noexcept;
-#define NUMBALITE_SIM_2(name)                                                                         \
-    double name(double, double) noexcept;                                                             \
+#define NUMBALITE_SIM_2(name) \
+    double name(double, double) noexcept; \
     float name##f(float, float) noexcept;
-#define NUMBALITE_SIM_INT(type, name)                                                                 \
-    type name(double) noexcept;                                                                       \
+#define NUMBALITE_SIM_INT(type, name) \
+    type name(double) noexcept; \
     type name##f(float) noexcept;
 
-NUMBALITE_SIM_1(sin) NUMBALITE_SIM_1(cos) NUMBALITE_SIM_1(tan)
-NUMBALITE_SIM_1(asin) NUMBALITE_SIM_1(acos) NUMBALITE_SIM_1(atan)
-NUMBALITE_SIM_1(sinh) NUMBALITE_SIM_1(cosh) NUMBALITE_SIM_1(tanh)
-NUMBALITE_SIM_1(asinh) NUMBALITE_SIM_1(acosh) NUMBALITE_SIM_1(atanh)
-NUMBALITE_SIM_1(exp) NUMBALITE_SIM_1(exp2) NUMBALITE_SIM_1(expm1)
-NUMBALITE_SIM_1(log) NUMBALITE_SIM_1(log2) NUMBALITE_SIM_1(log10) NUMBALITE_SIM_1(log1p)
-NUMBALITE_SIM_1(logb) NUMBALITE_SIM_1(sqrt) NUMBALITE_SIM_1(cbrt)
-NUMBALITE_SIM_1(erf) NUMBALITE_SIM_1(erfc) NUMBALITE_SIM_1(tgamma) NUMBALITE_SIM_1(lgamma)
-NUMBALITE_SIM_1(ceil) NUMBALITE_SIM_1(floor) NUMBALITE_SIM_1(trunc) NUMBALITE_SIM_1(round)
-NUMBALITE_SIM_1(rint) NUMBALITE_SIM_1(nearbyint) NUMBALITE_SIM_1(fabs)
-NUMBALITE_SIM_1(j0) NUMBALITE_SIM_1(j1) NUMBALITE_SIM_1(y0) NUMBALITE_SIM_1(y1)
-NUMBALITE_SIM_2(pow) NUMBALITE_SIM_2(atan2) NUMBALITE_SIM_2(hypot) NUMBALITE_SIM_2(fmod)
-NUMBALITE_SIM_2(remainder) NUMBALITE_SIM_2(copysign) NUMBALITE_SIM_2(nextafter)
-NUMBALITE_SIM_2(fdim)
-NUMBALITE_SIM_INT(int, ilogb) NUMBALITE_SIM_INT(long, lrint) NUMBALITE_SIM_INT(long, lround)
-NUMBALITE_SIM_INT(long long, llrint) NUMBALITE_SIM_INT(long long, llround)
+NUMBALITE_SIM_1(sin)
+NUMBALITE_SIM_1(cos) NUMBALITE_SIM_1(tan) NUMBALITE_SIM_1(asin) NUMBALITE_SIM_1(acos)
+    NUMBALITE_SIM_1(atan) NUMBALITE_SIM_1(sinh) NUMBALITE_SIM_1(cosh) NUMBALITE_SIM_1(tanh)
+        NUMBALITE_SIM_1(asinh) NUMBALITE_SIM_1(acosh) NUMBALITE_SIM_1(atanh) NUMBALITE_SIM_1(exp)
+            NUMBALITE_SIM_1(exp2) NUMBALITE_SIM_1(expm1) NUMBALITE_SIM_1(log) NUMBALITE_SIM_1(log2)
+                NUMBALITE_SIM_1(log10) NUMBALITE_SIM_1(log1p) NUMBALITE_SIM_1(logb) NUMBALITE_SIM_1(
+                    sqrt) NUMBALITE_SIM_1(cbrt) NUMBALITE_SIM_1(erf) NUMBALITE_SIM_1(erfc)
+                    NUMBALITE_SIM_1(tgamma) NUMBALITE_SIM_1(lgamma) NUMBALITE_SIM_1(ceil)
+                        NUMBALITE_SIM_1(floor) NUMBALITE_SIM_1(trunc) NUMBALITE_SIM_1(round)
+                            NUMBALITE_SIM_1(rint) NUMBALITE_SIM_1(nearbyint) NUMBALITE_SIM_1(fabs)
+                                NUMBALITE_SIM_1(j0) NUMBALITE_SIM_1(j1) NUMBALITE_SIM_1(y0)
+                                    NUMBALITE_SIM_1(y1) NUMBALITE_SIM_2(pow) NUMBALITE_SIM_2(atan2)
+                                        NUMBALITE_SIM_2(hypot) NUMBALITE_SIM_2(fmod)
+                                            NUMBALITE_SIM_2(remainder) NUMBALITE_SIM_2(copysign)
+                                                NUMBALITE_SIM_2(nextafter) NUMBALITE_SIM_2(fdim)
+                                                    NUMBALITE_SIM_INT(int, ilogb)
+                                                        NUMBALITE_SIM_INT(long, lrint)
+                                                            NUMBALITE_SIM_INT(long, lround)
+                                                                NUMBALITE_SIM_INT(long long, llrint)
+                                                                    NUMBALITE_SIM_INT(long long,
+                                                                                      llround)
 
-double fma(double, double, double) noexcept;
+                                                                        double fma(double, double,
+                                                                                   double) noexcept;
 float fmaf(float, float, float) noexcept;
 double ldexp(double, int) noexcept;
 float ldexpf(float, int) noexcept;

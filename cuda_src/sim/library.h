@@ -19,14 +19,18 @@ NUMBALITE_SIM_HIDDEN void *nl_sim_allocate(size_t size) {
     return numbalite_sim::ops->malloc(size);
 }
 NUMBALITE_SIM_HIDDEN void nl_sim_release(void *block) __asm__("nl_sim_free");
-NUMBALITE_SIM_HIDDEN void nl_sim_release(void *block) { numbalite_sim::ops->free(block); }
+NUMBALITE_SIM_HIDDEN void nl_sim_release(void *block) {
+    numbalite_sim::ops->free(block);
+}
 NUMBALITE_SIM_HIDDEN clock_t nl_sim_cycles() __asm__("nl_sim_clock");
 NUMBALITE_SIM_HIDDEN clock_t nl_sim_cycles() {
     return static_cast<clock_t>(numbalite_sim::ops->clock());
 }
 
 /* irpatch.py puts a call of this before each volatile load: a thread may be waiting there. */
-NUMBALITE_SIM_HIDDEN void nl_sim_volatile_read() { numbalite_sim::spin("", 0); }
+NUMBALITE_SIM_HIDDEN void nl_sim_volatile_read() {
+    numbalite_sim::spin("", 0);
+}
 
 /* What g++ and clang++ expect of a C++ library. */
 NUMBALITE_SIM_HIDDEN void __cxa_pure_virtual() {
@@ -34,16 +38,33 @@ NUMBALITE_SIM_HIDDEN void __cxa_pure_virtual() {
 }
 }
 
-void *operator new(size_t size) { return malloc(size); }
-void *operator new[](size_t size) { return malloc(size); }
-void operator delete(void *block) noexcept { free(block); }
-void operator delete[](void *block) noexcept { free(block); }
-void operator delete(void *block, size_t) noexcept { free(block); }
-void operator delete[](void *block, size_t) noexcept { free(block); }
+void *operator new(size_t size) {
+    return malloc(size);
+}
+void *operator new[](size_t size) {
+    return malloc(size);
+}
+void operator delete(void *block) noexcept {
+    free(block);
+}
+void operator delete[](void *block) noexcept {
+    free(block);
+}
+void operator delete(void *block, size_t) noexcept {
+    free(block);
+}
+void operator delete[](void *block, size_t) noexcept {
+    free(block);
+}
 
-/* Placement new, which NVRTC knows without <new>. */
-inline void *operator new(size_t, void *place) noexcept { return place; }
-inline void *operator new[](size_t, void *place) noexcept { return place; }
+/* Placement new, which NVRTC knows without <new>; libc++ is told that it has been there. */
+#define _LIBCPP___NEW_PLACEMENT_NEW_DELETE_H
+inline void *operator new(size_t, void *place) noexcept {
+    return place;
+}
+inline void *operator new[](size_t, void *place) noexcept {
+    return place;
+}
 inline void operator delete(void *, void *) noexcept {}
 inline void operator delete[](void *, void *) noexcept {}
 

@@ -1,7 +1,7 @@
 /* sim/math: CUDA's mathematical functions at global scope, overloaded for float and double.
  *
- * Exactly NVRTC's overloads: what is ambiguous there (sin(1), fmax(1.0f, 2.0)) is ambiguous here. What
- * libm does not have (rsqrt, sinpi, normcdf, Bessel I...) is in special.h. */
+ * Exactly NVRTC's overloads: what is ambiguous there (sin(1), fmax(1.0f, 2.0)) is ambiguous here.
+ * What libm does not have (rsqrt, sinpi, normcdf, Bessel I...) is in special.h. */
 #ifndef NUMBALITE_SIM_MATH_H
 #define NUMBALITE_SIM_MATH_H
 
@@ -17,12 +17,18 @@ template <class To, class From> NUMBALITE_SIM_INLINE To bits(From from) {
 
 } // namespace numbalite_sim
 
-#define NUMBALITE_SIM_OVERLOAD(name)                                                                \
-    NUMBALITE_SIM_INLINE float name(float x) { return name##f(x); }
-#define NUMBALITE_SIM_OVERLOAD_INT(type, name)                                                      \
-    NUMBALITE_SIM_INLINE type name(float x) { return name##f(x); }
-#define NUMBALITE_SIM_OVERLOAD2(name)                                                               \
-    NUMBALITE_SIM_INLINE float name(float a, float b) { return name##f(a, b); }
+#define NUMBALITE_SIM_OVERLOAD(name) \
+    NUMBALITE_SIM_INLINE float name(float x) { \
+        return name##f(x); \
+    }
+#define NUMBALITE_SIM_OVERLOAD_INT(type, name) \
+    NUMBALITE_SIM_INLINE type name(float x) { \
+        return name##f(x); \
+    }
+#define NUMBALITE_SIM_OVERLOAD2(name) \
+    NUMBALITE_SIM_INLINE float name(float a, float b) { \
+        return name##f(a, b); \
+    }
 
 NUMBALITE_SIM_OVERLOAD(sin)
 NUMBALITE_SIM_OVERLOAD(cos)
@@ -75,16 +81,36 @@ NUMBALITE_SIM_OVERLOAD_INT(long, lround)
 NUMBALITE_SIM_OVERLOAD_INT(long long, llrint)
 NUMBALITE_SIM_OVERLOAD_INT(long long, llround)
 
-NUMBALITE_SIM_INLINE float pow(float x, int n) { return powf(x, static_cast<float>(n)); }
-NUMBALITE_SIM_INLINE double pow(double x, int n) { return pow(x, static_cast<double>(n)); }
-NUMBALITE_SIM_INLINE float ldexp(float x, int n) { return ldexpf(x, n); }
-NUMBALITE_SIM_INLINE float scalbn(float x, int n) { return scalbnf(x, n); }
-NUMBALITE_SIM_INLINE float scalbln(float x, long n) { return scalblnf(x, n); }
-NUMBALITE_SIM_INLINE float frexp(float x, int *e) { return frexpf(x, e); }
-NUMBALITE_SIM_INLINE float modf(float x, float *whole) { return modff(x, whole); }
-NUMBALITE_SIM_INLINE float remquo(float a, float b, int *q) { return remquof(a, b, q); }
-NUMBALITE_SIM_INLINE float fma(float a, float b, float c) { return fmaf(a, b, c); }
-NUMBALITE_SIM_INLINE float fdividef(float a, float b) { return a / b; }
+NUMBALITE_SIM_INLINE float pow(float x, int n) {
+    return powf(x, static_cast<float>(n));
+}
+NUMBALITE_SIM_INLINE double pow(double x, int n) {
+    return pow(x, static_cast<double>(n));
+}
+NUMBALITE_SIM_INLINE float ldexp(float x, int n) {
+    return ldexpf(x, n);
+}
+NUMBALITE_SIM_INLINE float scalbn(float x, int n) {
+    return scalbnf(x, n);
+}
+NUMBALITE_SIM_INLINE float scalbln(float x, long n) {
+    return scalblnf(x, n);
+}
+NUMBALITE_SIM_INLINE float frexp(float x, int *e) {
+    return frexpf(x, e);
+}
+NUMBALITE_SIM_INLINE float modf(float x, float *whole) {
+    return modff(x, whole);
+}
+NUMBALITE_SIM_INLINE float remquo(float a, float b, int *q) {
+    return remquof(a, b, q);
+}
+NUMBALITE_SIM_INLINE float fma(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+NUMBALITE_SIM_INLINE float fdividef(float a, float b) {
+    return a / b;
+}
 
 /* Of the smallest integer: itself. */
 NUMBALITE_SIM_INLINE int abs(int x) {
@@ -93,11 +119,21 @@ NUMBALITE_SIM_INLINE int abs(int x) {
 NUMBALITE_SIM_INLINE long long llabs(long long x) {
     return x < 0 ? static_cast<long long>(0ull - static_cast<unsigned long long>(x)) : x;
 }
-NUMBALITE_SIM_INLINE long labs(long x) { return static_cast<long>(llabs(x)); }
-NUMBALITE_SIM_INLINE long abs(long x) { return labs(x); }
-NUMBALITE_SIM_INLINE long long abs(long long x) { return llabs(x); }
-NUMBALITE_SIM_INLINE float abs(float x) { return fabsf(x); }
-NUMBALITE_SIM_INLINE double abs(double x) { return fabs(x); }
+NUMBALITE_SIM_INLINE long labs(long x) {
+    return static_cast<long>(llabs(x));
+}
+NUMBALITE_SIM_INLINE long abs(long x) {
+    return labs(x);
+}
+NUMBALITE_SIM_INLINE long long abs(long long x) {
+    return llabs(x);
+}
+NUMBALITE_SIM_INLINE float abs(float x) {
+    return fabsf(x);
+}
+NUMBALITE_SIM_INLINE double abs(double x) {
+    return fabs(x);
+}
 
 /* ---- minimum and maximum: a NaN loses to a number, and +0 is greater than -0 ---- */
 
@@ -114,8 +150,12 @@ template <class I, class F> NUMBALITE_SIM_INLINE F lesser(F a, F b) {
 }
 } // namespace numbalite_sim
 
-NUMBALITE_SIM_INLINE float fmaxf(float a, float b) { return numbalite_sim::greater<int>(a, b); }
-NUMBALITE_SIM_INLINE float fminf(float a, float b) { return numbalite_sim::lesser<int>(a, b); }
+NUMBALITE_SIM_INLINE float fmaxf(float a, float b) {
+    return numbalite_sim::greater<int>(a, b);
+}
+NUMBALITE_SIM_INLINE float fminf(float a, float b) {
+    return numbalite_sim::lesser<int>(a, b);
+}
 NUMBALITE_SIM_INLINE double fmax(double a, double b) {
     return numbalite_sim::greater<long long>(a, b);
 }
@@ -125,14 +165,14 @@ NUMBALITE_SIM_INLINE double fmin(double a, double b) {
 NUMBALITE_SIM_OVERLOAD2(fmax)
 NUMBALITE_SIM_OVERLOAD2(fmin)
 
-#define NUMBALITE_SIM_MINMAX(A, B, type)                                                           \
-    NUMBALITE_SIM_INLINE constexpr type max(A a, B b) {                                            \
-        return static_cast<type>(a) > static_cast<type>(b) ? static_cast<type>(a)                  \
-                                                           : static_cast<type>(b);                 \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE constexpr type min(A a, B b) {                                            \
-        return static_cast<type>(a) < static_cast<type>(b) ? static_cast<type>(a)                  \
-                                                           : static_cast<type>(b);                 \
+#define NUMBALITE_SIM_MINMAX(A, B, type) \
+    NUMBALITE_SIM_INLINE constexpr type max(A a, B b) { \
+        return static_cast<type>(a) > static_cast<type>(b) ? static_cast<type>(a) \
+                                                           : static_cast<type>(b); \
+    } \
+    NUMBALITE_SIM_INLINE constexpr type min(A a, B b) { \
+        return static_cast<type>(a) < static_cast<type>(b) ? static_cast<type>(a) \
+                                                           : static_cast<type>(b); \
     }
 NUMBALITE_SIM_MINMAX(int, int, int)
 NUMBALITE_SIM_MINMAX(unsigned, unsigned, unsigned)
@@ -147,18 +187,38 @@ NUMBALITE_SIM_MINMAX(unsigned long long, unsigned long long, unsigned long long)
 NUMBALITE_SIM_MINMAX(long long, unsigned long long, unsigned long long)
 NUMBALITE_SIM_MINMAX(unsigned long long, long long, unsigned long long)
 #undef NUMBALITE_SIM_MINMAX
-NUMBALITE_SIM_INLINE float max(float a, float b) { return fmaxf(a, b); }
-NUMBALITE_SIM_INLINE float min(float a, float b) { return fminf(a, b); }
-NUMBALITE_SIM_INLINE double max(double a, double b) { return fmax(a, b); }
-NUMBALITE_SIM_INLINE double min(double a, double b) { return fmin(a, b); }
-NUMBALITE_SIM_INLINE double max(float a, double b) { return fmax(static_cast<double>(a), b); }
-NUMBALITE_SIM_INLINE double min(float a, double b) { return fmin(static_cast<double>(a), b); }
-NUMBALITE_SIM_INLINE double max(double a, float b) { return fmax(a, static_cast<double>(b)); }
-NUMBALITE_SIM_INLINE double min(double a, float b) { return fmin(a, static_cast<double>(b)); }
+NUMBALITE_SIM_INLINE float max(float a, float b) {
+    return fmaxf(a, b);
+}
+NUMBALITE_SIM_INLINE float min(float a, float b) {
+    return fminf(a, b);
+}
+NUMBALITE_SIM_INLINE double max(double a, double b) {
+    return fmax(a, b);
+}
+NUMBALITE_SIM_INLINE double min(double a, double b) {
+    return fmin(a, b);
+}
+NUMBALITE_SIM_INLINE double max(float a, double b) {
+    return fmax(static_cast<double>(a), b);
+}
+NUMBALITE_SIM_INLINE double min(float a, double b) {
+    return fmin(static_cast<double>(a), b);
+}
+NUMBALITE_SIM_INLINE double max(double a, float b) {
+    return fmax(a, static_cast<double>(b));
+}
+NUMBALITE_SIM_INLINE double min(double a, float b) {
+    return fmin(a, static_cast<double>(b));
+}
 
-#define NUMBALITE_SIM_NAMED(type, prefix)                                                          \
-    NUMBALITE_SIM_INLINE constexpr type prefix##max(type a, type b) { return a > b ? a : b; }      \
-    NUMBALITE_SIM_INLINE constexpr type prefix##min(type a, type b) { return a < b ? a : b; }
+#define NUMBALITE_SIM_NAMED(type, prefix) \
+    NUMBALITE_SIM_INLINE constexpr type prefix##max(type a, type b) { \
+        return a > b ? a : b; \
+    } \
+    NUMBALITE_SIM_INLINE constexpr type prefix##min(type a, type b) { \
+        return a < b ? a : b; \
+    }
 NUMBALITE_SIM_NAMED(unsigned, u)
 NUMBALITE_SIM_NAMED(long long, ll)
 NUMBALITE_SIM_NAMED(unsigned long long, ull)
@@ -166,22 +226,42 @@ NUMBALITE_SIM_NAMED(unsigned long long, ull)
 
 /* ---- classification ---- */
 
-#define NUMBALITE_SIM_TEST(name, builtin)                                                          \
-    NUMBALITE_SIM_INLINE int name(float x) { return builtin(x) != 0; }                       \
-    NUMBALITE_SIM_INLINE int name(double x) { return builtin(x) != 0; }
+#define NUMBALITE_SIM_TEST(name, builtin) \
+    NUMBALITE_SIM_INLINE int name(float x) { \
+        return builtin(x) != 0; \
+    } \
+    NUMBALITE_SIM_INLINE int name(double x) { \
+        return builtin(x) != 0; \
+    }
 NUMBALITE_SIM_TEST(isnan, __builtin_isnan)
 NUMBALITE_SIM_TEST(isinf, __builtin_isinf)
 NUMBALITE_SIM_TEST(isfinite, __builtin_isfinite)
 NUMBALITE_SIM_TEST(signbit, __builtin_signbit)
 #undef NUMBALITE_SIM_TEST
 
-NUMBALITE_SIM_INLINE int __isnanf(float x) { return __builtin_isnan(x); }
-NUMBALITE_SIM_INLINE int __isinff(float x) { return __builtin_isinf(x); }
-NUMBALITE_SIM_INLINE int __finitef(float x) { return __builtin_isfinite(x); }
-NUMBALITE_SIM_INLINE int __signbitf(float x) { return __builtin_signbit(x) != 0; }
-NUMBALITE_SIM_INLINE int __isnand(double x) { return __builtin_isnan(x); }
-NUMBALITE_SIM_INLINE int __isinfd(double x) { return __builtin_isinf(x); }
-NUMBALITE_SIM_INLINE int __isfinited(double x) { return __builtin_isfinite(x); }
-NUMBALITE_SIM_INLINE int __signbit(double x) { return __builtin_signbit(x) != 0; }
+NUMBALITE_SIM_INLINE int __isnanf(float x) {
+    return __builtin_isnan(x);
+}
+NUMBALITE_SIM_INLINE int __isinff(float x) {
+    return __builtin_isinf(x);
+}
+NUMBALITE_SIM_INLINE int __finitef(float x) {
+    return __builtin_isfinite(x);
+}
+NUMBALITE_SIM_INLINE int __signbitf(float x) {
+    return __builtin_signbit(x) != 0;
+}
+NUMBALITE_SIM_INLINE int __isnand(double x) {
+    return __builtin_isnan(x);
+}
+NUMBALITE_SIM_INLINE int __isinfd(double x) {
+    return __builtin_isinf(x);
+}
+NUMBALITE_SIM_INLINE int __isfinited(double x) {
+    return __builtin_isfinite(x);
+}
+NUMBALITE_SIM_INLINE int __signbit(double x) {
+    return __builtin_signbit(x) != 0;
+}
 
 #endif

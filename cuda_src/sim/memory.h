@@ -3,8 +3,10 @@
 #define NUMBALITE_SIM_MEMORY_H
 
 /* There is one kind of cache here: the hints mean nothing. */
-#define NUMBALITE_SIM_LOAD(name)                                                                   \
-    template <class T> NUMBALITE_SIM_INLINE T name(const T *address) { return *address; }
+#define NUMBALITE_SIM_LOAD(name) \
+    template <class T> NUMBALITE_SIM_INLINE T name(const T *address) { \
+        return *address; \
+    }
 NUMBALITE_SIM_LOAD(__ldg)
 NUMBALITE_SIM_LOAD(__ldca)
 NUMBALITE_SIM_LOAD(__ldcg)
@@ -24,10 +26,10 @@ NUMBALITE_SIM_INLINE T __ldcv(const T *address, const char *file = __builtin_FIL
 namespace numbalite_sim {
 template <class T> struct itself { typedef T type; };
 } // namespace numbalite_sim
-#define NUMBALITE_SIM_STORE(name)                                                                  \
-    template <class T>                                                                             \
-    NUMBALITE_SIM_INLINE void name(T *address, typename numbalite_sim::itself<T>::type value) {    \
-        *address = value;                                                                          \
+#define NUMBALITE_SIM_STORE(name) \
+    template <class T> \
+    NUMBALITE_SIM_INLINE void name(T *address, typename numbalite_sim::itself<T>::type value) { \
+        *address = value; \
     }
 NUMBALITE_SIM_STORE(__stwb)
 NUMBALITE_SIM_STORE(__stcg)
@@ -41,10 +43,18 @@ NUMBALITE_SIM_INLINE unsigned __isShared(const void *address) {
     const char *at = static_cast<const char *>(address);
     return at >= base && at < base + numbalite_sim::here.dynamic_bytes;
 }
-NUMBALITE_SIM_INLINE unsigned __isGlobal(const void *address) { return !__isShared(address); }
-NUMBALITE_SIM_INLINE unsigned __isConstant(const void *) { return 0; }
-NUMBALITE_SIM_INLINE unsigned __isLocal(const void *) { return 0; }
-NUMBALITE_SIM_INLINE unsigned __isGridConstant(const void *) { return 0; }
+NUMBALITE_SIM_INLINE unsigned __isGlobal(const void *address) {
+    return !__isShared(address);
+}
+NUMBALITE_SIM_INLINE unsigned __isConstant(const void *) {
+    return 0;
+}
+NUMBALITE_SIM_INLINE unsigned __isLocal(const void *) {
+    return 0;
+}
+NUMBALITE_SIM_INLINE unsigned __isGridConstant(const void *) {
+    return 0;
+}
 NUMBALITE_SIM_INLINE size_t __cvta_generic_to_global(const void *p) {
     return reinterpret_cast<size_t>(p);
 }

@@ -2,7 +2,8 @@
  *
  * The host compiler reads this before the user's source. It includes no standard header, so that a
  * kernel compiles in a fraction of a second: what is needed of the C library is declared in libc.h.
- * Each part below is one noun. The user's own `#ifdef NUMBALITE_SIM` tells the simulator from a GPU.
+ * Each part below is one noun. The user's own `#ifdef NUMBALITE_SIM` tells the simulator from a
+ * GPU.
  *
  * What differs from a GPU, for code that is otherwise valid CUDA C++:
  * - With a compiler of the clang family, integer division by zero, shifts by the width or more, and
@@ -81,11 +82,11 @@
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
 
 /* simsource.py puts these in the place of what cannot be compiled at all. */
-#define NUMBALITE_SIM_ASM(...)                                                                     \
+#define NUMBALITE_SIM_ASM(...) \
     static_assert(false, "numbalite: inline PTX (asm) cannot run on the CPU simulator")
-#define NUMBALITE_SIM_CHEVRONS(...)                                                                \
-    ;                                                                                              \
-    static_assert(false, "numbalite: a launch inside a kernel (<<<...>>>) cannot run on the CPU "  \
+#define NUMBALITE_SIM_CHEVRONS(...) \
+    ; \
+    static_assert(false, "numbalite: a launch inside a kernel (<<<...>>>) cannot run on the CPU " \
                          "simulator")
 
 extern "C" {

@@ -1,8 +1,8 @@
 /* sim/rounding: arithmetic with the rounding said in the name (__fadd_rd, __dmul_rz, ...).
  *
- * To nearest (_rn) is the machine's own, kept from being fused into an fma with what comes next: that
- * is what these intrinsics are for. The other directions switch the machine's rounding mode around
- * the one operation; volatile keeps the operation between the two switches. */
+ * To nearest (_rn) is the machine's own, kept from being fused into an fma with what comes next:
+ * that is what these intrinsics are for. The other directions switch the machine's rounding mode
+ * around the one operation; volatile keeps the operation between the two switches. */
 #ifndef NUMBALITE_SIM_ROUNDING_H
 #define NUMBALITE_SIM_ROUNDING_H
 
@@ -39,47 +39,47 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 } // namespace numbalite_sim
 
 /* One operation with each of the modes, over one, two or three operands x, y, z. */
-#define NUMBALITE_SIM_DIRECTED1(T, name, mode, expression)                                         \
-    inline __attribute__((noinline)) T name(T a) {                                                 \
-        volatile T x = a;                                                                          \
-        fesetround(numbalite_sim::mode);                                                           \
-        volatile T result = expression;                                                            \
-        fesetround(numbalite_sim::to_nearest);                                                     \
-        return result;                                                                             \
+#define NUMBALITE_SIM_DIRECTED1(T, name, mode, expression) \
+    inline __attribute__((noinline)) T name(T a) { \
+        volatile T x = a; \
+        fesetround(numbalite_sim::mode); \
+        volatile T result = expression; \
+        fesetround(numbalite_sim::to_nearest); \
+        return result; \
     }
-#define NUMBALITE_SIM_DIRECTED2(T, name, mode, expression)                                         \
-    inline __attribute__((noinline)) T name(T a, T b) {                                            \
-        volatile T x = a, y = b;                                                                   \
-        fesetround(numbalite_sim::mode);                                                           \
-        volatile T result = expression;                                                            \
-        fesetround(numbalite_sim::to_nearest);                                                     \
-        return result;                                                                             \
+#define NUMBALITE_SIM_DIRECTED2(T, name, mode, expression) \
+    inline __attribute__((noinline)) T name(T a, T b) { \
+        volatile T x = a, y = b; \
+        fesetround(numbalite_sim::mode); \
+        volatile T result = expression; \
+        fesetround(numbalite_sim::to_nearest); \
+        return result; \
     }
-#define NUMBALITE_SIM_DIRECTED3(T, name, mode, expression)                                         \
-    inline __attribute__((noinline)) T name(T a, T b, T c) {                                       \
-        volatile T x = a, y = b, z = c;                                                            \
-        fesetround(numbalite_sim::mode);                                                           \
-        volatile T result = expression;                                                            \
-        fesetround(numbalite_sim::to_nearest);                                                     \
-        return result;                                                                             \
+#define NUMBALITE_SIM_DIRECTED3(T, name, mode, expression) \
+    inline __attribute__((noinline)) T name(T a, T b, T c) { \
+        volatile T x = a, y = b, z = c; \
+        fesetround(numbalite_sim::mode); \
+        volatile T result = expression; \
+        fesetround(numbalite_sim::to_nearest); \
+        return result; \
     }
-#define NUMBALITE_SIM_FOUR(count, T, name, parameters, expression)                                 \
-    NUMBALITE_SIM_INLINE T name##_rn parameters {                                                  \
-        NUMBALITE_SIM_APART                                                                        \
-        T result = expression;                                                                     \
-        return numbalite_sim::apart(result);                                                       \
-    }                                                                                              \
-    NUMBALITE_SIM_DIRECTED##count(T, name##_rz, to_zero, expression)                               \
-    NUMBALITE_SIM_DIRECTED##count(T, name##_ru, up, expression)                                    \
-    NUMBALITE_SIM_DIRECTED##count(T, name##_rd, down, expression)
+#define NUMBALITE_SIM_FOUR(count, T, name, parameters, expression) \
+    NUMBALITE_SIM_INLINE T name##_rn parameters { \
+        NUMBALITE_SIM_APART \
+        T result = expression; \
+        return numbalite_sim::apart(result); \
+    } \
+    NUMBALITE_SIM_DIRECTED##count(T, name##_rz, to_zero, expression) \
+        NUMBALITE_SIM_DIRECTED##count(T, name##_ru, up, expression) \
+            NUMBALITE_SIM_DIRECTED##count(T, name##_rd, down, expression)
 
-#define NUMBALITE_SIM_ARITHMETIC(T, p, fused, root, fma)                                           \
-    NUMBALITE_SIM_FOUR(2, T, p##add, (T x, T y), x + y)                                            \
-    NUMBALITE_SIM_FOUR(2, T, p##sub, (T x, T y), x - y)                                            \
-    NUMBALITE_SIM_FOUR(2, T, p##mul, (T x, T y), x * y)                                            \
-    NUMBALITE_SIM_FOUR(2, T, p##div, (T x, T y), x / y)                                            \
-    NUMBALITE_SIM_FOUR(1, T, p##rcp, (T x), static_cast<T>(1) / x)                                 \
-    NUMBALITE_SIM_FOUR(1, T, p##sqrt, (T x), root(x))                                              \
+#define NUMBALITE_SIM_ARITHMETIC(T, p, fused, root, fma) \
+    NUMBALITE_SIM_FOUR(2, T, p##add, (T x, T y), x + y) \
+    NUMBALITE_SIM_FOUR(2, T, p##sub, (T x, T y), x - y) \
+    NUMBALITE_SIM_FOUR(2, T, p##mul, (T x, T y), x *y) \
+    NUMBALITE_SIM_FOUR(2, T, p##div, (T x, T y), x / y) \
+    NUMBALITE_SIM_FOUR(1, T, p##rcp, (T x), static_cast<T>(1) / x) \
+    NUMBALITE_SIM_FOUR(1, T, p##sqrt, (T x), root(x)) \
     NUMBALITE_SIM_FOUR(3, T, fused, (T x, T y, T z), fma(x, y, z))
 NUMBALITE_SIM_ARITHMETIC(float, __f, __fmaf, __builtin_sqrtf, __builtin_fmaf)
 NUMBALITE_SIM_ARITHMETIC(double, __d, __fma, __builtin_sqrt, __builtin_fma)
@@ -88,9 +88,17 @@ NUMBALITE_SIM_ARITHMETIC(double, __d, __fma, __builtin_sqrt, __builtin_fma)
 NUMBALITE_SIM_INLINE float __frsqrt_rn(float x) {
     return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x)));
 }
-NUMBALITE_SIM_INLINE float __fmaf_ieee_rn(float x, float y, float z) { return __fmaf_rn(x, y, z); }
-NUMBALITE_SIM_INLINE float __fmaf_ieee_rz(float x, float y, float z) { return __fmaf_rz(x, y, z); }
-NUMBALITE_SIM_INLINE float __fmaf_ieee_ru(float x, float y, float z) { return __fmaf_ru(x, y, z); }
-NUMBALITE_SIM_INLINE float __fmaf_ieee_rd(float x, float y, float z) { return __fmaf_rd(x, y, z); }
+NUMBALITE_SIM_INLINE float __fmaf_ieee_rn(float x, float y, float z) {
+    return __fmaf_rn(x, y, z);
+}
+NUMBALITE_SIM_INLINE float __fmaf_ieee_rz(float x, float y, float z) {
+    return __fmaf_rz(x, y, z);
+}
+NUMBALITE_SIM_INLINE float __fmaf_ieee_ru(float x, float y, float z) {
+    return __fmaf_ru(x, y, z);
+}
+NUMBALITE_SIM_INLINE float __fmaf_ieee_rd(float x, float y, float z) {
+    return __fmaf_rd(x, y, z);
+}
 
 #endif

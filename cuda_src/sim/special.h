@@ -9,14 +9,22 @@ constexpr double pi = 3.14159265358979323846, sqrt_two = 1.41421356237309504880,
                  sqrt_half = 0.70710678118654752440, two_over_sqrt_pi = 1.12837916709551257390;
 }
 
-#define NUMBALITE_SIM_FLOAT1(name)                                                                  \
-    inline float name##f(float x) { return static_cast<float>(name(static_cast<double>(x))); }     \
+#define NUMBALITE_SIM_FLOAT1(name) \
+    inline float name##f(float x) { \
+        return static_cast<float>(name(static_cast<double>(x))); \
+    } \
     NUMBALITE_SIM_OVERLOAD(name)
 
-inline double rsqrt(double x) { return 1.0 / sqrt(x); }
-NUMBALITE_SIM_INLINE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+inline double rsqrt(double x) {
+    return 1.0 / sqrt(x);
+}
+NUMBALITE_SIM_INLINE float rsqrtf(float x) {
+    return 1.0f / sqrtf(x);
+}
 NUMBALITE_SIM_OVERLOAD(rsqrt)
-inline double rcbrt(double x) { return 1.0 / cbrt(x); }
+inline double rcbrt(double x) {
+    return 1.0 / cbrt(x);
+}
 NUMBALITE_SIM_FLOAT1(rcbrt)
 inline double exp10(double x) {
     /* Exact powers where there are any. */
@@ -32,7 +40,9 @@ NUMBALITE_SIM_INLINE void sincosf(float x, float *s, float *c) {
     *s = sinf(x);
     *c = cosf(x);
 }
-NUMBALITE_SIM_INLINE void sincos(float x, float *s, float *c) { sincosf(x, s, c); }
+NUMBALITE_SIM_INLINE void sincos(float x, float *s, float *c) {
+    sincosf(x, s, c);
+}
 
 /* sin and cos of pi * x: the argument is reduced exactly, to at most a quarter turn. */
 inline void sincospi(double x, double *s, double *c) {
@@ -45,10 +55,18 @@ inline void sincospi(double x, double *s, double *c) {
     double angle = (x - 0.5 * halves) * numbalite_sim::pi;
     double sine = sin(angle), cosine = cos(angle);
     switch (static_cast<long long>(halves) & 3) {
-    case 0: *s = sine, *c = cosine; break;
-    case 1: *s = cosine, *c = -sine; break;
-    case 2: *s = -sine, *c = -cosine; break;
-    default: *s = -cosine, *c = sine; break;
+    case 0:
+        *s = sine, *c = cosine;
+        break;
+    case 1:
+        *s = cosine, *c = -sine;
+        break;
+    case 2:
+        *s = -sine, *c = -cosine;
+        break;
+    default:
+        *s = -cosine, *c = sine;
+        break;
     }
     if (x == rint(x))
         *s = copysign(0.0, x);
@@ -71,7 +89,9 @@ inline void sincospif(float x, float *s, float *c) {
     *s = sinpif(x);
     *c = cospif(x);
 }
-NUMBALITE_SIM_INLINE void sincospi(float x, float *s, float *c) { sincospif(x, s, c); }
+NUMBALITE_SIM_INLINE void sincospi(float x, float *s, float *c) {
+    sincospif(x, s, c);
+}
 
 /* ---- norms, scaled so that squares neither overflow nor vanish ---- */
 
@@ -100,10 +120,18 @@ inline double norm4d(double a, double b, double c, double d) {
     double v[4] = {a, b, c, d};
     return norm(4, v);
 }
-inline double rhypot(double a, double b) { return 1.0 / hypot(a, b); }
-inline double rnorm3d(double a, double b, double c) { return 1.0 / norm3d(a, b, c); }
-inline double rnorm4d(double a, double b, double c, double d) { return 1.0 / norm4d(a, b, c, d); }
-inline double rnorm(int n, const double *v) { return 1.0 / norm(n, v); }
+inline double rhypot(double a, double b) {
+    return 1.0 / hypot(a, b);
+}
+inline double rnorm3d(double a, double b, double c) {
+    return 1.0 / norm3d(a, b, c);
+}
+inline double rnorm4d(double a, double b, double c, double d) {
+    return 1.0 / norm4d(a, b, c, d);
+}
+inline double rnorm(int n, const double *v) {
+    return 1.0 / norm(n, v);
+}
 
 inline float normf(int n, const float *v) {
     double sum = 0;
@@ -114,7 +142,9 @@ inline float normf(int n, const float *v) {
     }
     return infinite ? INFINITY : static_cast<float>(sqrt(sum));
 }
-inline float rnormf(int n, const float *v) { return 1.0f / normf(n, v); }
+inline float rnormf(int n, const float *v) {
+    return 1.0f / normf(n, v);
+}
 inline float norm3df(float a, float b, float c) {
     float v[3] = {a, b, c};
     return normf(3, v);
@@ -123,14 +153,22 @@ inline float norm4df(float a, float b, float c, float d) {
     float v[4] = {a, b, c, d};
     return normf(4, v);
 }
-inline float rhypotf(float a, float b) { return 1.0f / hypotf(a, b); }
-inline float rnorm3df(float a, float b, float c) { return 1.0f / norm3df(a, b, c); }
-inline float rnorm4df(float a, float b, float c, float d) { return 1.0f / norm4df(a, b, c, d); }
+inline float rhypotf(float a, float b) {
+    return 1.0f / hypotf(a, b);
+}
+inline float rnorm3df(float a, float b, float c) {
+    return 1.0f / norm3df(a, b, c);
+}
+inline float rnorm4df(float a, float b, float c, float d) {
+    return 1.0f / norm4df(a, b, c, d);
+}
 /* As in CUDA, norm3d, rhypot and the like have no overloads for float. */
 
 /* ---- the normal distribution and the error function's relatives ---- */
 
-inline double normcdf(double x) { return 0.5 * erfc(-x * numbalite_sim::sqrt_half); }
+inline double normcdf(double x) {
+    return 0.5 * erfc(-x * numbalite_sim::sqrt_half);
+}
 NUMBALITE_SIM_FLOAT1(normcdf)
 
 /* exp(x*x) * erfc(x): the product while it is harmless, then the continued fraction
@@ -191,7 +229,9 @@ inline double erfinv(double y) {
     }
     return y == 0 ? y : x;
 }
-inline double normcdfinv(double p) { return -numbalite_sim::sqrt_two * erfcinv(2 * p); }
+inline double normcdfinv(double p) {
+    return -numbalite_sim::sqrt_two * erfcinv(2 * p);
+}
 NUMBALITE_SIM_FLOAT1(erfcinv)
 NUMBALITE_SIM_FLOAT1(erfinv)
 NUMBALITE_SIM_FLOAT1(normcdfinv)
@@ -226,32 +266,62 @@ inline double bessel_i(int order, double x) {
 }
 } // namespace numbalite_sim
 
-inline double cyl_bessel_i0(double x) { return numbalite_sim::bessel_i(0, x); }
-inline double cyl_bessel_i1(double x) { return numbalite_sim::bessel_i(1, x); }
+inline double cyl_bessel_i0(double x) {
+    return numbalite_sim::bessel_i(0, x);
+}
+inline double cyl_bessel_i1(double x) {
+    return numbalite_sim::bessel_i(1, x);
+}
 NUMBALITE_SIM_FLOAT1(cyl_bessel_i0)
 NUMBALITE_SIM_FLOAT1(cyl_bessel_i1)
-NUMBALITE_SIM_INLINE float jn(int n, float x) { return jnf(n, x); }
-NUMBALITE_SIM_INLINE float yn(int n, float x) { return ynf(n, x); }
+NUMBALITE_SIM_INLINE float jn(int n, float x) {
+    return jnf(n, x);
+}
+NUMBALITE_SIM_INLINE float yn(int n, float x) {
+    return ynf(n, x);
+}
 
 #undef NUMBALITE_SIM_FLOAT1
 
 /* ---- the fast versions: as accurate here as the others ---- */
 
-NUMBALITE_SIM_INLINE float __sinf(float x) { return sinf(x); }
-NUMBALITE_SIM_INLINE float __cosf(float x) { return cosf(x); }
-NUMBALITE_SIM_INLINE float __tanf(float x) { return tanf(x); }
-NUMBALITE_SIM_INLINE float __tanhf(float x) { return tanhf(x); }
-NUMBALITE_SIM_INLINE void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
-NUMBALITE_SIM_INLINE float __expf(float x) { return expf(x); }
-NUMBALITE_SIM_INLINE float __exp10f(float x) { return exp10f(x); }
-NUMBALITE_SIM_INLINE float __logf(float x) { return logf(x); }
-NUMBALITE_SIM_INLINE float __log2f(float x) { return log2f(x); }
-NUMBALITE_SIM_INLINE float __log10f(float x) { return log10f(x); }
-NUMBALITE_SIM_INLINE float __powf(float x, float y) { return powf(x, y); }
+NUMBALITE_SIM_INLINE float __sinf(float x) {
+    return sinf(x);
+}
+NUMBALITE_SIM_INLINE float __cosf(float x) {
+    return cosf(x);
+}
+NUMBALITE_SIM_INLINE float __tanf(float x) {
+    return tanf(x);
+}
+NUMBALITE_SIM_INLINE float __tanhf(float x) {
+    return tanhf(x);
+}
+NUMBALITE_SIM_INLINE void __sincosf(float x, float *s, float *c) {
+    sincosf(x, s, c);
+}
+NUMBALITE_SIM_INLINE float __expf(float x) {
+    return expf(x);
+}
+NUMBALITE_SIM_INLINE float __exp10f(float x) {
+    return exp10f(x);
+}
+NUMBALITE_SIM_INLINE float __logf(float x) {
+    return logf(x);
+}
+NUMBALITE_SIM_INLINE float __log2f(float x) {
+    return log2f(x);
+}
+NUMBALITE_SIM_INLINE float __log10f(float x) {
+    return log10f(x);
+}
+NUMBALITE_SIM_INLINE float __powf(float x, float y) {
+    return powf(x, y);
+}
 NUMBALITE_SIM_INLINE float __fdividef(float a, float b) {
     /* CUDA's own words: 0 where the divisor is beyond 2**126, NaN for infinity over infinity. */
     float size = fabsf(b);
-    return size > 0x1p126f && size < INFINITY ? (isinf(a) ? NAN : a * 0.0f) : a / b;
+    return size > 8.507059173023462e37f && size < INFINITY ? (isinf(a) ? NAN : a * 0.0f) : a / b;
 }
 NUMBALITE_SIM_INLINE float __saturatef(float x) {
     return x >= 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; /* NaN gives 0 */

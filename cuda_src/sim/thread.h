@@ -5,8 +5,8 @@
  * turns the loop over a block's threads into vector code. threadIdx & co. are macros over functions
  * that return copies: nothing can write to them, as in CUDA.
  *
- * An engine call may let other threads run on this OS thread; `engine_call` keeps this thread's index
- * on its own stack meanwhile and puts it back. */
+ * An engine call may let other threads run on this OS thread; `engine_call` keeps this thread's
+ * index on its own stack meanwhile and puts it back. */
 #ifndef NUMBALITE_SIM_THREAD_H
 #define NUMBALITE_SIM_THREAD_H
 
@@ -29,7 +29,9 @@ static const nl_sim_ops *ops;
 NUMBALITE_SIM_INLINE uint3 thread_index() {
     return uint3{here.thread_x, here.thread_y, here.thread_z};
 }
-NUMBALITE_SIM_INLINE uint3 block_index() { return uint3{here.block_x, here.block_y, here.block_z}; }
+NUMBALITE_SIM_INLINE uint3 block_index() {
+    return uint3{here.block_x, here.block_y, here.block_z};
+}
 NUMBALITE_SIM_INLINE dim3 block_dim() {
     return dim3(here.block_dim_x, here.block_dim_y, here.block_dim_z);
 }
@@ -41,7 +43,9 @@ NUMBALITE_SIM_INLINE dim3 grid_dim() {
 NUMBALITE_SIM_INLINE unsigned rank() {
     return here.thread_x + here.block_dim_x * (here.thread_y + here.block_dim_y * here.thread_z);
 }
-NUMBALITE_SIM_INLINE unsigned lane() { return rank() & 31; }
+NUMBALITE_SIM_INLINE unsigned lane() {
+    return rank() & 31;
+}
 NUMBALITE_SIM_INLINE unsigned block_threads() {
     return here.block_dim_x * here.block_dim_y * here.block_dim_z;
 }
@@ -82,12 +86,18 @@ NUMBALITE_SIM_INLINE void spin(const char *file, int line) {
 }
 
 /* What PTX has as %smid, %globaltimer and exit. */
-NUMBALITE_SIM_INLINE unsigned smid() { return ops->smid(); }
-NUMBALITE_SIM_INLINE unsigned long long globaltimer() { return ops->globaltimer(); }
-[[noreturn]] NUMBALITE_SIM_INLINE void exit_thread() { ops->exit_thread(rank()); }
+NUMBALITE_SIM_INLINE unsigned smid() {
+    return ops->smid();
+}
+NUMBALITE_SIM_INLINE unsigned long long globaltimer() {
+    return ops->globaltimer();
+}
+[[noreturn]] NUMBALITE_SIM_INLINE void exit_thread() {
+    ops->exit_thread(rank());
+}
 
 [[noreturn]] inline __attribute__((noinline, cold)) void fault(int status, const char *message,
-                                                              const char *file, int line) {
+                                                               const char *file, int line) {
     ops->fault(status, message, rank(), nl_sim_site{file, line});
 }
 
@@ -105,7 +115,9 @@ template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
 #define warpSize 32
 
 /* How check.cuh ends a thread. */
-[[noreturn]] NUMBALITE_SIM_INLINE void __nl_sim_exit() { numbalite_sim::exit_thread(); }
+[[noreturn]] NUMBALITE_SIM_INLINE void __nl_sim_exit() {
+    numbalite_sim::exit_thread();
+}
 
 /* ---- barriers of the block; the call's place in the source is for the engine's reports ---- */
 
@@ -156,18 +168,16 @@ NUMBALITE_SIM_INLINE long long clock64() {
 NUMBALITE_SIM_INLINE void __brkpt() {}
 NUMBALITE_SIM_INLINE void __prof_trigger(int) {}
 
-#ifdef NDEBUG
-#define assert(condition) static_cast<void>(0)
-#else
-#define assert(...)                                                                                \
-    (static_cast<bool>(__VA_ARGS__)                                                                \
-         ? static_cast<void>(0)                                                                    \
-         : ::numbalite_sim::fault(710, "Assertion `" #__VA_ARGS__ "` failed.", __FILE__, __LINE__))
-#endif
+/* Without regard to NDEBUG, which comes after the prelude: hostoptions.py and include/assert.h see
+ * to it. */
+#define assert(...) \
+    (static_cast<bool>(__VA_ARGS__) \
+         ? static_cast<void>(0) \
+         : ::numbalite_sim::fault(710, "Assertion `" #__VA_ARGS__ "` failed.", __FILE__, \
+                                  __LINE__))
 
 #if !defined(__clang__)
-#define __builtin_assume(condition)                                                                \
-    ((condition) ? static_cast<void>(0) : __builtin_unreachable())
+#define __builtin_assume(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
 #endif
 
 #endif

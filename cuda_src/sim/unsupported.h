@@ -1,17 +1,17 @@
-/* sim/unsupported: names of CUDA that the simulator does not have. Using one is an error that says so;
- * a source can keep what needs them behind #ifndef NUMBALITE_SIM. */
+/* sim/unsupported: names of CUDA that the simulator does not have. Using one is an error that says
+ * so; a source can keep what needs them behind #ifndef NUMBALITE_SIM. */
 #ifndef NUMBALITE_SIM_UNSUPPORTED_H
 #define NUMBALITE_SIM_UNSUPPORTED_H
 
-#define NUMBALITE_SIM_NO_TEXTURES                                                                  \
+#define NUMBALITE_SIM_NO_TEXTURES \
     NUMBALITE_SIM_CANNOT("textures and surfaces cannot run on the CPU simulator")
 
 typedef unsigned long long cudaTextureObject_t NUMBALITE_SIM_NO_TEXTURES;
 typedef unsigned long long cudaSurfaceObject_t NUMBALITE_SIM_NO_TEXTURES;
 template <class T, int dimensions = 1, int mode = 0> struct NUMBALITE_SIM_NO_TEXTURES texture {};
 
-#define NUMBALITE_SIM_NO_TEXTURE(name)                                                             \
-    template <class T, class... Arguments> NUMBALITE_SIM_NO_TEXTURES T name(Arguments...);         \
+#define NUMBALITE_SIM_NO_TEXTURE(name) \
+    template <class T, class... Arguments> NUMBALITE_SIM_NO_TEXTURES T name(Arguments...); \
     template <class... Arguments> NUMBALITE_SIM_NO_TEXTURES int name(Arguments...);
 NUMBALITE_SIM_NO_TEXTURE(tex1D)
 NUMBALITE_SIM_NO_TEXTURE(tex1Dfetch)
@@ -30,11 +30,13 @@ NUMBALITE_SIM_NO_TEXTURE(surf3Dread)
 NUMBALITE_SIM_NO_TEXTURE(surf3Dwrite)
 #undef NUMBALITE_SIM_NO_TEXTURE
 
-#define NUMBALITE_SIM_NO_CLUSTERS                                                                  \
+#define NUMBALITE_SIM_NO_CLUSTERS \
     NUMBALITE_SIM_CANNOT("thread block clusters cannot run on the CPU simulator")
 NUMBALITE_SIM_NO_CLUSTERS void __cluster_barrier_arrive();
 NUMBALITE_SIM_NO_CLUSTERS void __cluster_barrier_wait();
 NUMBALITE_SIM_NO_CLUSTERS void *__cluster_map_shared_rank(const void *, unsigned);
-NUMBALITE_SIM_INLINE bool __clusterDimIsSpecified() { return false; }
+NUMBALITE_SIM_INLINE bool __clusterDimIsSpecified() {
+    return false;
+}
 
 #endif

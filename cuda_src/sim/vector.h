@@ -4,28 +4,30 @@
 #ifndef NUMBALITE_SIM_VECTOR_H
 #define NUMBALITE_SIM_VECTOR_H
 
-#define NUMBALITE_SIM_VECTOR(name, type, align2, align4)                                           \
-    struct name##1 {                                                                               \
-        type x;                                                                                    \
-    };                                                                                             \
-    struct __attribute__((aligned(align2))) name##2 {                                              \
-        type x, y;                                                                                 \
-    };                                                                                             \
-    struct name##3 {                                                                               \
-        type x, y, z;                                                                              \
-    };                                                                                             \
-    struct __attribute__((aligned(align4))) name##4 {                                              \
-        type x, y, z, w;                                                                           \
-    };                                                                                             \
-    NUMBALITE_SIM_INLINE constexpr name##1 make_##name##1(type x) { return name##1{x}; }           \
-    NUMBALITE_SIM_INLINE constexpr name##2 make_##name##2(type x, type y) {                        \
-        return name##2{x, y};                                                                      \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE constexpr name##3 make_##name##3(type x, type y, type z) {                \
-        return name##3{x, y, z};                                                                   \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE constexpr name##4 make_##name##4(type x, type y, type z, type w) {        \
-        return name##4{x, y, z, w};                                                                \
+#define NUMBALITE_SIM_VECTOR(name, type, align2, align4) \
+    struct name##1 { \
+        type x; \
+    }; \
+    struct __attribute__((aligned(align2))) name##2 { \
+        type x, y; \
+    }; \
+    struct name##3 { \
+        type x, y, z; \
+    }; \
+    struct __attribute__((aligned(align4))) name##4 { \
+        type x, y, z, w; \
+    }; \
+    NUMBALITE_SIM_INLINE constexpr name##1 make_##name##1(type x) { \
+        return name##1 {x}; \
+    } \
+    NUMBALITE_SIM_INLINE constexpr name##2 make_##name##2(type x, type y) { \
+        return name##2 {x, y}; \
+    } \
+    NUMBALITE_SIM_INLINE constexpr name##3 make_##name##3(type x, type y, type z) { \
+        return name##3 {x, y, z}; \
+    } \
+    NUMBALITE_SIM_INLINE constexpr name##4 make_##name##4(type x, type y, type z, type w) { \
+        return name##4 {x, y, z, w}; \
     }
 
 NUMBALITE_SIM_VECTOR(char, signed char, 2, 4)
@@ -43,13 +45,13 @@ NUMBALITE_SIM_VECTOR(double, double, 16, 16)
 #undef NUMBALITE_SIM_VECTOR
 
 /* CUDA 13's names that say the alignment. */
-#define NUMBALITE_SIM_ALIGNED(name, type, bytes)                                                   \
-    struct __attribute__((aligned(bytes))) name##4_##bytes##a {                                    \
-        type x, y, z, w;                                                                           \
-    };                                                                                             \
-    NUMBALITE_SIM_INLINE constexpr name##4_##bytes##a make_##name##4_##bytes##a(type x, type y,    \
-                                                                               type z, type w) {   \
-        return name##4_##bytes##a{x, y, z, w};                                                     \
+#define NUMBALITE_SIM_ALIGNED(name, type, bytes) \
+    struct __attribute__((aligned(bytes))) name##4_##bytes##a { \
+        type x, y, z, w; \
+    }; \
+    NUMBALITE_SIM_INLINE constexpr name##4_##bytes##a make_##name##4_##bytes##a(type x, type y, \
+                                                                                type z, type w) { \
+        return name##4_##bytes##a{x, y, z, w}; \
     }
 NUMBALITE_SIM_ALIGNED(long, long, 16)
 NUMBALITE_SIM_ALIGNED(long, long, 32)

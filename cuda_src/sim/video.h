@@ -7,8 +7,8 @@ namespace numbalite_sim {
 template <class Lane> struct lanes {
     static constexpr int bits = 8 * sizeof(Lane), count = 4 / sizeof(Lane);
     static constexpr unsigned mask = (1u << bits) - 1;
-    static constexpr int largest = static_cast<Lane>(-1) < 0 ? static_cast<int>(mask >> 1)
-                                                             : static_cast<int>(mask);
+    static constexpr int largest =
+        static_cast<Lane>(-1) < 0 ? static_cast<int>(mask >> 1) : static_cast<int>(mask);
     static constexpr int smallest = static_cast<Lane>(-1) < 0 ? -largest - 1 : 0;
     static NUMBALITE_SIM_INLINE int get(unsigned word, int i) {
         return static_cast<Lane>(word >> (bits * i));
@@ -23,25 +23,25 @@ template <class Lane> struct lanes {
 } // namespace numbalite_sim
 
 /* One function per lane width: the expression speaks of the lanes x and y as ints, and of L. */
-#define NUMBALITE_SIM_LANES(name, Lane, parameters, second, expression)                            \
-    NUMBALITE_SIM_INLINE unsigned name parameters {                                                \
-        typedef numbalite_sim::lanes<Lane> L;                                                      \
-        unsigned result = 0;                                                                       \
-        for (int i = 0; i < L::count; ++i) {                                                       \
-            const int x = L::get(a, i), y = L::get(second, i);                                     \
-            (void)y;                                                                               \
-            result |= L::put(expression, i);                                                       \
-        }                                                                                          \
-        return result;                                                                             \
+#define NUMBALITE_SIM_LANES(name, Lane, parameters, second, expression) \
+    NUMBALITE_SIM_INLINE unsigned name parameters { \
+        typedef numbalite_sim::lanes<Lane> L; \
+        unsigned result = 0; \
+        for (int i = 0; i < L::count; ++i) { \
+            const int x = L::get(a, i), y = L::get(second, i); \
+            (void)y; \
+            result |= L::put(expression, i); \
+        } \
+        return result; \
     }
-#define NUMBALITE_SIM_SIGNED(name, expression)                                                     \
-    NUMBALITE_SIM_LANES(name##2, short, (unsigned a, unsigned b), b, expression)                   \
+#define NUMBALITE_SIM_SIGNED(name, expression) \
+    NUMBALITE_SIM_LANES(name##2, short, (unsigned a, unsigned b), b, expression) \
     NUMBALITE_SIM_LANES(name##4, signed char, (unsigned a, unsigned b), b, expression)
-#define NUMBALITE_SIM_UNSIGNED(name, expression)                                                   \
-    NUMBALITE_SIM_LANES(name##2, unsigned short, (unsigned a, unsigned b), b, expression)          \
+#define NUMBALITE_SIM_UNSIGNED(name, expression) \
+    NUMBALITE_SIM_LANES(name##2, unsigned short, (unsigned a, unsigned b), b, expression) \
     NUMBALITE_SIM_LANES(name##4, unsigned char, (unsigned a, unsigned b), b, expression)
-#define NUMBALITE_SIM_UNARY(name, expression)                                                      \
-    NUMBALITE_SIM_LANES(name##2, short, (unsigned a), a, expression)                               \
+#define NUMBALITE_SIM_UNARY(name, expression) \
+    NUMBALITE_SIM_LANES(name##2, short, (unsigned a), a, expression) \
     NUMBALITE_SIM_LANES(name##4, signed char, (unsigned a), a, expression)
 
 NUMBALITE_SIM_UNARY(__vabs, x < 0 ? -x : x)
@@ -65,7 +65,7 @@ NUMBALITE_SIM_SIGNED(__vmins, x < y ? x : y)
 NUMBALITE_SIM_UNSIGNED(__vminu, x < y ? x : y)
 
 /* Comparisons: all ones (__vcmp) or 1 (__vset) where they hold. */
-#define NUMBALITE_SIM_COMPARISON(kind, name, operation)                                            \
+#define NUMBALITE_SIM_COMPARISON(kind, name, operation) \
     kind(__vcmp##name, x operation y ? -1 : 0) kind(__vset##name, x operation y ? 1 : 0)
 NUMBALITE_SIM_COMPARISON(NUMBALITE_SIM_UNSIGNED, eq, ==)
 NUMBALITE_SIM_COMPARISON(NUMBALITE_SIM_UNSIGNED, ne, !=)
@@ -80,15 +80,15 @@ NUMBALITE_SIM_COMPARISON(NUMBALITE_SIM_UNSIGNED, ltu, <)
 #undef NUMBALITE_SIM_COMPARISON
 
 /* Sums of absolute differences over the lanes. */
-#define NUMBALITE_SIM_SAD(name, Lane)                                                              \
-    NUMBALITE_SIM_INLINE unsigned name(unsigned a, unsigned b) {                                   \
-        typedef numbalite_sim::lanes<Lane> L;                                                      \
-        unsigned sum = 0;                                                                          \
-        for (int i = 0; i < L::count; ++i) {                                                       \
-            int difference = L::get(a, i) - L::get(b, i);                                          \
-            sum += static_cast<unsigned>(difference < 0 ? -difference : difference);               \
-        }                                                                                          \
-        return sum;                                                                                \
+#define NUMBALITE_SIM_SAD(name, Lane) \
+    NUMBALITE_SIM_INLINE unsigned name(unsigned a, unsigned b) { \
+        typedef numbalite_sim::lanes<Lane> L; \
+        unsigned sum = 0; \
+        for (int i = 0; i < L::count; ++i) { \
+            int difference = L::get(a, i) - L::get(b, i); \
+            sum += static_cast<unsigned>(difference < 0 ? -difference : difference); \
+        } \
+        return sum; \
     }
 NUMBALITE_SIM_SAD(__vsads2, short)
 NUMBALITE_SIM_SAD(__vsads4, signed char)
@@ -102,28 +102,36 @@ NUMBALITE_SIM_SAD(__vsadu4, unsigned char)
 
 /* ---- minimum and maximum of three, of a sum, or with 0 (relu) ---- */
 
-#define NUMBALITE_SIM_EXTREMES(T, suffix)                                                          \
-    NUMBALITE_SIM_INLINE T __vimax3_##suffix(T a, T b, T c) { return max(max(a, b), c); }          \
-    NUMBALITE_SIM_INLINE T __vimin3_##suffix(T a, T b, T c) { return min(min(a, b), c); }          \
-    NUMBALITE_SIM_INLINE T __viaddmax_##suffix(T a, T b, T c) {                                    \
-        return max(static_cast<T>(static_cast<unsigned>(a) + static_cast<unsigned>(b)), c);        \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE T __viaddmin_##suffix(T a, T b, T c) {                                    \
-        return min(static_cast<T>(static_cast<unsigned>(a) + static_cast<unsigned>(b)), c);        \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE T __vibmax_##suffix(T a, T b, bool *first) {                              \
-        *first = a >= b;                                                                           \
-        return max(a, b);                                                                          \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE T __vibmin_##suffix(T a, T b, bool *first) {                              \
-        *first = a <= b;                                                                           \
-        return min(a, b);                                                                          \
+#define NUMBALITE_SIM_EXTREMES(T, suffix) \
+    NUMBALITE_SIM_INLINE T __vimax3_##suffix(T a, T b, T c) { \
+        return max(max(a, b), c); \
+    } \
+    NUMBALITE_SIM_INLINE T __vimin3_##suffix(T a, T b, T c) { \
+        return min(min(a, b), c); \
+    } \
+    NUMBALITE_SIM_INLINE T __viaddmax_##suffix(T a, T b, T c) { \
+        return max(static_cast<T>(static_cast<unsigned>(a) + static_cast<unsigned>(b)), c); \
+    } \
+    NUMBALITE_SIM_INLINE T __viaddmin_##suffix(T a, T b, T c) { \
+        return min(static_cast<T>(static_cast<unsigned>(a) + static_cast<unsigned>(b)), c); \
+    } \
+    NUMBALITE_SIM_INLINE T __vibmax_##suffix(T a, T b, bool *first) { \
+        *first = a >= b; \
+        return max(a, b); \
+    } \
+    NUMBALITE_SIM_INLINE T __vibmin_##suffix(T a, T b, bool *first) { \
+        *first = a <= b; \
+        return min(a, b); \
     }
 NUMBALITE_SIM_EXTREMES(int, s32)
 NUMBALITE_SIM_EXTREMES(unsigned, u32)
 #undef NUMBALITE_SIM_EXTREMES
-NUMBALITE_SIM_INLINE int __vimax_s32_relu(int a, int b) { return max(max(a, b), 0); }
-NUMBALITE_SIM_INLINE int __vimin_s32_relu(int a, int b) { return max(min(a, b), 0); }
+NUMBALITE_SIM_INLINE int __vimax_s32_relu(int a, int b) {
+    return max(max(a, b), 0);
+}
+NUMBALITE_SIM_INLINE int __vimin_s32_relu(int a, int b) {
+    return max(min(a, b), 0);
+}
 NUMBALITE_SIM_INLINE int __vimax3_s32_relu(int a, int b, int c) {
     return max(__vimax3_s32(a, b, c), 0);
 }

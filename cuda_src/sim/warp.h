@@ -1,8 +1,8 @@
 /* sim/warp: what the 32 threads of a warp do together.
  *
- * The engine collects a value of at most 64 bits from each lane of the mask and answers all of them.
- * Which lane a shuffle reads from is computed here, as PTX does: the lane offset has five bits, and
- * a source outside the lane's segment of `width` lanes means the lane's own value. */
+ * The engine collects a value of at most 64 bits from each lane of the mask and answers all of
+ * them. Which lane a shuffle reads from is computed here, as PTX does: the lane offset has five
+ * bits, and a source outside the lane's segment of `width` lanes means the lane's own value. */
 #ifndef NUMBALITE_SIM_WARP_H
 #define NUMBALITE_SIM_WARP_H
 
@@ -20,10 +20,10 @@ template <class T> NUMBALITE_SIM_INLINE unsigned long long raw(T value) {
 }
 
 template <class T>
-NUMBALITE_SIM_INLINE T shuffle(unsigned mask, T value, unsigned source, const char *file, int line) {
+NUMBALITE_SIM_INLINE T shuffle(unsigned mask, T value, unsigned source, const char *file,
+                               int line) {
     typedef typename word<sizeof(T)>::type Word;
-    return bits<T>(
-        static_cast<Word>(warp(NL_SIM_WARP_SHFL, mask, raw(value), source, file, line)));
+    return bits<T>(static_cast<Word>(warp(NL_SIM_WARP_SHFL, mask, raw(value), source, file, line)));
 }
 
 /* The lane to read from. `segment` is the bits of the lane that are its segment's. */
@@ -50,40 +50,40 @@ NUMBALITE_SIM_INLINE unsigned from_xor(unsigned lanes, int width) {
 } // namespace numbalite_sim
 
 /* Also for types of other headers (__half...) of 2, 4 or 8 bytes. */
-#define NUMBALITE_SIM_SHUFFLES(T)                                                                  \
-    NUMBALITE_SIM_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = 32,         \
-                                       NUMBALITE_SIM_SITE) {                                       \
-        return numbalite_sim::shuffle(                                                             \
-            mask, value, numbalite_sim::from_index(static_cast<unsigned>(source), width), file,    \
-            line);                                                                                 \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,  \
-                                          NUMBALITE_SIM_SITE) {                                    \
-        return numbalite_sim::shuffle(mask, value, numbalite_sim::from_up(delta, width), file,     \
-                                      line);                                                       \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta,                \
-                                            int width = 32, NUMBALITE_SIM_SITE) {                  \
-        return numbalite_sim::shuffle(mask, value, numbalite_sim::from_down(delta, width), file,   \
-                                      line);                                                       \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32,      \
-                                           NUMBALITE_SIM_SITE) {                                   \
-        return numbalite_sim::shuffle(                                                             \
-            mask, value, numbalite_sim::from_xor(static_cast<unsigned>(lanes), width), file,       \
-            line);                                                                                 \
+#define NUMBALITE_SIM_SHUFFLES(T) \
+    NUMBALITE_SIM_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = 32, \
+                                       NUMBALITE_SIM_SITE) { \
+        return numbalite_sim::shuffle( \
+            mask, value, numbalite_sim::from_index(static_cast<unsigned>(source), width), file, \
+            line); \
+    } \
+    NUMBALITE_SIM_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, \
+                                          NUMBALITE_SIM_SITE) { \
+        return numbalite_sim::shuffle(mask, value, numbalite_sim::from_up(delta, width), file, \
+                                      line); \
+    } \
+    NUMBALITE_SIM_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, \
+                                            int width = 32, NUMBALITE_SIM_SITE) { \
+        return numbalite_sim::shuffle(mask, value, numbalite_sim::from_down(delta, width), file, \
+                                      line); \
+    } \
+    NUMBALITE_SIM_INLINE T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, \
+                                           NUMBALITE_SIM_SITE) { \
+        return numbalite_sim::shuffle( \
+            mask, value, numbalite_sim::from_xor(static_cast<unsigned>(lanes), width), file, \
+            line); \
     }
-#define NUMBALITE_SIM_MATCHES(T)                                                                   \
-    NUMBALITE_SIM_INLINE unsigned __match_any_sync(unsigned mask, T value, NUMBALITE_SIM_SITE) {   \
-        return static_cast<unsigned>(numbalite_sim::warp(                                          \
-            NL_SIM_WARP_MATCH_ANY, mask, numbalite_sim::raw(value), 0, file, line));               \
-    }                                                                                              \
-    NUMBALITE_SIM_INLINE unsigned __match_all_sync(unsigned mask, T value, int *all,               \
-                                                   NUMBALITE_SIM_SITE) {                           \
-        unsigned lanes = static_cast<unsigned>(numbalite_sim::warp(                                \
-            NL_SIM_WARP_MATCH_ALL, mask, numbalite_sim::raw(value), 0, file, line));               \
-        *all = lanes != 0;                                                                         \
-        return lanes;                                                                              \
+#define NUMBALITE_SIM_MATCHES(T) \
+    NUMBALITE_SIM_INLINE unsigned __match_any_sync(unsigned mask, T value, NUMBALITE_SIM_SITE) { \
+        return static_cast<unsigned>(numbalite_sim::warp( \
+            NL_SIM_WARP_MATCH_ANY, mask, numbalite_sim::raw(value), 0, file, line)); \
+    } \
+    NUMBALITE_SIM_INLINE unsigned __match_all_sync(unsigned mask, T value, int *all, \
+                                                   NUMBALITE_SIM_SITE) { \
+        unsigned lanes = static_cast<unsigned>(numbalite_sim::warp( \
+            NL_SIM_WARP_MATCH_ALL, mask, numbalite_sim::raw(value), 0, file, line)); \
+        *all = lanes != 0; \
+        return lanes; \
     }
 #define NUMBALITE_SIM_EACH(T) NUMBALITE_SIM_SHUFFLES(T) NUMBALITE_SIM_MATCHES(T)
 NUMBALITE_SIM_EACH(int)
@@ -121,10 +121,10 @@ NUMBALITE_SIM_INLINE unsigned __activemask(NUMBALITE_SIM_SITE) {
 
 /* ---- reductions ---- */
 
-#define NUMBALITE_SIM_REDUCE(name, T, op)                                                          \
-    NUMBALITE_SIM_INLINE T __reduce_##name##_sync(unsigned mask, T value, NUMBALITE_SIM_SITE) {    \
-        return static_cast<T>(numbalite_sim::warp(NL_SIM_WARP_##op, mask,                          \
-                                                  static_cast<unsigned>(value), 0, file, line));   \
+#define NUMBALITE_SIM_REDUCE(name, T, op) \
+    NUMBALITE_SIM_INLINE T __reduce_##name##_sync(unsigned mask, T value, NUMBALITE_SIM_SITE) { \
+        return static_cast<T>(numbalite_sim::warp(NL_SIM_WARP_##op, mask, \
+                                                  static_cast<unsigned>(value), 0, file, line)); \
     }
 NUMBALITE_SIM_REDUCE(add, unsigned, ADD)
 NUMBALITE_SIM_REDUCE(add, int, ADD)

@@ -134,12 +134,11 @@ def flags(family, options, opt) -> list:
         "-fno-asynchronous-unwind-tables",
         "-fsigned-char",
         "-w",
+        "-UNDEBUG",
+        "-U_FORTIFY_SOURCE",
         _cpu_flag(),
     ]
-    if options.debug:
-        result.append("-g")
-    elif options.lineinfo:
-        result.append("-g1")
+    result.append("-g" if options.debug else "-g1" if options.lineinfo else "-g0")
     if family == "gcc":
         result += ["-fno-trapping-math", "-fno-semantic-interposition"]
         if level == 2 and not options.debug:

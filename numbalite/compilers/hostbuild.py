@@ -63,7 +63,7 @@ def identify(compiler) -> Identity:
 def _named(compiler, text):
     title = text.partition("\n")[0].strip()
     clang = re.search(r"clang version (\d+)\.(\d+)", text)
-    gcc = None if clang else re.search(r"\b(\d+)\.(\d+)\.\d+", title)
+    gcc = not clang and re.search(r"(?:g\+\+|gcc|GCC|c\+\+).*?\b(\d+)\.(\d+)\.\d+", title)
     match = clang or gcc
     if match is None:
         name = shlex.join(compiler.command)
@@ -213,6 +213,8 @@ class _Build:
     def _steps(self, text, prelude):
         gcc = self.family == "gcc"
         common = [*self.compiler.command, *self.flags, "-fdiagnostics-color=never"]
+        if self.compiler.is_zig:  # it would check for undefined behaviour without optimisation
+            common.append("-fno-sanitize=undefined")
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
         front = [*common, limit, *prelude, *self.search, "-x", "c++", "-"]
         if gcc:
@@ -258,7 +260,7 @@ class _Build:
             names = elf.undefined(file.read())
         missing = [n for n in names if not any(hasattr(library, n) for library in known)]
         if missing:
-            log = "".join(f"undefined reference to '{name}'\n" for name in missing)
+            log = "".join(f"undefined reference to '{_plain(name)}'\n" for name in missing)
             raise self._failure(log)
 
     def _failure(self, log):
@@ -272,6 +274,16 @@ class _Build:
         ):
             text = _unclosed(self.unit) or text
         return CompileError(text, log=log, source=source)
+
+
+def _plain(name):
+    """A symbol as people write it, where it can be read."""
+    from numbalite.demangle import demangle
+
+    try:
+        return demangle(name)
+    except ValueError:
+        return name
 
 
 def _reader(unit):

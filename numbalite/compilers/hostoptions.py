@@ -65,12 +65,14 @@ def read(unit) -> Options:
     rest = list(unit.options)
     while rest:
         option = rest.pop(0)
-        meaning, value = _split(option, rest)
+        meaning, value = _split(option, rest, unit.source)
         if meaning == "include":
             includes.append(value)
         elif meaning == "define":
             name, equals, text = value.partition("=")
             lines.append(f"#define {name} {text if equals else 1}")
+            if name == "NDEBUG":
+                lines.append("#include <assert.h>")
         elif meaning == "undefine":
             lines.append(f"#undef {value}")
         elif meaning == "before":
@@ -84,14 +86,14 @@ def read(unit) -> Options:
     return result._replace(includes=tuple(includes), before="".join(f"{x}\n" for x in lines))
 
 
-def _split(option, rest):
+def _split(option, rest, source):
     """(meaning, value) of an option, taking its value from `rest` where it stands apart."""
     name, equals, value = option.partition("=")
     if name in _OPTIONS:
         takes_value, meaning = _OPTIONS[name]
         if takes_value and not equals:
             if not rest:
-                raise CompileError(f"the compiler option {option!r} lacks its value")
+                raise CompileError(f"the compiler option {option!r} lacks its value", source=source)
             value = rest.pop(0)
         return meaning, value
     for short in ("-I", "-D", "-U"):
@@ -100,4 +102,4 @@ def _split(option, rest):
     bare = name.lstrip("-")
     if option.startswith("-") and (bare in _IGNORED or bare.startswith(("arch", "O"))):
         return None, ""
-    raise CompileError(f"the compiler option {option!r} is not known")
+    raise CompileError(f"the compiler option {option!r} is not known", source=source)

@@ -25,7 +25,7 @@ def include_directory():
     except ImportError:
         pass
     for place in places:
-        if (place / "cuda.h").exists():
+        if (place / "cuda.h").exists() and (place / "nvrtc.h").exists():
             return place
     pytest.skip("no CUDA toolkit here")
 
@@ -137,10 +137,12 @@ def test_calls_have_the_toolkits_signatures(tmp_path):
     first, which is what the numbers in our table ask for.
     """
     text = re.sub(r"/\*.*?\*/", "", (ROOT / "cext/driver/driver_calls.h").read_text(), flags=re.S)
-    calls = re.findall(r"X\((\w+), (\d+), (\([^()]*\)), \(", text.replace("\\\n", " "))
+    text = " ".join(text.replace("\\\n", " ").split())
+    calls = re.findall(r"X\(\s?(\w+), (\d+), (\([^()]*\)), \(", text)
     assert len(calls) > 60
     folder = include_directory()
-    header = (folder / "cuda.h").read_text() + (folder / "cudaProfiler.h").read_text()
+    headers = [folder / "cuda.h", folder / "cudaProfiler.h"]  # pip's packages have no second one
+    header = "".join(path.read_text() for path in headers if path.exists())
     lines = ["#include <cuda.h>"]
     for name, _version, parameters in calls:
         theirs = re.search(rf"CUresult\s+CUDAAPI\s+cu{name}(?:_v\d)?\s*(\([^()]*\))", header)
@@ -155,3 +157,16 @@ def test_calls_have_the_toolkits_signatures(tmp_path):
             )
     assert len(lines) > 200
     compile_with_toolkit("\n".join(lines) + "\n", tmp_path)
+
+
+def test_calls_exist_in_the_versions_that_we_ask_for():
+    """cuGetProcAddress gives a function by name and version; cudaTypedefs.h lists those that there are."""
+    files = [include_directory() / name for name in ("cudaTypedefs.h", "cudaProfilerTypedefs.h")]
+    if not files[0].exists():
+        pytest.skip("no cudaTypedefs.h here")
+    known = "".join(file.read_text() for file in files if file.exists())
+    text = (ROOT / "cext/driver/driver_calls.h").read_text()
+    for name, version in re.findall(r"X\((\w+), (\d+)", text):
+        if name.startswith("Profiler") and not files[1].exists():
+            continue
+        assert f"PFN_cu{name}_v{version})" in known, f"cu{name} has no version {version}"

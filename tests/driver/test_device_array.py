@@ -58,7 +58,9 @@ def same(device, host):
 
 # ---- making ----
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("shape", [(), (1,), (7,), (0,), (3, 0, 2), (4, 5), (2, 3, 1, 4, 2)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (7,), (0,), (3, 0, 2), (4, 5), (2, 3, 1, 4, 2)], ids=str
+)
 def test_there_and_back(shape, dtype):
     host = filled(shape, dtype)
     same(on_device(host), host)
@@ -99,7 +101,9 @@ def test_shapes_that_are_none():
         _core.device_empty(2**58, "f4")
 
 
-@pytest.mark.parametrize("dtype", ["O", [("a", "i4"), ("b", "O")], "no dtype", object(), ("f4", (2,))], ids=str)
+@pytest.mark.parametrize(
+    "dtype", ["O", [("a", "i4"), ("b", "O")], "no dtype", object(), ("f4", (2,))], ids=str
+)
 def test_dtypes_that_stay_on_the_host(dtype):
     with pytest.raises(TypeError):
         _core.device_empty(3, dtype)
@@ -193,14 +197,28 @@ def test_one_index_without_a_tuple():
 def test_what_is_no_index():
     device = on_device(filled((4, 3)))
     host = filled((4, 3))
-    for index in (4, -5, (0, 3), (0, 0, 0), (..., ...), 1.0, "x", (0, "x"), 2**70, -(2**70), object()):
+    for index in (
+        4,
+        -5,
+        (0, 3),
+        (0, 0, 0),
+        (..., ...),
+        1.0,
+        "x",
+        (0, "x"),
+        2**70,
+        -(2**70),
+        object(),
+    ):
         with pytest.raises(IndexError):
             device[index]
         with pytest.raises(IndexError):
             host[index]
     with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 4"):
         device[4]
-    with pytest.raises(IndexError, match="too many indices for array: array is 2-dimensional, but 3"):
+    with pytest.raises(
+        IndexError, match="too many indices for array: array is 2-dimensional, but 3"
+    ):
         device[0, 0, 0]
     for index in (True, np.True_, [0, 1], np.array([0, 1]), (0, [1]), np.zeros((4, 3), bool)):
         with pytest.raises(IndexError):
@@ -329,7 +347,10 @@ def test_copies_between_device_arrays(seed):
         n = rng.randint(1, 6)
         host = filled((4 * n, 5), "i4")
         device = on_device(host)
-        first, second = (slice(s, s + k * n, k) for s, k in [(rng.randint(0, n), rng.choice([1, 2, 3])) for _ in range(2)])
+        first, second = (
+            slice(s, s + k * n, k)
+            for s, k in [(rng.randint(0, n), rng.choice([1, 2, 3])) for _ in range(2)]
+        )
         if rng.random() < 0.5:
             second = slice(second.stop - 1, None if second.start == 0 else second.start - 1, -1)
             if len(host[second]) < n:
@@ -486,8 +507,19 @@ def test_export():
 def test_import(dtype):
     host = filled((5, 6), dtype)
     device = on_device(host)
-    for array, expected in [(device, host), (device[::2, ::-1], host[::2, ::-1]), (device[5:], host[5:])]:
-        for changes in ({}, {"version": 2, "stream": KeyError}, {"version": 0, "descr": KeyError if dtype is not RECORD else RECORD.descr}, {"stream": 1}, {"stream": 2}, {"mask": None}):
+    for array, expected in [
+        (device, host),
+        (device[::2, ::-1], host[::2, ::-1]),
+        (device[5:], host[5:]),
+    ]:
+        for changes in (
+            {},
+            {"version": 2, "stream": KeyError},
+            {"version": 0, "descr": KeyError if dtype is not RECORD else RECORD.descr},
+            {"stream": 1},
+            {"stream": 2},
+            {"mask": None},
+        ):
             view = _core.from_interface(Foreign(array, **changes))
             same(view, expected)
             assert not expected.size or view.address == array.address
@@ -499,7 +531,11 @@ def test_import_read_only():
     view = _core.from_interface(Foreign(device, data=(device.address, True)))
     assert view.readonly and view[1:].readonly and not device.readonly
     assert view.__cuda_array_interface__["data"] == (device.address, True)
-    for write in (lambda: view._write(filled(5)), lambda: view._fill(np.zeros((), "f4")), lambda: view[1:]._copy(device[1:])):
+    for write in (
+        lambda: view._write(filled(5)),
+        lambda: view._fill(np.zeros((), "f4")),
+        lambda: view[1:]._copy(device[1:]),
+    ):
         with pytest.raises(ValueError, match="read-only"):
             write()
     same(view, filled(5))
@@ -552,7 +588,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("exception, field, value", WRONG, ids=lambda v: getattr(v, "__name__", repr(v)[:20]))
+@pytest.mark.parametrize(
+    "exception, field, value", WRONG, ids=lambda v: getattr(v, "__name__", repr(v)[:20])
+)
 def test_import_refuses(exception, field, value):
     foreign = Foreign(on_device(filled(5)), **{field: value})
     with pytest.raises(exception, match=field):
@@ -584,7 +622,7 @@ def test_import_of_strange_objects():
 
 def test_records_whose_fields_do_not_add_up_are_bytes():
     device = on_device(filled(4, "V12"))
-    for descr in ([("x", "<f4")], [("x", "O")] , None):
+    for descr in ([("x", "<f4")], [("x", "O")], None):
         view = _core.from_interface(Foreign(device, descr=descr))
         assert view.dtype == np.dtype("V12")
     for descr in (3, "x", [3]):
@@ -649,7 +687,10 @@ def test_type_codes():
             (host.T, array | 2 << 14),
             (host[:, ::2], array | 1 << 14),
             (on_device(host), array | 1 << 14),
-            (on_device(host)._view((4, 3), (host.itemsize, 4 * host.itemsize), None), array | 2 << 14),
+            (
+                on_device(host)._view((4, 3), (host.itemsize, 4 * host.itemsize), None),
+                array | 2 << 14,
+            ),
             (on_device(host)[:, ::2], array),
             (on_device(host)[0, 0:1], 1 << 16 | 1 << 8 | 1 << 14 | number),
             (Foreign(on_device(host)), array | 1 << 14),
@@ -663,7 +704,12 @@ def test_type_codes():
 
 
 def test_type_codes_of_records():
-    for value in (filled(3, RECORD), on_device(filled(3, RECORD)), filled(3, RECORD)[0], Foreign(on_device(filled(3, RECORD)))):
+    for value in (
+        filled(3, RECORD),
+        on_device(filled(3, RECORD)),
+        filled(3, RECORD)[0],
+        Foreign(on_device(filled(3, RECORD))),
+    ):
         assert code(value) & 0xFF == 0
         assert _core.record_dtype(code(value) >> 20) == RECORD
     assert code(filled(3, RECORD)[:1]) == code(filled(3, RECORD))

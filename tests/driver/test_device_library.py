@@ -229,10 +229,11 @@ def test_debug_reports_an_index_out_of_bounds(i, j, axis, index):
     assert "table" in text
     assert f"{index}" in text
     assert f"axis {axis}" in text
+    line = poke.py_func.__code__.co_firstlineno + 4
+    assert f"test_device_library.py({line})" in text
     assert "(4, 7)" in text
     assert "(1, 0, 0)" in text  # block
     assert "(5, 0, 0)" in text  # thread
-    assert "test_device_library.py" in text
     # The context lives: the next launch is as good as the first.
     poke[2, 32](table, 3, 6)
     assert table.copy_to_host()[3, 6] == 1
@@ -417,6 +418,27 @@ def test_mathematics_of_mixed_types():
     out = cuda.to_device(np.zeros(12, np.float32))
     mixed_math[1, 1](out, 9, 2**40)
     assert np.allclose(out.copy_to_host(), [3, 3, 9, 3**0.5, 5, 0, math.pi, 5, 1, 1, 3, 3])
+
+
+# ---- half precision ----
+
+
+@cuda.jit("void(float16[:], const float16[:])")
+def half_math(out, x):
+    r"""
+    auto i = grid<1>();
+    if (i >= x.size()) return;
+    out[i] = sin(x[i]) * x[i] + sqrt(abs(x[i])) + max(x[i], float16(0.5f));
+    """
+
+
+def test_half_precision():
+    x = np.linspace(-3, 3, 40).astype(np.float16)
+    out = cuda.to_device(np.zeros_like(x))
+    half_math[2, 32](out, cuda.to_device(x))
+    wide = x.astype(np.float64)
+    expected = np.sin(wide) * wide + np.sqrt(np.abs(wide)) + np.maximum(wide, 0.5)
+    assert np.allclose(out.copy_to_host(), expected, rtol=4e-3, atol=4e-3)
 
 
 # ---- atomics ----

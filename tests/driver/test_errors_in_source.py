@@ -130,6 +130,16 @@ def test_code_without_source():
     assert lines_in(problem, "<string>") == [8]
 
 
+def test_names_beyond_ascii_are_shown_as_they_were_written():
+    def define():
+        @cuda.jit("void(float32[:])")
+        def kernel(x):
+            "x[0] = σ + missing;"
+
+    text = str(failing(define))
+    assert "x[0] = σ + missing" in text and "u03c3" not in text
+
+
 def test_the_message_is_short():
     problem = failing(lambda: cuda.jit("__global__ void k(float* x) { x[0] = y; z; }"))
     assert len(str(problem).splitlines()) < 20

@@ -280,7 +280,9 @@ def test_the_users_own_types_win():
         struct array { float values[3]; };
         __global__ void k(float* x) {
             complex<float> z = {1, 2, 3}; array a = {{4, 5, 6}};
-            x[grid<1>()] = z.more + a.values[0];
+            auto [one, two] = make_tuple(1, 2.0f);
+            atomic_max(&x[0], 1.0f);
+            x[grid<1>()] = z.more + a.values[0] + one - 1;
         }""")
     x = np.zeros(1, "f4")
     module.k[1, 1](x)
@@ -308,6 +310,18 @@ def test_pickling(module):
     again.scale[1, 4](x, 4)
     assert (x == 10).all() and repr(again) == repr(module)
     assert module.get_global("counter").copy_to_host() == 0, "a module of its own"
+
+
+def test_only_kernels_that_wait_for_the_grid_are_launched_cooperatively():
+    module = cuda.module("""
+        __device__ void wait() { cooperative_groups::this_grid().sync(); }
+        __global__ void both(int* x) { x[1] = 1; wait(); x[0] = x[1]; }
+        __global__ void one(int* x) { x[0] = 2; }""")
+    x = np.zeros(2, "i4")
+    module.both[2, 2](x)
+    assert x[0] == 1 and module.both.options.cooperative is None
+    module.one[100000, 1](x)
+    assert x[0] == 2
 
 
 def test_void_pointers_and_structs_of_pointers():

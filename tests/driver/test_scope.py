@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import numbalite
-from numbalite import cuda, errors
+from numbalite import cuda, errors, float32, types, void
 
 
 @pytest.fixture(autouse=True)
@@ -320,3 +320,44 @@ def test_a_kernel_is_no_device_function():
         @cuda.jit("void(float32[:])")
         def k(x):
             "lazy(x, 1);"
+
+
+# --- the same for GPUs, wherever NVRTC is -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
+def test_all_of_it_compiles_for_gpus(cc):
+    particle = np.dtype([("x", "f4"), ("v", "f8", (2,))], align=True)
+    packed = np.dtype([("a", "i1"), ("x", "f8")])
+    states = np.zeros(2, particle)
+    infinity, z, w, low, flags = math.inf, 1 + 2j, np.complex64([1j]), -(2**63), np.array([True])
+    halves = np.array([1, np.nan], "f2")
+    σ = 2.0
+
+    @cuda.jit(launch_bounds=(128, 2))
+    def k(x, p, q, h):
+        """
+        #include <cooperative_groups.h>
+        #define TWICE(v) ((v) + (v))
+        int i = grid<1>();
+        x[i] = SCALE + infinity + z.imag() + w[0].real() + low + float(HALF) + σ + TABLE(1, 2) + WEIGHTS[1];
+        p[i] = states[1]; p[i].v[1] = TWICE(flags[0]); q[i].x = 3;
+        h[i] = halves[1];
+        auto [r, phi] = polar(x[0], x[1]);
+        x[i] += axpy(r, phi, 1) + square(2) + which(3) + scaled(4) + factorial(5);
+        #if SCALE == 3
+        auto block = cooperative_groups::this_thread_block();
+        block.sync();
+        #endif
+        """
+
+    signature = types.Signature(
+        void,
+        [float32[:], types.from_dtype(particle)[:], types.from_dtype(packed)[::1], types.f2[:]],
+    )
+    try:
+        text, _ = cuda.compile(k, signature, cc=cc)
+    except errors.CudaSupportError:
+        pytest.skip("no NVRTC")
+    assert ".entry nl_k(" in text and ".maxntid 128" in text
+    assert infinity and z and low and σ and w.size and flags.size and halves.size and states.size

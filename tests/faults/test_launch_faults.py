@@ -1,5 +1,5 @@
 """Every way in which a launch and what surrounds it can fail half-way, below the public package:
-the n-th driver call, the n-th block of host memory, the n-th allocation of the interpreter itself."""
+the n-th driver call, the n-th block of host memory."""
 
 import gc
 import itertools
@@ -8,11 +8,6 @@ import numpy as np
 import pytest
 
 from numbalite import _core, compilers, cuda, describe, errors
-
-try:
-    import _testcapi
-except ImportError:
-    _testcapi = None
 
 OUT_OF_MEMORY = 2
 CLEAN = (errors.CudaAPIError, errors.KernelError, MemoryError)
@@ -39,7 +34,9 @@ class World:
         self.image = image = compilers.compile_unit(unit, target)
         self.rows = [
             row._replace(name=name)
-            for row, name in zip(describe.parameters(image.descriptions["saxpy"]), "axy", strict=True)
+            for row, name in zip(
+                describe.parameters(image.descriptions["saxpy"]), "axy", strict=True
+            )
         ]
         self.many_rows = describe.parameters(image.descriptions["many"])
         self.module = _core.Module(image.data)
@@ -53,6 +50,7 @@ class World:
         self.strided = _core.device_empty((4, 6), "f4")[::2, ::3]
         self.stream = _core.Stream(non_blocking=True)
         self.foreign = Foreign(self.x)
+        self.hosts = [np.zeros(2, "f4") for _ in range(80)]
 
     def function(self, **options):
         return self.module.function(self.image.lowered["saxpy"], "saxpy", self.rows, **options)
@@ -100,7 +98,9 @@ def variable(w):
 
 
 def new_array(w):
-    return _core.device_empty((2,) * 12, "f8", "F"), _core.device_empty((3, 4), "f4", strides=(-16, 4))
+    return _core.device_empty((2,) * 12, "f8", "F"), _core.device_empty(
+        (3, 4), "f4", strides=(-16, 4)
+    )
 
 
 def wrapped_pointer(w):
@@ -116,7 +116,13 @@ def exported(w):
 
 
 def views(w):
-    return w.x[2:5], w.strided[:, 0], w.records["b"], w.x._view((2,) * 3, None, "i4"), w.x._bind(w.stream)
+    return (
+        w.x[2:5],
+        w.strided[:, 0],
+        w.records["b"],
+        w.x._view((2,) * 3, None, "i4"),
+        w.x._bind(w.stream),
+    )
 
 
 def elements(w):
@@ -178,7 +184,7 @@ def launch_with_host_arrays(w):
 
 
 def launch_with_many_host_arrays(w):
-    w.many[1, 32](*(np.zeros(2, "f4") for _ in range(80)))
+    w.many[1, 32](*w.hosts)
 
 
 def launch_that_is_refused(w):
@@ -189,8 +195,11 @@ def launch_that_is_refused(w):
         ((2.0, HOST[:6], HOST[2:]), {}),
         (("a", w.x, w.y), {}),
     ]:
-        with pytest.raises((TypeError, ValueError, MemoryError, errors.CudaAPIError)):
+        try:
             w.typed[1, 32](*arguments, **options)
+        except (TypeError, ValueError):
+            continue
+        raise AssertionError("it was launched")
 
 
 def configurations(w):
@@ -260,33 +269,14 @@ def walk(world, operation, arm, disarm, stride=1):
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_driver_calls(world, operation):
-    walk(world, operation, lambda n: _core.fail_call_at(n, OUT_OF_MEMORY), lambda n: _core.fail_call_at(0) >= n)
+    walk(
+        world,
+        operation,
+        lambda n: _core.fail_call_at(n, OUT_OF_MEMORY),
+        lambda n: _core.fail_call_at(0) >= n,
+    )
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_allocations(world, operation):
     walk(world, operation, _core.fail_alloc_at, lambda n: _core.fail_alloc_at(0) >= n)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not hasattr(_testcapi, "set_nomemory"), reason="this Python cannot make its allocations fail"
-)
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_allocations_of_the_interpreter(world, operation):
-    """Memory of Python's own runs out somewhere inside: the error comes through, counts stay right."""
-    operation(world)
-    gc.collect()
-    before = counted()
-    for step in range(1, 400):
-        _testcapi.set_nomemory(step, step + 1)
-        try:
-            operation(world)
-        except Exception as error:  # others than MemoryError come from Python and NumPy
-            assert not isinstance(error, SystemError), error
-        finally:
-            _testcapi.remove_mem_hooks()
-        cuda.synchronize()
-        if counted() != before:
-            gc.collect()
-        assert _core.live() == before, f"step {step}"

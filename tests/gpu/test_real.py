@@ -7,7 +7,11 @@ import pytest
 
 from numbalite import cuda
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    # Host arrays as arguments are convenient here; what they cost is no news.
+    pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning"),
+]
 
 
 def test_the_device_is_real():
@@ -66,10 +70,10 @@ def test_dynamic_shared_memory_of_100_kib():
     reverse = cuda.jit(
         r"""
         __global__ void reverse(const int* x, int* y, int n) {
-            extern __shared__ int all[];
-            for (int i = threadIdx.x; i < n; i += blockDim.x) all[i] = x[i];
+            extern __shared__ int buffer[];
+            for (int i = threadIdx.x; i < n; i += blockDim.x) buffer[i] = x[i];
             __syncthreads();
-            for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = all[n - 1 - i];
+            for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = buffer[n - 1 - i];
         }"""
     )
     x = np.arange(size // 4, dtype="i4")

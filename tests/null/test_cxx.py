@@ -149,7 +149,19 @@ def test_variables(source, names):
 
 def test_functions():
     source = "__device__ int f(int a) { return a; }\ntemplate <class T> __device__ T g(T a) { return a; }"
-    assert cxx.functions(source) == ["f", "g"]
+    assert list(cxx.functions(source)) == ["f", "g"]
+
+
+def test_what_a_function_names_and_what_it_calls():
+    source = """
+    __device__ void inner() { this_grid().sync(); }
+    namespace a { __device__ void outer() { inner(); } }
+    template <class T> __global__ void direct(T* x) { this_grid(); }
+    __global__ void indirect() { a::outer(); }
+    __global__ void none() { /* this_grid */ none(); }"""
+    words = {"this_grid"}
+    found = [k for k in ("direct<float>", "indirect", "none") if cxx.mentions(source, k, words)]
+    assert found == ["direct<float>", "indirect"]
 
 
 def test_broken_strings():

@@ -8,12 +8,15 @@ on their own. Blocks that wait for each other need the real engine (test_groups.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import shutil
 import sys
 
 import pytest
 
 COMPILERS = [name for name in ("clang++", "g++") if shutil.which(name)]
+if importlib.util.find_spec("ziglang"):
+    COMPILERS.append("zig")
 
 
 class Dim(ctypes.Structure):
@@ -161,7 +164,8 @@ def compiled(request, monkeypatch):
     """compiled(unit) -> Image, by each compiler in turn."""
     if not COMPILERS:
         pytest.skip("no host compiler")
-    monkeypatch.setenv("NUMBALITE_CXX", request.param)
+    command = f"{sys.executable} -m ziglang c++" if request.param == "zig" else request.param
+    monkeypatch.setenv("NUMBALITE_CXX", command)
     from numbalite.compilers import host
 
     compiled_by = host.compile

@@ -1,2 +1,10 @@
-/* <assert.h>: the prelude has assert. */
-#pragma once
+/* <assert.h>: as everywhere, each inclusion looks at NDEBUG again; no #pragma once. */
+#undef assert
+#ifdef NDEBUG
+#define assert(...) static_cast<void>(0)
+#else
+#define assert(...)                                                                                \
+    (static_cast<bool>(__VA_ARGS__)                                                                \
+         ? static_cast<void>(0)                                                                    \
+         : ::numbalite_sim::fault(710, "Assertion `" #__VA_ARGS__ "` failed.", __FILE__, __LINE__))
+#endif

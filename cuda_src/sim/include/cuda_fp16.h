@@ -21,8 +21,8 @@ NUMBALITE_SIM_INLINE unsigned short half_from_float(float f) {
     if (word >= 0x477ff000) /* at least 65520, infinite, or NaN */
         return static_cast<unsigned short>(word > 0x7f800000 ? 0x7fff : sign | 0x7c00);
     if (word < 0x38800000) /* subnormal: 0.5 has the last place that is wanted */
-        return static_cast<unsigned short>(
-            sign | (bits<unsigned>(bits<float>(word) + 0.5f) - 0x3f000000));
+        return static_cast<unsigned short>(sign |
+                                           (bits<unsigned>(bits<float>(word) + 0.5f) - 0x3f000000));
     word += 0xc8000fff + (word >> 13 & 1);
     return static_cast<unsigned short>(sign | word >> 13);
 }
@@ -32,7 +32,7 @@ NUMBALITE_SIM_INLINE float half_to_float(unsigned short h) {
     if (exponent == 0x0f800000)
         magnitude = bits<float>(word + 0x70000000);
     else if (exponent == 0)
-        magnitude = bits<float>(word + 0x38800000) - 0x1p-14f;
+        magnitude = bits<float>(word + 0x38800000) - 6.103515625e-05f;
     else
         magnitude = bits<float>(word + 0x38000000);
     return bits<float>(bits<unsigned>(magnitude) | (h & 0x8000u) << 16);

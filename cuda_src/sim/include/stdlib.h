@@ -12,6 +12,10 @@ typedef struct {
 typedef struct {
     long long quot, rem;
 } lldiv_t;
-[[noreturn]] inline void abort() { numbalite_sim::fault(719, "abort() was called", "", 0); }
+[[noreturn]] inline void abort() {
+    numbalite_sim::fault(719, "abort() was called", "", 0);
+}
 /* Standard headers name it; no kernel can use it. */
-inline int rand() { abort(); }
+inline int rand() {
+    abort();
+}

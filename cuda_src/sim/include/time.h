@@ -1,3 +1,3 @@
-/* <time.h>: the same as for a GPU. */
+/* <time.h>: the system's, for the types that other standard headers name. clock() stays the prelude's. */
 #pragma once
-#include "../../std/time.h"
+#include_next <time.h>

@@ -1,0 +1,297 @@
+/* curand_kernel.h for the simulator: XORWOW (the default) and Philox, with cuRAND's own sequences.
+ *
+ * XORWOW (Marsaglia 2003) is linear over bits: jumping ahead multiplies the five state words by a
+ * power of the matrix of one step. The powers 2**i and 2**(67 + i), for offsets and subsequences,
+ * are made when the first thread needs them. */
+#ifndef NUMBALITE_SIM_CURAND_KERNEL_H
+#define NUMBALITE_SIM_CURAND_KERNEL_H
+
+#define CURAND_2POW32_INV (2.3283064e-10f)
+#define CURAND_2POW32_INV_DOUBLE (2.3283064365386963e-10)
+#define CURAND_2POW53_INV_DOUBLE (1.1102230246251565e-16)
+#define CURAND_2POW32_INV_2PI (2.3283064e-10f * 6.2831855f)
+#define CURAND_2POW53_INV_2PI_DOUBLE (1.1102230246251565e-16 * 6.2831853071795860)
+
+struct curandStateXORWOW {
+    unsigned d, v[5];
+    int boxmuller_flag, boxmuller_flag_double;
+    float boxmuller_extra;
+    double boxmuller_extra_double;
+};
+struct curandStatePhilox4_32_10 {
+    uint4 ctr, output;
+    uint2 key;
+    unsigned STATE;
+    int boxmuller_flag, boxmuller_flag_double;
+    float boxmuller_extra;
+    double boxmuller_extra_double;
+};
+typedef curandStateXORWOW curandStateXORWOW_t;
+typedef curandStateXORWOW curandState;
+typedef curandStateXORWOW curandState_t;
+typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
+typedef NUMBALITE_SIM_CANNOT(
+    "MRG32k3a random numbers cannot run on the CPU simulator") int curandStateMRG32k3a;
+typedef NUMBALITE_SIM_CANNOT(
+    "MRG32k3a random numbers cannot run on the CPU simulator") int curandStateMRG32k3a_t;
+
+namespace numbalite_sim {
+
+/* A 160x160 matrix over bits, by columns: row[i] is what bit i of the state turns into. */
+struct xorwow_matrix {
+    unsigned row[160][5];
+
+    void apply(unsigned *v) const {
+        unsigned result[5] = {0, 0, 0, 0, 0};
+        for (int i = 0; i < 160; ++i)
+            if (v[i / 32] >> (i % 32) & 1)
+                for (int k = 0; k < 5; ++k)
+                    result[k] ^= row[i][k];
+        for (int k = 0; k < 5; ++k)
+            v[k] = result[k];
+    }
+    void square(const xorwow_matrix &of) {
+        for (int i = 0; i < 160; ++i) {
+            for (int k = 0; k < 5; ++k)
+                row[i][k] = of.row[i][k];
+            of.apply(row[i]);
+        }
+    }
+};
+
+NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
+    unsigned t = v[0] ^ (v[0] >> 2);
+    v[0] = v[1];
+    v[1] = v[2];
+    v[2] = v[3];
+    v[3] = v[4];
+    v[4] = (v[4] ^ (v[4] << 4)) ^ (t ^ (t << 1));
+    return v[4];
+}
+
+/* The matrix of 2**power steps, 0 <= power < 131. Every OS thread makes its own. */
+inline const xorwow_matrix &xorwow_power(int power) {
+    static thread_local xorwow_matrix *powers;
+    static thread_local int known;
+    if (!powers)
+        powers = static_cast<xorwow_matrix *>(__builtin_malloc(131 * sizeof(xorwow_matrix)));
+    for (; known <= power; ++known)
+        if (known > 0)
+            powers[known].square(powers[known - 1]);
+        else
+            for (int i = 0; i < 160; ++i) {
+                unsigned *v = powers[0].row[i];
+                for (int k = 0; k < 5; ++k)
+                    v[k] = k == i / 32 ? 1u << (i % 32) : 0;
+                xorwow_step(v);
+            }
+    return powers[power];
+}
+
+inline void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
+    for (int i = 0; steps; ++i, steps >>= 1)
+        if (steps & 1)
+            xorwow_power(scale + i).apply(v);
+}
+
+NUMBALITE_SIM_INLINE uint4 philox(uint4 c, uint2 k) {
+    for (int round = 0; round < 10; ++round) {
+        unsigned high0 = __umulhi(0xD2511F53u, c.x), low0 = 0xD2511F53u * c.x;
+        unsigned high1 = __umulhi(0xCD9E8D57u, c.z), low1 = 0xCD9E8D57u * c.z;
+        c = uint4{high1 ^ c.y ^ k.x, low1, high0 ^ c.w ^ k.y, low0};
+        k.x += 0x9E3779B9u;
+        k.y += 0xBB67AE85u;
+    }
+    return c;
+}
+/* Adds to the 128-bit counter at its lower or its upper half. */
+inline void philox_advance(uint4 *c, unsigned long long by) {
+    unsigned long long low = static_cast<unsigned long long>(c->y) << 32 | c->x, sum = low + by;
+    c->x = static_cast<unsigned>(sum);
+    c->y = static_cast<unsigned>(sum >> 32);
+    if (sum < low && ++c->z == 0)
+        ++c->w;
+}
+
+} // namespace numbalite_sim
+
+/* ---- starting and jumping ---- */
+
+inline void skipahead(unsigned long long n, curandStateXORWOW *state) {
+    numbalite_sim::xorwow_jump(state->v, n, 0);
+    state->d += 362437u * static_cast<unsigned>(n);
+}
+inline void skipahead_sequence(unsigned long long n, curandStateXORWOW *state) {
+    numbalite_sim::xorwow_jump(state->v, n, 67);
+}
+inline void curand_init(unsigned long long seed, unsigned long long subsequence,
+                        unsigned long long offset, curandStateXORWOW *state) {
+    unsigned s0 = static_cast<unsigned>(seed) ^ 0xaad26b49u;
+    unsigned s1 = static_cast<unsigned>(seed >> 32) ^ 0xf7dcefddu;
+    unsigned t0 = 1099087573u * s0, t1 = 2591861531u * s1;
+    state->d = 6615241u + t1 + t0;
+    state->v[0] = 123456789u + t0;
+    state->v[1] = 362436069u ^ t0;
+    state->v[2] = 521288629u + t1;
+    state->v[3] = 88675123u ^ t1;
+    state->v[4] = 5783321u + t0;
+    skipahead_sequence(subsequence, state);
+    skipahead(offset, state);
+    state->boxmuller_flag = state->boxmuller_flag_double = 0;
+    state->boxmuller_extra = 0;
+    state->boxmuller_extra_double = 0;
+}
+
+inline void skipahead(unsigned long long n, curandStatePhilox4_32_10 *state) {
+    state->STATE += static_cast<unsigned>(n & 3);
+    n /= 4;
+    if (state->STATE > 3) {
+        ++n;
+        state->STATE -= 4;
+    }
+    numbalite_sim::philox_advance(&state->ctr, n);
+    state->output = numbalite_sim::philox(state->ctr, state->key);
+}
+inline void skipahead_sequence(unsigned long long n, curandStatePhilox4_32_10 *state) {
+    unsigned long long high =
+        (static_cast<unsigned long long>(state->ctr.w) << 32 | state->ctr.z) + n;
+    state->ctr.z = static_cast<unsigned>(high);
+    state->ctr.w = static_cast<unsigned>(high >> 32);
+    state->output = numbalite_sim::philox(state->ctr, state->key);
+}
+inline void curand_init(unsigned long long seed, unsigned long long subsequence,
+                        unsigned long long offset, curandStatePhilox4_32_10 *state) {
+    state->ctr = uint4{0, 0, 0, 0};
+    state->key = uint2{static_cast<unsigned>(seed), static_cast<unsigned>(seed >> 32)};
+    state->STATE = 0;
+    state->boxmuller_flag = state->boxmuller_flag_double = 0;
+    state->boxmuller_extra = 0;
+    state->boxmuller_extra_double = 0;
+    skipahead_sequence(subsequence, state);
+    skipahead(offset, state);
+}
+
+/* ---- bits ---- */
+
+NUMBALITE_SIM_INLINE unsigned curand(curandStateXORWOW *state) {
+    state->d += 362437u;
+    return numbalite_sim::xorwow_step(state->v) + state->d;
+}
+inline unsigned curand(curandStatePhilox4_32_10 *state) {
+    const uint4 o = state->output;
+    unsigned result = state->STATE == 0   ? o.x
+                      : state->STATE == 1 ? o.y
+                      : state->STATE == 2 ? o.z
+                                          : o.w;
+    if (++state->STATE == 4) {
+        numbalite_sim::philox_advance(&state->ctr, 1);
+        state->output = numbalite_sim::philox(state->ctr, state->key);
+        state->STATE = 0;
+    }
+    return result;
+}
+inline uint4 curand4(curandStatePhilox4_32_10 *state) {
+    const uint4 old = state->output;
+    numbalite_sim::philox_advance(&state->ctr, 1);
+    state->output = numbalite_sim::philox(state->ctr, state->key);
+    const uint4 next = state->output;
+    switch (state->STATE) {
+    case 0:
+        return old;
+    case 1:
+        return uint4{old.y, old.z, old.w, next.x};
+    case 2:
+        return uint4{old.z, old.w, next.x, next.y};
+    default:
+        return uint4{old.w, next.x, next.y, next.z};
+    }
+}
+
+/* ---- distributions ---- */
+
+namespace numbalite_sim {
+NUMBALITE_SIM_INLINE float uniform_of(unsigned x) {
+    return x * CURAND_2POW32_INV + CURAND_2POW32_INV / 2.0f;
+}
+NUMBALITE_SIM_INLINE double uniform_of(unsigned x, unsigned y) {
+    unsigned long long z = x ^ static_cast<unsigned long long>(y) << (53 - 32);
+    return z * CURAND_2POW53_INV_DOUBLE + CURAND_2POW53_INV_DOUBLE / 2.0;
+}
+inline float2 box_muller(unsigned x, unsigned y) {
+    float u = x * CURAND_2POW32_INV + CURAND_2POW32_INV / 2;
+    float v = y * CURAND_2POW32_INV_2PI + CURAND_2POW32_INV_2PI / 2;
+    float radius = sqrtf(-2.0f * logf(u)), s, c;
+    sincosf(v, &s, &c);
+    return float2{s * radius, c * radius};
+}
+inline double2 box_muller(unsigned x0, unsigned x1, unsigned y0, unsigned y1) {
+    unsigned long long zx = x0 ^ static_cast<unsigned long long>(x1) << (53 - 32);
+    unsigned long long zy = y0 ^ static_cast<unsigned long long>(y1) << (53 - 32);
+    double u = zx * CURAND_2POW53_INV_DOUBLE + CURAND_2POW53_INV_DOUBLE / 2.0;
+    double v = zy * (CURAND_2POW53_INV_DOUBLE * 2.0) + CURAND_2POW53_INV_DOUBLE;
+    double radius = sqrt(-2.0 * log(u)), s, c;
+    sincospi(v, &s, &c);
+    return double2{s * radius, c * radius};
+}
+} // namespace numbalite_sim
+
+template <class S> inline float curand_uniform(S *state) {
+    return numbalite_sim::uniform_of(curand(state));
+}
+inline double curand_uniform_double(curandStateXORWOW *state) {
+    unsigned x = curand(state), y = curand(state);
+    return numbalite_sim::uniform_of(x, y);
+}
+inline double curand_uniform_double(curandStatePhilox4_32_10 *state) { /* 32 bits only, as cuRAND */
+    return curand(state) * CURAND_2POW32_INV_DOUBLE + CURAND_2POW32_INV_DOUBLE / 2.0;
+}
+template <class S> inline float2 curand_normal2(S *state) {
+    unsigned x = curand(state), y = curand(state);
+    return numbalite_sim::box_muller(x, y);
+}
+template <class S> inline double2 curand_normal2_double(S *state) {
+    unsigned x0 = curand(state), x1 = curand(state), y0 = curand(state), y1 = curand(state);
+    return numbalite_sim::box_muller(x0, x1, y0, y1);
+}
+template <class S> inline float curand_normal(S *state) {
+    if (state->boxmuller_flag) {
+        state->boxmuller_flag = 0;
+        return state->boxmuller_extra;
+    }
+    float2 pair = curand_normal2(state);
+    state->boxmuller_extra = pair.y;
+    state->boxmuller_flag = 1;
+    return pair.x;
+}
+template <class S> inline double curand_normal_double(S *state) {
+    if (state->boxmuller_flag_double) {
+        state->boxmuller_flag_double = 0;
+        return state->boxmuller_extra_double;
+    }
+    double2 pair = curand_normal2_double(state);
+    state->boxmuller_extra_double = pair.y;
+    state->boxmuller_flag_double = 1;
+    return pair.x;
+}
+template <class S> inline float curand_log_normal(S *state, float mean, float deviation) {
+    return expf(mean + deviation * curand_normal(state));
+}
+template <class S> inline double curand_log_normal_double(S *state, double mean, double deviation) {
+    return exp(mean + deviation * curand_normal_double(state));
+}
+inline float4 curand_uniform4(curandStatePhilox4_32_10 *state) {
+    uint4 x = curand4(state);
+    return float4{numbalite_sim::uniform_of(x.x), numbalite_sim::uniform_of(x.y),
+                  numbalite_sim::uniform_of(x.z), numbalite_sim::uniform_of(x.w)};
+}
+inline double2 curand_uniform2_double(curandStatePhilox4_32_10 *state) {
+    uint4 x = curand4(state);
+    return double2{numbalite_sim::uniform_of(x.x, x.y), numbalite_sim::uniform_of(x.z, x.w)};
+}
+inline float4 curand_normal4(curandStatePhilox4_32_10 *state) {
+    uint4 x = curand4(state);
+    float2 a = numbalite_sim::box_muller(x.x, x.y), b = numbalite_sim::box_muller(x.z, x.w);
+    return float4{a.x, a.y, b.x, b.y};
+}
+
+#endif

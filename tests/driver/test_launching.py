@@ -1,0 +1,484 @@
+"""From a configuration to a launch: dispatchers and launchers of the extension itself, the modules and
+kernels behind them."""
+
+import copy
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, errors
+
+
+@pytest.fixture
+def kernel(core_kernels):
+    return core_kernels
+
+
+def empty(shape, dtype):
+    device = _core.device_empty(shape, dtype)
+    device._fill(np.zeros((), dtype))
+    return device
+
+
+def on_device(host):
+    device = _core.device_empty(host.shape, host.dtype)
+    device._write(host)
+    return device
+
+
+class Foreign:
+    def __init__(self, array, **changes):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
+
+
+class Seven:
+    def __index__(self):
+        return 7
+
+
+# ---- configurations ----
+@pytest.mark.parametrize("grid, block, expected", [
+    (2, 3, (2, 1, 1, 3, 1, 1)),
+    ((2, 3), (4, 5), (2, 3, 1, 4, 5, 1)),
+    ([2, 3, 4], [5, 6, 7], (2, 3, 4, 5, 6, 7)),
+    (np.int8(2), (np.int64(3), Seven(), True + 0), (2, 1, 1, 3, 7, 1)),
+], ids=repr)  # fmt: skip
+def test_configurations(kernel, grid, block, expected):
+    out = empty(6, "u4")
+    launcher = kernel("where")[grid, block]
+    launcher(out)
+    assert tuple(out[i] for i in range(6)) == expected
+    assert launcher.config == (expected[:3], expected[3:], 0, 0)
+    assert (launcher.griddim, launcher.blockdim) == (expected[:3], expected[3:])
+    assert launcher.dispatcher is kernel("where")
+    stream = _core.Stream()
+    launcher = kernel("where")[grid, block, stream, 16]
+    assert launcher.config == (expected[:3], expected[3:], stream, 16)
+    launcher(out)
+
+
+@pytest.mark.parametrize("exception, key", [
+    (ValueError, 1), (ValueError, (1,)), (ValueError, ()), (ValueError, (1, 1, 0, 0, 0)),
+    (TypeError, (1.0, 1)), (TypeError, (1, "1")), (TypeError, (None, 1)), (TypeError, ((1, 1.5), 1)),
+    (TypeError, (True, 1)), (TypeError, (np.zeros(2), 1)), (ValueError, ((), 1)),
+    (ValueError, ((1,) * 4, 1)), (ValueError, (-1, 1)), (ValueError, (1, 2**32)), (ValueError, (1, 2**70)),
+    (ValueError, (1, -(2**70))), (ValueError, (1, (np.uint64(2**40), 1))),
+    (TypeError, (1, 1, "s")), (TypeError, (1, 1, 1.5)), (TypeError, (1, 1, object())),
+    (TypeError, (1, 1, 0, 1.5)), (TypeError, (1, 1, 0, None)), (ValueError, (1, 1, 0, -1)),
+    (ValueError, (1, 1, 0, 2**40)), (ValueError, (1, 1, 0, 2**70)),
+], ids=repr)  # fmt: skip
+def test_configurations_that_are_none(kernel, exception, key):
+    with pytest.raises(exception):
+        kernel("nothing")[key]
+
+
+def test_limits_come_before_arguments(kernel):
+    device = cuda.get_current_device()
+    threads, z = device.MAX_THREADS_PER_BLOCK, device.MAX_BLOCK_DIM_Z
+    for grid, block, shared, text in [
+        (1, threads + 1, 0, rf"{threads + 1}.*limit of {threads}\b"),
+        (1, (32, 64, 2), 0, rf"\(32, 64, 2\) has 4096 threads.*{threads} threads per block"),
+        (1, (1, 1, z + 1), 0, rf"block dimension z is {z + 1}.*limit of {z}"),
+        ((1, 65536), 1, 0, "grid dimension y is 65536.*limit of 65535"),
+        (0, 1, 0, "grid dimension x is 0"),
+        (1, (1, 0), 0, "block dimension y is 0"),
+        (1, 1, 1 << 30, r"shared memory.*limit of \d+ bytes"),
+    ]:
+        for name in ("saxpy", "nothing"):
+            with pytest.raises(ValueError, match=rf"^{name}\(\): .*{text}"):
+                kernel(name)[grid, block, 0, shared]("wrong", "arguments")
+
+
+def test_dynamic_shared_memory(kernel):
+    """Above 48 KiB the kernel is opted in, once."""
+    out = empty(64, "i4")
+    for size in (64 * 4, 49152, 50000, 60000, 1024):
+        kernel("shared")[1, 64, 0, size](out)
+        assert [out[i] for i in (0, 1, 63)] == [63, 62, 0]
+    _core.trace(True)
+    kernel("shared")[1, 64, 0, 60000](out)
+    kernel("shared")[1, 64, 0, 61000](out)
+    kernel("shared")[1, 64, 0, 61000](out)
+    calls = _core.traced()
+    _core.trace(False)
+    assert sum("FuncSetAttribute" in call for call in calls) == 1
+
+
+def test_no_driver_call_but_the_launch(kernel):
+    x, y = on_device(np.ones(4, "f4")), empty(4, "f4")
+    launch, stream = kernel("saxpy")[1, 4], _core.Stream()
+    launch(2.0, x, y, 4)
+    kernel("saxpy")[1, 4, stream](2.0, x, y, 4)
+    _core.trace(True)
+    launch(2.0, x, y, 4)
+    launch(np.float64(2), x, Foreign(y), n=np.int32(4))
+    kernel("saxpy")[1, 4](2, x, y, 4)
+    kernel("saxpy")[1, 4, stream](2, x, y, 4)
+    calls = _core.traced()
+    _core.trace(False)
+    if _core.device_count() > 1:  # where it is asked which of them is current
+        calls = [call for call in calls if call != "cuCtxGetCurrent"]
+    assert calls == ["cuLaunchKernel"] * 4
+
+
+def test_cooperative_and_cluster_launches(kernel):
+    out = empty(6, "u4")
+    together = kernel("where", cooperative=True)
+    together[2, 32](out)
+    assert out[0] == 2
+    with pytest.raises(ValueError, match=r"cooperative grid of \d+ blocks.*limit of \d+"):
+        together[(65535, 65535), 1024](out)
+    clustered = _core.Dispatcher("where", ["out"], typed=True, cluster=(2, 1, 1))
+    clustered._only(0, kernel.of("where"))
+    with pytest.raises(
+        ValueError, match="grid dimension x is 3, which is no multiple of the cluster's 2"
+    ):
+        clustered[3, 32](out)
+    if not cuda.is_simulated() and cuda.get_current_device().compute_capability >= (9, 0):
+        clustered[4, 32](out)
+        assert out[0] == 4
+
+
+def test_no_configuration(kernel):
+    with pytest.raises(ValueError, match="launch configuration"):
+        kernel("nothing")()
+    with pytest.raises(TypeError):
+        _core.Launcher()
+
+
+# ---- dispatchers without a signature ----
+class Lazy(_core.Dispatcher):
+    def __init__(self, kernels, names=("value", "out")):
+        super().__init__("lazy", names)
+        self.kernels = kernels
+        self.asked = []
+
+    def _resolve(self, device, codes, args):
+        codes = tuple(code & 0xFF for code in np.frombuffer(codes, "<u4"))
+        self.asked.append((device, codes, args))
+        found = self.kernels.get(codes)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+CODES = {"i64": 5, "u64": 9, "f64": 12, "f32": 11, "boolean": 1, "c128": 14}
+
+
+@pytest.fixture
+def lazy(kernel):
+    return Lazy({(c, c): kernel.of(name) for name, c in CODES.items()})
+
+
+def test_kernels_are_asked_for_once(lazy):
+    outs = {dtype: empty(1, dtype) for dtype in ("i8", "u8", "f8", "f4", "?", "c16")}
+    bound = lazy[1, 1]
+    calls = [(3, "i8"), (2**63, "u8"), (2.5, "f8"), (np.float32(1.5), "f4"), (True, "?"), (2j, "c16"),
+             (np.int64(-3), "i8"), (on_device(np.array(7)), "i8"), (np.array(2.25), "f8")]  # fmt: skip
+    for _ in range(3):
+        for value, dtype in calls:
+            for launch in (bound, lazy[1, 1], lazy[1, (1, 1)]):
+                outs[dtype]._fill(np.zeros((), dtype))
+                launch(value, outs[dtype])
+                expected = value if not isinstance(value, _core.DeviceArray) else value[()]
+                assert outs[dtype][0] == expected
+                launch(value, Foreign(outs[dtype]))
+                launch(value, out=outs[dtype])
+    assert len(lazy.asked) == 6
+    device, codes, args = lazy.asked[0]
+    assert device == 0 and codes == (5, 5) and args == (3, outs["i8"])
+
+
+def test_what_a_resolver_may_do_wrong(lazy, kernel):
+    out = empty(1, "i8")
+    lazy.kernels = {(5, 5): ZeroDivisionError("mine")}
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        lazy[1, 1](1, out)
+    for wrong in (None, 3, kernel("i64"), "kernel"):
+        lazy.kernels = {(5, 5): wrong}
+        with pytest.raises(TypeError, match="Kernel is needed"):
+            lazy[1, 1](1, out)
+    lazy.kernels = {(5, 5): kernel.of("saxpy")}
+    with pytest.raises(TypeError, match="missing 2"):
+        lazy[1, 1](1, out)
+    assert out[0] == 0
+    plain = _core.Dispatcher("plain", ["x"])
+    with pytest.raises(TypeError, match=r"plain\(\): there is no kernel"):
+        plain[1, 1](1)
+    with pytest.raises(TypeError, match="Kernel is needed"):
+        plain._only(0, None)
+    with pytest.raises(ValueError, match="4 bytes"):
+        plain._add(0, b"123", kernel.of("i64"))
+    with pytest.raises(TypeError):
+        plain._add(0, "1234", None)
+    if _core.device_count() > 1:
+        with pytest.raises(ValueError, match="loaded on device 0"):
+            plain._only(1, kernel.of("i64"))
+    with pytest.raises(IndexError):
+        plain._only(99, kernel.of("i64"))
+
+
+def test_a_resolver_that_moves_to_another_device(lazy):
+    if _core.device_count() < 2:
+        pytest.skip("one device")
+    resolve = lazy.kernels.copy()
+
+    class Moving(dict):
+        def get(self, codes):
+            _core.select_device(1)
+            return resolve[codes]
+
+    lazy.kernels = Moving()
+    out = empty(1, "i8")
+    try:
+        lazy[1, 1](5, out)
+    finally:
+        _core.select_device(0)
+    assert out[0] == 5
+
+
+def test_what_a_lazy_kernel_does_not_take(lazy):
+    out = empty(1, "i8")
+    for value in (
+        "s",
+        None,
+        [1],
+        object(),
+        np.zeros(2, "M8[s]"),
+        np.zeros(2, ">i4"),
+        np.datetime64(1, "s"),
+    ):
+        with pytest.raises(TypeError, match=r"^lazy\(\): parameter 1 'value': .* cannot be passed"):
+            lazy[1, 1](value, out)
+    with pytest.raises(OverflowError, match=r"^lazy\(\): parameter 1 'value'"):
+        lazy[1, 1](2**64, out)
+    with pytest.raises(TypeError, match="missing 1"):
+        lazy[1, 1](1)
+    with pytest.raises(ValueError, match="grid dimension x is 0"):
+        lazy[0, 1]("not even looked at")
+    assert not lazy.asked
+
+
+def test_kernels_can_be_added_and_forgotten(lazy, kernel):
+    out = empty(1, "f8")
+    codes = _core.typecodes((1.0, out))
+    lazy._add(0, codes, kernel.of("f64"))
+    bound = lazy[1, 1]
+    bound(1.5, out)
+    assert out[0] == 1.5 and not lazy.asked
+    lazy._clear()
+    bound(2.5, out)
+    lazy[1, 1](2.5, out)
+    assert out[0] == 2.5 and len(lazy.asked) == 1
+    assert len(codes) == 8
+
+
+def test_initialising_twice(lazy, kernel):
+    with pytest.raises(RuntimeError, match="once"):
+        _core.Dispatcher.__init__(kernel("saxpy"), "again")
+    for arguments in [(), (3,), ("k", 3), ("k", [3]), ("k", None, False, False, (1.5,))]:
+        with pytest.raises(TypeError):
+            _core.Dispatcher(*arguments)
+    bare = _core.Dispatcher.__new__(_core.Dispatcher)  # __init__ never ran
+    with pytest.raises(TypeError):
+        bare[1, 1](1)
+
+
+def test_nothing_keeps_arguments_or_dispatchers(kernel):
+    lazy = Lazy({(5, 5): kernel.of("i64")})
+    array, host = empty(1, "i8"), np.zeros(1, "i8")
+    launcher = lazy[1, 1]
+    launcher(1, array)
+    launcher(1, host)
+    lazy.asked.clear()
+    refs = [weakref.ref(o) for o in (array, host)]
+    del array, host
+    assert [r() for r in refs] == [None, None]
+    ref = weakref.ref(lazy)
+    del lazy, launcher
+    assert ref() is None  # at once: there is no cycle
+    lazy = Lazy({})
+    lazy.launcher = lazy[1, 1]
+    ref = weakref.ref(lazy)
+    del lazy
+    gc.collect()
+    assert ref() is None
+
+
+# ---- host arrays are announced ----
+def test_the_warning_about_host_arrays(kernel):
+    said = []
+    dispatcher = _core.Dispatcher(
+        "saxpy", list("axyn"), typed=True, warn_host=lambda: said.append(1)
+    )
+    dispatcher._only(0, kernel.of("saxpy"))
+    x, y = np.ones(4, "f4"), np.zeros(4, "f4")
+    dispatcher[1, 4](1.0, cuda.In(x), cuda.InOut(y), 4)
+    assert not said
+    dispatcher[1, 4](1.0, x, y, 4)
+    dispatcher[1, 4](1.0, x, y, 4)
+    assert said == [1] and (y == 3).all()
+
+    def angry():
+        raise UserWarning("no")
+
+    dispatcher = _core.Dispatcher("saxpy", list("axyn"), typed=True, warn_host=angry)
+    dispatcher._only(0, kernel.of("saxpy"))
+    for _ in range(2):
+        with pytest.raises(UserWarning):
+            dispatcher[1, 4](1.0, x, y, 4)
+    assert (y == 3).all()
+
+
+# ---- modules and kernels ----
+def test_modules(kernel):
+    assert kernel.module.device == 0 and kernel.module.alive
+    for wrong in (b"", b"\0", b"nonsense" * 100):
+        with pytest.raises((ValueError, errors.CudaAPIError)):
+            _core.Module(wrong)
+    for wrong in ("text", None, 3):
+        with pytest.raises(TypeError):
+            _core.Module(wrong)
+    with pytest.raises(errors.CudaAPIError, match="no_such_kernel"):
+        kernel.module.function("no_such_kernel", "k", [])
+    with pytest.raises(errors.CudaAPIError, match="no_such_variable"):
+        kernel.module.variable("no_such_variable", "f4", 3)
+
+
+def test_descriptions_that_cannot_be(kernel):
+    good = kernel.rows("f32")[0]
+    for changes in [{"kind": "thing"}, {"dtype": "float31"}, {"size": 8}, {"size": -1}, {"size": 2**40},
+                    {"align": 0}, {"align": 3}, {"align": 2**20}, {"layout": "Q"}, {"ndim": -1},
+                    {"kind": "array"}, {"kind": "array", "ndim": 33, "size": 8 + 33 * 16},
+                    {"kind": "pointer"}, {"kind": "pointer", "size": 8, "itemsize": 3},
+                    {"kind": "array", "ndim": 2**28, "size": 8}, {"kind": "struct", "size": 0},
+                    {"dtype": ""}]:  # fmt: skip
+        with pytest.raises(ValueError):
+            kernel.module.function(
+                kernel.image.lowered["f32"], "f32", [good._replace(**changes)] * 2
+            )
+    for wrong in (3, [3], [()], [("a",)], ["scalar"], [(*good[:4], "x", *good[5:])]):
+        with pytest.raises(TypeError):
+            kernel.module.function(kernel.image.lowered["f32"], "f32", wrong)
+    with pytest.raises(ValueError, match="more than"):
+        kernel.module.function(
+            kernel.image.lowered["f32"], "f32", [good._replace(kind="struct", size=30000)] * 2
+        )
+    # what the driver knows of the compiled kernel is compared, where it tells
+    rows = kernel.rows("f32")
+    for wrong in ([*rows, rows[1]], rows[:1], [rows[1], rows[0]]):
+        try:
+            kernel.module.function(kernel.image.lowered["f32"], "f32", wrong)
+        except RuntimeError as error:
+            assert "f32" in str(error)
+
+
+def test_kernels(kernel):
+    saxpy = kernel.of("saxpy")
+    assert (saxpy.name, saxpy.device, saxpy.module) == ("saxpy", 0, kernel.module)
+    assert [row.name for row in saxpy.parameters] == ["a", "x", "y", "n"]
+    assert saxpy.attribute(0) > 0 and saxpy.attribute(1) == 0
+    assert saxpy.occupancy(256) > 0 and saxpy.occupancy(block=128, shared=1024) > 0
+    grid, block = saxpy.max_block_size()
+    assert grid > 0 and block > 0
+    with pytest.raises(errors.CudaAPIError):
+        saxpy.attribute(9999)
+    for call in (lambda: saxpy.occupancy(0), lambda: saxpy.occupancy(-1), lambda: saxpy.occupancy(1, -1),
+                 lambda: saxpy.max_block_size(-1)):  # fmt: skip
+        with pytest.raises(ValueError):
+            call()
+    with pytest.raises(TypeError):
+        saxpy.attribute("0")
+    with pytest.raises(TypeError):
+        _core.Kernel()
+    with pytest.raises(TypeError):
+        copy.copy(saxpy)
+
+
+def test_variables(kernel):
+    module = _core.Module(kernel.image.data)
+    table = module.variable(kernel.image.lowered["table"], "f4", (2, 3))
+    values = np.arange(6, dtype="f4").reshape(2, 3) + 0.5
+    table._write(values)
+    look_up = _core.Dispatcher("look_up", ["out"], typed=True)
+    look_up._only(
+        0, module.function(kernel.image.lowered["look_up"], "look_up", kernel.rows("look_up"))
+    )
+    out = empty(6, "f4")
+    look_up[1, 1](out)
+    assert [out[i] for i in range(6)] == values.ravel().tolist()
+    table[1, 1:2]._write(np.array([9], "f4"))
+    look_up[1, 1](out)
+    assert out[4] == 9
+    before = _core.live()["modules"]
+    del module, look_up
+    assert table[0, 1] == 1.5 and _core.live()["modules"] == before  # the array holds the module
+    del table
+    assert _core.live()["modules"] == before - 1
+    module = _core.Module(kernel.image.data)
+    for dtype, shape in [("f4", 7), ("f8", 6), ("f4", (2, 2)), ("f4", 0)]:
+        with pytest.raises(ValueError, match="24 bytes"):
+            module.variable(kernel.image.lowered["table"], dtype, shape)
+    with pytest.raises(TypeError):
+        module.variable(kernel.image.lowered["table"], "O", 3)
+
+
+# ---- faults that kernels report ----
+def test_faults(kernel):
+    records = []
+
+    class Boom(Exception):
+        pass
+
+    def hook(record):
+        records.append(record)
+        raise Boom
+
+    rows = kernel.rows("faulty")
+    fault = kernel.image.lowered["fault_record"], hook
+    dispatcher = _core.Dispatcher("faulty", ["out", "value"], typed=True)
+    dispatcher._only(
+        0, kernel.module.function(kernel.image.lowered["faulty"], "faulty", rows, fault)
+    )
+    for stream in (0, _core.Stream(), _core.Stream(non_blocking=True)):
+        records.clear()
+        out = np.zeros(1, "i4")
+        with pytest.raises(Boom):
+            dispatcher[1, 1, stream](out, 7)
+        assert len(records[0]) == 256 and np.frombuffer(records[0], "i4")[[0, 5]].tolist() == [
+            7,
+            42,
+        ]
+        dispatcher[1, 1, stream](out, 0)  # wiped out: the next launch is a new one
+        assert len(records) == 1
+    for wrong in (3, ("fault_record",), (3, hook)):
+        with pytest.raises(TypeError):
+            kernel.module.function(kernel.image.lowered["faulty"], "faulty", rows, wrong)
+    with pytest.raises(errors.CudaAPIError):
+        kernel.module.function(kernel.image.lowered["faulty"], "faulty", rows, ("nowhere", hook))
+
+
+# ---- resets ----
+def test_what_a_reset_leaves(run_python):
+    """Arrays and kernels from before a reset are refused, new ones work; in a process of its own."""
+    run_python("""
+import numpy as np
+from numbalite import _core, cuda
+k = cuda.jit("__global__ void k(float* x) { x[0] += 1; }")
+x = cuda.to_device(np.zeros(4, "f4"))
+k[1, 1](x)
+_core.reset_device(0)
+for use in (lambda: k[1, 1](x), lambda: x.copy_to_host(), lambda: x[0], lambda: x.fill(1)):
+    try:
+        use()
+    except RuntimeError as error:
+        assert "reset" in str(error), error
+    else:
+        raise AssertionError("a dead array was used")
+y = cuda.to_device(np.zeros(4, "f4"))
+k[1, 1](y)
+assert y[0] == 1
+""")

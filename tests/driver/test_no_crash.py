@@ -1,0 +1,185 @@
+"""No input can crash the interpreter: everything public is called with everything unsuitable.
+
+Exceptions are what should happen; a signal, an assertion of the interpreter or a SystemError is not. The
+calls run in a process of their own, which reports the last one before it died.
+"""
+
+import pytest
+
+CODE = r"""
+import os, random, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from numbalite import _core, cuda
+
+what, seed, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+random.seed(seed)
+
+class Liar:
+    # Every protocol that C code may ask for, answered badly.
+    shape = strides = dtype = "no"
+    __cuda_array_interface__ = {"shape": (1 << 62,), "typestr": "<f4", "data": (0, False), "version": 3}
+    def __index__(self): raise KeyError("index")
+    def __float__(self): raise KeyError("float")
+    def __len__(self): return -1
+    def __getitem__(self, i): raise KeyError("item")
+    def __cuda_stream__(self): return 0, -1
+    def __dlpack__(self, *a, **k): return object()
+    def __dlpack_device__(self): return 2, 77
+    def __array__(self, *a, **k): raise KeyError("array")
+    def __hash__(self): raise KeyError("hash")
+    def __eq__(self, other): raise KeyError("eq")
+
+class Text(str):
+    pass
+
+def things():
+    d = cuda.to_device(np.arange(12, dtype="f4").reshape(3, 4))
+    return [
+        None, True, -1, 0, 1, 3, 2**31, 2**63, -2**63, 2**64, 2**200, 1.5, float("nan"), 1j,
+        "", "x", "float32", "C", Text("t"), "\ud800", "a\0b", b"", b"abc", b"NLSIMG01" + b"\0" * 40, b"\x7fELF" + b"\0" * 60,
+        (), (1,), (1, 2), (-1,), (2**40, 2**40), (0, 0), ("a",), (None,), [1], {}, {"a": 1}, set(), slice(0, 1), Ellipsis,
+        object(), Liar(), Liar, len, np.float32, np.dtype("f4"), np.dtype("i4,f8"), np.dtype("O"), np.dtype("S0"),
+        np.zeros(3, "f4"), np.zeros((0, 2)), np.zeros(3, "O"), np.array(2.5), np.float32(1), np.int64(7), np.zeros(2, "i4,f8")[0],
+        np.lib.stride_tricks.as_strided(np.zeros(1, "f4"), (2**20,), (0,)), memoryview(b"abc"), bytearray(b"abc"),
+        d, d[1:], d[:0], d.T, cuda.stream(), cuda.event(), cuda.default_stream(),
+    ]
+
+# What would be no test: it ends the process, waits for a person, or believes an address.
+NOT = {"configure", "fail_call_at", "fail_alloc_at", "from_pointer", "reset_device", "set_open_hook", "register_array_class",
+       "trace", "wrap", "external_stream", "from_interface", "profile_start", "profile_stop", "close", "open_ipc_array", "launch",
+       "nvrtc_open", "device_pointer_value"}
+
+def callables():
+    if what == "module":
+        for name in dir(_core):
+            if name not in NOT and not name.startswith("__") and callable(getattr(_core, name)):
+                if not (isinstance(getattr(_core, name), type) and issubclass(getattr(_core, name), BaseException)):
+                    yield "_core." + name, getattr(_core, name)
+    elif what == "cuda":
+        for name in cuda.__all__:
+            if name not in NOT and callable(getattr(cuda, name)):
+                yield "cuda." + name, getattr(cuda, name)
+    else:
+        k = cuda.jit("__global__ void k(const float* x, float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x]; }")
+        b = cuda.jit("void(float32[:], int32)")(body)
+        objects = [cuda.to_device(np.arange(12, dtype="f4").reshape(3, 4)), cuda.stream(), cuda.event(), k, k[1, 4], b, b[1, 4],
+                   cuda.module("__device__ int v[3]; __global__ void k() {}")]
+        for thing in objects:
+            for name in sorted(set(dir(thing)) - NOT):
+                if name in {"__class__", "__init_subclass__", "__subclasshook__", "__new__", "__getattribute__", "__dir__",
+                            "__del__", "__reduce__", "__reduce_ex__", "__sizeof__", "__doc__", "inspect_sass", "inspect_types"}:
+                    continue
+                try:
+                    method = getattr(thing, name)
+                except Exception:
+                    continue
+                if callable(method) and not isinstance(method, type):
+                    yield f"{type(thing).__name__}.{name}", method
+
+def body(x, n):
+    "if (n > 100) x[0] = n;"
+
+report = os.open(sys.argv[4], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+counts = 0
+for name, function in list(callables()):
+    for _ in range(rounds):
+        arguments = random.choices(things(), k=random.choice([0, 1, 1, 1, 2, 2, 3, 4]))
+        keywords = {}
+        if random.random() < 0.1:
+            keywords = {random.choice(["stream", "shape", "x", "n", "dtype", "copy", "order"]): random.choice(things())}
+        line = " ".join([name, *(type(a).__name__ for a in arguments), *keywords])
+        os.pwrite(report, line.ljust(300).encode(), 0)
+        try:
+            function(*arguments, **keywords)
+        except SystemError as error:
+            sys.exit(f"SystemError: {error} from {line}")
+        except SystemExit:
+            pass
+        except Exception:
+            pass
+        counts += 1
+try:
+    cuda.synchronize()
+except Exception:
+    pass
+x = cuda.to_device(np.arange(4))
+assert x.copy_to_host().tolist() == [0, 1, 2, 3]
+print(counts)
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("what, rounds", [("module", 60), ("cuda", 40), ("objects", 25)])
+def test_everything_with_anything(what, rounds, seed, run_python, tmp_path):
+    report = tmp_path / "last"
+    result = run_python(CODE, what, seed, rounds, report, check=False, timeout=250)
+    last = report.read_text().strip() if report.exists() else "nothing"
+    assert result.returncode == 0, (
+        f"status {result.returncode} after {last}\n{result.stderr[-3000:]}"
+    )
+    assert int(result.stdout.split()[-1]) > 500
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 15, 16, 40])
+def test_cut_images(count, run_python):
+    """An image that ends too early, as a damaged cache file would."""
+    code = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from numbalite import _core, cuda
+from numbalite.compilers import compile_unit
+from numbalite.compilers.unit import Unit
+cuda.synchronize()
+target = ("sim",) if cuda.is_simulated() else ("cuda", *cuda.get_current_device().compute_capability)
+image = compile_unit(Unit(source='#include "numbalite.cuh"\\nextern "C" __global__ void k(int* x) { x[0] = 1; }', name="k.cu", kernels=("k",)), target)
+part = image.data[: int(sys.argv[1])] if int(sys.argv[1]) < 40 else image.data[: len(image.data) // 2]
+try:
+    _core.Module(part).function("k", "k", [])
+except Exception as error:
+    print(type(error).__name__)
+else:
+    print("loaded")
+"""
+    result = run_python(code, count)
+    assert result.stdout.strip() not in {"loaded", "SystemError"}
+
+
+def test_deep_and_long_things(run_python):
+    """Very long names, very many parameters, very deep recursion."""
+    code = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from numbalite import cuda
+name = "k" * 3000
+k = cuda.jit(f"__global__ void {name}(float* x) {{ x[0] = 1; }}")
+x = np.zeros(1, "f4")
+k[1, 1](x)
+assert x[0] == 1
+try:
+    k[1, 1](np.zeros(1))
+except TypeError as error:
+    assert "kkkk" in str(error)
+many = 300
+parameters = ", ".join(f"int a{i}" for i in range(many))
+total = " + ".join(f"a{i}" for i in range(many))
+k = cuda.jit(f"__global__ void k(int* out, {parameters}) {{ out[0] = {total}; }}")
+out = np.zeros(1, "i4")
+k[1, 1](out, *range(many))
+assert out[0] == sum(range(many))
+nested = []
+for _ in range(100_000):
+    nested = [nested]
+for wrong in (nested, "x" * 1_000_000):
+    try:
+        k[1, 1](wrong, *range(many))
+    except (TypeError, RecursionError) as error:
+        assert len(str(error)) < 10_000
+for text in ("void(" * 5000, "void(" + "float32[:], " * 5000 + ")", "((" * 3000, "[" * 100_000, "void(float32[" + ":," * 300 + "])"):
+    try:
+        cuda.jit(text)(lambda: None)
+    except (TypeError, ValueError, RecursionError):
+        pass
+"""
+    run_python(code)

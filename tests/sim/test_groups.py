@@ -1,0 +1,232 @@
+"""Barriers and warps: images and the engine together, with each compiler."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
+
+
+@pytest.fixture
+def module(compiled, compiler, monkeypatch):
+    """module(source) -> cuda.module, on the simulator."""
+    from numbalite import cuda
+
+    if not cuda.is_simulated():
+        pytest.skip("needs the simulator")
+    monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
+    return cuda.module
+
+
+def source_lane(mode, width, offset, lane):
+    """The lane that a shuffle reads from; checked against an H200 for every width."""
+    segment = 32 - width
+    if mode == "":
+        return (lane & segment) | (offset & 31 & ~segment)
+    offset &= 31
+    if mode == "_up":
+        return lane - offset if lane >= (lane & segment) + offset else lane
+    if mode == "_down":
+        return lane + offset if lane + offset <= (lane | (width - 1)) else lane
+    return lane ^ offset if lane ^ offset <= (lane | (width - 1)) else lane
+
+
+def test_shuffles(module):
+    source = "\n".join(
+        f"""__global__ void k{mode}(int* out, int width, int offset) {{
+            out[threadIdx.x] = __shfl{mode}_sync(0xffffffffu, (int)threadIdx.x + 100, offset, width);
+        }}"""
+        for mode in ("", "_up", "_down", "_xor")
+    )
+    m = module(source)
+    out = np.zeros(32, np.int32)
+    for mode in ("", "_up", "_down", "_xor"):
+        for width in (1, 2, 4, 8, 16, 32):
+            for offset in (0, 1, 5, 16, 31, 32, 33, 40, -1):
+                m[f"k{mode}"][1, 32](out, width, offset)
+                expected = [100 + source_lane(mode, width, offset, lane) for lane in range(32)]
+                assert out.tolist() == expected, (mode, width, offset)
+
+
+def test_shuffles_of_every_type(module):
+    types = [
+        "int",
+        "unsigned",
+        "long",
+        "unsigned long",
+        "long long",
+        "unsigned long long",
+        "float",
+        "double",
+    ]
+    body = "\n".join(
+        f"{{ {t} v = ({t})(threadIdx.x * 3.5) + ({t})1; {t} r = __shfl_down_sync(~0u, v, 2);"
+        f" ok[{i} * 32 + threadIdx.x] = threadIdx.x >= 30 ? r == v : r == ({t})((threadIdx.x + 2) * 3.5) + ({t})1; }}"
+        for i, t in enumerate(types)
+    )
+    m = module("__global__ void k(int* ok) {" + body + "}")
+    ok = np.zeros(32 * len(types), np.int32)
+    m.k[1, 32](ok)
+    assert ok.all()
+
+
+def test_votes_and_reductions(module):
+    m = module("""__global__ void k(unsigned* out, const int* in) {
+        unsigned t = threadIdx.x, all = 0xffffffffu;
+        int v = in[t], p;
+        unsigned* o = out + t;
+        o[0] = __ballot_sync(all, v > 5); o[32] = __any_sync(all, v == 31); o[64] = __all_sync(all, v >= 0);
+        o[96] = __uni_sync(all, v >= 0); o[128] = __uni_sync(all, v > 3);
+        o[160] = __reduce_add_sync(all, v - 10); o[192] = __reduce_min_sync(all, v - 10);
+        o[224] = __reduce_max_sync(all, v - 10); o[256] = __reduce_min_sync(all, (unsigned)(v - 10));
+        o[288] = __reduce_max_sync(all, (unsigned)(v - 10)); o[320] = __reduce_and_sync(all, v | 64u);
+        o[352] = __reduce_or_sync(all, 1u << v); o[384] = __reduce_xor_sync(all, (unsigned)v + 1);
+        o[416] = __match_any_sync(all, v / 7); o[448] = __match_any_sync(all, (double)(v % 3));
+        o[480] = __match_all_sync(all, 5, &p); o[512] = p; o[544] = __match_all_sync(all, v, &p); o[576] = p;
+        __syncwarp();
+        o[608] = __activemask();
+    }""")
+    v = np.arange(32, dtype=np.int32)
+    out = np.zeros((20, 32), np.uint32)
+    m.k[1, 32](out.reshape(-1), v)
+    full = 2**32 - 1
+    masks = [sum(1 << int(j) for j in v if j // 7 == i // 7) for i in v]
+    thirds = [sum(1 << int(j) for j in v if j % 3 == i % 3) for i in v]
+    same = [full ^ 63, 1, 1, 1, 0, sum(range(32)) - 320, full - 9, 21, 0, full, 64, full]
+    xor = 0
+    for i in v:
+        xor ^= int(i) + 1
+    for row, expected in zip(out, [*same, xor], strict=False):
+        assert (row == np.uint32(expected)).all(), (row, expected)
+    assert out[13].tolist() == masks
+    assert out[14].tolist() == thirds
+    assert [row[0] for row in out[15:20]] == [full, 1, 0, 0, full]
+
+
+def test_part_of_a_warp(module):
+    m = module("""__global__ void k(int* out) {
+        int t = threadIdx.x;
+        if (t < 8) out[t] = __shfl_xor_sync(0xffu, t, 1);
+        else if (t & 1) out[t] = __popc(__ballot_sync(0xaaaaaa00u, 1));
+        else out[t] = -1;
+        out[32 + t] = __popc(__ballot_sync(0xffffffffu, out[t] > 0));
+    }""")
+    out = np.zeros(64, np.int32)
+    m.k[1, 32](out)
+    assert out[:8].tolist() == [1, 0, 3, 2, 5, 4, 7, 6]
+    assert out[8:32].tolist() == [-1, 12] * 12
+    assert (out[32:] == 19).all()
+
+
+@pytest.mark.parametrize("block", [(128,), (16, 8), (4, 4, 8)])
+def test_index_survives_barriers(module, block):
+    m = module("""__global__ void k(int* out, int* counts) {
+        __shared__ int s[128];
+        int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+        s[t] = t;
+        for (int step = 1; step < 4; ++step) {
+            __syncthreads();
+            int other = s[(t + step) % 128];
+            __syncthreads();
+            s[t] = other + 0 * threadIdx.x;
+            int now = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+            if (now != t) s[t] = -1000;
+        }
+        out[blockIdx.x * 128 + t] = s[t];
+        counts[t] = __syncthreads_count(t % 3 == 0);
+        counts[128 + t] = __syncthreads_and(t >= 0) * 2 + __syncthreads_or(t == 77);
+    }""")
+    out, counts = np.zeros(256, np.int32), np.zeros(256, np.int32)
+    m.k[2, block](out, counts)
+    assert (out.reshape(2, 128) == (np.arange(128) + 6) % 128).all()
+    assert (counts[:128] == 43).all() and (counts[128:] == 3).all()
+
+
+def test_shared_memory_is_one_for_each_block(module):
+    m = module("""
+    template <class T> __global__ void reverse(T* data) {
+        extern __shared__ __align__(16) unsigned char raw[];
+        T* s = (T*)raw;
+        int base = blockIdx.x * blockDim.x, t = threadIdx.x;
+        s[t] = data[base + t];
+        __syncthreads();
+        data[base + t] = s[blockDim.x - 1 - t];
+    }
+    template __global__ void reverse<double>(double*);
+    """)
+    data = np.arange(64 * 50, dtype=np.float64)
+    m["reverse<double>"][50, 64, 0, 512](data)
+    assert (data.reshape(50, 64) == np.arange(64 * 50).reshape(50, 64)[:, ::-1]).all()
+
+
+def test_some_threads_return_early(module):
+    m = module("""__global__ void k(int* out) {
+        __shared__ int total;
+        if (threadIdx.x == 0) total = 0;
+        __syncthreads();
+        if (threadIdx.x >= 40) return;
+        atomicAdd(&total, 1);
+        __syncthreads();
+        out[threadIdx.x] = total;
+    }""")
+    out = np.zeros(64, np.int32)
+    m.k[1, 64](out)
+    assert (out[:40] == 40).all() and not out[40:].any()
+
+
+def test_locks(module, compiler):
+    m = module("""__global__ void k(int* lock, int* value) {
+        for (bool done = false; !done;)
+            if (atomicCAS(lock, 0, 1) == 0) {
+                *(volatile int*)value += 1;
+                __threadfence();
+                atomicExch(lock, 0);
+                done = true;
+            }
+    }
+    __global__ void held(int* lock, int* value) {
+        if (threadIdx.x == 0) {
+            lock[0] = 1;
+            __syncwarp(1);
+        }
+        while (atomicCAS(lock, 0, 1)) {
+            if (threadIdx.x == 5) atomicExch(lock, 0);
+            __nanosleep(20);
+        }
+        value[0] += 1;
+        atomicExch(lock, 0);
+    }""")
+    lock, value = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    m.k[4, 64](lock, value)
+    assert value[0] == 256 and lock[0] == 0
+    m.held[1, 32](lock, value)
+    assert value[0] == 288
+
+
+def test_waiting_for_a_volatile(module, compiler):
+    if compiler == "g++":
+        pytest.skip("only irpatch makes a volatile load let other threads run")
+    m = module("""__global__ void k(int* flag, int* out) {
+        if (threadIdx.x == 0) {
+            while (*(volatile int*)flag == 0) {}
+            out[0] = 7;
+        } else if (threadIdx.x == 63)
+            flag[0] = 1;
+    }""")
+    flag, out = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    m.k[1, 64](flag, out)
+    assert out[0] == 7
+
+
+def test_division_by_zero(module):
+    m = module("""__global__ void k(int* a, long long* b, unsigned* c) {
+        int t = threadIdx.x;
+        if (t) { a[t] = a[t] / a[0]; b[t] = b[t] % b[0]; c[t] = c[t] / c[0]; }
+    }""")
+    a = np.array([0, 5, -7], np.int32)
+    b = np.array([0, 5, -7], np.int64)
+    c = np.array([0, 5, 7], np.uint32)
+    m.k[1, 3](a, b, c)
+    assert a[1] == -1 and b[1] == 5
+    assert c[1] == 2**32 - 1

@@ -1,0 +1,235 @@
+"""The headers that kernels may include on the simulator."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from numbalite.compilers.unit import Unit
+
+STANDARD = """algorithm array assert.h bit cassert cfloat cinttypes climits cmath complex concepts cstddef
+    cstdint cstdio cstdlib cstring ctime float.h functional initializer_list inttypes.h iterator limits limits.h
+    math.h new numeric optional ratio span stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h time.h tuple
+    type_traits utility""".split()
+CUDA = """cuda_runtime.h cuda.h cuda_fp16.h cuda_bf16.h math_constants.h cooperative_groups.h
+    cooperative_groups/reduce.h cuComplex.h curand_kernel.h vector_types.h device_launch_parameters.h
+    cuda/std/cstdint cuda/std/limits cuda/std/type_traits cuda/std/tuple cuda/std/array cuda/std/complex
+    cuda/std/utility""".split()
+
+
+@pytest.mark.parametrize("names", [STANDARD, CUDA], ids=["standard", "cuda"])
+def test_all_together(compiled, compiler, names):
+    """In one file, each twice, with numbalite's own header in front: they do not clash."""
+    if compiler == "zig":  # whose library brings streams with these
+        names = [name for name in names if name not in ("functional", "numeric", "span")]
+    lines = [f"#include <{name}>" for name in [*names, *names]]
+    source = (
+        '#include "numbalite.cuh"\n'
+        + "\n".join(lines)
+        + "\n__global__ void k(float* x) { x[0] = sin(x[1]); }"
+    )
+    assert compiled(Unit(source, "user.cu", ("k",), std="c++20")).data
+
+
+@pytest.mark.parametrize(
+    "name", ["cstdint", "cmath", "limits", "type_traits", "cuda_fp16.h", "math_constants.h"]
+)
+@pytest.mark.parametrize("std", ["c++14", "c++17"])
+def test_alone(compiled, name, std):
+    source = f"#include <{name}>\n__global__ void k() {{}}"
+    assert compiled(Unit(source, "user.cu", ("k",), std=std, describe=False)).data
+
+
+def test_standard_names(alone):
+    source = """
+    #include <cstdint>
+    #include <cmath>
+    #include <limits>
+    #include <type_traits>
+    #include <tuple>
+    #include <array>
+    #include <algorithm>
+    #include <climits>
+    #include <cuda/std/limits>
+    #include <math_constants.h>
+    __global__ void k(double* out) {
+        std::array<int, 4> a{4, 2, 3, 1}; // turned round: 1 3 2 4
+        std::reverse(a.begin(), a.end());
+        auto [x, y] = std::make_tuple(1.5, uint64_t(7));
+        out[0] = a[0] + 10 * a[3];
+        out[1] = x + y;
+        out[2] = std::numeric_limits<float>::max() == cuda::std::numeric_limits<float>::max();
+        out[3] = std::is_same<std::uint64_t, unsigned long long>::value && std::is_same_v<int64_t, long long>;
+        out[4] = std::sqrt(16.0f) + std::fmax(1.0, 2.0) + std::abs(-3) + std::min(5, 6);
+        out[5] = INT_MAX;
+        out[6] = std::isnan(NAN) && std::isinf(INFINITY) && CUDART_INF_F > 1e38f && CUDART_PI_F > 3.14f;
+    }"""
+    image = alone(source, "k")
+    out = (ctypes.c_double * 7)()
+    image.run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
+    assert list(out) == [41, 8.5, 1, 1, 14, 2**31 - 1, 1]
+
+
+def run_on(image, name, *arrays, block=1):
+    image.run(name, (1,), (block,), *(ctypes.c_void_p(a.ctypes.data) for a in arrays))
+
+
+def same(a, b):
+    """Equal as bits, one NaN like the other."""
+    nan = np.isnan(a.view(np.float16).astype(np.float32)) & np.isnan(
+        b.view(np.float16).astype(np.float32)
+    )
+    return ((a.view(np.uint16) == b.view(np.uint16)) | nan).all()
+
+
+def test_half_is_numpys(alone):
+    source = """
+    #include <cuda_fp16.h>
+    __global__ void widen(const __half* in, float* out) {
+        for (int i = 0; i < 65536; ++i) out[i] = __half2float(in[i]);
+    }
+    __global__ void narrow(const float* in, __half* out, __half* zero, __half* up, __half* down, int n) {
+        for (int i = 0; i < n; ++i) {
+            out[i] = __float2half(in[i]);
+            zero[i] = __float2half_rz(in[i]);
+            up[i] = __float2half_ru(in[i]);
+            down[i] = __float2half_rd(in[i]);
+        }
+    }
+    __global__ void exact(const double* in, __half* out, int n) {
+        for (int i = 0; i < n; ++i) out[i] = __double2half(in[i]);
+    }
+    __global__ void arithmetic(const half* a, const half* b, half* out, int n) {
+        for (int i = 0; i < n; ++i) {
+            half* o = out + 8 * i;
+            o[0] = a[i] + b[i]; o[1] = a[i] - b[i]; o[2] = a[i] * b[i]; o[3] = a[i] / b[i];
+            o[4] = -a[i]; o[5] = __habs(b[i]); o[6] = hsqrt(a[i]); o[7] = __hfma(a[i], b[i], a[i]);
+        }
+    }"""
+    image = alone(source, "widen", "narrow", "exact", "arithmetic")
+    every = np.arange(65536, dtype=np.uint16).view(np.float16)
+    wide = np.zeros(65536, np.float32)
+    run_on(image, "widen", every, wide)
+    expected = every.astype(np.float32)
+    assert ((wide == expected) | (np.isnan(wide) & np.isnan(expected))).all()
+
+    rng = np.random.default_rng(1)
+    between = (expected[:-1][np.isfinite(expected[:-1])]).astype(np.float64)
+    between = between[np.abs(between) < 65504]
+    ties = (
+        between + np.nextafter(between.astype(np.float16), np.float16(np.inf)).astype(np.float64)
+    ) / 2
+    given = np.concatenate([rng.integers(0, 2**32, 20000, dtype=np.uint32).view(np.float32),
+                            (rng.normal(size=20000) * 10.0 ** rng.integers(-9, 6, 20000)).astype(np.float32),
+                            ties.astype(np.float32), np.float32([65519.9, 65520, -65520, 1e-8, 0, -0.0])])  # fmt: skip
+    n = ctypes.c_int(len(given))
+    results = [np.zeros(len(given), np.float16) for _ in range(4)]
+    image.run("narrow", (1,), (1,), *(ctypes.c_void_p(a.ctypes.data) for a in [given, *results]), n)
+    with np.errstate(all="ignore"):
+        assert same(results[0], given.astype(np.float16))
+    finite = np.isfinite(results[0]) & np.isfinite(given)
+    zero, up, down = (r[finite].astype(np.float64) for r in results[1:])
+    real = given[finite].astype(np.float64)
+    assert (np.abs(zero) <= np.abs(real)).all() and (up >= real).all() and (down <= real).all()
+    exact = results[0][finite].astype(np.float64) == real
+    assert ((up == down) == exact).all()
+
+    doubles = np.concatenate([ties, ties * (1 + 2.0**-40), ties * (1 - 2.0**-40)])
+    halves = np.zeros(len(doubles), np.float16)
+    image.run("exact", (1,), (1,), ctypes.c_void_p(doubles.ctypes.data), ctypes.c_void_p(halves.ctypes.data),
+              ctypes.c_int(len(doubles)))  # fmt: skip
+    with np.errstate(all="ignore"):
+        assert same(halves, doubles.astype(np.float16))
+
+    a, b = (rng.integers(0, 65536, 4000, dtype=np.uint16).view(np.float16) for _ in range(2))
+    out = np.zeros((4000, 8), np.float16)
+    image.run(
+        "arithmetic",
+        (1,),
+        (1,),
+        *(ctypes.c_void_p(x.ctypes.data) for x in (a, b, out)),
+        ctypes.c_int(4000),
+    )
+    with np.errstate(all="ignore"):
+        fused = (
+            a.astype(np.longdouble) * b.astype(np.longdouble) + a.astype(np.longdouble)
+        ).astype(np.float16)
+        expected = np.stack([a + b, a - b, a * b, a / b, -a, np.abs(b), np.sqrt(a), fused], axis=1)
+    for column in range(8):
+        assert same(out[:, column].copy(), expected[:, column].copy()), column
+
+
+def test_half_functions(alone):
+    source = """
+    #include <cuda_fp16.h>
+    #include <cuda_bf16.h>
+    __global__ void k(float* out) {
+        half2 v = __floats2half2_rn(1.5f, -2.0f), w = __half2half2(__float2half(3.0f));
+        half2 s = __hfma2(v, w, v);
+        out[0] = __low2float(s); out[1] = __high2float(s);
+        __shared__ half h; h = 1.0f;
+        __shared__ half2 h2; h2 = v;
+        out[2] = __half2float(atomicAdd(&h, __float2half(0.5f))); out[3] = h;
+        atomicAdd(&h2, v); out[4] = __low2float(h2);
+        out[5] = __half2int_rn(__float2half(2.5f)) + __half2int_ru(__float2half(2.5f));
+        out[6] = __hgt(v.x, v.y) + 2 * __hisnan(CUDART_NAN_FP16) + 4 * __heq(h, h) + 8 * __hbeq2(v, v);
+        out[7] = (float)__int2half_rn(2049) + (float)__int2half_ru(2049);
+        out[8] = __half_as_ushort(__float2half(1.0f));
+        out[9] = (float)hexp(__float2half(0.0f)) + (float)__hmax(v.x, v.y) + int(half(7.9f));
+        __nv_bfloat16 b = __float2bfloat16(1.00390625f) + __float2bfloat16(2.0f);
+        out[10] = __bfloat162float(b);
+        out[11] = __bfloat162float(__float2bfloat16(1.01f)) + __low2float(__floats2bfloat162_rn(3.0f, 4.0f));
+        half x = 3; x += half(1); ++x; out[12] = x; out[13] = x > half(4) ? 1 : 0;
+        double2 unused; (void)unused;
+    }"""
+    image = alone(source, "k")
+    out = np.zeros(14, np.float32)
+    run_on(image, "k", out)
+    assert out.tolist() == [6, -8, 1, 1.5, 3, 5, 15, 4098, 0x3C00, 9.5, 3, 4.0078125, 5, 1]
+
+
+# What cuRAND gave on an H200: generator, seed, subsequence, offset, then five words, a float and a double
+# from 0 to 1, two normal floats, two normal doubles, a lognormal, a word after skipahead(3), and one
+# after skipahead_sequence(2).
+RANDOM = [
+    ("XORWOW", 1234, 7, 1000003, [3471185442, 2285108773, 1755120962, 1942409289, 3147686672, 0.663764596, 0.832748175, -0.555760086, -2.17777133, -0.325766098, 1.69756515, 1.41467142, 67257396, 2358579540]),
+    ("Philox4_32_10", 1234, 7, 1000003, [1428886500, 514058494, 2710726983, 717074261, 1345501292, 0.298169762, 0.326956773, -1.01946652, -1.20552361, 1.53729182, -0.356509435, 1.97526407, 3709268149, 21603610]),
+    ("XORWOW", 81985529216486895, 1099511627776, 1125899906842624, [2400625878, 3161055460, 3614268664, 1725389216, 1252232795, 0.160240412, 0.905938749, -0.0669903979, 0.367736042, 0.0209003319, 2.23167625, 1.23202682, 1346044785, 1027718325]),
+    ("Philox4_32_10", 81985529216486895, 1099511627776, 1125899906842624, [375002147, 4233427292, 3739375228, 2515234436, 1054930468, 0.426748514, 0.862809195, -1.51277041, -0.642792284, 0.00476655499, 0.774187022, 1.64332688, 2968173420, 3865273379]),
+    ("XORWOW", 0, 0, 0, [3179217846, 1883133293, 2220552389, 674260989, 306521119, 0.46250838, 0.329358563, 1.82006586, 0.749891341, -0.326156446, -1.06091145, 2.07293391, 4167391656, 3496953731]),
+    ("Philox4_32_10", 0, 0, 0, [1713891541, 3781805453, 3159862348, 2600524760, 4175744164, 0.362091124, 0.693930919, 0.312897235, 2.54768348, -1.92527099, 0.460523627, 1.34638155, 4046415548, 3707229324]),
+]  # fmt: skip
+
+
+def test_random_numbers_are_curands(alone):
+    lines = []
+    for name, seed, subsequence, offset, _ in RANDOM:
+        lines.append(
+            f"    one<curandState{name}_t>({seed}ull, {subsequence}ull, {offset}ull, o); o += 14;"
+        )
+    source = (
+        """
+    #include <curand_kernel.h>
+    template <class S> __device__ void one(unsigned long long seed, unsigned long long subsequence,
+                                           unsigned long long offset, double* o) {
+        S s;
+        curand_init(seed, subsequence, offset, &s);
+        for (int i = 0; i < 5; i++) *o++ = curand(&s);
+        *o++ = curand_uniform(&s); *o++ = curand_uniform_double(&s);
+        *o++ = curand_normal(&s); *o++ = curand_normal(&s);
+        *o++ = curand_normal_double(&s); *o++ = curand_normal_double(&s);
+        *o++ = curand_log_normal(&s, 0.5f, 0.25f);
+        skipahead(3ull, &s); *o++ = curand(&s);
+        skipahead_sequence(2ull, &s); *o++ = curand(&s);
+    }
+    __global__ void k(double* o) {
+    """
+        + "\n".join(lines)
+        + "}"
+    )
+    image = alone(source, "k")
+    out = np.zeros((len(RANDOM), 14))
+    run_on(image, "k", out)
+    np.testing.assert_allclose(out, [row[4] for row in RANDOM], rtol=2e-6, atol=2e-6)

@@ -1,0 +1,206 @@
+"""Which compiler is taken, with what options, and what it leaves in an image."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import stat
+
+import pytest
+
+from numbalite import describe
+from numbalite.compilers import elf, host, hostbuild, hostoptions
+from numbalite.compilers.unit import Unit
+from numbalite.errors import CompileError, CudaSupportError
+
+PLAIN = '#include "numbalite.cuh"\n__global__ void k(float* x, int n) { x[0] = n; }\n__constant__ int c[3];'
+
+
+@pytest.fixture
+def no_compilers(monkeypatch, tmp_path):
+    for name in ("NUMBALITE_CXX", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.path", [])
+
+    def add(name, text="#!/bin/sh\n", folder=tmp_path):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(path)
+
+    return add
+
+
+def test_none(no_compilers):
+    with pytest.raises(
+        CudaSupportError, match=r"needs a C\+\+ compiler.*apt install clang.*numbalite\[zig\]"
+    ):
+        host.find()
+
+
+def test_order(no_compilers, monkeypatch, tmp_path):
+    zig = no_compilers("site/ziglang/zig")
+    monkeypatch.setattr("sys.path", [str(tmp_path / "site")])
+    assert host.find() == ((zig, "c++"), zig) and host.find().is_zig
+    assert host.find().path == zig
+    gcc = no_compilers("g++")
+    assert host.find().command == (gcc,)
+    clang = no_compilers("clang++")
+    assert host.find().command == (clang,)
+    monkeypatch.setenv("CXX", "g++ -m64")
+    assert host.find() == (("g++", "-m64"), gcc)
+    monkeypatch.setenv("NUMBALITE_CXX", clang)
+    assert host.find() == ((clang,), clang)
+
+
+@pytest.mark.parametrize("name", ["NUMBALITE_CXX", "CXX"])
+def test_a_compiler_that_is_not_there(no_compilers, monkeypatch, name):
+    monkeypatch.setenv(name, "no-such-c++")
+    with pytest.raises(CudaSupportError, match=rf"\${name} names the compiler 'no-such-c\+\+'"):
+        host.find()
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", ("gcc", (12, 2))),
+        ("x86_64-conda-linux-gnu-c++ (conda-forge gcc 13.3.0-1) 13.3.0", ("gcc", (13, 3))),
+        ("Debian clang version 14.0.6", ("clang", (14, 0))),
+        ("clang version 22.1.8\nTarget: x86_64", ("clang", (22, 1))),
+        ("g++ (GCC) 8.5.0 20210514", "g++ 9"),
+        ("clang version 9.0.1-12", "too old"),
+        ("tcc version 0.9.27", "neither"),
+    ],
+)
+def test_identify(no_compilers, says, expected):
+    path = no_compilers("some-c++", f"#!/bin/sh\ncat <<'EOF'\n{says}\nEOF\n")
+    compiler = host.Compiler((path, says), path)
+    if isinstance(expected, str):
+        os.environ["PATH"] += os.pathsep + "/bin"
+        with pytest.raises(CudaSupportError, match=expected.replace("+", r"\+")):
+            hostbuild.identify(compiler)
+    else:
+        os.environ["PATH"] += os.pathsep + "/bin"
+        assert hostbuild.identify(compiler)[:2] == expected
+
+
+def test_image(compiled):
+    image = compiled(Unit(PLAIN, "user.cu", ("k",), ("c",)))
+    assert image.kind == image.arch == "sim"
+    assert image.lowered == {"k": "nl_sim_kernel_0", "c": "nl_sim_variable_0"}
+    assert image.source == PLAIN and image.log == ""
+    first, second = describe.parameters(image.descriptions["k"])
+    assert (first.kind, first.dtype, second.kind, second.dtype) == (
+        "pointer",
+        "float32",
+        "scalar",
+        "int32",
+    )
+    assert describe.variable(image.descriptions["c"]) == ("int32", (3,))
+    wanted = elf.undefined(image.data[16:])
+    assert not [
+        name for name in wanted if name.startswith(("_Z", "__cxa_", "printf", "malloc", "nl_"))
+    ]
+
+
+def test_fingerprint(compiled, monkeypatch):
+    unit = Unit(PLAIN, "user.cu", ("k",))
+    found = host.fingerprint(unit)
+    assert found == host.fingerprint(unit)
+    assert found != host.fingerprint(unit.replace(fastmath=True))
+    assert found != host.fingerprint(unit.replace(debug=True))
+    other = shutil.which("true")
+    monkeypatch.setenv("NUMBALITE_CXX", other)
+    assert found != host.fingerprint(unit)
+
+
+def test_hits_do_not_pay_for_compiling(run_python):
+    code = """
+import sys
+from numbalite.compilers import host, unit
+host.fingerprint(unit.Unit("", "user.cu"))
+print(*sorted({"subprocess", "tempfile", "shutil", "shlex", "numbalite.cxx"} & set(sys.modules)))
+"""
+    assert run_python(code).stdout.strip() == ""
+
+
+def test_options():
+    options = ("-DA=2", "-D", "B", "--define-macro=C(x)=x", "-UD", "-I/one", "--include-path=/two", "-I", "/three",
+               "--std=c++20", "--fmad=false", "-lineinfo", "--use_fast_math", "-arch=sm_80", "--maxrregcount=32",
+               "--pre-include=x.h", "-default-device", "--ptxas-options=-O1")  # fmt: skip
+    read = hostoptions.read(Unit("", options=options, debug=True))
+    assert read.before.splitlines() == [
+        "#define NUMBALITE_DEBUG 1", "#define A 2", "#define B 1", "#define C(x) x", "#undef D", '#include "x.h"',
+    ]  # fmt: skip
+    assert read.includes == ("/one", "/two", "/three")
+    assert (read.std, read.fmad, read.lineinfo, read.fastmath, read.debug) == (
+        "c++20",
+        False,
+        True,
+        True,
+        True,
+    )
+    with pytest.raises(CompileError, match="lacks its value"):
+        hostoptions.read(Unit("", options=("-I",)))
+
+
+def test_options_reach_the_source(compiled, tmp_path):
+    (tmp_path / "mine.h").write_text("#define MINE 7\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "near.h").write_text("#define NEAR 8\n")
+    source = """
+    #include <mine.h>
+    #include "near.h"
+    #include "memory.h"
+    static_assert(MINE == 7 && NEAR == 8 && MEMORY == 9 && OPTION == 10 && __cplusplus > 201703L, "");
+    __global__ void k(float* x) { extern_shared()[0] = 1; }
+    """
+    memory = "#define MEMORY 9\n__device__ float* extern_shared() { extern __shared__ float s[]; return s; }"
+    unit = Unit(source, str(tmp_path / "sub" / "user.cu"), ("k",), options=(f"-I{tmp_path}", "-DOPTION=10"),
+                std="c++20", headers=(("memory.h", memory),), describe=False)  # fmt: skip
+    assert compiled(unit).data
+
+
+@pytest.mark.parametrize("fields", [{"debug": True}, {"opt": False}, {"opt": 3}, {"lineinfo": True}, {"fastmath": True},
+                                    {"std": "c++14"}, {"std": "c++20"}])  # fmt: skip
+def test_ways_to_compile(alone, fields):
+    image = alone(
+        "__global__ void k(float* x, float a) { x[threadIdx.x] = a / 3 + threadIdx.x; }",
+        "k",
+        **fields,
+    )
+    out = (ctypes.c_float * 8)()
+    image.run("k", (1,), (8,), ctypes.c_void_p(ctypes.addressof(out)), ctypes.c_float(6))
+    assert [round(x, 5) for x in out] == [2, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_products_are_fused_as_on_a_gpu(alone):
+    source = """__global__ void k(float* x) {
+        float a = x[0], b = x[1], product = a * b;
+        x[2] = product - x[3];
+    }
+    __global__ void apart(float* x) { x[4] = __fmul_rn(x[0], x[1]) - x[3]; }"""
+    for options, fused in (((), True), (("--fmad=false",), False)):
+        image = alone(source, "k", "apart", options=options)
+        a = 1 + 2.0**-12
+        x = (ctypes.c_float * 5)(a, a, 0, 1 + 2.0**-11, 0)
+        for name in ("k", "apart"):
+            image.run(name, (1,), (1,), ctypes.c_void_p(ctypes.addressof(x)))
+        assert x[2] == (2.0**-24 if fused else 0)
+        assert x[4] == 0
+
+
+def test_precompiled_prelude(compiled, monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
+    unit = Unit(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)
+    for _ in range(3):
+        assert compiled(unit).data
+    made = [path for path in tmp_path.iterdir() if path.name.startswith("prelude-")]
+    assert len(made) == 1 and {p.suffix for p in made[0].iterdir()} >= {".h"}
+    # One that the compiler does not like is not used.
+    compiled_file = next(p for p in made[0].iterdir() if p.suffix != ".h")
+    compiled_file.write_bytes(b"nonsense")
+    assert compiled(unit).data

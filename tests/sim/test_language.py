@@ -1,0 +1,388 @@
+"""CUDA C++ as a language: what the host compiler makes of it, thread by thread."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import pytest
+
+
+def pointer(array):
+    return ctypes.c_void_p(ctypes.addressof(array))
+
+
+def ints(count):
+    return (ctypes.c_int * count)()
+
+
+def floats(*values):
+    return (ctypes.c_float * len(values))(*values)
+
+
+INDEX = """
+__global__ void where(unsigned* out, int step) {
+    unsigned rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    unsigned* mine = out + (block * blockDim.x * blockDim.y * blockDim.z + rank) * step;
+    mine[0] = threadIdx.x; mine[1] = threadIdx.y; mine[2] = threadIdx.z;
+    mine[3] = blockIdx.x; mine[4] = blockIdx.y; mine[5] = blockIdx.z; mine[6] = warpSize;
+}
+"""
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("block", [(5,), (3, 4), (2, 3, 4), (1, 1, 7)])
+def test_every_thread_once(alone, block, single):
+    image = alone(INDEX, "where")
+    grid = (2, 1, 3)
+    count = 6
+    for extent in block:
+        count *= extent
+    out = (ctypes.c_uint * (7 * count))()
+    image.run("where", grid, block, pointer(out), ctypes.c_int(7), single=single)
+    rows = {tuple(out[7 * i : 7 * i + 7]) for i in range(count)}
+    bx, by, bz = (*block, 1, 1)[:3]
+    assert rows == {
+        (x, y, z, gx, 0, gz, 32)
+        for x in range(bx)
+        for y in range(by)
+        for z in range(bz)
+        for gx in range(2)
+        for gz in range(3)
+    }
+    assert image.engine.calls == []
+
+
+def test_starts_where_it_is_told(alone):
+    image = alone("__global__ void k(int* n) { n[threadIdx.x + 4 * threadIdx.y] = 1; }", "k")
+    from_second_row = ints(12)
+    kernel = image.kernel("k")
+    argument = pointer(from_second_row)
+    launch_type = kernel.run_block._argtypes_[0]._type_
+    dim = kernel.run_block._argtypes_[1]
+    slots = (ctypes.c_void_p * 1)(ctypes.addressof(argument))
+    launch = launch_type(dim(1, 1, 1), dim(4, 3, 1), 0, 0, slots)
+    kernel.run_block(ctypes.byref(launch), dim(0, 0, 0), 6)
+    assert list(from_second_row) == [0] * 6 + [1] * 6
+
+
+def test_parameters(alone):
+    source = """
+    struct point { float x; double y; char c; };
+    namespace n { template <class T, int N> __global__ void k(const T* a, point p, char c, T* out, bool b,
+                                                              long long w, float3 v) {
+        p.x += N;
+        out[threadIdx.x] = a[0] + p.x + p.y + p.c + c + b + w + v.z;
+    } }"""
+    image = alone(source, "n::k<float, 3>")
+    kernel = image.kernel("n::k<float, 3>")
+    assert kernel.name == b"n::k<float, 3>"
+    sizes = [(kernel.params[i].size, kernel.params[i].align) for i in range(kernel.param_count)]
+    assert sizes == [(8, 8), (24, 8), (1, 1), (8, 8), (1, 1), (8, 8), (12, 4)]
+    a, out = floats(100), floats(0, 0)
+    point = ctypes.create_string_buffer(struct.pack("<f4xdc7x", 1.0, 20.0, b"\3"))
+    vector = floats(0, 0, 0.5)
+    image.run("n::k<float, 3>", (1,), (2,), pointer(a), point, ctypes.c_char(2), pointer(out),
+              ctypes.c_bool(True), ctypes.c_longlong(1000), vector)  # fmt: skip
+    assert list(out) == [1130.5, 1130.5]
+
+
+def test_kinds_of_kernels(alone):
+    source = """
+    extern "C" __global__ void plain(int* n) { n[0] += 1; }
+    static __global__ __launch_bounds__(128) void quiet(int* n) { n[0] += 2; }
+    __global__ void __launch_bounds__(128, 2) bounded(int* n) { n[0] += 4; }
+    namespace { __global__ void hidden(int* __restrict__ const n) noexcept { n[0] += 8; } }
+    template <int N> __global__ void templated(int* n) { n[0] += N; }
+    template <> __global__ void templated<7>(int* n) { n[0] += 32; }
+    __global__ void none() {}
+    """
+    names = ["plain", "quiet", "bounded", "hidden", "templated<16>", "templated<7>", "none"]
+    image = alone(source, *names)
+    n = ints(1)
+    for name in names[:-1]:
+        image.run(name, (1,), (1,), pointer(n))
+    image.run("none", (1,), (1,))
+    assert n[0] == 63
+
+
+def test_shared_variables(alone):
+    source = """
+    struct with_constructor { int v; __device__ with_constructor() {} };
+    __shared__ int wide;
+    template <class T> __global__ void k(T* out) {
+        static __shared__ T s[4];
+        __shared__ __align__(64) unsigned char raw[64];
+        volatile __shared__ int v;
+        __shared__ with_constructor c[2];
+        s[0] = 1; raw[3] = 2; v = 3; c[1].v = 4; wide = 5;
+        out[0] = s[0] + raw[3] + v + c[1].v + wide;
+        out[1] = (T)((size_t)raw % 64);
+    }"""
+    image = alone(source, "k<int>")
+    out = ints(2)
+    image.run("k<int>", (1,), (1,), pointer(out))
+    assert list(out) == [15, 0]
+
+
+def test_dynamic_shared(alone):
+    source = """
+    extern __shared__ float wide[];
+    __device__ float* from_namespace() { return wide; }
+    template <class T> __global__ void k(int* out) {
+        extern __shared__ T s[];
+        extern __shared__ __align__(16) char raw[];
+        s[threadIdx.x] = T(threadIdx.x + 1);
+        out[threadIdx.x] = (int)s[threadIdx.x];
+        if (threadIdx.x == 3)
+            out[4] = (void*)raw == (void*)s && (void*)from_namespace() == (void*)s && __isShared(s + 3) &&
+                     !__isShared(out) && __isGlobal(out);
+    }"""
+    image = alone(source, "k<double>", "k<short>")
+    for name in ("k<double>", "k<short>"):
+        out = ints(5)
+        image.run(name, (1,), (4,), pointer(out), shared=64)
+        assert list(out) == [1, 2, 3, 4, 1]
+
+
+def test_variables(alone):
+    source = """
+    __constant__ float table[4] = {1, 2, 3, 4};
+    __device__ int counter;
+    namespace n { static __device__ double3 triple; }
+    __global__ void k(float* out) { out[0] = table[1] + counter; n::triple.z = 9; counter = 0; }
+    """
+    image = alone(source, "k", variables=("table", "counter", "n::triple"))
+    table, counter, triple = (image.variable(n) for n in ("table", "counter", "n::triple"))
+    assert (table.size, counter.size, triple.size) == (16, 4, 24)
+    (ctypes.c_float * 4).from_address(table.address)[1] = 50
+    ctypes.c_int.from_address(counter.address).value = 7
+    out = floats(0)
+    image.run("k", (1,), (1,), pointer(out))
+    assert out[0] == 57
+    assert ctypes.c_int.from_address(counter.address).value == 0
+    assert (ctypes.c_double * 3).from_address(triple.address)[2] == 9
+
+
+def test_calls_of_the_engine(alone):
+    source = """
+    __global__ void k(int* out) {
+        out[0] = printf("%d\\n", 3);
+        int* heap = (int*)malloc(8);
+        int* other = new int[2]{5, 6};
+        heap[1] = other[1];
+        out[1] = heap[1];
+        free(heap);
+        delete[] other;
+        int before = clock();
+        out[2] = clock64() > before;
+        out[3] = __syncthreads_or(1);
+        __nanosleep(10);
+        memset(out + 4, 1, 4);
+        memcpy(out + 5, out + 4, 4);
+        alignas(int) char place[4];
+        out[6] = *new (place) int(8);
+    }
+    __global__ void fails(int x) { assert(x == 1); assert(x == 2 && "really"); }
+    __global__ void traps() {
+        __trap();
+    }
+    """
+    image = alone(source, "k", "fails", "traps")
+    out = ints(7)
+    image.run("k", (1,), (1,), pointer(out))
+    assert list(out) == [1, 6, 1, 0, 0x01010101, 0x01010101, 8]
+    names = [call[0] for call in image.engine.calls]
+    assert names == ["vprintf", "barrier", "yield"]
+    assert image.engine.calls[0][1] == b"%d\n"
+    assert image.engine.calls[1] == ("barrier", 3, 1, 0, (b"user.py", 12))
+
+
+def test_a_failed_assert_names_its_line(alone, run_python):
+    image = alone("__global__ void k(int x) {\n  assert(x == 1);\n}", "k")
+    image.run("k", (1,), (1,), ctypes.c_int(1))
+    assert image.engine.calls == []
+    # fault() does not return; the stand-in for the engine must not either
+    code = """
+import ctypes, os, sys
+library = ctypes.CDLL(sys.argv[1])
+class Site(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("line", ctypes.c_int)]
+FAULT = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint, Site)
+def fault(status, message, thread, site):
+    print(status, message.decode(), thread, site.file.decode(), site.line, flush=True)
+    os._exit(0)
+keep = FAULT(fault)
+table = (ctypes.c_void_p * 16)()
+table[7] = ctypes.cast(keep, ctypes.c_void_p).value
+library.nl_sim_image_init(table)
+class Dim(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
+class Launch(ctypes.Structure):
+    _fields_ = [("grid", Dim), ("block", Dim), ("shared", ctypes.c_uint), ("coop", ctypes.c_uint),
+                ("args", ctypes.c_void_p)]
+x = ctypes.c_int(5)
+slots = (ctypes.c_void_p * 1)(ctypes.addressof(x))
+launch = Launch(Dim(1, 1, 1), Dim(8, 1, 1), 0, 0, ctypes.addressof(slots))
+RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, Dim, ctypes.c_uint)
+kernel = ctypes.addressof(ctypes.c_char.in_dll(library, "nl_sim_kernel_0"))
+run = RUN(ctypes.c_void_p.from_address(kernel + 24).value)
+run(ctypes.addressof(launch), Dim(0, 0, 0), 6)
+"""
+    result = run_python(code, image.library._name)
+    assert result.stdout.split("\n")[0] == "710 Assertion `x == 1` failed. 6 user.py 2"
+
+
+def test_types(alone):
+    checks = {
+        "sizeof(char4)": 4, "alignof(char4)": 4, "alignof(char3)": 1, "alignof(short2)": 4,
+        "sizeof(int3)": 12, "alignof(int3)": 4, "alignof(int2)": 8, "alignof(int4)": 16,
+        "sizeof(float3)": 12, "alignof(float4)": 16, "alignof(double2)": 16, "alignof(double3)": 8,
+        "sizeof(double4)": 32, "alignof(double4)": 16, "alignof(longlong2)": 16, "alignof(ulonglong4)": 16,
+        "alignof(double4_32a)": 32, "sizeof(dim3)": 12, "sizeof(long)": 8, "sizeof(wchar_t)": 4,
+        "sizeof(int64_t)": 8, "sizeof(uint8_t)": 1, "sizeof(size_t)": 8, "(char)-1 < 0": 1,
+        "dim3(7).y": 1, "make_uchar4(1, 2, 3, 250).w": 250, "make_int2(3, 4).y": 4, "__CUDA_ARCH__": 900,
+        "sizeof(threadIdx)": 12, "dim3(make_uint3(4, 5, 6)).z": 6,
+        "__is_same_type(int64_t, long long)": 1,
+    }  # fmt: skip
+    lines = "".join(f"out[{i}] = (int)({e});\n" for i, e in enumerate(checks))
+    head = """template <class A, class B> struct same { static constexpr int value = 0; };
+    template <class A> struct same<A, A> { static constexpr int value = 1; };
+    #define __is_same_type(A, B) same<A, B>::value
+    """
+    image = alone(head + "__global__ void k(int* out) {" + lines + "}", "k")
+    out = ints(len(checks))
+    image.run("k", (1,), (1,), pointer(out))
+    assert dict(zip(checks, out, strict=True)) == checks
+
+
+ATOMICS = [
+    # expression, value before, value returned, value after
+    ("int", "atomicAdd(p, -3)", 10, 10, 7),
+    ("int", "atomicSub(p, 3)", 10, 10, 7),
+    ("int", "atomicExch(p, 3)", 10, 10, 3),
+    ("int", "atomicMin(p, 3)", 10, 10, 3),
+    ("int", "atomicMin(p, 30)", 10, 10, 10),
+    ("int", "atomicMax(p, -3)", -10, -10, -3),
+    ("int", "atomicAnd(p, 6)", 10, 10, 2),
+    ("int", "atomicOr(p, 5)", 10, 10, 15),
+    ("int", "atomicXor(p, 6)", 10, 10, 12),
+    ("int", "atomicCAS(p, 10, 4)", 10, 10, 4),
+    ("int", "atomicCAS(p, 11, 4)", 10, 10, 10),
+    ("int", "atomicAdd_block(p, 1)", 10, 10, 11),
+    ("int", "atomicMax_system(p, 11)", 10, 10, 11),
+    ("unsigned", "atomicInc(p, 5u)", 4, 4, 5),
+    ("unsigned", "atomicInc(p, 5u)", 5, 5, 0),
+    ("unsigned", "atomicInc(p, 5u)", 7, 7, 0),
+    ("unsigned", "atomicDec(p, 9u)", 0, 0, 9),
+    ("unsigned", "atomicDec(p, 9u)", 12, 12, 9),
+    ("unsigned", "atomicDec(p, 9u)", 3, 3, 2),
+    ("unsigned", "atomicMax(p, 0x80000000u)", 1, 1, 0x80000000),
+    ("long long", "atomicMin(p, -5ll)", 3, 3, -5),
+    ("long long", "atomicMax(p, 1ll << 40)", 3, 3, 1 << 40),
+    ("unsigned long long", "atomicAdd(p, 1ull << 40)", 3, 3, (1 << 40) + 3),
+    ("unsigned long long", "atomicCAS(p, 3ull, 9ull)", 3, 3, 9),
+    ("unsigned long long", "atomicExch(p, 8ull)", 3, 3, 8),
+    ("unsigned long long", "atomicAnd(p, 2ull)", 3, 3, 2),
+    ("unsigned short", "atomicCAS(p, (unsigned short)3, (unsigned short)9)", 3, 3, 9),
+    ("float", "atomicAdd(p, 0.5f)", 3, 3, 3.5),
+    ("float", "atomicExch(p, 0.5f)", 3, 3, 0.5),
+    ("double", "atomicAdd(p, -0.5)", 3, 3, 2.5),
+]
+
+
+def test_atomics(alone):
+    source = "template <class T> struct slot { T before, returned; };\n__global__ void k(double* out) {\n"
+    for i, (type_, expression, before, _, _) in enumerate(ATOMICS):
+        source += f"""    {{ __shared__ {type_} v; v = ({type_}){before}; {type_}* p = &v;
+        {type_} r = {expression}; out[{2 * i}] = r; out[{2 * i + 1}] = v; }}\n"""
+    image = alone(source + "}", "k")
+    out = (ctypes.c_double * (2 * len(ATOMICS)))()
+    image.run("k", (1,), (1,), pointer(out))
+    found = [(out[2 * i], out[2 * i + 1]) for i in range(len(ATOMICS))]
+    assert found == [(row[3], row[4]) for row in ATOMICS]
+    assert image.engine.calls == []
+
+
+def test_a_spinning_thread_yields(alone):
+    source = """__global__ void k(int* lock) {
+    for (int i = 0; i < 1000; ++i) if (atomicCAS(lock, 0, 1) == 0) return;
+}"""
+    image = alone(source, "k")
+    lock = ints(1)
+    lock[0] = 1
+    calls = image.run("k", (1,), (1,), pointer(lock))
+    assert {call[0] for call in calls} == {"yield"} and 1 < len(calls) < 20
+
+
+def test_memory_functions(alone):
+    source = """__global__ void k(const float4* in, float4* out, volatile int* v) {
+    float4 a = __ldg(in);
+    __stcg(&out[0].x, __ldcg(&in[0].y));
+    __stcs(&out[0].y, __ldcs(&in->z));
+    __stwt(&out[0].z, 7);
+    out[0].w = a.w + __ldcv((const int*)v) + __ldca((int*)v);
+    __threadfence(); __threadfence_block(); __threadfence_system();
+    __builtin_assume(a.x > 0);
+}"""
+    image = alone(source, "k")
+    out = floats(0, 0, 0, 0)
+    values = ints(1)
+    values[0] = 5
+    buffer = ctypes.create_string_buffer(64)
+    at = (ctypes.addressof(buffer) + 15) & ~15
+    ctypes.memmove(at, floats(1, 2, 3, 4), 16)
+    ctypes.memmove(at + 16, out, 16)
+    image.run("k", (1,), (1,), ctypes.c_void_p(at), ctypes.c_void_p(at + 16), pointer(values))
+    assert list((ctypes.c_float * 4).from_address(at + 16)) == [2, 3, 7, 14]
+
+
+@pytest.mark.parametrize("how", ["option", "include"])
+def test_asserts_can_be_switched_off(alone, how):
+    head = "#define NDEBUG\n#include <cassert>\n" if how == "include" else ""
+    options = ("-DNDEBUG",) if how == "option" else ()
+    image = alone(head + "__global__ void k(int x) { assert(x == 1); }", "k", options=options)
+    image.run("k", (1,), (1,), ctypes.c_int(5))
+    assert image.engine.calls == []
+
+
+def test_calls_of_every_kind(alone):
+    source = """
+    __device__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+    struct shape { virtual __device__ int area() const = 0; };
+    struct square : shape { int side; __device__ square(int s) : side(s) {}
+                            __device__ int area() const override { return side * side; } };
+    __device__ int twice(int x) { return 2 * x; }
+    __device__ __noinline__ int apply(int (*f)(int), int x) { return f(x); }
+    template <class F> __device__ __forceinline__ int with(F f, int x) { return f(x); }
+    template <class... T> __device__ int sum(T... x) { int total = 0; int all[] = {(total += x)...}; (void)all;
+                                                       return total; }
+    __global__ void k(int* out) {
+        out[0] = fibonacci(10);
+        square s(5);
+        const shape& abstract = s;
+        out[1] = abstract.area();
+        out[2] = apply(twice, 21);
+        out[3] = with([=] __device__(int x) { return x + out[2]; }, 8);
+        out[4] = sum(1, 2, 3, 4);
+        constexpr int table[] = {7, 8, 9};
+        #pragma unroll
+        for (int i = 0; i < 3; ++i) out[5] += table[i];
+    }"""
+    image = alone(source, "k")
+    out = ints(6)
+    image.run("k", (1,), (1,), pointer(out))
+    assert list(out) == [55, 25, 42, 50, 10, 24]
+
+
+def test_a_kernel_may_be_called_like_a_library_function(alone):
+    names = ["add", "index", "copy", "reduce", "scale", "gamma", "sum", "rand", "read", "remove"]
+    source = "".join(
+        f'extern "C" __global__ void {name}(int* x) {{ *x += 1; }}\n' for name in names
+    )
+    image = alone(source, *names)
+    out = ints(1)
+    for name in names:
+        image.run(name, (1,), (1,), pointer(out))
+    assert out[0] == len(names)

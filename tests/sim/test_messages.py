@@ -1,0 +1,114 @@
+"""What a user reads when a source does not compile: the same shape with each compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from numbalite.compilers import hostlog
+from numbalite.compilers.unit import Unit
+from numbalite.errors import CompileError
+
+HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n#line 1 "lesson.py"\n'
+
+
+@pytest.fixture
+def message(compiled):
+    def compile_and_fail(source, *kernels, **fields):
+        with pytest.raises(CompileError) as caught:
+            compiled(Unit(HEAD + source, "whole.cu", kernels or ("k",), **fields))
+        assert caught.value.source
+        return str(caught.value)
+
+    return compile_and_fail
+
+
+def test_place_and_line(message):
+    text = message("__global__ void k(float* x) {\n    x[0] = undefined_x;\n}")
+    first, shown = text.splitlines()[:2]
+    assert first.startswith("lesson.py(2): error: ") and "undefined_x" in first
+    assert shown.strip() == "x[0] = undefined_x;"
+
+
+def test_error_in_a_header_of_ours_is_at_the_users_line(message):
+    text = message("__global__ void k(array<float> a) {\n    a(0, 1) = 2;\n}")
+    assert text.startswith('lesson.py(2): error: static assertion failed with "a(i, j, ...)')
+    assert "sim/" not in text and ".cuh" not in text
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "words"),
+    [
+        ('__global__ void k(int* x) {\n asm("mov.u32 %0, 1;" : "=r"(x[0]));\n}', 2, "inline PTX (asm)"),
+        ("__global__ void j() {}\n__global__ void k() {\n j<<<1, 2>>>();\n}", 3, "a launch inside a kernel"),
+        ("__global__ void k(float* x, unsigned long long t) {\n x[0] = tex2D<float>(t, 1.f, 2.f);\n}", 2,
+         "textures"),
+        ("__global__ void k(cudaTextureObject_t t) {}", 1, "textures"),
+        ("#include <mma.h>\n__global__ void k() {}", 1, "wmma"),
+        ("#include <cuda/barrier>\n__global__ void k() {}", 1, "cuda::barrier"),
+        ("#include <cub/cub.cuh>\n__global__ void k() {}", 1, "CUB"),
+        ("__global__ void k() {\n\n __cluster_barrier_arrive();\n}", 3, "thread block clusters"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_simulated(message, source, place, words):
+    text = message(source)
+    assert text.startswith(f"lesson.py({place}): error: {words}")
+    assert "cannot run on the CPU simulator" in text
+    assert "NUMBALITE_SIM" not in text
+
+
+def test_what_cannot_be_simulated_can_be_avoided(compiled):
+    source = """#ifndef NUMBALITE_SIM
+#include <mma.h>
+#endif
+__global__ void k(unsigned* x) {
+#ifdef NUMBALITE_SIM
+    x[0] = threadIdx.x & 31;
+#else
+    asm("mov.u32 %0, %%laneid;" : "=r"(x[0]));
+#endif
+}"""
+    assert compiled(Unit(HEAD + source, "whole.cu", ("k",))).data
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("__global__ void k(float* x) {\n x[0] = 1;\n", 'lesson.py(1): error: this "{" is never closed'),
+        ("__global__ void other() {}", 'in the name "k": '),
+        ("__global__ int k() { return 1; }", 'in the name "k": a kernel is a __global__ function'),
+        ("#include <no_such.h>\n__global__ void k() {}", "lesson.py(1): error: cannot open source file"),
+        ("__device__ int f(int);\n__global__ void k(int* x) { x[0] = f(1); }",
+         'error: "f'),
+        ("__global__ void k(float* x) {\n __shared__ float big[12289];\n big[threadIdx.x] = 1;\n"
+         " __syncthreads();\n x[0] = big[7];\n}", 'error: the shared variable "big" has 49156 bytes'),
+        ("__global__ void k() {\n threadIdx.x = 3;\n}", "lesson.py(2): error: "),
+        ("__global__ void k(float* x) {\n x[0] = sin(1);\n}", "lesson.py(2): error: call "),
+    ],
+)  # fmt: skip
+def test_wording(message, source, text):
+    found = message(source)
+    assert found.startswith(text), found
+    assert text != 'error: "f' or found.endswith('" is declared and used, but not defined')
+    assert len(found.splitlines()) <= 4
+
+
+def test_an_option_that_is_not_known(message):
+    assert "'--no-such-thing' is not known" in message(
+        "__global__ void k() {}", options=("--no-such-thing",)
+    )
+
+
+def test_the_log_is_kept(compiled):
+    with pytest.raises(CompileError) as caught:
+        compiled(Unit("__global__ void k() { x; }", "user.py", ("k",)))
+    assert "error" in caught.value.log and caught.value.source == "__global__ void k() { x; }"
+
+
+def test_lines_of_a_source():
+    found = hostlog.places('#line 7 "a.py"\none\ntwo\n#line 3\nthree\n# 9 "b\\"c"\nfour')
+    assert found == {
+        ("a.py", 7): "one",
+        ("a.py", 8): "two",
+        ("a.py", 3): "three",
+        ('b"c', 9): "four",
+    }

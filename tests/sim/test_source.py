@@ -1,0 +1,113 @@
+"""What simsource changes in a source, and what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from numbalite.compilers.simsource import translate
+
+REFERENCE = "::numbalite_sim::dynamic_shared"
+
+
+def tidy(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__global__ void k(int* x) { x[0] = 1 << 3 >> 2; }",
+        '// extern __shared__ int s[];\n/* asm("x") */ __global__ void k() {}',
+        'const char* t = "extern __shared__ int s[]; asm(1) <<<";',
+        "__global__ void k() { __shared__ float s[4]; volatile __shared__ int v; }",
+        "int basm(int); int k() { return basm(1); }",
+        "#pragma once\n#include <asm.h>\nint k();",
+    ],
+)
+def test_leaves_alone(source):
+    assert translate(source) == source
+
+
+@pytest.mark.parametrize(
+    ("declaration", "type_", "name"),
+    [
+        ("extern __shared__ float s[];", "float [ ]", "s"),
+        ("extern __shared__ unsigned char raw[];", "unsigned char [ ]", "raw"),
+        ("extern __shared__ __align__(16) char s[];", "char [ ]", "s"),
+        ("extern __align__(16) __shared__ char s[];", "char [ ]", "s"),
+        ("extern alignas(16) __shared__ char s[];", "char [ ]", "s"),
+        ("extern volatile __shared__ int s[];", "volatile int [ ]", "s"),
+        ("__shared__ extern int s[];", "int [ ]", "s"),
+        ("extern __shared__ float s[][16];", "float [ ] [ 16 ]", "s"),
+        ("extern __shared__ pair<int, float> s[];", "pair < int , float > [ ]", "s"),
+        ("extern __shared__ ns::point s[];", "ns :: point [ ]", "s"),
+        ("extern __shared__ T one;", "T", "one"),
+    ],
+)
+def test_dynamic_shared_in_a_function(declaration, type_, name):
+    changed = translate("__global__ void k() { " + declaration + " }")
+    assert tidy(changed) == f"__global__ void k() {{ auto &{name} = {REFERENCE}<{type_}>(); }}"
+
+
+def test_several_in_one_declaration():
+    changed = translate("void k() { extern __shared__ float a[], b[][4]; }")
+    assert f"auto &a = {REFERENCE}<float [ ]>();" in changed
+    assert f"auto &b = {REFERENCE}<float [ ] [ 4 ]>();" in changed
+
+
+def test_dynamic_shared_at_namespace_scope():
+    source = """namespace n {
+extern __shared__ float s[];
+template <class T> __device__ T user(int i) { return s[i]; }
+__device__ int other() { return 1; }
+__device__ int own(float* s) { return s[0]; }
+struct A { __device__ float f() { return s[1]; } };
+}
+"""
+    changed = translate(source)
+    lines = changed.splitlines()
+    assert lines[1] == ";"
+    assert lines[2].count(f"auto &s = {REFERENCE}<float [ ]>();") == 1
+    assert lines[3:5] == source.splitlines()[3:5]
+    assert lines[5].count(f"auto &s = {REFERENCE}<float [ ]>();") == 1
+    assert changed.count("{") == changed.count("}")
+
+
+def test_static_goes():
+    changed = translate("void k() { static __shared__ int a[2]; __shared__ static int b; }")
+    assert "static" not in changed
+    assert "__shared__ int a[2];" in changed
+
+
+def test_asm_becomes_a_message():
+    changed = translate('void k() { asm volatile ("x"\n : "=r"(a)); __asm__("y"); }')
+    assert changed.count("NUMBALITE_SIM_ASM") == 2
+    assert "volatile" not in changed
+
+
+def test_launch_becomes_a_message():
+    changed = translate("void k() { j<<<1, 2>>>(x); int y = 1 << 2; }")
+    assert "j NUMBALITE_SIM_CHEVRONS(1, 2)(x);" in changed
+    assert "1 << 2" in changed
+
+
+def test_in_macros():
+    changed = translate(
+        '#define SHARED(T, n) extern __shared__ T n[]; \\\n    asm("x")\nint k();\n'
+    )
+    assert f"auto &n = {REFERENCE}<T [ ]>();" in changed
+    assert "NUMBALITE_SIM_ASM(" in changed
+    assert changed.count("\n") == 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'extern __shared__\nfloat\ns[];\nvoid k() {\n asm volatile(\n"x"\n);\n s[0] = 1;\n}\n',
+        "void k() { static\n__shared__ int a;\n j<<<1,\n2>>>(x);\n}\n",
+    ],
+)
+def test_lines_stay(source):
+    changed = translate(source)
+    assert changed.count("\n") == source.count("\n")
+    assert changed.splitlines()[-1].strip().endswith("}")
