@@ -24,8 +24,11 @@ _COOPERATIVE = frozenset(["this_grid", "grid_group"])
 
 
 def _warn_host():
+    """On a GPU only: the simulator's copies cost what any copy in memory costs."""
     from . import config
 
+    if _core.driver_kind() != "cuda":
+        return
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
         warn(
             "Host array used in CUDA kernel will incur copy overhead to/from device.",

@@ -382,8 +382,7 @@ def included_name(line: str) -> str:
 def _own_includes(used, includes):
     from . import parts
 
-    lines = [parts.HEAD, *(parts.header(part) for part in parts.parts_for(used, includes))]
-    return "".join(f'#include "{line}"\n' for line in lines)
+    return parts.prologue(set(used), includes)
 
 
 def _declared_types(text):

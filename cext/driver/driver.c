@@ -244,8 +244,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
     char fault[sizeof err->text];
     const meaning *known = find_meaning(status);
     if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(fault, sizeof fault)) {
-        int lost = known != NULL && known->sticky;
-        nl_error_set(err, NL_ERR_KERNEL, "%s%s%s", fault, lost ? "\n" : "", lost ? restart : "");
+        nl_error_set(err, NL_ERR_KERNEL, "%s", fault); /* who can name the fault has survived it */
     } else if (status == CUDA_ERROR_ASSERT) {
         nl_error_set(err, NL_ERR_KERNEL, "%s. %s", known->what, restart);
     } else {

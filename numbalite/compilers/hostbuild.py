@@ -38,6 +38,7 @@ _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
 _SHARED_LIMIT = 48 << 10
 _END = "numbalite/sim/image"  # the pretended file of what follows the user's source
+_NOBODYS = (_END, "<stdin>", "<built-in>", "<command line>", "<command-line>", "<scratch space>")
 
 
 class Identity(NamedTuple):
@@ -104,11 +105,6 @@ def compile(unit, compiler) -> Image:
     flags = host.flags(family, options, unit.opt)
     source = _whole(unit, options, simsource.translate(unit.source))
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
-        for name, text in unit.headers:
-            path = os.path.join(folder, "include", name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(simsource.translate(text))
         search = _search(unit, options, folder)
         output = os.path.join(folder, "image.so")
         log = _Build(unit, compiler, family, flags, search, output).run(source)
@@ -144,16 +140,52 @@ def _check_shared(data, source):
 
 
 def _search(unit, options, folder):
-    """The include directories, in the order in which NVRTC looks."""
-    cuda_src = headers.cuda_src()
+    """The include directories, in the order in which NVRTC looks; all of them absolute."""
+    near = os.path.abspath(os.path.dirname(unit.name))
+    users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
+    own = os.path.join(folder, "include")
+    translated = {name: simsource.translate(text) for name, text in unit.headers}
+    seen = set()
+    for text in (unit.source, *dict(unit.headers).values()):
+        _gather(text, [near, *users], translated, seen)
     search = []
-    if unit.headers:
-        search += ["-I", os.path.join(folder, "include")]
-    directory = os.path.dirname(unit.name)
-    search += ["-iquote", directory or os.getcwd()]
-    for path in (*options.includes, *config.INCLUDE_PATH):
+    if translated:
+        search += ["-I", own]
+    for name, text in translated.items():
+        path = os.path.join(own, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+    search += ["-iquote", own, "-iquote", near]
+    for path in users:
         search += ["-I", path]
+    cuda_src = headers.cuda_src()
     return [*search, "-I", cuda_src, "-I", os.path.join(cuda_src, "sim", "include")]
+
+
+def _gather(text, folders, found, seen):
+    """Adds to `found` the user's headers on disk that must be translated, or that include such ones.
+
+    By the names they go by, since they are put into a folder that comes first. Tells if it added any.
+    """
+    added = False
+    for name, _ in headers.includes(text):
+        path = next(
+            (p for p in (os.path.join(f, name) for f in folders) if os.path.isfile(p)), None
+        )
+        if not name or path is None or ".." in name or name in found:
+            continue
+        if path in seen:
+            continue
+        seen.add(path)
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            inside = file.read()
+        changed = simsource.translate(inside)
+        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen)
+        if deeper or changed != inside:
+            found[name] = f'#line 1 "{_quoted(path)}"\n{changed}'
+            added = True
+    return added
 
 
 def _quoted(name):
@@ -185,7 +217,9 @@ def _whole(unit, options, text):
 
 
 def _is_ours(file):
-    return file.startswith((headers.cuda_src(), "/usr/", "<")) or file == _END
+    if file in _NOBODYS or file.startswith((headers.cuda_src(), "/usr/include/", "/usr/lib")):
+        return True
+    return "/include/c++/" in file or "/libcxx/include/" in file or "/lib/clang/" in file
 
 
 class _Build:
@@ -244,7 +278,7 @@ class _Build:
             self._step([*common, path + ".ll", "-o", self.output, *_LINK, *libraries])
 
     def _step(self, command, stdin=b""):
-        result = _run(command, stdin)
+        result = _run(command, stdin, os.path.dirname(self.output))
         log = result.stderr.decode("utf-8", "replace")
         self.log += log
         if result.returncode:

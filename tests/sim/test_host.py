@@ -164,6 +164,25 @@ def test_options_reach_the_source(compiled, tmp_path):
     assert compiled(unit).data
 
 
+def test_headers_on_disk_are_cuda_too(compiled, tmp_path):
+    (tmp_path / "inner.h").write_text("""#pragma once
+__device__ float* dynamic() { extern __shared__ float s[]; return s; }
+""")
+    (tmp_path / "outer.h").write_text('#include "inner.h"\n#include "outer.h"\n#define OUTER 1\n')
+    source = (
+        '#include "outer.h"\nstatic_assert(OUTER, "");\n__global__ void k() { dynamic()[0] = 1; }'
+    )
+    unit = Unit(source, str(tmp_path / "user.cu"), ("k",), describe=False)
+    (tmp_path / "outer.h").write_text("#pragma once\n" + (tmp_path / "outer.h").read_text())
+    assert compiled(unit).data
+    (tmp_path / "inner.h").write_text("__device__ void f() {\n  undefined_x;\n}")
+    with pytest.raises(CompileError, match=r"inner\.h\(2\): error: "):
+        compiled(unit)
+    (tmp_path / "inner.h").write_text('__device__ void f() {\n  asm("x");\n}')
+    with pytest.raises(CompileError, match=r"inner\.h\(2\): error: inline PTX"):
+        compiled(unit)
+
+
 @pytest.mark.parametrize("fields", [{"debug": True}, {"opt": False}, {"opt": 3}, {"lineinfo": True}, {"fastmath": True},
                                     {"std": "c++14"}, {"std": "c++20"}])  # fmt: skip
 def test_ways_to_compile(alone, fields):

@@ -35,6 +35,11 @@ def test_error_in_a_header_of_ours_is_at_the_users_line(message):
     assert "sim/" not in text and ".cuh" not in text
 
 
+def test_places_in_a_notebook(message):
+    source = '#line 3 "<cell [1]: x>"\n__global__ void k(array<float> a) {\n    a(0, 1) = 2;\n}'
+    assert message(source).startswith("<cell [1]: x>(4): error: ")
+
+
 @pytest.mark.parametrize(
     ("source", "place", "words"),
     [

@@ -89,7 +89,7 @@ static void *work(void *argument) {
         CHECK(cuLaunchHostFunc(second, count_call, &calls));
         CHECK(cuLaunchHostFunc(first, count_call, &called));
         CHECK(cuMemAllocAsync(&more, 100000, second));
-        CHECK(cuMemsetD8Async(more, 1, 100000, second));
+        CHECK(cuMemsetD8Async(more, 0, 100000, second));
         launch(find("k_active"), 2, 64, more, 0, 0, second);
         launch(find("k_leave"), 2, 64, more, 1, 1, second);
         launch(find("k_locked"), 8, 32, more + 65536, 0, 0, second);
