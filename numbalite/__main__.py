@@ -28,7 +28,9 @@ def main(argv=None) -> int:
         from numbalite.errors import SimulatorWarning
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SimulatorWarning)  # the demo says itself what it runs on
+            warnings.simplefilter(
+                "ignore", SimulatorWarning
+            )  # the demo says itself what it runs on
             from numbalite import demo
 
             return demo.main(arguments)

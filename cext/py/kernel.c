@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include "base/mem.h"
+#include "core/image.h"
 #include "py/devarray.h"
 
 /* -------------------------------------------------------------------------------------------
@@ -27,7 +28,9 @@ static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     m->state = nl_py_state_of_type(type);
     Py_BEGIN_ALLOW_THREADS;
     /* PTX is text to the driver: a copy that surely ends */
-    text = nl_mem_alloc((size_t)image.len + 1, &err);
+    text = NULL;
+    if (nl_image_check(image.buf, (size_t)image.len, &err) == 0)
+        text = nl_mem_alloc((size_t)image.len + 1, &err);
     dev = text ? nl_device_current(&err) : NULL;
     if (dev) {
         memcpy(text, image.buf, (size_t)image.len);

@@ -36,8 +36,8 @@ inline float round_to_odd(double x) {
         T(long long i) : __x(from_float(numbalite_sim::round_to_odd(__ll2double_rz(i)))) {} \
         T(unsigned long long i) \
             : __x(from_float(numbalite_sim::round_to_odd(__ull2double_rz(i)))) {} \
-        T(const T##_raw &raw) : __x(raw.x) {} \
-        operator T##_raw() const { return T##_raw{__x}; } \
+        constexpr T(const T##_raw &raw) : __x(raw.x) {} \
+        constexpr operator T##_raw() const { return T##_raw{__x}; } \
         operator float() const { return to_float(__x); } \
         operator bool() const { return (__x & 0x7fff) != 0; } \
         operator signed char() const { return __float2int_rz(to_float(__x)); } \

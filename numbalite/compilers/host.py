@@ -70,7 +70,7 @@ def _words(text):
 def _which(name):
     if os.path.dirname(name):
         return name if os.access(name, os.X_OK) else None
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+    for folder in (config.outside("PATH") or os.defpath).split(os.pathsep):
         path = os.path.join(folder, name)
         if os.access(path, os.X_OK) and not os.path.isdir(path):
             return path

@@ -1,0 +1,98 @@
+/* core/image: the outermost lengths of the four kinds of images: a cubin (64-bit ELF), a fat
+ * binary, a simulated image (a header, then ELF again), PTX (text, which ends at its first NUL). */
+#include "core/image.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* The parts of elf.h that say where things end. */
+typedef struct elf_header {
+    unsigned char identity[16];
+    uint16_t type, machine;
+    uint32_t version;
+    uint64_t entry, program_offset, section_offset;
+    uint32_t flags;
+    uint16_t header_size, program_size, program_count, section_size, section_count, names;
+} elf_header;
+
+typedef struct elf_section {
+    uint32_t name, type;
+    uint64_t flags, address, offset, size;
+    uint32_t link, info;
+    uint64_t alignment, entry_size;
+} elf_section;
+
+typedef struct elf_program {
+    uint32_t type, flags;
+    uint64_t offset, address, physical, file_size, memory_size, alignment;
+} elf_program;
+
+#define ELF_NO_BITS 8 /* a section without bytes in the file */
+
+static int fits(uint64_t offset, uint64_t length, size_t size) {
+    return offset <= size && length <= size - offset;
+}
+
+static int elf_is_whole(const char *bytes, size_t size) {
+    elf_header h;
+    if (size < sizeof h)
+        return 0;
+    memcpy(&h, bytes, sizeof h);
+    if (h.identity[4] != 2 ||
+        !fits(h.section_offset, (uint64_t)h.section_count * sizeof(elf_section), size) ||
+        !fits(h.program_offset, (uint64_t)h.program_count * sizeof(elf_program), size) ||
+        (h.section_count && h.section_size != sizeof(elf_section)) ||
+        (h.program_count && h.program_size != sizeof(elf_program)))
+        return 0;
+    for (unsigned i = 0; i < h.section_count; i++) {
+        elf_section s;
+        memcpy(&s, bytes + h.section_offset + i * sizeof s, sizeof s);
+        if (s.type != ELF_NO_BITS && !fits(s.offset, s.size, size))
+            return 0;
+    }
+    for (unsigned i = 0; i < h.program_count; i++) {
+        elf_program p;
+        memcpy(&p, bytes + h.program_offset + i * sizeof p, sizeof p);
+        if (!fits(p.offset, p.file_size, size))
+            return 0;
+    }
+    return 1;
+}
+
+/* magic, version, bytes of this header, bytes of all that follows */
+static int fat_binary_is_whole(const char *bytes, size_t size) {
+    uint16_t header_size;
+    uint64_t rest;
+    if (size < 16)
+        return 0;
+    memcpy(&header_size, bytes + 6, sizeof header_size);
+    memcpy(&rest, bytes + 8, sizeof rest);
+    return fits(header_size, rest, size);
+}
+
+static int simulated_is_whole(const char *bytes, size_t size) {
+    uint64_t rest;
+    if (size < 16)
+        return 0;
+    memcpy(&rest, bytes + 8, sizeof rest);
+    return fits(16, rest, size) && elf_is_whole(bytes + 16, rest);
+}
+
+int nl_image_check(const void *image, size_t size, nl_error *err) {
+    static const char elf[4] = "\177ELF", fat[4] = "\x50\xed\x55\xba";
+    int whole;
+    if (size == 0)
+        return nl_error_set(err, NL_ERR_VALUE, "an empty image cannot be loaded");
+    if (size >= 4 && memcmp(image, elf, 4) == 0)
+        whole = elf_is_whole(image, size);
+    else if (size >= 4 && memcmp(image, fat, 4) == 0)
+        whole = fat_binary_is_whole(image, size);
+    else if (size >= 8 && memcmp(image, "NLSIMG01", 8) == 0)
+        whole = simulated_is_whole(image, size);
+    else
+        whole = size >= 16 && strnlen(image, size) + 1 >= size; /* text, if anything */
+    if (whole)
+        return 0;
+    return nl_error_set(err, NL_ERR_VALUE, "this is no image, or only a part of one (%zu bytes)",
+                        size);
+}
