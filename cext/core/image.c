@@ -79,7 +79,7 @@ static int simulated_is_whole(const char *bytes, size_t size) {
 }
 
 int nl_image_check(const void *image, size_t size, nl_error *err) {
-    static const char elf[4] = "\177ELF", fat[4] = "\x50\xed\x55\xba";
+    static const char elf[] = "\177ELF", fat[] = "\x50\xed\x55\xba";
     int whole;
     if (size == 0)
         return nl_error_set(err, NL_ERR_VALUE, "an empty image cannot be loaded");

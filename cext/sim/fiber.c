@@ -213,16 +213,20 @@ _Noreturn void nl_fiber_leave(nl_fiber *to) {
     nl_fiber_load(NULL, to->sp);
 }
 
+/* Leaves once the handler has returned: on the stack of `to` itself, below what it saved there, because
+ * the stack that trapped may be full. */
 void nl_fiber_escape(void *signal_context, nl_fiber *to) {
     ucontext_t *context = signal_context;
-    announce_switch(NULL, to);
+    uintptr_t below = ((uintptr_t)to->sp - 256) & ~(uintptr_t)15;
 #if defined(__x86_64__)
-    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)nl_fiber_load;
-    context->uc_mcontext.gregs[REG_RSI] = (greg_t)(uintptr_t)to->sp;
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)nl_fiber_leave;
+    context->uc_mcontext.gregs[REG_RDI] = (greg_t)(uintptr_t)to;
+    context->uc_mcontext.gregs[REG_RSP] = (greg_t)(below - 8); /* as after a call */
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400; /* string instructions go upwards */
 #else
-    context->uc_mcontext.pc = (uintptr_t)nl_fiber_load;
-    context->uc_mcontext.regs[1] = (uintptr_t)to->sp;
+    context->uc_mcontext.pc = (uintptr_t)nl_fiber_leave;
+    context->uc_mcontext.regs[0] = (uintptr_t)to;
+    context->uc_mcontext.sp = below;
 #endif
 }
 
