@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Complex numbers are aligned to their whole size, as CUDA's float2 and double2 are, so that one
- * load brings both parts. */
+/* Complex numbers are aligned as one of their parts, which is what NumPy and our complex<T> have.
+ */
 static const struct {
     const char *name;
     uint8_t size, align;
@@ -23,8 +23,8 @@ static const struct {
     [NL_FLOAT16] = {"float16", 2, 2, 'f'},
     [NL_FLOAT32] = {"float32", 4, 4, 'f'},
     [NL_FLOAT64] = {"float64", 8, 8, 'f'},
-    [NL_COMPLEX64] = {"complex64", 8, 8, 'c'},
-    [NL_COMPLEX128] = {"complex128", 16, 16, 'c'},
+    [NL_COMPLEX64] = {"complex64", 8, 4, 'c'},
+    [NL_COMPLEX128] = {"complex128", 16, 8, 'c'},
 };
 
 size_t nl_dtype_size(nl_dtype dtype) {

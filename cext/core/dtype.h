@@ -25,8 +25,8 @@ typedef enum nl_dtype {
     NL_DTYPE_COUNT
 } nl_dtype;
 
-size_t nl_dtype_size(nl_dtype dtype);  /* bytes; 0 for NL_OPAQUE */
-size_t nl_dtype_align(nl_dtype dtype); /* bytes, as in CUDA C++ (complex: of one part... see .c) */
+size_t nl_dtype_size(nl_dtype dtype);      /* bytes; 0 for NL_OPAQUE */
+size_t nl_dtype_align(nl_dtype dtype);     /* bytes; complex: of one part */
 const char *nl_dtype_name(nl_dtype dtype); /* NumPy's name */
 /* The dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for a name that is none of ours. */
 int nl_dtype_from_name(const char *name);

@@ -56,6 +56,13 @@ static int is_pair(const nl_param *p) {
                                      strstr(p->ctype, "omplex"));
 }
 
+/* The complex types of other libraries (thrust::complex, cuda::std::complex) are aligned as a
+ * whole. */
+static uint32_t element_align(const nl_param *p) {
+    int whole = p->dtype >= NL_COMPLEX64 && strstr(p->ctype, "::");
+    return (uint32_t)(whole ? nl_dtype_size(p->dtype) : nl_dtype_align(p->dtype));
+}
+
 int nl_params_set(nl_params *params, int index, const nl_param *description, nl_error *err) {
     nl_param *p = &params->items[index];
     if (check(description, err) < 0)
@@ -72,6 +79,7 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
     p->name = name;
     p->ctype = ctype;
     p->takes_complex = is_pair(p);
+    p->element_align = element_align(p);
     if (p->kind == NL_PARAM_POINTER && p->dtype == NL_OPAQUE && strstr(ctype, "void"))
         p->itemsize = 0;
     return 0;

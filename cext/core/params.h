@@ -24,12 +24,13 @@ typedef struct nl_param {
     nl_dtype dtype; /* of the scalar, or of the elements; NL_OPAQUE: anything of `itemsize` bytes */
     nl_order order;
     int ndim;
-    int is_const;         /* elements are only read */
-    int takes_complex;    /* opaque, but a pair of floats or doubles */
-    int64_t itemsize;     /* of the elements, 0 for void */
-    uint32_t size, align; /* in the parameter block */
-    uint32_t offset;      /* set by nl_params_finish */
-    char *name, *ctype;   /* for messages */
+    int is_const;           /* elements are only read */
+    int takes_complex;      /* opaque, but a pair of floats or doubles */
+    int64_t itemsize;       /* of the elements, 0 for void */
+    uint32_t size, align;   /* in the parameter block */
+    uint32_t offset;        /* set by nl_params_finish */
+    uint32_t element_align; /* set by nl_params_set: of the elements, 1 where it is not known */
+    char *name, *ctype;     /* for messages */
 } nl_param;
 
 typedef struct nl_params {

@@ -167,10 +167,10 @@ static int check_array(const nl_py_call *call, int index, PyObject *value, const
         return refuse(
             call, index, value, PyExc_ValueError,
             " that is read-only: pass a copy, or cuda.In(x), or declare the parameter const");
-    if (p->dtype != NL_OPAQUE && (s->misaligned & (nl_dtype_align(p->dtype) - 1)))
+    if (s->misaligned & (p->element_align - 1))
         return refuse(call, index, value, PyExc_ValueError,
                       " whose elements are not aligned to %d bytes: pass a copy",
-                      (int)nl_dtype_align(p->dtype));
+                      (int)p->element_align);
     if (s->device && s->device != call->device)
         return refuse(call, index, value, PyExc_ValueError,
                       " on device %d, but the kernel runs on device %d: copy it over",
@@ -500,7 +500,7 @@ static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const 
     return a->dtype == p->dtype && p->dtype != NL_OPAQUE &&
            (p->kind == NL_PARAM_POINTER || a->ndim == p->ndim) && (a->flags & wanted) == wanted &&
            (p->is_const || !(a->flags & NL_PY_ARRAY_READONLY)) &&
-           !(a->misaligned & (nl_dtype_align(p->dtype) - 1)) && a->buffer->device == call->device &&
+           !(a->misaligned & (p->element_align - 1)) && a->buffer->device == call->device &&
            a->buffer->generation == call->kernel->module->generation && call->blocking;
 }
 
