@@ -173,7 +173,7 @@ static inline __attribute__((always_inline)) void go_on(nl_sim_worker *w) {
     t->stack = w->thread[ended].stack;
 }
 
-static _Noreturn void run_threads(nl_sim_worker *w) {
+static inline __attribute__((always_inline)) void run_threads(nl_sim_worker *w) {
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
         go_on(w);

@@ -52,9 +52,14 @@ static void announce_stack(nl_fiber *fiber, nl_fiber_stack *stack) {
     fiber->size = stack->size;
 #endif
 #ifdef NL_SIM_TSAN
-    if (stack->tsan)
+    /* Making one is slow; but each use leaves some frames behind on its record of calls. */
+    if (stack->tsan && ++stack->uses % 512 == 0) {
         __tsan_destroy_fiber(stack->tsan);
-    fiber->tsan = stack->tsan = __tsan_create_fiber(0);
+        stack->tsan = NULL;
+    }
+    if (!stack->tsan)
+        stack->tsan = __tsan_create_fiber(0);
+    fiber->tsan = stack->tsan;
 #endif
     (void)fiber, (void)stack;
 }
@@ -77,7 +82,8 @@ void nl_fiber_adopt_thread(nl_fiber *fiber) {
 #endif
 }
 
-void nl_fiber_entered(void) { announce_arrival(NULL); }
+void nl_fiber_arrived(void);
+void nl_fiber_arrived(void) { announce_arrival(NULL); }
 
 #ifndef NL_SIM_UCONTEXT
 
@@ -128,13 +134,12 @@ __asm__(".text\n"
         "    .cfi_undefined rip\n"
         "    movq %rbp, %rdi\n"
         "    xorl %ebp, %ebp\n"
-        "    callq *%rbx\n"
-        "    ud2\n"
+        "    jmpq *%rbx\n"
         "    .cfi_endproc\n"
         ".size nl_fiber_start, .-nl_fiber_start\n");
 
-/* rbx, rbp, where to go on; then a word keeps the call 16-byte aligned. */
-enum { FRAME_WORDS = 5, FRAME_ENTRY = 0, FRAME_ARGUMENT = 1, FRAME_RETURN = 2 };
+/* rbx, rbp, where to go on; then a return address of 0, as if the entry function had been called. */
+enum { FRAME_WORDS = 4, FRAME_ENTRY = 0, FRAME_ARGUMENT = 1, FRAME_RETURN = 2 };
 #else /* aarch64 */
 __asm__(".text\n"
         ".p2align 4\n"
@@ -208,7 +213,7 @@ void nl_fiber_call(nl_fiber *from, nl_fiber *to) {
     announce_arrival(from);
 }
 
-_Noreturn void nl_fiber_leave(nl_fiber *to) {
+_Noreturn void nl_fiber_abandon(nl_fiber *to) {
     announce_switch(NULL, to);
     nl_fiber_load(NULL, to->sp);
 }
@@ -219,12 +224,12 @@ void nl_fiber_escape(void *signal_context, nl_fiber *to) {
     ucontext_t *context = signal_context;
     uintptr_t below = ((uintptr_t)to->sp - 256) & ~(uintptr_t)15;
 #if defined(__x86_64__)
-    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)nl_fiber_leave;
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)nl_fiber_abandon;
     context->uc_mcontext.gregs[REG_RDI] = (greg_t)(uintptr_t)to;
     context->uc_mcontext.gregs[REG_RSP] = (greg_t)(below - 8); /* as after a call */
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400; /* string instructions go upwards */
 #else
-    context->uc_mcontext.pc = (uintptr_t)nl_fiber_leave;
+    context->uc_mcontext.pc = (uintptr_t)nl_fiber_abandon;
     context->uc_mcontext.regs[0] = (uintptr_t)to;
     context->uc_mcontext.sp = below;
 #endif
@@ -259,7 +264,7 @@ void nl_fiber_call(nl_fiber *from, nl_fiber *to) {
     announce_arrival(from);
 }
 
-_Noreturn void nl_fiber_leave(nl_fiber *to) {
+_Noreturn void nl_fiber_abandon(nl_fiber *to) {
     announce_switch(NULL, to);
     setcontext(&to->context);
     abort();
@@ -267,7 +272,7 @@ _Noreturn void nl_fiber_leave(nl_fiber *to) {
 
 void nl_fiber_escape(void *signal_context, nl_fiber *to) {
     (void)signal_context;
-    nl_fiber_leave(to); /* swapcontext saved the signal mask along */
+    nl_fiber_abandon(to); /* swapcontext saved the signal mask along */
 }
 
 #endif

@@ -37,8 +37,8 @@ struct nl_sim_module {
     global *globals;
 };
 
-/* Of the lists of all modules. */
-static nl_mutex lock = NL_MUTEX_INIT;
+/* Of the lists of all modules; and around opening and closing libraries, one at a time. */
+static nl_mutex lock = NL_MUTEX_INIT, loader_lock = NL_MUTEX_INIT;
 
 /* Loading */
 
@@ -107,9 +107,11 @@ static void say(char *log, size_t size, const char *text) {
 }
 
 static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
+    nl_mutex_lock(&loader_lock);
     m->library = open_anonymous(m->bytes, m->size);
     if (!m->library)
         m->library = open_temporary(m->bytes, m->size);
+    nl_mutex_unlock(&loader_lock);
     if (!m->library) {
         say(log, log_size, dlerror());
         return CUDA_ERROR_INVALID_IMAGE;
@@ -175,8 +177,11 @@ void nl_sim_module_destroy(nl_sim_module *m) {
         (void)nl_sim_memory_unregister(NL_SIM_MEMORY_GLOBAL, g->address);
         free(g);
     }
-    if (m->library)
+    if (m->library) {
+        nl_mutex_lock(&loader_lock);
         dlclose(m->library);
+        nl_mutex_unlock(&loader_lock);
+    }
     free(m->bytes);
     free(m);
 }
