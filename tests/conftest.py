@@ -33,6 +33,12 @@ def pytest_configure(config):
         os.environ["NUMBALITE_DRIVER"] = "sim" if gpu.returncode else "cuda"
 
 
+def pytest_collection_finish(session):
+    """What was imported and collected stays: tests that call gc.collect() look at newer objects alone."""
+    gc.collect()
+    gc.freeze()
+
+
 def open_driver():
     from numbalite import cuda
 

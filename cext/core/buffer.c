@@ -115,15 +115,14 @@ static void free_memory(nl_buffer *buffer) {
     nl_driver_report(nl_cu.MemFreeAsync(buffer->address, NULL), "cuMemFreeAsync");
 }
 
-/* Does freeing it wait for the device? */
-static int release_waits(const nl_buffer *buffer) {
-    return !buffer->wrapped && buffer->address != 0 &&
-           (!buffer->pooled || nl_atomic_load(&buffer->foreign));
+/* Does releasing it call the driver? */
+static int owns_memory(const nl_buffer *buffer) {
+    return !buffer->wrapped && buffer->address != 0;
 }
 
 static void destroy(void *thing) {
     nl_buffer *buffer = thing;
-    if (!buffer->wrapped && buffer->address != 0)
+    if (owns_memory(buffer))
         free_memory(buffer);
     if (buffer->finalizer != NULL)
         buffer->finalizer(buffer->owner);
@@ -133,7 +132,7 @@ static void destroy(void *thing) {
 void nl_buffer_release(nl_buffer *buffer) {
     if (buffer == NULL || nl_atomic_sub(&buffer->references, 1) != 1)
         return;
-    if (release_waits(buffer) && nl_device_postpone(&buffer->later, destroy, buffer))
+    if (owns_memory(buffer) && nl_device_postpone(&buffer->later, destroy, buffer))
         return;
     destroy(buffer);
 }

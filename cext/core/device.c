@@ -269,8 +269,6 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     nl_error ignored;
     if (!nl_device_usable() || generation != nl_atomic_load(&dev->generation))
         return 0;
-    if (here.in_callback)
-        return nl_cu.CtxSetCurrent(dev->context) == CUDA_SUCCESS;
     return nl_device_bind(dev, &ignored) == 0;
 }
 

@@ -32,6 +32,7 @@ static nl_stream *new_stream(nl_device *dev, nl_error *err) {
 }
 
 int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **out, nl_error *err) {
+    nl_device_release_postponed();
     if (nl_device_bind(dev, err) < 0)
         return -1;
     nl_stream *stream = new_stream(dev, err);
@@ -80,14 +81,20 @@ void nl_stream_retain(nl_stream *stream) {
     nl_atomic_add(&stream->references, 1);
 }
 
-void nl_stream_release(nl_stream *stream) {
-    if (stream == NULL || nl_atomic_sub(&stream->references, 1) != 1)
-        return;
+static void destroy_stream(void *thing) {
+    nl_stream *stream = thing;
     if (stream->owned && nl_device_bind_for_release(stream->device, stream->generation)) {
         nl_driver_report(nl_cu.StreamDestroy(stream->handle), "cuStreamDestroy");
     }
     nl_atomic_sub(&live_streams, 1);
     nl_mem_free(stream);
+}
+
+void nl_stream_release(nl_stream *stream) {
+    if (stream == NULL || nl_atomic_sub(&stream->references, 1) != 1)
+        return;
+    if (!stream->owned || !nl_device_postpone(&stream->later, destroy_stream, stream))
+        destroy_stream(stream);
 }
 
 /* The default streams are there again after a reset, so they never die. */
@@ -131,14 +138,18 @@ int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err) {
     return 0;
 }
 
-void nl_event_destroy(nl_event *event) {
-    if (event == NULL)
-        return;
+static void destroy_event(void *thing) {
+    nl_event *event = thing;
     if (nl_device_bind_for_release(event->device, event->generation)) {
         nl_driver_report(nl_cu.EventDestroy(event->handle), "cuEventDestroy");
     }
     nl_atomic_sub(&live_events, 1);
     nl_mem_free(event);
+}
+
+void nl_event_destroy(nl_event *event) {
+    if (event != NULL && !nl_device_postpone(&event->later, destroy_event, event))
+        destroy_event(event);
 }
 
 static int prepare_event(nl_event *event, nl_error *err) {

@@ -11,6 +11,7 @@ typedef struct nl_stream {
     int owned;           /* destroyed with the last reference */
     int blocking;        /* work on it is ordered with the legacy default stream */
     uint64_t generation; /* of the device */
+    nl_postponed later;
 } nl_stream;
 
 int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **out, nl_error *err);
@@ -31,6 +32,7 @@ typedef struct nl_event {
     CUevent handle;
     nl_device *device;
     uint64_t generation; /* of the device */
+    nl_postponed later;
 } nl_event;
 
 int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err);

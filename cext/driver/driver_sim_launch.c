@@ -29,7 +29,7 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     char damage[NL_SIM_MEMORY_TEXT], text[NL_SIM_MEMORY_TEXT + 256];
     if (!nl_sim_memory_check(l->arguments, l->words, damage))
         return;
-    snprintf(text, sizeof text, "kernel %.200s: %s", l->job.kernel->name, damage);
+    snprintf(text, sizeof text, "kernel %.200s: %s", nl_sim_fault_kernel_name(l->job.kernel), damage);
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, text);
 }
 

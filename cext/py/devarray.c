@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "py/argument.h"
+#include "py/callback.h"
 #include "py/stream.h"
 
 /* --------------------------------------------------------------------------- making and dropping
@@ -92,12 +93,14 @@ static int devarray_clear(PyObject *self) {
     return 0; /* the owner stays: while the array can be reached, so must its memory */
 }
 
-/* Memory that only ordered streams have used is given back in their order, which takes no time. */
+/* Memory that only ordered streams have used is given back in their order, which takes no time;
+ * unless a callback is about, for which the driver may let every call wait. */
 void nl_py_buffer_release(nl_buffer *buffer) {
     PyObject *type, *value, *traceback;
     if (!buffer)
         return;
-    if (nl_atomic_load(&buffer->references) > 1 || (buffer->pooled && !buffer->foreign) ||
+    int at_once = buffer->pooled && !buffer->foreign && !nl_py_callbacks_pending();
+    if (nl_atomic_load(&buffer->references) > 1 || at_once ||
         (buffer->wrapped && !buffer->finalizer) || buffer->size == 0) {
         nl_buffer_release(buffer);
         return;
@@ -260,6 +263,17 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
     return NULL;
 }
 
+/* With a callback about, the driver may let it wait for that, and the callback wants the interpreter. */
+static int alloc_buffer(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
+    int result;
+    if (!nl_py_callbacks_pending())
+        return nl_buffer_alloc(dev, size, out, err);
+    Py_BEGIN_ALLOW_THREADS;
+    result = nl_buffer_alloc(dev, size, out, err);
+    Py_END_ALLOW_THREADS;
+    return result;
+}
+
 static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"shape", "dtype", "order", "strides", NULL};
     PyObject *shape, *dtype, *strides = Py_None, *result = NULL;
@@ -285,7 +299,7 @@ static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs
     if (nl_py_layout_extent(&layout, &low, &high) < 0)
         goto done;
     nl_device *dev = nl_device_current(&err);
-    if (!dev || nl_buffer_alloc(dev, (size_t)(high - low), &buffer, &err) < 0) {
+    if (!dev || alloc_buffer(dev, (size_t)(high - low), &buffer, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }

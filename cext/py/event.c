@@ -39,7 +39,9 @@ static void event_dealloc(py_event *self) {
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
+    Py_BEGIN_ALLOW_THREADS; /* may wait for a callback, which wants the interpreter */
     nl_event_destroy(self->event);
+    Py_END_ALLOW_THREADS;
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -150,7 +150,10 @@ static void stream_dealloc(nl_py_stream *self) {
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
+    /* The driver may make this wait for a callback, which wants the interpreter. */
+    Py_BEGIN_ALLOW_THREADS;
     nl_stream_release(self->stream);
+    Py_END_ALLOW_THREADS;
     stream_clear(self);
     type->tp_free(self);
     Py_DECREF(type);

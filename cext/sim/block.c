@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) void go_on(nl_sim_worker *w) {
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
     if (t->fiber.sp) {
-        const char *ahead = t[1].fiber.sp;
+        const char *ahead = t[1].fiber.sp; /* most likely the next: its stack is cold */
         __builtin_prefetch(ahead);
         __builtin_prefetch(ahead + 64);
         __builtin_prefetch(ahead + 128);
@@ -375,7 +375,8 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_fiber_adopt_thread(&w->main);
     nl_sim_fault_scope scope;
     nl_sim_fault_enter(w, &scope);
-    while (nl_sim_job_take(job, &w->next, &w->end)) {
+    w->chunk = 1;
+    while (nl_sim_job_take(job, w)) {
         uint64_t row = w->next / launch->grid.x;
         w->index.x = (unsigned)(w->next % launch->grid.x);
         w->index.y = (unsigned)(row % launch->grid.y);

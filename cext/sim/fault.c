@@ -136,10 +136,18 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
                         thread / block->x / block->y};
 }
 
+/* The generated name of a kernel that was written as a function body is nl_<name>, in a namespace. */
+const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel) {
+    const char *name = kernel->name, *end = name + strcspn(name, "<("), *last = end;
+    while (last > name && last[-1] != ':')
+        last--;
+    return end - last > 3 && strncmp(last, "nl_", 3) == 0 ? last + 3 : name;
+}
+
 size_t nl_sim_fault_prefix(const nl_sim_worker *w, int thread, nl_sim_site site, char *text,
                            size_t size) {
-    size_t length = append(text, size, 0, "kernel %s, block (%u,%u,%u)", w->kernel->name, w->index.x,
-                           w->index.y, w->index.z);
+    size_t length = append(text, size, 0, "kernel %s, block (%u,%u,%u)",
+                           nl_sim_fault_kernel_name(w->kernel), w->index.x, w->index.y, w->index.z);
     if (thread >= 0) {
         nl_sim_dim t = thread_index(w, (unsigned)thread);
         length = append(text, size, length, ", thread (%u,%u,%u)", t.x, t.y, t.z);
@@ -149,17 +157,12 @@ size_t nl_sim_fault_prefix(const nl_sim_worker *w, int thread, nl_sim_site site,
     return append(text, size, length, ": ");
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The line that CUDA prints. */
 static void print_assert(const nl_sim_worker *w, const char *message, unsigned thread,
                          nl_sim_site site) {
     nl_sim_dim t = thread_index(w, thread);
     fprintf(stderr, "%s:%d: %s: block: [%u,%u,%u], thread: [%u,%u,%u] %s\n",
-            site.file ? site.file : "?", site.line, base_name(w->kernel->name), w->index.x,
+            site.file ? site.file : "?", site.line, nl_sim_fault_kernel_name(w->kernel), w->index.x,
             w->index.y, w->index.z, t.x, t.y, t.z, message);
 }
 

@@ -37,6 +37,9 @@ void nl_sim_fault_trapped(nl_sim_worker *worker, int thread);
 size_t nl_sim_fault_prefix(const nl_sim_worker *worker, int thread, nl_sim_site site, char *text,
                            size_t size);
 
+/* As the user knows it. */
+const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel);
+
 /* The fault that the calling thread's last driver call reported, for nl_driver.TakeFault. */
 void nl_sim_fault_report(const char *text);
 void nl_sim_fault_forget(void);

@@ -58,14 +58,35 @@ unsigned nl_sim_grid_workers(void) {
 
 /* Jobs */
 
-int nl_sim_job_take(nl_sim_job *job, uint64_t *next, uint64_t *end) {
+static void invite(nl_sim_job *job, unsigned count);
+
+/* From time to time: is what is left worth more threads than thought? */
+static void reconsider(nl_sim_job *job) {
+    uint64_t taken = nl_atomic_load(&job->next), elapsed = now() - job->started;
+    if (!taken || taken >= job->blocks)
+        return;
+    uint64_t left = job->blocks - taken, worth = elapsed / taken * left / WAKE_NS;
+    unsigned wanted = worth < job->most ? (unsigned)worth : job->most;
+    if (wanted > left)
+        wanted = (unsigned)left;
+    if (wanted > job->guests)
+        invite(job, wanted - job->guests);
+}
+
+/* A worker begins with one block and takes twice as many each time: what blocks cost is not known
+ * beforehand. */
+int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
     if (nl_sim_job_stopped(job))
         return 0;
-    uint64_t first = nl_atomic_add(&job->next, job->chunk);
+    if (w == job->owner && job->guests < job->most)
+        reconsider(job);
+    uint32_t chunk = w->chunk < job->chunk ? w->chunk : job->chunk;
+    uint64_t first = nl_atomic_add(&job->next, chunk);
     if (first >= job->blocks)
         return 0;
-    *next = first;
-    *end = first + job->chunk < job->blocks ? first + job->chunk : job->blocks;
+    w->chunk = chunk * 2;
+    w->next = first;
+    w->end = first + chunk < job->blocks ? first + chunk : job->blocks;
     return 1;
 }
 
@@ -90,7 +111,7 @@ static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) 
     snprintf(text, sizeof text,
              "kernel %s: the grid cannot go on: %u of its %llu blocks wait at the barrier over the "
              "grid, the others have ended (as has block (%u,%u,%u))",
-             job->kernel->name, job->arrived, (unsigned long long)job->blocks, w->index.x,
+             nl_sim_fault_kernel_name(job->kernel), job->arrived, (unsigned long long)job->blocks, w->index.x,
              w->index.y, w->index.z);
     fail_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, text);
 }
@@ -124,10 +145,12 @@ void nl_sim_job_block_ended(nl_sim_job *job, nl_sim_worker *w) {
 
 /* The pool */
 
-static int run_worker(nl_sim_job *job) {
+static int run_worker(nl_sim_job *job, int owner) {
     nl_sim_worker *w = nl_sim_worker_acquire();
     if (!w)
         return -1;
+    if (owner)
+        job->owner = w;
     nl_sim_block_run(w, job);
     nl_sim_worker_release(w);
     return 0;
@@ -158,7 +181,7 @@ static void *pool_thread(void *unused) {
         if (--job->joinable == 0)
             unlink_job_lock_held(job);
         nl_mutex_unlock(&pool.lock);
-        (void)run_worker(job); /* without memory the others do it */
+        (void)run_worker(job, 0); /* without memory the others do it */
         nl_mutex_lock(&pool.lock);
         if (--job->joined == 0)
             nl_cond_broadcast(&pool.left);
@@ -171,16 +194,19 @@ static void invite(nl_sim_job *job, unsigned count) {
     nl_error err;
     nl_mutex_lock(&pool.lock);
     unsigned most = nl_sim_grid_workers() - 1;
-    while (pool.threads < most && pool.idle < count && pool.threads < count) {
+    while (pool.threads < most && pool.idle < count && pool.threads < job->guests + count) {
         nl_thread thread;
         if (nl_thread_start(&thread, pool_thread, NULL, 0, &err) < 0)
             break;
         nl_thread_detach(thread);
         pool.threads++;
     }
-    job->joinable = count;
-    job->next_job = pool.jobs;
-    pool.jobs = job;
+    job->guests += count;
+    if (job->joinable == 0) {
+        job->next_job = pool.jobs;
+        pool.jobs = job;
+    }
+    job->joinable += count;
     if (count < pool.idle) {
         for (unsigned i = 0; i < count; i++)
             nl_cond_signal(&pool.work);
@@ -200,35 +226,35 @@ static void await_guests(nl_sim_job *job) {
     nl_mutex_unlock(&pool.lock);
 }
 
-/* How many other threads a grid is worth. */
+/* How many other threads a grid seems to be worth. */
 static unsigned guests(const nl_sim_job *job) {
-    uint64_t most = nl_sim_grid_workers() - 1, cost = nl_atomic_peek32(&job->habits->cost);
-    if (most > job->blocks - 1)
-        most = job->blocks - 1;
+    uint64_t cost = nl_atomic_peek32(&job->habits->cost);
     if (cost == 0)
-        return (unsigned)most;
+        return job->most;
     uint64_t worth = cost * job->blocks / WAKE_NS;
-    return (unsigned)(worth < most ? worth : most);
+    return worth < job->most ? (unsigned)worth : job->most;
 }
 
-static void remember_cost(nl_sim_job *job, uint64_t elapsed, unsigned workers) {
-    uint64_t cost = elapsed * workers / job->blocks;
+static void remember_cost(nl_sim_job *job) {
+    uint64_t cost = (now() - job->started) * (job->guests + 1) / job->blocks;
     nl_atomic_poke32(&job->habits->cost,
                      cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost);
 }
 
 static void run_ordinary(nl_sim_job *job) {
-    unsigned count = guests(job);
-    uint64_t chunk = job->blocks / ((uint64_t)(count + 1) * CHUNKS_PER_WORKER);
+    uint64_t most = nl_sim_grid_workers() - 1;
+    job->most = (unsigned)(most < job->blocks ? most : job->blocks - 1);
+    uint64_t chunk = job->blocks / ((uint64_t)(job->most + 1) * CHUNKS_PER_WORKER);
     job->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : (uint32_t)chunk;
-    uint64_t start = now();
+    job->started = now();
+    unsigned count = guests(job);
     if (count)
         invite(job, count);
-    if (run_worker(job) < 0)
+    if (run_worker(job, 1) < 0)
         nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
-    if (count)
+    if (job->guests)
         await_guests(job);
-    remember_cost(job, now() - start, count + 1);
+    remember_cost(job);
 }
 
 /* Cooperative launches */
@@ -248,7 +274,7 @@ static void *crew_thread(void *argument) {
         nl_cond_wait(&c->start, &c->lock);
     int ready = c->ready;
     nl_mutex_unlock(&c->lock);
-    if (ready > 0 && run_worker(c->job) < 0)
+    if (ready > 0 && run_worker(c->job, 0) < 0)
         nl_sim_job_fail(c->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
     return NULL;
 }
@@ -270,7 +296,7 @@ static void run_cooperative(nl_sim_job *job) {
     c.ready = made < wanted ? -1 : 1;
     nl_cond_broadcast(&c.start);
     nl_mutex_unlock(&c.lock);
-    if (made == wanted && run_worker(job) < 0)
+    if (made == wanted && run_worker(job, 0) < 0)
         nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
     while (made)
         nl_thread_join(threads[--made]);

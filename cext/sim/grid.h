@@ -24,9 +24,12 @@ typedef struct nl_sim_job {
     size_t stack_size; /* of each thread */
 
     uint64_t blocks, next; /* next: taken by the workers in chunks */
-    uint32_t chunk;
-    uint32_t stop; /* a block has faulted: take no more */
-    unsigned joinable, joined; /* pool threads that may come, and that are in; under the pool's lock */
+    uint32_t chunk;        /* the largest */
+    uint32_t stop;         /* a block has faulted: take no more */
+    struct nl_sim_worker *owner; /* the worker of the thread that runs the grid */
+    uint64_t started;            /* when, in nanoseconds */
+    unsigned guests, most;       /* pool threads that were invited, and that can be */
+    unsigned joinable, joined;   /* of these, not yet come, and in; under the pool's lock */
     struct nl_sim_job *next_job;
 
     nl_mutex lock;
@@ -49,8 +52,8 @@ CUresult nl_sim_grid_run(nl_sim_job *job);
 void nl_sim_grid_forget(void);
 
 /* For the workers. */
-/* The next blocks to run: [*next, *end). 0 if there are none. */
-int nl_sim_job_take(nl_sim_job *job, uint64_t *next, uint64_t *end);
+/* The next blocks to run: worker->next to worker->end. 0 if there are none. */
+int nl_sim_job_take(nl_sim_job *job, struct nl_sim_worker *worker);
 /* Records a fault, unless there is one already, and stops the grid. */
 void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text);
 /* All threads of a block are at the grid barrier. Returns 0 when all blocks are, -1 if the grid

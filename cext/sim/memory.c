@@ -18,6 +18,7 @@ enum {
     ALIGNMENT = 256,
     GUARD = 65536,
     HUGE_PAGE = 2 << 20,
+    NEAR = 256 << 20, /* a fault this far from an allocation is explained by it */
     RED = 0xa5,
     FREED = 64, /* remembered, to explain faults */
 };
@@ -377,12 +378,12 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
     else if (freed)
         snprintf(text, size, ", in %s of %zu bytes at 0x%llx that has been freed", noun(freed->kind),
                  freed->size, (unsigned long long)freed->address);
-    else if (below && below->low && address - end < HUGE_PAGE &&
+    else if (below && below->low && address - end < NEAR &&
              (!next || address - end <= next->info.address - address))
         snprintf(text, size, ", %zu bytes after the end of %s of %zu bytes at 0x%llx",
                  (size_t)(address - end), noun(below->info.kind), below->info.size,
                  (unsigned long long)below->info.address);
-    else if (next && next->low && next->info.address - address < HUGE_PAGE)
+    else if (next && next->low && next->info.address - address < NEAR)
         snprintf(text, size, ", %zu bytes before the beginning of %s of %zu bytes at 0x%llx",
                  (size_t)(next->info.address - address), noun(next->info.kind), next->info.size,
                  (unsigned long long)next->info.address);

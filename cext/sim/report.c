@@ -133,7 +133,9 @@ _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
     text t = {.length = 0};
     t.length =
         nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
-    add(&t, "the block cannot go on: ");
+    int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
+    add(&t, mixed ? "threads of the block are at different barriers: "
+                  : "the block cannot go on: ");
     unsigned kinds = 0;
     for (unsigned i = 0; i < w->threads; i++) {
         if (!leads(w, i))
