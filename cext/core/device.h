@@ -60,8 +60,8 @@ int nl_device_select(int ordinal, nl_error *err);
 int nl_device_bind(nl_device *dev, nl_error *err);
 /* Around a function that a stream waits for (a stream callback): until the end this thread may not
  * use devices, for the driver allows no calls while it waits for a callback (cuStreamDestroy, say,
- * hangs). Releases are put off: not even at the end can they be done by this thread, because the next
- * callback's stream waits for it. */
+ * hangs). Releases are put off: not even at the end can they be done by this thread, because the
+ * next callback's stream waits for it. */
 void nl_device_callback_begin(void);
 void nl_device_callback_end(void);
 /* Does what was put off; the waiting functions of core/ call it when they have waited. */

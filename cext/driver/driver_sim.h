@@ -1,5 +1,6 @@
-/* driver/driver_sim: what the files of the simulated driver share. Each fills its part of the table with
- * thin functions that check arguments and answer as the real driver does; the work is in sim/. */
+/* driver/driver_sim: what the files of the simulated driver share. Each fills its part of the table
+ * with thin functions that check arguments and answer as the real driver does; the work is in sim/.
+ */
 #ifndef NL_DRIVER_DRIVER_SIM_H
 #define NL_DRIVER_DRIVER_SIM_H
 
@@ -33,13 +34,13 @@ void nl_driver_sim_fill_launch(nl_driver *table);
     NL_SIM_BEGIN(); \
     nl_sim_context *context = nl_sim_context_current(); \
     if (!context) \
-        return CUDA_ERROR_INVALID_CONTEXT
+    return CUDA_ERROR_INVALID_CONTEXT
 
 /* Declares `stream` for a handle. */
 #define NL_SIM_STREAM(stream, context, handle) \
     nl_sim_stream *stream = nl_sim_context_stream(context, handle); \
     if (!stream) \
-        return CUDA_ERROR_INVALID_HANDLE
+    return CUDA_ERROR_INVALID_HANDLE
 
 #define NL_SIM_REQUIRE(condition) \
     do { \

@@ -1,8 +1,8 @@
 /* driver/driver_sim_copy: copying and filling memory.
  *
- * The rules about host memory are the real driver's, because code relies on them: with pageable memory
- * an asynchronous copy has read its source, and written its destination, before it returns (small
- * sources are kept in the operation); with page-locked memory it has not. */
+ * The rules about host memory are the real driver's, because code relies on them: with pageable
+ * memory an asynchronous copy has read its source, and written its destination, before it returns
+ * (small sources are kept in the operation); with page-locked memory it has not. */
 #include "driver/driver_sim.h"
 
 #include <stdlib.h>
@@ -24,7 +24,8 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
     for (size_t z = 0; z < box->Depth; z++) {
         for (size_t y = 0; y < box->Height; y++) {
             char *to = (char *)box->dstHost + (z * box->dstHeight + y) * box->dstPitch;
-            const char *from = (const char *)box->srcHost + (z * box->srcHeight + y) * box->srcPitch;
+            const char *from =
+                (const char *)box->srcHost + (z * box->srcHeight + y) * box->srcPitch;
             memmove(to, from, box->WidthInBytes);
         }
     }
@@ -66,7 +67,9 @@ static CUresult run_later(nl_sim_stream *stream, copy_op *copy) {
     return CUDA_SUCCESS;
 }
 
-static void *at(CUdeviceptr address) { return (void *)(uintptr_t)address; }
+static void *at(CUdeviceptr address) {
+    return (void *)(uintptr_t)address;
+}
 
 static CUresult sim_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     NL_SIM_BEGIN_IN(context);
@@ -180,10 +183,10 @@ static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
         return CUDA_SUCCESS;
     uintptr_t from, to;
     int from_pageable = 0, to_pageable = 0;
-    side source = {box->srcXInBytes,   box->srcY,    box->srcZ,     box->srcLOD, box->srcPitch,
-                   box->srcHeight,     box->srcMemoryType, box->srcHost, box->srcDevice};
-    side target = {box->dstXInBytes,   box->dstY,    box->dstZ,     box->dstLOD, box->dstPitch,
-                   box->dstHeight,     box->dstMemoryType, box->dstHost, box->dstDevice};
+    side source = {box->srcXInBytes, box->srcY,          box->srcZ,    box->srcLOD,   box->srcPitch,
+                   box->srcHeight,   box->srcMemoryType, box->srcHost, box->srcDevice};
+    side target = {box->dstXInBytes, box->dstY,          box->dstZ,    box->dstLOD,   box->dstPitch,
+                   box->dstHeight,   box->dstMemoryType, box->dstHost, box->dstDevice};
     CUresult status = resolve(box, &source, &from, &from_pageable);
     if (status == CUDA_SUCCESS)
         status = resolve(box, &target, &to, &to_pageable);
@@ -252,8 +255,7 @@ static CUresult sim_MemsetD8Async(CUdeviceptr to, unsigned char value, size_t co
     return set_memory(to, value, 1, count, s);
 }
 
-static CUresult sim_MemsetD16Async(CUdeviceptr to, unsigned short value, size_t count,
-                                   CUstream s) {
+static CUresult sim_MemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream s) {
     return set_memory(to, value, 2, count, s);
 }
 

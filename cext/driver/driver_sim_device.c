@@ -74,7 +74,8 @@ static CUresult sim_DeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer
     return CUDA_SUCCESS;
 }
 
-/* CUdevice_attribute number -> value. Those that are not here are 0: features that there are not. */
+/* CUdevice_attribute number -> value. Those that are not here are 0: features that there are not.
+ */
 static const struct {
     short attribute;
     int value;

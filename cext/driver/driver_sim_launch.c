@@ -1,5 +1,5 @@
-/* driver/driver_sim_launch: launching: the checks that the driver makes, the copy of the arguments, and
- * what becomes of a fault. */
+/* driver/driver_sim_launch: launching: the checks that the driver makes, the copy of the arguments,
+ * and what becomes of a fault. */
 #include "driver/driver_sim.h"
 
 #include <stdio.h>
@@ -29,7 +29,8 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     char damage[NL_SIM_MEMORY_TEXT], text[NL_SIM_MEMORY_TEXT + 256];
     if (!nl_sim_memory_check(l->arguments, l->words, damage))
         return;
-    snprintf(text, sizeof text, "kernel %.200s: %s", nl_sim_fault_kernel_name(l->job.kernel), damage);
+    snprintf(text, sizeof text, "kernel %.200s: %s", nl_sim_fault_kernel_name(l->job.kernel),
+             damage);
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, text);
 }
 
@@ -59,8 +60,8 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
     if (!s->cooperative)
         return CUDA_SUCCESS;
     uint64_t blocks = (uint64_t)g->x * g->y * g->z;
-    uint64_t fit = (uint64_t)nl_driver_sim_occupancy(f, (int)threads, s->shared) *
-                   nl_sim_grid_workers();
+    uint64_t fit =
+        (uint64_t)nl_driver_sim_occupancy(f, (int)threads, s->shared) * nl_sim_grid_workers();
     return blocks > fit ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
@@ -174,8 +175,8 @@ static CUresult sim_LaunchCooperativeKernel(CUfunction function, unsigned grid_x
     return launch(function, &s, stream, params, NULL);
 }
 
-static CUresult sim_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
-                                   void **params, void **extra) {
+static CUresult sim_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
+                                   void **extra) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(config && (config->attrs || !config->numAttrs));
     shape s = {{config->gridDimX, config->gridDimY, config->gridDimZ},

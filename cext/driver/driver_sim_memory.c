@@ -122,12 +122,12 @@ static CUresult sim_DeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
 }
 
 enum { /* CUmemPool_attribute */
-    POOL_REUSE_FIRST = 1,
-    POOL_REUSE_LAST = 3,
-    POOL_RESERVED_CURRENT = 5,
-    POOL_RESERVED_HIGH = 6,
-    POOL_USED_CURRENT = 7,
-    POOL_USED_HIGH = 8,
+       POOL_REUSE_FIRST = 1,
+       POOL_REUSE_LAST = 3,
+       POOL_RESERVED_CURRENT = 5,
+       POOL_RESERVED_HIGH = 6,
+       POOL_USED_CURRENT = 7,
+       POOL_USED_HIGH = 8,
 };
 
 static CUresult sim_MemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value) {
@@ -229,14 +229,14 @@ static CUresult sim_MemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned 
 }
 
 enum { /* CUpointer_attribute, beyond those in cuda_abi.h */
-    POINTER_DEVICE_POINTER = 3,
-    POINTER_HOST_POINTER = 4,
-    POINTER_SYNC_MEMOPS = 6,
-    POINTER_BUFFER_ID = 7,
-    POINTER_IS_MANAGED = 8,
-    POINTER_RANGE_START = 11,
-    POINTER_RANGE_SIZE = 12,
-    POINTER_MAPPED = 13,
+       POINTER_DEVICE_POINTER = 3,
+       POINTER_HOST_POINTER = 4,
+       POINTER_SYNC_MEMOPS = 6,
+       POINTER_BUFFER_ID = 7,
+       POINTER_IS_MANAGED = 8,
+       POINTER_RANGE_START = 11,
+       POINTER_RANGE_SIZE = 12,
+       POINTER_MAPPED = 13,
 };
 
 static CUresult sim_PointerGetAttribute(void *value, int attribute, CUdeviceptr pointer) {

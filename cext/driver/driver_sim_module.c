@@ -251,6 +251,7 @@ void nl_driver_sim_fill_module(nl_driver *table) {
     table->LinkAddData = sim_LinkAddData;
     table->LinkComplete = sim_LinkComplete;
     table->LinkDestroy = sim_LinkDestroy;
-    table->OccupancyMaxActiveBlocksPerMultiprocessor = sim_OccupancyMaxActiveBlocksPerMultiprocessor;
+    table->OccupancyMaxActiveBlocksPerMultiprocessor =
+        sim_OccupancyMaxActiveBlocksPerMultiprocessor;
     table->OccupancyMaxPotentialBlockSize = sim_OccupancyMaxPotentialBlockSize;
 }

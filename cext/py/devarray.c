@@ -263,7 +263,8 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
     return NULL;
 }
 
-/* With a callback about, the driver may let it wait for that, and the callback wants the interpreter. */
+/* With a callback about, the driver may let it wait for that, and the callback wants the
+ * interpreter. */
 static int alloc_buffer(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     int result;
     if (!nl_py_callbacks_pending())

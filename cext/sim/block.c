@@ -3,9 +3,9 @@
  * A block starts as a loop on the worker's root fiber, and the same fiber goes on with the next
  * block. If a thread calls an operation that can wait, the loop becomes that thread's fiber, the
  * threads after it become ready, and from then on whoever must wait switches straight to the next
- * ready thread; there is no scheduler fiber in between. A kernel that did this once starts its later
- * blocks as fibers. Threads start lazily: the first runs until it waits, then the second starts, and
- * one that ends without ever waiting leaves its stack to the next, without a switch. */
+ * ready thread; there is no scheduler fiber in between. A kernel that did this once starts its
+ * later blocks as fibers. Threads start lazily: the first runs until it waits, then the second
+ * starts, and one that ends without ever waiting leaves its stack to the next, without a switch. */
 #include "sim/block.h"
 
 #include <string.h>
@@ -163,9 +163,11 @@ static inline __attribute__((always_inline)) void go_on(nl_sim_worker *w) {
     w->current = next;
     if (t->fiber.sp) {
         const char *ahead = t[1].fiber.sp; /* most likely the next: its stack is cold */
-        __builtin_prefetch(ahead);
-        __builtin_prefetch(ahead + 64);
-        __builtin_prefetch(ahead + 128);
+        if (ahead) {
+            __builtin_prefetch(ahead);
+            __builtin_prefetch(ahead + 64);
+            __builtin_prefetch(ahead + 128);
+        }
         nl_sim_stacks_give(&w->stacks, w->thread[ended].stack);
         nl_fiber_leave(&t->fiber);
     }

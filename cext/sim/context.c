@@ -1,5 +1,5 @@
-/* sim/context: contexts are in a static array and never move; retaining counts, and when nobody retains
- * one any more, what was made in it is destroyed. */
+/* sim/context: contexts are in a static array and never move; retaining counts, and when nobody
+ * retains one any more, what was made in it is destroyed. */
 #include "sim/context.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static _Thread_local struct {
     struct {
         nl_sim_stream *stream;
         uint64_t epoch;
-    } *streams;
+    } * streams;
 } current;
 
 static void in_child(void) {
@@ -39,7 +39,9 @@ static void in_child(void) {
     nl_sim_heap_forget();
 }
 
-int nl_sim_context_forked(void) { return (int)nl_atomic_peek32(&forked); }
+int nl_sim_context_forked(void) {
+    return (int)nl_atomic_peek32(&forked);
+}
 
 int nl_sim_context_open(int devices) {
     int status = 0;
@@ -64,8 +66,12 @@ int nl_sim_context_open(int devices) {
     return status;
 }
 
-int nl_sim_context_count(void) { return device_count; }
-nl_sim_context *nl_sim_context_at(int device) { return &contexts[device]; }
+int nl_sim_context_count(void) {
+    return device_count;
+}
+nl_sim_context *nl_sim_context_at(int device) {
+    return &contexts[device];
+}
 
 int nl_sim_context_is(const void *handle) {
     const nl_sim_context *context = handle;
@@ -118,8 +124,12 @@ CUresult nl_sim_context_release(int device) {
     return status;
 }
 
-nl_sim_context *nl_sim_context_current(void) { return current.context; }
-void nl_sim_context_set_current(nl_sim_context *context) { current.context = context; }
+nl_sim_context *nl_sim_context_current(void) {
+    return current.context;
+}
+void nl_sim_context_set_current(nl_sim_context *context) {
+    current.context = context;
+}
 
 static nl_sim_stream *per_thread_stream(nl_sim_context *context) {
     if (!current.streams) {

@@ -25,7 +25,8 @@ nl_sim_context *nl_sim_context_at(int device);
 int nl_sim_context_is(const void *handle);
 CUresult nl_sim_context_retain(int device, nl_sim_context **out);
 CUresult nl_sim_context_release(int device);
-/* Waits for everything and destroys all that was made in it; it stays retained as often as it was. */
+/* Waits for everything and destroys all that was made in it; it stays retained as often as it was.
+ */
 void nl_sim_context_reset(nl_sim_context *context);
 
 /* Of the calling thread; NULL if it has none. */

@@ -1,5 +1,5 @@
-/* sim/divide: decodes `div` and `idiv` (F6 and F7 /6 and /7, with prefixes, ModRM, SIB, displacement),
- * far enough to know operand size, divisor and length. */
+/* sim/divide: decodes `div` and `idiv` (F6 and F7 /6 and /7, with prefixes, ModRM, SIB,
+ * displacement), far enough to know operand size, divisor and length. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -31,7 +31,8 @@ static uint64_t truncate_to(uint64_t value, int bytes) {
     return bytes == 8 ? value : value & ((UINT64_C(1) << bytes * 8) - 1);
 }
 
-/* Steps over prefixes: operand size, segment (FS and GS change the address: not understood), REX. */
+/* Steps over prefixes: operand size, segment (FS and GS change the address: not understood), REX.
+ */
 static const uint8_t *skip_prefixes(const uint8_t *p, int *word, unsigned *rex) {
     for (;; p++) {
         if (*p == 0x66)

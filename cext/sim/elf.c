@@ -1,7 +1,8 @@
 /* sim/elf: reads section headers and symbols of a 64-bit object of this machine's byte order.
  *
- * A local static variable `tile` of a function is called _ZZ<function's name as mangled>E4tile, where
- * the function's name holds its length and itself: "6kernel". That tells whose variable it is. */
+ * A local static variable `tile` of a function is called _ZZ<function's name as mangled>E4tile,
+ * where the function's name holds its length and itself: "6kernel". That tells whose variable it
+ * is. */
 #include "sim/elf.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
-/* sim/elf: what an image's symbol table tells: its __shared__ variables, which are thread-local ones. */
+/* sim/elf: what an image's symbol table tells: its __shared__ variables, which are thread-local
+ * ones. */
 #ifndef NL_SIM_ELF_H
 #define NL_SIM_ELF_H
 
@@ -6,9 +7,9 @@
 
 /* Is it a complete shared object for this machine? */
 int nl_sim_elf_is_valid(const void *bytes, size_t size);
-/* Bytes of static __shared__ memory that the kernel written as `kernel` may use: the variables in its own
- * body and those outside of all kernels. Those in the bodies of `others`, `count` of them, are not
- * its. Without a symbol table, the size of all. */
+/* Bytes of static __shared__ memory that the kernel written as `kernel` may use: the variables in
+ * its own body and those outside of all kernels. Those in the bodies of `others`, `count` of them,
+ * are not its. Without a symbol table, the size of all. */
 size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel,
                               const char *const *others, size_t count);
 

@@ -1,8 +1,9 @@
 /* sim/fault: from signals and failed operations to a status and a sentence.
  *
- * A signal handler does as little as it can: it notes what happened in the worker and arranges for the
- * OS thread to continue on the worker's own stack (nl_fiber_escape); the sentence is made there. A
- * signal that does not come from kernel code goes to the handler that was installed before ours. */
+ * A signal handler does as little as it can: it notes what happened in the worker and arranges for
+ * the OS thread to continue on the worker's own stack (nl_fiber_escape); the sentence is made
+ * there. A signal that does not come from kernel code goes to the handler that was installed before
+ * ours. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -70,9 +71,8 @@ static void handle(int number, siginfo_t *info, void *context) {
     }
     if (number == SIGFPE && info->si_code == FPE_INTDIV && nl_sim_divide_resume(context))
         return;
-    w->trap = (nl_sim_trap){.signal = number,
-                            .code = info->si_code,
-                            .address = (uintptr_t)info->si_addr};
+    w->trap =
+        (nl_sim_trap){.signal = number, .code = info->si_code, .address = (uintptr_t)info->si_addr};
     w->leave = NL_SIM_TRAP;
     nl_fiber_escape(context, &w->main);
 }
@@ -136,7 +136,8 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
                         thread / block->x / block->y};
 }
 
-/* The generated name of a kernel that was written as a function body is nl_<name>, in a namespace. */
+/* The generated name of a kernel that was written as a function body is nl_<name>, in a namespace.
+ */
 const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel) {
     const char *name = kernel->name, *end = name + strcspn(name, "<("), *last = end;
     while (last > name && last[-1] != ':')
@@ -185,7 +186,8 @@ static size_t describe_shared(const nl_sim_worker *w, uintptr_t address, char *t
     uintptr_t end = (uintptr_t)w->shared_end;
     if (address < end || address >= end + 65536)
         return length;
-    return append(text, size, length, ", %zu bytes after the end of %u bytes of dynamic shared memory",
+    return append(text, size, length,
+                  ", %zu bytes after the end of %u bytes of dynamic shared memory",
                   (size_t)(address - end), w->job->launch.shared_bytes);
 }
 
@@ -224,8 +226,7 @@ static CUresult trap_text(const nl_sim_worker *w, char *text, size_t size, size_
 
 void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
     char text[NL_SIM_FAULT_TEXT];
-    size_t length =
-        nl_sim_fault_prefix(w, thread, (nl_sim_site){NULL, 0}, text, sizeof text);
+    size_t length = nl_sim_fault_prefix(w, thread, (nl_sim_site){NULL, 0}, text, sizeof text);
     CUresult status = trap_text(w, text, sizeof text, length);
     nl_sim_job_fail(w->job, status, text);
 }

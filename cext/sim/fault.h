@@ -9,8 +9,8 @@
 
 enum { NL_SIM_SIGNAL_STACK = 65536, NL_SIM_FAULT_TEXT = 1200 };
 
-/* Installs the handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL, in front of whatever is installed. Call
- * before each launch: somebody may have installed theirs since. */
+/* Installs the handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL, in front of whatever is installed.
+ * Call before each launch: somebody may have installed theirs since. */
 void nl_sim_fault_install(void);
 /* For threads of the engine: all other signals are for the program's own threads. */
 void nl_sim_fault_block_signals(void);
@@ -23,8 +23,8 @@ typedef struct nl_sim_fault_scope {
 void nl_sim_fault_enter(nl_sim_worker *worker, nl_sim_fault_scope *scope);
 void nl_sim_fault_leave(const nl_sim_fault_scope *scope);
 
-/* On a fiber: each records a fault of the job and leaves to the worker's own stack. thread: (unsigned)-1
- * if it is not known. */
+/* On a fiber: each records a fault of the job and leaves to the worker's own stack. thread:
+ * (unsigned)-1 if it is not known. */
 _Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, const char *message,
                                   unsigned thread, nl_sim_site site);
 _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *worker, unsigned thread);

@@ -1,10 +1,10 @@
 /* sim/fiber: the switch itself.
  *
  * x86-64 and aarch64: save the registers that a function must preserve, exchange the stack pointer,
- * restore. On x86-64 the switch is inline (fiber.h), except with a sanitizer; here are the parts that
- * are not: nl_fiber_swap (the switch as a function of its own), nl_fiber_load (its second half, for going away
- * without coming back) and nl_fiber_start, where a new fiber, whose stack is laid out as if it had been
- * suspended there, begins. */
+ * restore. On x86-64 the switch is inline (fiber.h), except with a sanitizer; here are the parts
+ * that are not: nl_fiber_swap (the switch as a function of its own), nl_fiber_load (its second
+ * half, for going away without coming back) and nl_fiber_start, where a new fiber, whose stack is
+ * laid out as if it had been suspended there, begins. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,9 +24,10 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* What the sanitizers want to know; nothing in an ordinary build. */
+/* What the sanitizers want to know; nothing in an ordinary build. Inlined always: between the
+ * announcement and the switch no function may return. */
 
-static inline void announce_switch(nl_fiber *from, nl_fiber *to) {
+static inline __attribute__((always_inline)) void announce_switch(nl_fiber *from, nl_fiber *to) {
 #ifdef NL_SIM_ASAN
     __sanitizer_start_switch_fiber(from ? &from->fake_stack : NULL, to->bottom, to->size);
 #endif
@@ -36,7 +37,7 @@ static inline void announce_switch(nl_fiber *from, nl_fiber *to) {
     (void)from, (void)to;
 }
 
-static inline void announce_arrival(nl_fiber *self) {
+static inline __attribute__((always_inline)) void announce_arrival(nl_fiber *self) {
 #ifdef NL_SIM_ASAN
     __sanitizer_finish_switch_fiber(self ? self->fake_stack : NULL, NULL, NULL);
 #endif
@@ -83,7 +84,9 @@ void nl_fiber_adopt_thread(nl_fiber *fiber) {
 }
 
 void nl_fiber_arrived(void);
-void nl_fiber_arrived(void) { announce_arrival(NULL); }
+void nl_fiber_arrived(void) {
+    announce_arrival(NULL);
+}
 
 #ifndef NL_SIM_UCONTEXT
 
@@ -138,7 +141,8 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size nl_fiber_start, .-nl_fiber_start\n");
 
-/* rbx, rbp, where to go on; then a return address of 0, as if the entry function had been called. */
+/* rbx, rbp, where to go on; then a return address of 0, as if the entry function had been called.
+ */
 enum { FRAME_WORDS = 4, FRAME_ENTRY = 0, FRAME_ARGUMENT = 1, FRAME_RETURN = 2 };
 #else /* aarch64 */
 __asm__(".text\n"
@@ -218,8 +222,8 @@ _Noreturn void nl_fiber_abandon(nl_fiber *to) {
     nl_fiber_load(NULL, to->sp);
 }
 
-/* Leaves once the handler has returned: on the stack of `to` itself, below what it saved there, because
- * the stack that trapped may be full. */
+/* Leaves once the handler has returned: on the stack of `to` itself, below what it saved there,
+ * because the stack that trapped may be full. */
 void nl_fiber_escape(void *signal_context, nl_fiber *to) {
     ucontext_t *context = signal_context;
     uintptr_t below = ((uintptr_t)to->sp - 256) & ~(uintptr_t)15;
@@ -227,7 +231,7 @@ void nl_fiber_escape(void *signal_context, nl_fiber *to) {
     context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)nl_fiber_abandon;
     context->uc_mcontext.gregs[REG_RDI] = (greg_t)(uintptr_t)to;
     context->uc_mcontext.gregs[REG_RSP] = (greg_t)(below - 8); /* as after a call */
-    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400; /* string instructions go upwards */
+    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;     /* string instructions go upwards */
 #else
     context->uc_mcontext.pc = (uintptr_t)nl_fiber_abandon;
     context->uc_mcontext.regs[0] = (uintptr_t)to;

@@ -77,12 +77,12 @@ void nl_fiber_escape(void *signal_context, nl_fiber *to);
 
 #if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
     !defined(NL_SIM_TSAN)
-/* Inlined, so that the compiler saves only what it needs, and with jumps instead of calls and returns:
- * processors predict a return from the calls that they have seen, in a ring. If every fiber adds and takes
- * the same two or three, on whatever stack, the predictions stay right.
- * What is on a suspended stack: rbx, rbp, and where to go on.
- * The function that this becomes a part of must contain a call, too: then the compiler keeps nothing
- * below the stack pointer (in the red zone), which is not spared. */
+/* Inlined, so that the compiler saves only what it needs, and with jumps instead of calls and
+ * returns: processors predict a return from the calls that they have seen, in a ring. If every
+ * fiber adds and takes the same two or three, on whatever stack, the predictions stay right. What
+ * is on a suspended stack: rbx, rbp, and where to go on. The function that this becomes a part of
+ * must contain a call, too: then the compiler keeps nothing below the stack pointer (in the red
+ * zone), which is not spared. */
 static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
     void **save = &from->sp, *load = to->sp;
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -103,8 +103,8 @@ static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from
                        "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
 #ifdef __AVX512F__
                        "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",
-                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31",
-                       "k1", "k2", "k3", "k4", "k5", "k6", "k7",
+                       "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1",
+                       "k2", "k3", "k4", "k5", "k6", "k7",
 #endif
                        "memory", "cc");
 }
@@ -124,9 +124,15 @@ _Noreturn static inline __attribute__((always_inline)) void nl_fiber_leave(nl_fi
 static inline void nl_fiber_entered(void) {}
 #else
 void nl_fiber_arrived(void);
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) { nl_fiber_call(from, to); }
-_Noreturn static inline void nl_fiber_leave(nl_fiber *to) { nl_fiber_abandon(to); }
-static inline void nl_fiber_entered(void) { nl_fiber_arrived(); }
+static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
+    nl_fiber_call(from, to);
+}
+_Noreturn static inline void nl_fiber_leave(nl_fiber *to) {
+    nl_fiber_abandon(to);
+}
+static inline void nl_fiber_entered(void) {
+    nl_fiber_arrived();
+}
 #endif
 
 #endif

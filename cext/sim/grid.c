@@ -1,7 +1,7 @@
-/* sim/grid: the pool. The thread that runs a grid is always its first worker; others come only if the
- * kernel's blocks are known to take long enough, or nothing is known yet. Workers take blocks in order,
- * in chunks, from one atomic counter. Cooperative grids are different: all their blocks must be alive
- * at once, so each gets an OS thread of its own for the launch. */
+/* sim/grid: the pool. The thread that runs a grid is always its first worker; others come only if
+ * the kernel's blocks are known to take long enough, or nothing is known yet. Workers take blocks
+ * in order, in chunks, from one atomic counter. Cooperative grids are different: all their blocks
+ * must be alive at once, so each gets an OS thread of its own for the launch. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -78,7 +78,7 @@ static void reconsider(nl_sim_job *job) {
 int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
     if (nl_sim_job_stopped(job))
         return 0;
-    if (w == job->owner && job->guests < job->most)
+    if (w->owner && job->guests < job->most)
         reconsider(job);
     uint32_t chunk = w->chunk < job->chunk ? w->chunk : job->chunk;
     uint64_t first = nl_atomic_add(&job->next, chunk);
@@ -111,8 +111,8 @@ static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) 
     snprintf(text, sizeof text,
              "kernel %s: the grid cannot go on: %u of its %llu blocks wait at the barrier over the "
              "grid, the others have ended (as has block (%u,%u,%u))",
-             nl_sim_fault_kernel_name(job->kernel), job->arrived, (unsigned long long)job->blocks, w->index.x,
-             w->index.y, w->index.z);
+             nl_sim_fault_kernel_name(job->kernel), job->arrived, (unsigned long long)job->blocks,
+             w->index.x, w->index.y, w->index.z);
     fail_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, text);
 }
 
@@ -149,8 +149,7 @@ static int run_worker(nl_sim_job *job, int owner) {
     nl_sim_worker *w = nl_sim_worker_acquire();
     if (!w)
         return -1;
-    if (owner)
-        job->owner = w;
+    w->owner = owner;
     nl_sim_block_run(w, job);
     nl_sim_worker_release(w);
     return 0;
@@ -237,8 +236,9 @@ static unsigned guests(const nl_sim_job *job) {
 
 static void remember_cost(nl_sim_job *job) {
     uint64_t cost = (now() - job->started) * (job->guests + 1) / job->blocks;
-    nl_atomic_poke32(&job->habits->cost,
-                     cost < 1 ? 1 : cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost);
+    nl_atomic_poke32(&job->habits->cost, cost < 1            ? 1
+                                         : cost > UINT32_MAX ? UINT32_MAX
+                                                             : (uint32_t)cost);
 }
 
 static void run_ordinary(nl_sim_job *job) {

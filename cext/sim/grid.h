@@ -15,21 +15,20 @@ typedef struct nl_sim_habits {
     uint32_t cost;         /* of a block in nanoseconds; 0: not known yet */
 } nl_sim_habits;
 
-/* One launch. The caller fills the first part (the rest zero) and keeps it until nl_sim_grid_run has
- * returned. */
+/* One launch. The caller fills the first part (the rest zero) and keeps it until nl_sim_grid_run
+ * has returned. */
 typedef struct nl_sim_job {
     nl_sim_launch launch;
     const nl_sim_kernel *kernel;
     nl_sim_habits *habits;
     size_t stack_size; /* of each thread */
 
-    uint64_t blocks, next; /* next: taken by the workers in chunks */
-    uint32_t chunk;        /* the largest */
-    uint32_t stop;         /* a block has faulted: take no more */
-    struct nl_sim_worker *owner; /* the worker of the thread that runs the grid */
-    uint64_t started;            /* when, in nanoseconds */
-    unsigned guests, most;       /* pool threads that were invited, and that can be */
-    unsigned joinable, joined;   /* of these, not yet come, and in; under the pool's lock */
+    uint64_t blocks, next;     /* next: taken by the workers in chunks */
+    uint32_t chunk;            /* the largest */
+    uint32_t stop;             /* a block has faulted: take no more */
+    uint64_t started;          /* when, in nanoseconds */
+    unsigned guests, most;     /* pool threads that were invited, and that can be */
+    unsigned joinable, joined; /* of these, not yet come, and in; under the pool's lock */
     struct nl_sim_job *next_job;
 
     nl_mutex lock;
@@ -45,8 +44,8 @@ unsigned nl_sim_grid_workers(void);
 /* Around nl_sim_grid_run; in between nl_sim_job_fail may be called from anywhere. */
 void nl_sim_grid_open(nl_sim_job *job);
 void nl_sim_grid_close(nl_sim_job *job);
-/* Runs the grid to its end on the calling thread and others. Returns CUDA_SUCCESS, or the status of the
- * first fault, whose text is then in job->fault. */
+/* Runs the grid to its end on the calling thread and others. Returns CUDA_SUCCESS, or the status of
+ * the first fault, whose text is then in job->fault. */
 CUresult nl_sim_grid_run(nl_sim_job *job);
 /* In a forked child: the pool is gone. */
 void nl_sim_grid_forget(void);

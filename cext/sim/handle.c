@@ -1,4 +1,5 @@
-/* sim/handle: a hash set with open addressing; removed entries leave a tombstone until the set grows. */
+/* sim/handle: a hash set with open addressing; removed entries leave a tombstone until the set
+ * grows. */
 #include "sim/handle.h"
 
 #include <stdint.h>
@@ -25,7 +26,8 @@ static size_t slot_of(const void *object, size_t size) {
 static entry *find_lock_held(nl_sim_handle_kind kind, const void *object) {
     if (!set.size)
         return NULL;
-    for (size_t i = slot_of(object, set.size); set.entries[i].object; i = (i + 1) & (set.size - 1)) {
+    for (size_t i = slot_of(object, set.size); set.entries[i].object;
+         i = (i + 1) & (set.size - 1)) {
         if (set.entries[i].object == object && set.entries[i].kind == (int)kind)
             return &set.entries[i];
     }
@@ -103,4 +105,6 @@ void *nl_sim_handle_take_any(nl_sim_handle_kind kind, int device) {
     return (void *)(uintptr_t)object;
 }
 
-void nl_sim_handle_forget(void) { nl_mutex_init(&lock); }
+void nl_sim_handle_forget(void) {
+    nl_mutex_init(&lock);
+}

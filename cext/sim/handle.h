@@ -1,4 +1,5 @@
-/* sim/handle: which handles are alive, so that a stale or invented one is an error and not a crash. */
+/* sim/handle: which handles are alive, so that a stale or invented one is an error and not a crash.
+ */
 #ifndef NL_SIM_HANDLE_H
 #define NL_SIM_HANDLE_H
 

@@ -17,10 +17,10 @@ static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     size_t size; /* 0: the default */
     char *low;
-    uint8_t *state;            /* per grain: 0, or at the first of a block its class, | LIVE */
-    uint32_t *next;            /* per grain: the next free block of the class, + 1 */
-    uint32_t free[CLASSES];    /* the first of each class, + 1 */
-    uint32_t grains, fresh;    /* all, and those never used: [fresh, grains) */
+    uint8_t *state;         /* per grain: 0, or at the first of a block its class, | LIVE */
+    uint32_t *next;         /* per grain: the next free block of the class, + 1 */
+    uint32_t free[CLASSES]; /* the first of each class, + 1 */
+    uint32_t grains, fresh; /* all, and those never used: [fresh, grains) */
 } heap;
 
 static void *map(size_t size) {
@@ -124,4 +124,6 @@ void nl_sim_heap_reset(void) {
     nl_mutex_unlock(&lock);
 }
 
-void nl_sim_heap_forget(void) { nl_mutex_init(&lock); }
+void nl_sim_heap_forget(void) {
+    nl_mutex_init(&lock);
+}

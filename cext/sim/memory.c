@@ -43,7 +43,9 @@ static struct {
     size_t freed_count;
 } memory;
 
-static size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
+static size_t round_up(size_t value, size_t to) {
+    return (value + to - 1) / to * to;
+}
 
 void nl_sim_memory_open(int devices) {
     (void)devices;
@@ -53,8 +55,8 @@ void nl_sim_memory_open(int devices) {
         size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * memory.page;
         memory.total = physical < device_limit ? physical : device_limit;
         for (size_t size = range_wanted; size >= range_least; size /= 2) {
-            void *range = mmap(NULL, size, PROT_NONE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            void *range =
+                mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (range != MAP_FAILED) {
                 memory.low = round_up((uintptr_t)range + GUARD, HUGE_PAGE);
                 memory.high = (uintptr_t)range + size;
@@ -66,7 +68,9 @@ void nl_sim_memory_open(int devices) {
     nl_mutex_unlock(&lock);
 }
 
-size_t nl_sim_memory_total(void) { return memory.total; }
+size_t nl_sim_memory_total(void) {
+    return memory.total;
+}
 
 size_t nl_sim_memory_used(int device) {
     nl_mutex_lock(&lock);
@@ -157,10 +161,11 @@ static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
     uintptr_t end = a->info.address + a->info.size, high = a->low + a->span;
     uintptr_t behind = first_damage(end, high), before = first_damage(a->low, a->info.address);
     if (behind < high)
-        snprintf(damage, NL_SIM_MEMORY_TEXT,
-                 "a write outside of an array: %zu bytes after the end of %s of %zu bytes at 0x%llx",
-                 (size_t)(behind - end), noun(a->info.kind), a->info.size,
-                 (unsigned long long)a->info.address);
+        snprintf(
+            damage, NL_SIM_MEMORY_TEXT,
+            "a write outside of an array: %zu bytes after the end of %s of %zu bytes at 0x%llx",
+            (size_t)(behind - end), noun(a->info.kind), a->info.size,
+            (unsigned long long)a->info.address);
     else if (before < a->info.address)
         snprintf(damage, NL_SIM_MEMORY_TEXT,
                  "a write outside of an array: before the beginning of %s of %zu bytes at 0x%llx",
@@ -237,12 +242,10 @@ static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size
     if (huge)
         (void)madvise((void *)low, span, MADV_HUGEPAGE);
 #endif
-    allocation a = {.info = {.address = low + span - padded,
-                             .size = size,
-                             .kind = kind,
-                             .device = device},
-                    .low = low,
-                    .span = span};
+    allocation a = {
+        .info = {.address = low + span - padded, .size = size, .kind = kind, .device = device},
+        .low = low,
+        .span = span};
     paint(&a);
     insert(a);
     if (counted)
@@ -297,10 +300,8 @@ CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *addre
     else if (reserve_entry() < 0)
         status = CUDA_ERROR_OUT_OF_MEMORY;
     else
-        insert((allocation){.info = {.address = (uintptr_t)address,
-                                     .size = size,
-                                     .kind = kind,
-                                     .device = device}});
+        insert((allocation){
+            .info = {.address = (uintptr_t)address, .size = size, .kind = kind, .device = device}});
     nl_mutex_unlock(&lock);
     return status;
 }
@@ -376,8 +377,8 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
         snprintf(text, size, ", in %s of %zu bytes at 0x%llx", noun(below->info.kind),
                  below->info.size, (unsigned long long)below->info.address);
     else if (freed)
-        snprintf(text, size, ", in %s of %zu bytes at 0x%llx that has been freed", noun(freed->kind),
-                 freed->size, (unsigned long long)freed->address);
+        snprintf(text, size, ", in %s of %zu bytes at 0x%llx that has been freed",
+                 noun(freed->kind), freed->size, (unsigned long long)freed->address);
     else if (below && below->low && address - end < NEAR &&
              (!next || address - end <= next->info.address - address))
         snprintf(text, size, ", %zu bytes after the end of %s of %zu bytes at 0x%llx",
@@ -392,4 +393,6 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
     nl_mutex_unlock(&lock);
 }
 
-void nl_sim_memory_forget(void) { nl_mutex_init(&lock); }
+void nl_sim_memory_forget(void) {
+    nl_mutex_init(&lock);
+}

@@ -1,9 +1,9 @@
 /* sim/memory: the memory of the simulated devices, page-locked host memory, managed memory.
  *
- * Everything is in one reserved range of addresses. Each allocation has its own pages with inaccessible
- * ones on both sides, ends as near to the following guard as its alignment allows, and what is left of
- * its first and last page is filled with a known pattern (the red zones). Addresses are not used again
- * until the range has been gone through, so that a stale pointer traps. */
+ * Everything is in one reserved range of addresses. Each allocation has its own pages with
+ * inaccessible ones on both sides, ends as near to the following guard as its alignment allows, and
+ * what is left of its first and last page is filled with a known pattern (the red zones). Addresses
+ * are not used again until the range has been gone through, so that a stale pointer traps. */
 #ifndef NL_SIM_MEMORY_H
 #define NL_SIM_MEMORY_H
 
@@ -51,10 +51,11 @@ int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info);
 int nl_sim_memory_covers(uintptr_t address, size_t size);
 /* Whether a device can read and write the host's memory there while the host goes on. */
 int nl_sim_memory_is_pinned(const void *address);
-/* Checks the red zones of the allocations to which the words point. Returns 1 if one was damaged, and
- * says so in `damage`. */
+/* Checks the red zones of the allocations to which the words point. Returns 1 if one was damaged,
+ * and says so in `damage`. */
 int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT]);
-/* Appends to a sentence that ended with an address where it lies: ", 4 bytes after the end of ...". */
+/* Appends to a sentence that ended with an address where it lies: ", 4 bytes after the end of ...".
+ */
 void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
 void nl_sim_memory_forget(void); /* in a forked child */
 

@@ -1,6 +1,7 @@
-/* sim/module: an image is a shared object. It is written to an anonymous file and opened with dlopen, so
- * that loading it twice gives two modules with variables of their own. dlopen remembers names, and a
- * file descriptor's number is used again: so each load spells the same path in its own way. */
+/* sim/module: an image is a shared object. It is written to an anonymous file and opened with
+ * dlopen, so that loading it twice gives two modules with variables of their own. dlopen remembers
+ * names, and a file descriptor's number is used again: so each load spells the same path in its own
+ * way. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -151,8 +152,7 @@ CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_m
         status = open_library(m, log, log_size);
     else
         say(log, log_size, "the image holds no shared object for this machine");
-    if (status == CUDA_SUCCESS &&
-        nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0)
+    if (status == CUDA_SUCCESS && nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0)
         status = CUDA_ERROR_OUT_OF_MEMORY;
     if (status != CUDA_SUCCESS) {
         nl_sim_module_destroy(m);
@@ -162,7 +162,9 @@ CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_m
     return CUDA_SUCCESS;
 }
 
-nl_sim_context *nl_sim_module_context(const nl_sim_module *module) { return module->context; }
+nl_sim_context *nl_sim_module_context(const nl_sim_module *module) {
+    return module->context;
+}
 
 void nl_sim_module_destroy(nl_sim_module *m) {
     while (m->functions) {
@@ -196,8 +198,7 @@ static const void *find_object(const nl_sim_module *m, const char *symbol, size_
         return NULL;
 #ifdef __GLIBC__
     const ElfW(Sym) *entry = NULL;
-    if (dladdr1(address, &info, (void **)&entry, RTLD_DL_SYMENT) && entry &&
-        entry->st_size != size)
+    if (dladdr1(address, &info, (void **)&entry, RTLD_DL_SYMENT) && entry && entry->st_size != size)
         return NULL;
 #endif
     (void)size;
@@ -234,8 +235,7 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->context = m->context;
     f->carveout = -1;
     size_t count = collect_others(m, kernel, others);
-    f->static_shared =
-        (int)nl_sim_elf_shared_size(m->bytes, m->size, kernel->name, others, count);
+    f->static_shared = (int)nl_sim_elf_shared_size(m->bytes, m->size, kernel->name, others, count);
     f->max_dynamic_shared = NL_SIM_SHARED_DEFAULT - f->static_shared;
     if (f->max_dynamic_shared < 0)
         f->max_dynamic_shared = 0;

@@ -14,11 +14,18 @@
 
 static uint32_t printed;
 
-static int is_fibers(void) { return nl_sim_current->fibers; }
-static void *dynamic_shared(void) { return nl_sim_current->shared; }
-static unsigned smid(void) { return nl_sim_current->id % nl_sim_grid_workers(); }
+static int is_fibers(void) {
+    return nl_sim_current->fibers;
+}
+static void *dynamic_shared(void) {
+    return nl_sim_current->shared;
+}
+static unsigned smid(void) {
+    return nl_sim_current->id % nl_sim_grid_workers();
+}
 
-__attribute__((noreturn)) static void fault(int status, const char *message, unsigned thread, nl_sim_site site) {
+__attribute__((noreturn)) static void fault(int status, const char *message, unsigned thread,
+                                            nl_sim_site site) {
     nl_sim_fault_raise(nl_sim_current, status, message, thread, site);
 }
 
@@ -36,7 +43,8 @@ static unsigned long long clock_cycles(void) {
 #endif
 }
 
-/* Into a buffer first: what the kernel passed may trap, and must not do so inside of stdout's lock. */
+/* Into a buffer first: what the kernel passed may trap, and must not do so inside of stdout's lock.
+ */
 static int print(const char *format, va_list arguments) {
     char few[512], *text = few;
     va_list again;

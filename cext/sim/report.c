@@ -1,5 +1,5 @@
-/* sim/report: the text about a block that cannot go on: which threads wait where, for what, and which
- * threads they wait for. */
+/* sim/report: the text about a block that cannot go on: which threads wait where, for what, and
+ * which threads they wait for. */
 #include "sim/fault.h"
 
 #include <stdarg.h>
@@ -28,8 +28,8 @@ static void add(text *t, const char *format, ...) {
 }
 
 static const char *operation(unsigned wait) {
-    static const char *const block[] = {"__syncthreads", "__syncthreads_count",
-                                        "__syncthreads_and", "__syncthreads_or"};
+    static const char *const block[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
+                                        "__syncthreads_or"};
     static const char *const warp[] = {
         "__syncwarp",        "__shfl_sync",       "a vote (__ballot_sync)", "__match_any_sync",
         "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync",      "__reduce_max_sync",
@@ -131,11 +131,10 @@ static void add_missing(text *t, const nl_sim_worker *w, const nl_sim_thread *th
 
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
     text t = {.length = 0};
-    t.length =
-        nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
+    t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
     int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
-    add(&t, mixed ? "threads of the block are at different barriers: "
-                  : "the block cannot go on: ");
+    add(&t,
+        mixed ? "threads of the block are at different barriers: " : "the block cannot go on: ");
     unsigned kinds = 0;
     for (unsigned i = 0; i < w->threads; i++) {
         if (!leads(w, i))
@@ -166,7 +165,8 @@ _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
 _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *w, unsigned thread) {
     char message[160];
     const nl_sim_thread *t = &w->thread[thread];
-    snprintf(message, sizeof message, "%s with mask 0x%08x, which does not name the calling lane %u",
-             operation(t->wait), t->mask, thread % NL_SIM_LANES);
+    snprintf(message, sizeof message,
+             "%s with mask 0x%08x, which does not name the calling lane %u", operation(t->wait),
+             t->mask, thread % NL_SIM_LANES);
     nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, message, thread, t->site);
 }

@@ -1,6 +1,6 @@
-/* sim/schedule: which thread of a block runs next, and getting there. Inlined into the operations that
- * wait (block.c, warp.c): every return from a function that was called on another stack is one that the
- * processor predicts wrongly. */
+/* sim/schedule: which thread of a block runs next, and getting there. Inlined into the operations
+ * that wait (block.c, warp.c): every return from a function that was called on another stack is one
+ * that the processor predicts wrongly. */
 #ifndef NL_SIM_SCHEDULE_H
 #define NL_SIM_SCHEDULE_H
 
@@ -8,10 +8,14 @@
 #include "sim/fault.h"
 #include "sim/warp.h"
 
-static inline uint32_t nl_sim_lane_bit(unsigned thread) { return 1u << (thread % NL_SIM_LANES); }
+static inline uint32_t nl_sim_lane_bit(unsigned thread) {
+    return 1u << (thread % NL_SIM_LANES);
+}
 
 /* The bits above `bit`. */
-static inline uint32_t nl_sim_above(unsigned bit) { return UINT32_MAX << 1 << bit; }
+static inline uint32_t nl_sim_above(unsigned bit) {
+    return UINT32_MAX << 1 << bit;
+}
 
 /* At the start of an operation that can wait: the block must have been turned into fibers. */
 static inline nl_sim_worker *nl_sim_enter(unsigned thread) {

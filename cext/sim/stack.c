@@ -1,7 +1,7 @@
 /* sim/stack: stacks are mapped in slabs and touched page by page only as far as kernels use them.
- * Below each lies a guard, wide so that a large frame does not step over it, and of such a size that
- * the distance between two stacks is an odd number of pages: equal offsets in different stacks then
- * fall into different cache sets. The colour does the same within the page. */
+ * Below each lies a guard, wide so that a large frame does not step over it, and of such a size
+ * that the distance between two stacks is an odd number of pages: equal offsets in different stacks
+ * then fall into different cache sets. The colour does the same within the page. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,7 +16,9 @@ enum { SLAB_STACKS = 32, GUARD_PAGES = 15 };
 #define MADV_GUARD_INSTALL 102 /* Linux 6.13: a guard that costs no mapping of its own */
 #endif
 
-static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+static size_t page_size(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
 
 static size_t stride_of(const nl_sim_stacks *stacks) {
     size_t page = page_size(), pages = stacks->size / page + GUARD_PAGES;

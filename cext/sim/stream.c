@@ -3,8 +3,9 @@
  * A stream is idle (nothing queued), blocked (its first operation must wait for another stream),
  * ready, or running. Ready streams are in a list by priority; threads of the scheduler, as many as
  * there have ever been streams ready at once, take them from there and run them dry. A thread that
- * waits for a stream takes it from the list too, which saves two switches of threads in the commonest
- * case, a launch and a wait. Blocked streams are looked at again whenever an operation has run. */
+ * waits for a stream takes it from the list too, which saves two switches of threads in the
+ * commonest case, a launch and a wait. Blocked streams are looked at again whenever an operation
+ * has run. */
 #include "sim/stream.h"
 
 #include <stdlib.h>
@@ -200,8 +201,8 @@ static void complete_lock_held(nl_sim_stream *stream) {
         nl_cond_broadcast(&sched.done);
 }
 
-/* Completes operations in which there is nothing to run. Then the stream is idle or blocked (returns
- * 0), or its first operation can run (returns 1; the state is the caller's to set). */
+/* Completes operations in which there is nothing to run. Then the stream is idle or blocked
+ * (returns 0), or its first operation can run (returns 1; the state is the caller's to set). */
 static int settle_lock_held(nl_sim_stream *stream) {
     for (;;) {
         nl_sim_op *op = stream->head;
@@ -464,7 +465,9 @@ void nl_sim_event_close(nl_sim_event *event) {
     nl_mutex_unlock(&sched.lock);
 }
 
-struct nl_sim_context *nl_sim_event_context(const nl_sim_event *event) { return event->context; }
+struct nl_sim_context *nl_sim_event_context(const nl_sim_event *event) {
+    return event->context;
+}
 
 typedef struct record_op {
     nl_sim_op op;
@@ -482,7 +485,9 @@ static void settle_record(nl_sim_op *op, nl_sim_stream *stream) {
     }
 }
 
-static void drop_record(nl_sim_op *op) { release_event_lock_held(((record_op *)op)->event); }
+static void drop_record(nl_sim_op *op) {
+    release_event_lock_held(((record_op *)op)->event);
+}
 
 CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     record_op *r = calloc(1, sizeof *r);
@@ -564,8 +569,8 @@ CUresult nl_sim_event_elapsed(nl_sim_event *start, nl_sim_event *end, float *mil
 
 /* The end */
 
-/* The process is ending, perhaps with work under way. What runs is stopped at its next block; nothing
- * new starts; but a kernel that never ends does not keep the process. */
+/* The process is ending, perhaps with work under way. What runs is stopped at its next block;
+ * nothing new starts; but a kernel that never ends does not keep the process. */
 static void at_exit(void) {
     if (nl_sim_context_forked())
         return;
@@ -585,7 +590,9 @@ static void at_exit(void) {
     nl_mutex_unlock(&sched.lock);
 }
 
-void nl_sim_stream_open(void) { atexit(at_exit); }
+void nl_sim_stream_open(void) {
+    atexit(at_exit);
+}
 
 void nl_sim_stream_forget(void) {
     nl_mutex_init(&sched.lock);

@@ -1,11 +1,11 @@
 /* sim/stream: streams, really asynchronous, and events.
  *
- * A stream is a queue of operations. An operation runs when those before it in its stream have run and
- * those of other streams that it must come after (events, the default stream's rule) have run. Who runs
- * it: a thread of the scheduler's own, or a thread that waits for the stream anyway.
+ * A stream is a queue of operations. An operation runs when those before it in its stream have run
+ * and those of other streams that it must come after (events, the default stream's rule) have run.
+ * Who runs it: a thread of the scheduler's own, or a thread that waits for the stream anyway.
  *
- * Tickets: the n-th operation issued to a stream has ticket n; `done` is the ticket of the last that
- * has run. "After" always means: after a ticket of a stream. All of it is under one lock. */
+ * Tickets: the n-th operation issued to a stream has ticket n; `done` is the ticket of the last
+ * that has run. "After" always means: after a ticket of a stream. All of it is under one lock. */
 #ifndef NL_SIM_STREAM_H
 #define NL_SIM_STREAM_H
 
@@ -31,9 +31,9 @@ typedef struct nl_sim_after {
 /* Embedded first in what an operation needs; made with malloc by who issues it. */
 struct nl_sim_op {
     nl_sim_op *next;
-    void (*run)(nl_sim_op *op, nl_sim_stream *stream);     /* without the lock, or NULL */
-    void (*settle)(nl_sim_op *op, nl_sim_stream *stream);  /* afterwards with the lock, or NULL */
-    void (*drop)(nl_sim_op *op);                           /* releases what it holds, or NULL */
+    void (*run)(nl_sim_op *op, nl_sim_stream *stream);    /* without the lock, or NULL */
+    void (*settle)(nl_sim_op *op, nl_sim_stream *stream); /* afterwards with the lock, or NULL */
+    void (*drop)(nl_sim_op *op);                          /* releases what it holds, or NULL */
     unsigned flags;
     unsigned after_count, after_capacity;
     nl_sim_after *after, after_few[3];
@@ -48,9 +48,9 @@ struct nl_sim_stream {
     nl_sim_op *head, *tail;
     int state, priority;
     unsigned flags;
-    int closed; /* the handle is gone */
+    int closed;             /* the handle is gone */
     struct nl_sim_job *job; /* being run */
-    CUresult fault; /* not yet reported */
+    CUresult fault;         /* not yet reported */
     char *fault_text;
 };
 
@@ -73,7 +73,8 @@ void nl_sim_stream_wait_context(struct nl_sim_context *context);
 void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const char *text);
 void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job);
 /* Takes a fault for reporting: of this stream, or with stream NULL of any of the context, and
- * makes its text the calling thread's. A default stream's includes the streams that it waits for. */
+ * makes its text the calling thread's. A default stream's includes the streams that it waits for.
+ */
 CUresult nl_sim_stream_take_fault(struct nl_sim_context *context, nl_sim_stream *stream);
 
 nl_sim_event *nl_sim_event_create(struct nl_sim_context *context, unsigned flags);

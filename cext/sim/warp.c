@@ -1,7 +1,7 @@
-/* sim/warp: lanes that arrive with the same operation and mask form a group. A group is complete when
- * all lanes that the mask names and that have not exited are in it; the last to arrive computes for
- * all, wakes the others and goes on. Several groups of one warp can be waiting at once, as when
- * branches diverge. */
+/* sim/warp: lanes that arrive with the same operation and mask form a group. A group is complete
+ * when all lanes that the mask names and that have not exited are in it; the last to arrive
+ * computes for all, wakes the others and goes on. Several groups of one warp can be waiting at
+ * once, as when branches diverge. */
 #include "sim/warp.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "sim/schedule.h"
 
 #define FOR_LANES(lane, set) \
-    for (uint32_t left_ = (set), lane; \
-         left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); left_ &= left_ - 1)
+    for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
+         left_ &= left_ - 1)
 
 static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t set) {
     uint32_t first = (uint32_t)__builtin_ctz(set);
@@ -64,7 +64,9 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
     case NL_SIM_WARP_ACTIVE:
         return;
     case NL_SIM_WARP_SHFL:
-        FOR_LANES(lane, set) { brought[lane] = lanes[lane].value; }
+        FOR_LANES(lane, set) {
+            brought[lane] = lanes[lane].value;
+        }
         FOR_LANES(lane, set) {
             uint32_t source = lanes[lane].argument % NL_SIM_LANES;
             if (set >> source & 1)
@@ -72,8 +74,12 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
         }
         return;
     case NL_SIM_WARP_MATCH_ANY:
-        FOR_LANES(lane, set) { brought[lane] = equal(lanes, set, lanes[lane].value); }
-        FOR_LANES(lane, set) { lanes[lane].value = brought[lane]; }
+        FOR_LANES(lane, set) {
+            brought[lane] = equal(lanes, set, lanes[lane].value);
+        }
+        FOR_LANES(lane, set) {
+            lanes[lane].value = brought[lane];
+        }
         return;
     case NL_SIM_WARP_BALLOT:
         result = set & ~equal(lanes, set, 0);
@@ -86,7 +92,9 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
         result = reduce(op, lanes, set);
         break;
     }
-    FOR_LANES(lane, set) { lanes[lane].value = result; }
+    FOR_LANES(lane, set) {
+        lanes[lane].value = result;
+    }
 }
 
 /* Computes for a complete group, removes it, and makes its lanes ready. */

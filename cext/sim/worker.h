@@ -4,10 +4,10 @@
  * Every thread of the block is in one of these states:
  *   running   it is worker->current
  *   ready     its bit is in warp.ready; it has not started (fiber.sp is NULL) or waits its turn
- *   waiting   its bit is in warp.barrier, .grid or .active, or in the `arrived` of a warp.groups entry;
- *             thread.wait and thread.site say for what, for reports
- *   exited    its bit is not in warp.live
- * As long as worker->fibers is 0 the block is still a plain loop and none of this is kept. */
+ *   waiting   its bit is in warp.barrier, .grid or .active, or in the `arrived` of a warp.groups
+ * entry; thread.wait and thread.site say for what, for reports exited    its bit is not in
+ * warp.live As long as worker->fibers is 0 the block is still a plain loop and none of this is
+ * kept. */
 #ifndef NL_SIM_WORKER_H
 #define NL_SIM_WORKER_H
 
@@ -86,6 +86,7 @@ typedef struct nl_sim_worker {
     nl_sim_dim index;   /* of the block */
     uint64_t next, end; /* blocks that this worker has taken: the one it runs, and the end */
     uint32_t chunk;     /* how many it takes next */
+    int owner;          /* of the job: it decides whether others should come */
     unsigned first;     /* where the loop over the threads starts */
     nl_sim_leave leave;
     int inside;    /* on a fiber: what traps now is the kernel */
@@ -106,7 +107,8 @@ typedef struct nl_sim_worker {
     nl_sim_stacks stacks;
 } nl_sim_worker;
 
-/* Fibers stay on their OS thread, so a thread-local is safe; this one is read at every operation. */
+/* Fibers stay on their OS thread, so a thread-local is safe; this one is read at every operation.
+ */
 #if defined(__GLIBC__) && !defined(NL_SIM_TSAN)
 #define NL_SIM_FAST_TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
 #else
