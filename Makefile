@@ -39,15 +39,18 @@ test: build
 bench: build
 	$(PY) tests/bench/run.py --json bench.json $(ARGS)
 
+C_FILES := $(shell find cext -name '*.[ch]')
+CLANG_FORMAT = $(VENV)/bin/clang-format
+
 lint: $(VENV)/.ready
 	@if $(PY) -c 'import ruff' 2>/dev/null; then $(PY) -m ruff check . && $(PY) -m ruff format --check .; \
-	else echo "lint: ruff is not installed and pip reaches no index: not checked"; fi
-	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $$(find cext -name '*.[ch]'); \
-	else echo "lint: no clang-format here: C is not checked"; fi
+	else echo "lint: ruff is not installed and pip reaches no index: Python is not checked"; fi
+	@if [ -x $(CLANG_FORMAT) ]; then $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); \
+	else echo "lint: clang-format is not installed and pip reaches no index: C is not checked"; fi
 
 format: $(VENV)/.ready
 	$(PY) -m ruff check --fix . ; $(PY) -m ruff format .
-	clang-format -i $$(find cext -name '*.[ch]')
+	$(CLANG_FORMAT) -i $(C_FILES)
 
 # ---- the sanitizers ---------------------------------------------------------------------------------
 # An instrumented build of its own under build-$(SAN), run by the ordinary interpreter, which is why the

@@ -138,7 +138,7 @@ void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
 /* Ends of threads */
 
 /* A thread has ended: what was only waiting for it goes on. Returns the thread to run next. */
-static inline __attribute__((always_inline)) unsigned retire(nl_sim_worker *w, unsigned thread) {
+NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     warp->live &= ~nl_sim_lane_bit(thread);
     warp->yielded &= ~nl_sim_lane_bit(thread);
@@ -157,7 +157,7 @@ static inline __attribute__((always_inline)) unsigned retire(nl_sim_worker *w, u
 
 /* The running thread's function has returned. Returns if the next thread has not started and can
  * run on the same stack; else leaves. */
-static inline __attribute__((always_inline)) void go_on(nl_sim_worker *w) {
+NL_SIM_INLINE void go_on(nl_sim_worker *w) {
     unsigned ended = w->current, next = retire(w, ended);
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
@@ -175,7 +175,7 @@ static inline __attribute__((always_inline)) void go_on(nl_sim_worker *w) {
     t->stack = w->thread[ended].stack;
 }
 
-static inline __attribute__((always_inline)) void run_threads(nl_sim_worker *w) {
+NL_SIM_INLINE void run_threads(nl_sim_worker *w) {
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
         go_on(w);

@@ -56,11 +56,13 @@ static int write_all(int file, const char *bytes, size_t size) {
     return 0;
 }
 
-/* "/proc/self/fd/././/7": the number's bits, as "./" and ".//". */
+/* "/proc/self/fd/././/7": the number's bits, as "./" and ".//". It counts from the address of the
+ * counter, because a second copy of this engine in the process (the tests have one) counts too. */
 static void spell_path(char *path, size_t size, int file) {
     static uint64_t loads;
     size_t length = (size_t)snprintf(path, size, "/proc/self/fd/");
-    for (uint64_t n = nl_atomic_add(&loads, 1) + 1; n && length + 24 < size; n >>= 1)
+    for (uint64_t n = (uintptr_t)&loads / 8 + nl_atomic_add(&loads, 1); n && length + 24 < size;
+         n >>= 1)
         length += (size_t)snprintf(path + length, size - length, n & 1 ? ".//" : "./");
     snprintf(path + length, size - length, "%d", file);
 }

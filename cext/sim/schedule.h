@@ -8,6 +8,8 @@
 #include "sim/fault.h"
 #include "sim/warp.h"
 
+#define NL_SIM_INLINE static inline __attribute__((always_inline))
+
 static inline uint32_t nl_sim_lane_bit(unsigned thread) {
     return 1u << (thread % NL_SIM_LANES);
 }
@@ -45,7 +47,7 @@ static inline unsigned nl_sim_take_ready(nl_sim_worker *w, unsigned warp, uint32
 
 /* The thread to run after `thread`: one of its warp if possible, else of the next warp that has one
  * ready. If there is none, the block cannot go on, which is a fault. */
-static inline unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
+NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
     if (__builtin_expect(w->active_waiting != 0, 0))
         nl_sim_warp_complete_active(w);
     unsigned warp = thread / NL_SIM_LANES;
@@ -60,7 +62,7 @@ static inline unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
     return nl_sim_take_ready(w, warp, later ? later : lanes);
 }
 
-static inline void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned next) {
+NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned next) {
     if (__builtin_expect(next == thread, 0))
         return;
     w->current = next;
@@ -70,7 +72,7 @@ static inline void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned 
 }
 
 /* The running thread, marked as waiting, lets others run; returns when it has been woken. */
-static inline void nl_sim_suspend(nl_sim_worker *w, unsigned thread) {
+NL_SIM_INLINE void nl_sim_suspend(nl_sim_worker *w, unsigned thread) {
     w->warp[thread / NL_SIM_LANES].yielded &= ~nl_sim_lane_bit(thread);
     nl_sim_switch_to(w, thread, nl_sim_pick(w, thread));
 }

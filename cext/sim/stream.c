@@ -15,6 +15,7 @@
 #include "sim/context.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
+#include "sim/sched.h"
 
 enum { IDLE, BLOCKED, READY, RUNNING };
 enum { MAX_THREADS = 1024, EXIT_WAIT_MS = 500 };
@@ -27,29 +28,20 @@ static struct {
     int exiting;
 } sched = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .done = NL_COND_INIT};
 
-struct nl_sim_event {
-    struct nl_sim_context *context;
-    uint64_t references;
-    nl_sim_stream *stream; /* where it was recorded last, or NULL */
-    uint64_t ticket, time, records, reached;
-    unsigned flags;
-};
+void nl_sim_sched_lock(void) {
+    nl_mutex_lock(&sched.lock);
+}
+void nl_sim_sched_unlock(void) {
+    nl_mutex_unlock(&sched.lock);
+}
 
 /* References */
 
-static void release_lock_held(nl_sim_stream *stream) {
+void nl_sim_stream_release_lock_held(nl_sim_stream *stream) {
     if (--stream->references)
         return;
     free(stream->fault_text);
     free(stream);
-}
-
-static void release_event_lock_held(nl_sim_event *event) {
-    if (--event->references)
-        return;
-    if (event->stream)
-        release_lock_held(event->stream);
-    free(event);
 }
 
 nl_sim_stream *nl_sim_stream_create(struct nl_sim_context *context, unsigned flags, int priority) {
@@ -80,7 +72,7 @@ static void retire_lock_held(nl_sim_stream *stream) {
         stream->context->fault_text = stream->fault_text;
         stream->fault_text = NULL;
     }
-    release_lock_held(stream);
+    nl_sim_stream_release_lock_held(stream);
 }
 
 void nl_sim_stream_close(nl_sim_stream *stream) {
@@ -93,7 +85,7 @@ void nl_sim_stream_close(nl_sim_stream *stream) {
 
 /* What an operation comes after */
 
-static int add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
+int nl_sim_op_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
     if (!op->after) {
         op->after = op->after_few;
         op->after_capacity = sizeof op->after_few / sizeof op->after_few[0];
@@ -116,21 +108,19 @@ static int add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
 
 /* The default stream comes after all that is in blocking streams, and they after it. Without memory
  * for the list, waits right here instead. */
-static void wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket);
-
 static void add_legacy_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_stream *legacy = stream->context->legacy;
     if (stream->flags & CU_STREAM_NON_BLOCKING)
         return;
     if (stream != legacy) {
-        if (legacy->issued != legacy->done && add_after(op, legacy, legacy->issued) < 0)
-            wait_ticket_lock_held(legacy, legacy->issued);
+        if (legacy->issued != legacy->done && nl_sim_op_add_after(op, legacy, legacy->issued) < 0)
+            nl_sim_stream_wait_ticket_lock_held(legacy, legacy->issued);
         return;
     }
     for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
         if (s != legacy && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done &&
-            add_after(op, s, s->issued) < 0)
-            wait_ticket_lock_held(s, s->issued);
+            nl_sim_op_add_after(op, s, s->issued) < 0)
+            nl_sim_stream_wait_ticket_lock_held(s, s->issued);
     }
 }
 
@@ -144,7 +134,7 @@ static nl_sim_after *first_unmet(nl_sim_op *op) {
 
 static void drop(nl_sim_op *op) {
     for (unsigned i = 0; i < op->after_count; i++)
-        release_lock_held(op->after[i].stream);
+        nl_sim_stream_release_lock_held(op->after[i].stream);
     if (op->after != op->after_few)
         free(op->after);
     if (op->drop)
@@ -261,7 +251,7 @@ static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t t
         unblock_lock_held();
     } while (settle_lock_held(stream) && !sched.exiting);
     unblock_lock_held();
-    release_lock_held(stream);
+    nl_sim_stream_release_lock_held(stream);
 }
 
 static void *scheduler_thread(void *unused) {
@@ -295,7 +285,7 @@ static nl_sim_stream *helpable(nl_sim_stream *stream) {
     return NULL;
 }
 
-static void wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket) {
+void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket) {
     stream->references++;
     while (stream->done < ticket && !sched.exiting) {
         nl_sim_stream *other = helpable(stream);
@@ -308,10 +298,10 @@ static void wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket) {
             sched.waiting--;
         }
     }
-    release_lock_held(stream);
+    nl_sim_stream_release_lock_held(stream);
 }
 
-static uint64_t issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
+uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     add_legacy_lock_held(stream, op);
     op->next = NULL;
     if (stream->tail)
@@ -336,7 +326,7 @@ static uint64_t issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
 
 uint64_t nl_sim_stream_issue(nl_sim_stream *stream, nl_sim_op *op) {
     nl_mutex_lock(&sched.lock);
-    uint64_t ticket = issue_lock_held(stream, op);
+    uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
     nl_mutex_unlock(&sched.lock);
     return ticket;
 }
@@ -344,20 +334,20 @@ uint64_t nl_sim_stream_issue(nl_sim_stream *stream, nl_sim_op *op) {
 void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
     op->flags |= NL_SIM_OP_INLINE;
     nl_mutex_lock(&sched.lock);
-    uint64_t ticket = issue_lock_held(stream, op);
-    wait_ticket_lock_held(stream, ticket);
+    uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
+    nl_sim_stream_wait_ticket_lock_held(stream, ticket);
     nl_mutex_unlock(&sched.lock);
 }
 
 /* Everything that an operation issued now would come after. */
 static void wait_stream_lock_held(nl_sim_stream *stream) {
-    wait_ticket_lock_held(stream, stream->issued);
+    nl_sim_stream_wait_ticket_lock_held(stream, stream->issued);
     if (stream != stream->context->legacy)
         return;
 restart:
     for (nl_sim_stream *s = stream->context->streams; s && !sched.exiting; s = s->next) {
         if (s != stream && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done) {
-            wait_ticket_lock_held(s, s->issued);
+            nl_sim_stream_wait_ticket_lock_held(s, s->issued);
             goto restart; /* the list may have changed */
         }
     }
@@ -385,7 +375,7 @@ void nl_sim_stream_wait_context(struct nl_sim_context *context) {
 restart:
     for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
         if (s->issued != s->done) {
-            wait_ticket_lock_held(s, s->issued);
+            nl_sim_stream_wait_ticket_lock_held(s, s->issued);
             goto restart;
         }
     }
@@ -439,132 +429,6 @@ CUresult nl_sim_stream_take_fault(struct nl_sim_context *context, nl_sim_stream 
         fault = take(&context->fault, &context->fault_text);
     nl_mutex_unlock(&sched.lock);
     return fault;
-}
-
-/* Events */
-
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-nl_sim_event *nl_sim_event_create(struct nl_sim_context *context, unsigned flags) {
-    nl_sim_event *event = calloc(1, sizeof *event);
-    if (event) {
-        event->context = context;
-        event->flags = flags;
-        event->references = 1;
-    }
-    return event;
-}
-
-void nl_sim_event_close(nl_sim_event *event) {
-    nl_mutex_lock(&sched.lock);
-    release_event_lock_held(event);
-    nl_mutex_unlock(&sched.lock);
-}
-
-struct nl_sim_context *nl_sim_event_context(const nl_sim_event *event) {
-    return event->context;
-}
-
-typedef struct record_op {
-    nl_sim_op op;
-    nl_sim_event *event;
-    uint64_t record;
-} record_op;
-
-/* An event that has been recorded again meanwhile belongs to the later record. */
-static void settle_record(nl_sim_op *op, nl_sim_stream *stream) {
-    record_op *r = (record_op *)op;
-    (void)stream;
-    if (r->event->records == r->record) {
-        r->event->time = now();
-        r->event->reached = r->record;
-    }
-}
-
-static void drop_record(nl_sim_op *op) {
-    release_event_lock_held(((record_op *)op)->event);
-}
-
-CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
-    record_op *r = calloc(1, sizeof *r);
-    if (!r)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    r->op.settle = settle_record;
-    r->op.drop = drop_record;
-    r->event = event;
-    nl_mutex_lock(&sched.lock);
-    event->references++;
-    stream->references++;
-    if (event->stream)
-        release_lock_held(event->stream);
-    event->stream = stream;
-    event->ticket = stream->issued + 1;
-    r->record = ++event->records;
-    issue_lock_held(stream, &r->op);
-    nl_mutex_unlock(&sched.lock);
-    return CUDA_SUCCESS;
-}
-
-static int is_done_lock_held(const nl_sim_event *event) {
-    return event->reached == event->records;
-}
-
-CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
-    nl_sim_op *op = calloc(1, sizeof *op);
-    if (!op)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    nl_mutex_lock(&sched.lock);
-    if (is_done_lock_held(event)) {
-        free(op);
-    } else {
-        (void)add_after(op, event->stream, event->ticket); /* there is room for the first */
-        issue_lock_held(stream, op);
-    }
-    nl_mutex_unlock(&sched.lock);
-    return CUDA_SUCCESS;
-}
-
-int nl_sim_event_is_done(nl_sim_event *event) {
-    nl_mutex_lock(&sched.lock);
-    int done = is_done_lock_held(event);
-    nl_mutex_unlock(&sched.lock);
-    return done;
-}
-
-CUresult nl_sim_event_wait(nl_sim_event *event) {
-    nl_mutex_lock(&sched.lock);
-    nl_sim_stream *stream = event->stream;
-    if (!stream) {
-        nl_mutex_unlock(&sched.lock);
-        return CUDA_SUCCESS;
-    }
-    stream->references++;
-    event->references++;
-    wait_ticket_lock_held(stream, event->ticket);
-    nl_mutex_unlock(&sched.lock);
-    CUresult fault = nl_sim_stream_take_fault(event->context, stream);
-    nl_mutex_lock(&sched.lock);
-    release_event_lock_held(event);
-    release_lock_held(stream);
-    nl_mutex_unlock(&sched.lock);
-    return fault;
-}
-
-CUresult nl_sim_event_elapsed(nl_sim_event *start, nl_sim_event *end, float *milliseconds) {
-    CUresult status = CUDA_SUCCESS;
-    nl_mutex_lock(&sched.lock);
-    if (!start->records || !end->records || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
-        status = CUDA_ERROR_INVALID_HANDLE;
-    else if (!is_done_lock_held(start) || !is_done_lock_held(end))
-        status = CUDA_ERROR_NOT_READY;
-    else
-        *milliseconds = (float)((double)(int64_t)(end->time - start->time) / 1e6);
-    nl_mutex_unlock(&sched.lock);
-    return status;
 }
 
 /* The end */

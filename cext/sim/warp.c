@@ -170,6 +170,16 @@ static int same_site(nl_sim_site a, nl_sim_site b) {
     return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
 }
 
+/* Lanes of `set` that wait where `lane` does. */
+static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
+    uint32_t together = 0;
+    FOR_LANES(other, set) {
+        if (same_site(lanes[lane].site, lanes[other].site))
+            together |= 1u << other;
+    }
+    return together;
+}
+
 void nl_sim_warp_complete_active(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->warps && w->active_waiting; i++) {
         nl_sim_warp *warp = &w->warp[i];
@@ -177,12 +187,7 @@ void nl_sim_warp_complete_active(nl_sim_worker *w) {
             continue;
         nl_sim_thread *lanes = &w->thread[i * NL_SIM_LANES];
         FOR_LANES(lane, warp->active) {
-            uint32_t together = 0;
-            FOR_LANES(other, warp->active) {
-                if (same_site(lanes[lane].site, lanes[other].site))
-                    together |= 1u << other;
-            }
-            lanes[lane].value = together;
+            lanes[lane].value = waiting_with(lanes, warp->active, lane);
             w->active_waiting--;
         }
         nl_sim_wake(w, i, warp->active);

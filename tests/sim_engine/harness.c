@@ -15,8 +15,12 @@ EXPORT int harness_open(int devices) {
     return (int)table.Init(0);
 }
 
-EXPORT int harness_take_fault(char *buffer, size_t size) { return table.TakeFault(buffer, size); }
+EXPORT int harness_take_fault(char *buffer, size_t size) {
+    return table.TakeFault(buffer, size);
+}
 
 #define CALL(name, version, parameters, arguments) \
-    EXPORT CUresult cu##name parameters { return table.name arguments; }
+    EXPORT CUresult cu##name parameters { \
+        return table.name arguments; \
+    }
 NL_DRIVER_CALLS(CALL)

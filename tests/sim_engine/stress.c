@@ -39,7 +39,9 @@ static void launch(CUfunction function, unsigned grid, unsigned block, CUdevicep
     CHECK(cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 4096, stream, params, NULL));
 }
 
-static void count_call(void *data) { __atomic_add_fetch((int *)data, 1, __ATOMIC_RELAXED); }
+static void count_call(void *data) {
+    __atomic_add_fetch((int *)data, 1, __ATOMIC_RELAXED);
+}
 
 static void order(CUstream first, CUstream second) {
     CUevent event;
