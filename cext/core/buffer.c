@@ -69,9 +69,11 @@ int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err)
     if (buffer == NULL)
         return -1;
     if (size != 0) {
-        CUresult status = allocate(dev, size, &buffer->address);
+        /* Whole words: atomics on 8 and 16 bits are done on the word around them. */
+        size_t words = size <= SIZE_MAX - 3 ? (size + 3) & ~(size_t)3 : size;
+        CUresult status = allocate(dev, words, &buffer->address);
         if (status == CUDA_ERROR_OUT_OF_MEMORY) {
-            status = allocate_after_trim(dev, size, &buffer->address);
+            status = allocate_after_trim(dev, words, &buffer->address);
         }
         if (status != CUDA_SUCCESS) {
             delete_buffer(buffer);

@@ -57,7 +57,7 @@ static CUresult run_now(nl_sim_stream *stream, copy_op *copy) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     nl_sim_stream_issue_and_wait(stream, &copy->op);
     nl_sim_ops_flush();
-    return nl_sim_stream_take_fault(stream->context, stream);
+    return nl_sim_stream_report_fault(stream->context, stream);
 }
 
 static CUresult run_later(nl_sim_stream *stream, copy_op *copy) {

@@ -237,7 +237,7 @@ static CUresult sim_CtxSynchronize(void) {
     NL_SIM_BEGIN_IN(context);
     nl_sim_stream_wait_context(context);
     nl_sim_ops_flush();
-    return nl_sim_stream_take_fault(context, NULL);
+    return nl_sim_stream_report_fault(context, NULL);
 }
 
 static CUresult sim_CtxGetDevice(CUdevice *device) {

@@ -33,7 +33,7 @@ static CUresult sim_StreamSynchronize(CUstream handle) {
     NL_SIM_STREAM(stream, context, handle);
     nl_sim_stream_wait(stream);
     nl_sim_ops_flush();
-    return nl_sim_stream_take_fault(stream->context, stream);
+    return nl_sim_stream_report_fault(stream->context, stream);
 }
 
 static CUresult sim_StreamQuery(CUstream handle) {

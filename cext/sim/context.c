@@ -96,8 +96,7 @@ static void destroy_contents(nl_sim_context *context) {
     while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_MODULE, device)))
         nl_sim_module_destroy(object);
     nl_sim_stream_wait_context(context);
-    (void)nl_sim_stream_take_fault(context, NULL);
-    nl_sim_fault_forget();
+    nl_sim_stream_clear_faults(context);
     nl_sim_memory_clear(device);
     nl_sim_heap_reset();
     context->stack_limit = DEFAULT_STACK;

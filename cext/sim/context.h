@@ -15,8 +15,7 @@ typedef struct nl_sim_context {
     uint64_t pool_used, pool_high; /* bytes from asynchronous allocation */
     /* under the scheduler's lock: */
     nl_sim_stream *streams, *legacy;
-    CUresult fault; /* of a stream that is gone */
-    char *fault_text;
+    nl_sim_pending fault; /* of a stream that is gone */
 } nl_sim_context;
 
 int nl_sim_context_open(int devices);

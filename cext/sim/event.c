@@ -126,7 +126,7 @@ CUresult nl_sim_event_wait(nl_sim_event *event) {
     event->references++;
     nl_sim_stream_wait_ticket_lock_held(stream, event->ticket);
     nl_sim_sched_unlock();
-    CUresult fault = nl_sim_stream_take_fault(event->context, stream);
+    CUresult fault = nl_sim_stream_report_fault(event->context, stream);
     nl_sim_sched_lock();
     release_event_lock_held(event);
     nl_sim_stream_release_lock_held(stream);

@@ -19,6 +19,7 @@
 #include "sim/divide.h"
 #include "sim/grid.h"
 #include "sim/memory.h"
+#include "sim/stream.h"
 
 #ifndef SI_KERNEL
 #define SI_KERNEL 0x80
@@ -32,6 +33,7 @@ static nl_mutex install_lock = NL_MUTEX_INIT;
  * another; and a handler that has said its word raises the signal once more to end the process. */
 static _Thread_local volatile sig_atomic_t chaining, chained;
 static _Thread_local char *reported; /* for TakeFault */
+static _Thread_local uint64_t reported_id;
 
 /* Signals */
 
@@ -233,9 +235,10 @@ void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
 
 /* What the driver calls of this thread reported */
 
-void nl_sim_fault_report(const char *text) {
+void nl_sim_fault_report(uint64_t id, const char *text) {
     free(reported);
     reported = strdup(text);
+    reported_id = id;
 }
 
 void nl_sim_fault_forget(void) {
@@ -250,5 +253,6 @@ int nl_sim_fault_take(char *buffer, size_t size) {
         return 0;
     snprintf(buffer, size, "%s", reported);
     nl_sim_fault_forget();
+    nl_sim_stream_clear_fault(reported_id);
     return 1;
 }

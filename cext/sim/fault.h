@@ -41,7 +41,7 @@ size_t nl_sim_fault_prefix(const nl_sim_worker *worker, int thread, nl_sim_site 
 const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel);
 
 /* The fault that the calling thread's last driver call reported, for nl_driver.TakeFault. */
-void nl_sim_fault_report(const char *text);
+void nl_sim_fault_report(uint64_t id, const char *text);
 void nl_sim_fault_forget(void);
 int nl_sim_fault_take(char *buffer, size_t size);
 

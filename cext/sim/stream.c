@@ -40,7 +40,7 @@ void nl_sim_sched_unlock(void) {
 void nl_sim_stream_release_lock_held(nl_sim_stream *stream) {
     if (--stream->references)
         return;
-    free(stream->fault_text);
+    free(stream->fault.text);
     free(stream);
 }
 
@@ -67,10 +67,9 @@ static void retire_lock_held(nl_sim_stream *stream) {
     if (!*p)
         return;
     *p = stream->next;
-    if (stream->fault && !stream->context->fault) {
+    if (stream->fault.status && !stream->context->fault.status) {
         stream->context->fault = stream->fault;
-        stream->context->fault_text = stream->fault_text;
-        stream->fault_text = NULL;
+        stream->fault = (nl_sim_pending){.status = CUDA_SUCCESS};
     }
     nl_sim_stream_release_lock_held(stream);
 }
@@ -385,11 +384,10 @@ restart:
 /* Faults */
 
 static void fail_lock_held(nl_sim_stream *stream, CUresult status, const char *text) {
-    if (stream->fault)
+    static uint64_t faults;
+    if (stream->fault.status)
         return; /* the first is the one to report */
-    stream->fault = status;
-    free(stream->fault_text);
-    stream->fault_text = strdup(text);
+    stream->fault = (nl_sim_pending){status, ++faults, strdup(text)};
 }
 
 void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const char *text) {
@@ -404,31 +402,54 @@ void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
     nl_mutex_unlock(&sched.lock);
 }
 
-static CUresult take(CUresult *status, char **text) {
-    CUresult fault = *status;
-    if (fault && *text)
-        nl_sim_fault_report(*text);
-    free(*text);
-    *text = NULL;
-    *status = CUDA_SUCCESS;
-    return fault;
+static CUresult report(const nl_sim_pending *fault) {
+    if (fault->status)
+        nl_sim_fault_report(fault->id, fault->text ? fault->text : "out of memory");
+    return fault->status;
 }
 
-CUresult nl_sim_stream_take_fault(struct nl_sim_context *context, nl_sim_stream *stream) {
-    CUresult fault = CUDA_SUCCESS;
+CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_stream *stream) {
+    CUresult status = CUDA_SUCCESS;
     nl_mutex_lock(&sched.lock);
     if (stream)
-        fault = take(&stream->fault, &stream->fault_text);
+        status = report(&stream->fault);
     if (!stream || stream == context->legacy) {
-        for (nl_sim_stream *s = context->streams; s && !fault; s = s->next) {
+        for (nl_sim_stream *s = context->streams; s && !status; s = s->next) {
             if (!stream || !(s->flags & CU_STREAM_NON_BLOCKING))
-                fault = take(&s->fault, &s->fault_text);
+                status = report(&s->fault);
         }
     }
-    if (!fault)
-        fault = take(&context->fault, &context->fault_text);
+    if (!status)
+        status = report(&context->fault);
     nl_mutex_unlock(&sched.lock);
-    return fault;
+    return status;
+}
+
+/* id 0: whichever it is. */
+static void clear(nl_sim_pending *fault, uint64_t id) {
+    if (id && fault->id != id)
+        return;
+    free(fault->text);
+    *fault = (nl_sim_pending){.status = CUDA_SUCCESS};
+}
+
+static void clear_lock_held(struct nl_sim_context *context, uint64_t id) {
+    clear(&context->fault, id);
+    for (nl_sim_stream *s = context->streams; s; s = s->next)
+        clear(&s->fault, id);
+}
+
+void nl_sim_stream_clear_fault(uint64_t id) {
+    nl_mutex_lock(&sched.lock);
+    for (int i = 0; i < nl_sim_context_count(); i++)
+        clear_lock_held(nl_sim_context_at(i), id);
+    nl_mutex_unlock(&sched.lock);
+}
+
+void nl_sim_stream_clear_faults(struct nl_sim_context *context) {
+    nl_mutex_lock(&sched.lock);
+    clear_lock_held(context, 0);
+    nl_mutex_unlock(&sched.lock);
 }
 
 /* The end */

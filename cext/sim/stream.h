@@ -39,6 +39,13 @@ struct nl_sim_op {
     nl_sim_after *after, after_few[3];
 };
 
+/* A fault that nobody has been told of yet. */
+typedef struct nl_sim_pending {
+    CUresult status; /* CUDA_SUCCESS: there is none */
+    uint64_t id;
+    char *text;
+} nl_sim_pending;
+
 struct nl_sim_stream {
     struct nl_sim_context *context;
     nl_sim_stream *next;        /* of the context */
@@ -50,8 +57,7 @@ struct nl_sim_stream {
     unsigned flags;
     int closed;             /* the handle is gone */
     struct nl_sim_job *job; /* being run */
-    CUresult fault;         /* not yet reported */
-    char *fault_text;
+    nl_sim_pending fault;
 };
 
 /* A stream of a context, with one reference; NULL if there is no memory. */
@@ -72,10 +78,13 @@ void nl_sim_stream_wait_context(struct nl_sim_context *context);
 /* From op->run: records a fault, to be reported by the next call that synchronises. */
 void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const char *text);
 void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job);
-/* Takes a fault for reporting: of this stream, or with stream NULL of any of the context, and
- * makes its text the calling thread's. A default stream's includes the streams that it waits for.
- */
-CUresult nl_sim_stream_take_fault(struct nl_sim_context *context, nl_sim_stream *stream);
+/* The status of a pending fault: of this stream (a default stream's includes the streams that it
+ * waits for), or with stream NULL of any of the context. Its text becomes the calling thread's. The
+ * fault stays pending until somebody has asked for the text: a status can be ignored. */
+CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_stream *stream);
+/* The text of that fault has been asked for. */
+void nl_sim_stream_clear_fault(uint64_t id);
+void nl_sim_stream_clear_faults(struct nl_sim_context *context);
 
 nl_sim_event *nl_sim_event_create(struct nl_sim_context *context, unsigned flags);
 void nl_sim_event_close(nl_sim_event *event);

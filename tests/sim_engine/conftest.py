@@ -32,5 +32,6 @@ def kernels(driver, image):
     driver.retain(0)
     kernels = sim.Kernels(driver, image)
     yield kernels
-    driver.code("cuCtxSynchronize")
+    if driver.code("cuCtxSynchronize"):
+        driver.fault()
     driver.cuModuleUnload(kernels.module)

@@ -156,6 +156,9 @@ def test_fault_waits_for_its_stream(driver, kernels, data):
     event = driver.event()
     driver.cuEventRecord(event, first)
     assert driver.code("cuEventSynchronize", event) == 710
+    assert driver.code("cuEventSynchronize", event) == 710  # until somebody asks what it was
+    assert "asserts" in driver.fault()
+    assert driver.code("cuEventSynchronize", event) == 0
     kernels.asserts(1, 32, data, 0, stream=first)
     driver.cuStreamDestroy(first)
     assert fault(driver).code == 710
