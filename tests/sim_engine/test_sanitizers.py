@@ -29,4 +29,4 @@ def test_stress(build, tmp_path, name):
         [str(program), str(build[1]), "4", rounds], capture_output=True, text=True, timeout=200
     )
     report = [line for line in done.stderr.splitlines() if "Assertion" not in line]
-    assert (done.returncode, report) == (0, ["done"])
+    assert (done.returncode, report) == (0, ["done"]), done.stderr
