@@ -41,8 +41,6 @@ def build_library(path, *extra):
         *FLAGS,
         *INCLUDES,
         "-shared",
-        # No C++ library: linked in statically, as some compilers do, it keeps memory after dlclose.
-        "-nodefaultlibs",
         *extra,
         *map(str, SOURCES),
         "-ldl",
@@ -61,11 +59,8 @@ def build_kernels(path, source=HERE / "kernels.cpp", *extra):
         *INCLUDES,
         f"-I{HERE}",
         "-shared",
-        # No C++ library: linked in statically, as some compilers do, it keeps memory after dlclose.
-        "-nodefaultlibs",
         *extra,
         source,
-        "-lc",
         "-o",
         path,
     ]
