@@ -105,7 +105,8 @@ def test_a_callback_that_cannot_be_queued_leaves_nothing(driver_kind):
     before = _core.live()
     _core.fail_call_at(1, 719)
     try:
-        with pytest.raises(Exception, match="cuLaunchHostFunc"):
+        # With several devices the context is looked at first.
+        with pytest.raises(Exception, match="cuLaunchHostFunc|cuCtxGetCurrent|cuCtxSetCurrent"):
             stream.add_callback(lambda: None)
     finally:
         _core.fail_call_at(0)

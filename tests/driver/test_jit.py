@@ -538,7 +538,7 @@ def test_each_device_has_its_own_module(run_python):
 
 @pytest.mark.sim
 def test_after_close_everything_starts_afresh(run_python):
-    done = run_python(PROGRAM + "cuda.close()\nprint(*results())")
+    done = run_python(PROGRAM + "cuda.close()\nprint(*results())", NUMBALITE_SIM_DEVICES="1")
     assert done.stdout.split("\n")[:2] == ["5 5 15", "5 5 15"]
 
 
