@@ -103,10 +103,9 @@ def test_a_callback_that_cannot_be_queued_leaves_nothing(driver_kind):
     stream.add_callback(lambda: None)
     cuda.synchronize()
     before = _core.live()
-    _core.fail_call_at(1, 719)
+    _core.fail_call_at(1 if _core.device_count() == 1 else 2, 719)  # of several, one is bound first
     try:
-        # With several devices the context is looked at first.
-        with pytest.raises(Exception, match="cuLaunchHostFunc|cuCtxGetCurrent|cuCtxSetCurrent"):
+        with pytest.raises(Exception, match="cuLaunchHostFunc"):
             stream.add_callback(lambda: None)
     finally:
         _core.fail_call_at(0)
