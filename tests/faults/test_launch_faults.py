@@ -1,5 +1,5 @@
 """Every way in which a launch and what surrounds it can fail half-way, below the public package:
-the n-th driver call, the n-th block of host memory."""
+the n-th driver call, the n-th block of host memory, the n-th allocation of the interpreter itself."""
 
 import gc
 import itertools
@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 from numbalite import _core, compilers, cuda, describe, errors
+
+try:
+    import _testcapi
+except ImportError:
+    _testcapi = None
 
 OUT_OF_MEMORY = 2
 CLEAN = (errors.CudaAPIError, errors.KernelError, MemoryError)
@@ -280,3 +285,37 @@ def test_driver_calls(world, operation):
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_allocations(world, operation):
     walk(world, operation, _core.fail_alloc_at, lambda n: _core.fail_alloc_at(0) >= n)
+
+
+@pytest.mark.skipif(
+    not hasattr(_testcapi, "set_nomemory"), reason="this Python cannot make its allocations fail"
+)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_allocations_of_the_interpreter(world, operation):
+    """Memory of Python's own runs out somewhere inside: the error comes through, counts stay right.
+
+    The operations prepare what they pass beforehand: CPython 3.12 itself does not survive a generator
+    whose frame meets the failing allocation.
+    """
+    operation(world)
+    gc.collect()
+    before = counted()
+    quiet = 0  # steps in a row that met nothing: what fails once may be retried or done without
+    for step in itertools.count():
+        _testcapi.set_nomemory(step, step + 1)
+        try:
+            operation(world)
+            quiet += 1
+        except MemoryError:
+            quiet = 0
+        except Exception as error:  # Python and NumPy turn some of them into errors of their own
+            assert not isinstance(error, SystemError), error
+            quiet = 0
+        finally:
+            _testcapi.remove_mem_hooks()
+        cuda.synchronize()
+        if counted() != before:
+            gc.collect()
+        assert _core.live() == before, f"step {step}"
+        if quiet == 30:
+            break
