@@ -33,25 +33,43 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "get_num_threads",
+    "guvectorize",
     "int8",
     "int16",
     "int32",
     "int64",
     "intp",
+    "jit",
+    "njit",
+    "set_num_threads",
     "types",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
     "uintp",
+    "vectorize",
     "void",
 ]  # fmt: skip
+_FUNCTIONS = {
+    "vectorize": "ufuncs.decorators",
+    "guvectorize": "ufuncs.decorators",
+    "jit": "cpujit",
+    "njit": "cpujit",
+    "set_num_threads": "threads",
+    "get_num_threads": "threads",
+}
 
 
 def __getattr__(name):
     if name in _MODULES:
         return importlib.import_module(f"numbalite.{name}")
-    for names, where in ((_TYPES, "types"), (_ERRORS, "errors")):
+    for names, where in (
+        (_TYPES, "types"),
+        (_ERRORS, "errors"),
+        (_FUNCTIONS, _FUNCTIONS.get(name)),
+    ):
         if name in names:
             value = getattr(importlib.import_module(f"numbalite.{where}"), name)
             globals()[name] = value
@@ -60,4 +78,6 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_MODULES, *_TYPES, *_ERRORS} - {"importlib", "annotations"})
+    return sorted(
+        {*globals(), *_MODULES, *_TYPES, *_ERRORS, *_FUNCTIONS} - {"importlib", "annotations"}
+    )

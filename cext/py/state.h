@@ -20,6 +20,11 @@
     X(PyTypeObject, kernel_type) \
     X(PyTypeObject, dispatcher_type) \
     X(PyTypeObject, launcher_type) \
+    X(PyTypeObject, ufunc_type) \
+    X(PyTypeObject, gufunc_type) \
+    X(PyTypeObject, hostmodule_type) \
+    X(PyTypeObject, hostfunction_type) \
+    X(PyObject, ufunc_keys)     /* tuple of the keywords of ufunc calls */ \
     X(PyObject, record_dtypes)  /* list: record index - 1 -> dtype */ \
     X(PyObject, record_codes)   /* dict: dtype -> record index */ \
     X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */
@@ -71,7 +76,13 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatcher_exec) \
-    X(nl_py_launcher_exec)
+    X(nl_py_launcher_exec) \
+    X(nl_py_dlpack_exec) \
+    X(nl_py_ufunc_exec) \
+    X(nl_py_gufunc_exec) \
+    X(nl_py_hostmodule_exec) \
+    X(nl_py_hostufunc_exec) \
+    X(nl_py_hostfunction_exec)
 
 #define NL_DECLARE(name) int name(PyObject *module);
 NL_PY_EXECS(NL_DECLARE)

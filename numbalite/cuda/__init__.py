@@ -55,7 +55,7 @@ from numbalite.cuda.streams import (
 )
 from numbalite.errors import CudaSupportError, KernelRuntimeError
 
-# Imported when they are first used: name -> module, and the name there where it is another.
+# Imported when they are first used: name -> module, or module:name where it is another there.
 _LATER = {
     "jit": "numbalite.decorators",
     "module": "numbalite.decorators",
@@ -63,6 +63,11 @@ _LATER = {
     "compile_for_current_device": "numbalite.decorators",
     "compile_ptx": "numbalite.decorators",
     "compile_ptx_for_current_device": "numbalite.decorators",
+    "vectorize": "numbalite.ufuncs.decorators:cuda_vectorize",
+    "guvectorize": "numbalite.ufuncs.decorators:cuda_guvectorize",
+    "reduce": "numbalite.ufuncs.reduction:Reduce",
+    "Reduce": "numbalite.ufuncs.reduction",
+    "from_dlpack": "numbalite.cuda.exchange",
     "random": "numbalite.cuda.random",
     "types": "numbalite.types",
     "cudadrv": "numbalite.cuda.cudadrv",
@@ -78,6 +83,7 @@ __all__ = [
     "KernelRuntimeError",
     "MemoryInfo",
     "Out",
+    "Reduce",
     "Stream",
     "as_cuda_array",
     "close",
@@ -96,8 +102,10 @@ __all__ = [
     "event_elapsed_time",
     "external_stream",
     "from_cuda_array_interface",
+    "from_dlpack",
     "get_current_device",
     "gpus",
+    "guvectorize",
     "is_available",
     "is_bfloat16_supported",
     "is_cuda_array",
@@ -112,21 +120,24 @@ __all__ = [
     "profile_start",
     "profile_stop",
     "profiling",
+    "reduce",
     "require_context",
     "select_device",
     "stream",
     "synchronize",
     "to_device",
     "types",
+    "vectorize",
 ]
 
 
 def __getattr__(name):
     where = _LATER.get(name)
     if where is not None:
-        found = importlib.import_module(where)
-        if not where.endswith(f".{name}"):
-            found = getattr(found, name)
+        module, _, attribute = where.partition(":")
+        found = importlib.import_module(module)
+        if attribute or not module.endswith(f".{name}"):
+            found = getattr(found, attribute or name)
     elif name.startswith("__"):
         raise AttributeError(name)
     else:  # numba.cuda has the type objects too: cuda.float32

@@ -1,0 +1,1 @@
+"""ufuncs, generalized ufuncs and reductions, on every target."""
