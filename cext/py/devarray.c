@@ -8,7 +8,6 @@
 #include <string.h>
 #include "base/mem.h"
 #include "py/argument.h"
-#include "py/callback.h"
 #include "py/stream.h"
 
 /* --------------------------------------------------------------------------- making and dropping
@@ -93,21 +92,14 @@ static int devarray_clear(PyObject *self) {
     return 0; /* the owner stays: while the array can be reached, so must its memory */
 }
 
-/* Memory that only ordered streams have used is given back in their order, which takes no time;
- * unless a callback is about, for which the driver may let every call wait. */
 void nl_py_buffer_release(nl_buffer *buffer) {
     PyObject *type, *value, *traceback;
-    if (!buffer)
+    buffer = nl_buffer_drop(buffer);
+    if (__builtin_expect(buffer == NULL, 1))
         return;
-    int at_once = buffer->pooled && !buffer->foreign && !nl_py_callbacks_pending();
-    if (nl_atomic_load(&buffer->references) > 1 || at_once ||
-        (buffer->wrapped && !buffer->finalizer) || buffer->size == 0) {
-        nl_buffer_release(buffer);
-        return;
-    }
     PyErr_Fetch(&type, &value, &traceback);
     Py_BEGIN_ALLOW_THREADS;
-    nl_buffer_release(buffer);
+    nl_buffer_destroy(buffer);
     Py_END_ALLOW_THREADS;
     PyErr_Restore(type, value, traceback);
 }
@@ -188,6 +180,7 @@ static PyObject *devarray_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *devarray_address(PyObject *self, void *Py_UNUSED(closure)) {
+    nl_buffer_expose(((nl_py_array *)self)->buffer);
     return PyLong_FromUnsignedLongLong(((nl_py_array *)self)->address);
 }
 
@@ -263,12 +256,12 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
     return NULL;
 }
 
-/* With a callback about, the driver may let it wait for that, and the callback wants the
- * interpreter. */
+/* The driver may let every call wait for a callback, and that for the interpreter. */
 static int alloc_buffer(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     int result;
-    if (!nl_py_callbacks_pending())
-        return nl_buffer_alloc(dev, size, out, err);
+    *out = nl_buffer_take(dev, size);
+    if (*out)
+        return 0;
     Py_BEGIN_ALLOW_THREADS;
     result = nl_buffer_alloc(dev, size, out, err);
     Py_END_ALLOW_THREADS;

@@ -71,10 +71,9 @@ static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blo
     nl_buffer *buffer = a->buffer;
     if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
         return -1;
-    return blocking ? 0 : nl_buffer_use(buffer, stream, blocking, err);
+    return nl_buffer_use(buffer, stream, blocking, err);
 }
-/* Gives a reference up, without the interpreter's lock where that may have to wait for the device.
- */
+/* Gives a reference up, without the interpreter's lock where that takes driver calls. */
 void nl_py_buffer_release(nl_buffer *buffer);
 
 /* py/geometry: shapes and strides from Python, checked. */

@@ -3,12 +3,14 @@
  *
  * On the default stream a copy from or to the host is done when the call returns. On another stream
  * it is only ordered there if the host memory is page-locked, and the NumPy array is kept until the
- * copy is done; for ordinary memory, which the driver cannot read later, the call waits. Copies
+ * copy is done. Ordinary memory cannot be read or written later: an upload is read before the call
+ * returns, a download is waited for. Copies
  * between device arrays and fills never wait. */
 #include "py/devarray.h"
 
 #include <stdlib.h>
 #include "base/mem.h"
+#include "core/stage.h"
 #include "core/transfer.h"
 #include "py/stream.h"
 
@@ -62,13 +64,6 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
     if (result < 0)
         *err = second;
     return result;
-}
-
-static int is_page_locked(const void *memory) {
-    unsigned type = 0;
-    return nl_cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                     (CUdeviceptr)(uintptr_t)memory) == CUDA_SUCCESS &&
-           (type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED);
 }
 
 /* ------------------------------------------------------------------------------------- the element
@@ -197,7 +192,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
         drop_released(NULL);
     Py_BEGIN_ALLOW_THREADS;
     result = nl_device_bind(dev, &err);
-    asynchronous = result == 0 && stream && is_page_locked(host->data);
+    asynchronous = result == 0 && stream && nl_stage_is_locked(host->data);
     if (result == 0) {
         CUdeviceptr memory = (CUdeviceptr)(uintptr_t)host->data;
         result = direction == NL_HOST_TO_DEVICE

@@ -189,6 +189,31 @@ int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     return 0;
 }
 
+PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base) {
+    npy_intp shape[NL_MAX_DIMS], strides[NL_MAX_DIMS];
+    int fortran = nl_layout_is_f(layout) && !nl_layout_is_c(layout);
+    for (int i = 0; i < layout->ndim; i++) {
+        shape[i] = (npy_intp)layout->shape[i];
+        strides[i] = (npy_intp)layout->strides[i];
+    }
+    Py_INCREF(descr);
+    PyObject *array = PyArray_NewFromDescr(
+        &PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, data ? strides : NULL, data,
+        data      ? NPY_ARRAY_WRITEABLE
+        : fortran ? NPY_ARRAY_F_CONTIGUOUS
+                  : 0,
+        NULL);
+    if (!array) {
+        Py_XDECREF(base);
+        return NULL;
+    }
+    if (base && PyArray_SetBaseObject((PyArrayObject *)array, base) < 0) {
+        Py_DECREF(array);
+        return NULL;
+    }
+    return array;
+}
+
 /* ------------------------------------------------------------------------------------ scalars */
 
 int nl_host_is_scalar(PyObject *obj) {

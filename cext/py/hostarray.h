@@ -48,6 +48,9 @@ int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *of
 int nl_host_is_array(PyObject *obj);
 int nl_host_is_exact_array(PyObject *obj);
 int nl_host_array_read(PyObject *array, nl_host_array *out);
+/* A new array, in C or Fortran order by its strides: over `data`, which `base` keeps (a reference
+ * that it takes), or over memory of NumPy's own if data is NULL. */
+PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base);
 
 /* scalars */
 int nl_host_is_scalar(PyObject *obj); /* numpy.generic */

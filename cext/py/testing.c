@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/module.h"
+#include "core/pinned.h"
 #include "core/stream.h"
 #include "py/state.h"
 
@@ -57,10 +58,11 @@ static PyObject *traced(PyObject *module, PyObject *unused) {
 static PyObject *live(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    return Py_BuildValue("{sn sn sn sn sn}", "blocks", (Py_ssize_t)nl_mem_live(), "buffers",
+    return Py_BuildValue("{sn sn sn sn sn sn}", "blocks", (Py_ssize_t)(nl_mem_live() - nl_pool_kept()), "buffers",
                          (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(),
                          "events", (Py_ssize_t)nl_event_live(), "modules",
-                         (Py_ssize_t)nl_module_live());
+                         (Py_ssize_t)nl_module_live(), "host_blocks",
+                         (Py_ssize_t)nl_pinned_live());
 }
 
 static PyMethodDef methods[] = {

@@ -99,7 +99,7 @@ class DeviceNDArray(_core.DeviceArray):
         """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides)."""
         if ary is None:
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
-            ary = np.empty(self.shape, self.dtype, order)
+            ary = _core.host_empty(self.shape, self.dtype, order)
         else:
             _check_match(self, ary)
         self._read(ary, stream)
