@@ -54,7 +54,8 @@ static void delete_buffer(nl_buffer *buffer) {
     nl_mem_free(buffer);
 }
 
-/* ------------------------------------------------------------------------------------- the fence */
+/* ------------------------------------------------------------------------------------- the fence
+ */
 
 /* The event on stream 0 that covers every allocation so far; recorded anew only where it has to be.
  */
@@ -120,7 +121,8 @@ void nl_buffer_settle(nl_buffer *buffer) {
     nl_atomic_store(&buffer->users, 0);
 }
 
-/* ------------------------------------------------------------------------------------- the cache */
+/* ------------------------------------------------------------------------------------- the cache
+ */
 
 #define CROWD_BYTES ((size_t)64 << 20) /* of blocks that wait before they are waited for */
 #define CROWD_BLOCKS 64
@@ -189,7 +191,8 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
     return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
 }
 
-/* ------------------------------------------------------------------------------------ allocating */
+/* ------------------------------------------------------------------------------------ allocating
+ */
 
 static CUresult allocate(nl_device *dev, size_t size, CUdeviceptr *address) {
     if (dev->has_memory_pools)
@@ -220,8 +223,7 @@ static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     char limit[64];
     nl_pool_statistics s = nl_pool_read(&dev->cache);
     nl_driver_check(status, dev->has_memory_pools ? "cuMemAllocAsync" : "cuMemAlloc", err);
-    if (status != CUDA_ERROR_OUT_OF_MEMORY ||
-        nl_cu.MemGetInfo(&available, &total) != CUDA_SUCCESS)
+    if (status != CUDA_ERROR_OUT_OF_MEMORY || nl_cu.MemGetInfo(&available, &total) != CUDA_SUCCESS)
         return -1;
     put_limit(s.limit, limit, sizeof limit);
     nl_error_prefix(err,
@@ -303,7 +305,8 @@ void nl_buffer_retain(nl_buffer *buffer) {
     nl_atomic_add(&buffer->references, 1);
 }
 
-/* ------------------------------------------------------------------------------------- releasing */
+/* ------------------------------------------------------------------------------------- releasing
+ */
 
 /* Does releasing it concern the driver? */
 static int owns_memory(const nl_buffer *buffer) {

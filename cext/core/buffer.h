@@ -14,7 +14,7 @@
 typedef struct nl_buffer nl_buffer;
 typedef void (*nl_buffer_finalizer)(void *owner);
 
-enum {                       /* besides the default stream, it was used by */
+enum {                        /* besides the default stream, it was used by */
        NL_BUFFER_JOINED = 1,  /* streams ordered with the legacy default stream */
        NL_BUFFER_FOREIGN = 2, /* other streams, or by nobody knows whom */
 };

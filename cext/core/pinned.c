@@ -58,7 +58,8 @@ void nl_pinned_reset_peak(void) {
     nl_pool_reset_peak(the_pool());
 }
 
-/* ----------------------------------------------------------------------------------------- pages */
+/* ----------------------------------------------------------------------------------------- pages
+ */
 
 static size_t round_to(size_t size, size_t to) {
     return (size + to - 1) / to * to;
@@ -67,7 +68,8 @@ static size_t round_to(size_t size, size_t to) {
 /* Large ones begin on a huge page. */
 static void *map_pages(size_t size) {
     size_t extra = size >= 2 * HUGE_PAGE ? HUGE_PAGE : 0;
-    char *all = mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *all =
+        mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED)
         return NULL;
     if (!extra)
@@ -138,7 +140,8 @@ static void evict(size_t keep) {
     }
 }
 
-/* --------------------------------------------------------------------------- those that are busy */
+/* --------------------------------------------------------------------------- those that are busy
+ */
 
 static int is_done(const nl_host_block *b) {
     if (b->event == NULL || !nl_device_usable() ||
@@ -169,7 +172,8 @@ void nl_pinned_set_limit(size_t bytes) {
     nl_pinned_trim(bytes);
 }
 
-/* ---------------------------------------------------------------------------------------- taking */
+/* ---------------------------------------------------------------------------------------- taking
+ */
 
 static int is_pooled(nl_host_kind kind) {
     return kind <= NL_HOST_MAPPED;
@@ -236,12 +240,11 @@ static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsi
     nl_host_block *b = nl_mem_zalloc(sizeof *b, err);
     if (b == NULL)
         return -1;
-    int status =
-        kind == NL_HOST_MANAGED
-            ? NL_CU(err, MemAllocManaged, &address, wanted, flags)
-            : NL_CU(err, MemHostAlloc, &b->memory, wanted,
-                    CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
-                        CU_MEMHOSTALLOC_WRITECOMBINED);
+    int status = kind == NL_HOST_MANAGED
+                     ? NL_CU(err, MemAllocManaged, &address, wanted, flags)
+                     : NL_CU(err, MemHostAlloc, &b->memory, wanted,
+                             CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
+                                 CU_MEMHOSTALLOC_WRITECOMBINED);
     if (status < 0) {
         nl_mem_free(b);
         return -1;
@@ -274,7 +277,8 @@ int nl_pinned_device_address(const nl_host_block *b, CUdeviceptr *address, nl_er
     return NL_CU(err, MemHostGetDevicePointer, address, b->memory, 0);
 }
 
-/* ---------------------------------------------------------------------------------------- giving */
+/* ---------------------------------------------------------------------------------------- giving
+ */
 
 static void give_to_driver(nl_host_block *b) {
     if (nl_device_bind_for_release(b->device, b->generation)) {
@@ -318,8 +322,8 @@ void nl_pinned_give(nl_host_block *b) {
 
 /* An event of this device behind what the stream has been given. */
 static int mark_stream(nl_host_block *b, nl_device *dev, CUstream stream, nl_error *err) {
-    if (b->event != NULL && (b->event_device != dev ||
-                             b->event_generation != nl_atomic_load(&dev->generation)))
+    if (b->event != NULL &&
+        (b->event_device != dev || b->event_generation != nl_atomic_load(&dev->generation)))
         drop_event(b);
     if (nl_device_bind(dev, err) < 0)
         return -1;

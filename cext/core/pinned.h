@@ -24,10 +24,10 @@ typedef struct nl_host_block {
     nl_block block; /* capacity: bytes of the pages */
     nl_host_kind kind;
     void *memory;
-    size_t size;        /* what was asked for */
-    uint64_t turns;     /* how often it has been taken */
-    int unlockable;     /* registering it failed once */
-    nl_device *device;  /* where it was registered or allocated; NULL: nowhere */
+    size_t size;         /* what was asked for */
+    uint64_t turns;      /* how often it has been taken */
+    int unlockable;      /* registering it failed once */
+    nl_device *device;   /* where it was registered or allocated; NULL: nowhere */
     uint64_t generation; /* of the device */
     CUevent event;       /* behind the last copy that nobody waited for, or NULL */
     nl_device *event_device;

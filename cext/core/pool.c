@@ -7,8 +7,8 @@
 #include <string.h>
 #include "base/mem.h"
 
-#define GRANULE 512               /* the driver's own */
-#define LARGE_GRANULE (2 << 20)   /* its pages: no more than that is lost in a large block */
+#define GRANULE 512             /* the driver's own */
+#define LARGE_GRANULE (2 << 20) /* its pages: no more than that is lost in a large block */
 #define MOST_LOOKED_AT 32
 #define MOST_BLOCKS 32768
 
@@ -39,7 +39,8 @@ static nl_block **bucket_of(nl_pool *pool, size_t capacity) {
     uint64_t mixed = (uint64_t)capacity * 0x9e3779b97f4a7c15u;
     return &pool->buckets[mixed >> 55];
 }
-_Static_assert(NL_POOL_BUCKETS == 1 << (64 - 55), "the hash has as many values as there are buckets");
+_Static_assert(NL_POOL_BUCKETS == 1 << (64 - 55),
+               "the hash has as many values as there are buckets");
 
 static void append_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
     nl_pool_list *list = &pool->lists[state];

@@ -16,7 +16,7 @@
 typedef struct nl_block nl_block;
 /* First in whatever is pooled, which comes from nl_mem_alloc. */
 struct nl_block {
-    nl_block *next, *prev;   /* in the list of its state, oldest first */
+    nl_block *next, *prev;    /* in the list of its state, oldest first */
     nl_block *after, *before; /* in its bucket, newest first: of those that are ready */
     size_t capacity;          /* bytes, rounded by nl_pool_round */
     uint64_t sequence;
@@ -75,7 +75,8 @@ int nl_pool_is_crowded(nl_pool *pool, nl_pool_state state, size_t bytes, size_t 
 /* Takes out the oldest ready blocks until no more than `keep` bytes of them are kept. Returns them
  * linked by `next`; they count neither as used nor as kept. */
 nl_block *nl_pool_evict(nl_pool *pool, size_t keep);
-/* The memory itself is lost: frees all that is kept (nl_mem_free alone), and forgets what is used. */
+/* The memory itself is lost: frees all that is kept (nl_mem_free alone), and forgets what is used.
+ */
 void nl_pool_forget(nl_pool *pool);
 void nl_pool_set_limits(nl_pool *pool, size_t limit, size_t cache_limit);
 nl_pool_statistics nl_pool_read(nl_pool *pool);

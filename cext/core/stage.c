@@ -1,8 +1,8 @@
 /* core/stage: each member of the team has two slots of page-locked memory. Down: it takes the next
- * chunk, copies it into a slot and gives the slot to the bus; while that travels it fills the other.
- * Up: it asks the bus for the next chunk, and while that travels it empties the slot before. No
- * member waits for another, so the bus has something to do all the time. The slots are a block of
- * the page-locked pool, the events stay from copy to copy. All this belongs to whoever has the
+ * chunk, copies it into a slot and gives the slot to the bus; while that travels it fills the
+ * other. Up: it asks the bus for the next chunk, and while that travels it empties the slot before.
+ * No member waits for another, so the bus has something to do all the time. The slots are a block
+ * of the page-locked pool, the events stay from copy to copy. All this belongs to whoever has the
  * team. */
 #include "core/stage.h"
 
@@ -68,7 +68,8 @@ int nl_stage_is_locked(const void *host) {
            (type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED);
 }
 
-/* Past the caches: what is written is not read soon, and is not fetched before it is overwritten. */
+/* Past the caches: what is written is not read soon, and is not fetched before it is overwritten.
+ */
 static void copy_past_caches(char *to, const char *from, size_t size) {
 #if defined(__x86_64__)
     size_t head = (size_t)(-(uintptr_t)to & 63);
@@ -95,7 +96,8 @@ static void copy_past_caches(char *to, const char *from, size_t size) {
     memcpy(to, from, size);
 }
 
-/* --------------------------------------------------------------------------------- a member's work */
+/* --------------------------------------------------------------------------------- a member's work
+ */
 
 static void fail(staging *s, const nl_error *err) {
     if (nl_atomic_swap(&s->failed, 1) == 0)
@@ -158,7 +160,8 @@ static void take_part(void *job, int member) {
         fail(s, &err);
 }
 
-/* -------------------------------------------------------------------------------------- all of it */
+/* -------------------------------------------------------------------------------------- all of it
+ */
 
 static void drop_marks(void) {
     for (int i = 0; i < marks.count; i++)

@@ -11,9 +11,9 @@
 #define NL_STAGE_ASIDE ((size_t)8 << 20)
 
 typedef struct nl_stage_settings {
-    int to_device, to_host;  /* threads */
-    size_t chunk;            /* bytes that a thread copies at a time */
-    int always;              /* also where device memory is host memory, for tests */
+    int to_device, to_host; /* threads */
+    size_t chunk;           /* bytes that a thread copies at a time */
+    int always;             /* also where device memory is host memory, for tests */
 } nl_stage_settings;
 
 /* Zeros, and NULL, leave what is. Returns what is then. */

@@ -65,7 +65,7 @@ typedef struct {
     nl_plan plan;
     char *dense;           /* on the host, PIECE bytes or what is needed */
     nl_host_block *locked; /* what dense is in, if it is page-locked */
-    nl_buffer *beside; /* on the device, the same size; NULL if the device side needs none */
+    nl_buffer *beside;     /* on the device, the same size; NULL if the device side needs none */
 } packing;
 
 /* Is the device side, in the order of the plan, one dense block? */
@@ -108,7 +108,8 @@ static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
     if (p->direction == NL_DEVICE_TO_HOST) {
         if (nl_plan_copy(&rows, err) < 0)
             return -1;
-        return copy_block(k->dev, p->direction, k->beside->address, k->dense, bytes, p->stream, err);
+        return copy_block(k->dev, p->direction, k->beside->address, k->dense, bytes, p->stream,
+                          err);
     }
     if (copy_block(k->dev, p->direction, k->beside->address, k->dense, bytes, p->stream, err) < 0)
         return -1;

@@ -95,6 +95,7 @@ PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index);
 /* py/devcopy */
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
 PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);

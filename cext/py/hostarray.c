@@ -197,12 +197,12 @@ PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data
         strides[i] = (npy_intp)layout->strides[i];
     }
     Py_INCREF(descr);
-    PyObject *array = PyArray_NewFromDescr(
-        &PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, data ? strides : NULL, data,
-        data      ? NPY_ARRAY_WRITEABLE
-        : fortran ? NPY_ARRAY_F_CONTIGUOUS
-                  : 0,
-        NULL);
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim,
+                                           shape, data ? strides : NULL, data,
+                                           data      ? NPY_ARRAY_WRITEABLE
+                                           : fortran ? NPY_ARRAY_F_CONTIGUOUS
+                                                     : 0,
+                                           NULL);
     if (!array) {
         Py_XDECREF(base);
         return NULL;
@@ -212,6 +212,20 @@ PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data
         return NULL;
     }
     return array;
+}
+
+PyObject *nl_host_array_root(PyObject *array) {
+    PyObject *root = PyArray_BASE((PyArrayObject *)array);
+    for (;;) {
+        PyObject *next = NULL;
+        if (root && PyArray_Check(root))
+            next = PyArray_BASE((PyArrayObject *)root);
+        else if (root && PyMemoryView_Check(root))
+            next = PyMemoryView_GET_BASE(root);
+        if (!next)
+            return root;
+        root = next;
+    }
 }
 
 /* ------------------------------------------------------------------------------------ scalars */

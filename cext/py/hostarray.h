@@ -51,6 +51,9 @@ int nl_host_array_read(PyObject *array, nl_host_array *out);
 /* A new array, in C or Fortran order by its strides: over `data`, which `base` keeps (a reference
  * that it takes), or over memory of NumPy's own if data is NULL. */
 PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base);
+/* What the memory of an array belongs to, through all views: borrowed; NULL if it is the array's.
+ */
+PyObject *nl_host_array_root(PyObject *array);
 
 /* scalars */
 int nl_host_is_scalar(PyObject *obj); /* numpy.generic */

@@ -160,6 +160,12 @@ PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout 
     return nl_host_array_new(descr, layout, NULL, NULL);
 }
 
+int nl_py_host_is_result(nl_py_state *state, PyObject *array) {
+    PyObject *root = nl_host_array_root(array);
+    return root && Py_TYPE(root) == state->hostmemory_type &&
+           ((nl_py_hostmemory *)root)->block->kind == NL_HOST_RESULT;
+}
+
 static PyObject *host_empty(PyObject *module, PyObject *args) {
     PyObject *shape, *dtype, *result = NULL;
     const char *order = "C";
@@ -178,7 +184,8 @@ static PyObject *host_empty(PyObject *module, PyObject *args) {
     return result;
 }
 
-/* ------------------------------------------------------------------------- other people's memory */
+/* ------------------------------------------------------------------------- other people's memory
+ */
 
 static PyObject *host_register(PyObject *module, PyObject *args) {
     unsigned long long address;
@@ -192,8 +199,8 @@ static PyObject *host_register(PyObject *module, PyObject *args) {
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
     void *memory = (void *)(uintptr_t)address;
-    result = nl_device_current(&err) ? NL_CU(&err, MemHostRegister, memory, (size_t)size, flags)
-                                     : -1;
+    result =
+        nl_device_current(&err) ? NL_CU(&err, MemHostRegister, memory, (size_t)size, flags) : -1;
     if (result == 0 && NL_CU(&err, MemHostGetDevicePointer, &device, memory, 0) < 0) {
         nl_driver_report(nl_cu.MemHostUnregister(memory), "cuMemHostUnregister");
         result = -1;
@@ -210,9 +217,8 @@ static PyObject *host_unregister(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "K:host_unregister", &address))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_current(&err)
-                 ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address)
-                 : -1;
+    result =
+        nl_device_current(&err) ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address) : -1;
     Py_END_ALLOW_THREADS;
     if (result < 0)
         return nl_py_raise(&err);

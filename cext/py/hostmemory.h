@@ -1,4 +1,5 @@
-/* py/hostmemory: host memory as Python objects, and the arrays in which results come to the host. */
+/* py/hostmemory: host memory as Python objects, and the arrays in which results come to the host.
+ */
 #ifndef NL_PY_HOSTMEMORY_H
 #define NL_PY_HOSTMEMORY_H
 
@@ -15,5 +16,9 @@ typedef struct nl_py_hostmemory {
 /* A new NumPy array, not initialised, of the layout's shape and order (C or Fortran), for a result
  * on its way to the host: large ones lie in memory that is used again, page-locked if that pays. */
 PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout);
+
+/* Does the array lie in the memory of such a result? Its user need not know that it is page-locked:
+ * it is treated as pageable memory is. */
+int nl_py_host_is_result(nl_py_state *state, PyObject *array);
 
 #endif

@@ -170,9 +170,8 @@ static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_e
     PyGILState_STATE gil = PyGILState_Ensure();
     unsigned long long address = 0;
     PyObject *owner = NULL, *function = Py_XNewRef(allocator);
-    PyObject *pair = function ? PyObject_CallFunction(function, "in", dev->ordinal,
-                                                      (Py_ssize_t)size)
-                              : NULL;
+    PyObject *pair =
+        function ? PyObject_CallFunction(function, "in", dev->ordinal, (Py_ssize_t)size) : NULL;
     int result = -1;
     if (pair && PyArg_ParseTuple(pair, "KO", &address, &owner)) {
         result = nl_buffer_wrap(dev, address, size, drop_owner, owner, out, err);
