@@ -5,7 +5,7 @@
 #include <time.h>
 #include "base/lock.h"
 
-static NL_THREAD_LOCAL nl_host_random state;
+static NL_THREAD_LOCAL nl_hostrandom state;
 static uint64_t counter;
 
 static uint64_t mix(uint64_t z) {
@@ -20,7 +20,7 @@ void nl_hostrandom_seed(uint64_t seed) {
         state.s0 = state.s1 = 1; /* the one state that stays what it is */
 }
 
-nl_host_random *nl_hostrandom_state(void) {
+void *nl_hostrandom_state(void) {
     if (!(state.s0 | state.s1)) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);

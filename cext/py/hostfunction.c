@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/lock.h"
 #include "base/mem.h"
+#include "core/hostloop.h"
 #include "core/hostrandom.h"
 #include "host/function_abi.h"
 #include "py/argument.h"
@@ -80,9 +81,7 @@ static void entry_free(entry *e) {
     nl_mem_free(e);
 }
 
-static const nl_host_services services = {NL_HOST_FUNCTION_ABI, nl_hostrandom_state, NULL};
-
-/* The answer of _resolve: (address of the nl_host_open, Parameter rows, module). */
+/* The answer of _resolve: (address of the nl_host_function, Parameter rows, module). */
 static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *codes, int count) {
     unsigned long long address;
     PyObject *rows, *module, *tuple;
@@ -103,7 +102,7 @@ static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *code
     tuple = PySequence_Tuple(rows);
     if (!tuple || nl_py_params_from(tuple, &e->params) < 0)
         goto fail;
-    e->function = ((nl_host_open)(uintptr_t)address)(&services);
+    e->function = (const nl_host_function *)(uintptr_t)address;
     if (e->function->abi != NL_HOST_FUNCTION_ABI || e->function->block_size < e->params.size) {
         PyErr_Format(PyExc_RuntimeError, "%U(): the compiled code does not fit", f->name);
         goto fail;
@@ -282,24 +281,30 @@ static int write_arguments(const hostfunction *f, const entry *e, PyObject *cons
     return 0;
 }
 
+/* The exception for a failed assert or check; the sub-class makes it. */
+static PyObject *raise_fault(hostfunction *f) {
+    PyObject *text = PyUnicode_DecodeUTF8(nl_host_fault_text(),
+                                          (Py_ssize_t)strlen(nl_host_fault_text()), "replace");
+    PyObject *answer = text ? PyObject_CallMethod((PyObject *)f, "_fault", "O", text) : NULL;
+    if (answer)
+        PyErr_Format(PyExc_RuntimeError, "%U(): %U", f->name, text);
+    Py_XDECREF(answer);
+    Py_XDECREF(text);
+    return NULL;
+}
+
 static PyObject *run(hostfunction *f, const entry *e, PyObject *const *args, unsigned char *block) {
     _Alignas(16) unsigned char results[NL_HOST_RESULTS * NL_HOST_SLOT];
-    unsigned char fault[NL_HOST_FAULT_SIZE];
-    int failed;
+    nl_host_frame frame = {block, results};
+    int status;
     if (write_arguments(f, e, args, block) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    failed = e->function->call(block, results, fault);
+    status = nl_host_guard(e->function->run, &frame);
     Py_END_ALLOW_THREADS;
-    if (__builtin_expect(!failed, 1))
-        return python_result(e->function, results);
-    PyObject *answer =
-        PyObject_CallMethod((PyObject *)f, "_fault", "y#", fault, (Py_ssize_t)sizeof fault);
-    if (answer) {
-        Py_DECREF(answer);
-        PyErr_Format(PyExc_RuntimeError, "%U() was left because of a fault", f->name);
-    }
-    return NULL;
+    if (__builtin_expect(status < 0, 0))
+        return raise_fault(f);
+    return python_result(e->function, results);
 }
 
 static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
