@@ -165,7 +165,9 @@ class HostDispatcher(_core.HostFunction):
         for signature in given:
             _check(signature, function, count)
         if count is not None and count > _MOST_PARAMETERS:
-            raise TypeError(f"{function.name} has {count} parameters; {_MOST_PARAMETERS} are possible")
+            raise TypeError(
+                f"{function.name} has {count} parameters; {_MOST_PARAMETERS} are possible"
+            )
         if is_body and given:
             function = DeviceFunction(
                 function.definition, tuple(given), function.options, function.py_func
@@ -213,7 +215,8 @@ class HostDispatcher(_core.HostFunction):
                     isinstance(have, Array) and have.readonly != want.readonly
                     for have, want in zip(wanted, signature.args, strict=True)
                 )
-                rated.append(((*cost, strays), signature))
+                width = sum(want.size for want in signature.args)  # the nearest type of a kind
+                rated.append(((*cost, strays, width), signature))
         called = f"{self.__name__}({', '.join(map(str, wanted))})"
         if not rated:
             declared = "".join(f"\n    {s}" for s in self._given)
@@ -423,7 +426,12 @@ class HostDispatcher(_core.HostFunction):
 
 _FAULT = re.compile(r"(.*)\((\d+)\): (.*)", re.DOTALL)
 _INDEX = re.compile(r"(.*): index (-?\d+) is out of bounds")
-_WRITES_CONST = ("read-only", "const-qualified", "must be a modifiable lvalue", "assignment of read")
+_WRITES_CONST = (
+    "read-only",
+    "const-qualified",
+    "must be a modifiable lvalue",
+    "assignment of read",
+)
 
 
 def _unpickle(kind, definition, given, options, parallel):

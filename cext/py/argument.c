@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "py/devarray.h"
+#include "py/dlpack.h"
 #include "py/exchange.h"
 
 /* ---------------------------------------------------------------------------------------- messages
@@ -102,8 +103,8 @@ static int refuse(const nl_py_call *call, int index, PyObject *value, PyObject *
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    PyErr_Format(exception, "%s(): parameter %d '%s': expected %s, got %s%s", call->name,
-                 index + 1, p->name, expectation(p, expected, sizeof expected),
+    PyErr_Format(exception, "%s(): parameter %d '%s': expected %s, got %s%s", call->name, index + 1,
+                 p->name, expectation(p, expected, sizeof expected),
                  nl_py_argument_describe(call->state, value, got, sizeof got), reason);
     return -1;
 }
@@ -207,8 +208,7 @@ static int write_device_array(nl_py_call *call, int index, PyObject *value, unsi
         nl_py_raise(&err);
         return -1;
     }
-    write_array(&call->params->items[index], at, a->address, a->shape,
-                nl_py_array_strides(a));
+    write_array(&call->params->items[index], at, a->address, a->shape, nl_py_array_strides(a));
     return 0;
 }
 
@@ -226,8 +226,7 @@ static int write_foreign(nl_py_call *call, int index, PyObject *value, const nl_
     if (check_array(call, index, value, &s) < 0 ||
         nl_py_foreign_wait(f, call->stream, call->blocking) < 0)
         return -1;
-    write_array(&call->params->items[index], at, f->address, f->layout.shape,
-                f->layout.strides);
+    write_array(&call->params->items[index], at, f->address, f->layout.shape, f->layout.strides);
     return 0;
 }
 
@@ -306,6 +305,23 @@ static int write_in_place(nl_py_call *call, int index, PyObject *value, unsigned
     return 0;
 }
 
+/* Objects that speak DLPack: what comes of them is kept until the kernel is launched. 1 if it was
+ * one, 0 or -1. */
+static int write_dlpack(nl_py_call *call, int index, PyObject *value, PyObject *source, int mode,
+                        unsigned char *at) {
+    PyObject *array = NULL;
+    int found = nl_py_dlpack_array(call->state, source, call->stream, &array);
+    if (found <= 0)
+        return found;
+    int result = call->kept || (call->kept = PyList_New(0)) ? PyList_Append(call->kept, array) : -1;
+    if (result == 0)
+        result = nl_py_array_check(call->state, array)
+                     ? write_device_array(call, index, array, at)
+                     : write_host(call, index, value, array, mode, at);
+    Py_DECREF(array);
+    return result < 0 ? -1 : 1;
+}
+
 static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     nl_py_foreign foreign;
     PyObject *array = value;
@@ -329,12 +345,16 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     }
     if (nl_host_is_array(array))
         return write_host(call, index, value, array, mode, at);
+    found = write_dlpack(call, index, value, array, mode, at);
+    if (found)
+        return found < 0 ? -1 : 0;
     const char *advice =
         PyList_Check(array) || PyTuple_Check(array) ? ": pass a NumPy array, numpy.array(x)"
         : nl_host_is_scalar(array) || PyLong_Check(array) || PyFloat_Check(array) ||
                 PyComplex_Check(array)
             ? ": pass an array, also for a single value"
-            : ": pass a NumPy array, a device array or an object with __cuda_array_interface__";
+            : ": pass a NumPy array, a device array or an object with __cuda_array_interface__ or "
+              "__dlpack__";
     return refuse(call, index, value, PyExc_TypeError, "%s", advice);
 }
 

@@ -129,8 +129,8 @@ static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nar
                                  ? PyTuple_GET_ITEM(d->parameters, i)
                                  : NULL;
             const char *known = name ? PyUnicode_AsUTF8(name) : NULL;
-            PyOS_snprintf(where, sizeof where, known ? "%.200s(): parameter %zd '%.100s'"
-                                                     : "%.200s(): parameter %zd",
+            PyOS_snprintf(where, sizeof where,
+                          known ? "%.200s(): parameter %zd '%.100s'" : "%.200s(): parameter %zd",
                           name_of(d), i + 1, known);
             nl_py_type_code_refuse(d->state, args[i], where, "kernel", reason);
         }

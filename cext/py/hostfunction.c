@@ -54,16 +54,17 @@ static const char *name_of(const hostfunction *f) {
 
 static PyObject *refuse_count(const hostfunction *f, Py_ssize_t given, Py_ssize_t wanted) {
     if (given > wanted || !f->parameters)
-        return PyErr_Format(PyExc_TypeError, "%U() takes %zd positional argument%s but %zd %s given",
-                            f->name, wanted, wanted == 1 ? "" : "s", given,
-                            given == 1 ? "was" : "were");
+        return PyErr_Format(PyExc_TypeError,
+                            "%U() takes %zd positional argument%s but %zd %s given", f->name,
+                            wanted, wanted == 1 ? "" : "s", given, given == 1 ? "was" : "were");
     PyObject *missing = PyTuple_GetSlice(f->parameters, given, wanted);
     PyObject *comma = missing ? PyUnicode_FromString("', '") : NULL;
     PyObject *names = comma ? PyUnicode_Join(comma, missing) : NULL;
     if (names)
-        PyErr_Format(PyExc_TypeError,
-                     "%U() missing %zd required positional argument%s: '%U' (it takes %zd, %zd given)",
-                     f->name, wanted - given, wanted - given == 1 ? "" : "s", names, wanted, given);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%U() missing %zd required positional argument%s: '%U' (it takes %zd, %zd given)",
+            f->name, wanted - given, wanted - given == 1 ? "" : "s", names, wanted, given);
     Py_XDECREF(names);
     Py_XDECREF(comma);
     Py_XDECREF(missing);
@@ -169,15 +170,15 @@ static int read_codes(hostfunction *f, PyObject *const *args, Py_ssize_t nargs, 
 
 static inline int fits(const entry *e, const uint32_t *codes, Py_ssize_t nargs) {
     return !nl_atomic_peek32(&e->dead) &&
-           (e->count < 0 || (e->count == nargs && memcmp(e->codes, codes, sizeof *codes *
-                                                                              (size_t)nargs) == 0));
+           (e->count < 0 ||
+            (e->count == nargs && memcmp(e->codes, codes, sizeof *codes * (size_t)nargs) == 0));
 }
 
 static entry *resolve(hostfunction *f, const uint32_t *codes, int count, PyObject *const *args,
                       Py_ssize_t nargs) {
     entry *e = NULL;
-    PyObject *bytes = PyBytes_FromStringAndSize(
-        (const char *)codes, count > 0 ? count * (Py_ssize_t)sizeof *codes : 0);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)codes,
+                                                count > 0 ? count * (Py_ssize_t)sizeof *codes : 0);
     PyObject *tuple = bytes ? PyTuple_New(nargs) : NULL;
     for (Py_ssize_t i = 0; tuple && i < nargs; i++)
         PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
@@ -271,6 +272,7 @@ static int write_arguments(const hostfunction *f, const entry *e, PyObject *cons
     call.stream = NULL;
     call.blocking = 0;
     call.strayed = 0;
+    call.kept = NULL;
     for (int arrays = !e->has_others; arrays <= e->has_arrays; arrays++)
         for (int i = 0; i < e->params.count; i++) {
             nl_param_kind kind = e->params.items[i].kind;
@@ -471,7 +473,8 @@ static PyMemberDef hostfunction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot hostfunction_slots[] = {
-    {Py_tp_doc, "HostFunction(name, parameters=None, typed=False): a compiled function on the CPU."},
+    {Py_tp_doc,
+     "HostFunction(name, parameters=None, typed=False): a compiled function on the CPU."},
     {Py_tp_new, hostfunction_new},
     {Py_tp_init, hostfunction_init},
     {Py_tp_dealloc, hostfunction_dealloc},
@@ -484,8 +487,8 @@ static PyType_Slot hostfunction_slots[] = {
 static PyType_Spec hostfunction_spec = {
     .name = "numbalite._core.HostFunction",
     .basicsize = sizeof(hostfunction),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
-             Py_TPFLAGS_HAVE_VECTORCALL,
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = hostfunction_slots,
 };
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include "py/devarray.h"
+#include "py/dlpack.h"
 #include "py/exchange.h"
 
 static const char no_time[] = "dates and times are passed as integers, x.view('int64')";
@@ -12,10 +13,9 @@ static const char no_order[] = "its byte order is not this machine's; "
                                "convert it with x.astype(x.dtype.newbyteorder('='))";
 static const char no_type[] = "its dtype has no counterpart in C++";
 static const char no_value[] = "pass a number, a NumPy array, a device array or an object with "
-                               "__cuda_array_interface__";
+                               "__cuda_array_interface__ or __dlpack__";
 static const char no_host_value[] = "pass a number or a NumPy array, numpy.asarray(x)";
-static const char no_device[] =
-    "it is in device memory; copy it over first, x.copy_to_host()";
+static const char no_device[] = "it is in device memory; copy it over first, x.copy_to_host()";
 static const char no_mask[] = "the function would not see the mask";
 static const char no_size[] = "it does not fit in 64 bits";
 
@@ -154,6 +154,16 @@ static int number_code(nl_py_state *state, PyObject *value, uint32_t *code, cons
     return 0;
 }
 
+static int dlpack_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
+    PyObject *array;
+    int found = nl_py_dlpack_array(state, value, NULL, &array);
+    if (found > 0) {
+        found = nl_py_type_code(state, array, code, reason);
+        Py_DECREF(array);
+    }
+    return found;
+}
+
 int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
     nl_py_foreign foreign;
     if (nl_py_array_check(state, value))
@@ -176,7 +186,9 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
         return -1;
     if (nl_host_is_array(value))
         return host_array_code(state, value, code, reason);
-    return number_code(state, value, code, reason);
+    /* before numbers: a tensor of one element may convert to one */
+    found = dlpack_code(state, value, code, reason);
+    return found ? found : number_code(state, value, code, reason);
 }
 
 int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
@@ -192,9 +204,9 @@ int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, co
             return 0;
         if (nl_host_array_read(value, &host) < 0)
             return -1;
-        int found = element_code(state, &host.element, host.descr, host.layout.ndim,
-                                 nl_layout_is_c(&host.layout), nl_layout_is_f(&host.layout), code,
-                                 reason);
+        int found =
+            element_code(state, &host.element, host.descr, host.layout.ndim,
+                         nl_layout_is_c(&host.layout), nl_layout_is_f(&host.layout), code, reason);
         if (found > 0 && host.layout.ndim > 0 && !host.writable)
             *code |= NL_PY_CODE_READONLY;
         return found;

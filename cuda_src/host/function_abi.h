@@ -1,5 +1,5 @@
-/* host/function_abi: how a function compiled for the CPU is called. Plain C, no #include, read by the
- * image and by the extension.
+/* host/function_abi: how a function compiled for the CPU is called. Plain C, no #include, read by
+ * the image and by the extension.
  *
  * For each list of argument types the image has one nl_host_function. Arguments lie in a block as a
  * kernel's do: the struct of the parameters in their order. */

@@ -7,8 +7,8 @@
  *     parallel_for(n, [&](int64 i) { ... });     iterations side by side, on several threads
  *
  * Each thread has a xoroshiro128+ generator of its own, which the first number seeds with the time,
- * unless random_seed, or numbalite.seed in Python, has done it. The functions are templates so that a
- * function of the user's with the same name comes first. */
+ * unless random_seed, or numbalite.seed in Python, has done it. The functions are templates so that
+ * a function of the user's with the same name comes first. */
 #ifndef NUMBALITE_CPU_CUH
 #define NUMBALITE_CPU_CUH
 
@@ -17,9 +17,7 @@
 namespace numbalite {
 namespace nl_detail {
 
-template <class... T> struct cpu_only {
-    static constexpr bool value = false;
-};
+template <class... T> struct cpu_only { static constexpr bool value = false; };
 
 #ifdef NUMBALITE_HOST
 /* The thread's state stays where it is, so the compiler may ask for it once in a function. */

@@ -43,8 +43,12 @@ template <> struct code<float16> {
 };
 #endif
 
-template <class T> struct is_array { enum { value = 0 }; };
-template <class T, int N, layout L> struct is_array<array<T, N, L>> { enum { value = 1 }; };
+template <class T> struct is_array {
+    enum { value = 0 };
+};
+template <class T, int N, layout L> struct is_array<array<T, N, L>> {
+    enum { value = 1 };
+};
 
 /* Result types: how many values, which, and how they are kept. */
 template <class R> struct results {
@@ -96,8 +100,8 @@ template <class R, class F> inline void keep(void *slots, const F &call) {
 }
 
 template <class Results, class Block> constexpr nl_host_function entry(void (*run)(void *)) {
-    nl_host_function f = {NL_HOST_FUNCTION_ABI, sizeof(Block), Results::is_tuple, Results::count,
-                          {}, run};
+    nl_host_function f = {
+        NL_HOST_FUNCTION_ABI, sizeof(Block), Results::is_tuple, Results::count, {}, run};
     for (int k = 0; k < f.count; ++k)
         f.dtypes[k] = Results::dtype(k);
     return f;
@@ -108,11 +112,12 @@ template <class Results, class Block> constexpr nl_host_function entry(void (*ru
 
 #define NUMBALITE_FUNCTION_ENTRY(index, block, ...) \
     extern "C" { \
-    __attribute__((visibility("default"), used)) extern const nl_host_function nl_function_##index; \
-    const nl_host_function nl_function_##index = \
-        numbalite::nl_function::entry<numbalite::nl_function::results< \
-                                          typename numbalite::nl_function::plain<__VA_ARGS__>::type>, \
-                                      block>(nl_run_##index); \
+    __attribute__((visibility("default"), \
+                   used)) extern const nl_host_function nl_function_##index; \
+    const nl_host_function nl_function_##index = numbalite::nl_function::entry< \
+        numbalite::nl_function::results< \
+            typename numbalite::nl_function::plain<__VA_ARGS__>::type>, \
+        block>(nl_run_##index); \
     }
 
 #endif
