@@ -126,7 +126,7 @@ template <class T, class O>
 NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 result, int64 part,
                               void *out, bool *flags, bool masked) {
     if (p.is_last) {
-        *(O *)((char *)out + at.output) = convert<O>(m.value);
+        *(O *)((char *)out + at.output) = nl_convert<O>(m.value);
     } else {
         int64 i = result * p.result_step + part * p.part_step;
         ((T *)out)[i] = m.value;
@@ -162,13 +162,13 @@ template <class S, class T, bool Masked> struct packed {
     template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, Op op) {
         S items[count];
         memcpy(items, &raw, sizeof items);
-        T value = convert<T>(items[0]);
+        T value = nl_convert<T>(items[0]);
         for (int k = 1; k < count; ++k)
-            value = op(value, convert<T>(items[k]));
+            value = op(value, nl_convert<T>(items[k]));
         return value;
     }
     NUMBALITE_FUNCTION bool selects(int64) const { return true; }
-    NUMBALITE_FUNCTION T operator[](int64 i) const { return convert<T>(first[i]); }
+    NUMBALITE_FUNCTION T operator[](int64 i) const { return nl_convert<T>(first[i]); }
 };
 
 /* Elements anywhere. */
@@ -185,12 +185,12 @@ template <class S, class T, bool Masked> struct strided {
         return *(const S *)(first + offsets_of(p, i).input);
     }
     template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, Op) {
-        return convert<T>(raw);
+        return nl_convert<T>(raw);
     }
     NUMBALITE_FUNCTION bool selects(int64 i) const {
         return !Masked || *(const bool *)(where + offsets_of(p, i).where);
     }
-    NUMBALITE_FUNCTION T operator[](int64 i) const { return convert<T>(fetch(i)); }
+    NUMBALITE_FUNCTION T operator[](int64 i) const { return nl_convert<T>(fetch(i)); }
 };
 
 /* --------------------------------------------------------------------------------- warps */
@@ -331,11 +331,11 @@ NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, con
     if (Masked) {
         for (; i < count; ++i)
             if (*(const bool *)(where + i * where_step))
-                append(total, convert<T>(*(const S *)(x + i * step)), op);
+                append(total, nl_convert<T>(*(const S *)(x + i * step)), op);
         return;
     }
     if (!total.has && count > 0) {
-        total.value = convert<T>(*(const S *)x);
+        total.value = nl_convert<T>(*(const S *)x);
         total.has = true;
         i = 1;
     }
@@ -348,10 +348,10 @@ NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, con
             items[k] = *(const S *)(x + (i + k) * step);
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            value = op(value, convert<T>(items[k]));
+            value = op(value, nl_convert<T>(items[k]));
     }
     for (; i < count; ++i)
-        value = op(value, convert<T>(*(const S *)(x + i * step)));
+        value = op(value, nl_convert<T>(*(const S *)(x + i * step)));
     total.value = value;
 }
 
@@ -378,7 +378,7 @@ NUMBALITE_FUNCTION void serial(const plan &p, const void *input, const void *whe
             i += run;
         }
     } else if (!Masked || *((const bool *)where + at.where)) {
-        total.value = convert<T>(*(const S *)((const char *)input + at.input));
+        total.value = nl_convert<T>(*(const S *)((const char *)input + at.input));
         total.has = true;
     }
     if (p.is_last)

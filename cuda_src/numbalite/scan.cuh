@@ -37,8 +37,8 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
     char *y = (char *)out + at.output;
     maybe<T> total = before_part<T>(p, before, line, part);
     for (int64 i = at.begin; i < at.end; ++i) {
-        append(total, convert<T>(*(const S *)(x + i * axis.input)), op);
-        *(O *)(y + i * axis.output) = convert<O>(total.value);
+        append(total, nl_convert<T>(*(const S *)(x + i * axis.input)), op);
+        *(O *)(y + i * axis.output) = nl_convert<O>(total.value);
     }
 }
 
@@ -62,7 +62,7 @@ NUMBALITE_FUNCTION void scan_blocks(const plan &p, const void *input, const void
         for (int k = 0; k < items; ++k) {
             v[k] = T();
             if (first + k < at.end) {
-                v[k] = convert<T>(*(const S *)(x + (first + k) * axis.input));
+                v[k] = nl_convert<T>(*(const S *)(x + (first + k) * axis.input));
                 if (k > 0)
                     v[k] = op(v[k - 1], v[k]);
             }
@@ -90,7 +90,7 @@ NUMBALITE_FUNCTION void scan_blocks(const plan &p, const void *input, const void
         for (int k = 0; k < items; ++k)
             if (first + k < at.end)
                 *(O *)(y + (first + k) * axis.output) =
-                    convert<O>(base.has ? op(base.value, v[k]) : v[k]);
+                    nl_convert<O>(base.has ? op(base.value, v[k]) : v[k]);
         __syncthreads();
     }
 }
@@ -111,7 +111,7 @@ NUMBALITE_FUNCTION void at_places(const plan &p, void *a, const void *b, const i
     A value = *target;
     for (int64 j = starts[k]; j < starts[k + 1]; ++j) {
         const B *operand = (const B *)((const char *)b + offsets_of(p, order[j]).input);
-        value = convert<A>(apply(convert<T>(value), operand));
+        value = nl_convert<A>(apply(nl_convert<T>(value), operand));
     }
     *target = value;
 }
