@@ -454,7 +454,7 @@ OF_THE_SAME_TYPE = (
 
 
 def problem_of(call, which):
-    with pytest.raises(Exception) as found:  # noqa: PT011
+    with pytest.raises(Exception) as found:
         call(which)
     return found.value
 
