@@ -273,7 +273,7 @@ class _Build:
             text,
         )
         with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
-            ir = irpatch.patch(file.read(), spins=self.kind == "sim")
+            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors())
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
         # The front end has marked what may be fused; "fast" would fuse the rest too.
@@ -288,6 +288,10 @@ class _Build:
         else:
             libraries = ["-nostdlib++", "-lm"]
             self._step([*common, path + ".ll", "-o", self.output, *_LINK, *libraries])
+
+    def _vectors(self):
+        """The vector functions that may be called; zig does not link with their library."""
+        return host.vector_math() if self.kind == "host" and not self.compiler.is_zig else 0
 
     def _step(self, command, stdin=b""):
         result = _run(command, stdin, os.path.dirname(self.output))
