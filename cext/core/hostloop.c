@@ -176,7 +176,7 @@ enum {
     MOST_OPERANDS = 64,
     STACK = 8 << 20,
     SAMPLE = 256, /* iterations that tell how long one takes */
-    CHUNK = 64, /* a chunk is a multiple of so many iterations: no shared cache lines */
+    CHUNK = 64,   /* a chunk is a multiple of so many iterations: no shared cache lines */
     CHUNKS_PER_THREAD = 4,
 };
 /* A thread is woken for this many nanoseconds of work, or it would take longer than doing it. */

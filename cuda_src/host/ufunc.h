@@ -10,8 +10,8 @@
  * One kernel over dense operands does all: it is what the compiler turns into vector code. Where an
  * operand is not dense, blocks of it are copied to (or, for results, from) a small buffer, which
  * costs less than leaving vector code; one element for all is copied once. Only where one iteration
- * reads what another writes (accumulate, a reduction) or for a handful of elements does a plain loop
- * run. A reduction of a whole axis keeps its value in a register.
+ * reads what another writes (accumulate, a reduction) or for a handful of elements does a plain
+ * loop run. A reduction of a whole axis keeps its value in a register.
  *
  * NumPy gets to see no floating-point flags: vector code computes lanes that nobody asked for. */
 #ifndef NUMBALITE_HOST_UFUNC_H
@@ -74,11 +74,17 @@ struct flags {
 #if defined(__x86_64__)
     unsigned state;
     NUMBALITE_SIM_INLINE flags() : state(__builtin_ia32_stmxcsr()) {}
-    NUMBALITE_SIM_INLINE ~flags() { __builtin_ia32_ldmxcsr(state); }
+    NUMBALITE_SIM_INLINE ~flags() {
+        __builtin_ia32_ldmxcsr(state);
+    }
 #elif defined(__aarch64__)
     unsigned long state;
-    NUMBALITE_SIM_INLINE flags() { __asm__ volatile("mrs %0, fpsr" : "=r"(state)); }
-    NUMBALITE_SIM_INLINE ~flags() { __asm__ volatile("msr fpsr, %0" : : "r"(state)); }
+    NUMBALITE_SIM_INLINE flags() {
+        __asm__ volatile("mrs %0, fpsr" : "=r"(state));
+    }
+    NUMBALITE_SIM_INLINE ~flags() {
+        __asm__ volatile("msr fpsr, %0" : : "r"(state));
+    }
 #endif
 };
 
@@ -138,10 +144,9 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
                   : void()),
              ...);
             dense_at(at, count, ins(), outs());
-            ((copied[nin + o]
-                  ? scatter<Out>(data[nin + o] + first * strides[nin + o], buffers[nin + o],
-                                 strides[nin + o], count)
-                  : void()),
+            ((copied[nin + o] ? scatter<Out>(data[nin + o] + first * strides[nin + o],
+                                             buffers[nin + o], strides[nin + o], count)
+                              : void()),
              ...);
             for (int p = 0; p < operands; ++p)
                 if (!copied[p])
@@ -201,8 +206,7 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
         reduce<A, B>(reinterpret_cast<A *>(data[0]), data[1], n, strides[1]);
         return true;
     }
-    template <class A, class R>
-    static bool is_reduction(char *const *, size, const size *, A, R) {
+    template <class A, class R> static bool is_reduction(char *const *, size, const size *, A, R) {
         return false;
     }
 
@@ -230,8 +234,8 @@ struct call {
 
 /* Guarded: the code may fault. */
 template <bool guarded>
-NUMBALITE_SIM_INLINE int serially(nl_host_loop loop, char *const *data, size n,
-                                  const size *strides, const void *extra) {
+NUMBALITE_SIM_INLINE int serially(nl_host_loop loop, char *const *data, size n, const size *strides,
+                                  const void *extra) {
     if (!guarded) {
         loop(data, n, strides, extra);
         return 0;

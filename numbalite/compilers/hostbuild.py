@@ -199,23 +199,26 @@ def _quoted(name):
 def _whole(unit, options, text, kind):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
     lines = [f'#line 1 "{_quoted(unit.name)}"', text]
-    lines += [f'#line 1 "{_END}"', f'#include "{kind}/image.h"']
+    lines.append(f'#line 1 "{_END}"')
+    if unit.describe:
+        lines.append('#include "numbalite/describe.cuh"')
+    lines.append(f'#include "{kind}/image.h"')
     if kind == "host":
         lines.append("NUMBALITE_HOST_TABLE_BEGIN")
         for i, name in enumerate((*unit.kernels, *unit.variables)):
             lines.append(f'#line 1 "{_END}/{i}"')
             lines.append(f'NUMBALITE_HOST_ENTRY("{_quoted(name)}", &{name})')
         lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
-    if unit.describe:
-        lines.append('#include "numbalite/describe.cuh"')
+    described = {
+        "sim": "numbalite::kernel_description<{}>",
+        "host": "numbalite_sim::described<{}>::type",
+    }[kind]
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
             lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
         if unit.describe:
-            lines.append(
-                f"NUMBALITE_SIM_DESCRIBE({i}, numbalite::kernel_description<decltype(&{name})>)"
-            )
+            lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
     for i, name in enumerate(unit.variables):
         at = len(unit.kernels) + i
         lines.append(f'#line 1 "{_END}/{at}"')
