@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "py/devarray.h"
+#include "py/dlpack.h"
 #include "py/exchange.h"
 
 /* ---------------------------------------------------------------------------------------- messages
@@ -270,6 +271,23 @@ static int write_host(nl_py_call *call, int index, PyObject *value, PyObject *ar
     return 0;
 }
 
+/* Objects that speak DLPack: what comes of them is kept until the kernel is launched. 1 if it was
+ * one, 0 or -1. */
+static int write_dlpack(nl_py_call *call, int index, PyObject *value, PyObject *source, int mode,
+                        unsigned char *at) {
+    PyObject *array = NULL;
+    int found = nl_py_dlpack_array(call->state, source, call->stream, &array);
+    if (found <= 0)
+        return found;
+    int result = call->kept || (call->kept = PyList_New(0)) ? PyList_Append(call->kept, array) : -1;
+    if (result == 0)
+        result = nl_py_array_check(call->state, array)
+                     ? write_device_array(call, index, array, at)
+                     : write_host(call, index, value, array, mode, at);
+    Py_DECREF(array);
+    return result < 0 ? -1 : 1;
+}
+
 static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     nl_py_foreign foreign;
     PyObject *array = value;
@@ -293,12 +311,16 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     }
     if (nl_host_is_array(array))
         return write_host(call, index, value, array, mode, at);
+    found = write_dlpack(call, index, value, array, mode, at);
+    if (found)
+        return found < 0 ? -1 : 0;
     const char *advice =
         PyList_Check(array) || PyTuple_Check(array) ? ": pass a NumPy array, numpy.array(x)"
         : nl_host_is_scalar(array) || PyLong_Check(array) || PyFloat_Check(array) ||
                 PyComplex_Check(array)
             ? ": pass an array, also for a single value"
-            : ": pass a NumPy array, a device array or an object with __cuda_array_interface__";
+            : ": pass a NumPy array, a device array or an object with __cuda_array_interface__ or "
+              "__dlpack__";
     return refuse(call, index, value, PyExc_TypeError, "%s", advice);
 }
 

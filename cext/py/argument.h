@@ -28,8 +28,9 @@ typedef struct nl_py_call {
     nl_kernel *kernel;
     nl_device *device;
     CUstream stream;
-    int blocking; /* the stream is ordered with the legacy default stream */
-    int strayed;  /* some value had to be asked in Python, where anything can happen */
+    int blocking;   /* the stream is ordered with the legacy default stream */
+    int strayed;    /* some value had to be asked in Python, where anything can happen */
+    PyObject *kept; /* list of arrays made for this launch, or NULL */
     nl_py_staging staging;
 } nl_py_call;
 

@@ -116,6 +116,14 @@ static int run_staged(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call, unsi
     return nl_py_staging_leave(&call->staging, k->kernel, l->shape.stream);
 }
 
+/* What was made for one launch; the deleters of others run under an exception that has to stay. */
+static void drop_kept(PyObject *kept) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DECREF(kept);
+    PyErr_Restore(type, value, traceback);
+}
+
 static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObject *const *args,
                        unsigned char *block, void **values) {
     const nl_params *params = &k->kernel->params;
@@ -128,6 +136,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
     call.stream = l->shape.stream;
     call.blocking = l->blocking;
     call.strayed = 0;
+    call.kept = NULL;
     nl_py_staging_init(&call.staging);
     for (int i = 0; i < params->count; i++) {
         values[i] = block + params->items[i].offset;
@@ -142,6 +151,8 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
 done:
     if (call.staging.use_count)
         nl_py_staging_clear(&call.staging);
+    if (call.kept)
+        drop_kept(call.kept);
     return result;
 }
 

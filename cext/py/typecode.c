@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include "py/devarray.h"
+#include "py/dlpack.h"
 #include "py/exchange.h"
 
 static const char no_time[] =
@@ -16,7 +17,7 @@ static const char no_type[] =
     "%s cannot be passed to a kernel: its dtype has no counterpart in C++";
 static const char no_value[] =
     "%s cannot be passed to a kernel: pass a number, a NumPy array, a device "
-    "array or an object with __cuda_array_interface__";
+    "array or an object with __cuda_array_interface__ or __dlpack__";
 static const char no_size[] = "%s cannot be passed to a kernel: it does not fit in 64 bits";
 
 /* Index of a record dtype, from 1. */
@@ -154,6 +155,16 @@ static int number_code(nl_py_state *state, PyObject *value, uint32_t *code, cons
     return 0;
 }
 
+static int dlpack_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
+    PyObject *array;
+    int found = nl_py_dlpack_array(state, value, NULL, &array);
+    if (found > 0) {
+        found = nl_py_type_code(state, array, code, reason);
+        Py_DECREF(array);
+    }
+    return found;
+}
+
 int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
     nl_py_foreign foreign;
     if (nl_py_array_check(state, value))
@@ -176,7 +187,9 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
         return -1;
     if (nl_host_is_array(value))
         return host_array_code(state, value, code, reason);
-    return number_code(state, value, code, reason);
+    /* before numbers: a tensor of one element may convert to one */
+    found = dlpack_code(state, value, code, reason);
+    return found ? found : number_code(state, value, code, reason);
 }
 
 /* ----------------------------------------------------------------------------------------
