@@ -21,9 +21,8 @@ static int number(const nl_gloop *loop, int operand) {
 
 /* ---------------------------------------------------------------------------- core dimensions */
 
-static int check_keepdims(const nl_gloop *loop, nl_error *err) {
-    const nl_gcore *c = loop->core;
-    for (int i = 1; i < operand_count(loop); i++) {
+int nl_gcore_check_keepdims(const nl_gcore *c, nl_error *err) {
+    for (int i = 1; i < c->nin + c->nout; i++) {
         int wanted = i < c->nin ? c->ndim[0] : 0;
         if (c->ndim[i] != wanted)
             return nl_error_set(
@@ -31,7 +30,8 @@ static int check_keepdims(const nl_gloop *loop, nl_error *err) {
                 "%s does not support keepdims: its signature %s requires %s %d to have %d core "
                 "dimensions, but keepdims can only be used when all inputs have the same number of "
                 "core dimensions and all outputs have no core dimensions.",
-                c->name, c->text, i < c->nin ? "input" : "output", number(loop, i), c->ndim[i]);
+                c->name, c->text, i < c->nin ? "input" : "output", i < c->nin ? i : i - c->nin,
+                c->ndim[i]);
     }
     return 0;
 }
@@ -64,8 +64,6 @@ static int find_core(nl_gloop *loop, int operand, nl_error *err) {
 
 int nl_gloop_open(nl_gloop *loop, nl_error *err) {
     const nl_gcore *c = loop->core;
-    if (loop->keepdims && check_keepdims(loop, err) < 0)
-        return -1;
     memset(loop->missing, 0, sizeof loop->missing);
     for (int i = 0; i < operand_count(loop); i++)
         loop->operands[i].core = i >= c->nin && loop->keepdims ? c->ndim[0] : c->ndim[i];
@@ -107,7 +105,8 @@ int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
                 return nl_error_set(err, NL_ERR_VALUE,
                                     "%s: %s operand %d has a mismatch in its core dimension %d, "
                                     "with gufunc signature %s (size %lld is different from %lld)",
-                                    c->name, role(loop, i), number(loop, i), k, c->text,
+                                    c->name, role(loop, i), number(loop, i),
+                                    at - (o->array.ndim - o->core) - !loop->missing[place], c->text,
                                     (long long)size, (long long)loop->sizes[place]);
         }
     }
@@ -395,6 +394,9 @@ int nl_gpacked_write(const nl_gpacked *p, const nl_gloop *loop, int dims,
         nl_gloop_core(loop, i, shape + total, strides + total);
         total += loop->core->ndim[i];
     }
+    if (total == 0) /* C++ has no arrays without elements */
+        shape[0] = strides[0] = 0;
+    total = total ? total : 1;
     memcpy(words + n, shape, (size_t)total * sizeof *shape);
     memcpy(words + n + total, strides, (size_t)total * sizeof *strides);
     n += 2 * total;

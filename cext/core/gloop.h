@@ -39,6 +39,9 @@ typedef struct nl_gloop {
     nl_goperand operands[NL_GU_MAX_OPERANDS];
 } nl_gloop;
 
+/* Whether keepdims= goes with the layout. */
+int nl_gcore_check_keepdims(const nl_gcore *core, nl_error *err);
+
 /* The steps of a call, in this order. Each returns 0, or -1 with *err. */
 
 /* From ndim of the operands: core of each, missing, ndim of the loop; axes are in order. */
