@@ -1,5 +1,6 @@
 """Generalized ufuncs on the device, with NumPy's own as oracle: values, shapes, strides, exceptions."""
 
+import inspect
 import pickle
 import random
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda, float32, guvectorize, void
-from numbalite.errors import CompileError, SignatureError
+from numbalite.errors import CompileError, KernelError, SignatureError
 
 MATMUL = """
     for (int i = 0; i < c.shape[0]; ++i)
@@ -74,6 +75,11 @@ def convolve(x, filter, out):
     """
 
 
+def sources(gufunc):
+    """The sources of all kernels that it has compiled."""
+    return [o.inspect_source() for several in gufunc.overloads.values() for o in several]
+
+
 def host(result):
     return result.copy_to_host() if hasattr(result, "copy_to_host") else result
 
@@ -92,7 +98,7 @@ def test_batch_matrix_mult():
     da, db, out = cuda.to_device(a), cuda.to_device(b), cuda.device_array(a.shape, np.float32)
     assert batch_matmul(da, db, out=out) is out
     assert np.allclose(out.copy_to_host(), a @ b)
-    assert any("core_copy<float, 4, 16>" in text for text in batch_matmul.inspect_source().values())
+    assert any("core_copy<float, 4, 16>" in text for text in sources(batch_matmul))
 
 
 def test_l2_norm_of_the_unit_circle():
@@ -586,7 +592,13 @@ def test_what_it_tells():
     assert f.types == ["ff->f", "dd->d"] and f.signature == "(m,n),(n,p)->(m,p)"
     assert f.identity is None and f.__name__ == "batch_matmul" and "double t" in f.__doc__
     assert f.__module__ == __name__
-    assert repr(f) == "<CUDA gufunc batch_matmul (m,n),(n,p)->(m,p)>"
+    assert repr(f) == "<CUDA gufunc 'batch_matmul' with signature (m,n),(n,p)->(m,p)>"
+    assert [str(s) for s in f.inspect_source()] == [str(s) for s in f.signatures]
+    assert "gufunc_find" in f.inspect_source("(float32[:,:], float32[:,:], float32[:,:])")
+    with pytest.raises(KeyError, match="has no loop for"):
+        f.inspect_source("(int32[:,:], int32[:,:], int32[:,:])")
+    assert list(inspect.signature(f).parameters)[:4] == ["a", "b", "c", "out"]
+    assert f.resolve_dtypes(("i4", "f4", None)) == (np.dtype("f8"),) * 3
     with pytest.raises(RuntimeError, match="reduce is not defined for batch_matmul"):
         f.reduce(np.ones(3))
 
@@ -631,6 +643,15 @@ def test_a_source_that_does_not_compile():
             "x[0] = 1; out[0] = 0;"  # inputs are const
 
 
+def test_debugging():
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda", debug=True)
+    def beyond(x, out):
+        "out[0] = x[x.size()];"
+
+    with pytest.raises(KernelError, match="beyond"):
+        beyond(np.ones((2, 3), "f4"))
+
+
 def test_shapes_of_many_kinds_share_the_general_kernel():
     r = np.random.default_rng(20)
 
@@ -643,4 +664,4 @@ def test_shapes_of_many_kinds_share_the_general_kernel():
         x = r.random((5, n)).astype("f4")
         assert np.allclose(total(x), x.sum(1)) and np.allclose(total(x[:, ::-1]), x.sum(1))
         assert np.allclose(total(x.T.copy().T), x.sum(1))
-    assert sum("core_copy" in text for text in total.inspect_source().values()) == 8
+    assert sum("core_copy" in text for text in sources(total)) == 8
