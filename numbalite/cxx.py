@@ -180,6 +180,14 @@ def functions(text: str) -> dict[str, frozenset]:
     return reader.functions
 
 
+def parameter_lists(text: str) -> dict[str, list]:
+    """The functions that a source defines at namespace scope -> for each definition (overloads have
+    several) the names of its parameters, "" where the source gives none."""
+    reader = _Reader(text)
+    reader.scope(0, len(reader.tokens), ())
+    return reader.parameter_lists
+
+
 def mentions(text: str, function: str, words) -> bool:
     """Does a function, or one of the source's that it may call, name one of these words?"""
     bodies = {}
@@ -212,6 +220,7 @@ class _Reader:
         self.conditional = _conditional_starts(tokens)
         self.partner = brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
+        self.parameter_lists = {}
 
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
@@ -306,6 +315,8 @@ class _Reader:
             name = "::".join((*path, self.tokens[spot[0]].text))
             names = frozenset(t.text for t in self.tokens[start:close] if t.kind == "name")
             self.functions[name] = self.functions.get(name, frozenset()) | names
+            listed = self.parameters(spot[1] + 1, self.partner.get(spot[1], end))
+            self.parameter_lists.setdefault(name, []).append(listed)
 
     # --- kernels
 

@@ -93,11 +93,23 @@ def _describe(value):
     return f"{type(value).__name__} {value!r}"
 
 
+_USAGE = {  # what -> (decorator, body) to show
+    "kernel": ("@cuda.jit", "int i = grid<1>();\n        ..."),
+    "device function": ("@cuda.jit(device=True)", "return ...;"),
+    "ufunc": ('@vectorize(["float32(float32)"], target="cuda")', "return ...;"),
+    "generalized ufunc": (
+        '@guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")',
+        "for (int i = 0; i < x.size(); ++i)\n            ...",
+    ),
+    "reduction": ("@cuda.reduce", "return a + b;"),
+    "host function": ("@jit", "return ...;"),
+}
+
+
 def _usage(function, what, node):
     name = function.__name__
     parameters = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
-    decorator = "@cuda.jit" + ("(device=True)" if what == "device function" else "")
-    body = "return ...;" if what == "device function" else "int i = grid<1>();\n        ..."
+    decorator, body = _USAGE.get(what, _USAGE["kernel"])
     problem = ""
     offender = _first_python(node) if node is not None else None
     if isinstance(offender, ast.Expr) and isinstance(offender.value, ast.JoinedStr):

@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import re
 import unicodedata
 from typing import NamedTuple
 
@@ -231,7 +232,8 @@ class Builder:
             if function in self.unfinished and function is not self.unfinished[-1]:
                 self.forward_declare(function)
             return namespace
-        namespace = f"f{len(self.functions) + 1}_{ascii_name(function.name)}"
+        plain = re.sub(r"\W+", "_", ascii_name(function.name)).strip("_")  # "f<float>"
+        namespace = f"f{len(self.functions) + 1}_{plain}"
         self.functions[function] = namespace
         self.unfinished.append(function)
         definition = function.definition

@@ -1,0 +1,267 @@
+"""The user's function: what a ufunc, a reduction or a host function applies, in all forms that it can
+be written in, and what the compiler deduces about it.
+
+Whatever the form, it becomes a DeviceFunction, which the source builder writes and other code calls:
+
+    namespace = builder.add_function(function)
+    f"{namespace}::{ascii_name(function.name)}(x, y)"
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .. import capture, cxx, hints, source, types
+from ..capture import ascii_name
+from ..compilers import Unit, compile_unit
+from ..decorators import definition_of
+from ..devicefunction import DeviceFunction
+from ..errors import CompileError, SignatureError
+
+MOST_RESULTS = 8  # items of numbalite's tuple
+
+
+def element_function(
+    function=None, *, source=None, name=None, args=None, what="ufunc", options=None, frame=None
+) -> DeviceFunction:
+    """The DeviceFunction of a function whose body is a string, or of a source.
+
+    ``source`` is a complete C++ function (template, overloads; ``name`` says which if there are
+    several), or with ``args`` ("x, y") a body or an expression with these parameters, which may use
+    numbers of the Python scope that it stands in. ``what`` names the thing in messages. ``frame`` is
+    the caller's, where the source stands. TypeError if it is neither, or both.
+    """
+    frame = frame or sys._getframe(1)
+    if source is None:
+        if name is not None or args is not None:
+            raise TypeError("name= and args= go with source=; a function has its own")
+        if isinstance(function, DeviceFunction):
+            return function
+        if isinstance(function, (staticmethod, classmethod)):
+            function = function.__func__
+        if isinstance(function, type) or not callable(function):
+            raise TypeError(
+                f"a {what} is made from a function whose body is a string of C++, or from source=; "
+                f"not from {function!r}"
+            )
+        return DeviceFunction(definition_of(function, what), (), options, function)
+    if function is not None:
+        raise TypeError("give either a function or source=, not both")
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name= is text such as 'f', not {name!r}")
+    if args is not None:
+        return _from_body(source, name, args, options, frame)
+    return _from_unit(source, name, options, frame)
+
+
+def _from_body(code, name, args, options, frame):
+    from .. import module as modules
+
+    if isinstance(args, str):
+        parameters = [word.strip() for word in args.split(",")] if args.strip() else []
+    else:
+        parameters = list(args)
+    for word in parameters:
+        if not isinstance(word, str) or not word.isidentifier():
+            raise TypeError(f"args= lists the names of parameters, as in 'x, y'; not {args!r}")
+    if len(set(parameters)) != len(parameters):
+        raise TypeError(f"args= has a name twice: {args!r}")
+    name = name or "expression"
+    if not name.isidentifier():
+        raise TypeError(f"name={name!r} is no name for a function")
+    capture.check_parameters(name, parameters)
+    text = modules.text_of(code, name, frame)
+    if not text.value.strip():
+        raise TypeError(f"{name}: the source is empty")
+    here = frame.f_globals
+    made = source.Definition(
+        name, parameters, text, capture.Scope({}, here), module=here.get("__name__")
+    )
+    if frame.f_locals is not here:
+        local = {key: frame.f_locals[key] for key in made.names if key in frame.f_locals}
+        made.scope = capture.Scope(local, here)
+    return DeviceFunction(made, (), options)
+
+
+def _from_unit(code, name, options, frame):
+    from .. import module as modules
+
+    text = modules.text_of(code, name or "a function", frame)
+    defined = list(cxx.parameter_lists(text.value))
+    if name is None:
+        if not defined:
+            raise TypeError(
+                "no function was found in the source: write a complete one, as in "
+                "'float f(float x) { return x; }', or give args= for a body or an expression"
+            )
+        name = defined[-1]  # those before it are its helpers
+    made = source.Definition(
+        name, (), text, capture.Scope(), is_unit=True, module=frame.f_globals.get("__name__")
+    )
+    return DeviceFunction(made, (), options)
+
+
+def from_body(function) -> bool:
+    """Is it written as a body, whose types are declared around it?"""
+    return not function.definition.is_unit
+
+
+def arity(function: DeviceFunction) -> int | None:
+    """How many parameters it has; None where the source does not tell (overloads that differ)."""
+    definition = function.definition
+    if from_body(function):
+        return len(definition.parameters)
+    base = "".join(definition.name.split()).partition("<")[0]
+    found = cxx.parameter_lists(definition.text.value)
+    lists = found.get(base) or next(
+        (lists for full, lists in found.items() if full.rpartition("::")[2] == base), []
+    )
+    counts = {len(names) for names in lists}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def typed(function: DeviceFunction, signature) -> DeviceFunction:
+    """The function with the types of one signature: a body then converts what it returns to the
+    declared type. A source has its types itself and stays as it is."""
+    if not from_body(function):
+        return function
+    count = len(function.definition.parameters)
+    if len(signature.args) != count:
+        raise SignatureError(
+            f"{function.name} has {count} parameter{'s' * (count != 1)}, "
+            f"the signature {signature} has {len(signature.args)}"
+        )
+    return DeviceFunction(function.definition, (signature,), function.options, function.py_func)
+
+
+def returned(signature) -> tuple:
+    """The types that a signature returns: several for a tuple."""
+    t = signature.return_type
+    return t.types if isinstance(t, types.Tuple) else (t,)
+
+
+def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
+    """The C++ call of the function that ``builder.add_function`` put into ``namespace``."""
+    return f"{namespace}::{ascii_name(function.name)}({arguments})"
+
+
+def explainer(function: DeviceFunction, title: str = ""):
+    """What turns a CompileError about code around the function into the one that the user sees."""
+
+    def explain(problem):
+        definition = function.definition
+        refused = definition.capture().refused
+        return hints.explain(problem, title or function.name, refused, (), definition.text)
+
+    return explain
+
+
+# --- what the compiler deduces -----------------------------------------------------------------------
+
+_RESULTS = """
+template <class T> struct nl_plain { typedef T type; };
+template <class T> struct nl_plain<const T> { typedef T type; };
+template <class T> struct nl_plain<T &> : nl_plain<T> {};
+template <class T> struct nl_plain<T &&> : nl_plain<T> {};
+template <class R, int I> struct nl_result { typedef void type; };
+template <class R> struct nl_result<R, 0> { typedef typename nl_plain<R>::type type; };
+"""
+_RESULTS_OF_TUPLES = """
+template <class A, class... T, int I> struct nl_result<numbalite::tuple<A, T...>, I>
+    : nl_result<numbalite::tuple<T...>, I - 1> {};
+template <class A, class... T> struct nl_result<numbalite::tuple<A, T...>, 0> {
+    typedef typename nl_plain<A>::type type;
+};
+template <int I> struct nl_result<numbalite::tuple<>, I> { typedef void type; };
+template <> struct nl_result<numbalite::tuple<>, 0> { typedef void type; };
+"""
+
+
+def result_types(function: DeviceFunction, arg_types, target) -> tuple:
+    """The types of what a call with these argument types returns, as the compiler deduces them.
+
+    One for a number, several for a tuple<...>, none for void. ``target`` is one of compile_unit's.
+    CompileError if the function does not take these types, TypeError for a result that is no number.
+    """
+    arg_types = tuple(arg_types)
+    builder = source.Builder(function.name, f"the results of {function!r}")
+    builder.use_types(*arg_types)
+    builder.names.add("tuple")
+    namespace = builder.add_function(function)
+    values = ", ".join(f"*({t.cxx} *)0" for t in arg_types)
+    builder.write(_RESULTS + _RESULTS_OF_TUPLES)
+    builder.write(
+        f"typedef nl_plain<decltype({call(function, namespace, values)})>::type nl_all;\n"
+    )
+    rows = ", ".join(f"nl_result<nl_all, {i}>::type *" for i in range(MOST_RESULTS))
+    builder.write(f'extern "C" __global__ void nl_results({rows}) {{}}\n')
+    image = _compile(function, builder.finish(), target, arg_types)
+    from .. import describe
+
+    found = []
+    for row in describe.parameters(image.descriptions["nl_results"]):
+        if row.ctype in ("void*", "?") and not row.dtype:
+            break
+        if not row.dtype:
+            raise TypeError(
+                f"{function.name} returns {row.ctype.removesuffix('*')} for "
+                f"({', '.join(map(str, arg_types))}): that is no number that an array can hold"
+            )
+        found.append(types.scalar(row.dtype))
+    return tuple(found)
+
+
+def _compile(function, text, target, arg_types):
+    fields = function.options.unit_fields() if function.options else {}
+    label = function.definition.text.label
+    unit = Unit(
+        source=text,
+        name=source.file_name(ascii_name(function.definition.name.partition("<")[0]), label),
+        kernels=("nl_results",),
+        **fields,
+    )
+    try:
+        return compile_unit(unit, target)
+    except CompileError as problem:
+        title = f"{function.name}({', '.join(map(str, arg_types))})"
+        explained = explainer(function, title)(problem)
+    raise explained
+
+
+def plain_name(function: DeviceFunction) -> str:
+    """The name without namespaces and template arguments."""
+    return function.name.partition("<")[0].rpartition("::")[2].strip()
+
+
+def result_count(function: DeviceFunction, target) -> int:
+    """How many values a ufunc's function returns, before the types of its arguments are known.
+
+    One, unless a tuple is named somewhere; then it is compiled for some types to see. ``target`` may be
+    a function that gives it. TypeError if it compiles for none of them: a signature then says it.
+    """
+    if not _mentions_tuple(function, set()):
+        return 1
+    count = arity(function)
+    target = target() if callable(target) else target
+    problem = None
+    for t in (types.float64, types.int64, types.float32, types.complex128, types.boolean):
+        if count is not None:
+            try:
+                return len(result_types(function, (t,) * count, target))
+            except (CompileError, TypeError) as found:
+                problem = problem or found
+    raise TypeError(
+        f"how many values {function.name} returns cannot be told without the types of its arguments: "
+        f'give a signature, such as "Tuple((float32, float32))(float32)"'
+    ) from problem
+
+
+def _mentions_tuple(function, seen):
+    if function in seen:
+        return False
+    seen.add(function)
+    definition = function.definition
+    if source.identifiers(definition.text.value) & {"tuple", "make_tuple"}:
+        return True
+    inner = definition.capture().functions.values()
+    return any(_mentions_tuple(f, seen) for f in inner)
