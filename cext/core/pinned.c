@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 /* core/pinned: a pool of pages.
  *
  * Locking pages costs more than copying them: a result that is made once had better be pageable, a
@@ -98,11 +99,55 @@ static int lock_pages(nl_host_block *b, nl_device *dev, nl_error *err) {
         return -1;
     if (b->device == NULL)
         nl_atomic_add(&locked_bytes, b->block.capacity);
+=======
+/* core/pinned: a table of blocks under one lock. A block lives until the process ends or its device
+ * is reset, which frees it; the entry is then used for another. */
+#include "core/pinned.h"
+
+#include "core/pack.h"
+#include "core/plan.h"
+
+#define MOST_BLOCKS 32
+
+static nl_pinned blocks[MOST_BLOCKS];
+static nl_mutex lock = NL_MUTEX_INIT;
+
+static int is_live(const nl_pinned *b) {
+    return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
+}
+
+/* One that is ready for this device, else an entry without memory, else NULL. */
+static nl_pinned *find_lock_held(const nl_device *dev) {
+    nl_pinned *empty = NULL;
+    for (int i = 0; i < MOST_BLOCKS; i++) {
+        nl_pinned *b = &blocks[i];
+        if (b->taken)
+            continue;
+        if (!is_live(b))
+            empty = empty != NULL ? empty : b;
+        else if (b->device == dev)
+            return b;
+    }
+    return empty;
+}
+
+static int fill(nl_device *dev, nl_pinned *b, nl_error *err) {
+    void *host = NULL;
+    if (NL_CU(err, MemHostAlloc, &host, NL_PINNED_BYTES,
+              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) < 0)
+        return -1;
+    if (NL_CU(err, MemHostGetDevicePointer, &b->address, host, 0) < 0) {
+        nl_driver_report(nl_cu.MemFreeHost(host), "cuMemFreeHost");
+        return -1;
+    }
+    b->host = host;
+>>>>>>> main
     b->device = dev;
     b->generation = nl_atomic_load(&dev->generation);
     return 0;
 }
 
+<<<<<<< HEAD
 /* 0: the driver still has the pages. */
 static int unlock_pages(nl_host_block *b) {
     if (b->device == NULL)
@@ -226,6 +271,16 @@ static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_bl
         lock_result(b, dev);
     } else if (lock_pages(b, dev, err) < 0) {
         b->kind = NL_HOST_RESULT;
+=======
+int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err) {
+    nl_mutex_lock(&lock);
+    nl_pinned *b = find_lock_held(dev);
+    if (b != NULL)
+        b->taken = 1;
+    nl_mutex_unlock(&lock);
+    if (b != NULL && !is_live(b) && fill(dev, b, err) < 0) {
+        b->device = NULL;
+>>>>>>> main
         nl_pinned_give(b);
         return -1;
     }
@@ -233,6 +288,7 @@ static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_bl
     return 0;
 }
 
+<<<<<<< HEAD
 static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
                             nl_host_block **out, nl_error *err) {
     size_t wanted = size != 0 ? size : 1;
@@ -351,4 +407,28 @@ void nl_pinned_give_after(nl_host_block *b, nl_device *dev, CUstream stream) {
     if (nl_device_bind(dev, &ignored) == 0)
         (void)nl_cu.StreamSynchronize(stream);
     nl_pinned_give(b);
+=======
+void nl_pinned_give(nl_pinned *block) {
+    if (block == NULL)
+        return;
+    nl_mutex_lock(&lock);
+    block->taken = 0;
+    nl_mutex_unlock(&lock);
+}
+
+void nl_pinned_gather(char *dense, const nl_layout *dense_layout, const char *host,
+                      const nl_layout *host_layout) {
+    nl_plan p = {.to = (CUdeviceptr)(uintptr_t)dense, .from = (CUdeviceptr)(uintptr_t)host};
+    if (nl_plan_make(&p, dense_layout, host_layout))
+        nl_pack_gather((char *)(uintptr_t)p.to, (const char *)(uintptr_t)p.from, p.axes, p.rank,
+                       p.width);
+}
+
+void nl_pinned_scatter(char *host, const nl_layout *host_layout, const char *dense,
+                       const nl_layout *dense_layout) {
+    nl_plan p = {.to = (CUdeviceptr)(uintptr_t)dense, .from = (CUdeviceptr)(uintptr_t)host};
+    if (nl_plan_make(&p, dense_layout, host_layout))
+        nl_pack_scatter((char *)(uintptr_t)p.from, (const char *)(uintptr_t)p.to, p.axes, p.rank,
+                        p.width);
+>>>>>>> main
 }

@@ -493,6 +493,12 @@ static PyMethodDef devarray_methods[] = {
     {"_write", KEYWORDS(nl_py_array_write), "_write(src, stream=None): copies from a NumPy array."},
     {"_copy", KEYWORDS(nl_py_array_copy), "_copy(src, stream=None): copies from a device array."},
     {"_fill", KEYWORDS(nl_py_array_fill), "_fill(value, stream=None): value is a 0-d NumPy array."},
+    {"__dlpack__", KEYWORDS(nl_py_array_dlpack),
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): a DLPack capsule "
+     "over the memory. On the simulator it is memory of the host; dl_device=(1, 0) gives a copy in "
+     "host memory from a GPU too."},
+    {"__dlpack_device__", nl_py_array_dlpack_device, METH_NOARGS,
+     "(2, device) on a GPU (kDLCUDA), (1, 0) on the simulator (kDLCPU)."},
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef functions[] = {

@@ -103,5 +103,8 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);
 int nl_py_layout_overlaps(const nl_layout *layout);
 /* py/exchange */
 PyObject *nl_py_array_interface(PyObject *self, void *closure);
+/* py/dlpackout */
+PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_dlpack_device(PyObject *self, PyObject *unused);
 
 #endif

@@ -1,12 +1,359 @@
-/* py/dlpack: arrays of other libraries, and to them, through DLPack. */
+/* py/dlpack: arrays of other libraries, through DLPack.
+ *
+ * The producer is asked where its memory is, then for a capsule; it is told the stream on which the
+ * array will be used and orders its own work before it. Taking a tensor renames the capsule and
+ * hangs the tensor on a capsule of our own, the owner of the array and its views: when the last of
+ * them goes, the producer's deleter is called, once. A tensor that is refused stays in the
+ * producer's capsule, which gives it back itself.
+ *
+ * Memory of the host is not imported here: the caller takes it as a host array. On the simulator
+ * device memory is host memory, and arrays there are exported as such; whether host memory is a
+ * simulated device's is a question to the driver. */
 #include "py/dlpack.h"
 
-int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
-    (void)state, (void)obj, (void)stream, (void)array;
-    return 0;
+#include <string.h>
+#include "core/stream.h"
+#include "py/stream.h"
+
+static const char *const capsule_names[2] = {"dltensor", "dltensor_versioned"};
+static const char *const used_names[2] = {"used_dltensor", "used_dltensor_versioned"};
+static const char *const owner_names[2] = {"numbalite.dltensor", "numbalite.dltensor_versioned"};
+
+void nl_py_dlpack_release(void *managed, int versioned) {
+    nl_dl_versioned *v = managed;
+    nl_dl_managed *m = managed;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (versioned && v->deleter)
+        v->deleter(v);
+    else if (!versioned && m->deleter)
+        m->deleter(m);
+    PyErr_Restore(type, value, traceback);
 }
 
+/* The destructor of an owner. */
+static void owner_dealloc(PyObject *owner) {
+    int versioned = PyCapsule_IsValid(owner, owner_names[1]);
+    nl_py_dlpack_release(PyCapsule_GetPointer(owner, owner_names[versioned]), versioned);
+}
+
+/* ------------------------------------------------------------------------------------- the tensor
+ */
+
+static nl_dtype dtype_of(const nl_dl_tensor *t) {
+    switch (t->code) {
+    case NL_DL_INT:
+        return nl_dtype_from_kind('i', t->bits / 8);
+    case NL_DL_UINT:
+        return nl_dtype_from_kind('u', t->bits / 8);
+    case NL_DL_FLOAT:
+        return nl_dtype_from_kind('f', t->bits / 8);
+    case NL_DL_COMPLEX:
+        return nl_dtype_from_kind('c', t->bits / 8);
+    case NL_DL_BOOL:
+        return nl_dtype_from_kind('b', t->bits / 8);
+    default:
+        return NL_OPAQUE;
+    }
+}
+
+static int refuse_type(const nl_dl_tensor *t) {
+    if (t->lanes != 1)
+        PyErr_Format(PyExc_BufferError, "DLPack: elements of %d lanes are not supported",
+                     (int)t->lanes);
+    else if (t->code == NL_DL_BFLOAT)
+        PyErr_Format(PyExc_BufferError,
+                     "DLPack: NumPy has no dtype for bfloat%d: convert the array to float32, or "
+                     "pass its bits as integers",
+                     (int)t->bits);
+    else
+        PyErr_Format(PyExc_BufferError,
+                     "DLPack: elements of type code %d with %d bits are not supported",
+                     (int)t->code, (int)t->bits);
+    return -1;
+}
+
+/* Shape, strides in bytes and element type, checked; nothing else of the tensor is trusted. */
+static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *element) {
+    element->class = NL_ELEMENT_PLAIN;
+    element->dtype = t->lanes == 1 && t->bits % 8 == 0 ? dtype_of(t) : NL_OPAQUE;
+    if (element->dtype == NL_OPAQUE)
+        return refuse_type(t);
+    layout->itemsize = element->itemsize = (int64_t)nl_dtype_size(element->dtype);
+    if (t->ndim < 0 || t->ndim > NL_MAX_DIMS) {
+        PyErr_Format(PyExc_BufferError, "DLPack: %d dimensions, the limit is %d", (int)t->ndim,
+                     NL_MAX_DIMS);
+        return -1;
+    }
+    layout->ndim = t->ndim;
+    for (int i = 0; i < t->ndim; i++) {
+        layout->shape[i] = t->shape ? t->shape[i] : -1;
+        if (layout->shape[i] < 0) {
+            PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has no valid shape");
+            return -1;
+        }
+        if (t->strides &&
+            __builtin_mul_overflow(t->strides[i], layout->itemsize, &layout->strides[i])) {
+            PyErr_SetString(PyExc_BufferError, "DLPack: a stride cannot be expressed in bytes");
+            return -1;
+        }
+    }
+    return t->strides ? 0 : nl_py_layout_order(layout, 'C');
+}
+
+/* ------------------------------------------------------------------------------------- the memory
+ */
+
+/* Is it memory that the simulator has given out as a device's, and on which one? 1, 0 or -1. */
+static int simulated(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
+    CUdeviceptr address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
+    unsigned type = 0;
+    if (!address || strcmp(nl_cu.kind, "sim") != 0)
+        return 0;
+    CUresult status = nl_cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    if (status == CUDA_ERROR_INVALID_VALUE ||
+        (status == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST))
+        return 0;
+    return nl_driver_check(status, "cuPointerGetAttribute", err) < 0 ||
+                   NL_CU(err, PointerGetAttribute, ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                         address) < 0
+               ? -1
+               : 1;
+}
+
+/* 1 with the device whose memory the tensor is, 0 for the host's, -1. */
+static int find_device(const nl_dl_tensor *t, int empty, nl_device **dev) {
+    nl_error err;
+    int ordinal = t->device_id;
+    *dev = nl_device_current(&err);
+    if (!*dev)
+        goto fail;
+    int found = simulated(t, &ordinal, &err);
+    if (found < 0)
+        goto fail;
+    switch (t->device_type) {
+    case NL_DL_CPU:
+    case NL_DL_CUDA_HOST:
+        if (!found)
+            return 0;
+        break;
+    case NL_DL_CUDA:
+        if (strcmp(nl_cu.kind, "sim") == 0 && !found && !empty) {
+            PyErr_SetString(PyExc_BufferError,
+                            "DLPack: this is memory of a real GPU, and kernels run on the "
+                            "simulator: copy the array to the host");
+            return -1;
+        }
+        break;
+    case NL_DL_CUDA_MANAGED:
+        return 1;
+    default:
+        PyErr_Format(PyExc_BufferError,
+                     "DLPack: memory of device type %d cannot be used: only that of CUDA devices "
+                     "and of the host can",
+                     (int)t->device_type);
+        return -1;
+    }
+    *dev = nl_device_get(ordinal, &err);
+    if (*dev)
+        return 1;
+fail:
+    nl_py_raise(&err);
+    return -1;
+}
+
+/* From here on the tensor is ours: its owner, whose end calls the deleter. */
+static PyObject *take(PyObject *capsule, void *managed, int versioned) {
+    PyObject *owner = PyCapsule_New(managed, owner_names[versioned], NULL);
+    if (!owner)
+        return NULL;
+    if (PyCapsule_SetName(capsule, used_names[versioned]) < 0 ||
+        PyCapsule_SetDestructor(owner, owner_dealloc) < 0)
+        Py_CLEAR(owner);
+    return owner;
+}
+
+static PyObject *array_over(nl_py_state *state, nl_device *dev, CUdeviceptr address,
+                            const nl_layout *layout, nl_py_array_parts *parts) {
+    int64_t low, high;
+    nl_error err;
+    nl_buffer *buffer = NULL;
+    if (nl_py_layout_extent(layout, &low, &high) < 0)
+        return NULL;
+    if (high > low && (address == 0 || address + (CUdeviceptr)low > address + (CUdeviceptr)high)) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has elements and no valid address");
+        return NULL;
+    }
+    if (nl_buffer_wrap(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL, NULL, &buffer,
+                       &err) < 0)
+        return nl_py_raise(&err);
+    parts->buffer = buffer;
+    parts->address = address;
+    PyObject *result = nl_py_array_new(state, parts, layout);
+    nl_buffer_release(buffer);
+    return result;
+}
+
+/* 1 and the array, 0 for memory of the host, -1. */
+static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject **array) {
+    int versioned = PyCapsule_IsValid(capsule, capsule_names[1]);
+    if (!versioned && !PyCapsule_IsValid(capsule, capsule_names[0])) {
+        int used =
+            PyCapsule_IsValid(capsule, used_names[0]) || PyCapsule_IsValid(capsule, used_names[1]);
+        PyErr_SetString(used ? PyExc_ValueError : PyExc_TypeError,
+                        used ? "DLPack: the capsule was consumed before"
+                             : "DLPack: __dlpack__ must return a capsule named 'dltensor' or "
+                               "'dltensor_versioned'");
+        return -1;
+    }
+    void *managed = PyCapsule_GetPointer(capsule, capsule_names[versioned]);
+    nl_dl_versioned *v = managed;
+    if (versioned && v->major != 1) {
+        PyErr_Format(PyExc_BufferError, "DLPack: version %u.%u is not supported, 1 is",
+                     (unsigned)v->major, (unsigned)v->minor);
+        return -1;
+    }
+    const nl_dl_tensor *t = versioned ? &v->tensor : &((nl_dl_managed *)managed)->tensor;
+    nl_py_array_parts parts = {.readonly = versioned && (v->flags & NL_DL_READ_ONLY)};
+    nl_layout layout;
+    nl_device *dev;
+    if (t->device_type == NL_DL_CPU && strcmp(nl_cu.kind, "sim") != 0)
+        return 0;
+    if (read_layout(t, &layout, &parts.element) < 0)
+        return -1;
+    int found = find_device(t, nl_layout_count(&layout) == 0, &dev);
+    if (found <= 0)
+        return found;
+    *array = NULL;
+    parts.owner = take(capsule, managed, versioned);
+    parts.descr = parts.owner ? nl_host_descr_plain(parts.element.dtype) : NULL;
+    if (parts.descr)
+        *array = array_over(state, dev, (CUdeviceptr)(uintptr_t)t->data + t->byte_offset, &layout,
+                            &parts);
+    Py_XDECREF(parts.descr);
+    Py_XDECREF(parts.owner);
+    return *array ? 1 : -1;
+}
+
+/* ----------------------------------------------------------------------------------- the producer
+ */
+
+/* What __dlpack_device__ says: 1, 0 if the object does not speak DLPack, -1. */
+static int ask_device(PyObject *obj, int *type) {
+    PyObject *method, *name, *pair = NULL;
+    int id, found;
+    if (PyType_Check(obj))
+        return 0;
+    if (!(name = PyUnicode_InternFromString("__dlpack_device__")))
+        return -1;
+    found = nl_py_lookup_attribute(obj, name, &method);
+    Py_DECREF(name);
+    if (found <= 0)
+        return found;
+    PyObject *answer = PyObject_CallNoArgs(method);
+    Py_DECREF(method);
+    if (answer)
+        pair = PySequence_Tuple(answer);
+    Py_XDECREF(answer);
+    if (!pair)
+        return -1;
+    found = PyArg_ParseTuple(pair, "ii;__dlpack_device__ must give two ints", type, &id);
+    Py_DECREF(pair);
+    return found ? 1 : -1;
+}
+
+/* __dlpack__(stream=..., max_version=(1, 1)); producers from before version 1 do not know the
+ * second. `stream` is a new reference, or NULL with an exception. */
+static PyObject *ask_capsule(PyObject *obj, PyObject *stream) {
+    PyObject *capsule = NULL, *method = NULL, *none = PyTuple_New(0);
+    PyObject *keywords =
+        stream ? Py_BuildValue("{sOs(ii)}", "stream", stream, "max_version", 1, 1) : NULL;
+    if (none && keywords)
+        method = PyObject_GetAttrString(obj, "__dlpack__");
+    if (method)
+        capsule = PyObject_Call(method, none, keywords);
+    if (method && !capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        if (PyDict_DelItemString(keywords, "max_version") == 0)
+            capsule = PyObject_Call(method, none, keywords);
+    }
+    Py_XDECREF(method);
+    Py_XDECREF(keywords);
+    Py_XDECREF(none);
+    Py_XDECREF(stream);
+    return capsule;
+}
+
+/* The number by which DLPack knows a stream: 1 is the legacy default one. */
+static PyObject *stream_number(CUstream stream) {
+    return PyLong_FromVoidPtr(stream ? stream : CU_STREAM_LEGACY);
+}
+
+int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
+    nl_error err;
+    int type, found;
+    if (PyCapsule_CheckExact(obj)) {
+        if (nl_device_current(&err))
+            return import_capsule(state, obj, array);
+        nl_py_raise(&err);
+        return -1;
+    }
+    found = ask_device(obj, &type);
+    if (found <= 0)
+        return found;
+    if (!nl_device_current(&err)) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    int host = type == NL_DL_CPU || type == NL_DL_CUDA_HOST;
+    if (host && strcmp(nl_cu.kind, "sim") != 0)
+        return 0;
+    PyObject *capsule = ask_capsule(obj, host ? Py_NewRef(Py_None) : stream_number(stream));
+    if (!capsule) {
+        /* what cannot be handed over as it is may still be a host array of another kind */
+        if (host && PyErr_ExceptionMatches(PyExc_BufferError)) {
+            PyErr_Clear();
+            return 0;
+        }
+        return -1;
+    }
+    found = import_capsule(state, capsule, array);
+    Py_DECREF(capsule);
+    if (found < 0 && host && PyErr_ExceptionMatches(PyExc_BufferError)) {
+        PyErr_Clear();
+        return 0;
+    }
+    return found;
+}
+
+int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
+    int type, found = nl_py_dlpack_import(state, obj, stream, array);
+    if (found != 0 || PyCapsule_CheckExact(obj) || (found = ask_device(obj, &type)) <= 0)
+        return found;
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    *array = numpy ? PyObject_CallMethod(numpy, "from_dlpack", "O", obj) : NULL;
+    Py_XDECREF(numpy);
+    return *array ? 1 : -1;
+}
+
+static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"obj", "stream", NULL};
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *obj, *stream = NULL, *array = NULL;
+    CUstream handle;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:from_dlpack", names, &obj, &stream) ||
+        nl_py_stream_from(state, stream, &handle, NULL) < 0)
+        return NULL;
+    int found = nl_py_dlpack_import(state, obj, handle, &array);
+    return found < 0 ? NULL : found ? array : Py_NewRef(Py_None);
+}
+
+static PyMethodDef functions[] = {
+    {"from_dlpack", (PyCFunction)(void (*)(void))from_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "from_dlpack(obj, stream=None): a device array over the memory of an object with __dlpack__ "
+     "(or of a DLPack capsule), None if it is not a device's."},
+    {NULL, NULL, 0, NULL}};
+
 int nl_py_dlpack_exec(PyObject *module) {
-    (void)module;
-    return 0;
+    return nl_py_add_functions(module, functions);
 }

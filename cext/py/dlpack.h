@@ -1,12 +1,67 @@
-/* py/dlpack: arrays of other libraries, and to them, through DLPack. */
+/* py/dlpack: arrays of other libraries, and to them, through DLPack.
+ *
+ * The structs are those of the public specification, version 1, declared here so that building
+ * needs no header of others. */
 #ifndef NL_PY_DLPACK_H
 #define NL_PY_DLPACK_H
 
 #include "py/devarray.h"
 
+/* Device types. */
+enum {
+    NL_DL_CPU = 1,
+    NL_DL_CUDA = 2,
+    NL_DL_CUDA_HOST = 3,    /* page-locked */
+    NL_DL_CUDA_MANAGED = 13 /* reachable from both sides */
+};
+/* Codes of data types. */
+enum {
+    NL_DL_INT = 0,
+    NL_DL_UINT = 1,
+    NL_DL_FLOAT = 2,
+    NL_DL_BFLOAT = 4,
+    NL_DL_COMPLEX = 5,
+    NL_DL_BOOL = 6
+};
+/* Flags of the versioned struct. */
+#define NL_DL_READ_ONLY 1u
+#define NL_DL_IS_COPIED 2u
+
+typedef struct nl_dl_tensor {
+    void *data;
+    int32_t device_type, device_id;
+    int32_t ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape;
+    int64_t *strides; /* in elements; NULL: C order */
+    uint64_t byte_offset;
+} nl_dl_tensor;
+
+/* In a capsule named "dltensor". */
+typedef struct nl_dl_managed {
+    nl_dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct nl_dl_managed *self);
+} nl_dl_managed;
+
+/* In a capsule named "dltensor_versioned". */
+typedef struct nl_dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct nl_dl_versioned *self);
+    uint64_t flags;
+    nl_dl_tensor tensor;
+} nl_dl_versioned;
+
+/* Gives a capsule's tensor back: calls its deleter, if it has one. */
+void nl_py_dlpack_release(void *managed, int versioned);
+
 /* 1 and a new DeviceArray over the memory of `obj`, which is kept, if it has __dlpack__ and its
  * memory is a device's; 0 if not; -1 with an exception. Work on `stream` comes after the
  * producer's. */
 int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
+/* The same for memory of either side: 1 and a DeviceArray, or a numpy.ndarray for the host's. */
+int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
 #endif

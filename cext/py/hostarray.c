@@ -189,13 +189,35 @@ int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     return 0;
 }
 
-PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base) {
+<<<<<<< HEAD
+PyObject *nl_host_array_over(PyObject *descr, const nl_layout *layout, void *data, PyObject *base) {
     npy_intp shape[NL_MAX_DIMS], strides[NL_MAX_DIMS];
     int fortran = nl_layout_is_f(layout) && !nl_layout_is_c(layout);
+=======
+int nl_host_array_writable(PyObject *array) {
+    return PyArray_ISWRITEABLE((PyArrayObject *)array);
+}
+
+PyObject *nl_host_array_from(PyObject *obj) {
+    return PyArray_FROM_O(obj);
+}
+
+PyObject *nl_host_array_native(PyObject *array) {
+    PyArray_Descr *native = PyArray_DescrNewByteorder(PyArray_DESCR((PyArrayObject *)array), '=');
+    return native ? PyArray_CastToType((PyArrayObject *)array, native, 0) : NULL;
+}
+
+PyObject *nl_host_array_new(nl_dtype dtype, const nl_layout *layout) {
+    npy_intp shape[NL_MAX_DIMS], strides[NL_MAX_DIMS];
+    PyObject *descr = nl_host_descr_plain(dtype);
+    if (!descr)
+        return NULL;
+>>>>>>> main
     for (int i = 0; i < layout->ndim; i++) {
         shape[i] = (npy_intp)layout->shape[i];
         strides[i] = (npy_intp)layout->strides[i];
     }
+<<<<<<< HEAD
     Py_INCREF(descr);
     PyObject *array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim,
                                            shape, data ? strides : NULL, data,
@@ -226,6 +248,19 @@ PyObject *nl_host_array_root(PyObject *array) {
             return root;
         root = next;
     }
+=======
+    /* steals the dtype, also when it fails */
+    return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, strides,
+                                NULL, 0, NULL);
+}
+
+int nl_host_array_assign(PyObject *to, PyObject *from) {
+    return PyArray_CopyInto((PyArrayObject *)to, (PyArrayObject *)from);
+}
+
+PyObject *nl_host_array_item(PyObject *array) {
+    return PyArray_ToScalar(PyArray_DATA((PyArrayObject *)array), (PyArrayObject *)array);
+>>>>>>> main
 }
 
 /* ------------------------------------------------------------------------------------ scalars */

@@ -155,9 +155,9 @@ PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout 
         PyObject *memory = block ? wrap_block(state, block) : NULL;
         if (!memory)
             return NULL;
-        return nl_host_array_new(descr, layout, block->memory, memory);
+        return nl_host_array_over(descr, layout, block->memory, memory);
     }
-    return nl_host_array_new(descr, layout, NULL, NULL);
+    return nl_host_array_over(descr, layout, NULL, NULL);
 }
 
 int nl_py_host_is_result(nl_py_state *state, PyObject *array) {

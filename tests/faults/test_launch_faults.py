@@ -55,6 +55,8 @@ class World:
         self.strided = _core.device_empty((4, 6), "f4")[::2, ::3]
         self.stream = _core.Stream(non_blocking=True)
         self.foreign = Foreign(self.x)
+        self.speaker = Speaker(self.x)
+        self.host_speaker = Speaker(HOST)
         self.hosts = [np.zeros(2, "f4") for _ in range(80)]
 
     def function(self, **options):
@@ -75,6 +77,19 @@ class Foreign:
     def __init__(self, array):
         self.array = array
         self.__cuda_array_interface__ = dict(array.__cuda_array_interface__, stream=2)
+
+
+class Speaker:
+    """Knows DLPack and nothing else."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, stream=None, max_version=None):
+        return self.array.__dlpack__(stream=stream, max_version=max_version)
 
 
 class Lazy(_core.Dispatcher):
@@ -118,6 +133,24 @@ def imported(w):
 
 def exported(w):
     return w.strided.__cuda_array_interface__, w.records.__cuda_array_interface__
+
+
+def exported_as_dlpack(w):
+    return (
+        w.strided.__dlpack__(),
+        w.strided.__dlpack__(max_version=(1, 0), copy=True),
+        w.strided._bind(w.stream).__dlpack__(stream=1),
+    )
+
+
+def imported_from_dlpack(w):
+    assert _core.from_dlpack(w.host_speaker) is None
+    return _core.from_dlpack(w.speaker), _core.from_dlpack(w.speaker.__dlpack__())
+
+
+def launch_with_dlpack(w):
+    w.typed[1, 32](2.0, w.speaker, w.y)
+    w.typed[1, 32](2.0, w.host_speaker, w.speaker)
 
 
 def views(w):
@@ -213,11 +246,12 @@ def configurations(w):
 
 
 def type_codes(w):
-    return _core.typecodes((1, 2.0, HOST, w.x, w.foreign, w.records, RECORDS[0]))
+    return _core.typecodes((1, 2.0, HOST, w.x, w.foreign, w.speaker, w.records, RECORDS[0]))
 
 
 OPERATIONS = [
-    load, function, many_parameters, variable, new_array, wrapped_pointer, imported, exported, views, elements,
+    load, function, many_parameters, variable, new_array, wrapped_pointer, imported, exported, exported_as_dlpack,
+    imported_from_dlpack, launch_with_dlpack, views, elements,
     attributes, copies, copies_on_a_stream, launch, launch_on_a_stream, first_launch, first_lazy_launch,
     cooperative_launch, launch_with_a_fault_record, launch_with_host_arrays, launch_with_many_host_arrays,
     launch_that_is_refused, configurations, type_codes,

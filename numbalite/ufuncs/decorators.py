@@ -1,0 +1,319 @@
+"""``vectorize`` and ``guvectorize``: from what users write to ufuncs.
+
+All forms and options are numba's, and those for sources; which object comes out is the target's
+affair: "cuda" gives a CudaUfunc or CudaGUfunc, "cpu" and "parallel" give a numpy.ufunc.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from .. import options as options_
+from .. import signatures, types
+from ..errors import SignatureError
+from . import element
+
+TARGETS = ("cuda", "cpu", "parallel")
+# Options of numba's that say nothing about compiled C++.
+_WITHOUT_MEANING = frozenset(
+    ["nopython", "nogil", "error_model", "locals", "boundscheck", "inline"]
+)
+_COMPILING = frozenset(
+    ["cache", "debug", "fastmath", "headers", "lineinfo", "max_registers", "opt", "options", "std"]
+)
+_KNOWN = _WITHOUT_MEANING | _COMPILING | {"forceobj"}
+
+
+def vectorize(
+    ftylist_or_function=(),
+    target="cpu",
+    identity=None,
+    *,
+    source=None,
+    name=None,
+    args=None,
+    **given,
+):
+    """Makes a NumPy ufunc from a function of numbers whose body is a string of C++, or from a source.
+
+    As a decorator: bare, or with signatures ("float32(float32, float32)", a list of them, types): the
+    first that takes a call's dtypes is used. Without any, a loop is compiled for the dtypes of each
+    call. A function that returns a ``tuple<...>`` makes a ufunc with several results
+    ("Tuple((float32, float32))(float32)").
+
+    ``source=`` is a complete C++ function (a template, overloads; ``name=`` says which), or with
+    ``args="x, y"`` a body or an expression. ``identity`` is what reductions start from: a number,
+    None, or "reorderable". ``target`` is "cpu", "parallel" (a thread pool) or "cuda".
+
+    Options: ``fastmath cache debug opt`` as in numba, ``options=[...]`` for the compiler, ``std=``,
+    ``headers={name: text}``, ``max_registers lineinfo``; numba's ``nopython`` and ``nogil`` are
+    accepted and always so.
+
+        @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
+        def hypotenuse(x, y):
+            "return sqrt(x * x + y * y);"
+    """
+    form = _Form("vectorize", source, name, args, sys._getframe(1))
+    return _vectorize(ftylist_or_function, target, identity, form, given)
+
+
+def cuda_vectorize(
+    ftylist_or_function=(),
+    target="cuda",
+    identity=None,
+    *,
+    source=None,
+    name=None,
+    args=None,
+    **given,
+):
+    """``vectorize`` for the GPU: see numbalite.vectorize."""
+    form = _Form("cuda.vectorize", source, name, args, sys._getframe(1))
+    return _vectorize(ftylist_or_function, target, identity, form, given)
+
+
+def guvectorize(
+    ftylist=(), signature=None, target="cpu", identity=None, *,
+    source=None, name=None, args=None, block=False, **given,
+):  # fmt: skip
+    """Makes a NumPy generalized ufunc: a function of whole subarrays, applied along all loop dimensions.
+
+    ``signature`` is the layout, "(m,n),(n,p)->(m,p)": the function's parameters are the inputs and then
+    the outputs, which it writes; ``()`` outputs are arrays of one element. ``ftylist`` lists their types,
+    "void(float32[:,:], float32[:,:], float32[:,:])"; without it a loop is compiled for the dtypes of each
+    call. ``block=True`` (on "cuda") runs the body by a whole thread block for each loop index, with
+    shared memory and barriers; ``block=256`` says how many threads. All else is as in vectorize.
+
+        @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda")
+        def total(x, result):
+            '''
+            double sum = 0;
+            for (int i = 0; i < x.size(); ++i) sum += x[i];
+            result[0] = sum;
+            '''
+    """
+    form = _Form("guvectorize", source, name, args, sys._getframe(1))
+    return _guvectorize(ftylist, signature, target, identity, form, block, given)
+
+
+def cuda_guvectorize(
+    ftylist=(), signature=None, target="cuda", identity=None, *,
+    source=None, name=None, args=None, block=False, **given,
+):  # fmt: skip
+    """``guvectorize`` for the GPU: see numbalite.guvectorize."""
+    form = _Form("cuda.guvectorize", source, name, args, sys._getframe(1))
+    return _guvectorize(ftylist, signature, target, identity, form, block, given)
+
+
+class _Form:
+    """How the function was given, beside a decorated one."""
+
+    def __init__(self, what, source, name, args, frame):
+        self.what = what
+        self.source = source
+        self.name = name
+        self.args = args
+        self.frame = frame
+
+    def take_source(self, first):
+        """What is left of the first argument, which may be the source."""
+        if isinstance(first, str) and ("{" in first or "__device__" in first):
+            if self.source is not None:
+                raise TypeError(f"{self.what}: two sources are given")
+            self.source = first
+            return ()
+        return first
+
+    def function(self, function, options, kind):
+        """The DeviceFunction of a decorated function, or of the source."""
+        return element.element_function(
+            function, source=self.source, name=self.name, args=self.args, what=kind,
+            options=options, frame=self.frame,
+        )  # fmt: skip
+
+
+# --- vectorize -----------------------------------------------------------------------------------------
+
+
+def _vectorize(first, target, identity, form, given):
+    _check_target(target)
+    options = _options(form.what, given)
+    identity = _identity(identity)
+    first = form.take_source(first)
+    is_list = signatures.is_signature(first)
+    listed = first if is_list else ()
+
+    def make(function):
+        made = form.function(function, options, "ufunc")
+        found = _scalar_signatures(made, listed, target)
+        if target == "cuda":
+            from .cudaufunc import CudaUfunc
+
+            return CudaUfunc(made, found, options, identity, made.__doc__)
+        from .hostufunc import make_ufunc
+
+        return make_ufunc(made, found, target, identity, options, made.__doc__)
+
+    return _apply(make, None if is_list else first, form)
+
+
+def _apply(make, function, form):
+    """The ufunc, if there is a function or a source already; else a decorator."""
+    if form.source is not None:
+        if function is not None:
+            raise TypeError(f"{form.what}: give either a function or source=, not both")
+        return make(None)
+    if form.name is not None or form.args is not None:
+        raise TypeError(f"{form.what}: name= and args= go with source=; a function has its own")
+    return make if function is None else make(function)
+
+
+def _scalar_signatures(function, listed, target):
+    """The checked signatures of a ufunc, [] if it is to be lazily typed."""
+    found = _signatures(function, listed)
+    complete = []
+    for signature in found:
+        _check_count(function, signature)
+        for t in signature.args:
+            if not isinstance(t, types.Scalar):
+                raise SignatureError(
+                    f"the signature {signature} of {function.name} has the type {t}: vectorize takes "
+                    f"functions of numbers"
+                    + (", guvectorize those of arrays" if isinstance(t, types.Array) else "")
+                )
+        if not signature.args:
+            raise SignatureError(f"{function.name}: a ufunc takes at least one argument")
+        complete.append(_with_result(function, signature, target))
+    counts = {len(element.returned(signature)) for signature in complete}
+    if len(counts) > 1:
+        raise SignatureError(
+            f"the signatures of {function.name} return different numbers of values: "
+            f"{', '.join(map(str, complete))}"
+        )
+    return complete
+
+
+def _with_result(function, signature, target):
+    """The signature with its return type; one that is not said is what the compiler deduces."""
+    if signature.return_type is None:
+        deduced = element.result_types(function, signature.args, _compile_target(target))
+        returned = types.Tuple(deduced) if len(deduced) != 1 else deduced[0]
+        signature = types.Signature(returned if deduced else types.void, signature.args)
+    returned = signature.return_type
+    if isinstance(returned, types.Void):
+        raise SignatureError(
+            f"the signature {signature} of {function.name} returns nothing: a ufunc's function returns "
+            f"its result, as in float32({', '.join(map(str, signature.args))})"
+        )
+    for t in element.returned(signature):
+        if not isinstance(t, types.Scalar):
+            raise SignatureError(
+                f"the signature {signature} of {function.name} returns {t}: vectorize takes functions "
+                f"that return a number, or a tuple of numbers"
+            )
+    return signature
+
+
+def _compile_target(target):
+    if target != "cuda":
+        return ("host",)
+    from ..program import current_device, target_of
+
+    return target_of(current_device())
+
+
+# --- guvectorize ---------------------------------------------------------------------------------------
+
+
+def _guvectorize(listed, layout, target, identity, form, block, given):
+    _check_target(target)
+    options = _options(form.what, given, {"writable_args"})
+    identity = _identity(identity)
+    listed = form.take_source(listed)
+    if layout is None and isinstance(listed, str) and "->" in listed:
+        listed, layout = (), listed
+    if not isinstance(layout, str):
+        raise TypeError(
+            f"{form.what} needs the layout of its arguments, as in "
+            f'@{form.what}(["void(float32[:], float32[:])"], "(n)->()")'
+        )
+    if not signatures.is_signature(listed):
+        raise TypeError(f"{form.what} takes a list of signatures, not {listed!r}")
+    if block and target != "cuda":
+        raise ValueError(f'block=True is for target="cuda", not {target!r}')
+
+    def make(function):
+        made = form.function(function, options, "generalized ufunc")
+        found = _signatures(made, listed)
+        for signature in found:
+            _check_count(made, signature)
+            if signature.return_type not in (None, types.void):
+                raise SignatureError(
+                    f"the signature {signature} of {made.name} returns {signature.return_type}: the "
+                    f"function of guvectorize returns nothing and writes its last parameters"
+                )
+        found = [types.Signature(types.void, signature.args) for signature in found]
+        if target == "cuda":
+            from .cudagufunc import CudaGUfunc
+
+            return CudaGUfunc(made, found, layout, options, block, identity)
+        from .hostufunc import make_gufunc
+
+        return make_gufunc(made, found, layout, target, identity, options, made.__doc__)
+
+    return _apply(make, None, form)
+
+
+# --- both ------------------------------------------------------------------------------------------------
+
+
+def _check_target(target):
+    if target not in TARGETS:
+        raise ValueError(f"unknown target {target!r}: there are {', '.join(TARGETS)}")
+
+
+def _options(what, given, more=()):
+    """The parsed options; TypeError for one that does not exist."""
+    known = _KNOWN | set(more)
+    for name in given:
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, 1, 0.6)
+            guess = f"did you mean {near[0]}=? " if near else ""
+            raise TypeError(
+                f"{what}() has no option {name!r}; {guess}it has {', '.join(sorted(known))}"
+            )
+    if given.get("forceobj"):
+        raise TypeError(f"{what}: there is no object mode: the function is C++")
+    if given.get("writable_args"):
+        raise NotImplementedError(f"{what}: inputs are not written; make an output of the argument")
+    wanted = {name: value for name, value in given.items() if name in _COMPILING}
+    if given.get("boundscheck"):
+        wanted["debug"] = True
+    return options_.parse(wanted, what)
+
+
+def _identity(identity):
+    if identity is None or isinstance(identity, (bool, int, float, complex, np.number, np.bool_)):
+        return identity
+    if isinstance(identity, str) and identity == "reorderable":
+        return identity
+    raise ValueError(f"identity is a number, None or 'reorderable', not {identity!r}")
+
+
+def _signatures(function, listed):
+    if isinstance(listed, (list, tuple)) and not listed:
+        return []
+    return signatures.signatures(listed, function.definition.scope.get)
+
+
+def _check_count(function, signature):
+    count = element.arity(function)
+    if count is not None and count != len(signature.args):
+        raise SignatureError(
+            f"{function.name} has {count} parameter{'s' * (count != 1)}, "
+            f"the signature {signature} has {len(signature.args)}"
+        )
