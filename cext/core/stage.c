@@ -7,7 +7,7 @@
 #include "core/stage.h"
 
 #include <string.h>
-#include "core/pinned.h"
+#include "core/hostblock.h"
 #include "core/team.h"
 
 #if defined(__x86_64__)
@@ -54,7 +54,7 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
 }
 
 int nl_stage_can_lock(size_t size) {
-    return size <= nl_pinned_limit() && (!nl_cu.shares_memory || nl_atomic_load(&always));
+    return size <= nl_hostblock_limit() && (!nl_cu.shares_memory || nl_atomic_load(&always));
 }
 
 int nl_stage_is_worth(size_t size) {
@@ -206,7 +206,7 @@ static int copy_with_team(staging *s, nl_error *err) {
     nl_host_block *block = NULL;
     if (!nl_stage_can_lock((size_t)(members * SLOTS) * s->chunk) ||
         open_marks(s->device, members * SLOTS, err) < 0 ||
-        nl_pinned_take(s->device, (size_t)(members * SLOTS) * s->chunk, NL_HOST_LOCKED, 0, &block,
+        nl_hostblock_take(s->device, (size_t)(members * SLOTS) * s->chunk, NL_HOST_LOCKED, 0, &block,
                        err) < 0)
         return 0;
     int status = NL_CU(err, StreamSynchronize, s->stream);
@@ -221,7 +221,7 @@ static int copy_with_team(staging *s, nl_error *err) {
             status = NL_CU(err, StreamSynchronize, s->stream);
         }
     }
-    nl_pinned_give(block);
+    nl_hostblock_give(block);
     return status < 0 ? -1 : 1;
 }
 

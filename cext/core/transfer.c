@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/pack.h"
-#include "core/pinned.h"
+#include "core/hostblock.h"
 #include "core/plan.h"
 #include "core/stage.h"
 #include "core/stream.h"
@@ -181,7 +181,7 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
 /* A large dense block is page-locked if it can be: what it holds is to travel. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
     if (nl_stage_is_worth(size) && nl_stage_can_lock(size) &&
-        nl_pinned_take(k->dev, size, NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
+        nl_hostblock_take(k->dev, size, NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
         k->dense = k->locked->memory;
         return 0;
     }
@@ -205,7 +205,7 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
         nl_buffer_release(k.beside);
     }
     if (k.locked != NULL)
-        nl_pinned_give(k.locked);
+        nl_hostblock_give(k.locked);
     else
         nl_mem_free(k.dense);
     return status;
@@ -218,11 +218,11 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_error ignored;
     size_t size = (size_t)nl_plan_bytes(p);
     if (p->stream == NULL || size > NL_STAGE_ASIDE || !nl_stage_can_lock(size) || !is_dense(p) ||
-        nl_pinned_take(dev, size, NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+        nl_hostblock_take(dev, size, NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
-    nl_pinned_give_after(aside, dev, p->stream);
+    nl_hostblock_give_after(aside, dev, p->stream);
     return status < 0 ? -1 : 1;
 }
 

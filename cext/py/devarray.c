@@ -257,7 +257,7 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
 }
 
 /* The driver may let every call wait for a callback, and that for the interpreter. */
-static int alloc_buffer(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
+int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     int result;
     *out = nl_buffer_take(dev, size);
     if (*out)
@@ -299,7 +299,7 @@ static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype
     if (nl_py_layout_extent(&layout, &low, &high) < 0)
         goto done;
     nl_device *dev = nl_device_current(&err);
-    if (!dev || alloc_buffer(dev, (size_t)(high - low), &buffer, &err) < 0) {
+    if (!dev || nl_py_buffer_alloc(dev, (size_t)(high - low), &buffer, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }

@@ -189,11 +189,6 @@ int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     return 0;
 }
 
-<<<<<<< HEAD
-PyObject *nl_host_array_over(PyObject *descr, const nl_layout *layout, void *data, PyObject *base) {
-    npy_intp shape[NL_MAX_DIMS], strides[NL_MAX_DIMS];
-    int fortran = nl_layout_is_f(layout) && !nl_layout_is_c(layout);
-=======
 int nl_host_array_writable(PyObject *array) {
     return PyArray_ISWRITEABLE((PyArrayObject *)array);
 }
@@ -207,24 +202,16 @@ PyObject *nl_host_array_native(PyObject *array) {
     return native ? PyArray_CastToType((PyArrayObject *)array, native, 0) : NULL;
 }
 
-PyObject *nl_host_array_new(nl_dtype dtype, const nl_layout *layout) {
+PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base) {
     npy_intp shape[NL_MAX_DIMS], strides[NL_MAX_DIMS];
-    PyObject *descr = nl_host_descr_plain(dtype);
-    if (!descr)
-        return NULL;
->>>>>>> main
     for (int i = 0; i < layout->ndim; i++) {
         shape[i] = (npy_intp)layout->shape[i];
         strides[i] = (npy_intp)layout->strides[i];
     }
-<<<<<<< HEAD
-    Py_INCREF(descr);
-    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim,
-                                           shape, data ? strides : NULL, data,
-                                           data      ? NPY_ARRAY_WRITEABLE
-                                           : fortran ? NPY_ARRAY_F_CONTIGUOUS
-                                                     : 0,
-                                           NULL);
+    Py_INCREF(descr); /* which is stolen, also when it fails */
+    PyObject *array =
+        PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, strides,
+                             data, data ? NPY_ARRAY_WRITEABLE : 0, NULL);
     if (!array) {
         Py_XDECREF(base);
         return NULL;
@@ -248,10 +235,6 @@ PyObject *nl_host_array_root(PyObject *array) {
             return root;
         root = next;
     }
-=======
-    /* steals the dtype, also when it fails */
-    return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, strides,
-                                NULL, 0, NULL);
 }
 
 int nl_host_array_assign(PyObject *to, PyObject *from) {
@@ -260,7 +243,6 @@ int nl_host_array_assign(PyObject *to, PyObject *from) {
 
 PyObject *nl_host_array_item(PyObject *array) {
     return PyArray_ToScalar(PyArray_DATA((PyArrayObject *)array), (PyArrayObject *)array);
->>>>>>> main
 }
 
 /* ------------------------------------------------------------------------------------ scalars */

@@ -1,4 +1,4 @@
-/* py/hostmemory: blocks of core/pinned under NumPy arrays. A HostMemory has the buffer protocol, so
+/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer protocol, so
  * that numpy.ndarray takes it as any buffer and keeps it as the base; with the last array over it
  * the block goes back to its pool. Registering memory that others own is here too, as functions. */
 #include "py/hostmemory.h"
@@ -19,7 +19,7 @@ static nl_host_block *take_block(size_t size, nl_host_kind kind, unsigned flags)
     nl_device *dev;
     Py_BEGIN_ALLOW_THREADS;
     dev = nl_device_current(&err);
-    result = dev ? nl_pinned_take(dev, size, kind, flags, &block, &err) : -1;
+    result = dev ? nl_hostblock_take(dev, size, kind, flags, &block, &err) : -1;
     Py_END_ALLOW_THREADS;
     if (result < 0)
         nl_py_raise(&err);
@@ -30,7 +30,7 @@ static void give_block(nl_host_block *block) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     Py_BEGIN_ALLOW_THREADS;
-    nl_pinned_give(block);
+    nl_hostblock_give(block);
     Py_END_ALLOW_THREADS;
     PyErr_Restore(type, value, traceback);
 }
@@ -82,7 +82,7 @@ static PyObject *hostmemory_address(PyObject *self, void *Py_UNUSED(closure)) {
 static PyObject *hostmemory_device_address(PyObject *self, void *Py_UNUSED(closure)) {
     CUdeviceptr address;
     nl_error err;
-    if (nl_pinned_device_address(((nl_py_hostmemory *)self)->block, &address, &err) < 0)
+    if (nl_hostblock_device_address(((nl_py_hostmemory *)self)->block, &address, &err) < 0)
         return nl_py_raise(&err);
     return PyLong_FromUnsignedLongLong(address);
 }
@@ -96,7 +96,7 @@ static PyObject *hostmemory_kind(PyObject *self, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *hostmemory_is_locked(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyBool_FromLong(nl_pinned_is_locked(((nl_py_hostmemory *)self)->block));
+    return PyBool_FromLong(nl_hostblock_is_locked(((nl_py_hostmemory *)self)->block));
 }
 
 static PyGetSetDef hostmemory_getset[] = {
@@ -150,14 +150,14 @@ static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs)
 
 PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout) {
     size_t size = (size_t)(nl_layout_count(layout) * layout->itemsize);
-    if (size >= NL_PINNED_LEAST && size <= nl_pinned_limit()) {
+    if (size >= NL_HOSTBLOCK_LEAST && size <= nl_hostblock_limit()) {
         nl_host_block *block = take_block(size, NL_HOST_RESULT, 0);
         PyObject *memory = block ? wrap_block(state, block) : NULL;
         if (!memory)
             return NULL;
-        return nl_host_array_over(descr, layout, block->memory, memory);
+        return nl_host_array_new(descr, layout, block->memory, memory);
     }
-    return nl_host_array_over(descr, layout, NULL, NULL);
+    return nl_host_array_new(descr, layout, NULL, NULL);
 }
 
 int nl_py_host_is_result(nl_py_state *state, PyObject *array) {

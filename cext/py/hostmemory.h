@@ -4,7 +4,7 @@
 #define NL_PY_HOSTMEMORY_H
 
 #include "py/state.h"
-#include "core/pinned.h"
+#include "core/hostblock.h"
 #include "py/hostarray.h"
 
 /* _core.HostMemory: a buffer that gives its block back with the last reference. */
@@ -13,7 +13,7 @@ typedef struct nl_py_hostmemory {
     PyObject *weakrefs;
 } nl_py_hostmemory;
 
-/* A new NumPy array, not initialised, of the layout's shape and order (C or Fortran), for a result
+/* A new NumPy array, not initialised, of the layout, which has no gaps, for a result
  * on its way to the host: large ones lie in memory that is used again, page-locked if that pays. */
 PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout);
 

@@ -3,7 +3,7 @@
 #include "py/state.h"
 
 #include "core/buffer.h"
-#include "core/pinned.h"
+#include "core/hostblock.h"
 #include "core/stage.h"
 
 static PyObject *describe(const nl_pool_statistics *s) {
@@ -98,7 +98,7 @@ static PyObject *pool_reset_peak(PyObject *module, PyObject *args) {
 
 static PyObject *host_statistics(PyObject *module, PyObject *unused) {
     size_t locked;
-    nl_pool_statistics s = nl_pinned_statistics(&locked);
+    nl_pool_statistics s = nl_hostblock_statistics(&locked);
     (void)module;
     (void)unused;
     PyObject *dict = describe(&s), *value = dict ? PyLong_FromSize_t(locked) : NULL;
@@ -114,7 +114,7 @@ static PyObject *host_set_limit(PyObject *module, PyObject *value) {
     if (size_from(value, &limit) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    nl_pinned_set_limit(limit);
+    nl_hostblock_set_limit(limit);
     Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
 }
@@ -125,7 +125,7 @@ static PyObject *host_trim(PyObject *module, PyObject *value) {
     if (size_from(value, &keep) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    nl_pinned_trim(keep);
+    nl_hostblock_trim(keep);
     Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
 }
@@ -133,7 +133,7 @@ static PyObject *host_trim(PyObject *module, PyObject *value) {
 static PyObject *host_reset_peak(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    nl_pinned_reset_peak();
+    nl_hostblock_reset_peak();
     Py_RETURN_NONE;
 }
 

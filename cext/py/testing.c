@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/module.h"
-#include "core/pinned.h"
+#include "core/hostblock.h"
 #include "core/stream.h"
 #include "py/state.h"
 
@@ -62,7 +62,7 @@ static PyObject *live(PyObject *module, PyObject *unused) {
                          (Py_ssize_t)(nl_mem_live() - nl_pool_kept()), "buffers",
                          (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(),
                          "events", (Py_ssize_t)nl_event_live(), "modules",
-                         (Py_ssize_t)nl_module_live(), "host_blocks", (Py_ssize_t)nl_pinned_live());
+                         (Py_ssize_t)nl_module_live(), "host_blocks", (Py_ssize_t)nl_hostblock_live());
 }
 
 static PyObject *pretend_no_memory_pools(PyObject *module, PyObject *unused) {
