@@ -47,10 +47,16 @@ typedef double float64;
 
 } // namespace numbalite
 
+#ifdef NUMBALITE_HOST /* code for the CPU has no grid */
+#ifdef NUMBALITE_DEBUG
+#include "host/check.h"
+#endif
+#else
 #ifdef NUMBALITE_DEBUG
 #include "numbalite/check.cuh"
 #endif
 #include "numbalite/index.cuh"
+#endif
 #include "numbalite/array.cuh"
 
 #endif

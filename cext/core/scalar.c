@@ -174,3 +174,31 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
         return NL_STORE_TYPE;
     }
 }
+
+/* As the processor does where C leaves it open: out of range is the smallest int64. */
+static int64_t integer_of(const nl_scalar *s, int is_unsigned) {
+    if (s->kind <= NL_SCALAR_UINT)
+        return s->integer;
+    if (s->real > -0x1p63 && s->real < 0x1p63)
+        return (int64_t)s->real;
+    if (is_unsigned && s->real >= 0x1p63 && s->real < 0x1p64)
+        return (int64_t)(uint64_t)s->real;
+    return INT64_MIN;
+}
+
+void nl_scalar_cast(const nl_scalar *s, nl_dtype dtype, void *bytes) {
+    nl_scalar value = *s;
+    if (dtype == NL_BOOL) {
+        double real = as_double(s);
+        *(unsigned char *)bytes = real != 0 || isnan(real) || s->imaginary != 0;
+    } else if (dtype <= NL_UINT64) {
+        int64_t integer = integer_of(s, dtype >= NL_UINT8);
+        memcpy(bytes, &integer, nl_dtype_size(dtype));
+    } else {
+        if (dtype < NL_COMPLEX64 && s->kind == NL_SCALAR_COMPLEX)
+            value.kind = NL_SCALAR_FLOAT;
+        if (s->kind == NL_SCALAR_BIG)
+            value.kind = NL_SCALAR_FLOAT;
+        (void)nl_scalar_store(&value, dtype, bytes); /* writes infinity where it does not fit */
+    }
+}

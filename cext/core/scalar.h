@@ -27,6 +27,9 @@ void nl_scalar_load(nl_scalar *scalar, nl_dtype dtype, const void *bytes);
 /* Writes the value as `dtype` if the type admits it (bool to int to float to complex) and it fits.
  */
 nl_store nl_scalar_store(const nl_scalar *scalar, nl_dtype dtype, void *bytes);
+/* Writes the value as C casts it: integers wrap, floats are cut off or become infinite, of a
+ * complex number the real part is left. */
+void nl_scalar_cast(const nl_scalar *scalar, nl_dtype dtype, void *bytes);
 /* Smallest and largest value of an integer type. */
 void nl_scalar_limits(nl_dtype dtype, int64_t *low, uint64_t *high);
 

@@ -189,6 +189,41 @@ int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     return 0;
 }
 
+int nl_host_array_writable(PyObject *array) {
+    return PyArray_ISWRITEABLE((PyArrayObject *)array);
+}
+
+PyObject *nl_host_array_from(PyObject *obj) {
+    return PyArray_FROM_O(obj);
+}
+
+PyObject *nl_host_array_native(PyObject *array) {
+    PyArray_Descr *native = PyArray_DescrNewByteorder(PyArray_DESCR((PyArrayObject *)array), '=');
+    return native ? PyArray_CastToType((PyArrayObject *)array, native, 0) : NULL;
+}
+
+PyObject *nl_host_array_new(nl_dtype dtype, const nl_layout *layout) {
+    npy_intp shape[NL_MAX_DIMS], strides[NL_MAX_DIMS];
+    PyObject *descr = nl_host_descr_plain(dtype);
+    if (!descr)
+        return NULL;
+    for (int i = 0; i < layout->ndim; i++) {
+        shape[i] = (npy_intp)layout->shape[i];
+        strides[i] = (npy_intp)layout->strides[i];
+    }
+    /* steals the dtype, also when it fails */
+    return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, strides,
+                                NULL, 0, NULL);
+}
+
+int nl_host_array_assign(PyObject *to, PyObject *from) {
+    return PyArray_CopyInto((PyArrayObject *)to, (PyArrayObject *)from);
+}
+
+PyObject *nl_host_array_item(PyObject *array) {
+    return PyArray_ToScalar(PyArray_DATA((PyArrayObject *)array), (PyArrayObject *)array);
+}
+
 /* ------------------------------------------------------------------------------------ scalars */
 
 int nl_host_is_scalar(PyObject *obj) {

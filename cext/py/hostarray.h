@@ -48,6 +48,16 @@ int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *of
 int nl_host_is_array(PyObject *obj);
 int nl_host_is_exact_array(PyObject *obj);
 int nl_host_array_read(PyObject *array, nl_host_array *out);
+int nl_host_array_writable(PyObject *array);
+/* New references: numpy.asarray(obj); a copy in this machine's byte order; an array that is not
+ * initialised. */
+PyObject *nl_host_array_from(PyObject *obj);
+PyObject *nl_host_array_native(PyObject *array);
+PyObject *nl_host_array_new(nl_dtype dtype, const nl_layout *layout);
+/* to[...] = from */
+int nl_host_array_assign(PyObject *to, PyObject *from);
+/* A NumPy scalar of an array without dimensions: new reference. */
+PyObject *nl_host_array_item(PyObject *array);
 
 /* scalars */
 int nl_host_is_scalar(PyObject *obj); /* numpy.generic */

@@ -1,7 +1,277 @@
-/* py/hostmodule: the type HostModule: loaded code of the cpu and parallel targets. */
+/* py/hostmodule: the type HostModule: loaded code of the cpu and parallel targets.
+ *
+ * An image is a shared object. It is written to an anonymous file and opened with dlopen; the
+ * file's number is used again for later images, and dlopen remembers names, so each load spells the
+ * same path in its own way. The library is closed when the HostModule dies: whoever keeps an
+ * address keeps the module. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "py/hostmodule.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/lock.h"
+#include "core/hostloop.h"
 #include "py/state.h"
 
-int nl_py_hostmodule_exec(PyObject *module) {
-    (void)module;
+typedef struct {
+    PyObject_HEAD void *library;
+    const void *code; /* the range handed to nl_host_range_add */
+    const nl_host_image *image;
+} hostmodule;
+
+static int write_all(int file, const char *bytes, size_t size) {
+    while (size) {
+        ssize_t written = write(file, bytes, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return -1;
+        bytes += written;
+        size -= (size_t)written;
+    }
     return 0;
+}
+
+/* "/proc/self/fd/././/7": a counter's bits, as "./" and ".//"; a leading one keeps it apart from
+ * the simulator's, which spells its own images so. */
+static void spell_path(char *path, size_t size, int file) {
+    static uint64_t loads;
+    size_t length = (size_t)snprintf(path, size, "/proc/./self/fd/");
+    for (uint64_t n = (uintptr_t)&loads / 8 + nl_atomic_add(&loads, 1); n && length + 24 < size;
+         n >>= 1)
+        length += (size_t)snprintf(path + length, size - length, n & 1 ? ".//" : "./");
+    snprintf(path + length, size - length, "%d", file);
+}
+
+static void *open_anonymous(const char *bytes, size_t size) {
+    void *library = NULL;
+#ifdef MFD_CLOEXEC
+    char path[256];
+    int file = memfd_create("numbalite", MFD_CLOEXEC);
+    if (file < 0)
+        return NULL;
+    if (write_all(file, bytes, size) == 0) {
+        spell_path(path, sizeof path, file);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    close(file);
+#endif
+    return library;
+}
+
+/* Where there is no /proc, or it may not be executed from: a file in a directory of our own. */
+static void *open_temporary(const char *bytes, size_t size) {
+    char directory[300], path[340];
+    snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX", P_tmpdir);
+    if (!mkdtemp(directory))
+        return NULL;
+    snprintf(path, sizeof path, "%s/image.so", directory);
+    void *library = NULL;
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    if (file >= 0) {
+        int written = write_all(file, bytes, size);
+        close(file);
+        if (written == 0)
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        unlink(path);
+    }
+    rmdir(directory);
+    return library;
+}
+
+typedef struct code_search {
+    uintptr_t base, low, high;
+} code_search;
+
+/* The executable segment of the object loaded at `base`. */
+static int find_code(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)size;
+    code_search *search = argument;
+    if (info->dlpi_addr != search->base)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X)) {
+            search->low = info->dlpi_addr + segment->p_vaddr;
+            search->high = search->low + segment->p_memsz;
+        }
+    }
+    return 1;
+}
+
+static int load(hostmodule *self, const char *bytes, size_t size) {
+    self->library = open_anonymous(bytes, size);
+    if (self->library == NULL)
+        self->library = open_temporary(bytes, size);
+    if (self->library == NULL) {
+        const char *why = dlerror();
+        PyErr_Format(PyExc_ImportError, "host code cannot be loaded: %s", why ? why : "no memory");
+        return -1;
+    }
+    self->image = dlsym(self->library, NL_HOST_IMAGE_TABLE);
+    Dl_info info;
+    if (self->image == NULL || self->image->abi != NL_HOST_ABI || !dladdr(self->image, &info)) {
+        PyErr_SetString(PyExc_ImportError, "this is no image for the CPU");
+        return -1;
+    }
+    code_search search = {.base = (uintptr_t)info.dli_fbase};
+    dl_iterate_phdr(find_code, &search);
+    if (search.low != search.high) {
+        if (nl_host_range_add((void *)search.low, (void *)search.high) < 0) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        self->code = (void *)search.low;
+    }
+    self->image->init(&nl_host_runtime);
+    return 0;
+}
+
+static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"data", NULL};
+    Py_buffer data;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*:HostModule", names, &data))
+        return NULL;
+    hostmodule *self = (hostmodule *)type->tp_alloc(type, 0);
+    /* What begins like no shared object would be refused by dlopen with a stranger's words. */
+    if (self != NULL && (data.len < 64 || memcmp(data.buf, "\177ELF", 4) != 0)) {
+        PyErr_SetString(PyExc_ImportError, "this is no image for the CPU");
+        Py_CLEAR(self);
+    }
+    if (self != NULL && load(self, data.buf, (size_t)data.len) < 0)
+        Py_CLEAR(self);
+    PyBuffer_Release(&data);
+    return (PyObject *)self;
+}
+
+static void hostmodule_dealloc(PyObject *object) {
+    hostmodule *self = (hostmodule *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->code != NULL)
+        nl_host_range_remove(self->code);
+    if (self->library != NULL)
+        dlclose(self->library);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static void *find(const hostmodule *self, const char *name) {
+    for (unsigned i = 0; i < self->image->count; i++)
+        if (strcmp(self->image->entries[i].name, name) == 0)
+            return self->image->entries[i].address;
+    PyErr_Format(PyExc_KeyError, "%s", name);
+    return NULL;
+}
+
+void *nl_py_hostmodule_find(PyObject *module, const char *name) {
+    nl_py_state *state = nl_py_state_of_object(module);
+    if (state == NULL || !PyObject_TypeCheck(module, state->hostmodule_type)) {
+        PyErr_Format(PyExc_TypeError, "a HostModule, not %.100s", Py_TYPE(module)->tp_name);
+        return NULL;
+    }
+    return find((hostmodule *)module, name);
+}
+
+static PyObject *hostmodule_address(PyObject *self, PyObject *name) {
+    const char *text = PyUnicode_AsUTF8(name);
+    void *address = text ? find((hostmodule *)self, text) : NULL;
+    return address ? PyLong_FromVoidPtr(address) : NULL;
+}
+
+static PyObject *hostmodule_names(PyObject *self, void *Py_UNUSED(closure)) {
+    const nl_host_image *image = ((hostmodule *)self)->image;
+    PyObject *names = PyTuple_New(image->count);
+    for (unsigned i = 0; names != NULL && i < image->count; i++) {
+        PyObject *name = PyUnicode_FromString(image->entries[i].name);
+        if (name == NULL)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, i, name);
+    }
+    return names;
+}
+
+static PyMethodDef methods[] = {
+    {"address", hostmodule_address, METH_O,
+     "address(name) -> int: where the function or variable of that name in the unit is. KeyError "
+     "if there is none. Good as long as the module is."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef getset[] = {
+    {"names", hostmodule_names, NULL, "The names that address() knows.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, hostmodule_new},
+    {Py_tp_dealloc, hostmodule_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getset},
+    {Py_tp_doc, "HostModule(data): loads an image of kind \"host\". ImportError if it is none."},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "numbalite._core.HostModule",
+    .basicsize = sizeof(hostmodule),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+/* A fault of host code as numbalite.errors.KernelError. Called from loops, without the
+ * interpreter's lock. */
+static int raise_fault(void) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *class = nl_py_error_class("KernelError", PyExc_RuntimeError);
+    if (class != NULL) {
+        PyErr_SetString(class, nl_host_fault_text());
+        Py_DECREF(class);
+    }
+    PyGILState_Release(gil);
+    return -1;
+}
+
+/* threads_limit(n), get_threads(), set_threads(n): numbalite/threads.py checks the values. */
+static PyObject *threads_limit(PyObject *Py_UNUSED(module), PyObject *value) {
+    long most = PyLong_AsLong(value);
+    if (most == -1 && PyErr_Occurred())
+        return NULL;
+    nl_host_threads_limit((int)most);
+    Py_RETURN_NONE;
+}
+
+static PyObject *threads_get(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyLong_FromLong(nl_host_threads_get());
+}
+
+static PyObject *threads_set(PyObject *Py_UNUSED(module), PyObject *value) {
+    long count = PyLong_AsLong(value);
+    if (count == -1 && PyErr_Occurred())
+        return NULL;
+    nl_host_threads_set((int)count);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"host_threads_limit", threads_limit, METH_O, "The most threads of parallel loops."},
+    {"host_threads_get", threads_get, METH_NOARGS, "The threads that this thread's loops use."},
+    {"host_threads_set", threads_set, METH_O, "Sets them for the calling thread; 0: all."},
+    {NULL, NULL, 0, NULL},
+};
+
+int nl_py_hostmodule_exec(PyObject *module) {
+    nl_host_on_raise(raise_fault);
+    if (nl_py_add_functions(module, functions) < 0)
+        return -1;
+    return nl_py_add_type(module, &spec, NULL, &nl_py_state_of(module)->hostmodule_type);
 }

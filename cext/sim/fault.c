@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "base/lock.h"
 #include "sim/block.h"
-#include "sim/divide.h"
+#include "base/divide.h"
 #include "sim/grid.h"
 #include "sim/memory.h"
 #include "sim/stream.h"
@@ -71,7 +71,7 @@ static void handle(int number, siginfo_t *info, void *context) {
         chain(number, info, context);
         return;
     }
-    if (number == SIGFPE && info->si_code == FPE_INTDIV && nl_sim_divide_resume(context))
+    if (number == SIGFPE && info->si_code == FPE_INTDIV && nl_divide_resume(context))
         return;
     w->trap =
         (nl_sim_trap){.signal = number, .code = info->si_code, .address = (uintptr_t)info->si_addr};

@@ -14,6 +14,10 @@
 #ifndef NUMBALITE_GROUPS_CUH
 #define NUMBALITE_GROUPS_CUH
 
+#ifdef NUMBALITE_HOST /* code for the CPU has no grid */
+#include "host/nogrid.h"
+#else
+
 #include "numbalite.cuh"
 #include "numbalite/site.cuh"
 #include "numbalite/warp.cuh"
@@ -399,4 +403,5 @@ using groups::tiled_partition;
 namespace cooperative_groups = numbalite::groups;
 #endif
 
+#endif
 #endif

@@ -3,7 +3,8 @@
  *     return make_tuple(r, phi);         auto [r, phi] = polar(x, y);         get<0>(t)
  *
  * One plain struct for each length up to eight, with public members: structured bindings take such
- * a struct apart without any help from the standard library, which NVRTC does not have. */
+ * a struct apart without any help from the standard library, which NVRTC does not have. A tuple
+ * converts to one of as many other types, so that what a function returns need not be exact. */
 #ifndef NUMBALITE_TUPLE_CUH
 #define NUMBALITE_TUPLE_CUH
 
@@ -14,21 +15,34 @@ namespace numbalite {
 template <class... T> struct tuple {
     static_assert(sizeof...(T) <= 8, "a tuple has at most eight items");
 };
-template <class A> struct tuple<A> { A item0; };
+template <class A> struct tuple<A> {
+    A item0;
+    template <class T0> NUMBALITE_FUNCTION operator tuple<T0>() const { return {(T0)item0}; }
+};
 template <class A, class B> struct tuple<A, B> {
     A item0;
     B item1;
+    template <class T0, class T1> NUMBALITE_FUNCTION operator tuple<T0, T1>() const {
+        return {(T0)item0, (T1)item1};
+    }
 };
 template <class A, class B, class C> struct tuple<A, B, C> {
     A item0;
     B item1;
     C item2;
+    template <class T0, class T1, class T2> NUMBALITE_FUNCTION operator tuple<T0, T1, T2>() const {
+        return {(T0)item0, (T1)item1, (T2)item2};
+    }
 };
 template <class A, class B, class C, class D> struct tuple<A, B, C, D> {
     A item0;
     B item1;
     C item2;
     D item3;
+    template <class T0, class T1, class T2, class T3>
+    NUMBALITE_FUNCTION operator tuple<T0, T1, T2, T3>() const {
+        return {(T0)item0, (T1)item1, (T2)item2, (T3)item3};
+    }
 };
 template <class A, class B, class C, class D, class E> struct tuple<A, B, C, D, E> {
     A item0;
@@ -36,6 +50,10 @@ template <class A, class B, class C, class D, class E> struct tuple<A, B, C, D, 
     C item2;
     D item3;
     E item4;
+    template <class T0, class T1, class T2, class T3, class T4>
+    NUMBALITE_FUNCTION operator tuple<T0, T1, T2, T3, T4>() const {
+        return {(T0)item0, (T1)item1, (T2)item2, (T3)item3, (T4)item4};
+    }
 };
 template <class A, class B, class C, class D, class E, class F> struct tuple<A, B, C, D, E, F> {
     A item0;
@@ -44,6 +62,10 @@ template <class A, class B, class C, class D, class E, class F> struct tuple<A, 
     D item3;
     E item4;
     F item5;
+    template <class T0, class T1, class T2, class T3, class T4, class T5>
+    NUMBALITE_FUNCTION operator tuple<T0, T1, T2, T3, T4, T5>() const {
+        return {(T0)item0, (T1)item1, (T2)item2, (T3)item3, (T4)item4, (T5)item5};
+    }
 };
 template <class A, class B, class C, class D, class E, class F, class G>
 struct tuple<A, B, C, D, E, F, G> {
@@ -54,6 +76,10 @@ struct tuple<A, B, C, D, E, F, G> {
     E item4;
     F item5;
     G item6;
+    template <class T0, class T1, class T2, class T3, class T4, class T5, class T6>
+    NUMBALITE_FUNCTION operator tuple<T0, T1, T2, T3, T4, T5, T6>() const {
+        return {(T0)item0, (T1)item1, (T2)item2, (T3)item3, (T4)item4, (T5)item5, (T6)item6};
+    }
 };
 template <class A, class B, class C, class D, class E, class F, class G, class H>
 struct tuple<A, B, C, D, E, F, G, H> {
@@ -65,6 +91,11 @@ struct tuple<A, B, C, D, E, F, G, H> {
     F item5;
     G item6;
     H item7;
+    template <class T0, class T1, class T2, class T3, class T4, class T5, class T6, class T7>
+    NUMBALITE_FUNCTION operator tuple<T0, T1, T2, T3, T4, T5, T6, T7>() const {
+        return {(T0)item0, (T1)item1, (T2)item2, (T3)item3,
+                (T4)item4, (T5)item5, (T6)item6, (T7)item7};
+    }
 };
 template <class... T> tuple(T...) -> tuple<T...>;
 

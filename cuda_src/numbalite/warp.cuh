@@ -7,6 +7,10 @@
 #ifndef NUMBALITE_WARP_CUH
 #define NUMBALITE_WARP_CUH
 
+#ifdef NUMBALITE_HOST /* code for the CPU has no grid */
+#include "host/nogrid.h"
+#else
+
 #include "numbalite.cuh"
 #include "numbalite/site.cuh"
 
@@ -84,4 +88,5 @@ NUMBALITE_FUNCTION bool eq_sync(unsigned int mask, bool predicate NUMBALITE_AND_
 
 } // namespace numbalite
 
+#endif
 #endif

@@ -1,5 +1,5 @@
 /* sim/library: what kernels get from the engine under the C library's names (libc.h has the
- * declarations), and the operators new and delete. None of it leaves the image. */
+ * declarations). None of it leaves the image. */
 #ifndef NUMBALITE_SIM_LIBRARY_H
 #define NUMBALITE_SIM_LIBRARY_H
 
@@ -37,35 +37,5 @@ NUMBALITE_SIM_HIDDEN void __cxa_pure_virtual() {
     numbalite_sim::fault(719, "a pure virtual function was called", "", 0);
 }
 }
-
-void *operator new(size_t size) {
-    return malloc(size);
-}
-void *operator new[](size_t size) {
-    return malloc(size);
-}
-void operator delete(void *block) noexcept {
-    free(block);
-}
-void operator delete[](void *block) noexcept {
-    free(block);
-}
-void operator delete(void *block, size_t) noexcept {
-    free(block);
-}
-void operator delete[](void *block, size_t) noexcept {
-    free(block);
-}
-
-/* Placement new, which NVRTC knows without <new>; libc++ is told that it has been there. */
-#define _LIBCPP___NEW_PLACEMENT_NEW_DELETE_H
-inline void *operator new(size_t, void *place) noexcept {
-    return place;
-}
-inline void *operator new[](size_t, void *place) noexcept {
-    return place;
-}
-inline void operator delete(void *, void *) noexcept {}
-inline void operator delete[](void *, void *) noexcept {}
 
 #endif

@@ -39,9 +39,14 @@ NUMBALITE_SIM_STORE(__stwt)
 
 /* Which space an address belongs to: all is global here but the dynamic shared memory. */
 NUMBALITE_SIM_INLINE unsigned __isShared(const void *address) {
+#ifdef NUMBALITE_HOST
+    (void)address;
+    return 0;
+#else
     const char *base = static_cast<const char *>(numbalite_sim::ops->dynamic_shared());
     const char *at = static_cast<const char *>(address);
     return at >= base && at < base + numbalite_sim::here.dynamic_bytes;
+#endif
 }
 NUMBALITE_SIM_INLINE unsigned __isGlobal(const void *address) {
     return !__isShared(address);

@@ -50,7 +50,13 @@
 #define __constant__
 #define __managed__
 #define __grid_constant__
+#ifdef NUMBALITE_HOST
+#define __shared__ \
+    static_assert(false, "numbalite: __shared__ memory needs a grid of threads, and code for the " \
+                         "CPU runs without one: use it in kernels (cuda.jit)");
+#else
 #define __shared__ static thread_local
+#endif
 
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
@@ -90,11 +96,19 @@
                          "simulator")
 
 extern "C" {
+#ifdef NUMBALITE_HOST /* host/prelude.h: the cpu targets */
+#include "../host/abi.h"
+#else
 #include "abi.h"
+#endif
 }
 #include "libc.h"
 #include "vector.h"
+#ifdef NUMBALITE_HOST
+#include "../host/thread.h"
+#else
 #include "thread.h"
+#endif
 #include "math.h"
 #include "special.h"
 #include "intrinsics.h"
@@ -103,8 +117,13 @@ extern "C" {
 #include "video.h"
 #include "memory.h"
 #include "atomics.h"
+#ifdef NUMBALITE_HOST
+#include "../host/library.h"
+#else
 #include "warp.h"
-#include "unsupported.h"
 #include "library.h"
+#endif
+#include "unsupported.h"
+#include "new.h"
 
 #endif

@@ -1,4 +1,4 @@
-"""From source to machine code: the disk cache, NVRTC for GPUs, the host compiler for the simulator.
+"""From source to machine code: the disk cache, NVRTC for GPUs, the host compiler for the CPU.
 
 `compile_unit` is the one way in. Its key covers the unit, what it includes, the target, the compiler
 and numbalite's own CUDA C++ and compiling code, so an image from the cache is the one that compiling
@@ -16,6 +16,7 @@ from numbalite.compilers.unit import Unit
 
 __all__ = ["Image", "Unit", "compile_count", "compile_unit"]
 
+_ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()
 _count = 0
 
@@ -28,7 +29,8 @@ def compile_count() -> int:
 def compile_unit(unit: Unit, target: tuple) -> Image:
     """Compiles a unit, or finds it compiled.
 
-    target is ("cuda", major, minor), the compute capability to compile for, or ("sim",).
+    target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator;
+    or ("host",): plain functions for the CPU, which the unit's ``kernels`` names (see host.py).
     CompileError tells what is wrong with the source.
     """
     target = _effective(target)
@@ -50,10 +52,10 @@ def _compile(unit, target):
     global _count
     with _lock:
         _count += 1
-    if target[0] == "sim":
+    if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
-        return host.compile(unit)
+        return host.compile(unit, target[0])
     from numbalite.compilers import nvrtc
 
     return nvrtc.compile(unit, target[1:])
@@ -65,10 +67,10 @@ def _key(unit, target):
         return None
     from numbalite.compilers import headers, toolkit
 
-    if target[0] == "sim":
+    if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
-        compiler = host.fingerprint(unit)
+        compiler = host.fingerprint(unit, target[0])
         included = headers.closure(unit, toolkit.include_directories)
     else:
         compiler = toolkit.fingerprint()

@@ -1,4 +1,8 @@
-"""The host C++ compiler of the simulator: which one, and what decides how it compiles.
+"""The host C++ compiler: which one, and what decides how it compiles.
+
+It serves two targets. "sim" is the CPU simulator: kernels with a grid. "host" is code that runs on the
+CPU for its own sake, the cpu and parallel targets of vectorize and guvectorize and jit: a unit's kernels
+are any functions then, each found under its name in the image, and what needs a grid is an error.
 
 A compiler of the clang family is preferred, because a GPU's meaning of what C++ leaves undefined can be
 written into its intermediate code (irpatch.py); it costs some 60 ms more a kernel than g++. So
@@ -55,7 +59,7 @@ def find() -> Compiler:
         program = os.path.join(place or ".", "ziglang", "zig")
         if os.access(program, os.X_OK):
             return Compiler((program, "c++"), program)
-    raise CudaSupportError(f"the CPU simulator needs a C++ compiler, and there is none: {INSTALL}")
+    raise CudaSupportError(f"code for the CPU needs a C++ compiler, and there is none: {INSTALL}")
 
 
 def _words(text):
@@ -85,20 +89,20 @@ def describe() -> str:
     return f"{hostbuild.identify(compiler).title} ({' '.join(compiler.command)})"
 
 
-def compile(unit):
-    """Compiles a unit for the simulator: an Image of kind "sim"."""
+def compile(unit, kind="sim"):
+    """Compiles a unit for the simulator, or for the CPU itself: an Image of that kind."""
     from numbalite.compilers import hostbuild
 
-    return hostbuild.compile(unit, find())
+    return hostbuild.compile(unit, find(), kind)
 
 
-def fingerprint(unit) -> bytes:
+def fingerprint(unit, kind="sim") -> bytes:
     """What decides, beside the unit, how it comes out: the compiler and the CPU compiled for."""
     compiler = find()
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
     parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu())
-    return repr((*parts, flags("", hostoptions.read(unit), unit.opt))).encode()
+    return repr((*parts, flags("", hostoptions.read(unit), unit.opt, kind))).encode()
 
 
 _cpu_text = None
@@ -118,9 +122,10 @@ def _cpu():
     return _cpu_text
 
 
-def flags(family, options, opt) -> list:
+def flags(family, options, opt, kind="sim") -> list:
     """What decides how code comes out. The same for the prelude as for the source."""
-    level = 2 if opt is True or opt is None else int(opt)
+    default = 3 if kind == "host" else 2
+    level = default if opt is True or opt is None else int(opt)
     result = [
         f"-std={_std(options.std)}",
         f"-O{0 if options.debug else level}",
@@ -146,6 +151,8 @@ def flags(family, options, opt) -> list:
     result.append("-ffp-contract=fast" if options.fmad else "-ffp-contract=off")
     if options.fastmath:
         result += ["-freciprocal-math", "-fno-signed-zeros"]
+        if kind == "host":
+            result += ["-fno-trapping-math", "-fassociative-math"]
     return result
 
 

@@ -1,9 +1,10 @@
-"""The host C++ compiler: a unit to a shared object for the simulator.
+"""The host C++ compiler: a unit to a shared object, for the simulator or for the CPU itself.
 
 g++ goes in one step. A compiler of the clang family goes in two: the front end gives LLVM IR, irpatch
 writes a GPU's meaning of what C++ leaves undefined into it, the back end makes the shared object.
 
-The image brings no C++ library and exports nothing but its tables (cuda_src/sim/image.h).
+The image brings no C++ library and exports nothing but its tables (cuda_src/sim/image.h,
+cuda_src/host/image.h).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
 _SHARED_LIMIT = 48 << 10
-_END = "numbalite/sim/image"  # the pretended file of what follows the user's source
+_END = "numbalite/image"  # the pretended file of what follows the user's source
 _NOBODYS = (_END, "<stdin>", "<built-in>", "<command line>", "<command-line>", "<scratch space>")
 
 
@@ -73,7 +74,7 @@ def _named(compiler, text):
     version = (int(match[1]), int(match[2]))
     if version < _OLDEST[family]:
         raise CudaSupportError(
-            f"{title} is too old, the simulator needs g++ 9, clang++ 10, or newer: {host.INSTALL}"
+            f"{title} is too old: g++ 9, clang++ 10, or newer are needed: {host.INSTALL}"
         )
     return Identity(family, version, title)
 
@@ -98,28 +99,31 @@ def _run(command, stdin=b"", folder=None):
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
 
 
-def compile(unit, compiler) -> Image:
-    """Compiles a unit with a compiler that host.find gave."""
+def compile(unit, compiler, kind="sim") -> Image:
+    """Compiles a unit with a compiler that host.find gave, for the target `kind`."""
     family = _family(compiler)
     options = hostoptions.read(unit)
-    flags = host.flags(family, options, unit.opt)
-    source = _whole(unit, options, simsource.translate(unit.source))
+    flags = host.flags(family, options, unit.opt, kind)
+    source = _whole(unit, options, simsource.translate(unit.source), kind)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
         search = _search(unit, options, folder)
         output = os.path.join(folder, "image.so")
-        log = _Build(unit, compiler, family, flags, search, output).run(source)
+        log = _Build(unit, compiler, family, flags, search, output, kind).run(source)
         with open(output, "rb") as file:
             data = file.read()
-    if "__shared__" in unit.source:
-        _check_shared(data, unit.source)
     names = [*unit.kernels, *unit.variables]
     told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
-    symbols = [f"nl_sim_kernel_{i}" for i in range(len(unit.kernels))]
-    symbols += [f"nl_sim_variable_{i}" for i in range(len(unit.variables))]
+    symbols = names  # the runtime looks into the image's table
+    if kind == "sim":
+        if "__shared__" in unit.source:
+            _check_shared(data, unit.source)
+        data = _MAGIC.pack(b"NLSIMG01", len(data)) + data
+        symbols = [f"nl_sim_kernel_{i}" for i in range(len(unit.kernels))]
+        symbols += [f"nl_sim_variable_{i}" for i in range(len(unit.variables))]
     return Image(
-        kind="sim",
-        data=_MAGIC.pack(b"NLSIMG01", len(data)) + data,
-        arch="sim",
+        kind=kind,
+        data=data,
+        arch=kind,
         lowered=dict(zip(names, symbols, strict=True)),
         descriptions={name: told[i] for i, name in enumerate(names)} if unit.describe else {},
         log=_reader(unit).warnings(log),
@@ -192,15 +196,22 @@ def _quoted(name):
     return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _whole(unit, options, text):
+def _whole(unit, options, text, kind):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
     lines = [f'#line 1 "{_quoted(unit.name)}"', text]
-    lines += [f'#line 1 "{_END}"', '#include "sim/image.h"']
+    lines += [f'#line 1 "{_END}"', f'#include "{kind}/image.h"']
+    if kind == "host":
+        lines.append("NUMBALITE_HOST_TABLE_BEGIN")
+        for i, name in enumerate((*unit.kernels, *unit.variables)):
+            lines.append(f'#line 1 "{_END}/{i}"')
+            lines.append(f'NUMBALITE_HOST_ENTRY("{_quoted(name)}", &{name})')
+        lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
     if unit.describe:
         lines.append('#include "numbalite/describe.cuh"')
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
-        lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
+        if kind == "sim":
+            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
         if unit.describe:
             lines.append(
                 f"NUMBALITE_SIM_DESCRIBE({i}, numbalite::kernel_description<decltype(&{name})>)"
@@ -208,7 +219,8 @@ def _whole(unit, options, text):
     for i, name in enumerate(unit.variables):
         at = len(unit.kernels) + i
         lines.append(f'#line 1 "{_END}/{at}"')
-        lines.append(f"NUMBALITE_SIM_VARIABLE({i}, {name})")
+        if kind == "sim":
+            lines.append(f"NUMBALITE_SIM_VARIABLE({i}, {name})")
         if unit.describe:
             lines.append(
                 f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::variable_description<decltype({name})>)"
@@ -225,23 +237,23 @@ def _is_ours(file):
 class _Build:
     """One run of the compiler's steps."""
 
-    def __init__(self, unit, compiler, family, flags, search, output):
+    def __init__(self, unit, compiler, family, flags, search, output, kind):
         self.unit, self.compiler, self.family, self.flags = unit, compiler, family, flags
-        self.search, self.output = search, output
+        self.search, self.output, self.kind = search, output, kind
         self.log = ""
 
     def run(self, source):
         """Leaves the shared object at `output`; gives the log."""
         text = source.encode("utf-8", "surrogatepass")
-        prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run)
+        prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run, self.kind)
         try:
             self._steps(text, prelude)
         except CompileError as problem:
             # A precompiled prelude that is not to the compiler's liking: the text is.
-            if prelude == hostprelude.text_arguments() or not _UNFIT.search(problem.log):
+            if prelude == hostprelude.text_arguments(self.kind) or not _UNFIT.search(problem.log):
                 raise
-            hostprelude.forget(self.compiler, self.flags)
-            self._steps(text, hostprelude.text_arguments())
+            hostprelude.forget(self.compiler, self.flags, self.kind)
+            self._steps(text, hostprelude.text_arguments(self.kind))
         return self.log
 
     def _steps(self, text, prelude):
@@ -261,7 +273,7 @@ class _Build:
             text,
         )
         with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
-            ir = irpatch.patch(file.read())
+            ir = irpatch.patch(file.read(), spins=self.kind == "sim")
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
         # The front end has marked what may be fused; "fast" would fuse the rest too.

@@ -165,5 +165,5 @@ def _worded(text):
     missing = _MISSING.match(text)
     if missing:
         name = missing["a"] or missing["b"]
-        return f'cannot open source file "{name}" (the CPU simulator has not all of the toolkit\'s headers)'
+        return f'cannot open source file "{name}" (on the CPU, not all of the toolkit\'s headers are there)'
     return text

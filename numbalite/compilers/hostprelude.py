@@ -1,4 +1,4 @@
-"""The simulator's prelude, precompiled: half of the time that a small kernel takes is reading it.
+"""The prelude of a target on the CPU, precompiled: half of the time that a small kernel takes is reading it.
 
 One folder per compiler and flags, in the cache's directory, named by a hash of both and of the prelude's
 own files. Made at the second compilation of a process, so that a program with one kernel does not
@@ -18,46 +18,47 @@ _made = {}  # key -> arguments of the compiler, or None where it did not work
 _asked = set()  # keys asked for once
 
 
-def text_arguments() -> list:
+def text_arguments(kind) -> list:
     """The prelude as text."""
-    return ["-include", path()]
+    return ["-include", path(kind)]
 
 
-def path() -> str:
-    return os.path.join(headers.cuda_src(), "sim", "prelude.h")
+def path(kind) -> str:
+    """The prelude of the target "sim" or "host"."""
+    return os.path.join(headers.cuda_src(), kind, "prelude.h")
 
 
-def arguments(compiler, family, flags, run) -> list:
+def arguments(compiler, family, flags, run, kind) -> list:
     """The arguments that bring the prelude in; `run(command)` runs a compiler."""
-    key = (compiler.command, *flags)
+    key = (kind, compiler.command, *flags)
     if key in _made:
-        return _made[key] or text_arguments()
+        return _made[key] or text_arguments(kind)
     root = cache.directory()
     if root is None:
-        return text_arguments()
+        return text_arguments(kind)
     folder = os.path.join(root, f"prelude-{cache.digest(key, _stamps(compiler.path)).hex()}")
     found = _ready(family, folder)
     if found is None:
         if key not in _asked:
             _asked.add(key)
-            return text_arguments()
-        found = _make(compiler, family, flags, root, folder, run)
+            return text_arguments(kind)
+        found = _make(compiler, family, flags, root, folder, run, kind)
     _made[key] = found
-    return found or text_arguments()
+    return found or text_arguments(kind)
 
 
-def forget(compiler, flags) -> None:
+def forget(compiler, flags, kind) -> None:
     """It did not work after all."""
-    _made[(compiler.command, *flags)] = None
+    _made[(kind, compiler.command, *flags)] = None
 
 
 def _stamps(program):
-    """The prelude's files and the compiler's program."""
-    folder = os.path.dirname(path())
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".h"))
-    stats = [os.stat(os.path.join(folder, name)) for name in names]
+    """The preludes' files and the compiler's program."""
+    folders = [os.path.dirname(path(kind)) for kind in ("sim", "host")]
+    names = sorted(f"{f}/{name}" for f in folders for name in os.listdir(f) if name.endswith(".h"))
+    stats = [os.stat(name) for name in names]
     stats.append(os.stat(os.path.realpath(program)))
-    return folder, names, [(status.st_size, status.st_mtime_ns) for status in stats]
+    return names, [(status.st_size, status.st_mtime_ns) for status in stats]
 
 
 def _ready(family, folder):
@@ -68,7 +69,7 @@ def _ready(family, folder):
     return found if os.path.exists(os.path.join(folder, compiled)) else None
 
 
-def _make(compiler, family, flags, root, folder, run):
+def _make(compiler, family, flags, root, folder, run, kind):
     """Compiles the prelude beside its place and moves it there."""
     try:
         working = tempfile.mkdtemp(prefix="prelude-", dir=root)
@@ -77,9 +78,9 @@ def _make(compiler, family, flags, root, folder, run):
     try:
         name = "prelude.pch" if family == "clang" else "prelude.h.gch"
         with open(os.path.join(working, "prelude.h"), "w", encoding="utf-8") as file:
-            file.write(f'#include "{path()}"\n')
+            file.write(f'#include "{path(kind)}"\n')
         output = os.path.join(working, name)
-        command = [*compiler.command, *flags, "-x", "c++-header", path(), "-o", output]
+        command = [*compiler.command, *flags, "-x", "c++-header", path(kind), "-o", output]
         if run(command).returncode:
             return None
         os.rename(working, folder)

@@ -17,10 +17,10 @@ class Image(NamedTuple):
     """A compiled unit, ready to be loaded by a driver."""
 
     kind: str
-    """"cubin", "ptx" or "sim"."""
+    """"cubin", "ptx", "sim" or "host"."""
     data: bytes
     arch: str
-    """"sm_90", or "sim"."""
+    """"sm_90", "sim" or "host"."""
     lowered: dict
     """Name expression of a kernel or variable -> its symbol in the image."""
     descriptions: dict

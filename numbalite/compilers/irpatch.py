@@ -36,27 +36,31 @@ _SPIN = "nl_sim_volatile_read"
 _ALL_ONES = "-1"
 
 
-def patch(ir: str) -> str:
-    """The IR of a whole module with the operations above made a GPU's."""
+def patch(ir: str, spins: bool = True) -> str:
+    """The IR of a whole module with the operations above made a GPU's.
+
+    spins=False leaves volatile loads alone: where there is no simulated thread to wait for.
+    """
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     if not starts:
         return ir
     out = [ir[: starts[0]]]
     for start, end in zip(starts, [*starts[1:], len(ir)], strict=True):
-        out.append(_function(ir[start:end]))
+        out.append(_function(ir[start:end], spins))
     return "".join(out)
 
 
-def _function(text):
-    state = _State(text)
+def _function(text, spins):
+    state = _State(text, spins)
     return _OPERATION.sub(state.replace, text)
 
 
 class _State:
     """The patching of one function: names for new values, and which pointers are local."""
 
-    def __init__(self, text):
+    def __init__(self, text, spins):
         self.text = text
+        self.spins = spins
         self.count = 0
         self._locals = None
 
@@ -69,7 +73,7 @@ class _State:
         elif name in ("fptosi", "fptoui"):
             lines = self._convert(name, match["rest"], match["result"])
         elif name == "load volatile":
-            lines = self._load(match)
+            lines = self._load(match) if self.spins else None
         else:
             variable = _THREAD_LOCAL.match(match["rest"])
             lines = variable and [f"{match['result']} = getelementptr i8, ptr {variable[1]}, i64 0"]

@@ -1,10 +1,10 @@
-/* sim/divide: integer division by zero, which traps on x86-64 but not on a GPU. */
-#ifndef NL_SIM_DIVIDE_H
-#define NL_SIM_DIVIDE_H
+/* base/divide: integer division by zero, which traps on x86-64 but not on a GPU. */
+#ifndef NL_BASE_DIVIDE_H
+#define NL_BASE_DIVIDE_H
 
 /* `context` is a signal handler's third argument, at a trapped division. Gives the instruction the
  * result that it has on a GPU (by zero: quotient all ones, remainder the dividend; overflow: the
  * dividend and 0) and steps over it. Returns 0 if this is no division that it understands. */
-int nl_sim_divide_resume(void *context);
+int nl_divide_resume(void *context);
 
 #endif

@@ -1,9 +1,9 @@
-/* sim/divide: decodes `div` and `idiv` (F6 and F7 /6 and /7, with prefixes, ModRM, SIB,
+/* base/divide: decodes `div` and `idiv` (F6 and F7 /6 and /7, with prefixes, ModRM, SIB,
  * displacement), far enough to know operand size, divisor and length. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "sim/divide.h"
+#include "base/divide.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <stdint.h>
@@ -105,7 +105,7 @@ static void write_register(greg_t *slot, uint64_t value, int bytes) {
     *slot = (greg_t)value;
 }
 
-int nl_sim_divide_resume(void *context) {
+int nl_divide_resume(void *context) {
     greg_t *gregs = ((ucontext_t *)context)->uc_mcontext.gregs;
     division d;
     if (!decode(gregs, &d))
@@ -125,7 +125,7 @@ int nl_sim_divide_resume(void *context) {
 
 #else
 
-int nl_sim_divide_resume(void *context) {
+int nl_divide_resume(void *context) {
     (void)context;
     return 0;
 }

@@ -1,0 +1,408 @@
+/* core/hostloop: faults of host code, and the pool of threads behind the parallel target.
+ *
+ * A loop is cut into chunks. It is put on a list of jobs; the calling thread and as many threads of
+ * the pool as the job wants take chunks from it until there are none, and the caller waits for
+ * those that are still at work. So several Python threads may have loops running at once, and a
+ * loop never waits for a thread that has not yet woken. A loop inside a chunk runs serially.
+ *
+ * Threads start when a loop first wants them and stay, asleep. A forked child has none of them: its
+ * pool starts anew.
+ *
+ * Integer division traps on x86-64 where it does not on a GPU. clang's code tests for that
+ * (numbalite/compilers/irpatch.py); in g++'s the trap is mended here, by a handler of SIGFPE that
+ * minds only the addresses of loaded images. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core/hostloop.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#if defined(__x86_64__) && defined(__linux__)
+#include <ucontext.h>
+#endif
+#include "base/divide.h"
+#include "base/lock.h"
+
+/* -------------------------------------------------------------------------------------- faults */
+
+typedef struct guard {
+    struct guard *outer;
+    jmp_buf leave;
+} guard;
+
+static NL_THREAD_LOCAL guard *innermost;
+static NL_THREAD_LOCAL char fault_text[600];
+static int (*on_raise)(void);
+
+int nl_host_guard(void (*run)(void *), void *argument) {
+    guard here = {.outer = innermost};
+    volatile int status = 0;
+    innermost = &here;
+    if (_setjmp(here.leave) == 0)
+        run(argument);
+    else
+        status = -1;
+    innermost = here.outer;
+    return status;
+}
+
+const char *nl_host_fault_text(void) {
+    return fault_text;
+}
+
+void nl_host_on_raise(int (*raise)(void)) {
+    on_raise = raise;
+}
+
+static int raise_fault(void) {
+    return on_raise != NULL ? on_raise() : -1;
+}
+
+__attribute__((noreturn)) static void fault(const char *message, const char *file, int line) {
+    if (file != NULL && file[0] != '\0')
+        snprintf(fault_text, sizeof fault_text, "%s(%d): %s", file, line, message);
+    else
+        snprintf(fault_text, sizeof fault_text, "%s", message);
+    if (innermost == NULL) {
+        fprintf(stderr, "numbalite: %s\n", fault_text);
+        abort();
+    }
+    _longjmp(innermost->leave, 1);
+}
+
+/* ------------------------------------------------------------------- divisions that would trap */
+
+typedef struct range {
+    struct range *next;
+    uint64_t low, high; /* 0, 0: removed */
+} range;
+
+static void *ranges; /* range *; entries stay, so that the handler needs no lock */
+static nl_mutex range_lock = NL_MUTEX_INIT;
+static struct sigaction before;
+
+#if defined(__x86_64__) && defined(__linux__)
+static int is_host_code(uint64_t address) {
+    for (const range *r = nl_atomic_load_pointer(&ranges); r != NULL; r = r->next)
+        if (address >= nl_atomic_load(&r->low) && address < nl_atomic_load(&r->high))
+            return 1;
+    return 0;
+}
+
+static void handle(int number, siginfo_t *info, void *context) {
+    uint64_t at = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    if (info->si_code == FPE_INTDIV && is_host_code(at) && nl_divide_resume(context))
+        return;
+    if (before.sa_flags & SA_SIGINFO) {
+        before.sa_sigaction(number, info, context);
+    } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+        struct sigaction action = {.sa_handler = SIG_DFL};
+        sigaction(number, &action, NULL); /* the instruction traps again, and ends the process */
+        if (info->si_code <= 0)
+            raise(number);
+    } else {
+        before.sa_handler(number);
+    }
+}
+
+static void install(void) {
+    struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    static int installed;
+    sigemptyset(&ours.sa_mask);
+    if (installed || sigaction(SIGFPE, NULL, &now) != 0)
+        return;
+    before = now;
+    installed = sigaction(SIGFPE, &ours, NULL) == 0;
+}
+#else
+static void install(void) {
+    (void)before;
+}
+#endif
+
+int nl_host_range_add(const void *low, const void *high) {
+    nl_mutex_lock(&range_lock);
+    range *r = nl_atomic_load_pointer(&ranges);
+    while (r != NULL && nl_atomic_load(&r->high) != 0)
+        r = r->next;
+    if (r == NULL) {
+        r = calloc(1, sizeof *r);
+        if (r != NULL) {
+            r->next = nl_atomic_load_pointer(&ranges);
+            nl_atomic_store_pointer(&ranges, r);
+        }
+    }
+    if (r != NULL) {
+        nl_atomic_store(&r->low, (uintptr_t)low);
+        nl_atomic_store(&r->high, (uintptr_t)high);
+        install();
+    }
+    nl_mutex_unlock(&range_lock);
+    return r != NULL ? 0 : -1;
+}
+
+void nl_host_range_remove(const void *low) {
+    nl_mutex_lock(&range_lock);
+    for (range *r = nl_atomic_load_pointer(&ranges); r != NULL; r = r->next) {
+        if (nl_atomic_load(&r->high) != 0 && nl_atomic_load(&r->low) == (uintptr_t)low) {
+            nl_atomic_store(&r->high, 0);
+            nl_atomic_store(&r->low, 0);
+            break;
+        }
+    }
+    nl_mutex_unlock(&range_lock);
+}
+
+/* ---------------------------------------------------------------------------------- the threads */
+
+enum {
+    MOST_THREADS = 4096,
+    MOST_OPERANDS = 64,
+    STACK = 8 << 20,
+    CHUNK = 64, /* a chunk is a multiple of so many iterations: no shared cache lines */
+    CHUNKS_PER_THREAD = 4,
+};
+/* A thread is woken for this many nanoseconds of work, or it would take longer than doing it. */
+static const double WORTH_A_THREAD = 15000;
+
+typedef struct job {
+    struct job *next;
+    nl_host_loop loop;
+    int operands;
+    char *const *data;
+    long long count, chunk;
+    const long long *strides;
+    const void *extra;
+    uint64_t taken; /* iterations given out */
+    int wanted;     /* threads that may still join; under `lock`, as are the next two */
+    int active;
+    int failed;
+    char text[sizeof fault_text];
+} job;
+
+static nl_mutex lock = NL_MUTEX_INIT;
+static nl_cond work = NL_COND_INIT, done = NL_COND_INIT;
+static job *jobs;
+static int started, limit = 1;
+static NL_THREAD_LOCAL int wanted_threads; /* 0: all */
+static NL_THREAD_LOCAL int inside;         /* a chunk is running */
+
+typedef struct chunk {
+    const job *job;
+    long long first, count;
+} chunk;
+
+static void run_chunk(void *argument) {
+    const chunk *c = argument;
+    const job *j = c->job;
+    char *data[MOST_OPERANDS];
+    for (int i = 0; i < j->operands; i++)
+        data[i] = j->data[i] + c->first * j->strides[i];
+    j->loop(data, c->count, j->strides, j->extra);
+}
+
+static void note_failure(job *j) {
+    nl_mutex_lock(&lock);
+    if (!j->failed) {
+        j->failed = 1;
+        memcpy(j->text, fault_text, sizeof j->text);
+    }
+    nl_mutex_unlock(&lock);
+    nl_atomic_store(&j->taken, (uint64_t)j->count); /* no more chunks */
+}
+
+static void take_chunks(job *j) {
+    inside++;
+    for (;;) {
+        chunk c = {.job = j};
+        c.first = (long long)nl_atomic_add(&j->taken, (uint64_t)j->chunk);
+        if (c.first >= j->count || c.first < 0)
+            break;
+        c.count = j->count - c.first < j->chunk ? j->count - c.first : j->chunk;
+        if (nl_host_guard(run_chunk, &c) < 0)
+            note_failure(j);
+    }
+    inside--;
+}
+
+static job *find_job(void) {
+    for (job *j = jobs; j != NULL; j = j->next)
+        if (j->wanted > 0)
+            return j;
+    return NULL;
+}
+
+static void *worker(void *unused) {
+    (void)unused;
+    sigset_t set;
+    sigfillset(&set);
+    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        sigdelset(&set, kept[i]);
+    nl_thread_block_signals(&set);
+    nl_mutex_lock(&lock);
+    for (;;) {
+        job *j = find_job();
+        if (j == NULL) {
+            nl_cond_wait(&work, &lock);
+            continue;
+        }
+        j->wanted--;
+        j->active++;
+        nl_mutex_unlock(&lock);
+        take_chunks(j);
+        nl_mutex_lock(&lock);
+        if (--j->active == 0)
+            nl_cond_broadcast(&done);
+    }
+    return NULL;
+}
+
+static void after_fork(void) {
+    nl_mutex_init(&lock);
+    nl_mutex_init(&range_lock);
+    nl_cond_init(&work);
+    nl_cond_init(&done);
+    jobs = NULL;
+    started = 0;
+    inside = 0;
+}
+
+/* With the lock held: `count` threads at least, or as many as there can be. */
+static void start_threads(int count) {
+    if (started == 0)
+        nl_fork_on_child(after_fork);
+    while (started < count && started < MOST_THREADS) {
+        nl_thread thread;
+        nl_error err;
+        if (nl_thread_start(&thread, worker, NULL, STACK, &err) < 0)
+            break;
+        nl_thread_detach(thread);
+        started++;
+    }
+}
+
+static void remove_job(job *j) {
+    job **at = &jobs;
+    while (*at != NULL && *at != j)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = j->next;
+}
+
+static int run_shared(job *j, int threads) {
+    nl_mutex_lock(&lock);
+    start_threads(threads - 1);
+    j->wanted = threads - 1;
+    j->next = jobs;
+    jobs = j;
+    if (threads - 1 >= started)
+        nl_cond_broadcast(&work);
+    else
+        for (int i = 1; i < threads; i++)
+            nl_cond_signal(&work);
+    nl_mutex_unlock(&lock);
+    take_chunks(j);
+    nl_mutex_lock(&lock);
+    j->wanted = 0;
+    remove_job(j);
+    while (j->active > 0)
+        nl_cond_wait(&done, &lock);
+    nl_mutex_unlock(&lock);
+    if (j->failed)
+        memcpy(fault_text, j->text, sizeof fault_text);
+    return j->failed ? -1 : 0;
+}
+
+static int parallel(nl_host_loop loop, int operands, char *const *data, long long count,
+                    const long long *strides, const void *extra, double cost) {
+    if (count <= 0)
+        return 0;
+    job j = {.loop = loop, .operands = operands, .data = data, .count = count};
+    j.strides = strides;
+    j.extra = extra;
+    double useful = (double)count * cost / WORTH_A_THREAD;
+    int threads = nl_host_threads_get();
+    if (useful < threads)
+        threads = (int)useful;
+    if (count < threads)
+        threads = (int)count;
+    if (threads < 2 || inside > 0 || operands > MOST_OPERANDS) {
+        chunk all = {.job = &j, .count = count};
+        if (operands > MOST_OPERANDS) { /* NumPy has no ufuncs of so many */
+            snprintf(fault_text, sizeof fault_text, "a loop over %d operands", operands);
+            return -1;
+        }
+        return nl_host_guard(run_chunk, &all);
+    }
+    long long chunks = (long long)threads * CHUNKS_PER_THREAD;
+    long long grain = cost > 1000 ? 1 : CHUNK;
+    j.chunk = (count + chunks - 1) / chunks;
+    j.chunk = (j.chunk + grain - 1) / grain * grain;
+    return run_shared(&j, threads);
+}
+
+void nl_host_threads_limit(int most) {
+    limit = most < 1 ? 1 : most > MOST_THREADS ? MOST_THREADS : most;
+}
+
+int nl_host_threads_get(void) {
+    return wanted_threads > 0 && wanted_threads < limit ? wanted_threads : limit;
+}
+
+void nl_host_threads_set(int count) {
+    wanted_threads = count;
+}
+
+/* ------------------------------------------------------------------------------------ the table */
+
+/* Into a buffer first: what the code passed may trap, and must not do so inside of stdout's lock.
+ */
+static int print(const char *format, va_list arguments) {
+    char few[512], *text = few;
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(few, sizeof few, format, arguments);
+    if (length >= (int)sizeof few && (text = malloc((size_t)length + 1)) != NULL)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    if (length > 0 && text != NULL) {
+        fwrite(text, 1, (size_t)length, stdout);
+        fflush(stdout);
+    }
+    if (text != few)
+        free(text);
+    return length;
+}
+
+static unsigned long long globaltimer(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
+}
+
+static unsigned long long clock_cycles(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    return globaltimer();
+#endif
+}
+
+const nl_host_ops nl_host_runtime = {
+    .abi = NL_HOST_ABI,
+    .guard = nl_host_guard,
+    .fault = fault,
+    .raise = raise_fault,
+    .parallel = parallel,
+    .vprintf = print,
+    .clock = clock_cycles,
+    .globaltimer = globaltimer,
+};

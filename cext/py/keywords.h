@@ -1,0 +1,47 @@
+/* py/keywords: the keywords of ufunc and gufunc calls. */
+#ifndef NL_PY_KEYWORDS_H
+#define NL_PY_KEYWORDS_H
+
+#include "py/state.h"
+
+/* The places of the keywords in nl_py_keywords.given. */
+typedef enum nl_py_keyword {
+    NL_PY_KEY_OUT,
+    NL_PY_KEY_WHERE,
+    NL_PY_KEY_DTYPE,
+    NL_PY_KEY_SIGNATURE,
+    NL_PY_KEY_CASTING,
+    NL_PY_KEY_ORDER,
+    NL_PY_KEY_SUBOK,
+    NL_PY_KEY_STREAM,
+    NL_PY_KEY_AXES,
+    NL_PY_KEY_AXIS,
+    NL_PY_KEY_KEEPDIMS,
+    NL_PY_KEY_SIG, /* another spelling of signature */
+    NL_PY_KEY_COUNT
+} nl_py_keyword;
+
+#define NL_PY_KEYS_GENERALIZED \
+    (1u << NL_PY_KEY_AXES | 1u << NL_PY_KEY_AXIS | 1u << NL_PY_KEY_KEEPDIMS)
+
+/* Borrowed from the call; NULL: not given, or the default (out, dtype, signature: None). */
+typedef struct nl_py_keywords {
+    PyObject *given[NL_PY_KEY_COUNT];
+    PyObject *casting; /* str, never NULL: borrowed */
+    uint8_t casting_code;
+    char order; /* 'K', 'A', 'C' or 'F' */
+} nl_py_keywords;
+
+void nl_py_keywords_init(const nl_py_state *state, nl_py_keywords *k);
+/* `values[i]` belongs to the name `names[i]`; `refused` has a bit for each keyword that this kind
+ * of ufunc has not got. 0 or -1 with NumPy's exceptions, which name the ufunc. */
+int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject *names,
+                        PyObject *const *values, unsigned refused, nl_py_keywords *k);
+/* The outputs of a call: the positional arguments behind the inputs and out=. Fills outs[nout] with
+ * borrowed objects, NULL where there is none. */
+int nl_py_keywords_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const *args,
+                        Py_ssize_t nargs, const nl_py_keywords *k, PyObject **outs);
+
+int nl_py_keywords_exec(PyObject *module);
+
+#endif

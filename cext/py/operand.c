@@ -1,0 +1,626 @@
+/* py/operand: operands of ufuncs.
+ *
+ * A device array is used where it is, for its geometry never changes. The geometry of a NumPy array
+ * is copied, because another thread may change it while the interpreter's lock is released. Host
+ * arrays without dimensions and scalars are values, which travel in the kernel's parameters. Arrays
+ * that do travel go as few bytes as possible (a broadcast dimension once), in their own order of
+ * dimensions, so that a kernel meets them without gaps. */
+#include "py/operand.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/transfer.h"
+#include "py/argument.h"
+#include "py/callback.h"
+#include "py/devarray.h"
+#include "py/dlpack.h"
+#include "py/exchange.h"
+
+#define BLOCK_ALIGN 64 /* of operands in the page-locked block */
+
+/* ----------------------------------------------------------------------------------------- reading
+ */
+
+static int set_value(nl_py_operand *op, nl_dtype dtype, nl_py_weak weak) {
+    op->place = NL_PY_PLACE_VALUE;
+    op->dtype = (uint8_t)dtype;
+    op->weak = (uint8_t)weak;
+    op->itemsize = (int64_t)nl_dtype_size(dtype);
+    op->shape = op->strides = op->dims;
+    return 0;
+}
+
+static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObject *array) {
+    const nl_py_array *a = (nl_py_array *)array;
+    nl_error err;
+    op->array = Py_NewRef(array);
+    op->place = NL_PY_PLACE_DEVICE;
+    op->dtype = a->class == NL_ELEMENT_PLAIN ? a->dtype : NL_OPAQUE;
+    op->readonly = (a->flags & NL_PY_ARRAY_READONLY) != 0;
+    op->ndim = a->ndim;
+    op->itemsize = a->itemsize;
+    op->address = a->address;
+    op->shape = a->shape;
+    op->strides = nl_py_array_strides(a);
+    if (__builtin_expect(a->buffer->device != call->device && a->buffer->size, 0)) {
+        PyErr_Format(PyExc_ValueError,
+                     "%U(): operand %d is on device %d, but the call is on device %d: copy it "
+                     "over, or call where the array is",
+                     call->name, index + 1, a->buffer->device->ordinal, call->device->ordinal);
+        return -1;
+    }
+    if (nl_py_array_use(a, call->stream, call->blocking, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    return 0;
+}
+
+/* Steals `array`. */
+static int set_host(nl_py_operand *op, PyObject *array) {
+    nl_host_array host;
+    op->array = array;
+    if (nl_host_array_read(array, &host) < 0)
+        return -1;
+    if (host.element.class == NL_ELEMENT_SWAPPED) {
+        PyObject *native = nl_host_array_native(array);
+        if (!native)
+            return -1;
+        Py_SETREF(op->array, native);
+        if (nl_host_array_read(native, &host) < 0)
+            return -1;
+    }
+    size_t size = (size_t)host.layout.ndim * sizeof(int64_t);
+    op->place = NL_PY_PLACE_HOST;
+    op->dtype = (uint8_t)host.element.dtype;
+    op->readonly = !host.writable;
+    op->ndim = host.layout.ndim;
+    op->itemsize = host.layout.itemsize;
+    op->address = (uint64_t)(uintptr_t)host.data;
+    memcpy(op->dims, host.layout.shape, size);
+    memcpy(op->dims + NL_MAX_DIMS, host.layout.strides, size);
+    op->shape = op->dims;
+    op->strides = op->dims + NL_MAX_DIMS;
+    return 0;
+}
+
+/* Steals `array`, of an input. */
+static int set_host_input(nl_py_operation *call, int index, nl_py_operand *op, PyObject *array) {
+    if (!nl_host_is_exact_array(array) && PyObject_HasAttrString(array, "_mask")) {
+        PyErr_Format(PyExc_TypeError,
+                     "%U(): operand %d is a masked array, whose mask would not be seen", call->name,
+                     index + 1);
+        Py_DECREF(array);
+        return -1;
+    }
+    if (set_host(op, array) < 0)
+        return -1;
+    if (op->ndim == 0 && op->dtype != NL_OPAQUE) {
+        nl_scalar_load(&op->value, (nl_dtype)op->dtype, (const void *)(uintptr_t)op->address);
+        return set_value(op, (nl_dtype)op->dtype, NL_PY_STRONG);
+    }
+    return 0;
+}
+
+/* A device array of another library: 1, 0 if it is none, -1. */
+static int wrap_foreign(nl_py_operation *call, PyObject *obj, PyObject **array) {
+    nl_py_foreign foreign;
+    nl_error err;
+    *array = NULL;
+    int found = nl_py_foreign_read(call->state, obj, &foreign);
+    if (found > 0) {
+        if (nl_py_foreign_wait(&foreign, call->stream, call->blocking) == 0)
+            *array = nl_py_foreign_array(call->state, obj, &foreign);
+        nl_py_foreign_clear(&foreign);
+        found = *array ? 1 : -1;
+    } else if (found == 0 && !nl_host_is_array(obj)) {
+        found = nl_py_dlpack_import(call->state, obj, call->stream, array);
+    }
+    /* whoever was asked may have made another context current */
+    if (found >= 0 && nl_device_bind(call->device, &err) < 0) {
+        Py_CLEAR(*array);
+        nl_py_raise(&err);
+        return -1;
+    }
+    return found;
+}
+
+/* Python's and NumPy's numbers: 1, 0 if it is none, -1. */
+static int read_number(nl_py_operand *op, PyObject *obj) {
+    unsigned char bytes[16];
+    if (nl_host_is_scalar(obj)) {
+        nl_dtype dtype = nl_host_scalar_read(obj, bytes);
+        if (dtype == NL_OPAQUE)
+            return 0;
+        nl_scalar_load(&op->value, dtype, bytes);
+        set_value(op, dtype, NL_PY_STRONG);
+        return 1;
+    }
+    int weak = PyBool_Check(obj)      ? NL_PY_STRONG
+               : PyLong_Check(obj)    ? NL_PY_WEAK_INT
+               : PyFloat_Check(obj)   ? NL_PY_WEAK_FLOAT
+               : PyComplex_Check(obj) ? NL_PY_WEAK_COMPLEX
+                                      : -1;
+    static const nl_dtype own[] = {NL_BOOL, NL_INT64, NL_FLOAT64, NL_COMPLEX128};
+    if (weak < 0)
+        return 0;
+    set_value(op, own[weak], (nl_py_weak)weak);
+    return nl_py_scalar_read(NULL, obj, &op->value);
+}
+
+static void init(nl_py_operand *op, PyObject *obj) {
+    nl_py_operand_none(op);
+    op->given = obj;
+    op->readonly = 0;
+}
+
+int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
+    PyObject *array;
+    init(op, obj);
+    if (nl_py_array_check_exact(call->state, obj))
+        return set_device(call, index, op, obj);
+    if (nl_host_is_exact_array(obj))
+        return set_host_input(call, index, op, Py_NewRef(obj));
+    int found = read_number(op, obj);
+    if (found)
+        return found < 0 ? -1 : 0;
+    if (nl_py_array_check(call->state, obj))
+        return set_device(call, index, op, obj);
+    found = wrap_foreign(call, obj, &array);
+    if (found > 0) {
+        found = set_device(call, index, op, array);
+        Py_DECREF(array);
+        return found;
+    }
+    if (found < 0)
+        return -1;
+    array = nl_host_is_array(obj) ? Py_NewRef(obj) : nl_host_array_from(obj);
+    return array ? set_host_input(call, index, op, array) : -1;
+}
+
+static int check_apart(nl_py_operation *call, int index, const nl_py_operand *op) {
+    nl_layout layout = {.ndim = op->ndim, .itemsize = op->itemsize};
+    memcpy(layout.shape, op->shape, (size_t)op->ndim * sizeof(int64_t));
+    memcpy(layout.strides, op->strides, (size_t)op->ndim * sizeof(int64_t));
+    if (!nl_py_layout_overlaps(&layout))
+        return 0;
+    PyErr_Format(PyExc_ValueError, "%U(): elements of operand %d, an output, overlap in memory",
+                 call->name, index + 1);
+    return -1;
+}
+
+int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
+    PyObject *array = NULL;
+    int result;
+    init(op, obj);
+    if (nl_py_array_check(call->state, obj)) {
+        result = set_device(call, index, op, obj);
+    } else {
+        int found = nl_host_is_exact_array(obj) ? 0 : wrap_foreign(call, obj, &array);
+        if (found < 0)
+            return -1;
+        if (found > 0) {
+            result = set_device(call, index, op, array);
+            Py_DECREF(array);
+        } else if (nl_host_is_array(obj)) {
+            result = set_host(op, Py_NewRef(obj));
+            if (result == 0 && op->array != obj)
+                op->readonly = !nl_host_array_writable(obj);
+        } else {
+            PyErr_SetString(PyExc_TypeError, "return arrays must be of ArrayType");
+            return -1;
+        }
+    }
+    if (result < 0)
+        return -1;
+    if (op->readonly) {
+        PyErr_SetString(PyExc_ValueError, "output array is read-only");
+        return -1;
+    }
+    if (op->place == NL_PY_PLACE_DEVICE &&
+        ((nl_py_array *)op->array)->flags & (NL_PY_ARRAY_C | NL_PY_ARRAY_F))
+        return 0;
+    return check_apart(call, index, op);
+}
+
+void nl_py_operand_clear(nl_py_operand *op) {
+    if (op->buffer)
+        nl_py_buffer_release(op->buffer);
+    op->buffer = NULL;
+    Py_CLEAR(op->array);
+}
+
+PyObject *nl_py_operand_type(const nl_py_operand *op) {
+    switch (op->weak) {
+    case NL_PY_WEAK_INT:
+        return Py_NewRef((PyObject *)&PyLong_Type);
+    case NL_PY_WEAK_FLOAT:
+        return Py_NewRef((PyObject *)&PyFloat_Type);
+    case NL_PY_WEAK_COMPLEX:
+        return Py_NewRef((PyObject *)&PyComplex_Type);
+    default:
+        break;
+    }
+    if (op->dtype != NL_OPAQUE)
+        return nl_host_descr_plain((nl_dtype)op->dtype);
+    return op->place == NL_PY_PLACE_DEVICE ? Py_NewRef(((nl_py_array *)op->array)->descr)
+                                           : PyObject_GetAttrString(op->array, "dtype");
+}
+
+int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, void *bytes) {
+    if (op->weak == NL_PY_WEAK_INT && dtype >= NL_INT8 && dtype <= NL_UINT64 &&
+        nl_scalar_store(&op->value, dtype, bytes) != NL_STORED) {
+        PyErr_Format(PyExc_OverflowError, "Python integer %S out of bounds for %s", op->given,
+                     nl_dtype_name(dtype));
+        return -1;
+    }
+    if (op->value.kind == NL_SCALAR_BIG && isinf(op->value.real) && dtype != NL_BOOL) {
+        PyErr_SetString(PyExc_OverflowError, "int too large to convert to float");
+        return -1;
+    }
+    nl_scalar_cast(&op->value, dtype, bytes);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ making
+ */
+
+/* With a callback about, the driver may let it wait for that, and the callback wants the
+ * interpreter. */
+static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
+    nl_error err;
+    int result;
+    if (nl_py_callbacks_pending()) {
+        Py_BEGIN_ALLOW_THREADS;
+        result = nl_buffer_alloc(call->device, (size_t)size, out, &err);
+        Py_END_ALLOW_THREADS;
+    } else {
+        result = nl_buffer_alloc(call->device, (size_t)size, out, &err);
+    }
+    if (result == 0) {
+        result = nl_buffer_use(*out, call->stream, call->blocking, &err);
+        if (result < 0) {
+            nl_py_buffer_release(*out);
+            *out = NULL;
+        }
+    }
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
+static PyObject *make_device(nl_py_operation *call, nl_dtype dtype, const nl_layout *layout,
+                             int64_t size) {
+    nl_buffer *buffer = NULL;
+    PyObject *array = NULL, *descr = nl_host_descr_plain(dtype);
+    if (descr && alloc(call, size, &buffer) == 0) {
+        nl_py_array_parts parts = {.buffer = buffer,
+                                   .address = buffer->address,
+                                   .descr = descr,
+                                   .element = {dtype, NL_ELEMENT_PLAIN, layout->itemsize}};
+        array = nl_py_array_new(call->state, &parts, layout);
+        nl_py_buffer_release(buffer);
+    }
+    Py_XDECREF(descr);
+    return array;
+}
+
+int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, nl_dtype dtype,
+                       int ndim, const int64_t *shape, const int64_t *strides) {
+    nl_layout layout;
+    int64_t low, high;
+    layout.ndim = ndim;
+    layout.itemsize = (int64_t)nl_dtype_size(dtype);
+    memcpy(layout.shape, shape, (size_t)ndim * sizeof(int64_t));
+    memcpy(layout.strides, strides, (size_t)ndim * sizeof(int64_t));
+    if (nl_py_layout_extent(&layout, &low, &high) < 0)
+        return -1;
+    init(op, NULL);
+    if (on_device) {
+        PyObject *array = make_device(call, dtype, &layout, high - low);
+        if (!array)
+            return -1;
+        int result = set_device(call, 0, op, array);
+        Py_DECREF(array);
+        op->made = 1;
+        return result;
+    }
+    PyObject *array = nl_host_array_new(dtype, &layout);
+    if (!array || set_host(op, array) < 0)
+        return -1;
+    op->made = 1;
+    return 0;
+}
+
+PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
+    if (!op->made)
+        return Py_NewRef(op->given);
+    if (scalars && op->ndim == 0 && op->place == NL_PY_PLACE_HOST)
+        return nl_host_array_item(op->array);
+    return Py_NewRef(op->array);
+}
+
+/* ----------------------------------------------------------------------------------- to the device
+ */
+
+/* Strides of a block that has the order of the original and holds every distinct element once.
+ * Returns its size in bytes. */
+static int64_t set_dense(const nl_py_operand *op, int64_t *dense) {
+    int order[NL_MAX_DIMS], n = 0;
+    int64_t stride = op->itemsize;
+    for (int i = 0; i < op->ndim; i++) {
+        dense[i] = 0;
+        if (op->shape[i] == 0)
+            stride = 0;
+        if (op->shape[i] == 1 || op->strides[i] == 0)
+            continue;
+        int j = n++;
+        for (; j > 0 && llabs(op->strides[order[j - 1]]) < llabs(op->strides[i]); j--)
+            order[j] = order[j - 1];
+        order[j] = i;
+    }
+    while (n-- > 0) {
+        dense[order[n]] = stride;
+        stride *= op->shape[order[n]];
+    }
+    return stride;
+}
+
+/* The distinct elements only. */
+static void distinct_layout(const nl_py_operand *op, const int64_t *strides, nl_layout *layout) {
+    layout->ndim = op->ndim;
+    layout->itemsize = op->itemsize;
+    for (int i = 0; i < op->ndim; i++) {
+        layout->shape[i] = op->strides[i] == 0 && op->shape[i] > 1 ? 1 : op->shape[i];
+        layout->strides[i] = strides[i];
+    }
+}
+
+/* Between the host and wherever the operand's copy is. */
+static int copy(nl_py_operation *call, nl_py_operand *op, nl_direction direction, nl_error *err) {
+    nl_layout host, device;
+    distinct_layout(op, op->host_strides, &host);
+    distinct_layout(op, op->strides, &device);
+    if (nl_layout_count(&host) == 0)
+        return 0;
+    if (op->mirror && direction == NL_HOST_TO_DEVICE)
+        nl_pinned_gather(op->mirror, &device, op->host, &host);
+    else if (op->mirror)
+        nl_pinned_scatter(op->host, &host, op->mirror, &device);
+    else if (direction == NL_HOST_TO_DEVICE)
+        return nl_transfer(call->device, direction, op->address, &device,
+                           (CUdeviceptr)(uintptr_t)op->host, &host, call->stream, 0, err);
+    else
+        return nl_transfer(call->device, direction, (CUdeviceptr)(uintptr_t)op->host, &host,
+                           op->address, &device, call->stream, 0, err);
+    return 0;
+}
+
+static int place(nl_py_operation *call, nl_py_operand *op, int64_t size, int64_t *used,
+                 nl_error *err) {
+    if (call->block) {
+        op->mirror = call->block->host + *used;
+        op->address = call->block->address + (CUdeviceptr)*used;
+        *used += (size + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+        return 0;
+    }
+    if (nl_buffer_alloc(call->device, (size_t)size, &op->buffer, err) < 0)
+        return -1;
+    op->address = op->buffer->address;
+    return nl_buffer_use(op->buffer, call->stream, call->blocking, err);
+}
+
+static int stage_all(nl_py_operation *call, nl_py_operand *ops, int count, const int64_t *sizes,
+                     int fits, nl_error *err) {
+    int64_t used = 0;
+    if (nl_device_bind(call->device, err) < 0)
+        return -1;
+    if (fits && !call->block && nl_pinned_take(call->device, &call->block, err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        nl_py_operand *op = &ops[i];
+        if (!op->stage)
+            continue;
+        if (place(call, op, sizes[i], &used, err) < 0)
+            return -1;
+        if ((op->stage & NL_PY_STAGE_IN) && copy(call, op, NL_HOST_TO_DEVICE, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
+    int64_t sizes[NL_PY_MAX_OPERANDS], room = NL_PINNED_BYTES;
+    nl_error err;
+    int any = 0, back = 0, result;
+    for (int i = 0; i < count; i++) {
+        nl_py_operand *op = &ops[i];
+        if (!op->stage)
+            continue;
+        any = 1;
+        back |= op->stage & NL_PY_STAGE_OUT;
+        op->host = (char *)(uintptr_t)op->address;
+        op->host_strides = op->strides;
+        op->mirror = NULL;
+        sizes[i] = set_dense(op, op->dims + 2 * NL_MAX_DIMS);
+        room -= sizes[i] <= room ? (sizes[i] + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN
+                                 : NL_PINNED_BYTES + 1;
+    }
+    if (!any)
+        return 0;
+    /* the layouts above are those of the host until here: distinct_layout reads op->strides */
+    for (int i = 0; i < count; i++)
+        if (ops[i].stage)
+            ops[i].strides = ops[i].dims + 2 * NL_MAX_DIMS;
+    Py_BEGIN_ALLOW_THREADS;
+    result = stage_all(call, ops, count, sizes, back && room >= 0, &err);
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
+static int return_all(nl_py_operation *call, nl_py_operand *ops, int count, nl_error *err) {
+    if (nl_device_bind(call->device, err) < 0 ||
+        (call->block && NL_CU(err, StreamSynchronize, call->stream) < 0))
+        return -1;
+    for (int i = 0; i < count; i++)
+        if ((ops[i].stage & NL_PY_STAGE_OUT) && copy(call, &ops[i], NL_DEVICE_TO_HOST, err) < 0)
+            return -1;
+    return 0;
+}
+
+int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count) {
+    nl_error err;
+    int back = 0, result;
+    for (int i = 0; i < count; i++)
+        back |= ops[i].stage & NL_PY_STAGE_OUT;
+    if (!back)
+        return 0;
+    Py_BEGIN_ALLOW_THREADS;
+    result = return_all(call, ops, count, &err);
+    Py_END_ALLOW_THREADS;
+    if (result < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        nl_py_operand *op = &ops[i];
+        if (op->buffer)
+            op->buffer->foreign = 0; /* the stream has been waited for */
+        /* an output in the other byte order */
+        if ((op->stage & NL_PY_STAGE_OUT) && !op->made && op->array != op->given &&
+            nl_host_array_assign(op->given, op->array) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
+    nl_layout from, to;
+    nl_error err;
+    int64_t *dense = op->dims + 2 * NL_MAX_DIMS, size = set_dense(op, dense);
+    int result;
+    if (alloc(call, size, &op->buffer) < 0)
+        return -1;
+    distinct_layout(op, op->strides, &from);
+    distinct_layout(op, dense, &to);
+    Py_BEGIN_ALLOW_THREADS;
+    result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to, op->address,
+                         &from, call->stream, 1, &err);
+    Py_END_ALLOW_THREADS;
+    if (result < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    op->address = op->buffer->address;
+    op->strides = dense;
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------- geometry
+ */
+
+static int same_elements(const nl_py_operand *a, const nl_py_operand *b) {
+    size_t size = (size_t)a->ndim * sizeof(int64_t);
+    return a->address == b->address && a->ndim == b->ndim && a->itemsize == b->itemsize &&
+           memcmp(a->shape, b->shape, size) == 0 && memcmp(a->strides, b->strides, size) == 0;
+}
+
+/* [low, high) around the address; 0 if there are no elements. */
+static int extent(const nl_py_operand *op, int64_t *low, int64_t *high) {
+    *low = 0;
+    *high = op->itemsize;
+    for (int i = 0; i < op->ndim; i++) {
+        if (op->shape[i] == 0)
+            return 0;
+        int64_t last = (op->shape[i] - 1) * op->strides[i];
+        *(last < 0 ? low : high) += last;
+    }
+    return 1;
+}
+
+/* The largest number that divides all distances between elements; 0 for one element. */
+static uint64_t grid_of(const nl_py_operand *op, uint64_t grid) {
+    for (int i = 0; i < op->ndim; i++) {
+        uint64_t other = op->shape[i] > 1 ? (uint64_t)llabs(op->strides[i]) : 0;
+        while (other) {
+            uint64_t rest = grid % other;
+            grid = other;
+            other = rest;
+        }
+    }
+    return grid;
+}
+
+int nl_py_operands_overlap(const nl_py_operand *a, const nl_py_operand *b, int same_is_fine) {
+    int64_t low[2], high[2];
+    if (!extent(a, &low[0], &high[0]) || !extent(b, &low[1], &high[1]))
+        return 0;
+    if (a->address + (uint64_t)low[0] >= b->address + (uint64_t)high[1] ||
+        b->address + (uint64_t)low[1] >= a->address + (uint64_t)high[0])
+        return 0;
+    if (same_is_fine && same_elements(a, b))
+        return 0;
+    /* every other element, say: all elements of both lie on one grid, apart from each other */
+    uint64_t grid = grid_of(a, grid_of(b, 0));
+    if (grid == 0)
+        return 1;
+    uint64_t ahead = (b->address - a->address) % grid;
+    if (b->address < a->address)
+        ahead = (grid - (a->address - b->address) % grid) % grid;
+    return ahead < (uint64_t)a->itemsize || grid - ahead < (uint64_t)b->itemsize;
+}
+
+/* NumPy writes shapes without spaces: "(2,3) ". */
+static PyObject *shapes_word(PyObject *text, PyObject *word) {
+    PyObject *space = PyUnicode_FromString(" "), *nothing = PyUnicode_FromString("");
+    PyObject *tight = space && nothing ? PyUnicode_Replace(word, space, nothing, -1) : NULL;
+    PyObject *longer = tight ? PyUnicode_FromFormat("%U%U ", text, tight) : NULL;
+    Py_XDECREF(space);
+    Py_XDECREF(nothing);
+    Py_XDECREF(tight);
+    return longer;
+}
+
+static PyObject *shapes_text(const nl_py_shape *shapes, int count) {
+    PyObject *text = PyUnicode_FromString("");
+    for (int i = 0; text && i < count; i++) {
+        PyObject *tuple = nl_py_tuple_from(shapes[i].sizes, shapes[i].ndim);
+        PyObject *word = tuple ? PyObject_Str(tuple) : NULL;
+        PyObject *longer = word ? shapes_word(text, word) : NULL;
+        Py_XDECREF(tuple);
+        Py_XDECREF(word);
+        Py_SETREF(text, longer);
+    }
+    return text;
+}
+
+int nl_py_broadcast(nl_py_operation *call, const nl_py_shape *shapes, int count, int64_t *sizes) {
+    int ndim = 0;
+    for (int i = 0; i < count; i++)
+        ndim = shapes[i].ndim > ndim ? shapes[i].ndim : ndim;
+    for (int d = 0; d < ndim; d++)
+        sizes[d] = 1;
+    for (int i = 0; i < count; i++) {
+        int64_t *last = sizes + ndim - shapes[i].ndim;
+        for (int d = 0; d < shapes[i].ndim; d++) {
+            int64_t size = shapes[i].sizes[d];
+            if (size == 1 || size == last[d])
+                continue;
+            if (last[d] != 1)
+                goto mismatch;
+            last[d] = size;
+        }
+    }
+    return ndim;
+mismatch:;
+    PyObject *text = shapes_text(shapes, count);
+    if (text)
+        PyErr_Format(PyExc_ValueError,
+                     "%U(): operands could not be broadcast together with shapes %U", call->name,
+                     text);
+    Py_XDECREF(text);
+    return -1;
+}

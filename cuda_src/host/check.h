@@ -1,0 +1,77 @@
+/* host/check: numbalite/check.cuh for code that runs on the CPU: with debug=True array indices are
+ * checked, and a failed check or assert ends the call with a message (`fault`, abi.h). */
+#ifndef NUMBALITE_HOST_CHECK_H
+#define NUMBALITE_HOST_CHECK_H
+
+extern "C" int nl_host_snprintf(char *, size_t, const char *, ...) __asm__("snprintf");
+
+namespace numbalite {
+namespace nl_detail {
+
+/* Which memory belongs to which name, for messages alone. */
+struct array_name {
+    const char *low, *high, *name;
+};
+static __thread array_name array_names[16];
+
+struct index {
+    int64 value;
+    int line;
+    const char *file;
+    template <class I>
+    NUMBALITE_FUNCTION index(I i, int line = __builtin_LINE(), const char *file = __builtin_FILE())
+        : value((int64)i), line(line), file(file) {}
+    NUMBALITE_FUNCTION operator int64() const { return value; }
+};
+
+[[noreturn]] static __noinline__ void fail_index(const index &i, int axis, const int64 *shape,
+                                                 int ndim, const void *pointer) {
+    static __thread char text[512];
+    const char *name = "an array";
+    for (const array_name &a : array_names)
+        if (a.name && a.low <= (const char *)pointer && (const char *)pointer < a.high)
+            name = a.name;
+    int length =
+        nl_host_snprintf(text, sizeof text, "%s: index %lld is out of bounds", name, i.value);
+    if (ndim > 1)
+        length += nl_host_snprintf(text + length, sizeof text - length, " for axis %d", axis);
+    length += nl_host_snprintf(text + length, sizeof text - length, ", the shape is (");
+    for (int k = 0; k < ndim && length < (int)sizeof text - 32; ++k)
+        length += nl_host_snprintf(text + length, sizeof text - length, "%s%lld%s", k ? ", " : "",
+                                   shape[k], ndim == 1 ? "," : "");
+    nl_host_snprintf(text + length, sizeof text - length, ")");
+    numbalite_sim::fault(710, text, i.file, i.line);
+}
+
+NUMBALITE_FUNCTION int64 checked(const index &i, int axis, const int64 *shape, int ndim,
+                                 const void *pointer) {
+    if (i.value < 0 || i.value >= shape[axis])
+        fail_index(i, axis, shape, ndim, pointer);
+    return i.value;
+}
+
+/* Remembers that the memory of `a` is called `name`. */
+template <class A> static void name_array(int slot, const A &a, const char *name) {
+    const char *low = (const char *)a.data(), *high = low + sizeof(*a.data());
+    for (int k = 0; k < A::ndim; ++k) {
+        if (a.shape[k] == 0)
+            high = low;
+        int64 reach = (a.shape[k] - 1) * a.strides[k];
+        if (reach < 0)
+            low += reach;
+        else
+            high += reach;
+    }
+    if (low >= high)
+        high = low + 1; /* an empty array still has an address */
+    if (slot < 16)
+        array_names[slot] = array_name{low, high, name};
+}
+
+} // namespace nl_detail
+} // namespace numbalite
+
+#define NUMBALITE_LEAVE_AFTER_FAULT static_cast<void>(0)
+#define NUMBALITE_NAME_ARRAY(slot, array) ::numbalite::nl_detail::name_array(slot, array, #array)
+
+#endif

@@ -1,0 +1,42 @@
+/* host/image: comes after the user's source and makes the table that the runtime asks an image for
+ * (abi.h).
+ *
+ *   NUMBALITE_HOST_TABLE_BEGIN
+ *   NUMBALITE_HOST_ENTRY("nl_loop", &nl_loop)
+ *   NUMBALITE_HOST_TABLE_END
+ *   NUMBALITE_SIM_DESCRIBE(0, some_type)          leaves the type's name in the image */
+#ifndef NUMBALITE_HOST_IMAGE_H
+#define NUMBALITE_HOST_IMAGE_H
+
+#define NUMBALITE_SIM_EXPORT extern "C" __attribute__((visibility("default"), used))
+
+namespace numbalite_sim {
+
+static void nl_host_init(const nl_host_ops *table) {
+    ops = table;
+}
+
+/* The compiler's own spelling of T, from its name for this function. */
+template <int index, class T> constexpr const char *NLDESC() {
+    return __PRETTY_FUNCTION__;
+}
+
+} // namespace numbalite_sim
+
+#define NUMBALITE_HOST_TABLE_BEGIN \
+    namespace numbalite_sim { \
+    static const nl_host_entry nl_host_entries[] = {
+#define NUMBALITE_HOST_ENTRY(text, ...) {text, (void *)(__VA_ARGS__)},
+#define NUMBALITE_HOST_TABLE_END \
+    { 0, 0 } \
+    } \
+    ; \
+    } \
+    NUMBALITE_SIM_EXPORT const nl_host_image nl_host_image_table = { \
+        NL_HOST_ABI, sizeof(numbalite_sim::nl_host_entries) / sizeof(nl_host_entry) - 1, \
+        numbalite_sim::nl_host_entries, numbalite_sim::nl_host_init};
+#define NUMBALITE_SIM_DESCRIBE(index, ...) \
+    NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index = \
+        numbalite_sim::NLDESC<index, __VA_ARGS__>();
+
+#endif

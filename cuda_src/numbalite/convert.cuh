@@ -1,0 +1,75 @@
+/* convert: numbers from one of NumPy's types to another, as NumPy's casts do it.
+ *
+ *     nl_convert<To>(x)
+ *
+ * What a C cast means, with: anything to bool is "is it not zero", complex to real is the real
+ * part, and numbers with a fraction go to narrow integers through wider ones, as they do on the
+ * CPU, so that -1.0f is 255 as a uint8. Included after half.cuh and complex.cuh where those are. */
+#ifndef NUMBALITE_CONVERT_CUH
+#define NUMBALITE_CONVERT_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+
+namespace nl_detail {
+
+template <class A, class B> struct is_same_type { static constexpr bool value = false; };
+template <class A> struct is_same_type<A, A> { static constexpr bool value = true; };
+
+/* What a type is: an integer (bool and enumerations too), a float or double, half, complex. */
+enum class number { integer, real, half, complex };
+template <class T> struct number_of { static constexpr number value = number::integer; };
+template <> struct number_of<float> { static constexpr number value = number::real; };
+template <> struct number_of<double> { static constexpr number value = number::real; };
+#ifdef NUMBALITE_HALF_CUH
+template <> struct number_of<float16> { static constexpr number value = number::half; };
+#endif
+#ifdef NUMBALITE_COMPLEX_CUH
+template <class T> struct number_of<complex<T>> {
+    static constexpr number value = number::complex;
+};
+#endif
+
+/* The integer type that a fraction takes on its way to the integer type T. */
+template <bool IsNarrow, class T> struct way { typedef int type; };
+template <class T> struct way<false, T> { typedef T type; };
+template <> struct way<false, unsigned int> { typedef long long type; };
+
+} // namespace nl_detail
+
+template <class To, class From> NUMBALITE_FUNCTION To nl_convert(const From &x) {
+    using nl_detail::number;
+    constexpr number to = nl_detail::number_of<To>::value;
+    constexpr number from = nl_detail::number_of<From>::value;
+    if constexpr (nl_detail::is_same_type<To, From>::value)
+        return x;
+    else if constexpr (from == number::complex && to == number::complex)
+        return To(x);
+    else if constexpr (from == number::complex && nl_detail::is_same_type<To, bool>::value)
+        return x.re != 0 || x.im != 0;
+    else if constexpr (from == number::complex)
+        return nl_convert<To>(x.re);
+    else if constexpr (to == number::complex)
+        return To(nl_convert<typename To::value_type>(x));
+    else if constexpr (from == number::half)
+        return nl_convert<To>((float)x);
+    else if constexpr (to == number::half && from == number::real)
+        return To(x);
+    else if constexpr (to == number::half && sizeof(From) < 4)
+        return To((int)x);
+    else if constexpr (to == number::half && sizeof(From) == 8)
+        return (From)-1 < (From)0 ? To((long long)x) : To((unsigned long long)x);
+    else if constexpr (to == number::half)
+        return (From)-1 < (From)0 ? To((int)x) : To((unsigned int)x);
+    else if constexpr (nl_detail::is_same_type<To, bool>::value)
+        return x != From(0);
+    else if constexpr (from == number::real && to == number::integer)
+        return (To)(typename nl_detail::way<(sizeof(To) < 4), To>::type) x;
+    else
+        return (To)x;
+}
+
+} // namespace numbalite
+
+#endif

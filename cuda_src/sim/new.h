@@ -1,0 +1,35 @@
+/* sim/new: the operators new and delete, over malloc and free as libc.h has them. */
+#ifndef NUMBALITE_SIM_NEW_H
+#define NUMBALITE_SIM_NEW_H
+
+void *operator new(size_t size) {
+    return malloc(size);
+}
+void *operator new[](size_t size) {
+    return malloc(size);
+}
+void operator delete(void *block) noexcept {
+    free(block);
+}
+void operator delete[](void *block) noexcept {
+    free(block);
+}
+void operator delete(void *block, size_t) noexcept {
+    free(block);
+}
+void operator delete[](void *block, size_t) noexcept {
+    free(block);
+}
+
+/* Placement new, which NVRTC knows without <new>; libc++ is told that it has been there. */
+#define _LIBCPP___NEW_PLACEMENT_NEW_DELETE_H
+inline void *operator new(size_t, void *place) noexcept {
+    return place;
+}
+inline void *operator new[](size_t, void *place) noexcept {
+    return place;
+}
+inline void operator delete(void *, void *) noexcept {}
+inline void operator delete[](void *, void *) noexcept {}
+
+#endif

@@ -1,0 +1,58 @@
+"""How many threads the parallel target uses.
+
+The pool's size is $NUMBALITE_NUM_THREADS, by default the number of CPUs that this process may use; it
+is read when first needed. Within it each Python thread chooses for its own calls.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+
+from numbalite import config
+
+_most = None
+
+
+def most() -> int:
+    """The size of the pool: the most that `set_num_threads` takes."""
+    global _most
+    if _most is None:
+        from numbalite import _core
+
+        count = config.NUM_THREADS
+        if count is None:
+            try:
+                count = len(os.sched_getaffinity(0))
+            except (AttributeError, OSError):
+                count = os.cpu_count() or 1
+        _core.host_threads_limit(count)
+        _most = count
+    return _most
+
+
+def set_num_threads(n: int) -> None:
+    """Sets how many threads parallel loops use that the calling thread starts.
+
+    n: 1 to the size of the pool ($NUMBALITE_NUM_THREADS, or all CPUs). ValueError outside of that,
+    TypeError if it is no integer.
+
+    >>> numbalite.set_num_threads(2)
+    """
+    from numbalite import _core
+
+    try:
+        count = operator.index(n)
+    except TypeError:
+        raise TypeError("The number of threads specified must be an integer") from None
+    if isinstance(n, bool) or not 1 <= count <= most():
+        raise ValueError(f"The number of threads must be between 1 and {most()}, not {n!r}")
+    _core.host_threads_set(count)
+
+
+def get_num_threads() -> int:
+    """How many threads parallel loops use that the calling thread starts."""
+    from numbalite import _core
+
+    most()
+    return _core.host_threads_get()

@@ -1,0 +1,153 @@
+"""The kernels of a CUDA ufunc: what is compiled for one loop and one way in which operands lie.
+
+The generated source is the user's function, what computes one element with it, and one kernel:
+
+    #include "numbalite/ufunc.cuh"
+    namespace f1_hypotenuse { ... }
+    struct nl_element {
+        template <class L> NUMBALITE_FUNCTION static void apply(L &l, int j) {
+            put<2>(l, j, f1_hypotenuse::hypotenuse(item<0>(l, j), item<1>(l, j)));
+        }
+    };
+    extern "C" __global__ void nl_hypotenuse(flat<3> p) { run<nl_element, 4, in<float, float>, ...>(p); }
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .. import source, types
+from ..capture import ascii_name
+from ..compilers import Unit
+from ..describe import Parameter
+from ..program import Overload, Program
+from . import element
+
+BLOCK_THREADS = 256
+BY_VALUE = 0x80
+KINDS = ("flat", "rows", "strided32", "strided64")
+BOOL = 1  # nl_dtype
+
+
+class Plan(NamedTuple):
+    """Which kernel is wanted."""
+
+    loop: tuple
+    """types.Scalar of the inputs and then the outputs, as the function has them."""
+    nin: int
+    stored: bytes
+    """For each operand (inputs, the where-mask if there is one, outputs) its nl_dtype in memory, with
+    0x80 for an input that is given by value."""
+    kind: str
+    dims: int
+
+    @property
+    def signature(self) -> types.Signature:
+        returned = self.loop[self.nin :]
+        return types.Signature(
+            returned[0] if len(returned) == 1 else types.Tuple(returned), self.loop[: self.nin]
+        )
+
+    @property
+    def has_mask(self) -> bool:
+        return len(self.stored) > len(self.loop)
+
+
+def per_thread(plan: Plan) -> int:
+    """How many elements a thread handles: as many as make 16 bytes of the widest operand, twice as
+    many while the narrowest would have less than 4 bytes; 1 where elements are strided."""
+    if plan.kind.startswith("strided"):
+        return 1
+    sizes = [types.SCALARS[code - 1].size for code in plan.stored if not code & BY_VALUE]
+    widest, narrowest = max(sizes), min(sizes)
+    count = max(16 // widest, 1)
+    while count * narrowest < 4 and count * widest < 32:
+        count *= 2
+    return count
+
+
+def parameter_size(plan: Plan) -> int:
+    """Bytes of the kernel's one parameter."""
+    operands, dims = len(plan.stored), plan.dims
+    words = {"flat": 2, "rows": 3}.get(plan.kind, 1)
+    size = 16 * operands + 8 * words
+    if plan.kind != "flat":
+        size += 16 * dims + 8 * dims * operands
+    return -(-size // 16) * 16
+
+
+def overload(function, plan: Plan, options) -> Overload:
+    """The kernel, not yet compiled."""
+    typed = element.typed(function, plan.signature)
+    name = ascii_name(element.plain_name(function))
+    kernel = f"nl_{name}"
+    text, labels = _source(typed, plan, kernel)
+    unit = Unit(
+        source=text,
+        name=source.file_name(name, function.definition.text.label),
+        kernels=(kernel,),
+        describe=False,
+        **options.unit_fields(),
+    )
+    size = parameter_size(plan)
+    row = Parameter("operands", "struct", plan.kind, "", size, size, 16, 0, "", False)
+    title = f"{function.name} for {plan.signature}"
+    return Overload(
+        Program(unit, element.explainer(typed, title)), kernel, function.name, [row], options,
+        plan.signature, labels,
+    )  # fmt: skip
+
+
+def _source(function, plan, kernel):
+    builder = source.Builder(element.plain_name(function), f"{function.name}: {plan.signature}")
+    stored = [types.SCALARS[(code & ~BY_VALUE) - 1] for code in plan.stored]
+    builder.use_types(*plan.loop, *stored)
+    builder.write('#include "numbalite/ufunc.cuh"\n')
+    namespace = builder.add_function(function)
+    builder.write(_element(function, namespace, plan))
+    count = len(plan.stored)
+    index = {"strided32": "int", "strided64": "long long"}.get(plan.kind)
+    struct = {
+        "flat": f"flat<{count}>",
+        "rows": f"rows<{count}, {plan.dims}>",
+    }.get(plan.kind, f"strided<{count}, {plan.dims}, {index}>")
+    operands = ", ".join(_operands(plan, stored))
+    builder.write(
+        f'extern "C" __global__ void __launch_bounds__({BLOCK_THREADS})\n'
+        f"{kernel}(const __grid_constant__ nl_ufunc::{struct} p) {{\n"
+        f"    using namespace nl_ufunc;\n"
+        f"    run<nl_element, {per_thread(plan)}, {operands}>(p);\n}}\n"
+    )
+    labels = [f.definition.text.label for f in builder.functions]
+    return builder.finish(), tuple(dict.fromkeys(labels))
+
+
+def _operands(plan, stored):
+    for i in range(plan.nin):
+        if plan.stored[i] & BY_VALUE:
+            yield f"value<{plan.loop[i].cxx}>"
+        else:
+            yield f"in<{stored[i].cxx}, {plan.loop[i].cxx}>"
+    if plan.has_mask:
+        yield "mask"
+    first = plan.nin + plan.has_mask
+    for i, t in enumerate(plan.loop[plan.nin :]):
+        yield f"out<{stored[first + i].cxx}, {t.cxx}>"
+
+
+def _element(function, namespace, plan):
+    values = ", ".join(f"nl_ufunc::item<{i}>(l, j)" for i in range(plan.nin))
+    called = element.call(function, namespace, values)
+    first = plan.nin + plan.has_mask
+    count = len(plan.loop) - plan.nin
+    if count == 1:
+        body = f"        nl_ufunc::put<{first}>(l, j, {called});\n"
+    else:
+        body = f"        auto r = {called};\n" + "".join(
+            f"        nl_ufunc::put<{first + i}>(l, j, r.item{i});\n" for i in range(count)
+        )
+    return (
+        "struct nl_element {\n"
+        "    template <class L> NUMBALITE_FUNCTION static void apply(L &l, int j) {\n"
+        f"{body}    }}\n}};\n"
+    )
