@@ -59,6 +59,17 @@ static inline int Py_IsFinalizing(void) {
 #define Py_END_CRITICAL_SECTION2() }
 #endif
 
+/* Sub-classes made in Python call as quickly as the type of ours that they are made from: before
+ * 3.12 they have to be told. Called when one is instantiated. */
+static inline void nl_py_inherit_vectorcall(PyTypeObject *type) {
+#if PY_VERSION_HEX < 0x030C0000
+    if (type->tp_call == PyVectorcall_Call && type->tp_vectorcall_offset > 0)
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+#else
+    (void)type;
+#endif
+}
+
 /* An attribute that may be absent, without the cost of an AttributeError: 1 and a strong reference,
  * 0, or -1 with an exception. */
 static inline int nl_py_lookup_attribute(PyObject *object, PyObject *name, PyObject **value) {

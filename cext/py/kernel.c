@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "core/image.h"
+#include "py/callback.h"
 #include "py/devarray.h"
 
 /* -------------------------------------------------------------------------------------------
@@ -364,6 +365,61 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
         0)
         return nl_py_raise(&err);
     return Py_BuildValue("(ii)", grid, block);
+}
+
+/* ------------------------------------------------------------------------------ launching,
+ * faults */
+
+/* Reads the record; 1 if there was a fault, which is then wiped out. */
+static int read_fault(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+    int32_t kind;
+    if (NL_CU(err, StreamSynchronize, stream) < 0 ||
+        NL_CU(err, MemcpyDtoH, record, k->fault, k->fault_size) < 0)
+        return -1;
+    memcpy(&kind, record, sizeof kind);
+    if (kind == 0)
+        return 0;
+    char zeros[NL_PY_FAULT_BYTES] = {0};
+    return NL_CU(err, MemcpyHtoD, k->fault, zeros, k->fault_size) < 0 ? -1 : 1;
+}
+
+static int check_fault(const nl_py_kernel *k, CUstream stream) {
+    char record[NL_PY_FAULT_BYTES] = {0};
+    nl_error err;
+    int found;
+    Py_BEGIN_ALLOW_THREADS;
+    found = read_fault(k, stream, record, &err);
+    Py_END_ALLOW_THREADS;
+    if (found < 0) {
+        nl_error_prefix(&err, "%s()", k->kernel->name);
+        nl_py_raise(&err);
+        return -1;
+    }
+    PyObject *hook = found ? Py_XNewRef(k->hook) : NULL;
+    if (!hook)
+        return 0;
+    PyObject *result = PyObject_CallFunction(hook, "y#", record, (Py_ssize_t)sizeof record);
+    Py_DECREF(hook);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
+    nl_error err;
+    int result;
+    if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
+        /* the queue may be full, and what empties it may need the interpreter */
+        Py_BEGIN_ALLOW_THREADS;
+        result = nl_launch_run(shape, k->kernel, values, &err);
+        Py_END_ALLOW_THREADS;
+    } else {
+        result = nl_launch_run(shape, k->kernel, values, &err);
+    }
+    if (result < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    return k->hook ? check_fault(k, shape->stream) : 0;
 }
 
 /* --------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 #define NL_PY_KERNEL_H
 
 #include "py/state.h"
-#include "core/kernel.h"
+#include "core/launch.h"
 
 /* The record that a kernel compiled with debug=True leaves in a variable when it faults. */
 #define NL_PY_FAULT_BYTES 256
@@ -23,5 +23,9 @@ typedef struct nl_py_kernel {
     size_t fault_size;
     PyObject *weakrefs;
 } nl_py_kernel;
+
+/* Launches on the current device, which is the kernel's; a kernel that reports faults is waited
+ * for. 0 or -1 with an exception. */
+int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values);
 
 #endif

@@ -26,63 +26,8 @@ typedef struct nl_py_launcher {
     nl_launch shape;
 } nl_py_launcher;
 
-/* ------------------------------------------------------------------------------ after the launch:
- * faults */
-
-/* Reads the record; 1 if there was a fault, which is then wiped out. */
-static int read_fault(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
-    int32_t kind;
-    if (NL_CU(err, StreamSynchronize, stream) < 0 ||
-        NL_CU(err, MemcpyDtoH, record, k->fault, k->fault_size) < 0)
-        return -1;
-    memcpy(&kind, record, sizeof kind);
-    if (kind == 0)
-        return 0;
-    char zeros[NL_PY_FAULT_BYTES] = {0};
-    return NL_CU(err, MemcpyHtoD, k->fault, zeros, k->fault_size) < 0 ? -1 : 1;
-}
-
-static int check_fault(const nl_py_kernel *k, CUstream stream) {
-    char record[NL_PY_FAULT_BYTES] = {0};
-    nl_error err;
-    int found;
-    Py_BEGIN_ALLOW_THREADS;
-    found = read_fault(k, stream, record, &err);
-    Py_END_ALLOW_THREADS;
-    if (found < 0) {
-        nl_error_prefix(&err, "%s()", k->kernel->name);
-        nl_py_raise(&err);
-        return -1;
-    }
-    PyObject *hook = found ? Py_XNewRef(k->hook) : NULL;
-    if (!hook)
-        return 0;
-    PyObject *result = PyObject_CallFunction(hook, "y#", record, (Py_ssize_t)sizeof record);
-    Py_DECREF(hook);
-    Py_XDECREF(result);
-    return result ? 0 : -1;
-}
-
 /* ------------------------------------------------------------------------------------------
  * launching */
-
-static int run(const nl_py_launcher *l, nl_py_kernel *k, void **values) {
-    nl_error err;
-    int result;
-    if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
-        /* the queue may be full, and what empties it may need the interpreter */
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_launch_run(&l->shape, k->kernel, values, &err);
-        Py_END_ALLOW_THREADS;
-    } else {
-        result = nl_launch_run(&l->shape, k->kernel, values, &err);
-    }
-    if (result < 0) {
-        nl_py_raise(&err);
-        return -1;
-    }
-    return k->hook ? check_fault(k, l->shape.stream) : 0;
-}
 
 static int warn_host(nl_py_dispatcher *d) {
     if (nl_atomic_peek32(&d->warned))
@@ -111,7 +56,7 @@ static int run_staged(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call, unsi
     }
     if (nl_py_staging_enter(&call->staging, k->kernel, block, l->shape.stream, l->blocking) < 0)
         return -1;
-    if (run(l, k, values) < 0)
+    if (nl_py_kernel_run(k, &l->shape, values) < 0)
         return -1;
     return nl_py_staging_leave(&call->staging, k->kernel, l->shape.stream);
 }
@@ -147,7 +92,8 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
         nl_py_raise(&err);
         goto done;
     }
-    result = call.staging.use_count ? run_staged(l, k, &call, block, values) : run(l, k, values);
+    result = call.staging.use_count ? run_staged(l, k, &call, block, values)
+                                    : nl_py_kernel_run(k, &l->shape, values);
 done:
     if (call.staging.use_count)
         nl_py_staging_clear(&call.staging);

@@ -573,31 +573,23 @@ int nl_py_operands_overlap(const nl_py_operand *a, const nl_py_operand *b, int s
     return ahead < (uint64_t)a->itemsize || grid - ahead < (uint64_t)b->itemsize;
 }
 
-/* NumPy writes shapes without spaces: "(2,3) ". */
-static PyObject *shapes_word(PyObject *text, PyObject *word) {
-    PyObject *space = PyUnicode_FromString(" "), *nothing = PyUnicode_FromString("");
-    PyObject *tight = space && nothing ? PyUnicode_Replace(word, space, nothing, -1) : NULL;
-    PyObject *longer = tight ? PyUnicode_FromFormat("%U%U ", text, tight) : NULL;
-    Py_XDECREF(space);
-    Py_XDECREF(nothing);
-    Py_XDECREF(tight);
-    return longer;
-}
-
-static PyObject *shapes_text(const nl_py_shape *shapes, int count) {
+PyObject *nl_py_shape_text(const nl_py_shape *shapes, int count) {
     PyObject *text = PyUnicode_FromString("");
-    for (int i = 0; text && i < count; i++) {
-        PyObject *tuple = nl_py_tuple_from(shapes[i].sizes, shapes[i].ndim);
-        PyObject *word = tuple ? PyObject_Str(tuple) : NULL;
-        PyObject *longer = word ? shapes_word(text, word) : NULL;
-        Py_XDECREF(tuple);
-        Py_XDECREF(word);
-        Py_SETREF(text, longer);
+    for (int i = 0; i < count; i++) {
+        int ndim = shapes[i].ndim;
+        if (text)
+            Py_SETREF(text, PyUnicode_FromFormat("%U%s(", text, i ? " " : ""));
+        for (int d = 0; text && d < ndim; d++)
+            Py_SETREF(text, PyUnicode_FromFormat("%U%lld%s", text, (long long)shapes[i].sizes[d],
+                                                 d + 1 < ndim || ndim == 1 ? "," : ""));
+        if (text)
+            Py_SETREF(text, PyUnicode_FromFormat("%U)", text));
     }
     return text;
 }
 
-int nl_py_broadcast(nl_py_operation *call, const nl_py_shape *shapes, int count, int64_t *sizes) {
+int nl_py_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
+                    int64_t *sizes) {
     int ndim = 0;
     for (int i = 0; i < count; i++)
         ndim = shapes[i].ndim > ndim ? shapes[i].ndim : ndim;
@@ -616,10 +608,10 @@ int nl_py_broadcast(nl_py_operation *call, const nl_py_shape *shapes, int count,
     }
     return ndim;
 mismatch:;
-    PyObject *text = shapes_text(shapes, count);
+    PyObject *text = nl_py_shape_text(shapes, count);
     if (text)
         PyErr_Format(PyExc_ValueError,
-                     "%U(): operands could not be broadcast together with shapes %U", call->name,
+                     "%U(): operands could not be broadcast together with shapes %U ", call->name,
                      text);
     Py_XDECREF(text);
     return -1;

@@ -112,8 +112,11 @@ typedef struct nl_py_shape {
     int ndim;
     const int64_t *sizes;
 } nl_py_shape;
+/* "(2,3) (3,)", as NumPy writes shapes: new reference. */
+PyObject *nl_py_shape_text(const nl_py_shape *shapes, int count);
 /* The shape that all of these broadcast to: fills sizes[NL_MAX_DIMS] and returns ndim, or -1 with
  * NumPy's ValueError. */
-int nl_py_broadcast(nl_py_operation *call, const nl_py_shape *shapes, int count, int64_t *sizes);
+int nl_py_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
+                    int64_t *sizes);
 
 #endif

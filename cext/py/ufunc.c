@@ -1,7 +1,594 @@
-/* py/ufunc: the type Ufunc: element-wise functions on the device, called as NumPy calls its own. */
-#include "py/state.h"
+/* py/ufunc: one call of an element-wise function.
+ *
+ *   1. Operands are read: where they are, their types, their geometry.
+ *   2. The types mean a loop, which Python has chosen once.
+ *   3. Shapes are broadcast; outputs that were not given are made.
+ *   4. Host arrays get memory on the device; an input that shares memory with an output is copied.
+ *   5. The geometry is simplified, which decides the kernel, compiled once; it is launched.
+ *   6. What belongs on the host goes back.
+ *
+ * With device arrays for everything a call is one driver call, and nothing is allocated. */
+#include "py/ufunc.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "py/devarray.h"
+#include "py/keywords.h"
+#include "py/operand.h"
+#include "py/stream.h"
+
+#define INLINE_OPERANDS 6
+#define INLINE_BLOCK 2048
+
+typedef struct call {
+    nl_py_operation op;
+    nl_py_ufunc *ufunc;
+    nl_py_keywords keywords;
+    PyObject *outs[NL_PY_MAX_OPERANDS]; /* borrowed, NULL: to be made */
+    nl_py_operand *operands;            /* inputs, then the mask if there is one, then outputs */
+    int nin, nmask, nout, count;
+    int on_device; /* some operand is, so results are too */
+    int nowhere;   /* where=False */
+    int ndim;
+    int64_t shape[NL_MAX_DIMS];
+    nl_py_ufunc_types *types; /* or NULL */
+    uint8_t loop[NL_PY_MAX_OPERANDS];
+    _Alignas(16) unsigned char slots[NL_PY_MAX_OPERANDS][NL_LOOP_SLOT]; /* inputs by value */
+} call;
+
+static nl_py_operand *first_out(const call *c) {
+    return c->operands + c->nin + c->nmask;
+}
+
+/* ----------------------------------------------------------------------------------------- reading
+ */
+
+static int read_mask(call *c) {
+    PyObject *where = c->keywords.given[NL_PY_KEY_WHERE];
+    nl_py_operand *op = &c->operands[c->nin];
+    if (!where || where == Py_True)
+        return 0;
+    if (nl_py_operand_read(&c->op, where, c->nin, op) < 0)
+        return -1;
+    if (op->dtype != NL_BOOL) {
+        PyObject *type = nl_py_operand_type(op);
+        if (type)
+            PyErr_Format(PyExc_TypeError,
+                         "Cannot cast array data from %R to dtype('bool') according to the rule "
+                         "'safe'",
+                         type);
+        Py_XDECREF(type);
+        return -1;
+    }
+    if (op->place == NL_PY_PLACE_VALUE) {
+        c->nowhere = op->value.integer == 0;
+        nl_py_operand_clear(op);
+        nl_py_operand_none(op);
+        return 0;
+    }
+    c->nmask = 1;
+    return 0;
+}
+
+static int read_operands(call *c, PyObject *const *args) {
+    for (int i = 0; i < c->nin; i++)
+        if (nl_py_operand_read(&c->op, args[i], i, &c->operands[i]) < 0)
+            return -1;
+    if (read_mask(c) < 0)
+        return -1;
+    c->count = c->nin + c->nmask + c->nout;
+    for (int i = 0; i < c->nout; i++)
+        if (c->outs[i] &&
+            nl_py_operand_read_out(&c->op, c->outs[i], c->nin + i, first_out(c) + i) < 0)
+            return -1;
+    for (int i = 0; i < c->count; i++)
+        c->on_device |= c->operands[i].place == NL_PY_PLACE_DEVICE;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- types
+ */
+
+/* casting, then a byte for each input (dtype and weakness) and output (dtype or 0: to be made). */
+static void write_key(const call *c, nl_py_ufunc_key *key) {
+    uint8_t *at = key->bytes;
+    key->size = 1 + c->nin + c->nout;
+    key->remember = !c->keywords.given[NL_PY_KEY_DTYPE] && !c->keywords.given[NL_PY_KEY_SIGNATURE];
+    *at++ = c->keywords.casting_code;
+    for (int i = 0; i < c->nin; i++) {
+        const nl_py_operand *op = &c->operands[i];
+        *at++ = (uint8_t)(op->dtype | op->weak << 5);
+        key->remember &= op->dtype != NL_OPAQUE;
+    }
+    for (int i = 0; i < c->nout; i++) {
+        const nl_py_operand *op = first_out(c) + i;
+        int given = op->place != NL_PY_PLACE_NONE;
+        *at++ = given ? op->dtype : 0;
+        key->remember &= !given || op->dtype != NL_OPAQUE;
+    }
+}
+
+static PyObject *types_of(const nl_py_operand *operands, int count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple && i < count; i++) {
+        PyObject *type = operands[i].place == NL_PY_PLACE_NONE ? Py_NewRef(Py_None)
+                                                               : nl_py_operand_type(&operands[i]);
+        if (!type)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, type);
+    }
+    return tuple;
+}
+
+static int ask(call *c, const nl_py_ufunc_key *key) {
+    PyObject *inputs = types_of(c->operands, c->nin), *outputs = types_of(first_out(c), c->nout);
+    nl_error err;
+    int result = -1;
+    if (inputs && outputs)
+        result = nl_py_ufunc_choose(c->ufunc, key, inputs, outputs, c->keywords.casting,
+                                    c->keywords.given[NL_PY_KEY_DTYPE],
+                                    c->keywords.given[NL_PY_KEY_SIGNATURE], c->loop, &c->types);
+    Py_XDECREF(inputs);
+    Py_XDECREF(outputs);
+    /* Python was asked, and may have made another context current */
+    if (result == 0 && nl_device_bind(c->op.device, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    return result;
+}
+
+/* Types that _choose lets pass, with casting='unsafe', and that no kernel can read. */
+static int check_types(const call *c) {
+    for (int i = 0; i < c->count; i++) {
+        const nl_py_operand *op = &c->operands[i];
+        if (op->place == NL_PY_PLACE_NONE || op->dtype != NL_OPAQUE)
+            continue;
+        PyObject *type = nl_py_operand_type(op);
+        if (type)
+            PyErr_Format(PyExc_TypeError,
+                         "%U(): operand %d has %R, which cannot be used on the device", c->op.name,
+                         i + 1, type);
+        Py_XDECREF(type);
+        return -1;
+    }
+    return 0;
+}
+
+static int find_loop(call *c) {
+    nl_py_ufunc_key key;
+    write_key(c, &key);
+    c->types = key.remember ? nl_py_ufunc_find_types(c->ufunc, &key) : NULL;
+    if (c->types)
+        memcpy(c->loop, c->types->bytes, (size_t)(c->nin + c->nout));
+    else if (ask(c, &key) < 0 || check_types(c) < 0)
+        return -1;
+    for (int i = 0; i < c->nin; i++) {
+        if (c->operands[i].place != NL_PY_PLACE_VALUE)
+            continue;
+        memset(c->slots[i], 0, NL_LOOP_SLOT);
+        if (nl_py_operand_value(&c->operands[i], (nl_dtype)c->loop[i], c->slots[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ shapes
+ */
+
+static int refuse_shape(const call *c, const nl_py_operand *op) {
+    nl_py_shape given = {op->ndim, op->shape}, wanted = {c->ndim, c->shape};
+    PyObject *ours = nl_py_shape_text(&given, 1), *theirs = nl_py_shape_text(&wanted, 1);
+    if (ours && theirs)
+        PyErr_Format(PyExc_ValueError,
+                     "%U(): non-broadcastable output operand with shape %U doesn't match the "
+                     "broadcast shape %U",
+                     c->op.name, ours, theirs);
+    Py_XDECREF(ours);
+    Py_XDECREF(theirs);
+    return -1;
+}
+
+static int find_shape(call *c) {
+    nl_py_shape shapes[NL_PY_MAX_OPERANDS];
+    int n = 0;
+    for (int i = 0; i < c->count; i++)
+        if (c->operands[i].place != NL_PY_PLACE_NONE)
+            shapes[n++] = (nl_py_shape){c->operands[i].ndim, c->operands[i].shape};
+    c->ndim = nl_py_broadcast(&c->op, shapes, n, c->shape);
+    if (c->ndim < 0)
+        return -1;
+    for (int i = 0; i < c->nout; i++) {
+        const nl_py_operand *op = first_out(c) + i;
+        size_t size = (size_t)op->ndim * sizeof(int64_t);
+        if (op->place != NL_PY_PLACE_NONE &&
+            (op->ndim != c->ndim || memcmp(op->shape, c->shape, size) != 0))
+            return refuse_shape(c, op);
+    }
+    return 0;
+}
+
+/* The operands for core/loop, without outputs that are to be made. */
+static int loop_operands(const call *c, nl_loop_operand *operands) {
+    int n = 0;
+    for (int i = 0; i < c->count; i++) {
+        const nl_py_operand *op = &c->operands[i];
+        if (op->place == NL_PY_PLACE_NONE)
+            continue;
+        operands[n++] = (nl_loop_operand){.ndim = op->ndim,
+                                          .by_value = op->place == NL_PY_PLACE_VALUE,
+                                          .shape = op->shape,
+                                          .strides = op->strides,
+                                          .address = op->address,
+                                          .itemsize = op->itemsize,
+                                          .align = (int64_t)nl_dtype_align((nl_dtype)op->dtype)};
+    }
+    return n;
+}
+
+static int is_fortran(const nl_py_operand *op) {
+    int64_t expected = op->itemsize;
+    for (int d = 0; d < op->ndim; d++) {
+        if (op->shape[d] > 1 && op->strides[d] != expected)
+            return 0;
+        expected *= op->shape[d];
+    }
+    return 1;
+}
+
+/* order='A': Fortran order if all inputs have it and not all are flat. */
+static int prefers_fortran(const call *c) {
+    int some = 0;
+    for (int i = 0; i < c->nin; i++) {
+        if (!is_fortran(&c->operands[i]))
+            return 0;
+        some |= c->operands[i].ndim > 1;
+    }
+    return some;
+}
+
+static void find_order(const call *c, int *order) {
+    nl_loop_operand operands[NL_PY_MAX_OPERANDS];
+    char letter = c->keywords.order;
+    if (letter == 'A')
+        letter = prefers_fortran(c) ? 'F' : 'C';
+    for (int d = 0; d < c->ndim; d++)
+        order[d] = letter == 'F' ? c->ndim - 1 - d : d;
+    if (letter == 'K' && c->ndim > 1)
+        nl_loop_order(operands, loop_operands(c, operands), c->ndim, c->shape, order);
+}
+
+static int make_outputs(call *c) {
+    int order[NL_MAX_DIMS], known = 0;
+    int64_t strides[NL_MAX_DIMS];
+    for (int i = 0; i < c->nout; i++) {
+        nl_py_operand *op = first_out(c) + i;
+        nl_dtype dtype = (nl_dtype)c->loop[c->nin + i];
+        if (op->place != NL_PY_PLACE_NONE)
+            continue;
+        if (!known)
+            find_order(c, order);
+        known = 1;
+        nl_loop_dense(c->ndim, c->shape, order, (int64_t)nl_dtype_size(dtype), strides);
+        if (nl_py_operand_make(&c->op, op, c->on_device, dtype, c->ndim, c->shape, strides) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------- launching
+ */
+
+static int separate_inputs(call *c) {
+    for (int i = 0; i < c->nin + c->nmask; i++) {
+        nl_py_operand *in = &c->operands[i];
+        int shares = 0;
+        if (in->place != NL_PY_PLACE_DEVICE)
+            continue;
+        for (nl_py_operand *out = first_out(c); !shares && out < c->operands + c->count; out++)
+            shares = out->place == NL_PY_PLACE_DEVICE && !out->made &&
+                     nl_py_operands_overlap(in, out, 1);
+        if (shares && nl_py_operand_separate(&c->op, in) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int stage(call *c) {
+    int any = 0;
+    for (int i = 0; i < c->count; i++) {
+        nl_py_operand *op = &c->operands[i];
+        if (op->place != NL_PY_PLACE_HOST)
+            continue;
+        any = 1;
+        if (i < c->nin + c->nmask)
+            op->stage = NL_PY_STAGE_IN;
+        else
+            op->stage = NL_PY_STAGE_OUT | (c->nmask && !op->made ? NL_PY_STAGE_IN : 0);
+    }
+    return any ? nl_py_operands_stage(&c->op, c->operands, c->count) : 0;
+}
+
+/* The loop's types, then those of the operands in memory. */
+static int write_stored(const call *c, uint8_t *bytes) {
+    uint8_t *at = bytes + c->nin + c->nout;
+    memcpy(bytes, c->loop, (size_t)(c->nin + c->nout));
+    for (int i = 0; i < c->count; i++)
+        *at++ = c->operands[i].place == NL_PY_PLACE_VALUE ? NL_PY_BY_VALUE | c->loop[i]
+                                                          : c->operands[i].dtype;
+    return (int)(at - bytes);
+}
+
+static nl_py_ufunc_kernel *find_kernel(call *c, const nl_loop *loop) {
+    uint8_t bytes[2 * NL_PY_MAX_OPERANDS];
+    int count = write_stored(c, bytes);
+    return nl_py_ufunc_find_kernel(c->ufunc, c->op.device, bytes, count, loop,
+                                   c->types ? &c->types->latest : NULL);
+}
+
+static int launch_with(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k,
+                       unsigned char *block) {
+    int64_t per_block = (int64_t)k->block;
+    int64_t blocks = (nl_loop_threads(loop, k->per_thread) + per_block - 1) / per_block;
+    nl_launch shape = {
+        .grid = {(unsigned)blocks, 1, 1}, .block = {k->block, 1, 1}, .stream = c->op.stream};
+    void *values[1] = {block};
+    if (blocks > c->op.device->max_grid[0]) {
+        PyErr_Format(PyExc_ValueError, "%U(): %lld elements are too many for one launch",
+                     c->op.name, (long long)loop->count);
+        return -1;
+    }
+    nl_loop_write(loop, block);
+    for (int i = 0; i < c->nin; i++)
+        if (loop->by_value >> i & 1)
+            memcpy(block + (size_t)i * NL_LOOP_SLOT, c->slots[i], NL_LOOP_SLOT);
+    return nl_py_kernel_run(k->kernel, &shape, values);
+}
+
+static int launch(call *c) {
+    _Alignas(16) unsigned char small[INLINE_BLOCK];
+    nl_loop_operand operands[NL_PY_MAX_OPERANDS];
+    nl_loop loop;
+    nl_error err;
+    int count = loop_operands(c, operands);
+    nl_loop_make(&loop, operands, count, c->ndim, c->shape);
+    nl_py_ufunc_kernel *k = find_kernel(c, &loop);
+    if (!k)
+        return -1;
+    if (nl_device_bind(c->op.device, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    size_t size = nl_loop_size(&loop);
+    if (size <= sizeof small)
+        return launch_with(c, &loop, k, small);
+    unsigned char *large = nl_mem_alloc(size, &err);
+    if (!large) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    int result = launch_with(c, &loop, k, large);
+    nl_mem_free(large);
+    return result;
+}
+
+static int compute(call *c) {
+    int64_t count = 1;
+    for (int d = 0; d < c->ndim; d++)
+        count *= c->shape[d];
+    if (count == 0 || c->nowhere)
+        return 0;
+    if (separate_inputs(c) < 0 || stage(c) < 0 || launch(c) < 0)
+        return -1;
+    return nl_py_operands_return(&c->op, c->operands, c->count);
+}
+
+static PyObject *results(call *c) {
+    if (c->nout == 1)
+        return nl_py_operand_result(first_out(c), 1);
+    PyObject *tuple = PyTuple_New(c->nout);
+    for (int i = 0; tuple && i < c->nout; i++) {
+        PyObject *result = nl_py_operand_result(first_out(c) + i, 1);
+        if (!result)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, result);
+    }
+    return tuple;
+}
+
+/* -------------------------------------------------------------------------------------------- call
+ */
+
+static PyObject *run(call *c, PyObject *const *args) {
+    if (read_operands(c, args) < 0 || find_loop(c) < 0 || find_shape(c) < 0 ||
+        make_outputs(c) < 0 || compute(c) < 0)
+        return NULL;
+    return results(c);
+}
+
+static PyObject *run_and_clear(call *c, PyObject *const *args) {
+    int most = c->nin + c->nout + 1;
+    for (int i = 0; i < most; i++)
+        nl_py_operand_none(&c->operands[i]);
+    PyObject *result = run(c, args);
+    for (int i = 0; i < most; i++)
+        nl_py_operand_clear(&c->operands[i]);
+    nl_pinned_give(c->op.block);
+    return result;
+}
+
+static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
+                 PyObject *keywords) {
+    nl_error err;
+    c->ufunc = u;
+    c->op = (nl_py_operation){.state = u->state, .name = u->name, .blocking = 1};
+    c->nin = u->nin;
+    c->nmask = 0;
+    c->nout = u->nout;
+    c->on_device = c->nowhere = 0;
+    nl_py_keywords_init(u->state, &c->keywords);
+    if (keywords && nl_py_keywords_read(u->state, u->name, keywords, args + nargs,
+                                        NL_PY_KEYS_GENERALIZED, &c->keywords) < 0)
+        return -1;
+    if (nl_py_keywords_outs(u->name, c->nin, c->nout, args, nargs, &c->keywords, c->outs) < 0)
+        return -1;
+    PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
+    if (stream && nl_py_stream_from(u->state, stream, &c->op.stream, &c->op.blocking) < 0)
+        return -1;
+    c->op.device = nl_device_current(&err);
+    if (!c->op.device) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *ufunc_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                  PyObject *keywords) {
+    nl_py_ufunc *u = (nl_py_ufunc *)self;
+    nl_py_operand few[INLINE_OPERANDS];
+    nl_error err;
+    call c; /* not cleared as a whole: it is large */
+    if (begin(&c, u, args, PyVectorcall_NARGS(nargsf), keywords) < 0)
+        return NULL;
+    size_t most = (size_t)(u->nin + u->nout + 1);
+    if (most <= INLINE_OPERANDS) {
+        c.operands = few;
+        return run_and_clear(&c, args);
+    }
+    c.operands = nl_mem_alloc(most * sizeof *c.operands, &err);
+    if (!c.operands)
+        return nl_py_raise(&err);
+    PyObject *result = run_and_clear(&c, args);
+    nl_mem_free(c.operands);
+    return result;
+}
+
+/* -------------------------------------------------------------------------------------------- type
+ */
+
+static PyObject *ufunc_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                           PyObject *Py_UNUSED(kwargs)) {
+    nl_py_state *state = nl_py_state_of_type(type);
+    nl_py_ufunc *u = state ? (nl_py_ufunc *)type->tp_alloc(type, 0) : NULL;
+    if (!u)
+        return NULL;
+    nl_py_inherit_vectorcall(type);
+    u->vectorcall = ufunc_vectorcall;
+    u->state = state;
+    u->nin = u->nout = 1;
+    u->name = PyUnicode_FromString("ufunc");
+    if (!u->name)
+        Py_CLEAR(u);
+    return (PyObject *)u;
+}
+
+static int ufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"name", "nin", "nout", NULL};
+    nl_py_ufunc *u = (nl_py_ufunc *)self;
+    PyObject *name;
+    int nin, nout;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Uii:Ufunc", names, &name, &nin, &nout))
+        return -1;
+    if (nin < 0 || nout < 0 || nin > NL_PY_MAX_OPERANDS || nout > NL_PY_MAX_OPERANDS ||
+        nin + nout >= NL_PY_MAX_OPERANDS) {
+        PyErr_Format(PyExc_ValueError, "%d inputs and %d outputs: at most %d operands are possible",
+                     nin, nout, NL_PY_MAX_OPERANDS - 1);
+        return -1;
+    }
+    if (u->types || u->kernels) { /* calls may be reading them */
+        PyErr_SetString(PyExc_RuntimeError, "a ufunc is initialised once");
+        return -1;
+    }
+    Py_SETREF(u->name, Py_NewRef(name));
+    u->nin = nin;
+    u->nout = nout;
+    return 0;
+}
+
+static int ufunc_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    return nl_py_ufunc_visit_kernels((nl_py_ufunc *)self, visit, arg);
+}
+
+static int ufunc_clear(PyObject *self) {
+    nl_py_ufunc_clear_kernels((nl_py_ufunc *)self);
+    return 0;
+}
+
+static void ufunc_dealloc(PyObject *self) {
+    nl_py_ufunc *u = (nl_py_ufunc *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (u->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    nl_py_ufunc_clear_kernels(u);
+    nl_py_ufunc_free_entries(u);
+    Py_XDECREF(u->name);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *ufunc_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    nl_py_ufunc_forget((nl_py_ufunc *)self);
+    Py_RETURN_NONE;
+}
+
+/* Sub-classes choose and compile. */
+static PyObject *ufunc_choose(PyObject *self, PyObject *Py_UNUSED(args)) {
+    return PyErr_Format(PyExc_TypeError, "ufunc '%U' has no loops", ((nl_py_ufunc *)self)->name);
+}
+
+static PyObject *ufunc_get_nargs(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromLong(((nl_py_ufunc *)self)->nin + ((nl_py_ufunc *)self)->nout);
+}
+
+static PyGetSetDef ufunc_getset[] = {
+    {"nargs", ufunc_get_nargs, NULL, "Number of inputs and outputs.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef ufunc_methods[] = {
+    {"_choose", ufunc_choose, METH_VARARGS,
+     "_choose(inputs, outputs, casting, dtype, signature) -> bytes: the dtype codes of the loop. "
+     "An input is a dtype, or int, float or complex for a Python number; an output is a dtype or "
+     "None."},
+    {"_compile", ufunc_choose, METH_VARARGS,
+     "_compile(device, loop, stored, kind, dims) -> (Kernel, threads per block, elements per "
+     "thread)."},
+    {"_clear", ufunc_forget, METH_NOARGS, "_clear(): forgets all loops and kernels."},
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef ufunc_members[] = {
+    {"nin", Py_T_INT, offsetof(nl_py_ufunc, nin), Py_READONLY, "Number of inputs."},
+    {"nout", Py_T_INT, offsetof(nl_py_ufunc, nout), Py_READONLY, "Number of outputs."},
+    {"_name", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, name), Py_READONLY, "Its name."},
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, vectorcall), Py_READONLY, NULL},
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, weakrefs), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot ufunc_slots[] = {
+    {Py_tp_doc, "Ufunc(name, nin, nout): a function of elements, called on arrays."},
+    {Py_tp_new, ufunc_new},
+    {Py_tp_init, ufunc_init},
+    {Py_tp_dealloc, ufunc_dealloc},
+    {Py_tp_traverse, ufunc_traverse},
+    {Py_tp_clear, ufunc_clear},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_methods, ufunc_methods},
+    {Py_tp_getset, ufunc_getset},
+    {Py_tp_members, ufunc_members},
+    {0, NULL}};
+
+static PyType_Spec ufunc_spec = {
+    .name = "numbalite._core.Ufunc",
+    .basicsize = sizeof(nl_py_ufunc),
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = ufunc_slots,
+};
 
 int nl_py_ufunc_exec(PyObject *module) {
-    (void)module;
-    return 0;
+    return nl_py_add_type(module, &ufunc_spec, NULL, &nl_py_state_of(module)->ufunc_type);
 }

@@ -1,0 +1,282 @@
+/* core/loop: how a loop over many dimensions becomes one over few.
+ *
+ *   1. Operands are broadcast: dimensions that they lack or have once do not move them. Dimensions
+ * of one element go.
+ *   2. Dimensions are sorted by the operands' strides, outermost first.
+ *   3. A dimension that no operand walks forwards is turned round.
+ *   4. Neighbouring dimensions that every operand walks as one are merged.
+ *
+ * One run, or one element, for every operand is FLAT. Where that holds for the innermost dimension
+ * only, and it is long, ROWS. Both read 16 bytes at a time, so they ask for alignment. */
+#include "core/loop.h"
+
+#include <string.h>
+
+#define ALIGNED 16
+#define LONG_ROW 64 /* elements from which a row is worth a kernel that does not divide in it */
+
+static int64_t magnitude(int64_t value) {
+    return value < 0 ? -value : value;
+}
+
+nl_divider nl_divider_make(uint32_t divisor) {
+    uint32_t shift = 0;
+    while (((uint64_t)1 << shift) < divisor)
+        shift++;
+    uint64_t magic = ((((uint64_t)1 << shift) - divisor) << 32) / divisor + 1;
+    return (nl_divider){(uint32_t)magic, shift};
+}
+
+const char *nl_loop_kind_name(nl_loop_kind kind) {
+    static const char *const names[] = {"flat", "rows", "strided32", "strided64"};
+    return names[kind];
+}
+
+/* Stride of an operand along dimension d of the whole loop. */
+static int64_t stride_along(const nl_loop_operand *o, int ndim, int d) {
+    int own = d - (ndim - o->ndim);
+    return o->by_value || own < 0 || o->shape[own] == 1 ? 0 : o->strides[own];
+}
+
+/* Does dimension `outer` of two neighbours belong inside of `inner`? Operands that move along both
+ * decide; where they disagree, C order stays. 1 yes, 0 no, -1 nobody moves along both. */
+static int belongs_inside(const nl_loop_operand *operands, int count, int ndim, int outer,
+                          int inner) {
+    int answer = -1;
+    for (int i = 0; i < count; i++) {
+        int64_t a = magnitude(stride_along(&operands[i], ndim, outer));
+        int64_t b = magnitude(stride_along(&operands[i], ndim, inner));
+        if (a == 0 || b == 0)
+            continue;
+        if (b <= a)
+            return 0;
+        answer = 1;
+    }
+    return answer;
+}
+
+void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, const int64_t *shape,
+                   int *order) {
+    int sorted[NL_MAX_DIMS], n = 0, ones = 0; /* innermost first */
+    for (int d = ndim - 1; d >= 0; d--) {
+        if (shape[d] == 1)
+            continue;
+        int place = n;
+        for (int i = n - 1; i >= 0; i--) {
+            /* d is further out than sorted[i] in C order */
+            int inside = belongs_inside(operands, count, ndim, d, sorted[i]);
+            if (inside == 0)
+                break;
+            if (inside > 0)
+                place = i;
+        }
+        memmove(sorted + place + 1, sorted + place, (size_t)(n - place) * sizeof *sorted);
+        sorted[place] = d;
+        n++;
+    }
+    for (int d = 0; d < ndim; d++)
+        if (shape[d] == 1)
+            order[ones++] = d;
+    while (n > 0)
+        order[ones++] = sorted[--n];
+}
+
+void nl_loop_dense(int ndim, const int64_t *shape, const int *order, int64_t itemsize,
+                   int64_t *strides) {
+    int64_t stride = itemsize;
+    for (int i = ndim - 1; i >= 0; i--) {
+        strides[order[i]] = stride;
+        if (shape[order[i]] > 1)
+            stride *= shape[order[i]];
+    }
+}
+
+/* Step 3. */
+static void turn_round(nl_loop *l, int d) {
+    int backwards = 0;
+    for (int i = 0; i < l->operands; i++) {
+        if (l->strides[i][d] > 0)
+            return;
+        backwards |= l->strides[i][d] < 0;
+    }
+    for (int i = 0; backwards && i < l->operands; i++) {
+        l->address[i] += (uint64_t)(l->strides[i][d] * (l->shape[d] - 1));
+        l->strides[i][d] = -l->strides[i][d];
+    }
+}
+
+/* Step 4. */
+static void merge(nl_loop *l) {
+    int kept = 0;
+    for (int d = 1; d < l->ndim; d++) {
+        int one = 1;
+        for (int i = 0; one && i < l->operands; i++)
+            one = l->strides[i][kept] == l->strides[i][d] * l->shape[d];
+        kept += !one;
+        l->shape[kept] = one ? l->shape[kept] * l->shape[d] : l->shape[d];
+        for (int i = 0; i < l->operands; i++)
+            l->strides[i][kept] = l->strides[i][d];
+    }
+    l->ndim = kept + 1;
+}
+
+static int padded(int dims) {
+    return dims <= 4 ? dims : dims <= 8 ? 8 : dims <= 16 ? 16 : 32;
+}
+
+/* Are the addresses that the operands take multiples of what vector access or, outside of it, the
+ * elements themselves ask for? */
+static int is_aligned(const nl_loop *l, const nl_loop_operand *operands, int moves_inside) {
+    for (int i = 0; i < l->operands; i++) {
+        int moves = moves_inside && l->strides[i][l->ndim - 1] != 0;
+        uint64_t bits = l->address[i];
+        if (operands[i].by_value)
+            continue;
+        for (int d = 0; d < l->ndim - moves_inside; d++)
+            bits |= (uint64_t)l->strides[i][d];
+        if (bits & (uint64_t)((moves ? ALIGNED : operands[i].align) - 1))
+            return 0;
+    }
+    return 1;
+}
+
+/* Is the innermost dimension a run, or one element, for every operand? */
+static int runs_inside(const nl_loop *l, const nl_loop_operand *operands) {
+    for (int i = 0; i < l->operands; i++) {
+        int64_t stride = l->strides[i][l->ndim - 1];
+        if (stride != 0 && stride != operands[i].itemsize)
+            return 0;
+    }
+    return 1;
+}
+
+static int fits_32(const nl_loop *l) {
+    if (l->count > INT32_MAX)
+        return 0;
+    for (int i = 0; i < l->operands; i++) {
+        int64_t low = 0, high = 0;
+        for (int d = 0; d < l->ndim; d++) {
+            int64_t last = l->strides[i][d] * (l->shape[d] - 1);
+            *(last < 0 ? &low : &high) += last;
+        }
+        if (low < INT32_MIN || high > INT32_MAX)
+            return 0;
+    }
+    return 1;
+}
+
+static void set_strided(nl_loop *l, int aligned) {
+    l->kind = aligned && fits_32(l) ? NL_LOOP_STRIDED32 : NL_LOOP_STRIDED64;
+    l->dims = padded(l->ndim);
+}
+
+static void choose(nl_loop *l, const nl_loop_operand *operands) {
+    int inside = runs_inside(l, operands);
+    l->advance = 0;
+    for (int i = 0; inside && i < l->operands; i++)
+        l->advance |= (uint64_t)(l->strides[i][l->ndim - 1] != 0) << i;
+    if (l->ndim <= 1 && inside && is_aligned(l, operands, 1)) {
+        l->kind = NL_LOOP_FLAT;
+        l->dims = 0;
+        return;
+    }
+    if (l->ndim > 1 && inside && l->shape[l->ndim - 1] >= LONG_ROW &&
+        l->count / l->shape[l->ndim - 1] <= INT32_MAX && is_aligned(l, operands, 1)) {
+        l->kind = NL_LOOP_ROWS;
+        l->dims = padded(l->ndim - 1);
+        return;
+    }
+    set_strided(l, is_aligned(l, operands, 0));
+}
+
+static void add_run_of_one(nl_loop *l, const nl_loop_operand *operands) {
+    l->shape[l->ndim++] = 1;
+    for (int i = 0; i < l->operands; i++)
+        l->strides[i][0] = operands[i].by_value ? 0 : operands[i].itemsize;
+}
+
+void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int ndim,
+                  const int64_t *shape) {
+    int order[NL_MAX_DIMS];
+    l->operands = count;
+    l->ndim = 0;
+    l->count = 1;
+    l->by_value = 0;
+    for (int i = 0; i < count; i++) {
+        l->address[i] = operands[i].address;
+        l->by_value |= (uint64_t)(operands[i].by_value != 0) << i;
+    }
+    if (ndim > 1)
+        nl_loop_order(operands, count, ndim, shape, order);
+    else
+        order[0] = 0;
+    for (int n = 0; n < ndim; n++) {
+        int d = order[n];
+        if (shape[d] == 1)
+            continue;
+        l->shape[l->ndim] = shape[d];
+        l->count *= shape[d];
+        for (int i = 0; i < count; i++)
+            l->strides[i][l->ndim] = stride_along(&operands[i], ndim, d);
+        turn_round(l, l->ndim++);
+    }
+    if (l->ndim == 0) /* one element, as a run of one */
+        add_run_of_one(l, operands);
+    merge(l);
+    choose(l, operands);
+}
+
+/* Dimensions that the kernel divides by: all, or those around the rows. */
+static int outer_dims(const nl_loop *l) {
+    return l->kind == NL_LOOP_ROWS ? l->ndim - 1 : l->ndim;
+}
+
+int64_t nl_loop_threads(const nl_loop *l, int64_t per_thread) {
+    if (l->kind != NL_LOOP_ROWS)
+        return (l->count + per_thread - 1) / per_thread;
+    int64_t columns = l->shape[l->ndim - 1];
+    return l->count / columns * ((columns + per_thread - 1) / per_thread);
+}
+
+size_t nl_loop_size(const nl_loop *l) {
+    static const size_t words[] = {2, 3, 1, 1}; /* between slots and shape */
+    size_t operands = (size_t)l->operands, dims = (size_t)l->dims;
+    size_t size = operands * NL_LOOP_SLOT + 8 * words[l->kind] + dims * (16 + 8 * operands);
+    return (size + 15) / 16 * 16;
+}
+
+static unsigned char *put(unsigned char *at, const void *value) {
+    memcpy(at, value, 8);
+    return at + 8;
+}
+
+static unsigned char *put_head(const nl_loop *l, unsigned char *at) {
+    if (l->kind != NL_LOOP_ROWS) {
+        at = put(at, &l->count);
+        return l->kind == NL_LOOP_FLAT ? put(at, &l->advance) : at;
+    }
+    int64_t columns = l->shape[l->ndim - 1], rows = l->count / columns;
+    return put(put(put(at, &rows), &columns), &l->advance);
+}
+
+void nl_loop_write(const nl_loop *l, unsigned char *block) {
+    static const int64_t one = 1, nothing = 0;
+    unsigned char *at = block + (size_t)l->operands * NL_LOOP_SLOT;
+    int dims = outer_dims(l), before = l->dims - dims;
+    for (int i = 0; i < l->operands; i++)
+        if (!(l->by_value >> i & 1))
+            memcpy(block + (size_t)i * NL_LOOP_SLOT, &l->address[i], 8);
+    at = put_head(l, at);
+    if (l->kind == NL_LOOP_FLAT)
+        return;
+    for (int d = 0; d < l->dims; d++)
+        at = put(at, d < before ? &one : &l->shape[d - before]);
+    for (int d = 0; d < l->dims; d++) {
+        int64_t size = d < before ? 1 : l->shape[d - before];
+        nl_divider by = size <= INT32_MAX ? nl_divider_make((uint32_t)size) : (nl_divider){0, 0};
+        at = put(at, &by);
+    }
+    for (int i = 0; i < l->operands; i++)
+        for (int d = 0; d < l->dims; d++)
+            at = put(at, d < before ? &nothing : &l->strides[i][d - before]);
+}

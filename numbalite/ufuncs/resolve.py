@@ -1,0 +1,235 @@
+"""Which loop a ufunc call runs: NumPy's rules for ufuncs that have a list of loops.
+
+Inputs are NumPy dtypes, or the Python types int, float and complex for scalars that are weak (NEP 50).
+
+1. A loop of exactly the inputs' dtypes, if all are strong. Else the first one to which all inputs can
+   be cast safely. A weak scalar fits every type of its kind or a higher one, if a strong input has its
+   kind already (bool < integers < real and complex numbers); else it is an int64, a float64 or a
+   complex128.
+2. Where that gives nothing and there is one loop only, inputs may also be cast as ``casting`` allows
+   (float64 into a float32 function), which NumPy's own ufuncs refuse.
+3. ``dtype`` fixes the outputs, ``signature`` any operand: loops that agree with it are looked through
+   in the same way; at last one whose inputs have the outputs' type too.
+4. Then inputs must go into the loop's types, and its results into the outputs, as ``casting`` says.
+
+A lazily typed ufunc has the loop of every input's dtype, and compiles it at the first use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import types
+
+try:
+    from numpy._core import _exceptions as _numpy_errors
+except ImportError:  # NumPy 1
+    from numpy.core import _exceptions as _numpy_errors
+
+_WEAK_KIND = {int: 1, float: 2, complex: 3}
+_WEAK_DEFAULT = {
+    int: np.dtype(np.int64), float: np.dtype(np.float64), complex: np.dtype(np.complex128)
+}  # fmt: skip
+_WEAK_VALUE = {int: 0, float: 0.0, complex: 0j}
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def strengthened(inputs) -> tuple:
+    """The inputs with those weak scalars that no strong input's kind covers as what they are alone."""
+    strong = [_KINDS.get(t.kind, 4) for t in inputs if t not in _WEAK_KIND]
+    weak = [_WEAK_KIND[t] for t in inputs if t in _WEAK_KIND]
+    if not weak or min(max(weak), 2) <= min(max(strong, default=-1), 2):
+        return tuple(inputs)
+    return tuple(_WEAK_DEFAULT.get(t, t) if t in _WEAK_KIND else t for t in inputs)
+
+
+def can_cast(source, dtype, casting) -> bool:
+    """np.can_cast, for weak scalars too."""
+    if source in _WEAK_KIND:
+        return casting == "unsafe" or _KINDS[dtype.kind] >= _WEAK_KIND[source]
+    return np.can_cast(source, dtype, casting)
+
+
+def promoted(inputs) -> tuple:
+    """The inputs' dtypes, with weak scalars as what they become beside the others."""
+    inputs = strengthened(inputs)
+    if all(t not in _WEAK_KIND for t in inputs):
+        return inputs
+    strong = [t for t in inputs if t not in _WEAK_KIND]
+    return tuple(np.result_type(*strong, _WEAK_VALUE[t]) if t in _WEAK_KIND else t for t in inputs)
+
+
+class Request:
+    """What a call wants: its operands and options, checked for their form."""
+
+    def __init__(self, ufunc, inputs, outputs=(), casting="same_kind", dtype=None, signature=None):
+        self.ufunc = ufunc
+        self.inputs = tuple(
+            t if t in _WEAK_KIND or t.isnative else t.newbyteorder("=") for t in inputs
+        )
+        self.outputs = tuple(outputs) or (None,) * ufunc.nout
+        self.casting = casting
+        self.fixed = fixed_types(ufunc, dtype, signature)
+
+    def checked(self, loop):
+        """The loop, if the operands can be cast to and from its types; else NumPy's errors."""
+        nin = self.ufunc.nin
+        for i, (have, want) in enumerate(zip(self.inputs, loop, strict=False)):
+            if not can_cast(have, want, self.casting):
+                have = _WEAK_DEFAULT.get(have, have) if have in _WEAK_KIND else have
+                raise _numpy_errors._UFuncInputCastingError(self.ufunc, self.casting, have, want, i)
+        for i, (have, want) in enumerate(zip(loop[nin:], self.outputs, strict=True)):
+            if want is not None and not np.can_cast(have, want, self.casting):
+                raise _numpy_errors._UFuncOutputCastingError(
+                    self.ufunc, self.casting, have, want, i
+                )
+        return loop
+
+
+def fixed_types(ufunc, dtype, signature):
+    """The dtypes that ``dtype=`` and ``signature=`` fix, None for each operand left open; or None if
+    they fix nothing."""
+    nin, nargs = ufunc.nin, ufunc.nin + ufunc.nout
+    if dtype is not None and signature is not None:
+        raise TypeError("cannot specify both 'signature' and 'dtype'")
+    if dtype is not None:
+        return (None,) * nin + (_dtype(ufunc, dtype),) * ufunc.nout
+    if signature is None:
+        return None
+    if isinstance(signature, (str, bytes)):
+        text = signature.decode() if isinstance(signature, bytes) else signature
+        inputs, arrow, outputs = text.replace(" ", "").partition("->")
+        if arrow:
+            items = [*inputs, *outputs]
+            if len(inputs) != nin or len(items) != nargs:
+                raise ValueError(
+                    f"a type-string for {ufunc.__name__}, requires {nin} typecode(s) before and "
+                    f"{ufunc.nout} after the -> sign"
+                )
+        elif nargs == 1 or nin == 0:
+            items = [text]
+        else:
+            raise TypeError("Use `dtype` or  fill the tuple with more than one 'None'.")
+    else:
+        items = list(signature) if isinstance(signature, (tuple, list)) else [signature]
+        if len(items) == 1 and nargs != 1:
+            raise TypeError(
+                "The use of a length 1 tuple for the ufunc `signature` is deprecated. Use `dtype` or "
+                "fill the tuple with `None`s."
+            )
+        if len(items) != nargs:
+            raise ValueError(
+                f"a type-tuple must be specified of length {nargs} for ufunc '{ufunc.__name__}'"
+            )
+    found = tuple(None if item is None else _dtype(ufunc, item) for item in items)
+    return None if all(t is None for t in found) else found
+
+
+def _dtype(ufunc, value):
+    if isinstance(value, types.Type):
+        value = getattr(value, "dtype", value)
+    found = np.dtype(value)
+    try:
+        return types.scalar(found).dtype
+    except TypeError:
+        raise _no_such_loop(ufunc) from None
+
+
+def _no_such_loop(ufunc):
+    return TypeError(
+        f"No loop matching the specified signature and casting was found for ufunc {ufunc.__name__}"
+    )
+
+
+# --- a list of loops -----------------------------------------------------------------------------------
+
+
+def choose(request: Request, loops) -> tuple:
+    """The loop for a call among ``loops``, tuples of the dtypes of inputs and outputs.
+
+    TypeError if there is none, NumPy's casting errors if operands cannot be cast.
+    """
+    if request.fixed is not None:
+        found = _among_fixed(request, loops, request.fixed)
+    else:
+        found = _exact(request.inputs, loops) or _safe(strengthened(request.inputs), loops)
+        if found is None and len(loops) == 1 and request.casting in ("same_kind", "unsafe"):
+            inputs = strengthened(request.inputs)
+            if all(can_cast(t, want, request.casting) for t, want in zip(inputs, loops[0])):
+                found = loops[0]
+        if found is None:
+            raise _not_supported(request, loops)
+    return request.checked(found)
+
+
+def _exact(inputs, loops):
+    if any(t in _WEAK_KIND for t in inputs):
+        return None
+    return next((loop for loop in loops if loop[: len(inputs)] == inputs), None)
+
+
+def _safe(inputs, loops):
+    for loop in loops:
+        if all(can_cast(t, want, "safe") for t, want in zip(inputs, loop, strict=False)):
+            return loop
+    return None
+
+
+def _among_fixed(request, loops, fixed):
+    nin = request.ufunc.nin
+    inputs = strengthened(request.inputs)
+    agreeing = [
+        loop for loop in loops if all(f is None or f == t for f, t in zip(fixed, loop, strict=True))
+    ]
+    wanted = tuple(f or t for f, t in zip(fixed, inputs, strict=False))
+    found = _exact(wanted, agreeing) or _safe(wanted, agreeing)
+    if found is None and len(set(fixed[nin:])) == 1 and fixed[nin] is not None:
+        same = tuple(f or fixed[nin] for f in fixed)
+        found = next((loop for loop in loops if loop == same), None)
+    if found is None:
+        raise _no_such_loop(request.ufunc)
+    return found
+
+
+def _not_supported(request, loops):
+    name = request.ufunc.__name__
+    given = ", ".join(f"Python {t.__name__}" if t in _WEAK_KIND else str(t) for t in request.inputs)
+    nin = request.ufunc.nin
+    known = "; ".join(", ".join(map(str, loop[:nin])) for loop in loops)
+    return TypeError(
+        f"ufunc '{name}' not supported for the input types, and the inputs could not be safely coerced "
+        f"to any supported types according to the casting rule ''safe'': "
+        f"it was given ({given}) and has loops for ({known})"
+    )
+
+
+# --- loops that are made as they are needed --------------------------------------------------------------
+
+
+def choose_lazily(request: Request, results_of) -> tuple:
+    """The loop for a call of a lazily typed ufunc; ``results_of(inputs)`` gives the dtypes that the
+    function returns for inputs of these dtypes."""
+    nin = request.ufunc.nin
+    natural = tuple(_number(request, t) for t in promoted(request.inputs))
+    fixed = request.fixed
+    if fixed is None:
+        return request.checked(natural + results_of(natural))
+    inputs = tuple(f or t for f, t in zip(fixed, natural, strict=False))
+    tries = [inputs]
+    if fixed[nin] is not None and len(set(fixed[nin:])) == 1:
+        tries.append(tuple(f or fixed[nin] for f in fixed[:nin]))
+    for inputs in dict.fromkeys(tries):
+        loop = inputs + results_of(inputs)
+        if all(f is None or f == t for f, t in zip(fixed, loop, strict=True)):
+            return request.checked(loop)
+    raise _no_such_loop(request.ufunc)
+
+
+def _number(request, dtype):
+    try:
+        return types.scalar(dtype).dtype
+    except TypeError:
+        raise TypeError(
+            f"ufunc '{request.ufunc.__name__}' not supported for the input types: "
+            f"{dtype} has no type in C++"
+        ) from None

@@ -1,0 +1,138 @@
+"""Which loop a call takes, against NumPy's own ufuncs: real ones with random lists of loops, made
+through NumPy's C API with loops that are never run."""
+
+import ctypes
+import random
+
+import numpy as np
+import pytest
+
+from numbalite.ufuncs import resolve
+
+WEAK = (int, float, complex)
+CODES = "?bBhHiIlLefdFD"
+
+
+class Ufunc:
+    """What resolve needs to know of a ufunc."""
+
+    __name__ = "f"
+
+    def __init__(self, nin, nout=1):
+        self.nin, self.nout = nin, nout
+
+
+_kept = []
+
+
+@pytest.fixture(scope="module")
+def numpy_ufunc():
+    """make(["ff->f"], nin, nout) -> a numpy.ufunc"""
+    try:
+        from numpy._core._multiarray_umath import _UFUNC_API as capsule
+    except ImportError:
+        pytest.skip("another NumPy")
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    table = ctypes.cast(pointer, ctypes.POINTER(ctypes.c_void_p))
+    i, p, s = ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, p, p, p, i, i, i, i, s, s, i)(table[1])
+    run = ctypes.CFUNCTYPE(None, p, p, p, p)(lambda *_: None)
+
+    def make(loops, nin, nout=1):
+        n = len(loops)
+        functions = (p * n)(*[ctypes.cast(run, p).value] * n)
+        data = (p * n)()
+        numbers = bytes(np.dtype(t).num for loop in loops for t in loop)
+        types = ctypes.create_string_buffer(numbers, len(numbers) + 1)
+        _kept.append((run, functions, data, types))
+        return new(
+            ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types),
+            n, nin, nout, -1, b"f", b"", 0,
+        )  # fmt: skip
+
+    return make
+
+
+def ours(loops, nin, inputs, outputs=(), **options):
+    found = [tuple(np.dtype(t) for t in loop) for loop in loops]
+    request = resolve.Request(Ufunc(nin, len(loops[0]) - nin), inputs, outputs, **options)
+    return resolve.choose(request, found)
+
+
+def outcome(call):
+    """The dtypes, or the kind of error and its words."""
+    try:
+        return call()
+    except TypeError as problem:
+        return type(problem).__name__, str(problem).partition(": it was given")[0]
+
+
+def random_loops(rng, nin, nout=1):
+    """Several loops, no two for the same inputs."""
+    found = {}
+    for _ in range(rng.randint(2, 6)):
+        loop = "".join(rng.choice(CODES) for _ in range(nin + nout))
+        found.setdefault(loop[:nin], loop)
+    return list(found.values())
+
+
+def random_input(rng):
+    return rng.choice(WEAK) if rng.random() < 0.3 else np.dtype(rng.choice(CODES))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_as_numpy(numpy_ufunc, seed):
+    rng = random.Random(seed)
+    for _ in range(400):
+        nin = rng.choice((1, 2, 3))
+        loops = random_loops(rng, nin)
+        if len(loops) == 1:
+            continue  # where ours take more
+        theirs = numpy_ufunc(loops, nin)
+        for _ in range(6):
+            inputs = tuple(random_input(rng) for _ in range(nin))
+            casting = rng.choice(("same_kind", "same_kind", "safe", "unsafe", "no", "equiv"))
+            if casting in ("no", "equiv") and any(t in WEAK for t in inputs):
+                continue  # NumPy crashes
+            out = np.dtype(rng.choice(CODES)) if rng.random() < 0.3 else None
+            want = outcome(lambda: theirs.resolve_dtypes((*inputs, out), casting=casting))
+            got = outcome(lambda: ours(loops, nin, inputs, (out,), casting=casting))
+            assert got == want, (loops, inputs, out, casting)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_types_fixed(numpy_ufunc, seed):
+    rng = random.Random(seed)
+    for _ in range(400):
+        nin = rng.choice((1, 2))
+        loops = random_loops(rng, nin)
+        theirs = numpy_ufunc(loops, nin)
+        for _ in range(6):
+            inputs = tuple(np.dtype(rng.choice(CODES)) for _ in range(nin))
+            pattern = rng.choice(loops)
+            fixed = tuple(np.dtype(t) if rng.random() < 0.6 else None for t in pattern[:nin]) + (
+                np.dtype(pattern[nin]),
+            )
+            if rng.random() < 0.5:
+                fixed = (None,) * nin + fixed[nin:]
+            want = outcome(lambda: theirs.resolve_dtypes((*inputs, None), signature=fixed))
+            got = outcome(lambda: ours(loops, nin, inputs, signature=fixed))
+            assert got == want, (loops, inputs, fixed)
+
+
+def test_real_functions_of_numpy():
+    """np.add and others, without those loops that numbalite has no types for."""
+    for function in (np.multiply, np.hypot, np.arctan2, np.logical_and):
+        loops = [t.replace("->", "") for t in function.types if set(t) <= set(CODES + "->")]
+        for a in CODES:
+            for b in CODES:
+                inputs = np.dtype(a), np.dtype(b)
+                want = outcome(lambda: function.resolve_dtypes((*inputs, None)))
+                got = outcome(lambda: ours(loops, 2, inputs))
+                if isinstance(want[0], np.dtype) and not isinstance(got[0], str):
+                    assert np.can_cast(want[0], got[0]) or got == want, (function, a, b)
