@@ -188,13 +188,13 @@ def outcome(function, *args, **keywords):
     try:
         with np.errstate(all="ignore"):
             return function(*args, **keywords), None
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, IndexError) as error:
         return None, error
 
 
 def same_kind_of_error(ours, theirs):
     """NumPy's exceptions are ours: the same class, or one derived from the same built-in."""
-    for built_in in (OverflowError, TypeError, ValueError):
+    for built_in in (OverflowError, TypeError, IndexError, ValueError):
         if isinstance(theirs, built_in):
             return isinstance(ours, built_in)
     return False

@@ -140,8 +140,8 @@ def check_axes(target, data):
     m, n, p = (data.draw(lengths(1)) for _ in range(3))
     loop = data.draw(drawn.shapes(max_dims=2, most=4))
     axes, moved = [], []
-    for core in ((m, n), (n, p), (m, p)):
-        ndim = len(loop) + 2
+    ndim = len(loop) + 2
+    for _ in range(3):
         pair = data.draw(st.permutations(range(-ndim, 0)))[:2]
         axes.append(tuple(a + ndim if data.draw(st.booleans()) else a for a in pair))
         moved.append(pair)
