@@ -57,6 +57,7 @@ _FUNCTIONS = {
     "guvectorize": "ufuncs.decorators",
     "jit": "cpujit",
     "njit": "cpujit",
+    "seed": "cpujit",
     "set_num_threads": "threads",
     "get_num_threads": "threads",
 }

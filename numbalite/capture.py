@@ -115,6 +115,7 @@ def capture(names, scope: Scope) -> Capture:
 def _sort(found, name, value, uses):
     from .devicefunction import DeviceFunction
 
+    value = _device_function(value)
     if isinstance(value, DeviceFunction):
         found.functions[name] = value
     elif isinstance(value, np.ndarray) and value.ndim > 0:
@@ -208,6 +209,13 @@ def why_not(name, value) -> str:
     else:
         remedy = "numbalite takes int, float, bool, complex, NumPy scalars and arrays"
     return f"{name} is {article} {kind} in the Python scope: {remedy}"
+
+
+def _device_function(value):
+    """What a function of ``jit`` is to a source that calls it; other values as they are."""
+    cpujit = sys.modules.get(f"{__package__}.cpujit")
+    is_host = cpujit is not None and isinstance(value, cpujit.HostDispatcher)
+    return value.device_function if is_host else value
 
 
 def _is_kernel(value):

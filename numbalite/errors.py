@@ -115,6 +115,10 @@ class KernelError(NumbaliteError, RuntimeError):
         return self.block
 
 
+class BoundsError(KernelError, IndexError):
+    """A function on the CPU used an index that its array does not have (``debug=True``)."""
+
+
 class NumbaliteWarning(UserWarning):
     """Base of the warnings."""
 

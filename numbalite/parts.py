@@ -59,6 +59,7 @@ _RANDOM = (
         )
     ),
 )
+_CPU = ("parallel_for", "random_uniform", "random_normal", "random_seed")
 _GROUPS = (
     "cg",
     "cooperative_groups",
@@ -127,6 +128,7 @@ PARTS = {
         ("warp", _WARP),
         ("random", _RANDOM),
         ("groups", _GROUPS),
+        ("cpu", _CPU),
         ("constant", ("constant_array",)),
     )
     for name in names

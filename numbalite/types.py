@@ -565,7 +565,7 @@ def from_code(code: int) -> Type:
         from . import _core
 
         element = Record(_core.record_dtype(code >> 20))
-    return Array(element, ndim, layout) if is_array and ndim else element
+    return Array(element, ndim, layout, is_array == 3) if is_array and ndim else element
 
 
 def from_parameter(row) -> Type:

@@ -29,6 +29,7 @@
 #endif
 #include "base/divide.h"
 #include "base/lock.h"
+#include "core/hostrandom.h"
 
 /* -------------------------------------------------------------------------------------- faults */
 
@@ -74,6 +75,12 @@ __attribute__((noreturn)) static void fault(const char *message, const char *fil
         fprintf(stderr, "numbalite: %s\n", fault_text);
         abort();
     }
+    _longjmp(innermost->leave, 1);
+}
+
+__attribute__((noreturn)) static void leave(void) {
+    if (innermost == NULL)
+        abort();
     _longjmp(innermost->leave, 1);
 }
 
@@ -400,9 +407,11 @@ const nl_host_ops nl_host_runtime = {
     .abi = NL_HOST_ABI,
     .guard = nl_host_guard,
     .fault = fault,
+    .leave = leave,
     .raise = raise_fault,
     .parallel = parallel,
     .vprintf = print,
     .clock = clock_cycles,
     .globaltimer = globaltimer,
+    .random = nl_hostrandom_state,
 };

@@ -98,13 +98,13 @@ const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *t
 static int refuse(const nl_py_call *call, int index, PyObject *value, PyObject *exception,
                   const char *format, ...) {
     char expected[360], got[360], reason[360];
-    const nl_param *p = &call->kernel->params.items[index];
+    const nl_param *p = &call->params->items[index];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    PyErr_Format(exception, "%s(): parameter %d '%s': expected %s, got %s%s", call->kernel->name,
-                 index + 1, p->name, expectation(p, expected, sizeof expected),
+    PyErr_Format(exception, "%s(): parameter %d '%s': expected %s, got %s%s", call->name, index + 1,
+                 p->name, expectation(p, expected, sizeof expected),
                  nl_py_argument_describe(call->state, value, got, sizeof got), reason);
     return -1;
 }
@@ -137,7 +137,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e) {
     case NL_ELEMENT_TIME:
         return ": dates and times are passed as integers, x.view('int64')";
     case NL_ELEMENT_OBJECT:
-        return ": Python objects cannot be used on the device";
+        return ": Python objects have no counterpart in C++";
     default:
         break;
     }
@@ -147,7 +147,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e) {
 
 /* Pointers and array<>: 0, or -1 after saying what does not fit. */
 static int check_array(const nl_py_call *call, int index, PyObject *value, const seen *s) {
-    const nl_param *p = &call->kernel->params.items[index];
+    const nl_param *p = &call->params->items[index];
     if (s->element.class == NL_ELEMENT_SWAPPED || s->element.class == NL_ELEMENT_OBJECT ||
         !element_fits(p, &s->element))
         return refuse(call, index, value, PyExc_TypeError, "%s", element_advice(p, &s->element));
@@ -165,9 +165,9 @@ static int check_array(const nl_py_call *call, int index, PyObject *value, const
             return refuse(call, index, value, PyExc_TypeError, " that is not Fortran-contiguous");
     }
     if (s->readonly && !p->is_const)
-        return refuse(
-            call, index, value, PyExc_ValueError,
-            " that is read-only: pass a copy, or cuda.In(x), or declare the parameter const");
+        return refuse(call, index, value, PyExc_ValueError,
+                      " that is read-only: pass a copy, %sor declare the parameter const",
+                      call->device ? "or cuda.In(x), " : "");
     if (s->misaligned & (p->element_align - 1))
         return refuse(call, index, value, PyExc_ValueError,
                       " whose elements are not aligned to %d bytes: pass a copy",
@@ -208,8 +208,7 @@ static int write_device_array(nl_py_call *call, int index, PyObject *value, unsi
         nl_py_raise(&err);
         return -1;
     }
-    write_array(&call->kernel->params.items[index], at, a->address, a->shape,
-                nl_py_array_strides(a));
+    write_array(&call->params->items[index], at, a->address, a->shape, nl_py_array_strides(a));
     return 0;
 }
 
@@ -227,8 +226,7 @@ static int write_foreign(nl_py_call *call, int index, PyObject *value, const nl_
     if (check_array(call, index, value, &s) < 0 ||
         nl_py_foreign_wait(f, call->stream, call->blocking) < 0)
         return -1;
-    write_array(&call->kernel->params.items[index], at, f->address, f->layout.shape,
-                f->layout.strides);
+    write_array(&call->params->items[index], at, f->address, f->layout.shape, f->layout.strides);
     return 0;
 }
 
@@ -239,7 +237,7 @@ static int is_masked(PyObject *array) {
 /* mode 0: decided by the parameter. */
 static int write_host(nl_py_call *call, int index, PyObject *value, PyObject *array, int mode,
                       unsigned char *at) {
-    const nl_param *p = &call->kernel->params.items[index];
+    const nl_param *p = &call->params->items[index];
     nl_host_array host;
     nl_py_staged *staged;
     if (is_masked(array))
@@ -268,6 +266,42 @@ static int write_host(nl_py_call *call, int index, PyObject *value, PyObject *ar
     if (nl_py_staging_add(&call->staging, &host, index, mode, &staged) < 0)
         return -1;
     write_array(p, at, 0, staged->device.shape, staged->device.strides);
+    return 0;
+}
+
+/* The array itself, for a function that runs on the host. */
+static int write_in_place(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+    PyObject *array = value;
+    nl_host_array host;
+    nl_py_foreign foreign;
+    if (PyObject_TypeCheck(value, call->state->transfer_type))
+        array = ((nl_py_transfer *)value)->array;
+    if (!nl_host_is_array(array)) {
+        int found = nl_py_array_check(call->state, array);
+        if (!found && (found = nl_py_foreign_read(call->state, array, &foreign)) > 0)
+            nl_py_foreign_clear(&foreign);
+        if (found < 0)
+            return -1;
+        return refuse(call, index, value, PyExc_TypeError,
+                      found ? ": it is in device memory; copy it over first, x.copy_to_host()"
+                            : ": pass a NumPy array, numpy.asarray(x)");
+    }
+    if (is_masked(array))
+        return refuse(call, index, value, PyExc_TypeError, ": the function would not see the mask");
+    if (nl_host_array_read(array, &host) < 0)
+        return -1;
+    seen s = {.element = host.element, .ndim = host.layout.ndim, .readonly = !host.writable};
+    s.is_c = nl_layout_is_c(&host.layout);
+    s.is_f = nl_layout_is_f(&host.layout);
+    uint64_t bits = (uintptr_t)host.data;
+    int64_t count = nl_layout_count(&host.layout);
+    for (int i = 0; i < host.layout.ndim; i++)
+        bits |= host.layout.shape[i] > 1 ? (uint64_t)host.layout.strides[i] : 0;
+    s.misaligned = count > 0 ? (uint8_t)bits : 0;
+    if (check_array(call, index, value, &s) < 0)
+        return -1;
+    write_array(call->params->items + index, at, (CUdeviceptr)(uintptr_t)host.data,
+                host.layout.shape, host.layout.strides);
     return 0;
 }
 
@@ -435,7 +469,7 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
 }
 
 static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
-    const nl_param *p = &call->kernel->params.items[index];
+    const nl_param *p = &call->params->items[index];
     nl_scalar s;
     call->strayed |= !(PyLong_Check(value) || PyFloat_Check(value) || nl_host_is_scalar(value));
     int found = nl_py_scalar_read(call->state, value, &s);
@@ -498,7 +532,7 @@ static int write_record(nl_py_state *state, const nl_param *p, PyObject *value, 
 }
 
 static int write_struct(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
-    const nl_param *p = &call->kernel->params.items[index];
+    const nl_param *p = &call->params->items[index];
     nl_scalar s;
     call->strayed = 1;
     int found = write_record(call->state, p, value, at);
@@ -530,11 +564,13 @@ _Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRA
                "orders are flags");
 
 int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
-    const nl_param *p = &call->kernel->params.items[index];
+    const nl_param *p = &call->params->items[index];
     unsigned char *at = block + p->offset;
     switch (p->kind) {
     case NL_PARAM_POINTER:
     case NL_PARAM_ARRAY:
+        if (!call->device)
+            return write_in_place(call, index, value, at);
         if (nl_py_array_check_exact(call->state, value)) {
             const nl_py_array *a = (nl_py_array *)value;
             if (fits_at_once(call, p, a)) {

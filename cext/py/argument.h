@@ -8,9 +8,10 @@
 #include "py/hostarray.h"
 #include "py/staging.h"
 
-/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 scalar, 1 array), 20-31
- * record index. */
+/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 scalar, 1 array, 3 array
+ * that is read-only), 20-31 record index. */
 #define NL_PY_CODE_ARRAY (1u << 16)
+#define NL_PY_CODE_READONLY (2u << 16)
 #define NL_PY_CODE_RECORD_SHIFT 20
 #define NL_PY_CODE_RECORD_MAX 4095
 
@@ -22,11 +23,13 @@ static inline uint32_t nl_py_code_array(nl_dtype dtype, int ndim, int is_c, int 
     return ndim == 0 ? code : code | NL_PY_CODE_ARRAY | (uint32_t)ndim << 8 | (uint32_t)order << 14;
 }
 
-/* One launch while its arguments are written. */
+/* One launch, or one call of a function on the host, while its arguments are written. */
 typedef struct nl_py_call {
     nl_py_state *state;
-    nl_kernel *kernel;
-    nl_device *device;
+    const char *name; /* for messages */
+    const nl_params *params;
+    nl_kernel *kernel; /* NULL on the host */
+    nl_device *device; /* NULL: on the host, where arrays are used in place */
     CUstream stream;
     int blocking;   /* the stream is ordered with the legacy default stream */
     int strayed;    /* some value had to be asked in Python, where anything can happen */
@@ -46,7 +49,13 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *scalar);
 
 /* py/typecode */
 /* The type code of a value, from what it is alone: 1, or 0 with *reason for a value that no kernel
- * takes (a format with one %s for nl_py_argument_describe), or -1 with an exception. */
+ * takes, or -1 with an exception. */
 int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason);
+/* The same for a function on the host, which takes arrays as they lie. */
+int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason);
+/* The exception for a value without a code: "`where`: `value` cannot be passed to a `what`: ...".
+ */
+void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *where,
+                            const char *what, const char *reason);
 
 #endif

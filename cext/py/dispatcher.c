@@ -106,10 +106,17 @@ static nl_py_entry *add_entry(nl_py_dispatcher *d, nl_device *dev, const uint32_
 /* ------------------------------------------------------------------------------- asking for a
  * kernel */
 
+static const char *name_of(const nl_py_dispatcher *d) {
+    const char *name = PyUnicode_AsUTF8(d->name);
+    if (!name)
+        PyErr_Clear();
+    return name ? name : "kernel";
+}
+
 /* The type codes of all arguments, or a TypeError that names the parameter. */
 static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
                       uint32_t *codes) {
-    char text[360], message[600];
+    char where[360];
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
         if (code_of_plain(d->state, args[i], &codes[i]))
@@ -121,13 +128,11 @@ static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nar
             PyObject *name = d->parameters && i < PyTuple_GET_SIZE(d->parameters)
                                  ? PyTuple_GET_ITEM(d->parameters, i)
                                  : NULL;
-            PyOS_snprintf(message, sizeof message, reason,
-                          nl_py_argument_describe(d->state, args[i], text, sizeof text));
-            PyObject *type = PyLong_Check(args[i]) ? PyExc_OverflowError : PyExc_TypeError;
-            if (name)
-                PyErr_Format(type, "%U(): parameter %zd '%U': %s", d->name, i + 1, name, message);
-            else
-                PyErr_Format(type, "%U(): parameter %zd: %s", d->name, i + 1, message);
+            const char *known = name ? PyUnicode_AsUTF8(name) : NULL;
+            PyOS_snprintf(where, sizeof where,
+                          known ? "%.200s(): parameter %zd '%.100s'" : "%.200s(): parameter %zd",
+                          name_of(d), i + 1, known);
+            nl_py_type_code_refuse(d->state, args[i], where, "kernel", reason);
         }
         return -1;
     }
@@ -154,13 +159,6 @@ static nl_py_entry *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t 
     Py_XDECREF(tuple);
     Py_XDECREF(bytes);
     return entry;
-}
-
-static const char *name_of(const nl_py_dispatcher *d) {
-    const char *name = PyUnicode_AsUTF8(d->name);
-    if (!name)
-        PyErr_Clear();
-    return name ? name : "kernel";
 }
 
 static nl_py_entry *find_or_resolve(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,

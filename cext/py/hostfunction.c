@@ -1,7 +1,514 @@
-/* py/hostfunction: the type HostFunction: a compiled host function on scalars and arrays. */
+/* py/hostfunction: the type HostFunction: what jit makes, called from Python.
+ *
+ * As with kernels, an entry is what is compiled for one list of type codes (or for any arguments,
+ * where the types are declared). A call looks at the entry of the last call first, writes the
+ * parameter block on the stack, gives the interpreter's lock up, calls, and makes Python objects
+ * of the results. Entries live as long as the HostFunction: another thread may be in one.
+ *
+ * Scalars are converted before arrays are looked at: converting may run Python code, reading an
+ * array does not, so nothing can change between that and the call. */
 #include "py/state.h"
 
-int nl_py_hostfunction_exec(PyObject *module) {
-    (void)module;
+#include <string.h>
+#include "base/lock.h"
+#include "base/mem.h"
+#include "core/hostloop.h"
+#include "core/hostrandom.h"
+#include "host/function_abi.h"
+#include "py/argument.h"
+#include "py/kernel.h"
+
+#define INLINE_BLOCK 1024
+#define INLINE_ARGS 64
+
+typedef struct entry {
+    struct entry *next;
+    const nl_host_function *function;
+    PyObject *module; /* keeps the code */
+    char *name;       /* for messages */
+    nl_params params;
+    uint32_t dead; /* forgotten: not to be found again */
+    int has_arrays, has_others;
+    int count; /* of codes; -1: for any arguments */
+    uint32_t codes[];
+} entry;
+
+typedef struct hostfunction {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    nl_py_state *state;
+    PyObject *name;
+    PyObject *parameters; /* tuple of str, or NULL where they are not known */
+    void *entries, *last; /* entry */
+    int typed;
+    PyObject *weakrefs;
+} hostfunction;
+
+/* ------------------------------------------------------------------------------------- messages */
+
+static const char *name_of(const hostfunction *f) {
+    const char *name = PyUnicode_AsUTF8(f->name);
+    if (!name)
+        PyErr_Clear();
+    return name ? name : "function";
+}
+
+static PyObject *refuse_count(const hostfunction *f, Py_ssize_t given, Py_ssize_t wanted) {
+    if (given > wanted || !f->parameters)
+        return PyErr_Format(PyExc_TypeError,
+                            "%U() takes %zd positional argument%s but %zd %s given", f->name,
+                            wanted, wanted == 1 ? "" : "s", given, given == 1 ? "was" : "were");
+    PyObject *missing = PyTuple_GetSlice(f->parameters, given, wanted);
+    PyObject *comma = missing ? PyUnicode_FromString("', '") : NULL;
+    PyObject *names = comma ? PyUnicode_Join(comma, missing) : NULL;
+    if (names)
+        PyErr_Format(
+            PyExc_TypeError,
+            "%U() missing %zd required positional argument%s: '%U' (it takes %zd, %zd given)",
+            f->name, wanted - given, wanted - given == 1 ? "" : "s", names, wanted, given);
+    Py_XDECREF(names);
+    Py_XDECREF(comma);
+    Py_XDECREF(missing);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------- entries */
+
+static void entry_free(entry *e) {
+    if (!e)
+        return;
+    Py_XDECREF(e->module);
+    nl_params_clear(&e->params);
+    nl_mem_free(e->name);
+    nl_mem_free(e);
+}
+
+/* The answer of _resolve: (address of the nl_host_function, Parameter rows, module). */
+static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *codes, int count) {
+    unsigned long long address;
+    PyObject *rows, *module, *tuple;
+    nl_error err;
+    size_t size = count > 0 ? (size_t)count * sizeof *codes : 0;
+    if (!PyTuple_Check(answer)) {
+        PyErr_SetString(PyExc_TypeError, "_resolve gives (address, parameters, module)");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(answer, "KOO:_resolve", &address, &rows, &module))
+        return NULL;
+    entry *e = nl_mem_zalloc(sizeof *e + size, &err);
+    if (!e || !(e->name = nl_mem_strdup(name_of(f), &err))) {
+        nl_mem_free(e);
+        nl_py_raise(&err);
+        return NULL;
+    }
+    tuple = PySequence_Tuple(rows);
+    if (!tuple || nl_py_params_from(tuple, &e->params) < 0)
+        goto fail;
+    e->function = (const nl_host_function *)(uintptr_t)address;
+    if (e->function->abi != NL_HOST_FUNCTION_ABI || e->function->block_size < e->params.size) {
+        PyErr_Format(PyExc_RuntimeError, "%U(): the compiled code does not fit", f->name);
+        goto fail;
+    }
+    for (int i = 0; i < e->params.count; i++) {
+        nl_param_kind kind = e->params.items[i].kind;
+        *(kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER ? &e->has_arrays : &e->has_others) = 1;
+    }
+    e->module = Py_NewRef(module);
+    e->count = count;
+    if (size)
+        memcpy(e->codes, codes, size);
+    Py_DECREF(tuple);
+    Py_BEGIN_CRITICAL_SECTION(f);
+    e->next = f->entries;
+    nl_atomic_store_pointer(&f->entries, e);
+    Py_END_CRITICAL_SECTION();
+    return e;
+fail:
+    Py_XDECREF(tuple);
+    entry_free(e);
+    return NULL;
+}
+
+static inline int code_of(nl_py_state *state, PyObject *value, uint32_t *code,
+                          const char **reason) {
+    if (PyFloat_CheckExact(value)) {
+        *code = NL_FLOAT64;
+        return 1;
+    }
+    if (PyLong_CheckExact(value)) {
+        int overflow;
+        (void)PyLong_AsLongLongAndOverflow(value, &overflow);
+        *code = NL_INT64;
+        if (!overflow)
+            return 1;
+    }
+    return nl_py_host_type_code(state, value, code, reason);
+}
+
+static int read_codes(hostfunction *f, PyObject *const *args, Py_ssize_t nargs, uint32_t *codes) {
+    char where[360];
+    const char *reason;
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        int found = code_of(f->state, args[i], &codes[i], &reason);
+        if (found > 0)
+            continue;
+        if (found == 0) {
+            PyObject *name = f->parameters && i < PyTuple_GET_SIZE(f->parameters)
+                                 ? PyTuple_GET_ITEM(f->parameters, i)
+                                 : NULL;
+            const char *known = name ? PyUnicode_AsUTF8(name) : NULL;
+            if (known)
+                PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd '%.100s'", name_of(f),
+                              i + 1, known);
+            else
+                PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd", name_of(f), i + 1);
+            nl_py_type_code_refuse(f->state, args[i], where, "function", reason);
+        }
+        return -1;
+    }
     return 0;
+}
+
+static inline int fits(const entry *e, const uint32_t *codes, Py_ssize_t nargs) {
+    return !nl_atomic_peek32(&e->dead) &&
+           (e->count < 0 ||
+            (e->count == nargs && memcmp(e->codes, codes, sizeof *codes * (size_t)nargs) == 0));
+}
+
+static entry *resolve(hostfunction *f, const uint32_t *codes, int count, PyObject *const *args,
+                      Py_ssize_t nargs) {
+    entry *e = NULL;
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)codes,
+                                                count > 0 ? count * (Py_ssize_t)sizeof *codes : 0);
+    PyObject *tuple = bytes ? PyTuple_New(nargs) : NULL;
+    for (Py_ssize_t i = 0; tuple && i < nargs; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
+    PyObject *answer =
+        tuple ? PyObject_CallMethod((PyObject *)f, "_resolve", "OO", bytes, tuple) : NULL;
+    if (answer)
+        e = entry_from(f, answer, codes, count);
+    Py_XDECREF(answer);
+    Py_XDECREF(tuple);
+    Py_XDECREF(bytes);
+    return e;
+}
+
+/* The entry for these arguments; a borrowed pointer that lives as long as f. */
+static entry *find(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
+    uint32_t codes[INLINE_ARGS];
+    entry *e = nl_atomic_load_pointer(&f->last);
+    if (f->parameters && PyTuple_GET_SIZE(f->parameters) != nargs) {
+        refuse_count(f, nargs, PyTuple_GET_SIZE(f->parameters));
+        return NULL;
+    }
+    if (nargs > INLINE_ARGS) {
+        PyErr_Format(PyExc_TypeError, "%U(): more than %d arguments", f->name, INLINE_ARGS);
+        return NULL;
+    }
+    if (!f->typed && read_codes(f, args, nargs, codes) < 0)
+        return NULL;
+    if (e && fits(e, codes, nargs))
+        return e;
+    for (e = nl_atomic_load_pointer(&f->entries); e; e = e->next)
+        if (fits(e, codes, nargs))
+            break;
+    if (!e)
+        e = resolve(f, codes, f->typed ? -1 : (int)nargs, args, nargs);
+    if (e)
+        nl_atomic_store_pointer(&f->last, e);
+    return e;
+}
+
+/* ------------------------------------------------------------------------------------- results */
+
+static PyObject *python_value(nl_dtype dtype, const void *bytes) {
+    nl_scalar s;
+    nl_scalar_load(&s, dtype, bytes);
+    switch (s.kind) {
+    case NL_SCALAR_BOOL:
+        return PyBool_FromLong((long)s.integer);
+    case NL_SCALAR_INT:
+        return PyLong_FromLongLong(s.integer);
+    case NL_SCALAR_UINT:
+        return PyLong_FromUnsignedLongLong((unsigned long long)s.integer);
+    case NL_SCALAR_FLOAT:
+        return PyFloat_FromDouble(s.real);
+    case NL_SCALAR_COMPLEX:
+        return PyComplex_FromDoubles(s.real, s.imaginary);
+    case NL_SCALAR_BIG:
+        break;
+    }
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *python_result(const nl_host_function *function, const unsigned char *results) {
+    if (!function->is_tuple) {
+        if (function->count == 0)
+            return Py_NewRef(Py_None);
+        if (function->dtypes[0] == NL_FLOAT64)
+            return PyFloat_FromDouble(*(const double *)results);
+        return python_value((nl_dtype)function->dtypes[0], results);
+    }
+    PyObject *tuple = PyTuple_New(function->count);
+    for (int i = 0; tuple && i < function->count; i++) {
+        PyObject *item = python_value((nl_dtype)function->dtypes[i], results + i * NL_HOST_SLOT);
+        if (!item)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, item);
+    }
+    return tuple;
+}
+
+/* ------------------------------------------------------------------------------------- calls */
+
+static int write_arguments(const hostfunction *f, const entry *e, PyObject *const *args,
+                           unsigned char *block) {
+    nl_py_call call; /* not cleared as a whole: it is large */
+    call.state = f->state;
+    call.name = e->name;
+    call.params = &e->params;
+    call.kernel = NULL;
+    call.device = NULL;
+    call.stream = NULL;
+    call.blocking = 0;
+    call.strayed = 0;
+    call.kept = NULL;
+    for (int arrays = !e->has_others; arrays <= e->has_arrays; arrays++)
+        for (int i = 0; i < e->params.count; i++) {
+            nl_param_kind kind = e->params.items[i].kind;
+            int is_array = kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
+            if (is_array == arrays && nl_py_argument_write(&call, i, args[i], block) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+/* The exception for a failed assert or check; the sub-class makes it. */
+static PyObject *raise_fault(hostfunction *f) {
+    PyObject *text = PyUnicode_DecodeUTF8(nl_host_fault_text(),
+                                          (Py_ssize_t)strlen(nl_host_fault_text()), "replace");
+    PyObject *answer = text ? PyObject_CallMethod((PyObject *)f, "_fault", "O", text) : NULL;
+    if (answer)
+        PyErr_Format(PyExc_RuntimeError, "%U(): %U", f->name, text);
+    Py_XDECREF(answer);
+    Py_XDECREF(text);
+    return NULL;
+}
+
+static PyObject *run(hostfunction *f, const entry *e, PyObject *const *args, unsigned char *block) {
+    _Alignas(16) unsigned char results[NL_HOST_RESULTS * NL_HOST_SLOT];
+    nl_host_frame frame = {block, results};
+    int status;
+    if (write_arguments(f, e, args, block) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = nl_host_guard(e->function->run, &frame);
+    Py_END_ALLOW_THREADS;
+    if (__builtin_expect(status < 0, 0))
+        return raise_fault(f);
+    return python_result(e->function, results);
+}
+
+static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
+    _Alignas(16) unsigned char block[INLINE_BLOCK];
+    nl_error err;
+    const entry *e = find(f, args, nargs);
+    if (!e)
+        return NULL;
+    if (nargs != e->params.count)
+        return refuse_count(f, nargs, e->params.count);
+    if (e->params.size <= INLINE_BLOCK)
+        return run(f, e, args, block);
+    unsigned char *large = nl_mem_alloc(e->params.size + 16, &err);
+    if (!large)
+        return nl_py_raise(&err);
+    PyObject *result = run(f, e, args, large + (-(uintptr_t)large & 15));
+    nl_mem_free(large);
+    return result;
+}
+
+static PyObject *call_keywords(hostfunction *f, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *keywords) {
+    PyObject *ordered[INLINE_ARGS] = {NULL};
+    Py_ssize_t wanted = f->parameters ? PyTuple_GET_SIZE(f->parameters) : 0, given = nargs;
+    if (!f->parameters)
+        return PyErr_Format(PyExc_TypeError, "%U() takes no keyword arguments", f->name);
+    if (nargs > wanted || wanted > INLINE_ARGS)
+        return refuse_count(f, nargs, wanted);
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        ordered[i] = args[i];
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); k++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, k);
+        Py_ssize_t at = PySequence_Index(f->parameters, name);
+        if (at < 0) {
+            PyErr_Clear();
+            return PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'",
+                                f->name, name);
+        }
+        if (ordered[at])
+            return PyErr_Format(PyExc_TypeError, "%U() got multiple values for argument '%U'",
+                                f->name, name);
+        ordered[at] = args[nargs + k];
+        given++;
+    }
+    for (Py_ssize_t i = 0; i < wanted; i++)
+        if (!ordered[i])
+            return PyErr_Format(PyExc_TypeError,
+                                "%U() missing required argument '%U' (it takes %zd, %zd given)",
+                                f->name, PyTuple_GET_ITEM(f->parameters, i), wanted, given);
+    return call_positional(f, ordered, wanted);
+}
+
+static PyObject *hostfunction_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                         PyObject *keywords) {
+    hostfunction *f = (hostfunction *)self;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (!f->name) {
+        PyErr_SetString(PyExc_RuntimeError, "HostFunction.__init__ was not called");
+        return NULL;
+    }
+    if (keywords && PyTuple_GET_SIZE(keywords) > 0)
+        return call_keywords(f, args, nargs, keywords);
+    return call_positional(f, args, nargs);
+}
+
+/* ------------------------------------------------------------------------------------- the type */
+
+static PyObject *hostfunction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                                  PyObject *Py_UNUSED(kwargs)) {
+    hostfunction *f = (hostfunction *)type->tp_alloc(type, 0);
+    if (!f)
+        return NULL;
+    f->vectorcall = hostfunction_vectorcall;
+    f->state = nl_py_state_of_type(type);
+    if (!f->state)
+        Py_CLEAR(f);
+    return (PyObject *)f;
+}
+
+static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"name", "parameters", "typed", NULL};
+    hostfunction *f = (hostfunction *)self;
+    PyObject *name, *parameters = Py_None, *tuple = NULL;
+    int typed = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|Op:HostFunction", names, &name, &parameters,
+                                     &typed))
+        return -1;
+    if (f->name) { /* calls may be reading it */
+        PyErr_SetString(PyExc_RuntimeError, "a host function is initialised once");
+        return -1;
+    }
+    if (parameters != Py_None && !(tuple = PySequence_Tuple(parameters)))
+        return -1;
+    for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++)
+        if (!PyUnicode_Check(PyTuple_GET_ITEM(tuple, i))) {
+            PyErr_SetString(PyExc_TypeError, "names of parameters must be str");
+            Py_DECREF(tuple);
+            return -1;
+        }
+    f->parameters = tuple;
+    f->typed = typed;
+    f->name = Py_NewRef(name);
+    return 0;
+}
+
+static int hostfunction_traverse(PyObject *self, visitproc visit, void *arg) {
+    hostfunction *f = (hostfunction *)self;
+    Py_VISIT(Py_TYPE(self));
+    for (const entry *e = f->entries; e; e = e->next)
+        Py_VISIT(e->module);
+    return 0;
+}
+
+static void hostfunction_dealloc(PyObject *self) {
+    hostfunction *f = (hostfunction *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (f->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    for (entry *e = f->entries, *next; e; e = next) {
+        next = e->next;
+        entry_free(e);
+    }
+    Py_XDECREF(f->name);
+    Py_XDECREF(f->parameters);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *hostfunction_resolve(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args)) {
+    PyErr_SetString(PyExc_NotImplementedError, "a sub-class of HostFunction defines _resolve");
+    return NULL;
+}
+
+static PyObject *hostfunction_forget(PyObject *self, PyObject *Py_UNUSED(args)) {
+    hostfunction *f = (hostfunction *)self;
+    for (entry *e = nl_atomic_load_pointer(&f->entries); e; e = e->next)
+        nl_atomic_poke32(&e->dead, 1);
+    Py_RETURN_NONE;
+}
+
+/* Sub-classes made in Python are called directly too, which CPython does by itself from 3.12 on. */
+static PyObject *hostfunction_init_subclass(PyObject *cls, PyObject *Py_UNUSED(args)) {
+#if PY_VERSION_HEX < 0x030C0000
+    PyTypeObject *type = (PyTypeObject *)cls;
+    if (type->tp_call == PyVectorcall_Call && type->tp_vectorcall_offset > 0)
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+#else
+    (void)cls;
+#endif
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef hostfunction_methods[] = {
+    {"_resolve", hostfunction_resolve, METH_VARARGS,
+     "_resolve(codes, args) -> (address, parameters, module): sub-classes find or compile it."},
+    {"_clear", hostfunction_forget, METH_NOARGS, "_clear(): forgets what was resolved."},
+    {"__init_subclass__", hostfunction_init_subclass, METH_NOARGS | METH_CLASS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef hostfunction_members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(hostfunction, weakrefs), Py_READONLY, NULL},
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(hostfunction, vectorcall), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot hostfunction_slots[] = {
+    {Py_tp_doc,
+     "HostFunction(name, parameters=None, typed=False): a compiled function on the CPU."},
+    {Py_tp_new, hostfunction_new},
+    {Py_tp_init, hostfunction_init},
+    {Py_tp_dealloc, hostfunction_dealloc},
+    {Py_tp_traverse, hostfunction_traverse},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_methods, hostfunction_methods},
+    {Py_tp_members, hostfunction_members},
+    {0, NULL}};
+
+static PyType_Spec hostfunction_spec = {
+    .name = "numbalite._core.HostFunction",
+    .basicsize = sizeof(hostfunction),
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = hostfunction_slots,
+};
+
+static PyObject *random_seed(PyObject *Py_UNUSED(module), PyObject *arg) {
+    PyObject *number = PyNumber_Index(arg);
+    if (!number)
+        return NULL;
+    nl_hostrandom_seed(PyLong_AsUnsignedLongLongMask(number));
+    Py_DECREF(number);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyMethodDef functions[] = {
+    {"random_seed", random_seed, METH_O,
+     "random_seed(seed): seeds the calling thread's generator of random numbers on the CPU."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_hostfunction_exec(PyObject *module) {
+    if (nl_py_add_functions(module, functions) < 0)
+        return -1;
+    return nl_py_add_type(module, &hostfunction_spec, NULL,
+                          &nl_py_state_of(module)->hostfunction_type);
 }

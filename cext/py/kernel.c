@@ -180,7 +180,7 @@ static int parameter_from(PyObject *tuple, nl_param *p) {
     return 0;
 }
 
-static int params_from(PyObject *tuples, nl_params *params) {
+int nl_py_params_from(PyObject *tuples, nl_params *params) {
     nl_error err;
     Py_ssize_t n = PyTuple_GET_SIZE(tuples);
     if (n > NL_PARAMS_MAX_BYTES) {
@@ -251,7 +251,7 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
         return NULL;
     k->module = Py_NewRef(self);
     k->parameters = PySequence_Tuple(rows);
-    if (!k->parameters || params_from(k->parameters, &params) < 0)
+    if (!k->parameters || nl_py_params_from(k->parameters, &params) < 0)
         goto fail;
     if (nl_kernel_create(m->module, lowered, name, &params, &k->kernel, &err) < 0) {
         nl_params_clear(&params);

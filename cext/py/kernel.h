@@ -24,6 +24,9 @@ typedef struct nl_py_kernel {
     PyObject *weakrefs;
 } nl_py_kernel;
 
+/* A tuple of Parameter rows (numbalite/describe.py), checked. 0, or -1 with an exception. */
+int nl_py_params_from(PyObject *tuples, nl_params *params);
+
 /* Launches on the current device, which is the kernel's; a kernel that reports faults is waited
  * for. 0 or -1 with an exception. */
 int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values);

@@ -76,6 +76,8 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
     int result = -1;
     nl_py_call call; /* not cleared as a whole: it is large */
     call.state = l->dispatcher->state;
+    call.name = k->kernel->name;
+    call.params = params;
     call.kernel = k->kernel;
     call.device = dev;
     call.stream = l->shape.stream;

@@ -8,17 +8,16 @@
 #include "py/dlpack.h"
 #include "py/exchange.h"
 
-static const char no_time[] =
-    "%s cannot be passed to a kernel: dates and times are passed as integers, x.view('int64')";
-static const char no_order[] =
-    "%s cannot be passed to a kernel: its byte order is not this machine's; "
-    "convert it with x.astype(x.dtype.newbyteorder('='))";
-static const char no_type[] =
-    "%s cannot be passed to a kernel: its dtype has no counterpart in C++";
-static const char no_value[] =
-    "%s cannot be passed to a kernel: pass a number, a NumPy array, a device "
-    "array or an object with __cuda_array_interface__ or __dlpack__";
-static const char no_size[] = "%s cannot be passed to a kernel: it does not fit in 64 bits";
+static const char no_time[] = "dates and times are passed as integers, x.view('int64')";
+static const char no_order[] = "its byte order is not this machine's; "
+                               "convert it with x.astype(x.dtype.newbyteorder('='))";
+static const char no_type[] = "its dtype has no counterpart in C++";
+static const char no_value[] = "pass a number, a NumPy array, a device array or an object with "
+                               "__cuda_array_interface__ or __dlpack__";
+static const char no_host_value[] = "pass a number or a NumPy array, numpy.asarray(x)";
+static const char no_device[] = "it is in device memory; copy it over first, x.copy_to_host()";
+static const char no_mask[] = "the function would not see the mask";
+static const char no_size[] = "it does not fit in 64 bits";
 
 /* Index of a record dtype, from 1. */
 static int record_index(nl_py_state *state, PyObject *descr, uint32_t *index) {
@@ -192,6 +191,48 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
     return found ? found : number_code(state, value, code, reason);
 }
 
+int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
+    nl_py_foreign foreign;
+    nl_host_array host;
+    if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value))
+        return number_code(state, value, code, reason);
+    if (PyObject_TypeCheck(value, state->transfer_type))
+        value = ((nl_py_transfer *)value)->array;
+    if (nl_host_is_array(value)) {
+        *reason = no_mask;
+        if (!nl_host_is_exact_array(value) && PyObject_HasAttrString(value, "_mask"))
+            return 0;
+        if (nl_host_array_read(value, &host) < 0)
+            return -1;
+        int found =
+            element_code(state, &host.element, host.descr, host.layout.ndim,
+                         nl_layout_is_c(&host.layout), nl_layout_is_f(&host.layout), code, reason);
+        if (found > 0 && host.layout.ndim > 0 && !host.writable)
+            *code |= NL_PY_CODE_READONLY;
+        return found;
+    }
+    if (nl_host_is_scalar(value))
+        return numpy_scalar_code(state, value, code, reason);
+    int found = nl_py_array_check(state, value);
+    if (!found && (found = nl_py_foreign_read(state, value, &foreign)) > 0)
+        nl_py_foreign_clear(&foreign);
+    *reason = no_device;
+    if (found)
+        return found < 0 ? -1 : 0;
+    found = number_code(state, value, code, reason);
+    if (found == 0 && *reason == no_value)
+        *reason = no_host_value;
+    return found;
+}
+
+void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *where,
+                            const char *what, const char *reason) {
+    char text[360];
+    PyErr_Format(reason == no_size ? PyExc_OverflowError : PyExc_TypeError,
+                 "%s: %s cannot be passed to a %s: %s", where,
+                 nl_py_argument_describe(state, value, text, sizeof text), what, reason);
+}
+
 /* ----------------------------------------------------------------------------------------
  * functions */
 
@@ -199,7 +240,7 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
 static PyObject *typecodes(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);
     PyObject *items = PySequence_Tuple(args), *bytes = NULL;
-    char text[360];
+    char text[40];
     const char *reason;
     if (!items)
         return NULL;
@@ -214,11 +255,8 @@ static PyObject *typecodes(PyObject *module, PyObject *args) {
             continue;
         }
         if (found == 0) {
-            char message[600];
-            PyOS_snprintf(message, sizeof message, reason,
-                          nl_py_argument_describe(state, item, text, sizeof text));
-            PyErr_Format(reason == no_size ? PyExc_OverflowError : PyExc_TypeError,
-                         "argument %zd: %s", i + 1, message);
+            PyOS_snprintf(text, sizeof text, "argument %zd", i + 1);
+            nl_py_type_code_refuse(state, item, text, "kernel", reason);
         }
         Py_CLEAR(bytes);
     }

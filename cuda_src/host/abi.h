@@ -22,6 +22,8 @@ typedef struct nl_host_ops {
     int (*guard)(void (*run)(void *), void *argument);
     /* Ends the innermost guard's call. */
     void (*fault)(const char *message, const char *file, int line) __attribute__((noreturn));
+    /* Ends it once more, after a fault in something called from it. */
+    void (*leave)(void) __attribute__((noreturn));
     /* Makes the calling thread's last fault a Python exception; gives -1. Takes the interpreter's
      * lock. */
     int (*raise)(void);
@@ -32,6 +34,7 @@ typedef struct nl_host_ops {
     int (*vprintf)(const char *format, __builtin_va_list arguments);
     unsigned long long (*clock)(void);       /* clock64(): cycles-like, monotonic */
     unsigned long long (*globaltimer)(void); /* nanoseconds */
+    void *(*random)(void);                   /* the thread's xoroshiro128p_state, seeded */
 } nl_host_ops;
 
 typedef struct nl_host_entry {

@@ -18,16 +18,16 @@ template <class A, class B> struct is_same_type { static constexpr bool value = 
 template <class A> struct is_same_type<A, A> { static constexpr bool value = true; };
 
 /* What a type is: an integer (bool and enumerations too), a float or double, half, complex. */
-enum class number { integer, real, half, complex };
-template <class T> struct number_of { static constexpr number value = number::integer; };
-template <> struct number_of<float> { static constexpr number value = number::real; };
-template <> struct number_of<double> { static constexpr number value = number::real; };
+enum class cast_kind { integer, real, half, complex };
+template <class T> struct cast_kind_of { static constexpr cast_kind value = cast_kind::integer; };
+template <> struct cast_kind_of<float> { static constexpr cast_kind value = cast_kind::real; };
+template <> struct cast_kind_of<double> { static constexpr cast_kind value = cast_kind::real; };
 #ifdef NUMBALITE_HALF_CUH
-template <> struct number_of<float16> { static constexpr number value = number::half; };
+template <> struct cast_kind_of<float16> { static constexpr cast_kind value = cast_kind::half; };
 #endif
 #ifdef NUMBALITE_COMPLEX_CUH
-template <class T> struct number_of<complex<T>> {
-    static constexpr number value = number::complex;
+template <class T> struct cast_kind_of<complex<T>> {
+    static constexpr cast_kind value = cast_kind::complex;
 };
 #endif
 
@@ -39,32 +39,32 @@ template <> struct way<false, unsigned int> { typedef long long type; };
 } // namespace nl_detail
 
 template <class To, class From> NUMBALITE_FUNCTION To nl_convert(const From &x) {
-    using nl_detail::number;
-    constexpr number to = nl_detail::number_of<To>::value;
-    constexpr number from = nl_detail::number_of<From>::value;
+    using nl_detail::cast_kind;
+    constexpr cast_kind to = nl_detail::cast_kind_of<To>::value;
+    constexpr cast_kind from = nl_detail::cast_kind_of<From>::value;
     if constexpr (nl_detail::is_same_type<To, From>::value)
         return x;
-    else if constexpr (from == number::complex && to == number::complex)
+    else if constexpr (from == cast_kind::complex && to == cast_kind::complex)
         return To(x);
-    else if constexpr (from == number::complex && nl_detail::is_same_type<To, bool>::value)
+    else if constexpr (from == cast_kind::complex && nl_detail::is_same_type<To, bool>::value)
         return x.re != 0 || x.im != 0;
-    else if constexpr (from == number::complex)
+    else if constexpr (from == cast_kind::complex)
         return nl_convert<To>(x.re);
-    else if constexpr (to == number::complex)
+    else if constexpr (to == cast_kind::complex)
         return To(nl_convert<typename To::value_type>(x));
-    else if constexpr (from == number::half)
+    else if constexpr (from == cast_kind::half)
         return nl_convert<To>((float)x);
-    else if constexpr (to == number::half && from == number::real)
+    else if constexpr (to == cast_kind::half && from == cast_kind::real)
         return To(x);
-    else if constexpr (to == number::half && sizeof(From) < 4)
+    else if constexpr (to == cast_kind::half && sizeof(From) < 4)
         return To((int)x);
-    else if constexpr (to == number::half && sizeof(From) == 8)
+    else if constexpr (to == cast_kind::half && sizeof(From) == 8)
         return (From)-1 < (From)0 ? To((long long)x) : To((unsigned long long)x);
-    else if constexpr (to == number::half)
+    else if constexpr (to == cast_kind::half)
         return (From)-1 < (From)0 ? To((int)x) : To((unsigned int)x);
     else if constexpr (nl_detail::is_same_type<To, bool>::value)
         return x != From(0);
-    else if constexpr (from == number::real && to == number::integer)
+    else if constexpr (from == cast_kind::real && to == cast_kind::integer)
         return (To)(typename nl_detail::way<(sizeof(To) < 4), To>::type) x;
     else
         return (To)x;

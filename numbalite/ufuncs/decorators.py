@@ -186,7 +186,7 @@ def _scalar_signatures(function, listed, target):
         if not signature.args:
             raise SignatureError(f"{function.name}: a ufunc takes at least one argument")
         complete.append(_with_result(function, signature, target))
-    counts = {len(results(signature)) for signature in complete}
+    counts = {len(element.returned(signature)) for signature in complete}
     if len(counts) > 1:
         raise SignatureError(
             f"the signatures of {function.name} return different numbers of values: "
@@ -207,19 +207,13 @@ def _with_result(function, signature, target):
             f"the signature {signature} of {function.name} returns nothing: a ufunc's function returns "
             f"its result, as in float32({', '.join(map(str, signature.args))})"
         )
-    for t in results(signature):
+    for t in element.returned(signature):
         if not isinstance(t, types.Scalar):
             raise SignatureError(
                 f"the signature {signature} of {function.name} returns {t}: vectorize takes functions "
                 f"that return a number, or a tuple of numbers"
             )
     return signature
-
-
-def results(signature) -> tuple:
-    """The types that a ufunc's signature returns."""
-    returned = signature.return_type
-    return returned.types if isinstance(returned, types.Tuple) else (returned,)
 
 
 def _compile_target(target):

@@ -134,6 +134,12 @@ def typed(function: DeviceFunction, signature) -> DeviceFunction:
     return DeviceFunction(function.definition, (signature,), function.options, function.py_func)
 
 
+def returned(signature) -> tuple:
+    """The types that a signature returns: several for a tuple."""
+    t = signature.return_type
+    return t.types if isinstance(t, types.Tuple) else (t,)
+
+
 def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
     """The C++ call of the function that ``builder.add_function`` put into ``namespace``."""
     return f"{namespace}::{ascii_name(function.name)}({arguments})"
@@ -230,12 +236,13 @@ def plain_name(function: DeviceFunction) -> str:
 def result_count(function: DeviceFunction, target) -> int:
     """How many values a ufunc's function returns, before the types of its arguments are known.
 
-    One, unless a tuple is named somewhere; then it is compiled for some types to see. TypeError if it
-    compiles for none of them: a signature then says it.
+    One, unless a tuple is named somewhere; then it is compiled for some types to see. ``target`` may be
+    a function that gives it. TypeError if it compiles for none of them: a signature then says it.
     """
     if not _mentions_tuple(function, set()):
         return 1
     count = arity(function)
+    target = target() if callable(target) else target
     problem = None
     for t in (types.float64, types.int64, types.float32, types.complex128, types.boolean):
         if count is not None:

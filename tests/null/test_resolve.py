@@ -64,10 +64,10 @@ def ours(loops, nin, inputs, outputs=(), **options):
     return resolve.choose(request, found)
 
 
-def outcome(call):
+def outcome(call, *args, **options):
     """The dtypes, or the kind of error and its words."""
     try:
-        return call()
+        return call(*args, **options)
     except TypeError as problem:
         return type(problem).__name__, str(problem).partition(": it was given")[0]
 
@@ -100,8 +100,8 @@ def test_as_numpy(numpy_ufunc, seed):
             if casting in ("no", "equiv") and any(t in WEAK for t in inputs):
                 continue  # NumPy crashes
             out = np.dtype(rng.choice(CODES)) if rng.random() < 0.3 else None
-            want = outcome(lambda: theirs.resolve_dtypes((*inputs, out), casting=casting))
-            got = outcome(lambda: ours(loops, nin, inputs, (out,), casting=casting))
+            want = outcome(theirs.resolve_dtypes, (*inputs, out), casting=casting)
+            got = outcome(ours, loops, nin, inputs, (out,), casting=casting)
             assert got == want, (loops, inputs, out, casting)
 
 
@@ -120,8 +120,8 @@ def test_with_types_fixed(numpy_ufunc, seed):
             )
             if rng.random() < 0.5:
                 fixed = (None,) * nin + fixed[nin:]
-            want = outcome(lambda: theirs.resolve_dtypes((*inputs, None), signature=fixed))
-            got = outcome(lambda: ours(loops, nin, inputs, signature=fixed))
+            want = outcome(theirs.resolve_dtypes, (*inputs, None), signature=fixed)
+            got = outcome(ours, loops, nin, inputs, signature=fixed)
             assert got == want, (loops, inputs, fixed)
 
 
@@ -132,7 +132,7 @@ def test_real_functions_of_numpy():
         for a in CODES:
             for b in CODES:
                 inputs = np.dtype(a), np.dtype(b)
-                want = outcome(lambda: function.resolve_dtypes((*inputs, None)))
-                got = outcome(lambda: ours(loops, 2, inputs))
+                want = outcome(function.resolve_dtypes, (*inputs, None))
+                got = outcome(ours, loops, 2, inputs)
                 if isinstance(want[0], np.dtype) and not isinstance(got[0], str):
                     assert np.can_cast(want[0], got[0]) or got == want, (function, a, b)

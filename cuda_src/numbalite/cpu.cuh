@@ -1,0 +1,92 @@
+/* cpu: what functions on the CPU (jit, and ufuncs with target cpu) have beside the words that they
+ * share with kernels.
+ *
+ *     random_uniform()              in [0, 1);  random_uniform(low, high)
+ *     random_normal()               mean 0, deviation 1;  random_normal(mean, deviation)
+ *     random_seed(n)                the same numbers again from here on, in this thread
+ *     parallel_for(n, [&](int64 i) { ... });     iterations side by side, on several threads
+ *
+ * Each thread has a xoroshiro128+ generator of its own, which the first number seeds with the time,
+ * unless random_seed, or numbalite.seed in Python, has done it. The functions are templates so that
+ * a function of the user's with the same name comes first. */
+#ifndef NUMBALITE_CPU_CUH
+#define NUMBALITE_CPU_CUH
+
+#include "numbalite/random.cuh"
+
+namespace numbalite {
+namespace nl_detail {
+
+template <class... T> struct cpu_only { static constexpr bool value = false; };
+
+#ifdef NUMBALITE_HOST
+/* The thread's state stays where it is, so the compiler may ask for it once in a function. */
+__attribute__((const, noinline)) static xoroshiro128p_state &random_state() {
+    return *(xoroshiro128p_state *)numbalite_sim::ops->random();
+}
+
+template <class Body>
+static void parallel_part(char *const *data, long long count, const long long *, const void *body) {
+    long long first = (long long)(__INTPTR_TYPE__)data[0];
+    for (long long i = first; i < first + count; ++i)
+        (*(const Body *)body)((int64)i);
+}
+#endif
+
+} // namespace nl_detail
+
+#ifdef NUMBALITE_HOST
+
+template <class... None> NUMBALITE_FUNCTION double random_uniform() {
+    return xoroshiro128p_uniform_float64(nl_detail::random_state());
+}
+template <class Low, class High> NUMBALITE_FUNCTION double random_uniform(Low low, High high) {
+    return (double)low + ((double)high - (double)low) * random_uniform();
+}
+/* Both halves in double, unlike the functions that give numba's sequences. */
+template <class... None> NUMBALITE_FUNCTION double random_normal() {
+    double u = 1.0 - random_uniform(), v = random_uniform();
+    return ::sqrt(-2.0 * ::log(u)) * ::cos(6.283185307179586 * v);
+}
+template <class Mean, class Deviation>
+NUMBALITE_FUNCTION double random_normal(Mean mean, Deviation deviation) {
+    return (double)mean + (double)deviation * random_normal();
+}
+template <class Seed> NUMBALITE_FUNCTION void random_seed(Seed seed) {
+    init_xoroshiro128p_state(nl_detail::random_state(), (uint64)seed);
+}
+
+template <class Body> inline void parallel_for(int64 n, const Body &body) {
+#ifndef NUMBALITE_SERIAL
+    char *const data[1] = {0};
+    const long long stride = 1;
+    if (numbalite_sim::ops->parallel(nl_detail::parallel_part<Body>, 1, data, n, &stride, &body,
+                                     1e6) < 0)
+        numbalite_sim::ops->leave();
+#else
+    for (int64 i = 0; i < n; ++i)
+        body(i);
+#endif
+}
+
+#else
+
+#define NUMBALITE_CPU_ONLY(result, name, instead) \
+    template <class... T> NUMBALITE_FUNCTION result name(const T &...) { \
+        static_assert(nl_detail::cpu_only<T...>::value, \
+                      #name " is for functions on the CPU (jit): " instead); \
+        return result(); \
+    }
+NUMBALITE_CPU_ONLY(double, random_uniform,
+                   "a kernel takes xoroshiro128p states and calls xoroshiro128p_uniform_float64")
+NUMBALITE_CPU_ONLY(double, random_normal,
+                   "a kernel takes xoroshiro128p states and calls xoroshiro128p_normal_float64")
+NUMBALITE_CPU_ONLY(void, random_seed, "see cuda.random.create_xoroshiro128p_states")
+NUMBALITE_CPU_ONLY(void, parallel_for, "a kernel is parallel by its grid")
+#undef NUMBALITE_CPU_ONLY
+
+#endif
+
+} // namespace numbalite
+
+#endif

@@ -1,0 +1,123 @@
+/* function: what jit puts around a user's function for the CPU (numbalite/cpusource.py writes the
+ * uses).
+ *
+ *     struct nl_block_0 { double p0; array<double, 1> p1; };
+ *     static void nl_run_0(void *frame) { ... }
+ *     NUMBALITE_FUNCTION_ENTRY(0, nl_block_0, the function's result type)
+ *
+ * The type of the result is the compiler's business: `results` turns it into the codes that the
+ * caller makes Python objects by. */
+#ifndef NUMBALITE_FUNCTION_CUH
+#define NUMBALITE_FUNCTION_CUH
+
+#include "numbalite.cuh"
+#include "numbalite/describe.cuh"
+
+extern "C" {
+#include "host/function_abi.h"
+}
+
+namespace numbalite {
+namespace nl_function {
+
+template <class T> struct plain { typedef T type; };
+template <class T> struct plain<const T> { typedef T type; };
+template <class T> struct plain<T &> : plain<T> {};
+template <class T> struct plain<T &&> : plain<T> {};
+
+/* nl_dtype of a type; 0: not a number. */
+template <class T> struct code {
+    enum { value = nl_detail::dtype<T>::code };
+};
+#ifdef NUMBALITE_COMPLEX_CUH
+template <> struct code<complex<float>> {
+    enum { value = 13 };
+};
+template <> struct code<complex<double>> {
+    enum { value = 14 };
+};
+#endif
+#ifdef NUMBALITE_HALF_CUH
+template <> struct code<float16> {
+    enum { value = 10 };
+};
+#endif
+
+template <class T> struct is_array {
+    enum { value = 0 };
+};
+template <class T, int N, layout L> struct is_array<array<T, N, L>> {
+    enum { value = 1 };
+};
+
+/* Result types: how many values, which, and how they are kept. */
+template <class R> struct results {
+    static_assert(!is_array<R>::value,
+                  "a function on the CPU cannot return an array: take it as a parameter and write "
+                  "into it");
+    static_assert(is_array<R>::value || code<R>::value != 0,
+                  "a function on the CPU returns a number, a tuple of numbers, or nothing");
+    enum { is_tuple = 0, count = 1 };
+    static constexpr unsigned char dtype(int) { return code<R>::value; }
+    template <class F> static void keep(char *slots, const F &call) {
+        R value = call();
+        *(R *)slots = value;
+    }
+};
+template <> struct results<void> {
+    enum { is_tuple = 0, count = 0 };
+    static constexpr unsigned char dtype(int) { return 0; }
+    template <class F> static void keep(char *, const F &call) { call(); }
+};
+#ifdef NUMBALITE_TUPLE_CUH
+template <class... T> struct results<tuple<T...>> {
+    enum { is_tuple = 1, count = sizeof...(T) };
+    static constexpr unsigned char dtype(int k) {
+        const unsigned char codes[] = {(unsigned char)code<T>::value..., 0};
+        for (int i = 0; i < (int)count; ++i)
+            if (codes[i] == 0)
+                return 0;
+        return codes[k];
+    }
+    template <int I> static void keep_from(char *slots, const tuple<T...> &items) {
+        if constexpr (I < (int)count) {
+            auto item = nl_detail::item<I>(items);
+            static_assert(code<decltype(item)>::value != 0,
+                          "a function on the CPU returns tuples of numbers only");
+            *(decltype(item) *)(slots + I * NL_HOST_SLOT) = item;
+            keep_from<I + 1>(slots, items);
+        }
+    }
+    template <class F> static void keep(char *slots, const F &call) {
+        tuple<T...> items = call();
+        keep_from<0>(slots, items);
+    }
+};
+#endif
+
+template <class R, class F> inline void keep(void *slots, const F &call) {
+    results<typename plain<R>::type>::keep((char *)slots, call);
+}
+
+template <class Results, class Block> constexpr nl_host_function entry(void (*run)(void *)) {
+    nl_host_function f = {
+        NL_HOST_FUNCTION_ABI, sizeof(Block), Results::is_tuple, Results::count, {}, run};
+    for (int k = 0; k < f.count; ++k)
+        f.dtypes[k] = Results::dtype(k);
+    return f;
+}
+
+} // namespace nl_function
+} // namespace numbalite
+
+#define NUMBALITE_FUNCTION_ENTRY(index, block, ...) \
+    extern "C" { \
+    __attribute__((visibility("default"), \
+                   used)) extern const nl_host_function nl_function_##index; \
+    const nl_host_function nl_function_##index = numbalite::nl_function::entry< \
+        numbalite::nl_function::results< \
+            typename numbalite::nl_function::plain<__VA_ARGS__>::type>, \
+        block>(nl_run_##index); \
+    }
+
+#endif

@@ -1,0 +1,392 @@
+/* reduce: folds the elements of an array with an associative operation, along some of its axes.
+ *
+ * The operation need not be commutative: elements are always combined with their neighbours, in C
+ * order, and which with which depends on sizes alone, so that equal calls give equal bits.
+ *
+ * A result is folded from one or several parts, contiguous pieces of its elements; parts of one
+ * result go to a scratch array, which another launch folds (reduceloops.py plans both). Two ways:
+ *
+ * - rows: a part is folded by a warp or by a block, whose warps take contiguous pieces of it. A
+ *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and
+ *   combines the lanes' values by shuffles. Several tiles at a time share the shuffles: in each
+ *   step a lane gives away half of its tiles and gets the neighbour's half of the others.
+ * - serial: a part is folded by one thread, and neighbouring threads have neighbouring results.
+ *   It serves reductions over outer axes, very short rows, and the simulator.
+ *
+ * Elements are read as S, folded as T, and results are stored as O. */
+#ifndef NUMBALITE_REDUCE_CUH
+#define NUMBALITE_REDUCE_CUH
+
+#include "numbalite.cuh"
+#include "numbalite/convert.cuh"
+#include "numbalite/warp.cuh"
+
+#ifndef NUMBALITE_REDUCE_DIMS
+#define NUMBALITE_REDUCE_DIMS 6
+#endif
+
+namespace numbalite {
+namespace nl_reduce {
+
+/* Strides in bytes; 0 for what an array does not have. */
+struct dimension {
+    int64 length, input, where, output;
+};
+
+/* reduceloops.py writes the same. The kept dimensions come first, then the folded ones, outermost
+ * first. A launch that leaves parts stores the one of number p of result r at
+ * r * result_step + p * part_step. */
+struct __align__(16) plan {
+    unsigned char initial[16]; /* a T, combined with the result if has_initial */
+    int64 results, length;     /* elements of one result */
+    int64 parts, chunk;        /* elements of one part */
+    int64 result_step, part_step;
+    int32 kept, folded;
+    int32 has_initial;
+    int32 team;    /* warps that fold a part together, 1 or all of the block */
+    int32 is_last; /* results are stored, not parts */
+    int32 segment; /* the kept dimension along which there are segments, or -1 */
+    dimension dims[NUMBALITE_REDUCE_DIMS];
+};
+
+template <class T> struct maybe {
+    T value;
+    bool has;
+};
+
+template <class T, class Op> NUMBALITE_FUNCTION void append(maybe<T> &a, const T &b, Op op) {
+    a.value = a.has ? op(a.value, b) : b;
+    a.has = true;
+}
+
+template <class T, class Op> NUMBALITE_FUNCTION void append(maybe<T> &a, const maybe<T> &b, Op op) {
+    if (b.has)
+        append(a, b.value, op);
+}
+
+template <class T> NUMBALITE_FUNCTION maybe<T> nothing() {
+    maybe<T> m;
+    m.value = T();
+    m.has = false;
+    return m;
+}
+
+/* Where a result's elements begin, and which of them a thread's part has. */
+struct place {
+    int64 input, where, output; /* bytes */
+    int64 begin, end;
+};
+
+NUMBALITE_FUNCTION int64 quotient(int64 a, int64 b) {
+    if (((a | b) >> 32) == 0)
+        return (int64)((unsigned int)a / (unsigned int)b);
+    return a / b;
+}
+
+NUMBALITE_FUNCTION place place_of(const plan &p, int64 result, int64 part, const int64 *segments) {
+    place at = {0, 0, 0, part * p.chunk, 0};
+    at.end = at.begin + p.chunk < p.length ? at.begin + p.chunk : p.length;
+    int64 rest = result;
+    for (int d = p.kept - 1; d >= 0; --d) {
+        const dimension &dim = p.dims[d];
+        int64 next = d > 0 ? quotient(rest, dim.length) : 0;
+        int64 k = rest - next * dim.length;
+        rest = next;
+        at.input += k * dim.input;
+        at.where += k * dim.where;
+        at.output += k * dim.output;
+        if (d == p.segment) {
+            at.begin = segments[2 * k];
+            at.end = segments[2 * k + 1];
+        }
+    }
+    return at;
+}
+
+/* Bytes from a result's first element to its i-th. */
+struct offsets {
+    int64 input, where;
+};
+NUMBALITE_FUNCTION offsets offsets_of(const plan &p, int64 i) {
+    const dimension *dims = p.dims + p.kept;
+    offsets at = {0, 0};
+    for (int d = p.folded - 1; d > 0; --d) {
+        int64 next = quotient(i, dims[d].length);
+        int64 k = i - next * dims[d].length;
+        at.input += k * dims[d].input;
+        at.where += k * dims[d].where;
+        i = next;
+    }
+    at.input += i * dims[0].input;
+    at.where += i * dims[0].where;
+    return at;
+}
+
+template <class T, class O>
+NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 result, int64 part,
+                              void *out, bool *flags, bool masked) {
+    if (p.is_last) {
+        *(O *)((char *)out + at.output) = nl_convert<O>(m.value);
+    } else {
+        int64 i = result * p.result_step + part * p.part_step;
+        ((T *)out)[i] = m.value;
+        if (masked)
+            flags[i] = m.has;
+    }
+}
+
+template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, maybe<T> &m, Op op) {
+    if (p.has_initial) {
+        maybe<T> first = {T(), true};
+        memcpy(&first.value, p.initial, sizeof(T));
+        append(first, m, op);
+        m = first;
+    }
+}
+
+/* ---------------------------------------------------------------------------------- sources */
+
+/* Elements without gaps, at an address that is a multiple of their size. */
+template <class S, class T, bool Masked> struct packed {
+    enum { count = sizeof(S) < 16 ? 16 / sizeof(S) : 1 };
+    typedef uint4 piece;
+    const S *first;
+
+    NUMBALITE_FUNCTION packed(const plan &, const void *input, const void *, const place &at)
+        : first((const S *)((const char *)input + at.input)) {}
+    /* How many elements the 16 bytes have before the one of number i. */
+    NUMBALITE_FUNCTION int lead(int64 i) const {
+        return (int)(((size_t)(first + i) & 15) / sizeof(S));
+    }
+    NUMBALITE_FUNCTION piece fetch(int64 i) const { return __ldcs((const uint4 *)(first + i)); }
+    template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, Op op) {
+        S items[count];
+        memcpy(items, &raw, sizeof items);
+        T value = nl_convert<T>(items[0]);
+        for (int k = 1; k < count; ++k)
+            value = op(value, nl_convert<T>(items[k]));
+        return value;
+    }
+    NUMBALITE_FUNCTION bool selects(int64) const { return true; }
+    NUMBALITE_FUNCTION T operator[](int64 i) const { return nl_convert<T>(first[i]); }
+};
+
+/* Elements anywhere. */
+template <class S, class T, bool Masked> struct strided {
+    enum { count = 1 };
+    typedef S piece;
+    const plan &p;
+    const char *first, *where;
+
+    NUMBALITE_FUNCTION strided(const plan &p, const void *input, const void *where, const place &at)
+        : p(p), first((const char *)input + at.input), where((const char *)where + at.where) {}
+    NUMBALITE_FUNCTION int lead(int64) const { return 0; }
+    NUMBALITE_FUNCTION piece fetch(int64 i) const {
+        return *(const S *)(first + offsets_of(p, i).input);
+    }
+    template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, Op) {
+        return nl_convert<T>(raw);
+    }
+    NUMBALITE_FUNCTION bool selects(int64 i) const {
+        return !Masked || *(const bool *)(where + offsets_of(p, i).where);
+    }
+    NUMBALITE_FUNCTION T operator[](int64 i) const { return nl_convert<T>(fetch(i)); }
+};
+
+/* --------------------------------------------------------------------------------- warps */
+
+enum { ALL = -1 };
+
+/* The lanes' values in the lanes' order; the result is in all lanes. */
+template <class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op op) {
+    int lane = laneid();
+    for (int step = 1; step < 32; step *= 2) {
+        unsigned int have = __ballot_sync(ALL, m.has);
+        T right = shfl_down_sync((unsigned int)ALL, m.value, step);
+        if (lane + step < 32 && (have >> (lane + step) & 1))
+            append(m, right, op);
+    }
+    m.has = __ballot_sync(ALL, m.has) & 1;
+    m.value = shfl_sync((unsigned int)ALL, m.value, 0);
+}
+
+/* Combines with the value of the lane whose number differs in one bit. */
+template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, int bit, Op op) {
+    T other = shfl_xor_sync((unsigned int)ALL, mine, bit);
+    bool upper = laneid() & bit;
+    return op(upper ? other : mine, upper ? mine : other);
+}
+
+/* The total of `Tiles` tiles, one after the other, of which each lane has a value each. */
+template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[Tiles], Op op) {
+    int lane = laneid(), left = Tiles;
+#pragma unroll
+    for (int bit = 1; bit < Tiles; bit *= 2) {
+        bool upper = lane & bit;
+        left /= 2;
+#pragma unroll
+        for (int k = 0; k < Tiles / 2; ++k)
+            if (k < left) {
+                T own = upper ? v[2 * k + 1] : v[2 * k];
+                T got = shfl_xor_sync((unsigned int)ALL, upper ? v[2 * k] : v[2 * k + 1], bit);
+                v[k] = op(upper ? got : own, upper ? own : got);
+            }
+    }
+    /* Now a lane has a piece of the tile whose number is in the lane's low bits. */
+    T value = v[0];
+#pragma unroll
+    for (int bit = Tiles; bit < 32; bit *= 2)
+        value = with_partner(value, bit, op);
+#pragma unroll
+    for (int bit = 1; bit < Tiles; bit *= 2)
+        value = with_partner(value, bit, op);
+    return value;
+}
+
+/* A warp's fold of the elements from begin to end; the same in all lanes. */
+template <bool Masked, class T, class Source, class Op>
+NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 end, Op op) {
+    constexpr int count = Source::count, tile = 32 * count, tiles = 4;
+    maybe<T> total = nothing<T>();
+    int64 lane = laneid() * count;
+    int64 at = begin;
+    if (begin < end)
+        at -= source.lead(begin);
+    while (at < end) {
+        if (!Masked && at >= begin && at + tiles * tile <= end) {
+            typename Source::piece raw[tiles];
+            T v[tiles];
+#pragma unroll
+            for (int k = 0; k < tiles; ++k)
+                raw[k] = source.fetch(at + k * tile + lane);
+#pragma unroll
+            for (int k = 0; k < tiles; ++k)
+                v[k] = Source::fold(raw[k], op);
+            append(total, fold_tiles(v, op), op);
+            at += tiles * tile;
+            continue;
+        }
+        maybe<T> m = nothing<T>();
+        int64 i = at + lane;
+        if (!Masked && i >= begin && i + count <= end) {
+            m.value = Source::fold(source.fetch(i), op);
+            m.has = true;
+        } else {
+            for (int k = 0; k < count; ++k, ++i)
+                if (i >= begin && i < end && source.selects(i))
+                    append(m, source[i], op);
+        }
+        fold_lanes(m, op);
+        append(total, m, op);
+        at += tile;
+    }
+    return total;
+}
+
+/* blockDim.x is a multiple of 32. */
+template <class T, class O, class Source, bool Masked, class Op>
+NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,
+                             bool *flags, const int64 *segments, Op op) {
+    __shared__ maybe<T> of_warps[32];
+    int warps = blockDim.x / 32, warp = threadIdx.x / 32;
+    int64 slot = p.team == 1 ? (int64)blockIdx.x * warps + warp : blockIdx.x;
+    if (slot >= p.results * p.parts)
+        return; /* whole warps, and no barrier follows */
+    int64 result = quotient(slot, p.parts), part = slot - result * p.parts;
+    place at = place_of(p, result, part, segments);
+    Source source(p, input, where, at);
+    int64 begin = at.begin, end = at.end;
+    if (p.team > 1) {
+        /* pieces of whole tiles, as many as need be */
+        int64 tile = 32 * Source::count,
+              each = quotient(end - begin + tile * warps - 1, tile * warps);
+        begin += warp * each * tile;
+        begin = begin < end ? begin : end;
+        end = begin + each * tile < end ? begin + each * tile : end;
+    }
+    maybe<T> total = fold_range<Masked, T>(source, begin, end, op);
+    if (p.team > 1) {
+        if (laneid() == 0)
+            of_warps[warp] = total;
+        __syncthreads();
+        if (threadIdx.x != 0)
+            return;
+        for (int w = 1; w < warps; ++w)
+            append(total, of_warps[w], op);
+    } else if (laneid() != 0) {
+        return;
+    }
+    if (p.is_last)
+        begin_with(p, total, op);
+    store<T, O>(p, total, at, result, part, out, flags, Masked);
+}
+
+/* --------------------------------------------------------------------------------- threads */
+
+/* Elements with equal strides between them. */
+template <class S, bool Masked, class T, class Op>
+NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, const char *where,
+                                 int64 where_step, int64 count, Op op) {
+    int64 i = 0;
+    if (Masked) {
+        for (; i < count; ++i)
+            if (*(const bool *)(where + i * where_step))
+                append(total, nl_convert<T>(*(const S *)(x + i * step)), op);
+        return;
+    }
+    if (!total.has && count > 0) {
+        total.value = nl_convert<T>(*(const S *)x);
+        total.has = true;
+        i = 1;
+    }
+    T value = total.value;
+    constexpr int ahead = sizeof(T) <= 8 ? 8 : 4;
+    for (; i + ahead <= count; i += ahead) {
+        S items[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            items[k] = *(const S *)(x + (i + k) * step);
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            value = op(value, nl_convert<T>(items[k]));
+    }
+    for (; i < count; ++i)
+        value = op(value, nl_convert<T>(*(const S *)(x + i * step)));
+    total.value = value;
+}
+
+template <class S, class T, class O, bool Masked, class Op>
+NUMBALITE_FUNCTION void serial(const plan &p, const void *input, const void *where, void *out,
+                               bool *flags, const int64 *segments, Op op) {
+    int64 slot = (int64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (slot >= p.results * p.parts)
+        return;
+    int64 part = quotient(slot, p.results), result = slot - part * p.results;
+    place at = place_of(p, result, part, segments);
+    maybe<T> total = nothing<T>();
+    if (p.folded > 0) {
+        const dimension &inner = p.dims[p.kept + p.folded - 1];
+        for (int64 i = at.begin; i < at.end;) {
+            offsets from = offsets_of(p, i);
+            int64 run = at.end - i;
+            if (p.folded > 1) {
+                int64 left = inner.length - (i - quotient(i, inner.length) * inner.length);
+                run = run < left ? run : left;
+            }
+            fold_run<S, Masked>(total, (const char *)input + at.input + from.input, inner.input,
+                                (const char *)where + at.where + from.where, inner.where, run, op);
+            i += run;
+        }
+    } else if (!Masked || *((const bool *)where + at.where)) {
+        total.value = nl_convert<T>(*(const S *)((const char *)input + at.input));
+        total.has = true;
+    }
+    if (p.is_last)
+        begin_with(p, total, op);
+    store<T, O>(p, total, at, result, part, out, flags, Masked);
+}
+
+} // namespace nl_reduce
+} // namespace numbalite
+
+#endif

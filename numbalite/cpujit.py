@@ -1,0 +1,496 @@
+"""``jit``: functions on the CPU, from the same strings as kernels.
+
+    @jit("float64(float64, float64)")
+    def hypot(x, y):
+        "return sqrt(x * x + y * y);"
+
+    hypot(3.0, 4.0)     # 5.0
+
+The user's function is a DeviceFunction, so what kernels and ufuncs can name, host functions can, and
+kernels and ufuncs can name host functions. Finding what fits a call's argument types and compiling it
+is done here, once; calling is the extension's (py/hostfunction).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from _thread import RLock
+
+import numpy as np
+
+from . import _core, cpusource, hints, signatures, source, types
+from . import options as options_
+from .capture import ascii_name
+from .compilers import Unit, compile_unit
+from .devicefunction import DeviceFunction
+from .dispatcher import _rate
+from .errors import (
+    BoundsError,
+    CompileError,
+    KernelError,
+    PerformanceWarning,
+    SignatureError,
+    warn,
+)
+from .types import Array, Signature
+from .ufuncs import element
+
+_CODE = np.dtype("<u4")
+# Options of numba's that say nothing about compiled C++.
+_WITHOUT_MEANING = frozenset(["nopython", "nogil", "locals", "looplift"])
+_COMPILING = frozenset(
+    ["cache", "debug", "fastmath", "forceinline", "headers", "inline", "opt", "options", "std"]
+)
+_KNOWN = _WITHOUT_MEANING | _COMPILING | {"boundscheck", "error_model", "forceobj", "parallel"}
+_MOST_PARAMETERS = 64
+
+
+def jit(signature_or_function=None, *, source=None, name=None, args=None, **given):
+    """Compiles a function whose body is a string of C++ for the CPU.
+
+    As a decorator: bare, or with options, for the types of each call; with a signature
+    ("float64(float64, float64)", types, a tuple of types) or a list of them, which are compiled at
+    once. A return type that the signature does not say is what the compiler deduces.
+
+    The result is called with Python and NumPy numbers and NumPy arrays; arrays of all strides are
+    used where they lie, without a copy. It returns a Python number, None, or for a ``tuple<...>`` a
+    tuple. The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may
+    call it by its name.
+
+    ``source=`` is a complete C++ function (a template, overloads; ``name=`` says which), or with
+    ``args="x, y"`` a body or an expression.
+
+    Options: ``fastmath`` (sums may be reordered, and vectorised), ``debug`` or ``boundscheck`` (array
+    indices are checked: KernelError), ``inline="always"``, ``parallel`` (False keeps ``parallel_for``
+    on one thread), ``options=[...]`` for the compiler, ``std=``, ``opt=``, ``headers=``. numba's
+    ``nopython``, ``nogil`` and ``cache`` are accepted and always so.
+
+    Raises SignatureError, CompileError; TypeError for an option that does not exist. A call raises
+    TypeError, ValueError or OverflowError for an argument that does not fit, naming the parameter.
+
+        @jit(fastmath=True)
+        def total(x):
+            '''
+            double sum = 0;
+            for (int64 i = 0; i < x.size(); ++i) sum += x[i];
+            return sum;
+            '''
+    """
+    options, parallel = _options(given)
+    frame = sys._getframe(1)
+    what = signature_or_function
+    listed = what if what is not None and signatures.is_signature(what) else None
+    if isinstance(what, str):
+        _check_given(what)
+    if source is None and (name is not None or args is not None):
+        raise TypeError("jit: name= and args= go with source=; a function has its own")
+
+    def make(function):
+        if isinstance(function, HostDispatcher):
+            raise TypeError(f"{function!r} is compiled already; jit takes the function itself")
+        made = element.element_function(
+            function, source=source, name=name, args=args, what="host function",
+            options=options, frame=frame,
+        )  # fmt: skip
+        found = []
+        if listed is not None and not (isinstance(listed, (list, tuple)) and listed == []):
+            found = signatures.signatures(listed, made.definition.scope.get)
+        return HostDispatcher(made, found, options, parallel).compile_given()
+
+    if source is not None:
+        if what is not None and listed is None:
+            raise TypeError("jit: give either a function or source=, not both")
+        return make(None)
+    if what is None or listed is not None:
+        return make
+    return make(what)
+
+
+njit = jit
+
+
+def _check_given(text):
+    if ";" in text or "{" in text:
+        raise SignatureError(
+            "the first argument of jit is a signature; the body of a function stands in it:\n"
+            '    @jit\n    def f(x, y):\n        "return x * y;"\n'
+            "or give the whole as jit(source=...)"
+        )
+
+
+def _options(given):
+    """(options.Options, parallel); TypeError for an option that does not exist."""
+    for name in given:
+        if name not in _KNOWN:
+            import difflib
+
+            near = difflib.get_close_matches(name, _KNOWN, 1, 0.6)
+            guess = f"did you mean {near[0]}=? " if near else ""
+            raise TypeError(
+                f"jit() has no option {name!r}; {guess}it has {', '.join(sorted(_KNOWN))}"
+            )
+    if given.get("forceobj"):
+        raise TypeError("jit: there is no object mode: the function is C++")
+    if given.get("error_model") not in (None, "numpy", "python"):
+        raise ValueError(f"error_model is 'numpy' or 'python', not {given['error_model']!r}")
+    wanted = {name: value for name, value in given.items() if name in _COMPILING}
+    if given.get("boundscheck"):
+        wanted["debug"] = True
+    parallel = given.get("parallel")
+    return options_.parse(wanted, "jit"), None if parallel is None else bool(parallel)
+
+
+class Overload:
+    """A host function for one list of argument types."""
+
+    def __init__(self, image, address, rows, module, generated):
+        self.image = image
+        self.address = address
+        self.rows = rows
+        self.module = module
+        self.labels = generated.labels
+
+    def inspect_source(self) -> str:
+        return self.image.source
+
+
+class HostDispatcher(_core.HostFunction):
+    """What ``jit`` makes: a function on the CPU, compiled for each list of argument types."""
+
+    def __init__(self, function: DeviceFunction, given=(), options=None, parallel=None):
+        is_body = element.from_body(function)
+        count = element.arity(function)
+        for signature in given:
+            _check(signature, function, count)
+        if count is not None and count > _MOST_PARAMETERS:
+            raise TypeError(
+                f"{function.name} has {count} parameters; {_MOST_PARAMETERS} are possible"
+            )
+        if is_body and given:
+            function = DeviceFunction(
+                function.definition, tuple(given), function.options, function.py_func
+            )
+        self._function = function
+        self._given = tuple(given)
+        self._options = options or options_.parse({}, "jit")
+        self._parallel = parallel
+        self._lock = RLock()
+        self._overloads = {}  # argument types -> Overload
+        self.py_func = function.py_func
+        self.__name__ = element.plain_name(function)
+        self.__qualname__ = function.definition.qualname
+        self.__module__ = function.definition.module
+        self.__doc__ = function.definition.text.value
+        names = function.definition.parameters if is_body else None
+        if names is None and count is not None:
+            names = _names_in(function, count)
+        self._names = names
+        super().__init__(self.__name__, names, typed=len(self._given) == 1)
+
+    # --- from arguments to compiled code
+
+    def _resolve(self, codes, args):
+        """Called by the extension with argument types that it has not met."""
+        with self._lock:
+            overload = self._made(self._types_for(codes, args))
+            return overload.address, overload.rows, overload.module
+
+    def _types_for(self, codes, args):
+        if len(self._given) == 1:
+            return self._given[0].args
+        wanted = tuple(types.from_code(int(code)) for code in np.frombuffer(codes, _CODE))
+        if wanted in self._overloads or not self._given:
+            return wanted
+        return self._best(wanted, args)
+
+    def _best(self, wanted, args):
+        """The declared argument types that take these arguments with the least conversion."""
+        rated = []
+        for signature in self._given:
+            cost = _rate(wanted, signature.args, args)
+            if cost is not None and _may_write(wanted, signature.args):
+                strays = sum(
+                    isinstance(have, Array) and have.readonly != want.readonly
+                    for have, want in zip(wanted, signature.args, strict=True)
+                )
+                width = sum(want.size for want in signature.args)  # the nearest type of a kind
+                rated.append(((*cost, strays, width), signature))
+        called = f"{self.__name__}({', '.join(map(str, wanted))})"
+        if not rated:
+            declared = "".join(f"\n    {s}" for s in self._given)
+            raise TypeError(f"no signature of {self.__name__} takes {called}; it has{declared}")
+        least = min(cost for cost, _ in rated)
+        best = [signature for cost, signature in rated if cost == least]
+        if len(best) > 1:
+            listed = "".join(f"\n    {s}" for s in best)
+            raise TypeError(f"{called} is ambiguous between{listed}")
+        return best[0].args
+
+    def _made(self, args):
+        with self._lock:
+            if args not in self._overloads:
+                self._compile([args])
+            return self._overloads[args]
+
+    def _compile(self, lists):
+        """Compiles for these lists of argument types, in one go."""
+        rows = [self._rows(args) for args in lists]
+        generated = cpusource.function_source(self._function, lists)
+        self._note_parallel(generated.names)
+        label = self._function.definition.text.label
+        fields = self._options.unit_fields()
+        if self._parallel is False:
+            fields["options"] = ("-DNUMBALITE_SERIAL=1", *fields["options"])
+        unit = Unit(
+            source=generated.text,
+            name=source.file_name(ascii_name(self.__name__), label),
+            kernels=generated.entries,
+            describe=False,
+            **fields,
+        )
+        try:
+            image = compile_unit(unit, ("host",))
+        except CompileError as problem:
+            explained = self._explain(problem, generated, lists)
+        else:
+            explained = None
+        if explained is not None:
+            raise explained
+        module = _core.HostModule(image.data)
+        for args, row, entry in zip(lists, rows, generated.entries, strict=True):
+            address = module.address(entry)
+            self._overloads[args] = Overload(image, address, row, module, generated)
+
+    def _rows(self, args):
+        names = self._names or [f"arg{i}" for i in range(len(args))]
+        if len(args) > _MOST_PARAMETERS:
+            raise TypeError(f"{self.__name__}(): more than {_MOST_PARAMETERS} arguments")
+        return [types.parameter(t, name) for t, name in zip(args, names, strict=True)]
+
+    def _explain(self, problem, generated, lists):
+        definition = self._function.definition
+        names = self._names or ()
+        arrays = []
+        for args in lists:
+            arrays += [(n, t) for n, t in zip(names, args) if isinstance(t, Array)]
+        arrays = list(dict.fromkeys(arrays))
+        title = self.__name__
+        if len(lists) == 1:
+            title += f"({', '.join(map(str, lists[0]))})"
+        explained = hints.explain(problem, title, generated.refused, arrays, definition.text)
+        readonly = [n for n, t in arrays if t.readonly]
+        if readonly and any(words in problem.log for words in _WRITES_CONST):
+            explained.args = (
+                f"{explained.args[0]}\nhint: {', '.join(readonly)} cannot be written: "
+                "the array given is read-only, or the parameter declared const",
+            )
+        return explained
+
+    def _note_parallel(self, names):
+        if self._parallel and "parallel_for" not in names:
+            warn(
+                f"{self.__name__}: parallel=True splits no loop by itself; write "
+                "parallel_for(n, [&](int64 i) { ... }) where iterations may run side by side",
+                PerformanceWarning,
+            )
+
+    def compile_given(self):
+        """Compiles the declared signatures, so that mistakes show where they are made."""
+        with self._lock:
+            lists = [s.args for s in self._given if s.args not in self._overloads]
+            if lists:
+                self._compile(list(dict.fromkeys(lists)))
+        return self
+
+    def compile(self, sig):
+        """Compiles for a signature, if that has not been done."""
+        signature = signatures.signature(sig, self._function.definition.scope.get)
+        _check(signature, self._function, element.arity(self._function))
+        if self._given and signature.args not in self._overloads:
+            raise RuntimeError(
+                f"{self.__name__} has its signatures already and compiles no more: "
+                f"{', '.join(map(str, self._given))}"
+            )
+        return self._made(signature.args)
+
+    def recompile(self):
+        """Compiles everything anew, with the values that Python names have now."""
+        with self._lock:
+            lists = list(self._overloads)
+            self._overloads = {}
+            self._clear()
+            if lists:
+                self._compile(lists)
+
+    def _fault(self, text):
+        """Called by the extension when an assert or a check failed."""
+        match = _FAULT.match(text)
+        file, line, said = match.groups() if match else (None, None, text)
+        place = f"{file}({line}): " if file else ""
+        index = _INDEX.match(said)
+        kind = BoundsError if index else KernelError
+        raise kind(
+            f"{place}{self.__name__}: {said}",
+            kernel=self.__name__,
+            array=index and index[1],
+            index=index and int(index[2]),
+            file=file,
+            line=line and int(line),
+        )
+
+    # --- what there is
+
+    @property
+    def device_function(self) -> DeviceFunction:
+        """The same function for kernels and ufuncs to call; they find it by its Python name."""
+        return self._function
+
+    @property
+    def overloads(self) -> dict:
+        """Argument types -> compiled code."""
+        return dict(self._overloads)
+
+    @property
+    def signatures(self) -> list:
+        """The argument types that it is compiled for."""
+        return list(self._overloads)
+
+    @property
+    def nopython_signatures(self) -> list:
+        declared = {s.args: s for s in self._given}
+        return [declared.get(args, Signature(None, args)) for args in self._overloads]
+
+    @property
+    def targetoptions(self) -> dict:
+        """The options, as numba shows them."""
+        return {"nopython": True, "nogil": True, "fastmath": self._options.fastmath,
+                "boundscheck": self._options.debug, "parallel": bool(self._parallel)}  # fmt: skip
+
+    @property
+    def __signature__(self):
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        names = self._names
+        if names is None:
+            return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
+        if any(not name.isidentifier() for name in names):
+            names = [f"arg{i}" for i in range(len(names))]
+        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
+
+    def inspect_source(self, signature=None):
+        """The C++ that the compiler got; without a signature, of all overloads in a dict."""
+        if signature is None and len(self._given) != 1:
+            return {args: o.inspect_source() for args, o in self._overloads.items()}
+        if signature is None:
+            return self._made(self._given[0].args).inspect_source()
+        args = signatures.signature(signature, self._function.definition.scope.get).args
+        if args not in self._overloads:
+            raise KeyError(f"{self.__name__} is not compiled for {Signature(None, args)}")
+        return self._overloads[args].inspect_source()
+
+    def inspect_llvm(self, signature=None):
+        raise NotImplementedError("the function is C++, not LLVM; see inspect_source")
+
+    def inspect_asm(self, signature=None):
+        raise NotImplementedError("inspect_source shows what the compiler got")
+
+    def inspect_types(self, file=None):
+        """Prints the parameters and their types of every overload."""
+        for args, overload in self._overloads.items():
+            print(f"{self.__name__}({', '.join(map(str, args))})", file=file)
+            for row in overload.rows:
+                print(f"    {row.name}: {row.ctype}", file=file)
+
+    def __repr__(self):
+        if self._given:
+            return f"<function {self.__name__} on the CPU: {', '.join(map(str, self._given))}>"
+        listed = "..." if self._names is None else ", ".join(self._names)
+        return f"<function {self.__name__}({listed}) on the CPU>"
+
+    def __reduce__(self):
+        frozen = self._function.definition.frozen()
+        # Its own name in its scope would be pickled without end; in C++ it is found anyway.
+        own = [n for n, value in frozen.scope.locals.items() if value is self]
+        for name in own:
+            del frozen.scope.locals[name]
+        options = (self._options, self._parallel)
+        return _unpickle, (type(self), frozen, self._given, *options)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+_FAULT = re.compile(r"(.*)\((\d+)\): (.*)", re.DOTALL)
+_INDEX = re.compile(r"(.*): index (-?\d+) is out of bounds")
+_WRITES_CONST = (
+    "read-only",
+    "const-qualified",
+    "must be a modifiable lvalue",
+    "assignment of read",
+)
+
+
+def _unpickle(kind, definition, given, options, parallel):
+    made = kind(DeviceFunction(definition, (), options), given, options, parallel)
+    return made.compile_given() if given else made
+
+
+def _names_in(function, count):
+    """The parameters' names in a source, where all overloads agree."""
+    from . import cxx
+
+    base = element.plain_name(function)
+    for full, lists in cxx.parameter_lists(function.definition.text.value).items():
+        if full.rpartition("::")[2] == base:
+            lists = list(lists)
+            first = tuple(lists[0])
+            if all(tuple(names) == first for names in lists) and len(first) == count:
+                if all(first) and len(set(first)) == count:
+                    return first
+    return tuple(f"arg{i}" for i in range(count))
+
+
+def _may_write(wanted, declared):
+    """A read-only array fits const parameters only."""
+    return not any(
+        isinstance(have, Array) and have.readonly and not want.readonly
+        for have, want in zip(wanted, declared, strict=True)
+    )
+
+
+def _check(signature, function, count):
+    """A signature must have as many types as the function parameters, and results that Python has."""
+    if count is not None and len(signature.args) != count:
+        named = ", ".join(function.definition.parameters)
+        raise SignatureError(
+            f"{function.name} has {count} parameter{'s' * (count != 1)}"
+            f"{f' ({named})' if named else ''}, "
+            f"the signature {signature} has {len(signature.args)}"
+        )
+    for i, t in enumerate(signature.args):
+        if isinstance(t, types.Tuple):
+            name = dict(enumerate(function.definition.parameters)).get(i, f"arg{i}")
+            raise SignatureError(
+                f"parameter {name!r}: a function on the CPU takes no tuples; pass the items"
+            )
+    returned = signature.return_type
+    items = returned.types if isinstance(returned, types.Tuple) else (returned,)
+    for t in items:
+        if t is not None and not isinstance(t, (types.Scalar, types.Void)):
+            remedy = ": take it as a parameter and write into it" if isinstance(t, Array) else ""
+            raise SignatureError(
+                f"the signature {signature} of {function.name} returns {t}; a function on the CPU "
+                f"returns a number, a tuple of numbers, or nothing{remedy}"
+            )
+
+
+def seed(value: int) -> None:
+    """Seeds the random numbers (random_uniform, random_normal) of functions on the CPU.
+
+    They are the calling thread's; the sequence is that of xoroshiro128p with this seed.
+    """
+    _core.random_seed(value)

@@ -1,0 +1,82 @@
+"""The source of functions for the CPU: the user's function, and an entry for each list of types.
+
+    #include "numbalite.cuh" ...
+    namespace f1_hypot { the function, as a device function is written }
+    struct nl_block_0 { double p0; double p1; };
+    static void nl_run_0(void *nl_frame) { ... f1_hypot::hypot(nl_b.p0, nl_b.p1) ... }
+    NUMBALITE_FUNCTION_ENTRY(0, nl_block_0, decltype(...))
+
+cuda_src/numbalite/function.cuh has the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import source, types
+from .capture import ascii_name
+from .ufuncs import element
+
+
+class Generated(NamedTuple):
+    """A source with the entries of a function."""
+
+    text: str
+    entries: tuple
+    """Their symbols, in the order of the lists of types."""
+    refused: dict
+    labels: tuple
+    names: frozenset
+    """Every identifier that occurs."""
+
+
+def function_source(function, lists) -> Generated:
+    """The source of a DeviceFunction with an entry for each of these lists of argument types."""
+    builder = source.Builder(element.plain_name(function), f"{function.name} for the CPU")
+    for args in lists:
+        builder.use_types(*args)
+    namespace = builder.add_function(function)
+    builder.write('#include "numbalite/function.cuh"\n')
+    for index, args in enumerate(lists):
+        builder.write(_entry(function, namespace, index, args))
+    labels = [f.definition.text.label for f in builder.functions]
+    return Generated(
+        builder.finish(),
+        tuple(f"nl_function_{i}" for i in range(len(lists))),
+        builder.refused,
+        tuple(dict.fromkeys(labels)),
+        frozenset(builder.names),
+    )
+
+
+def _entry(function, namespace, index, args):
+    members = "".join(f" {t.cxx} p{i};" for i, t in enumerate(args))
+    values = ", ".join(f"nl_b.p{i}" for i in range(len(args)))
+    call = element.call(function, namespace, values)
+    block = f"nl_block_{index}"
+    result = f"decltype({call.replace('nl_b.', f'((const {block} *)0)->')})"
+    return (
+        f"struct {block} {{{members} }};\n"
+        f"static void nl_run_{index}(void *nl_f) {{\n"
+        f"const nl_host_frame &nl_r = *(const nl_host_frame *)nl_f;\n"
+        f"const {block} &nl_b = *(const {block} *)nl_r.block;\n"
+        f"(void)nl_b;\n{_array_names(function, args)}"
+        f"numbalite::nl_function::keep<{result}>"
+        f"(nl_r.results, [&]() -> decltype(auto) {{ return {call}; }});\n}}\n"
+        f"NUMBALITE_FUNCTION_ENTRY({index}, {block}, {result})\n"
+    )
+
+
+def _array_names(function, args):
+    """What lets a failed check name the array."""
+    parameters = function.definition.parameters
+    if len(parameters) != len(args) or not any(isinstance(t, types.Array) for t in args):
+        return ""
+    lines = ["#ifdef NUMBALITE_DEBUG\n"]
+    slot = 0
+    for i, (name, t) in enumerate(zip(parameters, args, strict=True)):
+        if isinstance(t, types.Array):
+            name = ascii_name(name)
+            lines.append(f"{{ auto &{name} = nl_b.p{i}; NUMBALITE_NAME_ARRAY({slot}, {name}); }}\n")
+            slot += 1
+    return "".join([*lines, "#endif\n"])

@@ -1,0 +1,301 @@
+"""Ufuncs on the GPU: calls are the extension's, here is what happens once for new types.
+
+A CudaUfunc has loops, one for each list of dtypes that the function is compiled for: those of its
+signatures, or, lazily typed, one for each list of dtypes that it has been called with. For each loop
+there are several kernels, for the ways in which operands can lie in memory; each is compiled when a
+call first needs it, and those of signatures for dense operands at once, so that mistakes show where
+they are made.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from _thread import RLock
+
+import numpy as np
+
+from .. import _core, signatures, types
+from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
+from ..errors import SignatureError
+from ..options import Options
+from ..program import current_device, target_of
+from . import cudaloops, element, resolve
+
+_CODES = {t: i + 1 for i, t in enumerate(types.SCALARS)}  # nl_dtype
+_P = inspect.Parameter
+_OPTIONS = (
+    ("out", None), ("where", True), ("casting", "same_kind"), ("order", "K"), ("dtype", None),
+    ("subok", True), ("signature", None), ("stream", 0),
+)  # fmt: skip
+
+
+class CudaUfunc(_core.Ufunc):
+    """A NumPy-like ufunc of a C++ function, which runs on the GPU: ``f(x, y, out=None, where=True, ...)``.
+
+    Operands are device arrays, NumPy arrays, numbers, and everything with the CUDA Array Interface or
+    DLPack, broadcast against each other. Among host operands only, the result is a NumPy array (a
+    scalar for scalars); else a device array. See numbalite.vectorize, which makes them.
+    """
+
+    def __init__(self, function, given=(), options=None, identity=None, doc=None, compile=True):
+        self._function = function
+        self._given = tuple(given)
+        self._options = options or Options()
+        self._lock = RLock()
+        self._overloads = {}  # cudaloops.Plan -> Overload
+        self._results = {}  # dtypes of inputs -> dtypes of results, lazily typed
+        self.identity = identity
+        self.signature = None
+        self.py_func = function.py_func
+        self.__name__ = element.plain_name(function)
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__ if doc is None else doc
+        self._loops = [_loop_of(signature) for signature in self._given]
+        super().__init__(self.__name__, *self._counts())
+        if compile and self._given:
+            self._compile_dense(self._given)
+
+    def _counts(self):
+        """(inputs, outputs)"""
+        if self._given:
+            nin = len(self._given[0].args)
+            return nin, len(self._loops[0]) - nin
+        nin = element.arity(self._function)
+        if nin is None:
+            raise TypeError(
+                f"{self.__name__}: the overloads in its source have different numbers of "
+                "parameters: give signatures"
+            )
+        if nin == 0:
+            raise TypeError(f"{self.__name__}: a ufunc's function has at least one parameter")
+        return nin, element.result_count(self._function, lambda: target_of(current_device()))
+
+    # --- what the extension asks
+
+    def _choose(self, inputs, outputs, casting, dtype, signature) -> bytes:
+        """The dtype codes of the loop for a call with these types."""
+        request = resolve.Request(self, inputs, outputs, casting, dtype, signature)
+        loop = self._loop(request)
+        return bytes(_CODES[types.scalar(t)] for t in loop)
+
+    def _compile(self, device, loop, stored, kind, dims):
+        """(Kernel, threads of a block, elements of a thread) of a loop and a way to lie in memory."""
+        scalars = tuple(types.SCALARS[code - 1] for code in loop)
+        plan = cudaloops.Plan(scalars, self.nin, bytes(stored), kind, dims)
+        overload = self._overload(plan)
+        return overload.kernel(device), cudaloops.BLOCK_THREADS, cudaloops.per_thread(plan)
+
+    def _loop(self, request):
+        if self._given:
+            return resolve.choose(request, self._loops)
+        loop = resolve.choose_lazily(request, self._results_of)
+        with self._lock:
+            if loop not in self._loops:
+                self._loops.append(loop)
+        return loop
+
+    def _results_of(self, inputs):
+        """The dtypes that the function returns for inputs of these dtypes."""
+        with self._lock:
+            found = self._results.get(inputs)
+            if found is None:
+                scalars = [types.scalar(t) for t in inputs]
+                target = target_of(current_device())
+                results = element.result_types(self._function, scalars, target)
+                if len(results) != self.nout:
+                    raise TypeError(
+                        f"{self.__name__}({', '.join(map(str, scalars))}) returns {len(results)} "
+                        f"values, the ufunc has {self.nout} output{'s' * (self.nout != 1)}: "
+                        "give signatures"
+                    )
+                found = self._results[inputs] = tuple(t.dtype for t in results)
+        return found
+
+    # --- kernels
+
+    def _overload(self, plan):
+        with self._lock:
+            overload = self._overloads.get(plan)
+            if overload is None:
+                overload = cudaloops.overload(self._function, plan, self._options)
+                self._overloads[plan] = overload
+            return overload
+
+    def _dense(self, signature):
+        """The kernel of a loop for dense operands of the loop's own types."""
+        loop = signature.args + element.returned(signature)
+        stored = bytes(_CODES[t] for t in loop)
+        return self._overload(cudaloops.Plan(loop, self.nin, stored, "flat", 0))
+
+    def _compile_dense(self, given):
+        """Compiles the loops of signatures, several at once where there are several."""
+        target = target_of(current_device())
+        programs = [self._dense(signature).program for signature in given]
+        if len(programs) == 1:
+            programs[0].image(target)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(len(programs), os.cpu_count() or 1)) as pool:
+            for future in [pool.submit(program.image, target) for program in programs]:
+                future.result()
+
+    def add(self, sig):
+        """Compiles the loop of one more signature, which is looked through after those that there are.
+
+        TypeError or SignatureError if it does not fit; a signature that is there is left as it is.
+        """
+        signature = signatures.signature(sig, self._function.definition.scope.get)
+        if not all(isinstance(t, types.Scalar) for t in signature.args):
+            raise SignatureError(
+                f"{self.__name__}: a ufunc's signature has numbers only: {signature}"
+            )
+        if len(signature.args) != self.nin:
+            raise SignatureError(
+                f"{self.__name__} has {self.nin} inputs, the signature {signature} has "
+                f"{len(signature.args)}"
+            )
+        inputs = tuple(t.dtype for t in signature.args)
+        if signature.return_type is None or not self._given:
+            returned = tuple(types.scalar(t) for t in self._results_of(inputs))
+        else:
+            returned = element.returned(signature)
+        if len(returned) != self.nout:
+            raise SignatureError(f"{self.__name__} has {self.nout} outputs, not as in {signature}")
+        signature = types.Signature(
+            returned[0] if len(returned) == 1 else types.Tuple(returned), signature.args
+        )
+        with self._lock:
+            if inputs in [loop[: self.nin] for loop in self._loops]:
+                return
+        self._compile_dense([signature])
+        with self._lock:
+            self._loops.append(_loop_of(signature))
+            if self._given:
+                self._given = (*self._given, signature)
+        self._clear()
+
+    # --- what there is
+
+    @property
+    def types(self) -> list:
+        """The loops as NumPy writes them, "ff->f"; lazily typed, those that there are by now."""
+        return [_letters(loop, self.nin) for loop in self._loops]
+
+    @property
+    def ntypes(self) -> int:
+        return len(self._loops)
+
+    @property
+    def signatures(self) -> list:
+        """The loops as signatures."""
+        return [self._signature_of(loop) for loop in self._loops]
+
+    @property
+    def overloads(self) -> dict:
+        """Signature -> the kernels compiled for it."""
+        with self._lock:
+            found = {}
+            for plan, overload in self._overloads.items():
+                found.setdefault(plan.signature, []).append(overload)
+            return found
+
+    def _signature_of(self, loop):
+        scalars = tuple(types.scalar(t) for t in loop)
+        returned = scalars[self.nin :]
+        return types.Signature(
+            returned[0] if len(returned) == 1 else types.Tuple(returned), scalars[: self.nin]
+        )
+
+    def resolve_dtypes(self, dtypes, *, signature=None, casting=None, reduction=False) -> tuple:
+        """The dtypes that the loop for operands of these would have, as numpy.ufunc.resolve_dtypes:
+        one for each operand, int, float or complex for a Python number, None for an output that is
+        not given."""
+        if reduction:
+            raise NotImplementedError("resolve_dtypes has no reduction=True")
+        dtypes = tuple(dtypes)
+        if len(dtypes) != self.nargs:
+            raise ValueError(f"{self.__name__}: one dtype for each of {self.nargs} operands")
+        plain = tuple(t if t in (int, float, complex, None) else np.dtype(t) for t in dtypes)
+        request = resolve.Request(
+            self, plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
+        )
+        return self._loop(request)
+
+    def _ask(self, signature, question):
+        if signature is None:
+            wanted = self.signatures
+            if len(wanted) != 1:
+                return {one: question(self._dense(one)) for one in wanted}
+            return question(self._dense(wanted[0]))
+        args = signatures.signature(signature, self._function.definition.scope.get).args
+        for one in self.signatures:
+            if one.args == args:
+                return question(self._dense(one))
+        raise KeyError(f"{self.__name__} has no loop for {types.Signature(None, args)}")
+
+    def inspect_source(self, signature=None):
+        """The CUDA C++ of the kernel for dense operands; of several loops in a dict by signature."""
+        return self._ask(signature, lambda overload: overload.inspect_source())
+
+    def inspect_asm(self, signature=None):
+        """Its PTX."""
+        return self._ask(signature, lambda overload: overload.inspect_asm())
+
+    def inspect_sass(self, signature=None):
+        """Its machine code, disassembled; needs nvdisasm or cuobjdump."""
+        return self._ask(signature, lambda overload: overload.inspect_sass())
+
+    @property
+    def __signature__(self):
+        names = self._function.definition.parameters
+        if len(names) != self.nin:
+            names = [f"x{i + 1}" for i in range(self.nin)]
+        parameters = [_P(name, _P.POSITIONAL_ONLY) for name in names]
+        parameters += [_P(name, _P.KEYWORD_ONLY, default=value) for name, value in _OPTIONS]
+        return inspect.Signature(parameters)
+
+    def __repr__(self):
+        return f"<CUDA ufunc '{self.__name__}'>"
+
+    def __reduce__(self):
+        state = self._function, self._given, self._options, self.identity, self.__doc__
+        return CudaUfunc, state
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _loop_of(signature) -> tuple:
+    return tuple(t.dtype for t in signature.args + element.returned(signature))
+
+
+def _letters(loop, nin):
+    letters = "".join(t.char for t in loop)
+    return f"{letters[:nin]}->{letters[nin:]}"
+
+
+# --- casts ---------------------------------------------------------------------------------------------
+
+_casts = {}  # dtype -> CudaUfunc
+
+
+def cast(array, dtype, stream=0):
+    """The array with another dtype, converted on its device as a C cast does: complex numbers to real
+    ones by their real part, anything to bool by "is it not zero".
+
+    ``array`` is a device array of any strides; the result is a new one. TypeError for a dtype that has
+    no type in C++.
+    """
+    t = types.scalar(dtype)
+    ufunc = _casts.get(t)
+    if ufunc is None:
+        function = element.element_function(source="return x;", args="x", name="cast")
+        given = [types.Signature(t, (t,))]
+        ufunc = _casts[t] = CudaUfunc(function, given, Options(), None, "", compile=False)
+    return ufunc(array, casting="unsafe", stream=stream)

@@ -1,0 +1,406 @@
+"""The methods of CUDA ufuncs that NumPy's ufuncs have: reduce, accumulate, reduceat, at, outer.
+
+Arguments, errors and results are NumPy's; what is computed from device arrays stays on the device
+(a 0-dimensional device array where NumPy gives a scalar). Elements are combined in order, and equal
+calls give equal bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import describe
+from . import element, operands, reduceloops
+from .reduction import fold
+
+_NO_VALUE = np._NoValue
+_NOT_SAID = object()
+
+
+class ReductionMethods:
+    """To be inherited by a ufunc with ``_function _options _given nin nout identity __name__`` and
+    ``_choose``."""
+
+    # --- which loop
+
+    @property
+    def _folds(self):
+        """The kernels of the reductions, made when there is the first one."""
+        loops = self.__dict__.get("_folds_made")
+        if loops is None:
+            made = reduceloops.Loops(self._function_for, self.__name__, self._options)
+            loops = self.__dict__.setdefault("_folds_made", made)
+        return loops
+
+    def _function_for(self, dtype):
+        """The DeviceFunction that combines numbers of a dtype."""
+        for signature in self._given:
+            if all(t.dtype == dtype for t in signature.args):
+                return element.typed(self._function, signature)
+        return self._function
+
+    def _only_binary(self, method):
+        if self.nin != 2:
+            what = "outer product" if method == "outer" else method
+            raise ValueError(f"{what} only supported for binary functions")
+        if self.nout != 1 and method != "outer":
+            raise ValueError(f"{method} only supported for functions returning a single value")
+
+    def _loop_dtype(self, method, inputs, dtype=None):
+        """The dtype of a loop whose operands and result are all of one dtype.
+
+        Lazily typed, a function whose result is of a larger dtype (C++ adds int8 numbers as int) is
+        folded in that one.
+        """
+        if dtype is not None:
+            dtype = np.dtype(dtype)
+            operands.check_dtype(dtype, self.__name__)
+            if not self._given:
+                return dtype
+            inputs = (dtype,) * self.nin
+        found = self._chosen(inputs)
+        widest = found[-1]
+        if len(set(found)) > 1 and not self._given and np.can_cast(found[0], widest, "safe"):
+            found = self._chosen((widest,) * self.nin)
+        if len(set(found)) > 1:
+            raise TypeError(
+                f"the resolved dtypes are not compatible with {self.__name__}.{method}. "
+                f"Resolved {found}"
+            )
+        return found[0]
+
+    def _chosen(self, inputs):
+        codes = self._choose(inputs, (None,) * self.nout, "same_kind", None, None)
+        return tuple(np.dtype(describe.DTYPES[code]) for code in codes)
+
+    def _start(self):
+        """The identity as a number, or None."""
+        return None if isinstance(self.identity, str) else self.identity
+
+    def _is_reorderable(self):
+        return self.identity is not None
+
+    # --- the methods
+
+    def reduce(
+        self,
+        array,
+        axis=0,
+        dtype=None,
+        out=None,
+        keepdims=False,
+        initial=_NO_VALUE,
+        where=True,
+        *,
+        stream=0,
+    ):
+        """Folds an array along ``axis`` (an int, a tuple, or None for all), as numpy.ufunc.reduce.
+
+        ``dtype``: of the loop and the result; ``initial``: what the fold starts with; ``where``: a
+        boolean array that says which elements count. AxisError, and ValueError for an empty axis without
+        ``initial`` and identity.
+        """
+        self._only_binary("reduce")
+        call = _Call(self, array, out, (where,), stream)
+        x = call.array
+        axes = operands.axes_of(axis, x.ndim)
+        if len(axes) > 1 and not self._is_reorderable():
+            raise ValueError(
+                f"reduction operation '{self.__name__}' is not reorderable, so at most one axis may "
+                f"be specified"
+            )
+        kept = operands.without(x.shape, axes)
+        shape = kept
+        if keepdims:
+            shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+        call.check_out(shape, bool(keepdims), self.__name__)
+        loop = self._loop_dtype("reduce", (call.out_dtype or x.dtype, x.dtype), dtype)
+        mask = _mask(where, x)
+        if initial is _NO_VALUE:
+            needed = mask is not None or (0 in x.shape and 0 not in kept)
+            initial = self._start() if needed else None
+        if initial is not None:
+            initial = np.array(initial, loop)
+            if initial.ndim:
+                raise ValueError("initial= is a number")
+        elif mask is not None:
+            raise ValueError(
+                f"reduction operation '{self.__name__}' does not have an identity, so to use a where "
+                f"mask one has to specify 'initial'"
+            )
+        elif 0 in x.shape and 0 not in kept:
+            raise ValueError(
+                f"zero-size array to reduction operation {self.__name__} which has no identity"
+            )
+        with call.device():
+            x = call.upload()
+            mask = None if mask is None else operands.to_device(mask, stream)
+            if mask is not None:
+                mask = operands.spread(mask, x.shape)
+            target = call.target(shape, loop, x, mask)
+            flat = target
+            if keepdims:
+                flat = target._geometry(kept, operands.without(target.strides, axes))
+            fold(
+                self._folds, x, axes, loop, flat, initial=initial, where=mask,
+                reorderable=self._is_reorderable(), stream=stream,
+            )  # fmt: skip
+            return call.result(target)
+
+    def accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
+        """The running folds of an array along one axis, as numpy.ufunc.accumulate."""
+        self._only_binary("accumulate")
+        call = _Call(self, array, out, (), stream)
+        axis = _one_axis(axis, call.array, "accumulate")
+        loop = self._loop_dtype(
+            "accumulate", (call.out_dtype or call.array.dtype, call.array.dtype), dtype
+        )
+        call.check_out(call.array.shape, None, self.__name__)
+        with call.device():
+            x = call.upload()
+            target = call.target(x.shape, loop, x, exact=True)
+            if x.size:
+                reduceloops.accumulate(self._folds, x, axis, loop, target, stream)
+            return call.result(target)
+
+    def reduceat(self, array, indices, axis=0, dtype=None, out=None, *, stream=0):
+        """The folds of array[indices[i]:indices[i + 1]] along one axis, as numpy.ufunc.reduceat: the
+        last goes to the end, and where indices[i] >= indices[i + 1] it is array[indices[i]] alone."""
+        self._only_binary("reduceat")
+        call = _Call(self, array, out, (indices,), stream)
+        axis = _one_axis(axis, call.array, "reduceat")
+        ends = _segments(indices, call.array.shape[axis], self.__name__)
+        loop = self._loop_dtype(
+            "reduceat", (call.out_dtype or call.array.dtype, call.array.dtype), dtype
+        )
+        shape = list(call.array.shape)
+        shape[axis] = len(ends)
+        shape = tuple(shape)
+        call.check_out(shape, None, self.__name__)
+        with call.device():
+            x = call.upload()
+            target = call.target(shape, loop, x)
+            if target.size:
+                where_to = operands.to_device(ends, stream)
+                reduceloops.reduce(
+                    self._folds, x, (axis,), loop, target, stream=stream, segments=(axis, where_to)
+                )
+            return call.result(target)
+
+    def at(self, a, indices, b=_NOT_SAID, /, *, stream=0):
+        """Applies the function in place at ``a[indices]``, with ``b`` as the second operand; indices that
+        are there several times count each time, in order, as in numpy.ufunc.at."""
+        on_device = operands.is_on_device(a)
+        if not on_device and not isinstance(a, np.ndarray):
+            raise TypeError("first operand must be array")
+        if self.nout != 1:
+            raise ValueError("Only single output ufuncs supported at this time")
+        if self.nin > 2:
+            raise ValueError("Only unary and binary ufuncs supported at this time")
+        if self.nin == 1 and b is not _NOT_SAID:
+            raise ValueError("second operand provided when ufunc is unary")
+        if self.nin == 2 and b is _NOT_SAID:
+            raise ValueError("second operand needed for ufunc")
+        x = operands.device_view(a) if on_device else a
+        if x.readonly if on_device else not x.flags.writeable:
+            raise ValueError("operand array with iterator write flag set is read-only")
+        operands.check_dtype(x.dtype, self.__name__)
+        places = _places(x.shape, indices)
+        inputs, second = (x.dtype,), None
+        if self.nin == 2:
+            second = operands.device_view(b) if operands.is_on_device(b) else operands.host_array(b)
+            operands.check_dtype(second.dtype, self.__name__)
+            inputs = (x.dtype, type(b) if type(b) in (int, float, complex) else second.dtype)
+            if not _broadcasts(second.shape, places.shape):
+                raise ValueError("array is not broadcastable to correct shape")
+        loop = self._loop_dtype("at", inputs)
+        if not places.size:
+            return
+        if type(b) in (int, float, complex):
+            second = np.array(b, loop)
+        with operands.on_device_of(x if on_device else second):
+            target = x if on_device else operands.to_device(operands.host_array(x), stream)
+            if second is not None:
+                second = operands.to_device(second, stream)
+                if operands.overlap(second, target):
+                    second = second.copy(stream=stream)
+                second = operands.spread(second, places.shape)
+            moved = (operands.to_device(part, stream) for part in _sorted(places))
+            reduceloops.at(self._folds, target, *moved, second, loop, stream)
+            if not on_device:
+                a[...] = target.copy_to_host(stream=stream)
+
+    def outer(self, A, B, /, **keywords):
+        """The function of all pairs of elements, of shape A.shape + B.shape, as numpy.ufunc.outer."""
+        self._only_binary("outer")
+        A, B = (
+            x if operands.is_on_device(x) or type(x) in (int, float, complex) else np.asarray(x)
+            for x in (A, B)
+        )
+        behind = len(getattr(B, "shape", ()))
+        if behind and getattr(A, "shape", ()):
+            A = operands.device_view(A) if operands.is_on_device(A) else A
+            A = A.reshape(tuple(A.shape) + (1,) * behind)
+        return self(A, B, **keywords)
+
+
+class _Call:
+    """The array, the output and the device of a call."""
+
+    def __init__(self, ufunc, array, out, others, stream):
+        self.stream = stream
+        if isinstance(out, tuple):
+            if len(out) != 1:
+                raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+            out = out[0]
+            if out is None:
+                raise TypeError("return arrays must be of ArrayType")
+        self.given = out
+        self.out = out
+        self.out_on_device = out is not None and operands.is_on_device(out)
+        if self.out_on_device:
+            self.out = operands.device_view(out)
+            read_only = self.out.readonly
+        elif out is not None:
+            if not isinstance(out, np.ndarray):
+                raise TypeError("return arrays must be of ArrayType")
+            read_only = not out.flags.writeable
+        if out is not None and read_only:
+            raise ValueError("output array is read-only")
+        self.is_device = operands.is_on_device(array)
+        self.array = operands.device_view(array) if self.is_device else operands.host_array(array)
+        operands.check_dtype(self.array.dtype, ufunc.__name__)
+        self.gives_device = self.is_device or any(map(operands.is_on_device, others))
+        self.out_dtype = None if out is None else self.out.dtype
+        if out is not None:
+            operands.check_dtype(self.out_dtype, ufunc.__name__)
+
+    def check_out(self, shape, keepdims, name):
+        """``keepdims`` is None where it is no argument of the method."""
+        if self.out is None or self.out.shape == shape:
+            return
+        if self.out.ndim != len(shape) and keepdims is not None:
+            tail = " (must match the operand's when keepdims=True)" if keepdims else ""
+            raise ValueError(
+                f"output parameter for reduction operation {name} has the wrong number of "
+                f"dimensions: Found {self.out.ndim} but expected {len(shape)}{tail}"
+            )
+        raise ValueError(f"{name}: the output array has shape {self.out.shape}, the result {shape}")
+
+    def device(self):
+        """The context with the array's device, or the output's, as the current one."""
+        return operands.on_device_of(self.array if self.is_device else self.out)
+
+    def upload(self):
+        if not self.is_device:
+            self.array = operands.to_device(self.array, self.stream)
+        return self.array
+
+    def target(self, shape, loop, *sources, exact=False):
+        """The device array to write: the output, unless it shares memory with a source (``exact``:
+        other than element by element)."""
+        if self.out_on_device:
+            same = exact and all(
+                (s.address, s.strides, s.dtype)
+                == (self.out.address, self.out.strides, self.out.dtype)
+                for s in sources
+            )
+            if same or not any(s is not None and operands.overlap(s, self.out) for s in sources):
+                return self.out
+        return operands.empty(shape, self.out_dtype or loop)
+
+    def result(self, target):
+        if self.out_on_device:
+            if target is not self.out:
+                self.out._copy(target, self.stream)
+            return self.given
+        if self.out is not None:
+            self.out[...] = target.copy_to_host(stream=self.stream)
+            return self.given
+        if self.gives_device:
+            return target
+        return target.copy_to_host(stream=self.stream)[()]
+
+
+def _mask(where, array):
+    """where= as a boolean array that broadcasts to the array, or None if everything counts."""
+    if where is True:
+        return None
+    if operands.is_on_device(where):
+        mask = operands.device_view(where)
+        if mask.dtype != bool:
+            mask = mask.astype(bool)
+    else:
+        mask = np.asarray(where, dtype=bool)
+    if mask.ndim > array.ndim:
+        raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+    if not _broadcasts(mask.shape, array.shape):
+        raise ValueError(
+            f"operands could not be broadcast together with shapes {array.shape} {mask.shape}"
+        )
+    return mask
+
+
+def _broadcasts(shape, wanted):
+    pairs = zip(shape[::-1], wanted[::-1], strict=False)
+    return len(shape) <= len(wanted) and all(have in (1, want) for have, want in pairs)
+
+
+def _one_axis(axis, array, method):
+    if array.ndim == 0:
+        raise TypeError(f"cannot {method} on a scalar")
+    axes = operands.axes_of(axis, array.ndim)
+    if len(axes) != 1:
+        raise ValueError(f"{method} does not allow multiple axes")
+    return axes[0]
+
+
+def _segments(indices, length, name):
+    """(n, 2) begins and ends of the segments of an axis, from reduceat's indices."""
+    if operands.is_on_device(indices):
+        indices = operands.device_view(indices).copy_to_host()
+    if isinstance(indices, np.ndarray) and not np.can_cast(indices.dtype, np.int64, "safe"):
+        raise TypeError(
+            f"Cannot cast array data from {indices.dtype!r} to {np.dtype(np.int64)!r} according to "
+            f"the rule 'safe'"
+        )
+    indices = np.asarray(indices, dtype=np.int64)
+    if indices.ndim != 1:
+        depth = "small" if indices.ndim == 0 else "deep"
+        raise ValueError(f"object {'of ' * (depth == 'small')}too {depth} for desired array")
+    for index in indices[(indices < 0) | (indices >= length)][:1]:
+        raise IndexError(f"index {index} out-of-bounds in {name}.reduceat [0, {length})")
+    ends = np.append(indices[1:], length)[: len(indices)]
+    return np.stack([indices, np.maximum(ends, indices + 1)], axis=1)
+
+
+# --- at ------------------------------------------------------------------------------------------------
+
+
+def _on_host(index):
+    return operands.device_view(index).copy_to_host() if operands.is_on_device(index) else index
+
+
+def _places(shape, indices):
+    """The numbers, in C order, of the elements that indices select; NumPy says what is wrong."""
+    indices = tuple(map(_on_host, indices)) if isinstance(indices, tuple) else _on_host(indices)
+    if len(shape) == 1 and not isinstance(indices, (tuple, slice)):
+        found = np.asarray(indices)
+        if found.dtype.kind in "iu" and found.size:
+            length = shape[0]
+            for index in found[(found < -length) | (found >= length)].ravel()[:1]:
+                raise IndexError(f"index {index} is out of bounds for axis 0 with size {length}")
+            return np.where(found < 0, found + length, found).astype(np.int64)
+    every = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+    return np.asarray(every[indices])
+
+
+def _sorted(places):
+    """(each place once, where its run of ``order`` starts, the numbers of the operands in order)"""
+    flat = places.ravel()
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    return ordered[starts], np.append(starts, len(flat)), order

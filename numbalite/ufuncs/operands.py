@@ -1,0 +1,131 @@
+"""What reductions take and give: arrays of the host, of the device and of other libraries; axes."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+
+from .. import _core, shapes
+from ..cuda import arrays, devices
+
+AxisError = getattr(np, "exceptions", np).AxisError
+
+
+def is_on_device(value) -> bool:
+    """Is it an array in device memory, ours or another library's?"""
+    if isinstance(value, _core.DeviceArray) or hasattr(value, "__cuda_array_interface__"):
+        return True
+    if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack_device__"):
+        return False
+    return int(value.__dlpack_device__()[0]) in (2, 13)  # kDLCUDA, kDLCUDAManaged
+
+
+def device_view(value):
+    """A device array over what `is_on_device`."""
+    if isinstance(value, _core.DeviceArray):
+        return value
+    if hasattr(value, "__cuda_array_interface__"):
+        return arrays.as_cuda_array(value)
+    from ..cuda.exchange import from_dlpack
+
+    return from_dlpack(value)
+
+
+def host_array(value):
+    """A NumPy array of native byte order."""
+    array = np.asarray(value)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def check_dtype(dtype, name):
+    """TypeError for what no kernel computes with."""
+    if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
+        raise TypeError(f"{name}: there are no numbers of dtype {dtype} on the device")
+
+
+def to_device(value, stream):
+    """A device array of a host array or of what `is_on_device`."""
+    if is_on_device(value):
+        return device_view(value)
+    return arrays.to_device(value, stream)
+
+
+class on_device_of:
+    """The context in which an array's device is the current one."""
+
+    def __init__(self, array):
+        number = getattr(array, "device", None)
+        self.other = None
+        if isinstance(array, _core.DeviceArray) and number != _core.current_device():
+            self.other = devices.gpus[number]
+
+    def __enter__(self):
+        if self.other is not None:
+            self.other.__enter__()
+
+    def __exit__(self, *error):
+        if self.other is not None:
+            self.other.__exit__(*error)
+
+
+def axes_of(axis, ndim) -> tuple:
+    """The axes as sorted numbers: all for None. AxisError, ValueError for one that is there twice."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    numbers = []
+    for one in given:
+        number = operator.index(one)
+        if ndim == 0 and not isinstance(axis, tuple) and number in (0, -1):
+            return ()
+        if not -ndim <= number < ndim:
+            raise AxisError(number, ndim)
+        numbers.append(number % ndim)
+    if len(set(numbers)) < len(numbers):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(sorted(numbers))
+
+
+def without(shape, axes) -> tuple:
+    """What is left of a shape (or of strides) without some axes."""
+    return tuple(n for i, n in enumerate(shape) if i not in axes)
+
+
+def spread(array, shape):
+    """A device array broadcast to a shape, by strides of zero."""
+    if array.shape == shape:
+        return array
+    return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
+
+
+def extent(array):
+    """(first, last + 1): the addresses that an array's elements are within."""
+    low = high = array.address
+    for length, step in zip(array.shape, array.strides, strict=True):
+        low += min(0, (length - 1) * step)
+        high += max(0, (length - 1) * step)
+    return low, high + array.itemsize
+
+
+def overlap(a, b) -> bool:
+    """May two arrays share an element?"""
+    if a.device != b.device or not (math.prod(a.shape) and math.prod(b.shape)):
+        return False
+    (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
+    return a_low < b_high and b_low < a_high
+
+
+def empty(shape, dtype):
+    """A new device array."""
+    return _core.device_empty(tuple(shape), np.dtype(dtype), "C")
+
+
+def copy(source, target, stream):
+    """Copies between device arrays of one shape, converting."""
+    if source.dtype != target.dtype:
+        source = source.astype(target.dtype, stream=stream)
+    target._copy(source, stream)

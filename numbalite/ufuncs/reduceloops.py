@@ -1,0 +1,524 @@
+"""Reductions and scans on the device: kernels made from a user's function of two numbers, and how
+arrays are divided among them.
+
+The kernels are cuda_src/numbalite/reduce.cuh and scan.cuh. A Loops has those of one function, each
+compiled when it is first needed. A call is planned once for each geometry: which kernel, how many
+parts for each result, and the second launch that folds the parts. The plan depends on shapes, strides
+and alignment alone, never on the device, so that equal calls give equal bits.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from _thread import RLock
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import _core, source, types
+from ..capture import ascii_name
+from ..compilers import Unit
+from ..cuda import devices
+from ..describe import Parameter
+from ..options import Options
+from ..program import Overload, Program
+from . import element
+
+# reduce.cuh's plan: initial, then numbers, then the dimensions.
+_HEAD = struct.Struct("<16s6q6i")
+_DIMENSION = struct.Struct("<4q")
+_FEW, _MANY = 6, 64  # dimensions that a plan has room for
+_KEPT_PLANS = 256
+
+_WARP = 32
+_THREADS = 256
+_SERIAL_THREADS = 128
+_PART_BYTES = 1 << 17  # of one block, where there are parts
+_MOST_PARTS = 8192
+_COLUMN_THREADS = 1 << 18  # that keep a device busy
+_SHORT = 16  # elements of a row that one thread folds alone
+_SCAN_ITEMS = 4  # of a thread, as in scan.cuh
+
+
+class Dimension(NamedTuple):
+    """One axis; strides in bytes, 0 for what an array does not have."""
+
+    length: int
+    input: int
+    where: int = 0
+    output: int = 0
+
+
+class Way(NamedTuple):
+    """How one launch folds."""
+
+    kind: str
+    """"packed" and "strided" (rows, by warps), "serial" (by threads)."""
+    threads: int
+    team: int
+    parts: int
+    chunk: int
+
+
+class Launch(NamedTuple):
+    """A kernel, its configuration and its plan."""
+
+    loop: object
+    grid: int
+    threads: int
+    plan: np.void
+
+    def __call__(self, stream, *arguments):
+        self.loop[self.grid, self.threads, stream](self.plan, *arguments)
+
+
+class Loop(_core.Dispatcher):
+    """A generated kernel, launched as any other."""
+
+    def __init__(self, overload, names):
+        self._overload = overload
+        super().__init__(overload.name, names, typed=True)
+
+    def _resolve(self, device, codes, args):
+        return self._overload.kernel(device)
+
+
+def is_simulated() -> bool:
+    return _core.driver_kind() == "sim"
+
+
+# ------------------------------------------------------------------------------------ the kernels
+
+_BODIES = {
+    "packed": "rows<{T}, {O}, {ns}::packed<{S}, {T}, {masked}>, {masked}>"
+              "(p, input, where, output, flags, segments, nl_function());",
+    "strided": "rows<{T}, {O}, {ns}::strided<{S}, {T}, {masked}>, {masked}>"
+               "(p, input, where, output, flags, segments, nl_function());",
+    "serial": "serial<{S}, {T}, {O}, {masked}>"
+              "(p, input, where, output, flags, segments, nl_function());",
+    "scan_serial": "scan_serial<{S}, {T}, {O}>(p, input, where, output, nl_function());",
+    "scan_blocks": "scan_blocks<{S}, {T}, {O}>(p, input, where, output, nl_function());",
+    "at": "at_places<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
+          "(const numbalite::int64 *)flags, nl_function());",
+}  # fmt: skip
+_OF_TWO = """struct nl_function {{
+    NUMBALITE_FUNCTION {T} operator()(const {T} &a, const {T} &b) const {{
+        return numbalite::nl_convert<{T}>({call});
+    }}
+}};
+"""
+_OF_ONE_AND_OPERAND = """struct nl_function {{
+    NUMBALITE_FUNCTION {T} operator()(const {T} &a, const {S} *operand) const {{
+        {b}return numbalite::nl_convert<{T}>({call});
+    }}
+}};
+"""
+_NAMES = ("plan", "input", "where", "output", "flags", "segments")
+
+
+def _plan_size(wide):
+    return -(-(_HEAD.size + _DIMENSION.size * (_MANY if wide else _FEW)) // 16) * 16
+
+
+def _rows(wide):
+    size = _plan_size(wide)
+    pointers = [
+        Parameter(name, "pointer", "const void*" if const else "void*", "", 1, 8, 8, 0, "", const)
+        for name, const in (
+            ("input", True), ("where", True), ("output", False), ("flags", False), ("segments", True),
+        )
+    ]  # fmt: skip
+    return [Parameter("plan", "struct", "plan", "", size, size, 16, 0, "", False), *pointers]
+
+
+class Loops:
+    """The kernels of one function of numbers.
+
+    ``function_for(dtype)`` gives the DeviceFunction that combines numbers of a dtype; ``options`` are
+    an Options; ``name`` is for messages.
+    """
+
+    def __init__(self, function_for, name, options=None):
+        self.function_for = function_for
+        self.name = name
+        self.options = options or Options()
+        self._lock = RLock()
+        self._loops = {}
+        self._plans = {}
+
+    def generated(self, kind, stored, loop, result, masked=False, wide=False, unary=False):
+        """(source, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``."""
+        function = self.function_for(loop)
+        used = [types.from_dtype(dtype) for dtype in (stored, loop, result)]
+        builder = source.Builder(f"{function.name}_{kind}", f"{self.name}: {kind} {loop}")
+        builder.use_types(*used)
+        builder.write(f"#define NUMBALITE_REDUCE_DIMS {_MANY if wide else _FEW}\n")
+        builder.write('#include "numbalite/scan.cuh"\n')
+        namespace = builder.add_function(function)
+        ns = "numbalite::nl_reduce"
+        names = dict(zip("STO", (t.cxx for t in used), strict=True), ns=ns)
+        call = element.call(function, namespace, "a" if unary else "a, b")
+        b = "" if unary else f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n"
+        functor = _OF_ONE_AND_OPERAND if kind == "at" else _OF_TWO
+        builder.write(functor.format(**names, call=call, b=b))
+        body = _BODIES[kind].format(**names, masked=str(masked).lower())
+        builder.write(
+            f'extern "C" __global__ void __launch_bounds__({_THREADS}) nl_{kind}('
+            f"const __grid_constant__ {ns}::plan p, const void *input, const void *where, "
+            f"void *output, bool *flags, const numbalite::int64 *segments) {{\n    {ns}::{body}\n}}\n"
+        )
+        return builder.finish(), function
+
+    def loop(self, kind, stored, loop, result, masked=False, wide=False, unary=False) -> Loop:
+        """The kernel; not compiled before its first launch."""
+        key = kind, stored.num, loop.num, result.num, masked, wide, unary
+        with self._lock:
+            found = self._loops.get(key)
+            if found is None:
+                text, function = self.generated(kind, stored, loop, result, masked, wide, unary)
+                unit = Unit(
+                    source=text,
+                    name=source.file_name(
+                        f"{ascii_name(element.plain_name(function))}_{kind}",
+                        function.definition.text.label,
+                    ),
+                    kernels=(f"nl_{kind}",),
+                    describe=False,
+                    **self.options.unit_fields(),
+                )
+                program = Program(unit, element.explainer(function, f"{self.name}({loop}, {loop})"))
+                overload = Overload(
+                    program, f"nl_{kind}", self.name, _rows(wide), self.options,
+                    labels=(function.definition.text.label,),
+                )  # fmt: skip
+                found = self._loops[key] = Loop(overload, _NAMES)
+            return found
+
+    def planned(self, key, make):
+        """What ``make()`` gave for this key before, or gives now."""
+        with self._lock:
+            found = self._plans.get(key)
+            if found is None:
+                found = make()
+                if len(self._plans) >= _KEPT_PLANS:
+                    self._plans.clear()
+                self._plans[key] = found
+            return found
+
+
+# ----------------------------------------------------------------------------------------- geometry
+
+
+def merged(dims):
+    """The dimensions without those of length one, neighbours joined where the strides allow."""
+    out = []
+    for dim in dims:
+        if dim.length == 1:
+            continue
+        if out and all(
+            outer == inner * dim.length for outer, inner in zip(out[-1][1:], dim[1:], strict=True)
+        ):
+            out[-1] = Dimension(out[-1].length * dim.length, *dim[1:])
+        else:
+            out.append(dim)
+    return out
+
+
+def by_stride(dims):
+    """The dimensions with the largest steps through the input first."""
+    return sorted(dims, key=lambda dim: -abs(dim.input))
+
+
+def _packed_strides(dims):
+    """How far results are apart in an array of all of them, by dimension."""
+    steps, step = [], 1
+    for dim in reversed(dims):
+        steps.append(step)
+        step *= dim.length
+    return steps[::-1]
+
+
+def _pack(way, kept, folded, *, initial=None, steps=(0, 0), is_last=True, segment=-1):
+    """(the plan as a record, whether it is a wide one)"""
+    dims = [*kept, *folded]
+    wide = len(dims) > _FEW
+    head = _HEAD.pack(
+        b"" if initial is None else initial,
+        math.prod(dim.length for dim in kept), math.prod(dim.length for dim in folded),
+        way.parts, way.chunk, *steps,
+        len(kept), len(folded), initial is not None, way.team, is_last, segment,
+    )  # fmt: skip
+    text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
+    return np.void(text.ljust(_plan_size(wide), b"\0")), wide
+
+
+def _is_packed(along, kept, itemsize, address):
+    """Can a row be read 16 bytes at a time?"""
+    starts = (address, *(dim.input for dim in kept))
+    return along.input == itemsize and all(n % itemsize == 0 for n in starts)
+
+
+def choose(kept, folded, itemsize, address, masked, simulated) -> Way:
+    """How to fold: by rows or by threads, and in how many parts.
+
+    ``itemsize`` is the input's, ``address`` its first element's modulo 16.
+    """
+    results = math.prod(dim.length for dim in kept)
+    length = math.prod(dim.length for dim in folded)
+    if simulated:
+        parts = min(64, max(1, length // 16384)) if results < 64 else 1
+        chunk = -(-length // parts) or 1
+        threads = 1 if results * parts < 1024 else 32
+        return Way("serial", threads, 1, max(1, -(-length // chunk)), chunk)
+    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
+    inner = abs(folded[-1].input) if folded else 0
+    if not folded or (results >= _WARP and (step < inner or length <= _SHORT)):
+        parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
+        chunk = -(-length // parts) or 1
+        return Way("serial", _SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)
+    packed = not masked and len(folded) == 1 and _is_packed(folded[0], kept, itemsize, address)
+    kind = "packed" if packed else "strided"
+    chunk = _PART_BYTES // (itemsize if packed else max(itemsize, 4))
+    if results < _MOST_PARTS // 8 and length > chunk:
+        chunk = max(chunk, -(-length * results // _MOST_PARTS))
+        chunk = -(-chunk // 4096) * 4096
+        return Way(kind, _THREADS, _THREADS // _WARP, -(-length // chunk), chunk)
+    if length * itemsize <= 8192 and results >= 64:
+        return Way(kind, _THREADS, 1, 1, length)
+    return Way(kind, _THREADS, _THREADS // _WARP, 1, length)
+
+
+def _grid(way, results):
+    slots = results * way.parts
+    if way.kind == "serial":
+        return -(-slots // way.threads)
+    return slots if way.team > 1 else -(-slots // (way.threads // _WARP))
+
+
+class Folding(NamedTuple):
+    """A planned reduction: one launch, or two with a scratch array of parts between them."""
+
+    first: Launch
+    second: Launch | None
+    parts: int
+    """How many there are of all results."""
+    loop_dtype: np.dtype
+    masked: bool
+
+    def run(self, array, where, out, segments, stream):
+        """``array``, ``where`` and ``out`` as `first_of` gives them; where and segments may be None."""
+        where = array if where is None else where
+        segments = array if segments is None else segments
+        if self.second is None:
+            self.first(stream, array, where, out, out, segments)
+            return
+        parts, flags = self.scratch()
+        self.first(stream, array, where, parts, flags, segments)
+        self.second(stream, parts, flags, out, out, parts)
+
+    def scratch(self):
+        """New arrays for the parts, and for whether there are any where a mask selects."""
+        parts = _core.device_empty((self.parts,), self.loop_dtype, "C")
+        if not self.masked:
+            return parts, parts
+        return parts, _core.device_empty((self.parts,), np.dtype(bool), "C")
+
+
+def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
+    """The Folding for these dimensions."""
+    stored, loop, result = dtypes
+    way = choose(kept, folded, stored.itemsize, address, masked, is_simulated())
+    if segment is not None:  # one part each: the kernel is told where a segment ends
+        way = way._replace(parts=1, chunk=1 << 62)
+    results = math.prod(dim.length for dim in kept)
+    if way.parts == 1:
+        plan, wide = _pack(
+            way, kept, folded, initial=initial, segment=-1 if segment is None else segment
+        )
+        launch = Launch(
+            loops.loop(way.kind, stored, loop, result, masked, wide),
+            _grid(way, results), way.threads, plan,
+        )  # fmt: skip
+        return Folding(launch, None, results, loop, masked)
+    steps = (1, results) if way.kind == "serial" else (way.parts, 1)
+    first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked, steps)
+    size = loop.itemsize
+    far = [n * steps[0] for n in _packed_strides(kept)]
+    kept = [
+        Dimension(dim.length, n * size, n, dim.output) for dim, n in zip(kept, far, strict=True)
+    ]
+    folded = [Dimension(way.parts, steps[1] * size, steps[1])]
+    last = choose(kept, folded, size, 0, masked, is_simulated())._replace(parts=1, chunk=way.parts)
+    plan, wide = _pack(last, kept, folded, initial=initial)
+    second = Launch(
+        loops.loop(last.kind, loop, loop, result, masked, wide),
+        _grid(last, results), last.threads, plan,
+    )  # fmt: skip
+    return Folding(first, second, results * way.parts, loop, masked)
+
+
+def _launch_for_parts(loops, way, kept, folded, dtypes, masked, steps):
+    stored, loop = dtypes
+    plan, wide = _pack(way, kept, folded, steps=steps, is_last=False)
+    results = math.prod(dim.length for dim in kept)
+    kernel = loops.loop(way.kind, stored, loop, loop, masked, wide)
+    return Launch(kernel, _grid(way, results), way.threads, plan)
+
+
+def first_of(array):
+    """What stands for an array where only the address of its first element matters."""
+    return array if array.is_c_contiguous() else array._view((), (), array.dtype)
+
+
+# ----------------------------------------------------------------------------------------- reductions
+
+
+def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderable=False, stream=0,
+           segments=None):  # fmt: skip
+    """Folds ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
+
+    All on the current device, nothing empty but for the axes that are folded. ``loop`` is the dtype to
+    fold in; ``initial`` a 0-d array of it; ``where`` a boolean array of the array's shape.
+    ``reorderable`` allows any order of the axes (not of the elements along one). ``segments`` is
+    (axis, int64 array (n, 2) of begins and ends): the axis is folded by segments, and `out` has n
+    there.
+    """
+    array = aligned(array, stream)
+    initial = None if initial is None else initial.tobytes()
+    axis = segments[0] if segments else None
+    key = (
+        array.shape, array.strides, array.dtype.num, array.address % 16, axes, loop.num,
+        out.strides, out.shape, out.dtype.num, initial, None if where is None else where.strides,
+        axis, reorderable,
+    )  # fmt: skip
+
+    def make():
+        masks = where.strides if where is not None else (0,) * array.ndim
+        steps = iter(zip(out.shape, out.strides, strict=True))
+        kept, folded, segment = [], [], None
+        for i, (length, step, mask) in enumerate(
+            zip(array.shape, array.strides, masks, strict=True)
+        ):
+            if i in axes:
+                folded.append(Dimension(length, step, mask))
+            if i == axis:
+                count, output = next(steps)
+                segment = Dimension(count, 0, 0, output)
+            elif i not in axes:
+                kept.append(Dimension(length, step, mask, next(steps)[1]))
+        kept = merged(by_stride(kept))
+        if segment:
+            kept = [segment, *kept]  # outermost, so that neighbours have the same segment
+        else:
+            folded = merged(by_stride(folded) if reorderable else folded)
+        dtypes = array.dtype, loop, out.dtype
+        return _folding(
+            loops, kept, folded, dtypes, array.address % 16, where is not None, initial,
+            0 if segment else None,
+        )  # fmt: skip
+
+    loops.planned(key, make).run(
+        first_of(array), None if where is None else first_of(where), first_of(out),
+        segments and segments[1], stream,
+    )  # fmt: skip
+
+
+def aligned(array, stream):
+    """The array, or a copy whose elements lie at multiples of their alignment."""
+    need = array.dtype.alignment - 1
+    if array.address & need or any(step & need for step in array.strides):
+        return array.copy(stream=stream)
+    return array
+
+
+# ----------------------------------------------------------------------------------------------- scans
+
+
+def accumulate(loops, array, axis, loop, out, stream=0):
+    """Running folds of ``array`` along ``axis``, into ``out`` of its shape."""
+    array = aligned(array, stream)
+    key = (
+        "scan", array.shape, array.strides, array.dtype.num, axis, loop.num, out.strides,
+        out.dtype.num, array.address % 16,
+    )  # fmt: skip
+
+    def make():
+        every = [
+            Dimension(length, step, 0, output)
+            for length, step, output in zip(array.shape, array.strides, out.strides, strict=True)
+        ]
+        kept = merged(by_stride(every[:axis] + every[axis + 1 :]))
+        return _scan_plan(loops, kept, every[axis], (array.dtype, loop, out.dtype), array.address)
+
+    totals, scan, parts = loops.planned(key, make)
+    x, y = first_of(array), first_of(out)
+    before = x
+    if totals is not None:
+        before, _ = totals.scratch()
+        totals.first(stream, x, x, before, before, x)
+        lines = before.reshape(-1, parts)
+        accumulate(loops, lines, 1, loop, lines, stream)
+    scan(stream, x, before, y, y, x)
+
+
+def _scan_plan(loops, kept, along, dtypes, address):
+    """(the Folding whose first launch makes the parts' folds or None, the scan, parts of a line)"""
+    stored, loop, result = dtypes
+    lines = math.prod(dim.length for dim in kept)
+    length, tile = along.length, _THREADS * _SCAN_ITEMS
+    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
+    simulated = is_simulated()
+    if simulated or (lines >= 4096 and step < abs(along.input)) or length <= _SHORT:
+        threads = _SERIAL_THREADS if not simulated else 1 if lines < 1024 else 32
+        way = Way("scan_serial", threads, 1, 1, length)
+        grid = -(-lines // threads)
+    else:
+        wanted = max(1, min(_MOST_PARTS // 8 // lines, length // (4 * tile)))
+        chunk = -(-length // (wanted * tile)) * tile
+        way = Way("scan_blocks", _THREADS, 1, -(-length // chunk), chunk)
+        grid = lines * way.parts
+    plan, wide = _pack(way, kept, [along])
+    scan = Launch(loops.loop(way.kind, stored, loop, result, wide=wide), grid, way.threads, plan)
+    totals = None
+    if way.parts > 1:
+        kind = "packed" if _is_packed(along, kept, stored.itemsize, address) else "strided"
+        rows = Way(kind, _THREADS, _THREADS // _WARP, way.parts, way.chunk)
+        first = _launch_for_parts(loops, rows, kept, [along], (stored, loop), False, (way.parts, 1))
+        totals = Folding(first, None, lines * way.parts, loop, False)
+    return totals, scan, way.parts
+
+
+# ------------------------------------------------------------------------------------------- places
+
+
+def at(loops, array, targets, starts, order, operand, loop, stream=0):
+    """``array[t] = f(array[t], operand[j])`` for each j in order[starts[k]:starts[k + 1]], t = targets[k].
+
+    targets, starts, order: int64 device arrays; numbers of elements in C order. ``operand`` is a device
+    array with the strides of its broadcast, or None for a function of one number.
+    """
+    count = targets.size
+    kept = [Dimension(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
+    folded = []
+    if operand is not None:
+        folded = [Dimension(n, s) for n, s in zip(operand.shape, operand.strides, strict=True)]
+    folded = merged(folded)
+    way = Way("at", 32 if is_simulated() else _SERIAL_THREADS, 1, 1, 0)
+    plan, wide = _pack(way, merged(kept), folded)
+    bits = np.frombuffer(plan.tobytes(), np.uint8).copy()
+    bits[16:24] = np.frombuffer(struct.pack("<q", count), np.uint8)  # results: the places
+    stored = array.dtype if operand is None else operand.dtype
+    kernel = loops.loop("at", stored, loop, array.dtype, wide=wide, unary=operand is None)
+    place = first_of(array)
+    other = place if operand is None else first_of(operand)
+    launch = Launch(kernel, -(-count // way.threads), way.threads, np.void(bits.tobytes()))
+    launch(stream, other, targets, place, order, starts)
+
+
+# --------------------------------------------------------------------------------------------- arrays
+
+
+def on_device(array):
+    """The context in which an array's device is the current one."""
+    return devices.gpus[array.device]

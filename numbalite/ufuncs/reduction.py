@@ -1,0 +1,203 @@
+"""``cuda.reduce``: the fold of an array with a user's function of two numbers.
+
+total = cuda.reduce("a + b")
+total(x)                    # one number
+total(x, axis=1)            # an array
+
+@cuda.reduce
+def largest(a, b):
+    "return a > b ? a : b;"
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+
+import numpy as np
+
+from .. import _core, cxx
+from .. import options as options_
+from . import element, operands, reduceloops
+
+
+class Reduce:
+    """Folds arrays with an associative function of two numbers.
+
+    ``functor`` is an expression or a body in ``a`` and ``b`` ("a + b"), a function of two parameters
+    whose body is a string (so this is a decorator), or a device function. ``source=`` is a complete C++
+    function (``name=`` says which, if there are several), or with ``args="x, y"`` an expression or a
+    body in these. Options are those of ``cuda.jit`` (``fastmath``, ``options=[...]``, ...).
+
+    The function need not be commutative: elements are combined in C order, and the same way for each
+    call with an array of the same shape and strides, so that results are reproducible to the bit.
+    Numbers of a dtype are folded in that dtype, and that is the result's: what the function returns is
+    converted to it (an int8 sum wraps; use ``x.astype("int32")`` for a wider one).
+
+    Calling:
+
+    ``arr``: an array of numbers of any strides, on the host or the device (or another library's). Host
+    arrays give a NumPy scalar or array; device arrays give a NumPy scalar, and with ``axis`` a device
+    array. ``size``: only the first elements (one dimension). ``res``: a device array; the result goes
+    to its first element, or with ``axis`` to all of it, and the call returns None without waiting.
+    ``init``: a number that is combined with the result, from the left; what an empty array gives.
+    ``axis``: an int or a tuple; None (the default) folds all axes.
+
+    ValueError for an empty array without ``init``, AxisError for an axis that is not there, TypeError
+    for what is no array of numbers.
+    """
+
+    def __init__(self, functor=None, *, source=None, name=None, args=None, **given):
+        options = options_.parse(given, "cuda.reduce")
+        frame = sys._getframe(1)
+        if isinstance(functor, str):
+            if source is not None:
+                raise TypeError("cuda.reduce: two sources are given")
+            functor, source = None, functor
+            if name is None and args is None and not cxx.parameter_lists(source):
+                args = "a, b"
+        function = element.element_function(
+            functor, source=source, name=name, args=args, what="reduction", options=options,
+            frame=frame,
+        )  # fmt: skip
+        count = element.arity(function)
+        if count not in (2, None):
+            raise TypeError(
+                f"cuda.reduce takes a function of two numbers, {function.name} has {count} "
+                f"parameter{'s' * (count != 1)}"
+            )
+        self._set(function, options)
+
+    def _set(self, function, options):
+        self.function = function
+        self.options = options
+        self.__name__ = element.plain_name(function)
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self._loops = reduceloops.Loops(self._function_for, self.__name__, options)
+
+    def __new__(cls, functor=None, *, source=None, **given):
+        if functor is None and source is None:
+            return lambda function: cls(function, **given)
+        return super().__new__(cls)
+
+    def _function_for(self, dtype):
+        return self.function
+
+    def __call__(self, arr, size=None, res=None, init=None, stream=0, axis=None):
+        on_device = operands.is_on_device(arr)
+        array = operands.device_view(arr) if on_device else operands.host_array(arr)
+        operands.check_dtype(array.dtype, self.__name__)
+        if size is not None:
+            array = _first(array, size)
+        axes = operands.axes_of(axis, array.ndim)
+        shape = operands.without(array.shape, axes)
+        initial = _initial(init, array.dtype, self.__name__)
+        if initial is None and 0 in array.shape and 0 not in shape:
+            raise ValueError(
+                f"zero-size array to reduction operation {self.__name__} which has no identity: "
+                f"give init="
+            )
+        with operands.on_device_of(array if on_device else None):
+            return self._run(array, axes, shape, initial, res, stream, axis, on_device)
+
+    def _run(self, array, axes, shape, initial, res, stream, axis, on_device):
+        target = host_result = None
+        if res is not None and operands.is_on_device(res):
+            target = _target(operands.device_view(res), shape, axis, array.dtype)
+        elif isinstance(res, np.ndarray):
+            host_result = _target(res, shape, axis, array.dtype)
+        elif res is not None:
+            raise TypeError(f"res= is a device array, not {type(res).__name__}")
+        array = array if on_device else operands.to_device(array, stream)
+        out = target
+        if target is None or (math.prod(shape) != 1 and operands.overlap(array, target)):
+            out = operands.empty(shape, array.dtype)
+        fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
+        if target is not None:
+            if out is not target:
+                operands.copy(out, target, stream)
+            return None
+        if host_result is not None:
+            host_result[...] = out.copy_to_host(stream=stream)
+            return None
+        if on_device and axis is not None:
+            return out
+        return out.copy_to_host(stream=stream)[()]
+
+    def inspect_source(self, dtype=np.float64) -> str:
+        """The CUDA C++ of the kernel that folds contiguous numbers of a dtype."""
+        dtype = np.dtype(dtype)
+        return self._loops.generated("packed", dtype, dtype, dtype)[0]
+
+    def __repr__(self):
+        return f"<CUDA reduction {self.__name__}>"
+
+    def __reduce__(self):
+        return _unpickle, (type(self), self.function, self.options)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _unpickle(cls, function, options):
+    made = object.__new__(cls)
+    made._set(function, options)
+    return made
+
+
+def fold(loops, array, axes, loop, out, *, initial=None, **more):
+    """`reduceloops.reduce`, and what there is to do where an axis is empty."""
+    if 0 in out.shape:
+        return
+    if 0 in array.shape:
+        out._fill(initial.astype(out.dtype), more.get("stream", 0))
+        return
+    reduceloops.reduce(loops, array, axes, loop, out, initial=initial, **more)
+
+
+def _first(array, size):
+    if array.ndim != 1:
+        raise TypeError(f"size= is for arrays of one dimension, this has {array.ndim}")
+    count = operator.index(size)
+    if not 0 <= count <= array.shape[0]:
+        raise ValueError(f"size={count} of an array of {array.shape[0]} elements")
+    return array[:count]
+
+
+def _initial(init, dtype, name):
+    """init= as a 0-d array of the dtype, or None."""
+    if init is None:
+        return None
+    if isinstance(init, _core.DeviceArray):
+        init = init.copy_to_host()
+    value = np.asarray(init)
+    if value.ndim:
+        raise TypeError(f"init= is a number, not an array of shape {value.shape}")
+    weak = type(init) in (int, float, complex)
+    kinds = "biufc"
+    fits = value.dtype.kind in kinds and (
+        kinds.index(value.dtype.kind) <= kinds.index(dtype.kind)
+        or (weak and value.dtype.kind in "iu" and dtype.kind in "iu")
+    )
+    if not fits:
+        raise TypeError(f"{name}: init={init!r} is no number of the array's dtype, {dtype}")
+    return np.array(init, dtype)
+
+
+def _target(res, shape, axis, dtype):
+    """Where res= wants the result: an array of its shape."""
+    if not np.can_cast(dtype, res.dtype, "same_kind"):
+        raise TypeError(f"res= has dtype {res.dtype}, the result {dtype}")
+    if axis is None:
+        if not math.prod(res.shape):
+            raise ValueError("res= has no element for the result")
+        return res[(0,) * res.ndim + (...,)]
+    if res.shape != shape:
+        raise ValueError(f"res= has shape {res.shape}, the result {shape}")
+    return res

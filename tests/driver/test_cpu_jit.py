@@ -1,0 +1,711 @@
+"""jit: string functions on the CPU, on scalars and arrays."""
+
+import inspect
+import math
+import pickle
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import cuda, errors, float32, float64, int32, int64, jit, njit, types, void
+
+SCALE = 2.5
+TABLE = np.array([10, 20, 30, 40], np.int32)
+
+
+@jit("float64(float64, float64)")
+def hypot(x, y):
+    "return sqrt(x * x + y * y);"
+
+
+@jit
+def same(x):
+    "return x;"
+
+
+@jit
+def monte_carlo_pi(n):
+    """
+    int64 inside = 0;
+    for (int64 i = 0; i < n; ++i) {
+        double x = random_uniform(), y = random_uniform();
+        inside += x * x + y * y < 1;
+    }
+    return 4.0 * inside / n;
+    """
+
+
+@jit
+def total(x):
+    """
+    double sum = 0;
+    for (int64 i = 0; i < x.size(); ++i) sum += x[i];
+    return sum;
+    """
+
+
+@jit
+def number_cells(a):
+    """
+    int64 n = 0;
+    for (int64 i = 0; i < a.shape[0]; ++i)
+        for (int64 j = 0; j < a.shape[1]; ++j) a(i, j) = ++n;
+    return n;
+    """
+
+
+@jit
+def split(x):
+    "return make_tuple(x / 2, x > 3, 2.5f);"
+
+
+@jit("void(float32[:], float32)")
+def scale(x, factor):
+    "for (int64 i = 0; i < x.size(); ++i) x[i] *= factor;"
+
+
+@jit("int32(int32)")
+def narrow(n):
+    "return n;"
+
+
+# --- calls and results -------------------------------------------------------------------------------
+
+
+def test_hypot():
+    result = hypot(3.0, 4.0)
+    assert result == 5.0 and type(result) is float
+    assert hypot(3, 4) == 5.0  # ints go into float64
+    assert hypot(np.float32(3), np.int8(4)) == 5.0
+    assert hypot(True, 0) == 1.0
+    assert hypot(x=3.0, y=4.0) == hypot(3.0, y=4.0) == 5.0
+    assert hypot.signatures == [(float64, float64)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, -7, 2**63 - 1, -(2**63), 2**64 - 1, 1.5, -0.0, math.inf, True, False, 1 + 2j],
+    ids=repr,
+)
+def test_python_scalars_come_back_as_they_went(value):
+    result = same(value)
+    assert result == value and type(result) is type(value)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
+    "complex64 complex128".split(),
+)
+def test_numpy_scalars(dtype):
+    value = np.dtype(dtype).type(1)
+    result = same(value)
+    assert result == 1 and type(result) is type(value.item())
+    assert (types.scalar(dtype),) in same.overloads
+
+
+def test_nan_comes_through():
+    assert math.isnan(same(math.nan))
+
+
+def test_results():
+    assert split(5.0) == (2.5, True, 2.5)
+    assert [type(item) for item in split(4)] == [int, bool, float]
+    assert scale(np.ones(1, np.float32), 2) is None
+
+
+def test_a_declared_result_is_converted():
+    @jit(["float32(float64)", "int64(int64)"])
+    def third(x):
+        "return x / 3.0;"
+
+    assert third(1.0) == float(np.float32(1 / 3))
+    result = third(7)
+    assert result == 2 and type(result) is int
+
+
+def test_a_declared_tuple():
+    @jit("Tuple((int32, float64))(float64)")
+    def both(x):
+        "return {(int)x, x};"
+
+    assert both(2.5) == (2, 2.5)
+
+
+def test_no_arguments_and_a_bare_expression():
+    @jit("int64()")
+    def answer():
+        "42"
+
+    assert answer() == 42
+    with pytest.raises(TypeError, match=r"answer\(\) takes 0 positional arguments but 1 was given"):
+        answer(1)
+
+
+def test_lazy_overloads():
+    @jit
+    def twice(x):
+        "return x + x;"
+
+    assert twice.signatures == []
+    assert type(twice(2)) is int and type(twice(2.0)) is float
+    assert twice(2.5) == 5.0 and twice(3) == 6
+    assert twice.signatures == [(int64,), (float64,)]
+    assert set(twice.inspect_source()) == {(int64,), (float64,)}
+    assert [str(s) for s in twice.nopython_signatures]
+    twice.compile("(float32,)")
+    assert (float32,) in twice.overloads
+
+
+def test_several_signatures_best_match():
+    @jit(["float32(float32)", "float64(float64)", "int64(int64)"])
+    def size(x):
+        "return sizeof(x);"
+
+    assert size(np.float32(1)) == 4.0 and size(1.0) == 8.0 and size(1) == 8
+    assert type(size(np.int16(1))) is int  # int16 goes into int64 without a change of kind
+    assert type(size(np.float16(1))) is float and size(np.float16(1)) == 4.0
+    with pytest.raises(TypeError, match=r"no signature of size takes size\(complex128\); it has"):
+        size(1j)
+    with pytest.raises(RuntimeError, match="compiles no more"):
+        size.compile("int8(int8)")
+
+
+# --- arrays ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.zeros((3, 4)),
+        lambda: np.zeros((3, 4), order="F"),
+        lambda: np.zeros((6, 8))[::2, ::2],
+        lambda: np.zeros((3, 4))[::-1, ::-1],
+        lambda: np.zeros((4, 3)).T[:, 1:],
+        lambda: np.zeros((3, 4), np.float32),
+        lambda: np.zeros((3, 4), np.int16),
+        lambda: np.zeros((0, 4)),
+        lambda: np.zeros((3, 0)),
+    ],
+    ids=[
+        "C",
+        "F",
+        "strided",
+        "negative",
+        "transposed",
+        "float32",
+        "int16",
+        "no-rows",
+        "no-columns",
+    ],
+)
+def test_arrays_are_written_where_they_lie(make):
+    a = make()
+    expected = np.arange(1, a.size + 1).reshape(a.shape)
+    assert number_cells(a) == a.size
+    np.testing.assert_array_equal(a, expected)
+
+
+def test_layouts_are_types():
+    base = np.zeros((4, 6))
+    for a in (base, base.T, base[::2], np.zeros((4, 6))[:, :1]):
+        number_cells(a)
+    layouts = {args[0].layout for args in number_cells.signatures if args[0].dtype is float64}
+    assert layouts == {"C", "F", "A"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "complex64", "complex128", "bool", "uint8", "int64"])
+def test_elements_of_all_kinds(dtype):
+    @jit
+    def copy(x, y):
+        "for (int64 i = 0; i < x.size(); ++i) y[i] = x[i];"
+
+    x = np.array([0, 1, 1, 0, 1], dtype)
+    y = np.empty_like(x)
+    copy(x, y)
+    np.testing.assert_array_equal(x, y)
+
+
+def test_records():
+    dtype = np.dtype([("n", "i4"), ("x", "f8")])
+
+    @jit
+    def bump(r):
+        "for (int64 i = 0; i < r.size(); ++i) { r[i].n += 1; r[i].x *= 2; }"
+
+    r = np.array([(1, 2.0), (3, 4.0)], dtype)
+    bump(r)
+    assert r.tolist() == [(2, 4.0), (4, 8.0)]
+
+
+def test_scalars_in_arrays():
+    assert same(np.array(2.5)) == 2.5
+    assert total(np.float32([1, 2, 3.5])) == 6.5
+    assert total(np.zeros(0)) == 0
+
+
+def test_read_only_arrays():
+    fixed = np.arange(4.0)
+    fixed.flags.writeable = False
+    assert total(fixed) == 6.0
+    assert any(args[0].readonly for args in total.signatures)
+    assert total(np.broadcast_to(np.float64(2.0), 5)) == 10.0
+    with pytest.raises(errors.CompileError, match="hint: a cannot be written: the array given is"):
+        number_cells(np.broadcast_to(1.0, (2, 2)))
+
+    with pytest.raises(
+        ValueError, match=r"scale\(\): parameter 1 'x'.*read-only: pass a copy, or d"
+    ):
+        scale(np.broadcast_to(np.float32(1), 3), 2)
+
+    @jit("float64(const float64[:])")
+    def first(x):
+        "return x[0];"
+
+    assert first(fixed) == 0.0 and first(np.ones(1)) == 1.0
+
+
+def test_a_subclass_of_ndarray():
+    class Mine(np.ndarray):
+        pass
+
+    assert total(np.arange(3.0).view(Mine)) == 3.0
+
+
+# --- what is around the function ---------------------------------------------------------------------
+
+
+def test_captured_constants():
+    offset = np.float32(0.5)
+
+    @jit
+    def of_scope(i):
+        "return SCALE * TABLE[i] + offset;"
+
+    assert of_scope(2) == 75.5
+
+
+def test_rebinding_and_recompiling():
+    namespace = {"jit": jit, "K": 1}
+    code = '@jit\ndef f(x):\n    "return x + K;"\n'
+    exec(compile(code, "<k>", "exec"), namespace)
+    f = namespace["f"]
+    assert f(1) == 2
+    namespace["K"] = 10
+    assert f(1) == 2
+    f.recompile()
+    assert f(1) == 11
+
+
+@jit
+def fibonacci(n):
+    """
+    if (n < 2) return n;
+    return fibonacci(n - 1) + fibonacci(n - 2);
+    """
+
+
+def test_a_function_that_calls_itself():
+    assert fibonacci(20) == 6765
+    assert pickle.loads(pickle.dumps(fibonacci))(10) == 55
+
+
+def test_host_functions_call_device_functions_and_each_other():
+    @cuda.jit(device=True)
+    def square(x):
+        "return x * x;"
+
+    @jit
+    def plus_square(x, y):
+        "return x + square(y);"
+
+    @jit("float64(float64)")
+    def outer(x):
+        "return hypot(3.0, 4.0) + plus_square(x, 2.0);"
+
+    assert outer(1.0) == 10.0
+
+
+def test_kernels_call_host_functions():
+    @cuda.jit
+    def kernel(x):
+        """
+        int i = grid<1>();
+        if (i < x.size()) x[i] = hypot(x[i], 0.0) + same(1);
+        """
+
+    x = np.arange(4.0)
+    kernel[1, 4](x)
+    np.testing.assert_array_equal(x, [1, 2, 3, 4])
+
+
+def test_sources():
+    f = jit(source="template <class T> T add(T x, T y) { return x + y; }")
+    assert f(1, 2) == 3 and f(1.5, 2.0) == 3.5 and f.__name__ == "add"
+    g = jit(
+        source="""
+        static int helper(int x) { return x * 2; }
+        int doubled(int x) { return helper(x); }
+        float doubled(float x) { return x * 2; }
+        int unused(int x) { return x; }
+        """,
+        name="doubled",
+    )
+    assert type(g(np.float32(1.5))) is float and g(np.int32(3)) == 6
+    h = jit("float64(int64)", source="double half(double x) { return x / 2; }")
+    assert h(3) == 1.5
+    e = jit(source="x * y + SCALE", args="x, y")
+    assert e(2, 3) == 8.5
+    assert inspect.signature(e).parameters.keys() == {"x", "y"}
+    with pytest.raises(TypeError, match=r"half\(\): parameter 1 'x'"):
+        h("x")
+
+
+def test_libraries_words():
+    @jit
+    def words(x):
+        """
+        float16 h = 1.5f;
+        complex<double> z(x, 1.0);
+        auto [a, b] = make_tuple(x, 2.0);
+        int64 big = INT64_MAX;
+        return (double)h + abs(z * conj(z)) + a + b + M_PI + (big > 0) + min(x, 1.0);
+        """
+
+    assert words(2.0) == pytest.approx(1.5 + 5 + 2 + 2 + math.pi + 1 + 1)
+
+
+# --- random numbers ------------------------------------------------------------------------------------
+
+
+def test_monte_carlo_pi():
+    assert monte_carlo_pi(1_000_000) == pytest.approx(math.pi, abs=0.02)
+
+
+def test_seeds():
+    @jit
+    def draw(out):
+        "for (int64 i = 0; i < out.size(); ++i) out[i] = random_uniform();"
+
+    a, b, c = np.zeros(100), np.zeros(100), np.zeros(100)
+    numbalite.seed(7)
+    draw(a)
+    draw(c)
+    numbalite.seed(7)
+    draw(b)
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+    assert (0 <= a).all() and (a < 1).all() and 0.35 < a.mean() < 0.65
+
+    @jit
+    def seeded(n):
+        "random_seed(n); return random_uniform();"
+
+    assert seeded(7) == a[0] == seeded(7)
+    drawn = []
+
+    def other():
+        draw(c)
+        drawn.append(c[0])
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert drawn[0] not in a
+
+
+def test_numbas_sequence():
+    @jit
+    def two(seed):
+        """
+        xoroshiro128p_state state;
+        init_xoroshiro128p_state(state, seed);
+        double first = xoroshiro128p_uniform_float64(state);
+        return make_tuple(first, xoroshiro128p_uniform_float64(state));
+        """
+
+    @jit
+    def own(seed):
+        "random_seed(seed); double first = random_uniform(); return make_tuple(first, random_uniform());"
+
+    assert two(1) == own(1)
+
+
+def test_distributions():
+    @jit
+    def moments(n):
+        """
+        double sum = 0, squares = 0, low = 1e9;
+        for (int64 i = 0; i < n; ++i) {
+            double x = random_normal(10, 2);
+            sum += x, squares += x * x, low = min(low, random_uniform(5, 6));
+        }
+        return make_tuple(sum / n, squares / n, low);
+        """
+
+    numbalite.seed(3)
+    mean, square, low = moments(200_000)
+    assert mean == pytest.approx(10, abs=0.05)
+    assert math.sqrt(square - mean**2) == pytest.approx(2, abs=0.05)
+    assert 5 <= low < 5.01
+
+
+def test_random_words_in_kernels_say_what_to_do():
+    @cuda.jit
+    def kernel(x):
+        "x[0] = random_uniform();"
+
+    with pytest.raises(errors.CompileError, match="random_uniform is for functions on the CPU"):
+        kernel[1, 1](np.zeros(1))
+
+
+def lines_of(mark):
+    with open(__file__) as file:
+        return [n for n, line in enumerate(file, 1) if mark in line]
+
+
+# --- options ---------------------------------------------------------------------------------------------
+
+
+def test_options_of_numba():
+    @njit(cache=True, nogil=True, fastmath=True, inline="always", error_model="numpy")
+    def f(x):
+        "return x + 1;"
+
+    assert f(1) == 2
+    assert f.targetoptions["fastmath"]
+    assert jit(nopython=True)(f.py_func)(1) == 2
+    assert njit is jit
+
+
+def test_unknown_options():
+    with pytest.raises(
+        TypeError, match=r"jit\(\) has no option 'fastmaths'; did you mean fastmath="
+    ):
+        jit(fastmaths=True)
+    with pytest.raises(TypeError, match="no object mode"):
+        jit(forceobj=True)
+    with pytest.raises(TypeError, match="has no option 'device'"):
+        jit(device=True)
+    with pytest.raises(TypeError, match="go with source="):
+        jit(name="f")
+    with pytest.raises(ValueError, match="error_model"):
+        jit(error_model="rust")
+
+
+def test_fastmath_sums():
+    fast = jit(fastmath=True)(total.py_func)
+    x = np.random.default_rng(1).random(100_001)
+    assert fast(x) == pytest.approx(x.sum(), rel=1e-12)
+
+
+def test_parallel_for():
+    @jit(parallel=True)
+    def squares(y):
+        "parallel_for(y.size(), [&](int64 i) { y[i] = (double)i * i; });"
+
+    y = np.zeros(10_000)
+    squares(y)
+    np.testing.assert_array_equal(y, np.arange(10_000.0) ** 2)
+    squares(np.zeros(0))
+    serial = jit(parallel=False)(squares.py_func)
+    y[:] = 0
+    serial(y)
+    np.testing.assert_array_equal(y, np.arange(10_000.0) ** 2)
+
+
+def test_parallel_that_is_not():
+    with pytest.warns(errors.PerformanceWarning, match="write parallel_for"):
+
+        @jit("int64(int64)", parallel=True)
+        def f(x):
+            "return x;"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert f(1) == 1
+
+
+def test_checked_indices():
+    @jit(debug=True)
+    def pick(table, i):
+        """
+        // the line below
+        return table[i];    // HERE checked
+        """
+
+    table = np.arange(10)
+    assert pick(table, 9) == 9
+    for kind in (IndexError, errors.KernelError):
+        with pytest.raises(kind, match="pick: table: index 10 is out of bounds") as caught:
+            pick(table, 10)
+    assert (caught.value.array, caught.value.index) == ("table", 10)
+    assert caught.value.line in lines_of("// HERE checked") and caught.value.kernel == "pick"
+    with pytest.raises(IndexError, match="index -1"):
+        pick(table, -1)
+    assert pick(table, 0) == 0
+    checked = jit(boundscheck=True)(number_cells.py_func)
+    checked(np.zeros((2, 2)))
+
+
+def test_checks_in_parallel():
+    @jit(debug=True, parallel=True)
+    def beyond(y):
+        "parallel_for(y.size() + 1, [&](int64 i) { y[i] = 1; });"
+
+    with pytest.raises(IndexError, match="index 50 is out of bounds"):
+        beyond(np.zeros(50))
+
+
+def test_asserts():
+    @jit("int64(int64)")
+    def positive(n):
+        "assert(n > 0); return n;"
+
+    assert positive(1) == 1
+    with pytest.raises(errors.KernelError, match=r"positive: Assertion `n > 0` failed") as caught:
+        positive(0)
+    assert not isinstance(caught.value, IndexError)
+    assert positive(2) == 2
+
+
+# --- objects ------------------------------------------------------------------------------------------------
+
+
+def test_what_it_shows():
+    assert hypot.__name__ == "hypot" and hypot.__module__ == __name__
+    assert "sqrt" in hypot.__doc__ and hypot.py_func.__name__ == "hypot"
+    assert list(inspect.signature(hypot).parameters) == ["x", "y"]
+    assert "hypot" in repr(hypot) and "float64" in repr(hypot)
+    assert 'test_cpu_jit.py"' in hypot.inspect_source()
+    assert hypot.inspect_source("(float64, float64)") == hypot.inspect_source()
+    assert [str(s) for s in hypot.nopython_signatures] == ["float64(float64, float64)"]
+    with pytest.raises(NotImplementedError):
+        hypot.inspect_llvm()
+    with pytest.raises(KeyError):
+        same.inspect_source("(int8[:],)")
+
+
+def test_types_as_signatures():
+    @jit(float64(float32, int32))
+    def a(x, y):
+        "return x + y;"
+
+    @jit((float32, int32))
+    def b(x, y):
+        "return x + y;"
+
+    @jit([void(float32[:]), void(float64[:])])
+    def c(x):
+        "x[0] = 1;"
+
+    assert a(1, 2) == b(1, 2) == 3.0
+    x = np.zeros(1, np.float32)
+    c(x)
+    assert x[0] == 1
+
+
+def test_pickling():
+    local = np.float32(3)
+
+    @jit("float32(float32)")
+    def eager(x):
+        "return x * local;"
+
+    @jit(fastmath=True)
+    def lazy(x):
+        "return eager(x) + local;"
+
+    again = pickle.loads(pickle.dumps(eager))
+    assert again(2) == 6.0 and again.signatures == eager.signatures
+    again = pickle.loads(pickle.dumps(lazy))
+    assert again(2) == 9.0 and again.targetoptions["fastmath"]
+    by_source = pickle.loads(pickle.dumps(jit(source="int f(int x) { return -x; }")))
+    assert by_source(1) == -1
+
+
+def test_pickled_for_another_process(run_python, tmp_path):
+    path = tmp_path / "hypot.pickle"
+    path.write_bytes(pickle.dumps(hypot))
+    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb'))(3.0, 4.0))"
+    assert run_python(code, path).stdout.split() == ["5.0"]
+
+
+def test_the_lock_is_released():
+    @jit
+    def wait(flag):
+        """
+        volatile int64 *p = flag.data();
+        for (int64 i = 0; i < 20000000000; ++i)
+            if (*p) return true;
+        return false;
+        """
+
+    flag = np.zeros(1, np.int64)
+    wait(np.ones(1, np.int64))  # compiled
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(wait(flag)))
+    thread.start()
+    time.sleep(0.05)
+    flag[0] = 1  # possible only while the other thread is in C++
+    thread.join(30)
+    assert seen == [True]
+
+
+def test_many_threads_compile_once_and_agree():
+    @jit
+    def cube(x):
+        "return x * x * x;"
+
+    results = []
+
+    def work():
+        for value in (2, 2.0, np.float32(2)):
+            for _ in range(50):
+                results.append(cube(value))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 8 * 150 and set(results) == {8}
+    assert len(cube.signatures) == 3
+
+
+def test_as_a_method_of_nothing():
+    class Holder:
+        norm = staticmethod(hypot)
+
+    assert Holder.norm(3.0, 4.0) == 5.0
+
+
+@pytest.mark.leaks
+def test_nothing_is_left():
+    @jit("float64(float64)")
+    def gone(x):
+        "return x;"
+
+    assert gone(1.0) == 1.0
+    with pytest.raises(TypeError):
+        gone(None)
+
+
+def test_many_parameters():
+    names = [f"p{i}" for i in range(64)]
+    f = jit(source=" + ".join(names), args=", ".join(names))
+    assert f(*range(64)) == sum(range(64))
+    names.append("p64")
+    with pytest.raises(TypeError, match="64 are possible"):
+        jit(source="1", args=", ".join(names))
+
+
+def test_a_large_block():
+    names = [f"a{i}" for i in range(20)]
+    f = jit(source=" + ".join(f"{n}(0, 0, 0)" for n in names), args=", ".join(names))
+    arrays = [np.full((2, 2, 2), float(i)) for i in range(20)]
+    assert f(*arrays) == sum(range(20))

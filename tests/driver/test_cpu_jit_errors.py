@@ -1,0 +1,284 @@
+"""jit: wrong arguments, wrong signatures and wrong C++ are refused with their names and lines."""
+
+import linecache
+import math
+import re
+import textwrap
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, errors, jit
+
+
+@jit("float64(float64, float64)")
+def hypot(x, y):
+    "return sqrt(x * x + y * y);"
+
+
+@jit
+def same(x):
+    "return x;"
+
+
+@jit
+def total(x):
+    """
+    double sum = 0;
+    for (int64 i = 0; i < x.size(); ++i) sum += x[i];
+    return sum;
+    """
+
+
+@jit("void(float32[:], float32)")
+def scale(x, factor):
+    "for (int64 i = 0; i < x.size(); ++i) x[i] *= factor;"
+
+
+@jit("int32(int32)")
+def narrow(n):
+    "return n;"
+
+
+def lines_of(mark):
+    with open(__file__) as file:
+        return [n for n, line in enumerate(file, 1) if mark in line]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (
+            None,
+            TypeError,
+            r"narrow\(\): parameter 1 'n': expected int \(an int from -2147483648 to",
+        ),
+        ("12", TypeError, r"got str '12'"),
+        (b"x", TypeError, r"parameter 1 'n'"),
+        (1.5, TypeError, r"got float 1.5: convert it with int\(\)"),
+        (1j, TypeError, r"got complex 1j"),
+        (2**31, OverflowError, r"got int 2147483648, which does not fit"),
+        (10**400, OverflowError, r"does not fit"),
+        (np.zeros(3), TypeError, r"got float64 array of shape \(3,\)"),
+        ([1], TypeError, r"parameter 1 'n'"),
+        ({}, TypeError, r"got dict"),
+    ],
+    ids=["None", "str", "bytes", "float", "complex", "large", "huge", "array", "list", "dict"],
+)
+def test_wrong_numbers(value, error, said):
+    with pytest.raises(error, match=said):
+        narrow(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (
+            None,
+            TypeError,
+            r"scale\(\): parameter 1 'x': expected array<float, 1> \(float32\), got No",
+        ),
+        (1.0, TypeError, r"got float 1.0: pass a NumPy array"),
+        ([1.0], TypeError, r"got list: pass a NumPy array, numpy.asarray\(x\)"),
+        (
+            np.zeros(3),
+            TypeError,
+            r"got float64 array of shape \(3,\): convert it with x.astype\(\)",
+        ),
+        (
+            np.zeros((2, 2), "f4"),
+            TypeError,
+            r"got float32 array of shape \(2, 2\): it must have 1 d",
+        ),
+        (np.zeros(2, ">f4"), TypeError, r"byte order"),
+        (np.zeros(2, object), TypeError, r"Python objects"),
+        (np.ma.zeros(2, "f4"), TypeError, r"mask"),
+        (np.zeros(9, "u1")[1:].view("f4"), ValueError, r"not aligned to 4 bytes: pass a copy"),
+    ],
+    ids="None number list dtype ndim swapped object masked unaligned".split(),
+)
+def test_wrong_arrays(value, error, said):
+    with pytest.raises(error, match=said):
+        scale(value, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (
+            None,
+            TypeError,
+            r"same\(\): parameter 1 'x': NoneType cannot be passed to a function: pass",
+        ),
+        ("text", TypeError, r"str 'text' cannot be passed to a function"),
+        ([1, 2], TypeError, r"numpy.asarray\(x\)"),
+        (10**30, OverflowError, r"does not fit in 64 bits"),
+        (np.array(["a"]), TypeError, r"no counterpart in C\+\+"),
+        (np.array([None]), TypeError, r"no counterpart"),
+        (np.array(["2020-01-01"], "M8[D]"), TypeError, r"view\('int64'\)"),
+        (np.zeros(2, ">i4"), TypeError, r"byte order"),
+        (np.ma.zeros(2), TypeError, r"mask"),
+        (object(), TypeError, r"cannot be passed to a function"),
+        (len, TypeError, r"cannot be passed to a function"),
+    ],
+    ids="None str list huge text object time swapped masked other function".split(),
+)
+def test_what_a_lazy_function_does_not_take(value, error, said):
+    with pytest.raises(error, match=said):
+        same(value)
+
+
+def test_device_arrays_are_refused():
+    d = cuda.to_device(np.ones(3, np.float32))
+    for call in (lambda: scale(d, 1), lambda: total(d)):
+        with pytest.raises(TypeError, match=r"parameter 1 'x'.*x\.copy_to_host\(\)"):
+            call()
+
+
+def test_wrong_counts_and_names():
+    with pytest.raises(TypeError, match=r"hypot\(\) missing 1 required positional argument: 'y'"):
+        hypot(1.0)
+    with pytest.raises(TypeError, match=r"hypot\(\) takes 2 positional arguments but 3 were given"):
+        hypot(1.0, 2.0, 3.0)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'z'"):
+        hypot(1.0, 2.0, z=3.0)
+    with pytest.raises(TypeError, match=r"multiple values for argument 'x'"):
+        hypot(1.0, x=2.0)
+    with pytest.raises(TypeError, match=r"missing required argument 'x'"):
+        hypot(y=2.0)
+
+
+def test_arguments_whose_conversion_runs_python():
+    class Index:
+        def __index__(self):
+            return 5
+
+    class Broken:
+        def __index__(self):
+            raise LookupError("no")
+
+    assert narrow(Index()) == 5
+    with pytest.raises(LookupError):
+        narrow(Broken())
+
+
+def test_wrong_signatures():
+    with pytest.raises(
+        errors.SignatureError, match=r"f has 1 parameter \(x\), the signature .* has 2"
+    ):
+
+        @jit("int32(int32, int32)")
+        def f(x):
+            "return x;"
+
+    with pytest.raises(errors.SignatureError, match="returns .*take it as a parameter and write"):
+
+        @jit("float64[:](float64[:])")
+        def g(x):
+            "return x;"
+
+    with pytest.raises(errors.SignatureError, match="takes no tuples; pass the items"):
+
+        @jit("float64(UniTuple(float64, 2))")
+        def h(x):
+            "return 1;"
+
+    with pytest.raises(errors.SignatureError):
+        jit("no such type(float32)")(same.py_func)
+    with pytest.raises(errors.SignatureError, match="the body of a function stands in it"):
+        jit("return x * 2;")
+
+
+def test_python_functions():
+    with pytest.raises(TypeError, match="one string of CUDA C"):
+
+        @jit
+        def python(x):
+            return x + 1
+
+    with pytest.raises(TypeError):
+        jit(42)
+    with pytest.raises(TypeError):
+        jit(lambda x: x)
+    with pytest.raises(TypeError, match="compiled already"):
+        jit(hypot)
+
+
+def test_results_that_python_has_not():
+    for body, said in (
+        ("return x;", "cannot return an array: take it as a parameter and write"),
+        ("return x.data();", "returns a number, a tuple of numbers, or nothing"),
+        ("return make_tuple(1, x);", "tuples of numbers only"),
+    ):
+        f = jit(source=body, args="x")
+        with pytest.raises(errors.CompileError, match=said):
+            f(np.zeros(1))
+
+
+def test_compile_errors_name_the_users_line():
+    with pytest.raises(errors.CompileError) as caught:
+
+        @jit("float64(float64)")
+        def wrong(x):
+            """
+            double y = x;
+            return y + undefined_z;   // HERE eager
+            """
+
+    line = lines_of("// HERE eager")[0]
+    assert re.search(rf"test_cpu_jit_errors\.py\({line}\): error", str(caught.value))
+    assert "undefined_z" in str(caught.value) and "wrong" in str(caught.value)
+
+    @jit
+    def lazy(x):
+        "return x.nothing;   // HERE lazy"
+
+    with pytest.raises(errors.CompileError, match=rf"\({lines_of('// HERE lazy')[0]}\): error"):
+        lazy(1.0)
+
+    @jit
+    def pythonic(x):
+        "return True + len(x);"
+
+    with pytest.raises(errors.CompileError, match="hint: .*C\\+\\+ writes true"):
+        pythonic(np.zeros(1))
+
+
+def test_compile_errors_in_a_cell():
+    name = "<ipython-input-3-cell>"
+    cell = textwrap.dedent(
+        '''
+        @jit
+        def in_cell(x):
+            """
+            int y = 0;
+            return missing_name;
+            """
+        '''
+    )
+    linecache.cache[name] = len(cell), None, cell.splitlines(True), name
+    namespace = {"jit": jit}
+    exec(compile(cell, name, "exec"), namespace)
+    with pytest.raises(errors.CompileError, match=re.escape(f"{name}(6): error")):
+        namespace["in_cell"](1)
+
+
+def test_words_of_a_grid():
+    @jit
+    def threads(x):
+        "return threadIdx.x + x;"
+
+    with pytest.raises(errors.CompileError, match="needs a grid of threads"):
+        threads(1)
+
+
+def test_division_by_zero_ends_nothing():
+    @jit
+    def divide(x, y):
+        "return x / y;"
+
+    divide(1, 0)
+    divide(-(2**63), -1)
+    divide(np.int32(1), np.int32(0))
+    assert divide(1.0, 0.0) == math.inf
+    assert divide(7, 2) == 3

@@ -1,0 +1,444 @@
+"""cuda.reduce against NumPy: forms, types, shapes, order and reproducibility.
+
+On the simulator everything runs twice: as it is divided there, and as on a GPU.
+"""
+
+import functools
+import pickle
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.ufuncs import reduceloops
+
+SIZES = (1, 2, 31, 32, 33, 1000, 4097, 100_000, 1_000_007)
+DTYPES = "?bhiqBHIQefdFD"
+
+
+@pytest.fixture(params=["as here", "as on a GPU"])
+def ways(request, monkeypatch):
+    """Both ways of dividing the work, where there are two."""
+    if request.param == "as on a GPU":
+        if not cuda.is_simulated():
+            pytest.skip("that is how it is divided here")
+        monkeypatch.setattr(reduceloops, "is_simulated", lambda: False)
+    return request.param
+
+
+def values(dtype, shape, seed=0):
+    """Small numbers, whose sums are exact in every dtype but float16."""
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    low = -8 if dtype.kind in "ifc" else 0
+    made = rng.integers(low, 8, shape).astype(dtype)
+    if dtype.kind == "c":
+        made += 1j * rng.integers(-8, 8, shape)
+    return made
+
+
+def total_of(x, axis=None):
+    """What "a + b" gives: in the array's own dtype."""
+    if x.dtype == bool:
+        return x.any(axis)
+    return x.sum(axis, dtype=x.dtype)
+
+
+class Test_forms:
+    def test_an_expression(self):
+        assert cuda.reduce("a + b")(np.arange(10.0)) == 45
+
+    def test_a_body(self):
+        assert cuda.reduce("float c = a; return c + b;")(np.arange(10, dtype="f4")) == 45
+
+    def test_a_decorator(self):
+        @cuda.reduce
+        def largest(x, y):
+            "return x > y ? x : y;"
+
+        assert largest.__name__ == "largest"
+        assert largest(np.array([3, 9, 2])) == 9
+
+    def test_a_decorator_with_options(self):
+        @cuda.reduce(fastmath=True)
+        def smallest(x, y):
+            "x < y ? x : y"
+
+        assert smallest(np.array([3, 9, 2])) == 2
+
+    def test_a_device_function(self):
+        @cuda.jit(device=True)
+        def both(a, b):
+            "return a + b;"
+
+        assert cuda.Reduce(both)(np.arange(4)) == 6
+
+    def test_a_source_with_names(self):
+        assert cuda.reduce(source="x * y", args="x, y")(np.arange(1, 6)) == 120
+        made = cuda.reduce(
+            source="template <class T> T helper(T x) { return x; }\n"
+            "template <class T> __device__ T most(T a, T b) { return a < b ? b : a; }",
+            name="most",
+        )
+        assert made(np.array([1.0, 7.0, 3.0])) == 7
+
+    def test_a_complete_function(self):
+        assert cuda.reduce("__device__ int add(int a, int b) { return a + b; }")(np.arange(5)) == 10
+
+    def test_calls_device_functions_and_takes_constants(self):
+        modulus = 97
+
+        @cuda.jit(device=True)
+        def wrapped(x):
+            "return x % modulus;"
+
+        @cuda.reduce
+        def product(a, b):
+            "return wrapped(a * b);"
+
+        expected = functools.reduce(lambda a, b: a * b % modulus, range(1, 50))
+        assert product(np.arange(1, 50)) == expected
+
+    def test_another_number_of_parameters(self):
+        with pytest.raises(TypeError, match="two numbers"):
+
+            @cuda.reduce
+            def three(a, b, c):
+                "return a;"
+
+    def test_no_function(self):
+        with pytest.raises(TypeError):
+            cuda.reduce(5)
+
+    def test_what_does_not_compile_names_the_reduction(self):
+        from numbalite.errors import CompileError
+
+        with pytest.raises(CompileError, match="undefined_thing"):
+            cuda.reduce("a + undefined_thing")(np.arange(4.0))
+
+    def test_pickles(self):
+        total = pickle.loads(pickle.dumps(cuda.reduce("a + b")))
+        assert total(np.arange(4.0)) == 6
+
+    def test_shows_its_source(self):
+        assert "a + b" in cuda.reduce("a + b").inspect_source("f4")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes(size, ways):
+    x = values("q", size)
+    assert cuda.reduce("a + b")(x) == x.sum()
+
+
+@pytest.mark.parametrize("code", DTYPES)
+def test_dtypes(code, ways):
+    total = cuda.reduce("a + b")
+    x = values(code, 777)
+    found = total(cuda.to_device(x))
+    assert type(found) is x.dtype.type
+    np.testing.assert_allclose(found, total_of(x), rtol=1e-2 if code == "e" else 0)
+    table = values(code, (37, 130), 1)
+    tolerance = 2e-2 if code == "e" else 0
+    for axis in (0, 1):
+        found = total(cuda.to_device(table), axis=axis)
+        assert found.dtype == x.dtype
+        np.testing.assert_allclose(
+            found.copy_to_host(), total_of(table, axis), rtol=tolerance, atol=tolerance * 20
+        )
+
+
+SHAPES = ((5,), (3, 4), (1, 70), (70, 1), (40, 50), (3, 1000), (1000, 3), (2, 3, 4), (33, 5, 70),
+          (4, 1, 6, 33), (2, 2, 2, 2, 2, 2, 3, 5))  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_axes(shape, ways):
+    total = cuda.reduce("a + b")
+    x = values("q", shape)
+    device = cuda.to_device(x)
+    for axis in (None, *range(-len(shape), len(shape)), tuple(range(len(shape)))[::2]):
+        found = total(device, axis=axis)
+        if axis is not None:
+            assert found.shape == x.sum(axis).shape
+            found = found.copy_to_host()
+        np.testing.assert_array_equal(found, x.sum(axis))
+        host = total(x, axis=axis)
+        assert not cuda.is_cuda_array(host)
+        np.testing.assert_array_equal(host, x.sum(axis))
+
+
+def test_any_strides(ways):
+    total = cuda.reduce("a + b")
+    x = values("i", (24, 36, 41))
+    device = cuda.to_device(x)
+    views = (
+        np.s_[::2], np.s_[:, ::-3], np.s_[::-1, ::-1, ::-1], np.s_[3:, 1:30, 2:37], np.s_[..., 5],
+        np.s_[4], np.s_[:, 3, ::2], np.s_[5:6, ::2, 1:],
+    )  # fmt: skip
+    for view in views:
+        for turned in (False, True):
+            a, d = x[view], device[view]
+            if turned:
+                a, d = a.T, d.T
+            assert total(d) == a.sum()
+            for axis in range(a.ndim):
+                np.testing.assert_array_equal(total(d, axis=axis).copy_to_host(), a.sum(axis))
+
+
+def test_rows_that_are_not_aligned(ways):
+    total = cuda.reduce("a + b")
+    for code in "bhifdD":
+        x = values(code, 9001)
+        device = cuda.to_device(x)
+        for begin, end in ((1, 9001), (3, 40), (5, 5000), (7, 8), (0, 8999), (15, 600)):
+            assert total(device[begin:end]) == total_of(x[begin:end])
+
+
+def test_elements_that_are_not_aligned(ways):
+    records = np.zeros(100, np.dtype([("a", "u1"), ("b", "f4")]))
+    records["b"] = np.arange(100)
+    assert cuda.reduce("a + b")(cuda.to_device(records)["b"]) == 4950
+
+
+def test_spread_arrays(ways):
+    device = cuda.to_device(values("q", (50, 1)))
+    spread = device._geometry((50, 300), (8, 0))
+    assert cuda.reduce("a + b")(spread) == 300 * device.copy_to_host().sum()
+
+
+# --- order -------------------------------------------------------------------------------------------
+
+LAST = "b"
+FIRST = "a"
+# Matrices of two rows and columns over the integers modulo 251, one byte each.
+MATRICES = """
+    auto at = [](unsigned int m, int i, int j) { return m >> (8 * (2 * i + j)) & 255; };
+    unsigned int r = 0;
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j)
+            r |= (at(a, i, 0) * at(b, 0, j) + at(a, i, 1) * at(b, 1, j)) % 251 << (8 * (2 * i + j));
+    return r;
+"""
+# A text as its hash and 31 to the power of its length.
+HASHES = """
+    unsigned int length = (unsigned int)(a >> 32) * (unsigned int)(b >> 32);
+    unsigned int hash = (unsigned int)a * (unsigned int)(b >> 32) + (unsigned int)b;
+    return (unsigned long long)length << 32 | hash;
+"""
+
+
+def matrices(count):
+    return np.random.default_rng(1).integers(0, 251, (count, 4), dtype=np.uint8).view("u4").ravel()
+
+
+def product_of(found):
+    """The product of packed matrices, by NumPy: neighbours at a time."""
+    m = found.view(np.uint8).reshape(-1, 2, 2).astype(np.int64)
+    while len(m) > 1:
+        odd = m[-1:] if len(m) % 2 else m[:0]
+        pairs = m[: len(m) // 2 * 2]
+        m = np.concatenate([pairs[::2] @ pairs[1::2] % 251, odd])
+    return m[0].astype(np.uint8).reshape(-1).view("u4")[0]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_order_is_kept(size, ways):
+    x = np.arange(size, dtype="i4")
+    device = cuda.to_device(x)
+    assert cuda.reduce(LAST)(device) == size - 1
+    assert cuda.reduce(FIRST)(device) == 0
+    m = matrices(size)
+    assert cuda.reduce(MATRICES)(m) == product_of(m)
+
+
+def test_order_of_hashes(ways):
+    text = np.random.default_rng(2).integers(0, 256, 50_000)
+    expected = 0
+    for letter in text.tolist():
+        expected = (expected * 31 + letter) & 0xFFFFFFFF
+    found = cuda.reduce(HASHES)(text.astype("u8") | np.uint64(31 << 32))
+    assert int(found) & 0xFFFFFFFF == expected
+
+
+@pytest.mark.parametrize("code", "bhiqD")
+def test_order_along_axes(code, ways):
+    """Every width of elements has its own tiles; numbers are what they are numbered."""
+    last, first = cuda.reduce(LAST), cuda.reduce(FIRST)
+    for shape in ((70, 130), (3, 9000), (9000, 3), (300, 17)):
+        x = (np.arange(np.prod(shape)) % 127).reshape(shape).astype(code)
+        for d, a in ((cuda.to_device(x), x), (cuda.to_device(x).T, x.T)):
+            for axis in (0, 1):
+                np.testing.assert_array_equal(
+                    last(d, axis=axis).copy_to_host(), a.take(-1, axis=axis)
+                )
+                np.testing.assert_array_equal(
+                    first(d, axis=axis).copy_to_host(), a.take(0, axis=axis)
+                )
+            assert last(d) == a[-1, -1]
+            assert first(d) == a[0, 0]
+
+
+def test_matrices_by_rows(ways):
+    product = cuda.reduce(MATRICES)
+    x = matrices(60 * 500).reshape(60, 500)
+    np.testing.assert_array_equal(product(x, axis=1), [product_of(row) for row in x])
+    np.testing.assert_array_equal(product(x, axis=0), [product_of(row.copy()) for row in x.T])
+
+
+def test_the_same_bits_each_time(ways):
+    x = np.random.default_rng(3).standard_normal(1_000_007).astype("f4")
+    total = cuda.reduce("a + b")
+    device = cuda.to_device(x)
+    found = {total(device).tobytes() for _ in range(5)}
+    assert len(found) == 1
+    np.testing.assert_allclose(total(device), x.sum(dtype="f8"), rtol=1e-3, atol=1e-1)
+
+
+# --- arguments ---------------------------------------------------------------------------------------
+
+
+class Test_arguments:
+    total = cuda.reduce("a + b")
+
+    def test_init_comes_first(self, ways):
+        m = matrices(100)
+        expected = product_of(np.append(m[:1], m[1:]))
+        assert cuda.reduce(MATRICES)(m[1:], init=m[0]) == expected
+        assert self.total(np.arange(5), init=-10) == 0
+
+    def test_init_none_folds_nothing_in(self):
+        assert cuda.reduce("a * b")(np.arange(1, 5)) == 24
+        assert cuda.reduce("a > b ? a : b")(np.array([-5, -3])) == -3
+
+    def test_init_with_axis(self, ways):
+        x = values("i", (40, 300))
+        for axis in (0, 1, None):
+            np.testing.assert_array_equal(self.total(x, axis=axis, init=7), x.sum(axis) + 7)
+
+    def test_init_must_fit(self):
+        with pytest.raises(TypeError, match="init="):
+            self.total(np.arange(3), init=1.5)
+        with pytest.raises(OverflowError):
+            self.total(np.arange(3, dtype="u1"), init=300)
+        with pytest.raises(TypeError, match="init="):
+            self.total(np.arange(3), init=[1])
+        with pytest.raises(TypeError, match="init="):
+            self.total(np.arange(3), init="x")
+
+    def test_size(self):
+        x = np.arange(100)
+        assert self.total(cuda.to_device(x), size=10) == 45
+        assert self.total(x, 10) == 45
+        with pytest.raises(ValueError, match="size"):
+            self.total(x, size=101)
+        with pytest.raises(ValueError, match="size"):
+            self.total(x, size=-1)
+        with pytest.raises(TypeError, match="size"):
+            self.total(x.reshape(10, 10), size=3)
+
+    def test_res(self):
+        res = cuda.to_device(np.full(3, 9.0))
+        assert self.total(np.arange(10.0), res=res) is None
+        np.testing.assert_array_equal(res.copy_to_host(), [45, 9, 9])
+
+    def test_res_of_another_dtype(self):
+        res = cuda.to_device(np.zeros(1))
+        self.total(np.arange(10, dtype="f4"), res=res)
+        assert res.copy_to_host()[0] == 45
+        with pytest.raises(TypeError, match="res="):
+            self.total(np.arange(10.0), res=cuda.to_device(np.zeros(1, "i4")))
+
+    def test_res_is_the_array(self):
+        x = cuda.to_device(np.arange(100_000))
+        self.total(x, res=x)
+        assert x.copy_to_host()[0] == np.arange(100_000).sum()
+
+    def test_res_with_axis(self, ways):
+        x = values("i", (40, 50))
+        res = cuda.to_device(np.zeros((50, 2), "i4"))[:, 1]
+        assert self.total(cuda.to_device(x), axis=0, res=res) is None
+        np.testing.assert_array_equal(res.copy_to_host(), x.sum(0))
+        with pytest.raises(ValueError, match="shape"):
+            self.total(x, axis=1, res=res)
+
+    def test_res_shares_memory_with_the_array(self, ways):
+        x = values("i", (50, 50))
+        device = cuda.to_device(x)
+        self.total(device, axis=0, res=device[3])
+        np.testing.assert_array_equal(device.copy_to_host()[3], x.sum(0))
+
+    def test_res_is_none_of_these(self):
+        with pytest.raises(TypeError, match="res="):
+            self.total(np.arange(3), res=5)
+        with pytest.raises(ValueError, match="res="):
+            self.total(np.arange(3), res=cuda.to_device(np.zeros(0, "q")))
+
+    def test_stream(self):
+        for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
+            x = cuda.to_device(np.arange(100_000), stream)
+            assert self.total(x, stream=stream) == np.arange(100_000).sum()
+            res = cuda.device_array(1, "q")
+            self.total(x, res=res, stream=stream)
+            assert res.copy_to_host(stream=stream)[0] == np.arange(100_000).sum()
+
+    def test_empty(self):
+        with pytest.raises(ValueError, match="zero-size array to reduction operation"):
+            self.total(np.zeros(0))
+        assert self.total(np.zeros(0), init=3) == 3
+        np.testing.assert_array_equal(self.total(np.zeros((0, 4)), axis=0, init=2), np.full(4, 2.0))
+        assert self.total(np.zeros((0, 4)), axis=1).shape == (0,)
+        with pytest.raises(ValueError, match="zero-size"):
+            self.total(np.zeros((0, 4)), axis=0)
+
+    def test_no_dimensions(self):
+        assert self.total(np.float32(4)) == 4
+        assert self.total(np.float32(4), init=1) == 5
+
+    def test_axis_out_of_bounds(self):
+        with pytest.raises(np.exceptions.AxisError):
+            self.total(np.zeros((2, 2)), axis=2)
+        with pytest.raises(ValueError, match="duplicate"):
+            self.total(np.zeros((2, 2)), axis=(0, -2))
+
+    def test_no_array_of_numbers(self):
+        for wrong in (
+            np.array(["a"]),
+            np.zeros(3, "M8[s]"),
+            np.array([None]),
+            np.zeros(2, "i4,f4"),
+        ):
+            with pytest.raises(TypeError):
+                self.total(wrong)
+
+    def test_lists_and_swapped_bytes(self):
+        assert self.total([1.0, 2.0, 3.5]) == 6.5
+        assert self.total(np.arange(10, dtype=">i4")) == 45
+
+    def test_foreign_arrays(self):
+        x = cuda.to_device(np.arange(10.0))
+
+        class Foreign:
+            __cuda_array_interface__ = x.__cuda_array_interface__
+
+        assert self.total(Foreign()) == 45
+
+    @pytest.mark.leaks
+    def test_leaves_nothing(self):
+        x = cuda.to_device(np.arange(100_000))
+        for axis in (None, 0):
+            self.total(x, axis=axis)
+        del x
+
+
+def test_large_and_odd_shapes(ways):
+    rng = np.random.default_rng(5)
+    total = cuda.reduce("a + b")
+    for _ in range(40):
+        shape = tuple(rng.integers(1, 40, rng.integers(1, 5)))
+        x = values("i", shape, rng)
+        axes = tuple(rng.permutation(x.ndim)[: rng.integers(0, x.ndim + 1)].tolist())
+        order = rng.permutation(x.ndim)
+        device, x = cuda.to_device(x).transpose(order.tolist()), x.transpose(order)
+        np.testing.assert_array_equal(
+            total(device, axis=axes).copy_to_host(), x.sum(axes, dtype="i4")
+        )

@@ -1,0 +1,54 @@
+"""The generated kernels of reductions and scans compile for GPUs, for every kind of number."""
+
+import numpy as np
+import pytest
+
+from numbalite.ufuncs import element, reduceloops
+
+KINDS = ("packed", "strided", "serial", "scan_serial", "scan_blocks", "at")
+
+
+def compiled(nvrtc, text, arch, options=()):
+    result = nvrtc(text, arch, options)
+    assert result.status == 0, result.log
+    assert result.cubin
+
+
+@pytest.fixture(scope="module")
+def loops():
+    function = element.element_function(source="a + b", args="a, b", what="reduction")
+    return reduceloops.Loops(lambda dtype: function, "total")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_architectures(nvrtc, loops, kind):
+    f4 = np.dtype("f4")
+    for arch in nvrtc.architectures:
+        compiled(nvrtc, loops.generated(kind, f4, f4, f4)[0], arch)
+
+
+@pytest.mark.parametrize("code", "?bhiqBHIQdFD")
+def test_dtypes(nvrtc, loops, code):
+    dtype, f8 = np.dtype(code), np.dtype("f8")
+    for kind in ("packed", "scan_blocks"):
+        compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
+    compiled(nvrtc, loops.generated("packed", dtype, f8, np.dtype("i2"))[0], 90)
+    compiled(nvrtc, loops.generated("strided", f8, dtype, dtype)[0], 90)
+    compiled(nvrtc, loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0], 90)
+
+
+def test_half(nvrtc, loops, toolkit_options):
+    half = np.dtype("f2")
+    for other in "?bqQdF":
+        dtype = np.dtype(other)
+        for kinds in ((half, half, half), (half, dtype, half), (dtype, half, dtype)):
+            compiled(nvrtc, loops.generated("packed", *kinds)[0], 90, toolkit_options)
+    for kind in KINDS[1:]:
+        compiled(nvrtc, loops.generated(kind, half, half, half)[0], 90, toolkit_options)
+
+
+def test_a_function_of_one_number(nvrtc, loops):
+    function = element.element_function(source="-a", args="a", what="ufunc")
+    loops = reduceloops.Loops(lambda dtype: function, "negated")
+    f4 = np.dtype("f4")
+    compiled(nvrtc, loops.generated("at", f4, f4, f4, unary=True)[0], 90)
