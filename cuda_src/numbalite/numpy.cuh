@@ -15,10 +15,24 @@
 namespace numbalite {
 
 namespace nl_detail {
-template <class T> constexpr bool np_is_integer = number_of<T>::value == number::integer;
-template <class T> constexpr bool np_is_complex = number_of<T>::value == number::complex;
-template <class T> constexpr bool np_is_half = number_of<T>::value == number::half;
+enum class np_sort { integer, real, half, complex };
+template <class T> struct np_sort_of { static constexpr np_sort value = np_sort::integer; };
+template <> struct np_sort_of<float> { static constexpr np_sort value = np_sort::real; };
+template <> struct np_sort_of<double> { static constexpr np_sort value = np_sort::real; };
+#ifdef NUMBALITE_HALF_CUH
+template <> struct np_sort_of<float16> { static constexpr np_sort value = np_sort::half; };
+#endif
+#ifdef NUMBALITE_COMPLEX_CUH
+template <class T> struct np_sort_of<complex<T>> {
+    static constexpr np_sort value = np_sort::complex;
+};
+#endif
+template <class T> constexpr bool np_is_integer = np_sort_of<T>::value == np_sort::integer;
+template <class T> constexpr bool np_is_complex = np_sort_of<T>::value == np_sort::complex;
+template <class T> constexpr bool np_is_half = np_sort_of<T>::value == np_sort::half;
 template <class T> constexpr bool np_is_signed = T(-1) < T(0);
+template <class A, class B> constexpr bool np_same = false;
+template <class A> constexpr bool np_same<A, A> = true;
 
 /* half as a float, everything else as it is */
 template <class T> NUMBALITE_FUNCTION auto np_up(const T &x) {
@@ -216,7 +230,7 @@ NUMBALITE_NP T np_radians(const T &x) {
 /* ---- integers and their bits ---- */
 
 NUMBALITE_NP T np_invert(const T &x) {
-    if constexpr (nl_detail::is_same_type<T, bool>::value)
+    if constexpr (nl_detail::np_same<T, bool>)
         return !x;
     else
         return T(~x);
@@ -245,7 +259,7 @@ NUMBALITE_NP T np_lcm(const T &x, const T &y) {
 
 /* int64 and uint64 are compared as the numbers that they are. */
 template <class A, class B> NUMBALITE_FUNCTION bool np_less(const A &x, const B &y) {
-    if constexpr (nl_detail::is_same_type<A, B>::value)
+    if constexpr (nl_detail::np_same<A, B>)
         return x < y;
     else if constexpr (nl_detail::np_is_signed<A>)
         return x < A(0) || (B)x < y;
@@ -253,7 +267,7 @@ template <class A, class B> NUMBALITE_FUNCTION bool np_less(const A &x, const B 
         return y >= B(0) && x < (A)y;
 }
 template <class A, class B> NUMBALITE_FUNCTION bool np_equal(const A &x, const B &y) {
-    if constexpr (nl_detail::is_same_type<A, B>::value)
+    if constexpr (nl_detail::np_same<A, B>)
         return x == y;
     else if constexpr (nl_detail::np_is_signed<A>)
         return x >= A(0) && (B)x == y;

@@ -102,12 +102,10 @@ class NumpyUfunc(CudaUfunc):
         return self._numpy.nin, self._numpy.nout
 
     def _loop(self, request):
-        fixed = request.fixed
-        if fixed is not None and not any(fixed):
-            fixed = None
-        loop = self._numpy.resolve_dtypes(
-            (*request.inputs, *request.outputs), signature=fixed, casting=request.casting
-        )
+        keywords = {"casting": request.casting}
+        if request.fixed is not None and any(request.fixed):
+            keywords["signature"] = request.fixed
+        loop = self._numpy.resolve_dtypes((*request.inputs, *request.outputs), **keywords)
         for t in loop[: self.nin]:
             if t.kind not in self._kinds:
                 raise TypeError(
