@@ -55,30 +55,23 @@ static int belongs_inside(const nl_loop_operand *operands, int count, int ndim, 
     return answer;
 }
 
-void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, const int64_t *shape,
-                   int *order) {
-    int sorted[NL_MAX_DIMS], n = 0, ones = 0; /* innermost first */
+void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *order) {
+    int n = 0; /* sorted, in order[ndim - n] and behind */
     for (int d = ndim - 1; d >= 0; d--) {
-        if (shape[d] == 1)
-            continue;
-        int place = n;
-        for (int i = n - 1; i >= 0; i--) {
-            /* d is further out than sorted[i] in C order */
-            int inside = belongs_inside(operands, count, ndim, d, sorted[i]);
+        int place = ndim - n;
+        for (int i = place; i < ndim; i++) {
+            /* d is further out than order[i] in C order */
+            int inside = belongs_inside(operands, count, ndim, d, order[i]);
             if (inside == 0)
                 break;
             if (inside > 0)
-                place = i;
+                place = i + 1;
         }
-        memmove(sorted + place + 1, sorted + place, (size_t)(n - place) * sizeof *sorted);
-        sorted[place] = d;
         n++;
+        memmove(order + ndim - n, order + ndim - n + 1,
+                (size_t)(place - (ndim - n) - 1) * sizeof *order);
+        order[place - 1] = d;
     }
-    for (int d = 0; d < ndim; d++)
-        if (shape[d] == 1)
-            order[ones++] = d;
-    while (n > 0)
-        order[ones++] = sorted[--n];
 }
 
 void nl_loop_dense(int ndim, const int64_t *shape, const int *order, int64_t itemsize,
@@ -207,7 +200,7 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
         l->by_value |= (uint64_t)(operands[i].by_value != 0) << i;
     }
     if (ndim > 1)
-        nl_loop_order(operands, count, ndim, shape, order);
+        nl_loop_order(operands, count, ndim, order);
     else
         order[0] = 0;
     for (int n = 0; n < ndim; n++) {

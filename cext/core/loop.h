@@ -50,10 +50,9 @@ static inline uint32_t nl_divide(uint32_t n, nl_divider by) {
 }
 
 const char *nl_loop_kind_name(nl_loop_kind kind);
-/* The order in which dimensions of `shape` are walked, outermost first, as NumPy finds it: that of
- * the operands' memory, C order where they disagree. Dimensions of one element come first. */
-void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, const int64_t *shape,
-                   int *order);
+/* The order in which the dimensions of a loop are walked, outermost first, as NumPy finds it: that
+ * of the operands' memory, C order where they disagree. */
+void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *order);
 /* Strides of an array without gaps whose dimensions lie in this order. */
 void nl_loop_dense(int ndim, const int64_t *shape, const int *order, int64_t itemsize,
                    int64_t *strides);

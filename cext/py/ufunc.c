@@ -256,7 +256,7 @@ static void find_order(const call *c, int *order) {
     for (int d = 0; d < c->ndim; d++)
         order[d] = letter == 'F' ? c->ndim - 1 - d : d;
     if (letter == 'K' && c->ndim > 1)
-        nl_loop_order(operands, loop_operands(c, operands), c->ndim, c->shape, order);
+        nl_loop_order(operands, loop_operands(c, operands), c->ndim, order);
 }
 
 static int make_outputs(call *c) {

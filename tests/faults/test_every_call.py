@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 import pytest
 
-from numbalite import _core, cuda, errors
+from numbalite import _core, cuda, errors, vectorize
 
 OUT_OF_MEMORY = 2
 LAUNCH_FAILED = 719
@@ -26,7 +26,13 @@ def double(x, y):
     "int i = grid<1>(); if (i < y.size()) y[i] = 2 * x[i];"
 
 
+@vectorize(["float32(float32, float32)"], target="cuda")
+def plus(x, y):
+    "return x + y;"
+
+
 HOST = np.arange(64, dtype="f4")
+LARGE = np.ones(50_000, "f4")
 GRID = np.arange(48, dtype="f4").reshape(6, 8)
 
 
@@ -130,6 +136,43 @@ def memory_info():
     return cuda.current_context().get_memory_info()
 
 
+def ufunc(d):
+    return plus(d, d)
+
+
+def ufunc_into_itself(d):
+    plus(d[1:], 1, out=d[:-1])
+
+
+def ufunc_of_numbers():
+    return plus(1, 2)
+
+
+def ufunc_of_small_arrays():
+    return plus(HOST, HOST[::-1])
+
+
+def ufunc_of_large_arrays():
+    return plus(LARGE[::-1], LARGE[:1])
+
+
+def ufunc_of_both(d):
+    return plus(d, GRID[:1, :1])
+
+
+def ufunc_masked(d):
+    out = np.zeros((3, 64), ">f4")
+    return plus(d, 1, out=out, where=np.arange(3)[:, None] > 1)
+
+
+def ufunc_masked_on_stream(d):
+    stream = cuda.stream()
+    mask = HOST > 5
+    result = plus(LARGE[:64], 1, out=cuda.device_array(64, "f4"), where=mask, stream=stream)
+    stream.synchronize()
+    return result
+
+
 OPERATIONS = [
     to_device,
     to_device_strided,
@@ -153,6 +196,14 @@ OPERATIONS = [
     event_between_streams,
     synchronize,
     memory_info,
+    ufunc,
+    ufunc_into_itself,
+    ufunc_of_numbers,
+    ufunc_of_small_arrays,
+    ufunc_of_large_arrays,
+    ufunc_of_both,
+    ufunc_masked,
+    ufunc_masked_on_stream,
 ]
 
 

@@ -1,0 +1,257 @@
+"""The geometry of element-wise loops (core/loop): pure C, compiled alone and walked here as a kernel walks
+it."""
+
+import ctypes
+import itertools
+import pathlib
+import shutil
+import struct
+import subprocess
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DIMS, OPERANDS = 32, 64
+KINDS = ["flat", "rows", "strided32", "strided64"]
+
+
+class Operand(ctypes.Structure):
+    _fields_ = (
+        ("ndim", ctypes.c_int),
+        ("by_value", ctypes.c_int),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("address", ctypes.c_uint64),
+        ("itemsize", ctypes.c_int64),
+        ("align", ctypes.c_int64),
+    )
+
+
+class Loop(ctypes.Structure):
+    _fields_ = (
+        ("kind", ctypes.c_int),
+        ("operands", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("dims", ctypes.c_int),
+        ("count", ctypes.c_int64),
+        ("by_value", ctypes.c_uint64),
+        ("advance", ctypes.c_uint64),
+        ("shape", ctypes.c_int64 * DIMS),
+        ("address", ctypes.c_uint64 * OPERANDS),
+        ("strides", ctypes.c_int64 * DIMS * OPERANDS),
+    )
+
+
+class Divider(ctypes.Structure):
+    _fields_ = (("magic", ctypes.c_uint32), ("shift", ctypes.c_uint32))
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory):
+    compiler = next((c for c in ("gcc", "clang", "cc") if shutil.which(c)), None)
+    if compiler is None:
+        pytest.skip("no C compiler")
+    path = tmp_path_factory.mktemp("loop") / "loop.so"
+    subprocess.run(
+        [compiler, "-std=gnu11", "-O1", "-shared", "-fPIC", "-I", ROOT / "cext", "-o", path,
+         ROOT / "cext" / "core" / "loop.c"],
+        check=True,
+    )  # fmt: skip
+    library = ctypes.CDLL(str(path))
+    library.nl_divider_make.restype = Divider
+    library.nl_divider_make.argtypes = [ctypes.c_uint32]
+    library.nl_loop_size.restype = ctypes.c_size_t
+    library.nl_loop_threads.restype = ctypes.c_int64
+    library.nl_loop_threads.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+    return library
+
+
+def int64s(values):
+    return (ctypes.c_int64 * max(len(values), 1))(*values)
+
+
+def describe(arrays):
+    operands = (Operand * len(arrays))()
+    for operand, a in zip(operands, arrays):
+        operand.ndim, operand.by_value = a.ndim, 0
+        operand.shape, operand.strides = int64s(a.shape), int64s(a.strides)
+        operand.address, operand.itemsize = a.__array_interface__["data"][0], a.itemsize
+        operand.align = a.dtype.alignment
+    return operands
+
+
+def make(core, *arrays):
+    operands, loop = describe(arrays), Loop()
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    core.nl_loop_make(ctypes.byref(loop), operands, len(arrays), len(shape), int64s(shape))
+    return loop
+
+
+def walk(core, loop, itemsizes):
+    """The addresses that a kernel meets, one tuple for each element, from the written parameter alone."""
+    n, dims, kind = loop.operands, loop.dims, KINDS[loop.kind]
+    block = ctypes.create_string_buffer(core.nl_loop_size(ctypes.byref(loop)))
+    core.nl_loop_write(ctypes.byref(loop), block)
+    slots = [struct.unpack_from("<Q", block, 16 * i)[0] for i in range(n)]
+    words = struct.unpack_from(f"<{(len(block) - 16 * n) // 8}q", block, 16 * n)
+    if kind == "flat":
+        count, advance = words[:2]
+        return [
+            tuple(a + (advance >> k & 1) * i * s for k, (a, s) in enumerate(zip(slots, itemsizes)))
+            for i in range(count)
+        ]
+    if kind == "rows":
+        (count, columns, advance), rest = words[:3], words[3:]
+    else:
+        (count, columns, advance), rest = (words[0], 1, 0), words[1:]
+    shape, rest = rest[:dims], rest[dims:]
+    by, rest = [Divider.from_buffer_copy(struct.pack("<q", w)) for w in rest[:dims]], rest[dims:]
+    strides = np.array(rest[: n * dims]).reshape(n, dims)
+    met = []
+    for i, j in itertools.product(range(count), range(columns)):
+        index, left = [0] * dims, i
+        for d in reversed(range(1, dims)):
+            over = ((left * by[d].magic >> 32) + left) >> by[d].shift
+            index[d], left = left - over * shape[d], over
+        index[0] = left
+        met.append(
+            tuple(
+                a + int(np.dot(strides[k], index)) + (advance >> k & 1) * j * itemsizes[k]
+                for k, a in enumerate(slots)
+            )
+        )
+    return met
+
+
+def addresses(arrays):
+    """What should be met."""
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    whole = [np.broadcast_to(a, shape) for a in arrays]
+    return {
+        tuple(
+            a.__array_interface__["data"][0] + int(np.dot(a.strides, index)) for a in whole
+        )
+        for index in np.ndindex(shape)
+    }  # fmt: skip
+
+
+def check(core, *arrays):
+    loop = make(core, *arrays)
+    met = walk(core, loop, [a.itemsize for a in arrays])
+    assert set(met) == addresses(arrays)
+    assert len(met) == loop.count == np.prod(np.broadcast_shapes(*(a.shape for a in arrays)))
+    return KINDS[loop.kind], loop.dims
+
+
+def aligned(shape, dtype="f4", shift=0):
+    dtype = np.dtype(dtype)
+    n = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(n + 64 + shift, "u1")
+    start = -raw.__array_interface__["data"][0] % 64 + shift
+    return raw[start : start + n].view(dtype).reshape(shape)
+
+
+def test_simple_cases(core):
+    a = aligned((4, 6, 64))
+    assert check(core, a, a) == ("flat", 0)
+    assert check(core, a, aligned(())) == ("flat", 0)
+    assert check(core, aligned(()), aligned(())) == ("flat", 0)
+    assert check(core, a, a[0, 0]) == ("rows", 1)
+    assert check(core, a, a[:, 0:1]) == ("rows", 2)
+    assert check(core, a, a[:, :, :1]) == ("rows", 1)
+    assert check(core, a[:, ::2], a[:, :3]) == ("rows", 2)
+    assert check(core, a[:, :, ::2], a[:, :, :32]) == ("strided32", 2)
+    assert check(core, a[::-1, ::-1, ::-1], a[::-1, ::-1, ::-1]) == ("flat", 0)
+    assert check(core, a[::-1], a) == ("rows", 1)
+    assert check(core, a.T, a.T) == ("flat", 0)
+    assert check(core, aligned((4, 8)), aligned((8,))) == ("strided32", 2)  # rows too short
+
+
+def test_alignment(core):
+    a = aligned((256,))
+    assert check(core, a[4:132], a[:128]) == ("flat", 0)
+    assert check(core, a[1:129], a[:128]) == ("strided32", 1)
+    assert check(core, a[:128], a[1:2]) == ("flat", 0)  # one element only needs its own
+    assert check(core, aligned((16,), shift=2), a[:16]) == ("strided64", 1)
+    rows = aligned((4, 130))[:, :128]
+    assert check(core, rows, aligned((4, 128))) == ("strided32", 2)
+    assert check(core, aligned((16,), "c16", 8), aligned((16,), "c16")) == ("strided32", 1)
+
+
+def test_far_apart(core):
+    far = np.lib.stride_tricks.as_strided(aligned((1,)), (3,), (1 << 30,))
+    loop = make(core, far)
+    assert KINDS[loop.kind] == "strided64"
+    near = np.lib.stride_tricks.as_strided(aligned((1,)), (2,), (1 << 30,))
+    assert KINDS[make(core, near).kind] == "strided32"
+    many = np.lib.stride_tricks.as_strided(aligned((1,), "u1"), (1 << 32,), (1,))
+    loop = make(core, many)
+    assert (KINDS[loop.kind], loop.count) == ("flat", 1 << 32)
+    assert core.nl_loop_threads(ctypes.byref(loop), 16) == 1 << 28
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_views(core, seed):
+    random = np.random.default_rng(seed)
+    ndim = int(random.integers(1, 6))
+    shape = tuple(int(n) for n in random.integers(1, 5, ndim))
+    arrays = []
+    for _ in range(int(random.integers(1, 4))):
+        steps = [int(random.choice([-2, -1, 1, 1, 2])) for _ in shape]
+        own = [1 if random.random() < 0.2 else n for n in shape]
+        base = aligned([n * abs(s) for n, s in zip(own, steps)], random.choice(["f4", "u1", "c16"]))
+        a = base.transpose(order := random.permutation(ndim)).copy().transpose(np.argsort(order))
+        a = a[tuple(slice(None, None, s) for s in steps)]
+        arrays.append(a[(0,) * int(random.integers(0, ndim))] if random.random() < 0.3 else a)
+    check(core, *arrays)
+
+
+@pytest.mark.parametrize("ndim", range(1, 33))
+def test_dimensions_are_padded(core, ndim):
+    steps = [8 * 3 ** min(k, 30) for k in reversed(range(ndim))]
+    a = np.lib.stride_tricks.as_strided(aligned((1,)), (2,) * ndim, steps)
+    loop = make(core, a)
+    assert loop.ndim == ndim
+    assert loop.dims == next(d for d in (1, 2, 3, 4, 8, 16, 32) if d >= ndim)
+
+
+def test_dividers(core):
+    random = np.random.default_rng(1)
+    divisors = [*range(1, 70), 2**16 - 1, 2**16, 2**16 + 1, 2**30, 2**31 - 1, 2**31]
+    divisors += [int(d) for d in random.integers(1, 2**31, 200)]
+    for divisor in divisors:
+        by = core.nl_divider_make(divisor)
+        near = [
+            k * divisor + e for k in (1, 2, 3, 1000, (2**31 - 2) // divisor) for e in (-1, 0, 1)
+        ]
+        for n in [0, 1, 2**31 - 1, *near, *(int(n) for n in random.integers(0, 2**31, 50))]:
+            if 0 <= n < 2**31:
+                high = n * by.magic >> 32
+                assert high + n < 2**32
+                assert (high + n) >> by.shift == n // divisor, (n, divisor)
+
+
+def test_order_is_numpys(core):
+    """The strides of NumPy's results tell in which order it walks."""
+    random = np.random.default_rng(2)
+    for _ in range(200):
+        ndim = int(random.integers(2, 6))
+        shape = [int(n) for n in random.integers(1, 4, ndim)]
+        arrays = []
+        for _ in range(int(random.integers(1, 4))):
+            own = [1 if random.random() < 0.3 else n for n in shape]
+            order = random.permutation(ndim)
+            arrays.append(np.zeros(np.array(own)[order]).transpose(np.argsort(order)))
+        arrays.append(np.zeros(shape)[..., :1][..., 0] if ndim == 1 else np.zeros(shape[1:]))
+        whole = np.broadcast_shapes(*(a.shape for a in arrays))
+        iterator = np.nditer(
+            [*arrays, None], flags=["reduce_ok"],
+            op_flags=[["readonly"]] * len(arrays) + [["writeonly", "allocate"]],
+        )  # fmt: skip
+        expected = iterator.operands[-1].strides
+        found = (ctypes.c_int * ndim)()
+        strides = (ctypes.c_int64 * ndim)()
+        core.nl_loop_order(describe(arrays), len(arrays), ndim, found)
+        core.nl_loop_dense(ndim, int64s(whole), found, ctypes.c_int64(8), strides)
+        assert tuple(strides) == expected
