@@ -144,8 +144,11 @@ def put(placed, place):
         return placed.device()
     if place == "foreign":
         return Interface(placed.device())
-    if place == "dlpack" and placed.host.strides == tuple(
-        s // placed.host.itemsize * placed.host.itemsize for s in placed.host.strides
+    if (
+        place == "dlpack"
+        and placed.host.size
+        and placed.host.strides
+        == tuple(s // placed.host.itemsize * placed.host.itemsize for s in placed.host.strides)
     ):
         return Speaker(placed.device())
     return placed.host
