@@ -145,12 +145,22 @@ def _options(given):
 class Overload:
     """A host function for one list of argument types."""
 
-    def __init__(self, image, address, rows, module, generated):
+    def __init__(self, args, image, address, rows, module, generated):
+        self.args = args
         self.image = image
         self.address = address
         self.rows = rows
         self.module = module
         self.labels = generated.labels
+
+    @property
+    def signature(self) -> Signature:
+        """With the type that it returns, as the compiler deduced or converted it."""
+        names, is_tuple = _core.host_results(self.address)
+        found = [types.scalar(name) for name in names]
+        if is_tuple:
+            return Signature(types.Tuple(found), self.args)
+        return Signature(found[0] if found else types.void, self.args)
 
     def inspect_source(self) -> str:
         return self.image.source
@@ -261,7 +271,7 @@ class HostDispatcher(_core.HostFunction):
         module = _core.HostModule(image.data)
         for args, row, entry in zip(lists, rows, generated.entries, strict=True):
             address = module.address(entry)
-            self._overloads[args] = Overload(image, address, row, module, generated)
+            self._overloads[args] = Overload(args, image, address, row, module, generated)
 
     def _rows(self, args):
         names = self._names or [f"arg{i}" for i in range(len(args))]
@@ -359,8 +369,8 @@ class HostDispatcher(_core.HostFunction):
 
     @property
     def nopython_signatures(self) -> list:
-        declared = {s.args: s for s in self._given}
-        return [declared.get(args, Signature(None, args)) for args in self._overloads]
+        """The same with the types of the results."""
+        return [overload.signature for overload in self._overloads.values()]
 
     @property
     def targetoptions(self) -> dict:

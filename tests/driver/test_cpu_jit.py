@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import numbalite
-from numbalite import cuda, errors, float32, float64, int32, int64, jit, njit, types, void
+from numbalite import _core, cuda, errors, float32, float64, int32, int64, jit, njit, types, void
 
 SCALE = 2.5
 TABLE = np.array([10, 20, 30, 40], np.int32)
@@ -584,6 +584,10 @@ def test_what_it_shows():
     assert 'test_cpu_jit.py"' in hypot.inspect_source()
     assert hypot.inspect_source("(float64, float64)") == hypot.inspect_source()
     assert [str(s) for s in hypot.nopython_signatures] == ["float64(float64, float64)"]
+    split(1)
+    assert "Tuple" in str(split.overloads[(int64,)].signature)
+    scale(np.ones(1, np.float32), 1)
+    assert scale.nopython_signatures[0].return_type is void
     with pytest.raises(NotImplementedError):
         hypot.inspect_llvm()
     with pytest.raises(KeyError):
@@ -693,6 +697,26 @@ def test_nothing_is_left():
     assert gone(1.0) == 1.0
     with pytest.raises(TypeError):
         gone(None)
+
+
+def test_when_memory_runs_out():
+    names = ", ".join(f"a{i}" for i in range(30))
+    f = jit(source=" + ".join(f"a{i}(0, 0)" for i in range(30)), args=names)
+    arrays = [np.ones((2, 2))] * 30
+    assert f(*arrays) == 30
+    result, n = None, 0
+    while result is None and n < 200:
+        f._clear()
+        n += 1
+        _core.fail_alloc_at(n)
+        try:
+            result = f(*arrays)
+        except MemoryError:
+            pass
+        finally:
+            _core.fail_alloc_at(0)
+    assert result == 30 and n > 2
+    assert f(*arrays) == 30
 
 
 def test_many_parameters():
