@@ -128,21 +128,13 @@ def counterpart(ufunc) -> CudaUfunc:
     name = _name(ufunc)
     if getattr(np, name, None) is ufunc and name in _TABLE:
         return NumpyUfunc(ufunc)
-    if getattr(ufunc, "_numbalite_target", None) or _is_ours(ufunc):
+    if _core.ufunc_owner(ufunc) is not None:
         raise TypeError(
             f"{name} runs on the CPU and was given a device array: make it with target='cuda', or "
             "pass copy_to_host()"
         )
     advice = _ADVICE.get(name, "copy_to_host() first, or write it with vectorize(target='cuda')")
     raise TypeError(f"{name} has no counterpart on the device: {advice}")
-
-
-def _is_ours(ufunc):
-    """Was it made by vectorize or guvectorize for the CPU?"""
-    import sys
-
-    made = sys.modules.get("numbalite.ufuncs.hostufunc")
-    return made is not None and made.is_ours(ufunc)
 
 
 def _is_known(operand):

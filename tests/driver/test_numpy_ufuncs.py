@@ -203,7 +203,7 @@ def test_what_has_no_counterpart():
 @pytest.mark.parametrize("target", ["cpu", "parallel"])
 def test_our_ufuncs_for_the_cpu(target):
     @vectorize(["float64(float64)"], target=target)
-    def double(x):
+    def twice(x):
         "return 2 * x;"
 
     @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target=target)
@@ -211,7 +211,7 @@ def test_our_ufuncs_for_the_cpu(target):
         "r[0] = x[0];"
 
     device = cuda.to_device(np.arange(3.0))
-    for ufunc in (double, total):
+    for ufunc in (twice, total):
         with pytest.raises(TypeError, match=r"target='cuda'.*copy_to_host"):
             ufunc(device)
 
