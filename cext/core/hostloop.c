@@ -5,6 +5,8 @@
  * those that are still at work. So several Python threads may have loops running at once, and a
  * loop never waits for a thread that has not yet woken. A loop inside a chunk runs serially.
  *
+ * How long an iteration takes is measured when a loop runs in one thread, and kept with the loop.
+ *
  * Threads start when a loop first wants them and stay, asleep. A forked child has none of them: its
  * pool starts anew.
  *
@@ -173,7 +175,8 @@ enum {
     MOST_THREADS = 4096,
     MOST_OPERANDS = 64,
     STACK = 8 << 20,
-    CHUNK = 64, /* a chunk is a multiple of so many iterations: no shared cache lines */
+    SAMPLE = 256, /* iterations that tell how long one takes */
+    CHUNK = 64,   /* a chunk is a multiple of so many iterations: no shared cache lines */
     CHUNKS_PER_THREAD = 4,
 };
 /* A thread is woken for this many nanoseconds of work, or it would take longer than doing it. */
@@ -328,27 +331,66 @@ static int run_shared(job *j, int threads) {
     return j->failed ? -1 : 0;
 }
 
+static double read_cost(const uint32_t *place) {
+    uint32_t bits = nl_atomic_peek32(place);
+    float cost;
+    memcpy(&cost, &bits, sizeof cost);
+    return cost;
+}
+
+/* The best that was seen: first times are of cold code and of memory that nobody has touched. */
+static void note_cost(uint32_t *place, double nanoseconds, long long count) {
+    float cost = (float)(nanoseconds / (double)count), known = (float)read_cost(place);
+    uint32_t bits;
+    if (known > 0 && cost > known * 1.05f)
+        cost = known * 1.05f;
+    cost = cost < 0.05f ? 0.05f : cost;
+    memcpy(&bits, &cost, sizeof bits);
+    nl_atomic_poke32(place, bits);
+}
+
+static unsigned long long globaltimer(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
+}
+
+static int run_alone(const job *j, long long first, long long count, uint32_t *place) {
+    chunk c = {.job = j, .first = first, .count = count};
+    unsigned long long start = globaltimer();
+    inside++;
+    int status = nl_host_guard(run_chunk, &c);
+    inside--;
+    if (status == 0 && count >= SAMPLE)
+        note_cost(place, (double)(globaltimer() - start), count);
+    return status;
+}
+
 static int parallel(nl_host_loop loop, int operands, char *const *data, long long count,
-                    const long long *strides, const void *extra, double cost) {
+                    const long long *strides, const void *extra, unsigned *place) {
     if (count <= 0)
         return 0;
+    if (operands > MOST_OPERANDS) { /* NumPy has no ufuncs of so many */
+        snprintf(fault_text, sizeof fault_text, "a loop over %d operands", operands);
+        return -1;
+    }
     job j = {.loop = loop, .operands = operands, .data = data, .count = count};
     j.strides = strides;
     j.extra = extra;
-    double useful = (double)count * cost / WORTH_A_THREAD;
     int threads = nl_host_threads_get();
+    if (threads > 1 && inside == 0 && read_cost(place) == 0 && count > SAMPLE) {
+        if (run_alone(&j, 0, SAMPLE, place) < 0)
+            return -1;
+        j.taken = SAMPLE;
+    }
+    double cost = read_cost(place);
+    double useful = (double)(count - (long long)j.taken) * cost / WORTH_A_THREAD;
     if (useful < threads)
         threads = (int)useful;
-    if (count < threads)
-        threads = (int)count;
-    if (threads < 2 || inside > 0 || operands > MOST_OPERANDS) {
-        chunk all = {.job = &j, .count = count};
-        if (operands > MOST_OPERANDS) { /* NumPy has no ufuncs of so many */
-            snprintf(fault_text, sizeof fault_text, "a loop over %d operands", operands);
-            return -1;
-        }
-        return nl_host_guard(run_chunk, &all);
-    }
+    if (count - (long long)j.taken < threads)
+        threads = (int)(count - (long long)j.taken);
+    if (threads < 2 || inside > 0)
+        return run_alone(&j, (long long)j.taken, count - (long long)j.taken, place);
     long long chunks = (long long)threads * CHUNKS_PER_THREAD;
     long long grain = cost > 1000 ? 1 : CHUNK;
     j.chunk = (count + chunks - 1) / chunks;
@@ -387,12 +429,6 @@ static int print(const char *format, va_list arguments) {
     if (text != few)
         free(text);
     return length;
-}
-
-static unsigned long long globaltimer(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
 }
 
 static unsigned long long clock_cycles(void) {

@@ -18,6 +18,7 @@
 #define Py_T_OBJECT_EX T_OBJECT_EX
 #define Py_T_PYSSIZET T_PYSSIZET
 #define Py_T_INT T_INT
+#define Py_T_LONGLONG T_LONGLONG
 #define Py_READONLY READONLY
 #endif
 

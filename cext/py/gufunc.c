@@ -1,7 +1,366 @@
-/* py/gufunc: the type GUfunc: functions of core arrays, one for each loop index, on the device. */
-#include "py/state.h"
+/* py/gufunc: the type GUfunc: functions of core arrays, one for each loop index, on the device.
+ *
+ * A call reads its operands, finds core and loop dimensions (core/gloop), asks Python once for each
+ * combination of types which loop they take (_choose) and once for each kind of loop for its kernel
+ * (_compile), and launches. Operands that the loop cannot work on as they are go another way, which
+ * Python paves: _cast to another dtype, _lay out cores as the signature promises, _give a result to
+ * an out= of another dtype or layout. Everything a call needs lies in one block of memory. */
+#include "py/gucall.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "core/pinned.h"
+#include "py/stream.h"
+
+#define CACHE_LIMIT 512 /* entries of each cache, which is then emptied */
+
+static int raise_from(const nl_error *err) {
+    nl_py_raise(err);
+    return -1;
+}
+
+/* ---------------------------------------------------------------------------- choosing a loop */
+
+int nl_py_gufunc_remember(PyObject *cache, PyObject *key, PyObject *value) {
+    if (PyDict_Size(cache) >= CACHE_LIMIT)
+        PyDict_Clear(cache);
+    return PyDict_SetItem(cache, key, value);
+}
+
+/* The key of a plain call: NULL without an exception if there is none. */
+static PyObject *choice_key(const nl_py_gucall *c) {
+    char key[NL_GU_MAX_OPERANDS + 1];
+    if (c->keywords.given[NL_PY_KEY_DTYPE] || c->keywords.given[NL_PY_KEY_SIGNATURE])
+        return NULL;
+    for (int i = 0; i < c->count; i++) {
+        const nl_py_operand *op = &c->operands[i];
+        if (op->place != NL_PY_PLACE_NONE && op->dtype == NL_OPAQUE)
+            return NULL;
+        key[i] = op->place == NL_PY_PLACE_NONE    ? 0
+                 : op->place == NL_PY_PLACE_VALUE ? (char)(op->dtype | op->weak << 5)
+                                                  : (char)op->dtype;
+    }
+    key[c->count] = (char)c->keywords.casting_code;
+    return PyBytes_FromStringAndSize(key, c->count + 1);
+}
+
+static PyObject *types_of(const nl_py_gucall *c, int from, int to) {
+    PyObject *types = PyTuple_New(to - from);
+    for (int i = from; types && i < to; i++) {
+        const nl_py_operand *op = &c->operands[i];
+        PyObject *type =
+            op->place == NL_PY_PLACE_NONE ? Py_NewRef(Py_None) : nl_py_operand_type(op);
+        if (type)
+            PyTuple_SET_ITEM(types, i - from, type);
+        else
+            Py_CLEAR(types);
+    }
+    return types;
+}
+
+static PyObject *or_none(PyObject *obj) {
+    return obj ? obj : Py_None;
+}
+
+static PyObject *ask_choice(const nl_py_gucall *c) {
+    PyObject *inputs = types_of(c, 0, c->nin), *outputs = types_of(c, c->nin, c->count);
+    PyObject *chosen = NULL;
+    if (inputs && outputs)
+        chosen =
+            PyObject_CallMethod((PyObject *)c->g, "_choose", "OOOOO", inputs, outputs,
+                                c->keywords.casting, or_none(c->keywords.given[NL_PY_KEY_DTYPE]),
+                                or_none(c->keywords.given[NL_PY_KEY_SIGNATURE]));
+    Py_XDECREF(inputs);
+    Py_XDECREF(outputs);
+    if (!chosen)
+        return NULL;
+    int good = PyBytes_Check(chosen) && PyBytes_GET_SIZE(chosen) == 2 * c->count;
+    for (int i = 0; good && i < c->count; i++) {
+        const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(chosen);
+        good = bytes[i] > NL_OPAQUE && bytes[i] < NL_DTYPE_COUNT &&
+               memchr("ACF", bytes[c->count + i], 3);
+    }
+    if (good)
+        return chosen;
+    Py_DECREF(chosen);
+    PyErr_SetString(PyExc_TypeError, "_choose must return a dtype code and an order letter for "
+                                     "each operand");
+    return NULL;
+}
+
+static int choose(nl_py_gucall *c) {
+    PyObject *key = choice_key(c);
+    if (!key && PyErr_Occurred())
+        return -1;
+    int found = key ? PyDict_GetItemRef(c->g->chosen, key, &c->chosen) : 0;
+    if (found == 0 && (c->chosen = ask_choice(c)) != NULL)
+        found = key && nl_py_gufunc_remember(c->g->chosen, key, c->chosen) < 0 ? -1 : 1;
+    Py_XDECREF(key);
+    if (found <= 0)
+        return -1;
+    c->dtypes = (const uint8_t *)PyBytes_AS_STRING(c->chosen);
+    c->orders = PyBytes_AS_STRING(c->chosen) + c->count;
+    return 0;
+}
+
+/* ----------------------------------------------------------------------------------- results */
+
+static int run(nl_py_gucall *c) {
+    nl_error err;
+    if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0)
+        return raise_from(&err);
+    if (c->packed.count == 0)
+        return 0;
+    if (nl_py_gucall_stage(c) < 0)
+        return -1;
+    if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0 ||
+        nl_device_bind(c->operation.device, &err) < 0)
+        return raise_from(&err);
+    return nl_py_gucall_launch(c) < 0 ? -1
+                                      : nl_py_operands_return(&c->operation, c->operands, c->count);
+}
+
+static PyObject *result_of(nl_py_gucall *c, int i) {
+    nl_py_operand *op = &c->operands[i];
+    if (!c->stands_in[i])
+        return nl_py_operand_result(op, 1);
+    nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
+    PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_give", "OOO",
+                                         out->place == NL_PY_PLACE_HOST ? out->given : out->array,
+                                         op->array, nl_py_gucall_stream(c));
+    if (!done)
+        return NULL;
+    Py_DECREF(done);
+    return Py_NewRef(out->given);
+}
+
+static PyObject *results(nl_py_gucall *c) {
+    int nout = c->count - c->nin;
+    if (nout == 1)
+        return result_of(c, c->nin);
+    PyObject *tuple = PyTuple_New(nout);
+    for (int i = 0; tuple && i < nout; i++) {
+        PyObject *item = result_of(c, c->nin + i);
+        if (item)
+            PyTuple_SET_ITEM(tuple, i, item);
+        else
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static int open_call(nl_py_gucall *c, nl_py_gufunc *g, PyObject *const *args, Py_ssize_t nargs,
+                     PyObject *names, PyObject **outs) {
+    nl_py_operation *o = &c->operation;
+    nl_error err;
+    c->g = g;
+    c->nin = g->core.nin;
+    c->count = g->core.nin + g->core.nout;
+    c->read = c->replaced = c->on_device = 0;
+    c->chosen = NULL;
+    memset(o, 0, sizeof *o);
+    o->state = g->state;
+    o->name = g->name;
+    nl_py_keywords_init(g->state, &c->keywords);
+    if (names && nl_py_keywords_read(g->state, g->name, names, args + nargs, 1u << NL_PY_KEY_WHERE,
+                                     &c->keywords) < 0)
+        return -1;
+    PyObject *subok = c->keywords.given[NL_PY_KEY_SUBOK];
+    if (subok && !PyBool_Check(subok)) {
+        PyErr_SetString(PyExc_TypeError, "'subok' must be a boolean");
+        return -1;
+    }
+    if (nl_py_keywords_outs(g->name, g->core.nin, g->core.nout, args, nargs, &c->keywords, outs) <
+        0)
+        return -1;
+    o->device = nl_device_current(&err);
+    if (!o->device)
+        return raise_from(&err);
+    return nl_py_stream_from(g->state, c->keywords.given[NL_PY_KEY_STREAM], &o->stream,
+                             &o->blocking);
+}
+
+static void close_call(nl_py_gucall *c) {
+    for (int i = 0; i < c->read; i++)
+        nl_py_operand_clear(&c->operands[i]);
+    for (int i = 0; i < c->replaced; i++)
+        nl_py_operand_clear(&c->outs[i]);
+    nl_pinned_give(c->operation.block);
+    Py_XDECREF(c->chosen);
+    nl_mem_free(c);
+}
+
+static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t flags,
+                                   PyObject *names) {
+    nl_py_gufunc *g = (nl_py_gufunc *)self;
+    PyObject *outs[NL_GU_MAX_OPERANDS], *result = NULL;
+    nl_error err;
+    if (!g->name) {
+        PyErr_SetString(PyExc_RuntimeError, "GUfunc.__init__ has not been called");
+        return NULL;
+    }
+    nl_py_gucall *c = nl_mem_alloc(sizeof *c, &err);
+    if (!c)
+        return nl_py_raise(&err);
+    if (open_call(c, g, args, PyVectorcall_NARGS(flags), names, outs) == 0 &&
+        nl_py_gucall_read(c, args, outs) == 0 && nl_py_gucall_dimensions(c) == 0 &&
+        choose(c) == 0 && nl_py_gucall_inputs(c) == 0 && nl_py_gucall_outputs(c) == 0 &&
+        run(c) == 0)
+        result = results(c);
+    close_call(c);
+    return result;
+}
+
+/* -------------------------------------------------------------------------------------- type */
+
+/* dimensions: ((size or -1, optional), ...); operands: (places, ...), inputs first. */
+static int read_core(PyObject *dimensions, PyObject *operands, int nin, nl_gcore *core) {
+    Py_ssize_t count = PyTuple_GET_SIZE(dimensions), n = PyTuple_GET_SIZE(operands);
+    if (count > NL_GU_MAX_DIMENSIONS || n > NL_GU_MAX_OPERANDS || nin < 1 || nin >= n) {
+        PyErr_Format(PyExc_ValueError,
+                     "a generalized ufunc has at most %d operands, one input and one output at "
+                     "least, and at most %d core dimensions",
+                     NL_GU_MAX_OPERANDS, NL_GU_MAX_DIMENSIONS);
+        return -1;
+    }
+    core->nin = nin;
+    core->nout = (int)n - nin;
+    core->count = (int)count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        long long size;
+        int optional;
+        if (!PyArg_Parse(PyTuple_GET_ITEM(dimensions, i), "(Lp)", &size, &optional))
+            return -1;
+        core->fixed[i] = size > 0 ? size : -1;
+        core->optional[i] = (uint8_t)optional;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *places = PyTuple_GET_ITEM(operands, i);
+        if (!PyTuple_Check(places) || PyTuple_GET_SIZE(places) > NL_GU_MAX_CORE) {
+            PyErr_Format(PyExc_ValueError, "an operand has at most %d core dimensions",
+                         NL_GU_MAX_CORE);
+            return -1;
+        }
+        core->ndim[i] = (uint8_t)PyTuple_GET_SIZE(places);
+        for (int k = 0; k < core->ndim[i]; k++) {
+            long place = PyLong_AsLong(PyTuple_GET_ITEM(places, k));
+            if (place < 0 || place >= count) {
+                if (!PyErr_Occurred())
+                    PyErr_SetString(PyExc_ValueError, "there is no such core dimension");
+                return -1;
+            }
+            core->place[i][k] = (uint8_t)place;
+        }
+    }
+    return 0;
+}
+
+static int gufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"name", "text", "dimensions", "operands", "nin", "block", NULL};
+    nl_py_gufunc *g = (nl_py_gufunc *)self;
+    PyObject *name, *text, *dimensions, *operands;
+    nl_gcore core = {0};
+    nl_error err;
+    int nin, block = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UUO!O!i|p:GUfunc", names, &name, &text,
+                                     &PyTuple_Type, &dimensions, &PyTuple_Type, &operands, &nin,
+                                     &block))
+        return -1;
+    if (g->name) {
+        PyErr_SetString(PyExc_RuntimeError, "GUfunc.__init__ was called before");
+        return -1;
+    }
+    const char *name8 = PyUnicode_AsUTF8(name), *text8 = name8 ? PyUnicode_AsUTF8(text) : NULL;
+    if (!text8 || read_core(dimensions, operands, nin, &core) < 0)
+        return -1;
+    core.name = nl_mem_strdup(name8, &err);
+    core.text = core.name ? nl_mem_strdup(text8, &err) : NULL;
+    if (!core.text) {
+        nl_mem_free(core.name);
+        nl_py_raise(&err);
+        return -1;
+    }
+    g->core = core;
+    g->block = block;
+    g->fixed_from = 1 << 14;
+    g->chosen = PyDict_New();
+    g->kernels = PyDict_New();
+    if (!g->chosen || !g->kernels)
+        return -1;
+    g->name = Py_NewRef(name);
+    return 0;
+}
+
+static PyObject *gufunc_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                            PyObject *Py_UNUSED(kwargs)) {
+    nl_py_state *state = nl_py_state_of_type(type);
+    nl_py_gufunc *g = state ? (nl_py_gufunc *)type->tp_alloc(type, 0) : NULL;
+    if (!g)
+        return NULL;
+    g->state = state;
+    g->vectorcall = gufunc_vectorcall;
+    return (PyObject *)g;
+}
+
+static int gufunc_traverse(PyObject *self, visitproc visit, void *arg) {
+    nl_py_gufunc *g = (nl_py_gufunc *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(g->chosen);
+    Py_VISIT(g->kernels);
+    return 0;
+}
+
+static int gufunc_clear(PyObject *self) {
+    nl_py_gufunc *g = (nl_py_gufunc *)self;
+    if (g->kernels)
+        PyDict_Clear(g->kernels);
+    return 0;
+}
+
+static void gufunc_dealloc(PyObject *self) {
+    nl_py_gufunc *g = (nl_py_gufunc *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (g->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    Py_XDECREF(g->name);
+    Py_XDECREF(g->chosen);
+    Py_XDECREF(g->kernels);
+    nl_mem_free(g->core.name);
+    nl_mem_free(g->core.text);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef gufunc_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_gufunc, vectorcall), Py_READONLY, NULL},
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_gufunc, weakrefs), Py_READONLY, NULL},
+    {"fixed_from", Py_T_LONGLONG, offsetof(nl_py_gufunc, fixed_from), 0,
+     "Loop indices from which small cores get a kernel made for their shapes."},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot gufunc_slots[] = {
+    {Py_tp_doc,
+     "GUfunc(name, text, dimensions, operands, nin, block=False): a generalized ufunc on the "
+     "device. text is the layout; dimensions are (size or -1, optional), operands tuples of "
+     "places in dimensions, inputs first. Sub-classes have _choose, _compile, _cast, _lay, _give."},
+    {Py_tp_new, gufunc_new},
+    {Py_tp_init, gufunc_init},
+    {Py_tp_dealloc, gufunc_dealloc},
+    {Py_tp_traverse, gufunc_traverse},
+    {Py_tp_clear, gufunc_clear},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, gufunc_members},
+    {0, NULL}};
+
+static PyType_Spec gufunc_spec = {
+    .name = "numbalite._core.GUfunc",
+    .basicsize = sizeof(nl_py_gufunc),
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = gufunc_slots,
+};
 
 int nl_py_gufunc_exec(PyObject *module) {
-    (void)module;
-    return 0;
+    return nl_py_add_type(module, &gufunc_spec, NULL, &nl_py_state_of(module)->gufunc_type);
 }

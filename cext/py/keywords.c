@@ -79,7 +79,7 @@ int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject
     }
     for (int key = 0; key < NL_PY_KEY_COUNT; key++)
         if (k->given[key] == Py_None && key != NL_PY_KEY_WHERE && key != NL_PY_KEY_CASTING &&
-            key != NL_PY_KEY_KEEPDIMS)
+            key != NL_PY_KEY_KEEPDIMS && key != NL_PY_KEY_AXES && key != NL_PY_KEY_AXIS)
             k->given[key] = NULL;
     if (k->given[NL_PY_KEY_SIG]) {
         if (k->given[NL_PY_KEY_SIGNATURE]) {
@@ -107,12 +107,12 @@ int nl_py_keywords_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const
     PyObject *out = k->given[NL_PY_KEY_OUT];
     if (nargs < nin || nargs > nin + nout) {
         if (nout == 0)
-            PyErr_Format(PyExc_TypeError, "%U() takes %d positional arguments but %zd were given",
-                         ufunc_name, nin, nargs);
+            PyErr_Format(PyExc_TypeError, "%U() takes %d positional arguments but %zd %s given",
+                         ufunc_name, nin, nargs, nargs == 1 ? "was" : "were");
         else
             PyErr_Format(PyExc_TypeError,
-                         "%U() takes from %d to %d positional arguments but %zd were given",
-                         ufunc_name, nin, nin + nout, nargs);
+                         "%U() takes from %d to %d positional arguments but %zd %s given",
+                         ufunc_name, nin, nin + nout, nargs, nargs == 1 ? "was" : "were");
         return -1;
     }
     for (int i = 0; i < nout; i++)

@@ -23,6 +23,7 @@
     X(PyTypeObject, ufunc_type) \
     X(PyTypeObject, gufunc_type) \
     X(PyTypeObject, hostmodule_type) \
+    X(PyTypeObject, hostloops_type) \
     X(PyTypeObject, hostfunction_type) \
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, record_dtypes)  /* list: record index - 1 -> dtype */ \

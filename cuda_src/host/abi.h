@@ -28,9 +28,10 @@ typedef struct nl_host_ops {
      * lock. */
     int (*raise)(void);
     /* Runs a loop whose iterations are independent of one another, shared among threads where
-     * that is worth it: an iteration takes about `cost` nanoseconds. 0, or -1 after a fault. */
+     * that is worth it. `cost` is a place of the loop's own, 0 at first, where the nanoseconds of
+     * an iteration are kept (the bits of a float). 0, or -1 after a fault. */
     int (*parallel)(nl_host_loop loop, int operands, char *const *data, long long count,
-                    const long long *strides, const void *extra, double cost);
+                    const long long *strides, const void *extra, unsigned *cost);
     int (*vprintf)(const char *format, __builtin_va_list arguments);
     unsigned long long (*clock)(void);       /* clock64(): cycles-like, monotonic */
     unsigned long long (*globaltimer)(void); /* nanoseconds */

@@ -16,6 +16,15 @@ static void nl_host_init(const nl_host_ops *table) {
     ops = table;
 }
 
+/* What is described of a function: the parameters, if it returns nothing. */
+template <class F> struct described { typedef int type; };
+#ifdef NUMBALITE_DESCRIBE_CUH
+template <class F> struct described<F *> { typedef numbalite::nl_description::signature<> type; };
+template <class... A> struct described<void (*)(A...)> {
+    typedef numbalite::kernel_description<void (*)(A...)> type;
+};
+#endif
+
 /* The compiler's own spelling of T, from its name for this function. */
 template <int index, class T> constexpr const char *NLDESC() {
     return __PRETTY_FUNCTION__;

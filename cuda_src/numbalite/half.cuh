@@ -1,7 +1,8 @@
 /* half: float16, which is CUDA's __half, and the mathematical functions that generic code calls.
  *
  * __half converts to every arithmetic type, so that `sin(h)` alone would be ambiguous. Those of
- * CUDA's own half functions that exist are used, the others go through float. */
+ * CUDA's own half functions that exist are used, the others go through float. For the same reason
+ * `h * 2` is ambiguous to CUDA; here it is a half, and h * 2.0f a float, h * 2.0 a double. */
 #ifndef NUMBALITE_HALF_CUH
 #define NUMBALITE_HALF_CUH
 
@@ -66,6 +67,63 @@ NUMBALITE_FUNCTION bool isnan(float16 x) {
 NUMBALITE_FUNCTION bool isinf(float16 x) {
     return __hisinf(x) != 0;
 }
+
+/* What a number becomes beside a half, and what both are compared as. */
+namespace nl_detail {
+template <class T> struct beside_half {};
+#define NUMBALITE_BESIDE(T, by, as, compared) \
+    template <> struct beside_half<T> { \
+        typedef as type; \
+        typedef compared common; \
+        static NUMBALITE_FUNCTION as of(T x) { return (as)(by)x; } \
+    };
+NUMBALITE_BESIDE(float, float, float, float)
+NUMBALITE_BESIDE(double, double, double, double)
+NUMBALITE_BESIDE(bool, int, float16, float)
+NUMBALITE_BESIDE(char, int, float16, float)
+NUMBALITE_BESIDE(signed char, int, float16, float)
+NUMBALITE_BESIDE(unsigned char, int, float16, float)
+NUMBALITE_BESIDE(short, int, float16, float)
+NUMBALITE_BESIDE(unsigned short, int, float16, float)
+NUMBALITE_BESIDE(int, int, float16, float)
+NUMBALITE_BESIDE(unsigned int, unsigned int, float16, float)
+NUMBALITE_BESIDE(long, long long, float16, float)
+NUMBALITE_BESIDE(unsigned long, unsigned long long, float16, float)
+NUMBALITE_BESIDE(long long, long long, float16, float)
+NUMBALITE_BESIDE(unsigned long long, unsigned long long, float16, float)
+#undef NUMBALITE_BESIDE
+} // namespace nl_detail
+
+#define NUMBALITE_HALF_ARITHMETIC(sign) \
+    template <class T, class R = typename nl_detail::beside_half<T>::type> \
+    NUMBALITE_FUNCTION R operator sign(const float16 &a, const T &b) { \
+        return (R)a sign nl_detail::beside_half<T>::of(b); \
+    } \
+    template <class T, class R = typename nl_detail::beside_half<T>::type> \
+    NUMBALITE_FUNCTION R operator sign(const T &a, const float16 &b) { \
+        return nl_detail::beside_half<T>::of(a) sign(R) b; \
+    }
+#define NUMBALITE_HALF_COMPARISON(sign) \
+    template <class T, class R = typename nl_detail::beside_half<T>::common> \
+    NUMBALITE_FUNCTION bool operator sign(const float16 &a, const T &b) { \
+        return (R)a sign(R) b; \
+    } \
+    template <class T, class R = typename nl_detail::beside_half<T>::common> \
+    NUMBALITE_FUNCTION bool operator sign(const T &a, const float16 &b) { \
+        return (R)a sign(R) b; \
+    }
+NUMBALITE_HALF_ARITHMETIC(+)
+NUMBALITE_HALF_ARITHMETIC(-)
+NUMBALITE_HALF_ARITHMETIC(*)
+NUMBALITE_HALF_ARITHMETIC(/)
+NUMBALITE_HALF_COMPARISON(==)
+NUMBALITE_HALF_COMPARISON(!=)
+NUMBALITE_HALF_COMPARISON(<)
+NUMBALITE_HALF_COMPARISON(<=)
+NUMBALITE_HALF_COMPARISON(>)
+NUMBALITE_HALF_COMPARISON(>=)
+#undef NUMBALITE_HALF_ARITHMETIC
+#undef NUMBALITE_HALF_COMPARISON
 
 } // namespace numbalite
 

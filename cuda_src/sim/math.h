@@ -81,12 +81,48 @@ NUMBALITE_SIM_OVERLOAD_INT(long, lround)
 NUMBALITE_SIM_OVERLOAD_INT(long long, llrint)
 NUMBALITE_SIM_OVERLOAD_INT(long long, llround)
 
+#ifdef NUMBALITE_HOST
+namespace numbalite_sim {
+/* x to a small power that is known when compiling, in at most four multiplications. */
+template <class T> NUMBALITE_SIM_INLINE T power(T x, int n) {
+    T two = x * x, four = two * two;
+    switch (n) {
+    case 0:
+        return 1;
+    case 1:
+        return x;
+    case 2:
+        return two;
+    case 3:
+        return two * x;
+    case 4:
+        return four;
+    case 5:
+        return four * x;
+    case 6:
+        return four * two;
+    case 7:
+        return four * two * x;
+    default:
+        return four * four;
+    }
+}
+} // namespace numbalite_sim
+#define NUMBALITE_SIM_POWER(x, n) \
+    if (__builtin_constant_p(n) && (n) >= 0 && (n) <= 8) \
+    return numbalite_sim::power(x, n)
+#else
+#define NUMBALITE_SIM_POWER(x, n)
+#endif
 NUMBALITE_SIM_INLINE float pow(float x, int n) {
+    NUMBALITE_SIM_POWER(x, n);
     return powf(x, static_cast<float>(n));
 }
 NUMBALITE_SIM_INLINE double pow(double x, int n) {
+    NUMBALITE_SIM_POWER(x, n);
     return pow(x, static_cast<double>(n));
 }
+#undef NUMBALITE_SIM_POWER
 NUMBALITE_SIM_INLINE float ldexp(float x, int n) {
     return ldexpf(x, n);
 }

@@ -105,6 +105,7 @@ extern "C" {
 #include "libc.h"
 #include "vector.h"
 #ifdef NUMBALITE_HOST
+#include "../host/vector.h"
 #include "../host/thread.h"
 #else
 #include "thread.h"

@@ -149,11 +149,25 @@ def flags(family, options, opt, kind="sim") -> list:
         if level == 2 and not options.debug:
             result += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
     result.append("-ffp-contract=fast" if options.fmad else "-ffp-contract=off")
+    if kind == "host" and family == "gcc" and vector_math():
+        result.append(f"-DNUMBALITE_VECTOR_MATH={vector_math()}")
     if options.fastmath:
         result += ["-freciprocal-math", "-fno-signed-zeros"]
         if kind == "host":
             result += ["-fno-trapping-math", "-fassociative-math"]
     return result
+
+
+def vector_math() -> int:
+    """What vector versions of libm's functions the C library has: see cuda_src/host/vector.h."""
+    if os.uname().machine != "x86_64":
+        return 0
+    try:
+        name, _, text = os.confstr("CS_GNU_LIBC_VERSION").partition(" ")
+        version = tuple(map(int, text.split(".")[:2]))
+    except (AttributeError, OSError, ValueError):
+        return 0
+    return (version >= (2, 22)) + (version >= (2, 35)) if name == "glibc" else 0
 
 
 def _std(text):

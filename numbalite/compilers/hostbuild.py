@@ -199,23 +199,26 @@ def _quoted(name):
 def _whole(unit, options, text, kind):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
     lines = [f'#line 1 "{_quoted(unit.name)}"', text]
-    lines += [f'#line 1 "{_END}"', f'#include "{kind}/image.h"']
+    lines.append(f'#line 1 "{_END}"')
+    if unit.describe:
+        lines.append('#include "numbalite/describe.cuh"')
+    lines.append(f'#include "{kind}/image.h"')
     if kind == "host":
         lines.append("NUMBALITE_HOST_TABLE_BEGIN")
         for i, name in enumerate((*unit.kernels, *unit.variables)):
             lines.append(f'#line 1 "{_END}/{i}"')
             lines.append(f'NUMBALITE_HOST_ENTRY("{_quoted(name)}", &{name})')
         lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
-    if unit.describe:
-        lines.append('#include "numbalite/describe.cuh"')
+    described = {
+        "sim": "numbalite::kernel_description<{}>",
+        "host": "numbalite_sim::described<{}>::type",
+    }[kind]
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
             lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
         if unit.describe:
-            lines.append(
-                f"NUMBALITE_SIM_DESCRIBE({i}, numbalite::kernel_description<decltype(&{name})>)"
-            )
+            lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
     for i, name in enumerate(unit.variables):
         at = len(unit.kernels) + i
         lines.append(f'#line 1 "{_END}/{at}"')
@@ -273,7 +276,7 @@ class _Build:
             text,
         )
         with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
-            ir = irpatch.patch(file.read(), spins=self.kind == "sim")
+            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors())
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
         # The front end has marked what may be fused; "fast" would fuse the rest too.
@@ -288,6 +291,10 @@ class _Build:
         else:
             libraries = ["-nostdlib++", "-lm"]
             self._step([*common, path + ".ll", "-o", self.output, *_LINK, *libraries])
+
+    def _vectors(self):
+        """The vector functions that may be called; zig does not link with their library."""
+        return host.vector_math() if self.kind == "host" and not self.compiler.is_zig else 0
 
     def _step(self, command, stdin=b""):
         result = _run(command, stdin, os.path.dirname(self.output))

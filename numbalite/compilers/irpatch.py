@@ -11,6 +11,9 @@ operation stands on a line of its own, and the optimiser afterwards sees well-de
 * A volatile load that is not of a local variable counts as a spin (cuda_src/sim/thread.h), so that a
   thread may wait for another one in a loop.
 
+On the host target, calls of libm's functions are told of their vector versions in libmvec, so that the
+optimiser makes vector code of loops with them (cuda_src/host/vector.h does that for g++).
+
 Newer clangs wrap the address of a thread-local variable in an intrinsic, behind which alias analysis
 cannot see that threadIdx is nobody else's; the intrinsic goes.
 """
@@ -36,10 +39,11 @@ _SPIN = "nl_sim_volatile_read"
 _ALL_ONES = "-1"
 
 
-def patch(ir: str, spins: bool = True) -> str:
+def patch(ir: str, spins: bool = True, vectors: int = 0) -> str:
     """The IR of a whole module with the operations above made a GPU's.
 
-    spins=False leaves volatile loads alone: where there is no simulated thread to wait for.
+    spins=False leaves volatile loads alone: where there is no simulated thread to wait for. vectors is
+    host.vector_math(): which vector functions there are.
     """
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     if not starts:
@@ -47,7 +51,77 @@ def patch(ir: str, spins: bool = True) -> str:
     out = [ir[: starts[0]]]
     for start, end in zip(starts, [*starts[1:], len(ir)], strict=True):
         out.append(_function(ir[start:end], spins))
-    return "".join(out)
+    ir = "".join(out)
+    return vectorize(ir, vectors) if vectors else ir
+
+
+# --- vector functions ------------------------------------------------------------------------------------
+
+_VECTOR = (
+    "sin cos exp log pow".split(),
+    "tan asin acos atan sinh cosh tanh asinh acosh atanh exp2 expm1 log2 log10 log1p cbrt erf erfc "
+    "atan2 hypot".split(),
+)
+_CALL = re.compile(
+    r"^(?P<before>  %[\w.]+ = (?:tail )?call [a-z ]*?)(?P<type>double|float) "
+    r"@(?P<name>llvm\.\w+\.f(?:32|64)|\w+)\((?P<arguments>[^\n()]*)\)",
+    re.MULTILINE,
+)
+_USED = re.compile(
+    r'^@llvm\.compiler\.used = appending global \[(\d+) x [^\]]*\] \[(.*)\], section "llvm\.metadata"$',
+    re.MULTILINE,
+)
+# A letter of the vector ABI for each width, what the CPU must have for it, and the bytes of a vector.
+_WIDTHS = (("b", "+sse2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
+
+
+def vectorize(ir: str, level: int) -> str:
+    """The IR with each call of a function that libmvec has marked with its vector versions."""
+    known = {name for names in _VECTOR[:level] for name in names}
+    widths = [(letter, size) for letter, feature, size in _WIDTHS if feature in ir]
+    declared = {}
+
+    def mark(match):
+        name, kind = match["name"], match["type"]
+        plain = name.split(".")[1] if name.startswith("llvm.") else name
+        if name == plain and kind == "float":
+            plain = plain[:-1] if plain.endswith("f") else ""
+        count = match["arguments"].count(",") + 1
+        if plain not in known or count != (2 if plain in ("pow", "atan2", "hypot") else 1):
+            return match[0]
+        variants = []
+        for letter, size in widths:
+            lanes = size // (8 if kind == "double" else 4)
+            signs = "v" * count
+            symbol = f"_ZGV{letter}N{lanes}{signs}_{plain}{'f' * (kind == 'float')}"
+            variants.append(f"_ZGV_LLVM_N{lanes}{signs}_{name}({symbol})")
+            vector = f"<{lanes} x {kind}>"
+            declared[symbol] = (vector, ", ".join([vector] * count))
+        return f'{match[0]} "vector-function-abi-variant"="{",".join(variants)}"'
+
+    ir = _CALL.sub(mark, ir)
+    if not declared:
+        return ir
+    # The list keeps the declarations until the loops have been looked at.
+    if re.search(r"\bptr\b", ir):
+        element, kept = "ptr", [f"ptr @{name}" for name in declared]
+    else:
+        element = "i8*"
+        kept = [f"i8* bitcast ({r} ({a})* @{n} to i8*)" for n, (r, a) in declared.items()]
+    lines = [f"declare {result} @{name}({args})" for name, (result, args) in declared.items()]
+    listed = _USED.search(ir)
+    if listed:
+        kept += [listed[2]]
+        ir = ir[: listed.start()] + ir[listed.end() :]
+    count = len(declared) + (int(listed[1]) if listed else 0)
+    lines.append(
+        f"@llvm.compiler.used = appending global [{count} x {element}] [{', '.join(kept)}], "
+        'section "llvm.metadata"'
+    )
+    return ir + "\n" + "\n".join(lines) + "\n"
+
+
+# --- operations ------------------------------------------------------------------------------------------
 
 
 def _function(text, spins):

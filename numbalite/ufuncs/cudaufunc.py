@@ -21,6 +21,7 @@ from ..errors import SignatureError
 from ..options import Options
 from ..program import current_device, target_of
 from . import cudaloops, element, resolve
+from .methods import ReductionMethods
 
 _CODES = {t: i + 1 for i, t in enumerate(types.SCALARS)}  # nl_dtype
 _P = inspect.Parameter
@@ -30,7 +31,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-class CudaUfunc(_core.Ufunc):
+class CudaUfunc(ReductionMethods, _core.Ufunc):
     """A NumPy-like ufunc of a C++ function, which runs on the GPU: ``f(x, y, out=None, where=True, ...)``.
 
     Operands are device arrays, NumPy arrays, numbers, and everything with the CUDA Array Interface or

@@ -84,7 +84,7 @@ def guvectorize(
     the outputs, which it writes; ``()`` outputs are arrays of one element. ``ftylist`` lists their types,
     "void(float32[:,:], float32[:,:], float32[:,:])"; without it a loop is compiled for the dtypes of each
     call. ``block=True`` (on "cuda") runs the body by a whole thread block for each loop index, with
-    shared memory and barriers. All else is as in vectorize.
+    shared memory and barriers; ``block=256`` says how many threads. All else is as in vectorize.
 
         @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda")
         def total(x, result):
@@ -258,7 +258,7 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
         if target == "cuda":
             from .cudagufunc import CudaGUfunc
 
-            return CudaGUfunc(made, found, layout, options, bool(block), identity)
+            return CudaGUfunc(made, found, layout, options, block, identity)
         from .hostufunc import make_gufunc
 
         return make_gufunc(made, found, layout, target, identity, options, made.__doc__)

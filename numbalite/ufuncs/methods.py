@@ -368,8 +368,8 @@ def _segments(indices, length, name):
         )
     indices = np.asarray(indices, dtype=np.int64)
     if indices.ndim != 1:
-        depth = "small" if indices.ndim == 0 else "deep"
-        raise ValueError(f"object {'of ' * (depth == 'small')}too {depth} for desired array")
+        what = "object of too small depth" if indices.ndim == 0 else "object too deep"
+        raise ValueError(f"{what} for desired array")
     for index in indices[(indices < 0) | (indices >= length)][:1]:
         raise IndexError(f"index {index} out-of-bounds in {name}.reduceat [0, {length})")
     ends = np.append(indices[1:], length)[: len(indices)]

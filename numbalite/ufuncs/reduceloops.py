@@ -159,7 +159,11 @@ class Loops:
         ns = "numbalite::nl_reduce"
         names = dict(zip("STO", (t.cxx for t in used), strict=True), ns=ns)
         call = element.call(function, namespace, "a" if unary else "a, b")
-        b = "" if unary else f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n"
+        b = (
+            ""
+            if unary
+            else f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n"
+        )
         functor = _OF_ONE_AND_OPERAND if kind == "at" else _OF_TWO
         builder.write(functor.format(**names, call=call, b=b))
         body = _BODIES[kind].format(**names, masked=str(masked).lower())

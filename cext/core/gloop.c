@@ -1,0 +1,406 @@
+/* core/gloop: see the header. Operands are seen in their own order: the loop dimensions, outermost
+ * first, then the core dimensions; `axes` says where each lies in the array, so that axes= costs
+ * nothing further. */
+#include "core/gloop.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int operand_count(const nl_gloop *loop) {
+    return loop->core->nin + loop->core->nout;
+}
+
+static const char *role(const nl_gloop *loop, int operand) {
+    return operand < loop->core->nin ? "Input" : "Output";
+}
+
+static int number(const nl_gloop *loop, int operand) {
+    return operand < loop->core->nin ? operand : operand - loop->core->nin;
+}
+
+/* ---------------------------------------------------------------------------- core dimensions */
+
+int nl_gcore_check_keepdims(const nl_gcore *c, nl_error *err) {
+    for (int i = 1; i < c->nin + c->nout; i++) {
+        int wanted = i < c->nin ? c->ndim[0] : 0;
+        if (c->ndim[i] != wanted)
+            return nl_error_set(
+                err, NL_ERR_TYPE,
+                "%s does not support keepdims: its signature %s requires %s %d to have %d core "
+                "dimensions, but keepdims can only be used when all inputs have the same number of "
+                "core dimensions and all outputs have no core dimensions.",
+                c->name, c->text, i < c->nin ? "input" : "output", i < c->nin ? i : i - c->nin,
+                c->ndim[i]);
+    }
+    return 0;
+}
+
+/* A dimension goes missing for all operands that have it. */
+static void drop(nl_gloop *loop, int place) {
+    const nl_gcore *c = loop->core;
+    loop->missing[place] = 1;
+    for (int i = 0; i < operand_count(loop); i++)
+        for (int k = 0; k < c->ndim[i]; k++)
+            loop->operands[i].core -= c->place[i][k] == place;
+}
+
+static int find_core(nl_gloop *loop, int operand, nl_error *err) {
+    const nl_gcore *c = loop->core;
+    nl_goperand *o = &loop->operands[operand];
+    for (int k = 0; k < c->ndim[operand] && o->array.ndim < o->core; k++) {
+        int place = c->place[operand][k];
+        if (c->optional[place] && !loop->missing[place])
+            drop(loop, place);
+    }
+    if (o->array.ndim >= o->core)
+        return 0;
+    return nl_error_set(err, NL_ERR_VALUE,
+                        "%s: %s operand %d does not have enough dimensions (has %d, gufunc core "
+                        "with signature %s requires %d)",
+                        c->name, role(loop, operand), number(loop, operand), o->array.ndim, c->text,
+                        o->core);
+}
+
+int nl_gloop_open(nl_gloop *loop, nl_error *err) {
+    const nl_gcore *c = loop->core;
+    memset(loop->missing, 0, sizeof loop->missing);
+    for (int i = 0; i < operand_count(loop); i++)
+        loop->operands[i].core = i >= c->nin && loop->keepdims ? c->ndim[0] : c->ndim[i];
+    for (int i = 0; i < operand_count(loop); i++)
+        if (loop->operands[i].given && find_core(loop, i, err) < 0)
+            return -1;
+    loop->ndim = 0;
+    for (int i = 0; i < operand_count(loop); i++) {
+        nl_goperand *o = &loop->operands[i];
+        int ndim = o->given ? o->array.ndim - o->core : 0;
+        loop->ndim = ndim > loop->ndim ? ndim : loop->ndim;
+    }
+    for (int i = 0; i < operand_count(loop); i++) {
+        nl_goperand *o = &loop->operands[i];
+        if (!o->given)
+            o->array.ndim = loop->ndim + o->core;
+        if (o->array.ndim > NL_MAX_DIMS)
+            return nl_error_set(err, NL_ERR_VALUE,
+                                "%s: a result has %d dimensions, the limit is %d", c->name,
+                                o->array.ndim, NL_MAX_DIMS);
+        for (int k = 0; k < o->array.ndim; k++)
+            o->axes[k] = k;
+    }
+    return 0;
+}
+
+int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
+    const nl_gcore *c = loop->core;
+    memcpy(loop->sizes, c->fixed, (size_t)c->count * sizeof *loop->sizes);
+    for (int i = 0; i < operand_count(loop); i++) {
+        const nl_goperand *o = &loop->operands[i];
+        int at = o->array.ndim - o->core;
+        for (int k = 0; o->given && k < c->ndim[i]; k++) {
+            int place = c->place[i][k];
+            int64_t size = loop->missing[place] ? 1 : o->array.shape[o->axes[at++]];
+            if (loop->sizes[place] < 0)
+                loop->sizes[place] = size;
+            else if (loop->sizes[place] != size)
+                return nl_error_set(err, NL_ERR_VALUE,
+                                    "%s: %s operand %d has a mismatch in its core dimension %d, "
+                                    "with gufunc signature %s (size %lld is different from %lld)",
+                                    c->name, role(loop, i), number(loop, i),
+                                    at - (o->array.ndim - o->core) - !loop->missing[place], c->text,
+                                    (long long)size, (long long)loop->sizes[place]);
+        }
+    }
+    for (int i = c->nin; i < operand_count(loop); i++)
+        for (int k = 0; k < c->ndim[i]; k++)
+            if (loop->sizes[c->place[i][k]] < 0)
+                return nl_error_set(
+                    err, NL_ERR_VALUE,
+                    "%s: Output operand %d has core dimension %d unspecified, with gufunc "
+                    "signature %s",
+                    c->name, number(loop, i), k, c->text);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------- broadcasting */
+
+typedef struct text {
+    size_t used, size;
+    char *at;
+} text;
+
+static void add(text *t, const char *format, long long value) {
+    if (t->used < t->size) {
+        int n = snprintf(t->at + t->used, t->size - t->used, format, value);
+        t->used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void add_shape(text *t, const int64_t *shape, int ndim) {
+    add(t, "(", 0);
+    for (int k = 0; k < ndim; k++)
+        add(t, k ? ",%lld" : "%lld", (long long)shape[k]);
+    add(t, ndim == 1 ? ",)" : ")", 0);
+}
+
+/* The shapes of all that was given, and what is left of them as loop dimensions. */
+static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
+    char room[1000] = "";
+    text t = {0, sizeof room, room};
+    for (int i = 0; i < operand_count(loop); i++) {
+        const nl_goperand *o = &loop->operands[i];
+        int64_t left[NL_MAX_DIMS];
+        if (!o->given)
+            continue;
+        for (int k = 0; k < o->array.ndim - o->core; k++)
+            left[k] = o->array.shape[o->axes[k]];
+        add(&t, " ", 0);
+        add_shape(&t, o->array.shape, o->array.ndim);
+        add(&t, "->", 0);
+        add_shape(&t, left, o->array.ndim - o->core);
+    }
+    return nl_error_set(err, NL_ERR_VALUE,
+                        "%s: operands could not be broadcast together with remapped shapes "
+                        "[original->loop dimensions]:%s",
+                        loop->core->name, room);
+}
+
+static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
+    const nl_goperand *o = &loop->operands[operand];
+    int64_t wanted[NL_MAX_DIMS];
+    char room[2][400] = {"", ""};
+    text t[2] = {{0, sizeof room[0], room[0]}, {0, sizeof room[1], room[1]}};
+    const nl_gcore *c = loop->core;
+    int n = 0;
+    for (; n < loop->ndim; n++)
+        wanted[n] = loop->shape[n];
+    for (int k = 0; k < o->core && n < NL_MAX_DIMS; k++)
+        wanted[n++] = o->array.shape[o->axes[o->array.ndim - o->core + k]];
+    add_shape(&t[0], o->array.shape, o->array.ndim);
+    add_shape(&t[1], wanted, n);
+    return nl_error_set(err, NL_ERR_VALUE,
+                        "%s: non-broadcastable output operand %d with shape %s doesn't match the "
+                        "broadcast shape %s",
+                        c->name, number(loop, operand), room[0], room[1]);
+}
+
+/* An operand's loop dimensions, aligned with the loop's from the right. */
+static int join(nl_gloop *loop, const nl_goperand *o) {
+    int own = o->array.ndim - o->core;
+    for (int k = 0; k < own; k++) {
+        int64_t size = o->array.shape[o->axes[k]], *to = &loop->shape[loop->ndim - own + k];
+        if (*to == 1)
+            *to = size;
+        else if (size != 1 && size != *to)
+            return -1;
+    }
+    return 0;
+}
+
+int nl_gloop_broadcast(nl_gloop *loop, nl_error *err) {
+    const nl_gcore *c = loop->core;
+    for (int k = 0; k < loop->ndim; k++)
+        loop->shape[k] = 1;
+    for (int i = 0; i < operand_count(loop); i++)
+        if (loop->operands[i].given && join(loop, &loop->operands[i]) < 0)
+            return refuse_broadcast(loop, err);
+    for (int i = c->nin; i < operand_count(loop); i++) {
+        const nl_goperand *o = &loop->operands[i];
+        if (!o->given)
+            continue;
+        int own = o->array.ndim - o->core;
+        for (int k = 0; k < loop->ndim; k++) {
+            int at = k - (loop->ndim - own);
+            if ((at < 0 ? 1 : o->array.shape[o->axes[at]]) != loop->shape[k])
+                return refuse_output(loop, i, err);
+        }
+        for (int k = own; loop->keepdims && k < o->array.ndim; k++)
+            if (o->array.shape[o->axes[k]] != 1)
+                return refuse_broadcast(loop, err);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ outputs */
+
+static int64_t loop_stride(const nl_gloop *loop, const nl_goperand *o, int k) {
+    int own = o->array.ndim - o->core, at = k - (loop->ndim - own);
+    if (at < 0 || o->array.shape[o->axes[at]] == 1)
+        return 0;
+    return o->array.strides[o->axes[at]];
+}
+
+/* Does loop dimension a lie outside of b, going by the first of `from` to `to` that can tell? */
+static int compare(const nl_gloop *loop, int a, int b, int from, int to) {
+    int step = from <= to ? 1 : -1;
+    for (int i = from; i != to + step; i += step) {
+        const nl_goperand *o = &loop->operands[i];
+        if (!o->given)
+            continue;
+        int64_t x = llabs(loop_stride(loop, o, a)), y = llabs(loop_stride(loop, o, b));
+        if (x && y && x != y)
+            return x > y ? 1 : -1;
+    }
+    return 0;
+}
+
+/* Loop dimensions, outermost in memory first; those that cannot be told apart stay as they are. */
+static void sort_dimensions(const nl_gloop *loop, int *order, int from, int to) {
+    for (int k = 0; k < loop->ndim; k++) {
+        int j = k;
+        for (; j > 0 && compare(loop, order[j - 1], k, from, to) < 0; j--)
+            order[j] = order[j - 1];
+        order[j] = k;
+    }
+}
+
+int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, nl_error *err) {
+    const nl_gcore *c = loop->core;
+    nl_goperand *o = &loop->operands[operand];
+    nl_layout *a = &o->array;
+    int sorted[NL_MAX_DIMS], n = loop->ndim;
+    for (int k = 0; k < n; k++) {
+        sorted[k] = k;
+        a->shape[o->axes[k]] = loop->shape[k];
+    }
+    for (int k = 0, at = n; k < (loop->keepdims ? o->core : c->ndim[operand]); k++)
+        if (loop->keepdims)
+            a->shape[o->axes[at++]] = 1;
+        else if (!loop->missing[c->place[operand][k]])
+            a->shape[o->axes[at++]] = loop->sizes[c->place[operand][k]];
+    if (order == 'K')
+        sort_dimensions(loop, sorted, 0, c->nin - 1);
+    for (int k = 0; k < o->core; k++)
+        sorted[n + k] = fortran_core ? n + o->core - 1 - k : n + k;
+    __int128 stride = a->itemsize;
+    for (int k = 0; k < a->ndim; k++) {
+        int at = order == 'F' && !fortran_core ? k : a->ndim - 1 - k;
+        int axis = o->axes[sorted[at]];
+        a->strides[axis] = (int64_t)stride;
+        stride *= a->shape[axis] ? a->shape[axis] : 1;
+        if (stride > INT64_MAX)
+            return nl_error_set(err, NL_ERR_VALUE, "%s: the result is too large to be addressed",
+                                c->name);
+    }
+    o->given = 1;
+    return 0;
+}
+
+void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides) {
+    const nl_gcore *c = loop->core;
+    const nl_goperand *o = &loop->operands[operand];
+    int at = o->array.ndim - o->core;
+    for (int k = 0; k < c->ndim[operand]; k++) {
+        int place = c->place[operand][k];
+        shape[k] = loop->sizes[place];
+        strides[k] = loop->missing[place] ? 0 : o->array.strides[o->axes[at++]];
+    }
+}
+
+/* ---------------------------------------------------------------------------- the kernel's view */
+
+/* Whether dimension `outer` goes on where `inner` ends, for every operand. */
+static int can_merge(const nl_gpacked *p, int operands, int outer, int inner) {
+    for (int i = 0; i < operands; i++)
+        if (p->strides[i][outer] != p->strides[i][inner] * p->shape[inner])
+            return 0;
+    return 1;
+}
+
+static int is_wide(const nl_gpacked *p, int operands) {
+    if (p->count > INT32_MAX)
+        return 1;
+    for (int i = 0; i < operands; i++) {
+        __int128 reach = 0;
+        for (int k = 0; k < p->dims; k++)
+            reach += (__int128)llabs(p->strides[i][k]) * (p->shape[k] ? p->shape[k] - 1 : 0);
+        if (reach > INT32_MAX)
+            return 1;
+    }
+    return 0;
+}
+
+int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *p, nl_error *err) {
+    int operands = operand_count(loop), sorted[NL_MAX_DIMS];
+    __int128 count = 1;
+    for (int k = 0; k < loop->ndim; k++)
+        if (loop->shape[k] == 0)
+            count = 0;
+    for (int k = 0; k < loop->ndim && count; k++) {
+        count *= loop->shape[k];
+        if (count > INT64_MAX)
+            return nl_error_set(err, NL_ERR_VALUE, "%s: the loop has too many elements",
+                                loop->core->name);
+    }
+    p->count = (int64_t)count;
+    p->dims = 0;
+    sort_dimensions(loop, sorted, operands - 1, 0);
+    for (int k = 0; k < loop->ndim; k++) {
+        int d = p->dims;
+        if (loop->shape[sorted[k]] == 1)
+            continue;
+        p->shape[d] = loop->shape[sorted[k]];
+        for (int i = 0; i < operands; i++)
+            p->strides[i][d] = loop_stride(loop, &loop->operands[i], sorted[k]);
+        if (d > 0 && can_merge(p, operands, d - 1, d)) {
+            p->shape[d - 1] *= p->shape[d];
+            for (int i = 0; i < operands; i++)
+                p->strides[i][d - 1] = p->strides[i][d];
+        } else {
+            p->dims++;
+        }
+    }
+    if (p->dims == 0) {
+        p->dims = 1;
+        p->shape[0] = 1;
+        for (int i = 0; i < operands; i++)
+            p->strides[i][0] = 0;
+    }
+    p->wide = is_wide(p, operands);
+    return 0;
+}
+
+int nl_gpacked_kernel_dims(int dims) {
+    return dims <= 2 ? dims : dims <= 4 ? 4 : dims <= 8 ? 8 : NL_MAX_DIMS;
+}
+
+/* n / d is (umulhi(n, magic) + n) >> shift for all n below 2^31: magic is 2^32 (2^shift - d) / d,
+ * rounded up. */
+static uint64_t divider(int64_t d) {
+    unsigned shift = 0;
+    if (d < 1 || d > INT32_MAX)
+        return 0;
+    while (((int64_t)1 << shift) < d)
+        shift++;
+    uint64_t magic = ((((uint64_t)1 << shift) - (uint64_t)d) << 32) / (uint64_t)d + 1;
+    return (magic & UINT32_MAX) | (uint64_t)shift << 32;
+}
+
+int nl_gpacked_write(const nl_gpacked *p, const nl_gloop *loop, int dims,
+                     const uint64_t (*slots)[2], uint64_t *words) {
+    int operands = operand_count(loop), lead = dims - p->dims, n = 0, total = 0;
+    int64_t shape[NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE];
+    int64_t strides[NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE];
+    memcpy(words, slots, (size_t)operands * sizeof *slots);
+    n = 2 * operands;
+    words[n++] = (uint64_t)p->count;
+    for (int k = 0; k < dims; k++)
+        words[n++] = k < lead ? 1 : (uint64_t)p->shape[k - lead];
+    for (int k = 0; k < dims; k++)
+        words[n++] = divider(k < lead ? 1 : p->shape[k - lead]);
+    for (int i = 0; i < operands; i++)
+        for (int k = 0; k < dims; k++)
+            words[n++] = k < lead ? 0 : (uint64_t)p->strides[i][k - lead];
+    for (int i = 0; i < operands; i++) {
+        nl_gloop_core(loop, i, shape + total, strides + total);
+        total += loop->core->ndim[i];
+    }
+    if (total == 0) /* C++ has no arrays without elements */
+        shape[0] = strides[0] = 0;
+    total = total ? total : 1;
+    memcpy(words + n, shape, (size_t)total * sizeof *shape);
+    memcpy(words + n + total, strides, (size_t)total * sizeof *strides);
+    n += 2 * total;
+    if (n % 2)
+        words[n++] = 0;
+    return n;
+}

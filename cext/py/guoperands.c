@@ -1,0 +1,280 @@
+/* py/guoperands: what a gufunc call does with its operands: their dimensions, other arrays in the
+ * place of those that the loop cannot work on as they are, the way to the device. */
+#include "py/gucall.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "py/guaxes.h"
+
+static int raise_from(const nl_error *err) {
+    nl_py_raise(err);
+    return -1;
+}
+
+/* ---------------------------------------------------------------------------------- operands */
+
+int nl_py_gucall_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *outs) {
+    for (int i = 0; i < c->count; i++) {
+        nl_py_operand *op = &c->operands[i];
+        PyObject *given = i < c->nin ? args[i] : outs[i - c->nin];
+        c->read = i + 1;
+        if (!given)
+            nl_py_operand_none(op);
+        else if ((i < c->nin ? nl_py_operand_read(&c->operation, given, i, op)
+                             : nl_py_operand_read_out(&c->operation, given, i, op)) < 0)
+            return -1;
+        c->on_device |= op->place == NL_PY_PLACE_DEVICE;
+    }
+    return 0;
+}
+
+/* The geometry of an operand, for the arithmetic. */
+static void show_operand(nl_py_gucall *c, int i) {
+    const nl_py_operand *op = &c->operands[i];
+    nl_goperand *o = &c->loop.operands[i];
+    size_t size = (size_t)op->ndim * sizeof(int64_t);
+    o->given = op->place != NL_PY_PLACE_NONE;
+    o->array.ndim = op->ndim;
+    if (!o->given || op->ndim == 0)
+        return;
+    o->array.itemsize = op->itemsize;
+    memcpy(o->array.shape, op->shape, size);
+    memcpy(o->array.strides, op->strides, size);
+}
+
+int nl_py_gucall_dimensions(nl_py_gucall *c) {
+    PyObject *keepdims = c->keywords.given[NL_PY_KEY_KEEPDIMS];
+    nl_error err;
+    if (keepdims && !PyBool_Check(keepdims)) {
+        PyErr_SetString(PyExc_TypeError, "'keepdims' must be a boolean");
+        return -1;
+    }
+    if (keepdims && nl_gcore_check_keepdims(&c->g->core, &err) < 0)
+        return raise_from(&err);
+    if (nl_py_gufunc_check_axes(&c->g->core, c->keywords.given[NL_PY_KEY_AXES],
+                                c->keywords.given[NL_PY_KEY_AXIS]) < 0)
+        return -1;
+    c->loop.core = &c->g->core;
+    c->loop.keepdims = keepdims == Py_True;
+    for (int i = 0; i < c->count; i++)
+        show_operand(c, i);
+    if (nl_gloop_open(&c->loop, &err) < 0)
+        return raise_from(&err);
+    if (nl_py_gufunc_axes(&c->loop, c->keywords.given[NL_PY_KEY_AXES],
+                          c->keywords.given[NL_PY_KEY_AXIS]) < 0)
+        return -1;
+    if (nl_gloop_sizes(&c->loop, &err) < 0 || nl_gloop_broadcast(&c->loop, &err) < 0)
+        return raise_from(&err);
+    return 0;
+}
+
+/* ------------------------------------------------------------------- operands as the loop wants */
+
+PyObject *nl_py_gucall_stream(const nl_py_gucall *c) {
+    PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
+    return stream ? stream : Py_None;
+}
+
+/* Another array takes the place of an input. Steals `array`, NULL: an exception is set. */
+static int replace(nl_py_gucall *c, int i, PyObject *array) {
+    nl_py_operand *op = &c->operands[i];
+    PyObject *given = op->given;
+    if (!array)
+        return -1;
+    nl_py_operand_clear(op);
+    int result = nl_py_operand_read(&c->operation, array, i, op);
+    Py_DECREF(array); /* the operand has its own */
+    op->given = given;
+    if (result < 0)
+        return -1;
+    show_operand(c, i);
+    return 0;
+}
+
+static int is_aligned(const nl_py_gucall *c, int i, nl_dtype dtype) {
+    const nl_py_operand *op = &c->operands[i];
+    uint64_t bits = op->address;
+    for (int k = 0; k < op->ndim; k++)
+        bits |= op->shape[k] > 1 ? (uint64_t)op->strides[k] : 0;
+    return (bits & (nl_dtype_align(dtype) - 1)) == 0;
+}
+
+/* Are the core's elements one after the other, in C or Fortran order? */
+int nl_py_gucall_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize) {
+    int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], expected = itemsize;
+    int n = c->g->core.ndim[i];
+    nl_gloop_core(&c->loop, i, shape, strides);
+    for (int k = 0; k < n; k++)
+        if (shape[k] == 0)
+            return 1;
+    for (int k = 0; k < n; k++) {
+        int at = order == 'F' ? k : n - 1 - k;
+        if (shape[at] > 1 && strides[at] != expected)
+            return 0;
+        expected *= shape[at];
+    }
+    return 1;
+}
+
+/* A host array that is staged is dense in its own order; the core keeps together only if the loop
+ * strides over it. */
+static int stays_dense(const nl_py_gucall *c, int i) {
+    const nl_goperand *o = &c->loop.operands[i];
+    int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], bytes = o->array.itemsize;
+    nl_gloop_core(&c->loop, i, shape, strides);
+    for (int k = 0; k < c->g->core.ndim[i]; k++)
+        bytes *= shape[k];
+    for (int k = 0; k < o->array.ndim - o->core; k++) {
+        int64_t stride = llabs(o->array.strides[o->axes[k]]);
+        if (o->array.shape[o->axes[k]] > 1 && stride && stride < bytes)
+            return 0;
+    }
+    return 1;
+}
+
+static int fits_promise(const nl_py_gucall *c, int i) {
+    const nl_py_operand *op = &c->operands[i];
+    if (c->orders[i] == 'A' || op->place == NL_PY_PLACE_VALUE)
+        return 1;
+    return nl_py_gucall_is_dense(c, i, c->orders[i], op->itemsize) &&
+           (op->place != NL_PY_PLACE_HOST || stays_dense(c, i));
+}
+
+/* (axes of the core, in the order of the core) for _lay. */
+static PyObject *core_axes(const nl_py_gucall *c, int i) {
+    const nl_goperand *o = &c->loop.operands[i];
+    PyObject *axes = PyTuple_New(o->core);
+    for (int k = 0; axes && k < o->core; k++) {
+        PyObject *axis = PyLong_FromLong(o->axes[o->array.ndim - o->core + k]);
+        if (axis)
+            PyTuple_SET_ITEM(axes, k, axis);
+        else
+            Py_CLEAR(axes);
+    }
+    return axes;
+}
+
+static int lay(nl_py_gucall *c, int i) {
+    PyObject *axes = core_axes(c, i), *laid = NULL;
+    if (axes)
+        laid = PyObject_CallMethod((PyObject *)c->g, "_lay", "OOCO", c->operands[i].array, axes,
+                                   c->orders[i], nl_py_gucall_stream(c));
+    Py_XDECREF(axes);
+    return replace(c, i, laid);
+}
+
+int nl_py_gucall_inputs(nl_py_gucall *c) {
+    for (int i = 0; i < c->nin; i++) {
+        nl_py_operand *op = &c->operands[i];
+        nl_dtype dtype = (nl_dtype)c->dtypes[i];
+        if (op->place == NL_PY_PLACE_VALUE)
+            continue;
+        if (op->dtype != dtype) {
+            PyObject *descr = nl_host_descr_plain(dtype);
+            PyObject *cast = descr ? PyObject_CallMethod((PyObject *)c->g, "_cast", "OOO",
+                                                         op->array, descr, nl_py_gucall_stream(c))
+                                   : NULL;
+            Py_XDECREF(descr);
+            if (replace(c, i, cast) < 0)
+                return -1;
+        }
+        if (!fits_promise(c, i) && lay(c, i) < 0)
+            return -1;
+        if (op->place == NL_PY_PLACE_DEVICE && !is_aligned(c, i, dtype)) {
+            if (nl_py_operand_separate(&c->operation, op) < 0)
+                return -1;
+            show_operand(c, i);
+            if (!fits_promise(c, i) && lay(c, i) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static char order_of(const nl_py_gucall *c) {
+    int fortran = 1;
+    if (c->keywords.order != 'A')
+        return c->keywords.order;
+    for (int i = 0; i < c->nin; i++) {
+        const nl_layout *a = &c->loop.operands[i].array;
+        if (a->ndim > 0)
+            fortran = fortran && nl_layout_is_f(a) && (a->ndim == 1 || !nl_layout_is_c(a));
+    }
+    return fortran ? 'F' : 'C';
+}
+
+static int make_output(nl_py_gucall *c, int i, int on_device) {
+    nl_goperand *o = &c->loop.operands[i];
+    nl_dtype dtype = (nl_dtype)c->dtypes[i];
+    nl_error err;
+    o->array.itemsize = (int64_t)nl_dtype_size(dtype);
+    if (nl_gloop_output(&c->loop, i, order_of(c), c->orders[i] == 'F', &err) < 0)
+        return raise_from(&err);
+    return nl_py_operand_make(&c->operation, &c->operands[i], on_device, dtype, o->array.ndim,
+                              o->array.shape, o->array.strides);
+}
+
+/* Outputs that are not given, and what stands in for those that the loop cannot write. */
+int nl_py_gucall_outputs(nl_py_gucall *c) {
+    for (int i = c->nin; i < c->count; i++) {
+        nl_py_operand *op = &c->operands[i];
+        int device = c->on_device;
+        c->stands_in[i] = 0;
+        if (op->place != NL_PY_PLACE_NONE) {
+            if (op->dtype == c->dtypes[i] && fits_promise(c, i) &&
+                (op->place == NL_PY_PLACE_HOST || is_aligned(c, i, (nl_dtype)op->dtype)))
+                continue;
+            device = op->place == NL_PY_PLACE_DEVICE;
+            c->outs[c->replaced++] = *op; /* with its references */
+            nl_py_operand_none(op);
+            c->stands_in[i] = c->replaced;
+        }
+        if (make_output(c, i, device) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* An output that another one of the loop's threads may read, as an input. */
+static int separate_inputs(nl_py_gucall *c) {
+    int no_core = 1;
+    for (int i = 0; i < c->count; i++)
+        no_core = no_core && c->g->core.ndim[i] == 0;
+    for (int i = 0; i < c->nin; i++) {
+        nl_py_operand *in = &c->operands[i];
+        for (int k = c->nin; in->place == NL_PY_PLACE_DEVICE && k < c->count; k++) {
+            const nl_py_operand *out = &c->operands[k];
+            if (out->place != NL_PY_PLACE_DEVICE || !nl_py_operands_overlap(in, out, no_core))
+                continue;
+            if (nl_py_operand_separate(&c->operation, in) < 0)
+                return -1;
+            show_operand(c, i);
+            if (!fits_promise(c, i) && lay(c, i) < 0)
+                return -1;
+            break;
+        }
+    }
+    return 0;
+}
+
+int nl_py_gucall_stage(nl_py_gucall *c) {
+    if (separate_inputs(c) < 0)
+        return -1;
+    for (int i = 0; i < c->count; i++)
+        c->operands[i].stage = c->operands[i].place != NL_PY_PLACE_HOST ? 0
+                               : i < c->nin                             ? NL_PY_STAGE_IN
+                                                                        : NL_PY_STAGE_OUT;
+    if (nl_py_operands_stage(&c->operation, c->operands, c->count) < 0)
+        return -1;
+    for (int i = 0; i < c->count; i++) {
+        nl_py_operand *op = &c->operands[i];
+        c->slots[i][0] = op->address;
+        c->slots[i][1] = 0;
+        if (op->place == NL_PY_PLACE_VALUE &&
+            nl_py_operand_value(op, (nl_dtype)c->dtypes[i], c->slots[i]) < 0)
+            return -1;
+        if (op->stage)
+            show_operand(c, i);
+    }
+    return 0;
+}

@@ -1,0 +1,263 @@
+/* host/ufunc: the inner loops of ufuncs on the CPU.
+ *
+ * A generated source (numbalite/ufuncs/hostloops.py) defines a class Call whose static function
+ * apply is the user's, and one function per loop in the form that NumPy calls:
+ *
+ *     int nl_loop_0(void *, char *const *data, const long long *count, const long long *strides,
+ *                   void *)
+ *     { return numbalite_host::run<ufunc<Call, types<float, float>, types<float>>, ...>(...); }
+ *
+ * One kernel over dense operands does all: it is what the compiler turns into vector code. Where an
+ * operand is not dense, blocks of it are copied to (or, for results, from) a small buffer, which
+ * costs less than leaving vector code; one element for all is copied once. Only where one iteration
+ * reads what another writes (accumulate, a reduction) or for a handful of elements does a plain
+ * loop run. A reduction of a whole axis keeps its value in a register.
+ *
+ * NumPy gets to see no floating-point flags: vector code computes lanes that nobody asked for. */
+#ifndef NUMBALITE_HOST_UFUNC_H
+#define NUMBALITE_HOST_UFUNC_H
+
+#include "numbalite/tuple.cuh"
+
+#if defined(__clang__)
+#define NUMBALITE_HOST_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define NUMBALITE_HOST_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+namespace numbalite_host {
+
+typedef long long size;
+
+template <class... T> struct types {};
+template <int...> struct indices {};
+template <int n, int... rest> struct count_to : count_to<n - 1, n - 1, rest...> {};
+template <int... all> struct count_to<0, all...> { typedef indices<all...> type; };
+
+/* ---- elements ---- */
+
+template <class T> NUMBALITE_SIM_INLINE T load(const T *p) {
+    return *p;
+}
+/* A byte of a NumPy array of bool may be any. */
+NUMBALITE_SIM_INLINE bool load(const bool *p) {
+    return *reinterpret_cast<const unsigned char *>(p) != 0;
+}
+
+template <class R, class Out> NUMBALITE_SIM_INLINE void put(const R &r, Out *out) {
+    *out = (Out)r;
+}
+template <int k, class R> NUMBALITE_SIM_INLINE void put_items(const R &) {}
+template <int k, class R, class Out, class... More>
+NUMBALITE_SIM_INLINE void put_items(const R &r, Out *out, More *...more) {
+    *out = (Out)numbalite::get<k>(r);
+    put_items<k + 1>(r, more...);
+}
+template <class R, class First, class Second, class... More>
+NUMBALITE_SIM_INLINE void put(const R &r, First *first, Second *second, More *...more) {
+    put_items<0>(r, first, second, more...);
+}
+
+template <class T>
+NUMBALITE_SIM_INLINE void gather(void *to, const char *from, size stride, size n) {
+    for (size k = 0; k < n; ++k)
+        static_cast<T *>(to)[k] = *reinterpret_cast<const T *>(from + k * stride);
+}
+template <class T>
+NUMBALITE_SIM_INLINE void scatter(char *to, const void *from, size stride, size n) {
+    for (size k = 0; k < n; ++k)
+        *reinterpret_cast<T *>(to + k * stride) = static_cast<const T *>(from)[k];
+}
+
+/* The state of the floating-point unit, to leave it as it was. */
+struct flags {
+#if defined(__x86_64__)
+    unsigned state;
+    NUMBALITE_SIM_INLINE flags() : state(__builtin_ia32_stmxcsr()) {}
+    NUMBALITE_SIM_INLINE ~flags() {
+        __builtin_ia32_ldmxcsr(state);
+    }
+#elif defined(__aarch64__)
+    unsigned long state;
+    NUMBALITE_SIM_INLINE flags() {
+        __asm__ volatile("mrs %0, fpsr" : "=r"(state));
+    }
+    NUMBALITE_SIM_INLINE ~flags() {
+        __asm__ volatile("msr fpsr, %0" : : "r"(state));
+    }
+#endif
+};
+
+/* ---- loops ---- */
+
+template <class Call, class In, class Out> struct ufunc;
+template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>, types<Out...>> {
+    enum { nin = sizeof...(In), nout = sizeof...(Out), operands = nin + nout };
+    enum { few = 8, block = 256 };
+    typedef typename count_to<nin>::type ins;
+    typedef typename count_to<nout>::type outs;
+    static constexpr int sizes[] = {sizeof(In)..., sizeof(Out)...};
+
+    static constexpr int largest() {
+        int most = 0;
+        for (int s : sizes)
+            most = s > most ? s : most;
+        return most;
+    }
+
+    /* Iterations are independent of each other. Not inlined anywhere: one copy of vector code. */
+    static __attribute__((noinline)) void dense(size n, const In *...in, Out *...out) {
+        NUMBALITE_HOST_INDEPENDENT
+        for (size k = 0; k < n; ++k)
+            put(Call::apply(load(in + k)...), out + k...);
+    }
+    template <int... i, int... o>
+    static NUMBALITE_SIM_INLINE void dense_at(char *const *at, size n, indices<i...>,
+                                              indices<o...>) {
+        dense(n, reinterpret_cast<const In *>(at[i])..., reinterpret_cast<Out *>(at[nin + o])...);
+    }
+
+    template <int... i, int... o>
+    static __attribute__((noinline)) void strided(char *const *data, size n, const size *strides,
+                                                  indices<i...>, indices<o...>) {
+        char *const at[] = {data[i]..., data[nin + o]...};
+        const size step[] = {strides[i]..., strides[nin + o]...};
+        for (size k = 0; k < n; ++k)
+            put(Call::apply(load(reinterpret_cast<const In *>(at[i] + k * step[i]))...),
+                reinterpret_cast<Out *>(at[nin + o] + k * step[nin + o])...);
+    }
+
+    template <int... i, int... o>
+    static __attribute__((noinline)) void blocked(char *const *data, size n, const size *strides,
+                                                  indices<i...>, indices<o...>) {
+        __attribute__((aligned(64))) char buffers[operands][block * largest()];
+        char *at[operands];
+        bool copied[operands];
+        for (int p = 0; p < operands; ++p) {
+            copied[p] = strides[p] != sizes[p];
+            at[p] = copied[p] ? buffers[p] : data[p];
+        }
+        for (size first = 0; first < n; first += block) {
+            size count = n - first < block ? n - first : block;
+            ((copied[i] && (strides[i] != 0 || first == 0)
+                  ? gather<In>(buffers[i], data[i] + first * strides[i], strides[i], count)
+                  : void()),
+             ...);
+            dense_at(at, count, ins(), outs());
+            ((copied[nin + o] ? scatter<Out>(data[nin + o] + first * strides[nin + o],
+                                             buffers[nin + o], strides[nin + o], count)
+                              : void()),
+             ...);
+            for (int p = 0; p < operands; ++p)
+                if (!copied[p])
+                    at[p] += block * (size)sizes[p];
+        }
+    }
+
+    /* No iteration reads or writes what another one writes. */
+    static bool independent(char *const *data, size n, const size *strides) {
+        for (int o = nin; o < operands; ++o) {
+            size step = strides[o] < 0 ? -strides[o] : strides[o];
+            if (step < sizes[o])
+                return false;
+            const char *low = strides[o] < 0 ? data[o] + (n - 1) * strides[o] : data[o];
+            const char *high = low + (n - 1) * step + sizes[o];
+            for (int p = 0; p < operands; ++p) {
+                if (p == o || (data[p] == data[o] && strides[p] == strides[o] && p < nin))
+                    continue;
+                size reach = (n - 1) * strides[p];
+                const char *begin = reach < 0 ? data[p] + reach : data[p];
+                const char *end = begin + (reach < 0 ? -reach : reach) + sizes[p];
+                if (begin < high && low < end)
+                    return false;
+            }
+        }
+        return true;
+    }
+
+    static bool all_dense(const size *strides) {
+        for (int p = 0; p < operands; ++p)
+            if (strides[p] != sizes[p])
+                return false;
+        return true;
+    }
+
+    static void any(char *const *data, size n, const size *strides, const void *) {
+        if (n < few)
+            strided(data, n, strides, ins(), outs());
+        else if (all_dense(strides))
+            dense_at(data, n, ins(), outs());
+        else
+            blocked(data, n, strides, ins(), outs());
+    }
+
+    /* value = apply(value, x): out and first input are one element. */
+    template <class T, class X> static void reduce(T *out, const char *x, size n, size stride) {
+        T value = load(out);
+        for (size k = 0; k < n; ++k)
+            put(Call::apply(value, load(reinterpret_cast<const X *>(x + k * stride))), &value);
+        *out = value;
+    }
+    template <class A, class B, class R>
+    static bool is_reduction(char *const *data, size n, const size *strides, types<A, B>,
+                             types<R>) {
+        if (!__is_same(A, R) || data[0] != data[2] || strides[0] != 0 || strides[2] != 0)
+            return false;
+        reduce<A, B>(reinterpret_cast<A *>(data[0]), data[1], n, strides[1]);
+        return true;
+    }
+    template <class A, class R> static bool is_reduction(char *const *, size, const size *, A, R) {
+        return false;
+    }
+
+    static void dependent(char *const *data, size n, const size *strides, const void *) {
+        if (!is_reduction(data, n, strides, types<In...>(), types<Out...>()))
+            strided(data, n, strides, ins(), outs());
+    }
+};
+template <class Call, class... In, class... Out>
+constexpr int ufunc<Call, types<In...>, types<Out...>>::sizes[];
+
+/* ---- running them ---- */
+
+struct call {
+    nl_host_loop loop;
+    char *const *data;
+    size count;
+    const size *strides;
+    const void *extra;
+    static void run(void *p) {
+        const call *c = static_cast<call *>(p);
+        c->loop(c->data, c->count, c->strides, c->extra);
+    }
+};
+
+/* Guarded: the code may fault. */
+template <bool guarded>
+NUMBALITE_SIM_INLINE int serially(nl_host_loop loop, char *const *data, size n, const size *strides,
+                                  const void *extra) {
+    if (!guarded) {
+        loop(data, n, strides, extra);
+        return 0;
+    }
+    call c = {loop, data, n, strides, extra};
+    return numbalite_sim::ops->guard(call::run, &c) < 0 ? numbalite_sim::ops->raise() : 0;
+}
+
+template <class Loop, bool parallel, bool guarded>
+NUMBALITE_SIM_INLINE int run(char *const *data, size n, const size *strides) {
+    static unsigned cost;
+    flags kept;
+    if (n >= Loop::few && !Loop::independent(data, n, strides))
+        return serially<guarded>(Loop::dependent, data, n, strides, 0);
+    if (parallel && n >= Loop::block)
+        return numbalite_sim::ops->parallel(Loop::any, Loop::operands, data, n, strides, 0, &cost) <
+                       0
+                   ? numbalite_sim::ops->raise()
+                   : 0;
+    return serially<guarded>(Loop::any, data, n, strides, 0);
+}
+
+} // namespace numbalite_host
+
+#endif

@@ -1,0 +1,142 @@
+/* gufunc: what the generated kernels of generalized ufuncs are made of: the parameter that the
+ * launch fills (cext/core/gloop.c), the way from a loop index to each operand's core, and the cores
+ * as arrays.
+ *
+ * A core is seen where it lies, by run-time shape and strides (`core_view`). Small cores without
+ * gaps, whose shape is known when compiling, are brought into registers instead, by the widest
+ * accesses that their place allows, and the function works there (`core_copy`): with constant
+ * shapes its loops unroll, and a batch of small matrices runs at the speed of memory. */
+#ifndef NUMBALITE_GUFUNC_CUH
+#define NUMBALITE_GUFUNC_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+namespace nl_detail {
+
+/* Quotients by a number that is known at the launch, for dividends below 2^31. */
+struct gufunc_divider {
+    unsigned magic, shift;
+    NUMBALITE_FUNCTION unsigned quotient(unsigned n) const {
+        return (__umulhi(n, magic) + n) >> shift;
+    }
+};
+
+/* A pointer, or a value in its first bytes. */
+struct alignas(16) gufunc_slot {
+    unsigned long long word[2];
+};
+
+/* N operands, D loop dimensions (outermost first, strides in bytes), C core dimensions of all
+ * operands together. */
+template <int N, int D, int C> struct gufunc_call {
+    gufunc_slot operand[N];
+    int64 count;
+    int64 shape[D];
+    gufunc_divider by[D];
+    int64 strides[N][D];
+    int64 core_shape[C > 0 ? C : 1];
+    int64 core_strides[C > 0 ? C : 1];
+};
+
+/* The bytes from each operand's start to its core at one loop index. */
+template <int N, class Offset> struct gufunc_place {
+    Offset offset[N];
+};
+
+/* Index is int where count and all offsets fit, else int64. */
+template <class Index, int N, int D, int C>
+NUMBALITE_FUNCTION gufunc_place<N, Index> gufunc_find(const gufunc_call<N, D, C> &call,
+                                                      Index index) {
+    gufunc_place<N, Index> place;
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        place.offset[i] = 0;
+#pragma unroll
+    for (int d = D - 1; d >= 0; --d) {
+        Index at = index;
+        if (d > 0) {
+            Index next = sizeof(Index) == 4 ? (Index)call.by[d].quotient((unsigned)index)
+                                            : index / (Index)call.shape[d];
+            at = index - next * (Index)call.shape[d];
+            index = next;
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            place.offset[i] += at * (Index)call.strides[i][d];
+    }
+    return place;
+}
+
+/* A core where it lies: operand I, whose core dimensions are those from `First` of all. */
+template <class T, int Dims, layout L, int First, class Call>
+NUMBALITE_FUNCTION array<T, (Dims > 0 ? Dims : 1), L> core_view(const Call &call, int operand,
+                                                                int64 offset) {
+    array<T, (Dims > 0 ? Dims : 1), L> a = array<T, (Dims > 0 ? Dims : 1), L>();
+    a.pointer = (T *)((char *)call.operand[operand].word[0] + offset);
+    a.shape[0] = 1;
+    a.strides[0] = (int64)sizeof(T);
+#pragma unroll
+    for (int k = 0; k < Dims; ++k) {
+        a.shape[k] = call.core_shape[First + k];
+        a.strides[k] = call.core_strides[First + k];
+    }
+    return a;
+}
+
+/* The widest accesses of `Align` bytes (a power of two up to 16). */
+template <int Align> struct core_word {
+    typedef unsigned char type;
+};
+template <> struct core_word<2> {
+    typedef unsigned short type;
+};
+template <> struct core_word<4> {
+    typedef unsigned type;
+};
+template <> struct core_word<8> {
+    typedef uint2 type;
+};
+template <> struct core_word<16> {
+    typedef uint4 type;
+};
+
+template <int Bytes, int Align>
+NUMBALITE_FUNCTION void core_move(void *to, const void *from) {
+#ifdef NUMBALITE_SIM
+    __builtin_memcpy(to, from, Bytes);
+#else
+    typedef typename core_word<Align>::type word;
+    static_assert(Bytes % Align == 0, "a core is a whole number of accesses");
+#pragma unroll
+    for (int i = 0; i < Bytes / Align; ++i)
+        ((word *)to)[i] = ((const word *)from)[i];
+#endif
+}
+
+/* A core of Count elements without gaps, or one element, in registers. */
+template <class T, int Count, int Align> struct core_copy {
+    alignas(16) unsigned char bytes[Count * sizeof(T)];
+
+    NUMBALITE_FUNCTION T *data() { return (T *)bytes; }
+    template <class Call> NUMBALITE_FUNCTION void load(const Call &call, int operand, int64 at) {
+        core_move<(int)(Count * sizeof(T)), Align>(
+            bytes, (const char *)call.operand[operand].word[0] + at);
+    }
+    /* The value that is in the parameter itself. */
+    template <class Call> NUMBALITE_FUNCTION void take(const Call &call, int operand) {
+        static_assert(sizeof(bytes) <= 16, "a value is one element");
+        core_move<(int)sizeof(T), (int)(sizeof(T) < 8 ? sizeof(T) : 8)>(
+            bytes, call.operand[operand].word);
+    }
+    template <class Call>
+    NUMBALITE_FUNCTION void store(const Call &call, int operand, int64 at) const {
+        core_move<(int)(Count * sizeof(T)), Align>((char *)call.operand[operand].word[0] + at,
+                                                   bytes);
+    }
+};
+
+} // namespace nl_detail
+} // namespace numbalite
+
+#endif

@@ -1,0 +1,279 @@
+"""Generalized ufuncs on the GPU: numpy's surface over the extension's calls.
+
+The extension asks here once for each combination of types (`_choose`) and for each kernel
+(`_compile`); it comes back for what is rare: operands of another dtype, layouts that a signature
+promises, results for an ``out=`` of another dtype.
+"""
+
+from __future__ import annotations
+
+from _thread import RLock
+
+import numpy as np
+
+from .. import _core, types
+from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
+from ..cuda.arrays import DeviceNDArray
+from ..errors import SignatureError
+from . import element, gufuncloops, gusignature, resolve
+
+MOST_FIXED = 8
+"""Kernels for core shapes of their own that one loop may have; further shapes take the general one."""
+
+
+class CudaGUfunc(_core.GUfunc):
+    """What ``guvectorize(..., target="cuda")`` makes: called as numpy calls its generalized ufuncs.
+
+    ``f(*inputs, out=None, axes=, axis=, keepdims=, casting="same_kind", order="K", dtype=None,
+    signature=None, stream=0)``; outputs can be given behind the inputs. Inputs are device arrays, NumPy
+    arrays, arrays of other libraries and numbers; results are on the host if all of them are.
+    ValueError where core dimensions or loop dimensions do not fit, TypeError where no loop does.
+    """
+
+    def __init__(self, function, signatures, layout, options, block=False, identity=None):
+        self._function = function
+        self._given = tuple(signatures)
+        self._options = options
+        self._block = block
+        self._layout = gusignature.parse(layout)
+        self.signature = str(self._layout)
+        self.identity = identity
+        self._cores = tuple(map(len, self._layout.operands))
+        self._threads = _threads(block)
+        self._lock = RLock()
+        self._overloads = {}  # Plan -> Overload
+        self._fixed_plans = {}  # types -> plans with cores of fixed shapes
+        self.__name__ = element.plain_name(function)
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self._loops = [_checked(function, s, self._layout) for s in self._given]
+        super().__init__(
+            self.__name__,
+            self.signature,
+            tuple((d.size, d.optional) for d in self._layout.dimensions),
+            self._layout.operands,
+            self.nin,
+            bool(block),
+        )
+        for loop in self._loops:
+            self._overload(self._plan(loop)).program.image()
+
+    # --- what numpy's ufuncs tell
+
+    nin = property(lambda self: self._layout.nin, doc="Number of inputs.")
+    nout = property(lambda self: self._layout.nout, doc="Number of outputs.")
+    nargs = property(lambda self: self.nin + self.nout, doc="Number of operands.")
+    ntypes = property(lambda self: len(self._loops), doc="Number of typed loops.")
+
+    @property
+    def types(self) -> list:
+        """The loops as numpy writes them, "ff->f"; lazily typed ones as they come to be."""
+        return [self._text(loop) for loop in self._loops]
+
+    def _text(self, loop):
+        letters = [_dtype(t).char for t in loop]
+        return "".join(letters[: self.nin]) + "->" + "".join(letters[self.nin :])
+
+    @property
+    def signatures(self) -> list:
+        """The types of the function's parameters, for each loop."""
+        return [types.Signature(types.void, loop) for loop in self._loops]
+
+    def inspect_source(self) -> dict:
+        """The CUDA C++ of every kernel that was compiled: (loop, number) -> text."""
+        with self._lock:
+            found = list(self._overloads.items())
+        return {
+            (self._text(plan.types), i): o.inspect_source() for i, (plan, o) in enumerate(found)
+        }
+
+    def _refuse(self, method, *args, **kwargs):
+        raise RuntimeError(
+            f"{method} is not defined for {self.__name__}, whose signature is {self.signature}"
+        )
+
+    def reduce(self, *args, **kwargs):
+        """Generalized ufuncs have no reductions: RuntimeError."""
+        self._refuse("reduce")
+
+    def accumulate(self, *args, **kwargs):
+        """RuntimeError."""
+        self._refuse("accumulate")
+
+    def reduceat(self, *args, **kwargs):
+        """RuntimeError."""
+        self._refuse("reduceat")
+
+    def outer(self, *args, **kwargs):
+        """RuntimeError."""
+        self._refuse("outer")
+
+    def at(self, *args, **kwargs):
+        """RuntimeError."""
+        self._refuse("at")
+
+    def __repr__(self):
+        return f"<CUDA gufunc {self.__name__} {self.signature}>"
+
+    def __reduce__(self):
+        return _made, (
+            self._function, self._given, self.signature, self._options, self._block, self.identity,
+        )  # fmt: skip
+
+    # --- for the extension
+
+    def _choose(self, inputs, outputs, casting, dtype, signature):
+        """The loop for operands of these types: its dtype codes, then the orders of its cores."""
+        loop = self._find_loop(inputs, outputs, casting, dtype, signature)
+        codes = [types.SCALARS.index(t.dtype if t.is_array else t) + 1 for t in loop]
+        return bytes(codes) + "".join(t.layout if t.is_array else "A" for t in loop).encode()
+
+    def _find_loop(self, *asked):
+        request = resolve.Request(self, *asked)
+        if self._given:
+            loops = [tuple(map(_dtype, loop)) for loop in self._loops]
+            return self._loops[loops.index(resolve.choose(request, loops))]
+        found = resolve.choose_lazily(request, self._lazy_results)
+        return self._lazy_loop([types.scalar(t) for t in found])
+
+    def _lazy_results(self, inputs):
+        """The dtypes of the outputs of a function without signatures: what the inputs promote to."""
+        return (types.scalar(np.result_type(*inputs)).dtype,) * self.nout
+
+    def _loop_of(self, chosen):
+        """The types behind what _choose returned."""
+        count = self.nargs
+        for loop in self._loops:
+            codes = bytes(types.SCALARS.index(t.dtype if t.is_array else t) + 1 for t in loop)
+            orders = "".join(t.layout if t.is_array else "A" for t in loop).encode()
+            if chosen == codes + orders:
+                return loop
+        return self._lazy_loop([types.SCALARS[code - 1] for code in chosen[:count]])
+
+    def _lazy_loop(self, scalars):
+        """The parameters' types of a function without signatures, for these dtypes."""
+        return tuple(
+            t if not core and i < self.nin else types.Array(t, core or 1)
+            for i, (t, core) in enumerate(zip(scalars, self._cores, strict=True))
+        )
+
+    def _compile(self, device, chosen, dims, wide, values, fixed):
+        """The kernel on a device, which is current, and the threads of its blocks."""
+        with self._lock:
+            plan = self._plan(self._loop_of(chosen), dims, bool(wide), values)
+            if fixed is not None:
+                special = plan._replace(fixed=tuple(gufuncloops.Fixed(*f) for f in fixed))
+                known = self._fixed_plans.setdefault(chosen, set())
+                if special in known or len(known) < MOST_FIXED:
+                    known.add(special)
+                    plan = special
+            return self._overload(plan).kernel(device), plan.threads
+
+    def _plan(self, loop, dims=1, wide=False, values=0):
+        return gufuncloops.Plan(
+            loop, self.nin, self._cores, dims, wide, values, None, self._threads, bool(self._block)
+        )
+
+    def _overload(self, plan):
+        with self._lock:
+            overload = self._overloads.get(plan)
+            if overload is None:
+                overload = gufuncloops.overload(self._function, plan, self._options)
+                overload.program.image()  # one that does not compile is not kept
+                self._overloads[plan] = overload
+                if plan.types not in self._loops:
+                    self._loops.append(plan.types)
+            return overload
+
+    def _cast(self, array, dtype, stream):
+        if isinstance(array, np.ndarray):
+            distinct = array[tuple(_once(n, s) for n, s in zip(array.shape, array.strides))]
+            return np.broadcast_to(distinct.astype(dtype), array.shape)
+        return _device_cast(array, dtype, stream)
+
+    def _lay(self, array, axes, order, stream):
+        """A copy whose core, along `axes`, is dense in that order."""
+        axes = list(axes) if order == "C" else list(axes)[::-1]
+        rest = [axis for axis in range(array.ndim) if axis not in axes]
+        moved = array.transpose(*rest, *axes)
+        if isinstance(array, np.ndarray):
+            copy = moved.copy("C")
+        else:
+            copy = moved.copy("C", stream or 0)
+        return copy.transpose(*np.argsort([*rest, *axes]).tolist())
+
+    def _give(self, out, result, stream):
+        """Copies a result to the array that the caller gave."""
+        if isinstance(out, np.ndarray):
+            np.copyto(out, result, casting="unsafe")
+            return
+        if result.dtype != out.dtype:
+            result = _device_cast(result, out.dtype, stream)
+        out._copy(result, stream)
+
+
+def _made(function, signatures, layout, options, block, identity):
+    return CudaGUfunc(function, signatures, layout, options, block, identity)
+
+
+def _threads(block):
+    if not block:
+        return gufuncloops.THREADS
+    if block is True:
+        return gufuncloops.BLOCK_THREADS
+    threads = block.__index__()
+    if not 1 <= threads <= 1024:
+        raise ValueError(f"block is True or the threads of a block, 1 to 1024; not {threads}")
+    return threads
+
+
+def _once(n, stride):
+    return slice(0, 1) if stride == 0 and n > 1 else slice(None)
+
+
+def _dtype(t):
+    return (t.dtype if t.is_array else t).dtype
+
+
+def _checked(function, signature, layout):
+    """The types of a declared signature, if they go with the layout."""
+    name, args = function.name, signature.args
+    count = layout.nin + layout.nout
+    if len(args) != count:
+        raise SignatureError(
+            f"the signature {signature} of {name} has {len(args)} types, its layout {layout} has "
+            f"{layout.nin} inputs and {layout.nout} outputs"
+        )
+    for i, (t, core) in enumerate(zip(args, layout.operands, strict=True)):
+        there = f"its layout has {len(core)} core dimension{'s' * (len(core) != 1)} there"
+        is_output = i >= layout.nin
+        which = f"output {i - layout.nin}" if is_output else f"input {i}"
+        wrong = None
+        if isinstance(t, types.Scalar):
+            if is_output:
+                wrong = f"an output is an array: write {t}[{', '.join(':' * max(len(core), 1))}]"
+            elif core:
+                wrong = there
+        elif not isinstance(t, types.Array) or not isinstance(t.dtype, types.Scalar):
+            wrong = "guvectorize takes numbers and arrays of numbers"
+        elif t.ndim != max(len(core), 1):
+            wrong = there
+            if not core:
+                wrong += ", which a number or an array of one element stands for"
+        elif is_output and t.readonly:
+            wrong = "an output cannot be const"
+        if wrong:
+            raise SignatureError(
+                f"the signature {signature} of {name} has the type {t} for {which}, but {wrong}; the "
+                f"layout is {layout}"
+            )
+    return tuple(t.copy(readonly=False) if isinstance(t, types.Array) else t for t in args)
+
+
+def _device_cast(array, dtype, stream) -> DeviceNDArray:
+    try:
+        from . import cudaufunc
+    except ImportError:
+        return array.astype(dtype, stream=stream or 0)
+    return cudaufunc.cast(array, dtype, stream or 0)

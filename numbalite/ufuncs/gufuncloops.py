@@ -1,0 +1,231 @@
+"""The kernels of a generalized ufunc on CUDA: what is compiled for one loop and one kind of operands.
+
+The generated source is the user's function and one kernel that calls it for each loop index:
+
+    #include "numbalite/gufunc.cuh"
+    namespace f1_matmul { ... }
+    extern "C" __global__ void nl_matmul(const __grid_constant__ gufunc_call<3, 1, 6> call) {
+        unsigned index = blockIdx.x * blockDim.x + threadIdx.x;
+        if (index >= (unsigned)call.count) return;
+        auto place = gufunc_find(call, (int)index);
+        f1_matmul::matmul(core_view<const float, 2, layout::any, 0>(call, 0, place.offset[0]), ...);
+    }
+
+With ``block`` a whole thread block runs the function for each index. Where cores are small and their
+shape is known (`Plan.fixed`), they are copied to registers before the call, and results back after it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .. import source, types
+from ..capture import ascii_name
+from ..compilers import Unit
+from ..describe import Parameter
+from ..program import Overload, Program
+from . import element
+
+THREADS = 256
+BLOCK_THREADS = 128
+"""Of a block that runs one core together, unless the user says how many."""
+
+
+class Fixed(NamedTuple):
+    """A small core whose shape is known when compiling."""
+
+    shape: tuple
+    order: str
+    """"C" or "F": its elements lie in that order, without gaps."""
+    align: int
+    """Bytes, a power of two: all cores of the operand lie at multiples of it."""
+
+
+class Plan(NamedTuple):
+    """Which kernel is wanted."""
+
+    types: tuple
+    """The operands' types: types.Array, or types.Scalar for a number."""
+    nin: int
+    cores: tuple
+    """Core dimensions of each operand."""
+    dims: int = 1
+    """Loop dimensions."""
+    wide: bool = False
+    """Indices or offsets need 64 bits."""
+    values: int = 0
+    """Bit i: operand i is a number in the parameter itself."""
+    fixed: tuple | None = None
+    """A Fixed for each operand."""
+    threads: int = THREADS
+    block: bool = False
+
+    @property
+    def signature(self) -> types.Signature:
+        return types.Signature(types.void, self.types)
+
+
+def parameter_size(plan: Plan) -> int:
+    """Bytes of the kernel's one parameter: gufunc_call<N, D, C>."""
+    operands, core = len(plan.types), max(sum(plan.cores), 1)
+    words = 2 * operands + 1 + (2 + operands) * plan.dims + 2 * core
+    return 16 * -(-words // 2)
+
+
+def overload(function, plan: Plan, options) -> Overload:
+    """The kernel, not yet compiled."""
+    plain = element.plain_name(function)
+    name = ascii_name(plain)
+    kernel = f"nl_{name}"
+    text, labels = _source(function, plan, kernel)
+    unit = Unit(
+        source=text,
+        name=source.file_name(name, function.definition.text.label),
+        kernels=(kernel,),
+        describe=False,
+        **options.unit_fields(),
+    )
+    size = parameter_size(plan)
+    row = Parameter("operands", "struct", "gufunc_call", "", size, size, 16, 0, "", False)
+    explain = element.explainer(function, f"{function.name} for {plan.signature}")
+    return Overload(
+        Program(unit, explain), kernel, function.name, [row], options, plan.signature, labels
+    )
+
+
+def _source(function, plan, kernel):
+    title = f"{function.name}: {plan.signature}"
+    builder = source.Builder(element.plain_name(function), title)
+    builder.use_types(*plan.types)
+    builder.write('#include "numbalite/gufunc.cuh"\n')
+    namespace = builder.add_function(function)
+    parts = [_operand(plan, i) for i in range(len(plan.types))]
+    if not element.from_body(function):
+        builder.write(_either_way(function, namespace, plan))
+        call = f"nl_apply(0, {', '.join(part.value for part in parts)});\n"
+    else:
+        values = [_as_const(plan, i, part.value) for i, part in enumerate(parts)]
+        call = element.call(function, namespace, ", ".join(values)) + ";\n"
+    body = "".join([*(part.before for part in parts), call, *(part.after for part in parts)])
+    builder.write(_kernel(plan, kernel, "".join(f"        {s}\n" for s in body.splitlines())))
+    labels = [f.definition.text.label for f in builder.functions]
+    return builder.finish(), tuple(dict.fromkeys(labels))
+
+
+def _kernel(plan, kernel, body):
+    index = "long long" if plan.wide or plan.block else "int"
+    if plan.block:
+        loop = (
+            "    for (long long index = blockIdx.x; index < call.count; index += gridDim.x) {\n"
+            f"{_place(plan)}{body}"
+            "        __syncthreads();\n"
+            "    }\n"
+        )
+    else:
+        kind = "long long" if plan.wide else "unsigned"
+        loop = (
+            f"    {kind} thread = ({kind})blockIdx.x * blockDim.x + threadIdx.x;\n"
+            f"    if (thread < ({kind})call.count) {{\n"
+            f"        {index} index = ({index})thread;\n"
+            f"{_place(plan)}{body}"
+            "    }\n"
+        )
+    operands, core = len(plan.types), sum(plan.cores)
+    return (
+        f'extern "C" __global__ void __launch_bounds__({plan.threads})\n'
+        f"{kernel}(const __grid_constant__ "
+        f"nl_detail::gufunc_call<{operands}, {plan.dims}, {core}> call) {{\n"
+        f"    using namespace numbalite::nl_detail;\n{loop}}}\n"
+    )
+
+
+def _place(plan):
+    index = "index" if plan.wide or not plan.block else "(int)index"
+    return f"        auto place = gufunc_find(call, {index});\n"
+
+
+class _Part(NamedTuple):
+    """What one operand is in the kernel."""
+
+    value: str
+    before: str = ""
+    after: str = ""
+
+
+def _operand(plan, i):
+    t = plan.types[i]
+    element_type = (t.dtype if t.is_array else t).cxx
+    by_value = plan.values >> i & 1
+    if plan.fixed is None and not by_value:
+        if not t.is_array:
+            return _Part(
+                f"*(const {element_type} *)((const char *)call.operand[{i}].word[0] + "
+                f"place.offset[{i}])"
+            )
+        first = sum(plan.cores[:i])
+        view = f"core_view<{element_type}, {plan.cores[i]}, {types.LAYOUTS[t.layout]}, {first}>"
+        return _Part(f"{view}(call, {i}, place.offset[{i}])")
+    shape, order, align = (
+        plan.fixed[i] if plan.fixed and not by_value else ((1,) * plan.cores[i], "C", 1)
+    )
+    count = 1
+    for n in shape:
+        count *= n
+    before = f"core_copy<{element_type}, {count}, {align}> core{i};\n"
+    if by_value:
+        before += f"core{i}.take(call, {i});\n"
+    else:
+        before += f"core{i}.load(call, {i}, place.offset[{i}]);\n"
+    after = "" if i < plan.nin else f"core{i}.store(call, {i}, place.offset[{i}]);\n"
+    if not t.is_array:
+        return _Part(f"*(const {element_type} *)core{i}.data()", before)
+    shape = shape or (1,)
+    size = t.dtype.size
+    strides = _strides(shape, size, order)
+    view = (
+        f"array<{element_type}, {len(shape)}, {types.LAYOUTS[t.layout]}>"
+        f"{{core{i}.data(), {{{_list(shape)}}}, {{{_list(strides)}}}}}"
+    )
+    return _Part(view, before, after)
+
+
+def _list(numbers):
+    return ", ".join(map(str, numbers))
+
+
+def _strides(shape, size, order):
+    axes = range(len(shape)) if order == "F" else reversed(range(len(shape)))
+    strides = [0] * len(shape)
+    for axis in axes:
+        strides[axis] = size
+        size *= shape[axis]
+    return strides
+
+
+def _const_array(plan, i):
+    t = plan.types[i]
+    return f"array<const {t.dtype.cxx}, {t.ndim}, {types.LAYOUTS[t.layout]}>"
+
+
+def _as_const(plan, i, value):
+    if i >= plan.nin or not plan.types[i].is_array:
+        return value
+    return f"{_const_array(plan, i)}({value})"
+
+
+def _either_way(function, namespace, plan):
+    """The call of a function that has its types itself: inputs are arrays of const elements, unless it
+    takes only others."""
+    count = len(plan.types)
+    heads = ", ".join(f"class T{i}" for i in range(count))
+    parameters = ", ".join(f"T{i} a{i}" for i in range(count))
+    const = ", ".join(_as_const(plan, i, f"a{i}") for i in range(count))
+    plain = ", ".join(f"a{i}" for i in range(count))
+    first = element.call(function, namespace, const)
+    second = element.call(function, namespace, plain)
+    return (
+        f"template <{heads}> NUMBALITE_FUNCTION auto nl_apply(int, {parameters})\n"
+        f"    -> decltype(static_cast<void>({first})) {{ {first}; }}\n"
+        f"template <{heads}> NUMBALITE_FUNCTION void nl_apply(long, {parameters}) {{\n"
+        f"    {second};\n}}\n"
+    )

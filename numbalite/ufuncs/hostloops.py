@@ -1,0 +1,295 @@
+"""The compiled loops of the cpu and parallel targets: sources, compiling, what comes out.
+
+One unit holds all loops of a list of signatures. Its functions have the form in which NumPy calls
+inner loops; the templates behind them are cuda_src/host/ufunc.h and gufunc.h.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .. import describe, source, types
+from ..capture import ascii_name
+from ..compilers import Unit, compile_unit
+from ..errors import CompileError, SignatureError
+from . import element, gusignature
+
+TARGET = ("host",)
+# With these in a source, its code may leave a loop in the middle.
+_FAULTS = re.compile(r"\b(?:assert|__trap|__nl_\w+)\b")
+
+
+class Loop(NamedTuple):
+    """A loop that can be added to a ufunc."""
+
+    operands: tuple
+    """The Scalar types of inputs and outputs, of elements where the parameters are arrays."""
+    module: object
+    """The _core.HostModule that it is in."""
+    name: str
+
+    @property
+    def codes(self) -> bytes:
+        """The nl_dtype codes of the operands."""
+        return codes(self.operands)
+
+
+def codes(operands) -> bytes:
+    """nl_dtype codes of Scalar types."""
+    return bytes(describe.DTYPES.index(t.dtype.name) for t in operands)
+
+
+# --- elementwise -----------------------------------------------------------------------------------------
+
+
+def ufunc_loops(function, signatures, target, options) -> list:
+    """Loops for complete signatures of scalars, as a list of Loop.
+
+    CompileError if the function does not take one of them: the message names it.
+    """
+
+    rows = [(s.args, element.returned(s)) for s in signatures]
+    builder, names = _builder(function)
+    calls = []
+    for i, signature in enumerate(signatures):
+        builder.use_types(*signature.args, *rows[i][1])
+        typed = element.typed(function, signature)
+        calls.append((typed, builder.add_function(typed)))
+    _write_head(builder, "ufunc")
+    guarded = _guarded(builder, options)
+    for i, (typed, namespace) in enumerate(calls):
+        inputs, outputs = rows[i]
+        _write_ufunc(builder, i, typed, namespace, inputs, [t.cxx for t in outputs])
+        _write_entry(builder, i, _ufunc_run(i, inputs, [t.cxx for t in outputs], target, guarded))
+        names.append(f"nl_loop_{i}")
+    module = _load(function, builder, names, options, signatures, ufunc_loops, target)
+    return [Loop((*a, *r), module, f"nl_loop_{i}") for i, (a, r) in enumerate(rows)]
+
+
+def lazy_loop(function, inputs, nout, target, options) -> Loop:
+    """The loop for inputs of these Scalar types; its results are of the types that the compiler deduces.
+
+    CompileError if the function does not take them, TypeError for a result that no array can hold.
+    """
+    builder, names = _builder(function)
+    builder.use_types(*inputs)
+    builder.names.add("tuple")
+    namespace = builder.add_function(function)
+    _write_head(builder, "ufunc")
+    builder.write(element._RESULTS + element._RESULTS_OF_TUPLES)
+    values = ", ".join(f"*({t.cxx} *)0" for t in inputs)
+    call = element.call(function, namespace, values)
+    builder.write(f"typedef nl_plain<decltype({call})>::type nl_all;\n")
+    outputs = [f"nl_result<nl_all, {i}>::type" for i in range(nout)]
+    rows = ", ".join(f"{t} *" for t in [*outputs, f"nl_result<nl_all, {nout}>::type"])
+    builder.write(f'extern "C" void nl_results({rows}) {{}}\n')
+    _write_ufunc(builder, 0, function, namespace, inputs, outputs)
+    guarded = _guarded(builder, options)
+    _write_entry(builder, 0, _ufunc_run(0, inputs, outputs, target, guarded))
+    image = _compile(function, builder, ["nl_loop_0", "nl_results"], options, inputs, describe=True)
+    found = []
+    rows = describe.parameters(image.descriptions["nl_results"])
+    for row in rows[:nout]:
+        if not row.dtype:
+            raise TypeError(
+                f"{function.name} returns {row.ctype.removesuffix('*')} for "
+                f"({', '.join(map(str, inputs))}): that is no number that an array can hold"
+            )
+        found.append(types.scalar(row.dtype))
+    return Loop((*inputs, *found), _module(image), "nl_loop_0")
+
+
+def _builder(function):
+    return source.Builder(function.name, f"loops of {function!r}"), []
+
+
+def _write_head(builder, kind):
+    builder.names.add("tuple")
+    builder.write(f'#include "host/{kind}.h"\n')
+
+
+def _write_ufunc(builder, i, function, namespace, inputs, outputs):
+    parameters = ", ".join(f"{t.cxx} a{k}" for k, t in enumerate(inputs))
+    values = ", ".join(f"a{k}" for k in range(len(inputs)))
+    call = element.call(function, namespace, values)
+    builder.write(
+        f"struct nl_call_{i} {{\n"
+        f"static NUMBALITE_SIM_INLINE auto apply({parameters}) {{ return {call}; }}\n}};\n"
+    )
+
+
+def _ufunc_run(i, inputs, outputs, target, guarded):
+    loop = (
+        f"numbalite_host::ufunc<nl_call_{i}, "
+        f"numbalite_host::types<{', '.join(t.cxx for t in inputs)}>, "
+        f"numbalite_host::types<{', '.join(outputs)}>>"
+    )
+    return f"run<{loop}, {_truth(target == 'parallel')}, {_truth(guarded)}>(data, *n, strides)"
+
+
+def _write_entry(builder, i, run):
+    builder.write(
+        f'extern "C" int nl_loop_{i}(void *, char *const *data, const long long *n, '
+        f"const long long *strides, void *) {{ return numbalite_host::{run}; }}\n"
+    )
+
+
+def _truth(value):
+    return "true" if value else "false"
+
+
+def _guarded(builder, options):
+    """Whether calls of the code must be able to end in the middle."""
+    return bool(
+        options.debug
+        or builder.includes
+        or any(_FAULTS.search(piece) for piece in builder.pieces if piece)
+    )
+
+
+# --- generalized ---------------------------------------------------------------------------------------
+
+
+def gufunc_loops(function, signatures, layout, target, options) -> list:
+    """Loops for signatures of arrays and scalars that fit a gusignature.Layout, as a list of Loop."""
+    builder, names = _builder(function)
+    calls = []
+    for signature in signatures:
+        builder.use_types(*signature.args)
+        typed = element.typed(function, signature)
+        calls.append((typed, builder.add_function(typed)))
+    builder.names.add("array")
+    _write_head(builder, "gufunc")
+    guarded = _guarded(builder, options) or any(
+        t.is_array and t.layout != "A" for s in signatures for t in s.args
+    )
+    for i, (typed, namespace) in enumerate(calls):
+        _write_gufunc(builder, i, typed, namespace, signatures[i].args, layout)
+        _write_entry(
+            builder,
+            i,
+            f"run_gufunc<nl_call_{i}, {_truth(target == 'parallel')}, {_truth(guarded)}>"
+            f"(data, n, strides)",
+        )
+        names.append(f"nl_loop_{i}")
+
+    def again(function, some, target, options):
+        return gufunc_loops(function, some, layout, target, options)
+
+    module = _load(function, builder, names, options, signatures, again, target)
+    return [
+        Loop(tuple(element_type(t) for t in s.args), module, f"nl_loop_{i}")
+        for i, s in enumerate(signatures)
+    ]
+
+
+def element_type(t):
+    """The Scalar type of an argument or of an array's elements."""
+    return t.dtype if t.is_array else t
+
+
+def _write_gufunc(builder, i, function, namespace, args, layout):
+    lines, values, at = [], [], 0
+    for k, (t, places) in enumerate(zip(args, layout.operands, strict=True)):
+        if not t.is_array:
+            values.append(f"numbalite_host::load(({t.cxx} *)at[{k}])")
+            continue
+        shape = ", ".join(f"sizes[{p}]" for p in places) or "1"
+        strides = ", ".join(f"strides[{at + j}]" for j in range(len(places)))
+        written = _truth(k >= layout.nin)
+        lines.append(
+            f"numbalite_host::parameter<{t.cxx}, {written}> p{k}(at[{k}], {{{shape}}}, "
+            f"{{{strides or f'sizeof({t.dtype.cxx})'}}});\n"
+        )
+        values.append(f"p{k}.view")
+        at += len(places)
+    call = element.call(function, namespace, ", ".join(values))
+    builder.write(
+        f"struct nl_call_{i} {{\nenum {{ operands = {len(args)}, inputs = {layout.nin} }};\n"
+        "static NUMBALITE_SIM_INLINE void apply(char *const *at, const long long *sizes, "
+        f"const long long *strides) {{\n{''.join(lines)}{call};\n}}\n}};\n"
+    )
+
+
+def check_layout(name, signature, layout) -> None:
+    """SignatureError if the types of a signature do not fit the core dimensions."""
+    if len(signature.args) != len(layout.operands):
+        raise SignatureError(
+            f"{name}: the layout {layout} has {len(layout.operands)} operands, "
+            f"the signature {signature} {len(signature.args)}"
+        )
+    for k, (t, places) in enumerate(zip(signature.args, layout.operands, strict=True)):
+        if not isinstance(element_type(t), types.Scalar):
+            raise SignatureError(f"{name}: argument #{k + 1} of {signature} is no array of numbers")
+        wanted = max(len(places), 1)
+        if t.is_array and t.ndim != wanted:
+            raise SignatureError(
+                f"{name}: argument #{k + 1} of {signature} has {t.ndim} dimensions, the layout "
+                f"{layout} gives it {len(places)}"
+                + (": that is a number, or an array of one element" if not places else "")
+            )
+        if not t.is_array and (places or k >= layout.nin):
+            where = f"has {len(places)} core dimensions" if places else "is an output"
+            raise SignatureError(
+                f"{name}: argument #{k + 1} of {signature} {where} in the layout {layout}: "
+                f"write {t}[{', '.join(':' * wanted)}]"
+            )
+        if k >= layout.nin and t.readonly:
+            raise SignatureError(
+                f"{name}: argument #{k + 1} of {signature} is an output, not const"
+            )
+
+
+def parse_layout(name, text):
+    """The gusignature.Layout of a text; SignatureError names the function."""
+    try:
+        return gusignature.parse(text)
+    except SignatureError as problem:
+        text = f"{name}: {problem}"
+    raise SignatureError(text)
+
+
+# --- both ------------------------------------------------------------------------------------------------
+
+
+def _load(function, builder, names, options, signatures, again, target):
+    """The module of all loops. Where they do not compile, the first signature that is to blame is
+    compiled alone, for a message about it."""
+    try:
+        image = _compile(function, builder, names, options, signatures)
+    except CompileError:
+        if len(signatures) > 1:
+            for signature in signatures:
+                again(function, [signature], target, options)
+        raise
+    return _module(image)
+
+
+def _module(image):
+    from .. import _core
+
+    if b"ELF" not in image.data[:8]:
+        raise ImportError("the compiler gave no shared object")
+    return _core.HostModule(image.data)
+
+
+def _compile(function, builder, names, options, signatures, describe=False):
+    label = function.definition.text.label
+    unit = Unit(
+        source=builder.finish(),
+        name=source.file_name(ascii_name(element.plain_name(function)), label),
+        kernels=tuple(names),
+        describe=describe,
+        **options.unit_fields(),
+    )
+    try:
+        return compile_unit(unit, TARGET)
+    except CompileError as problem:
+        title = element.plain_name(function)
+        if len(signatures) == 1 and isinstance(signatures[0], types.Signature):
+            title = f"{title}, {signatures[0]}"
+        elif not isinstance(signatures[0], types.Signature):
+            title = f"{title}({', '.join(map(str, signatures))})"
+        explained = element.explainer(function, title)(problem)
+    raise explained

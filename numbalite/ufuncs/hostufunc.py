@@ -1,0 +1,193 @@
+"""The cpu and parallel targets of vectorize and guvectorize: real numpy.ufunc objects.
+
+What such a ufunc was made from is its Owner, which the ufunc keeps: it compiles loops for dtypes that
+a lazily typed ufunc has not met yet, and it is what the ufunc pickles as.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from _thread import RLock
+
+import numpy as np
+
+from .. import _core, threads, types
+from ..errors import SignatureError
+from . import element, hostloops, resolve
+
+
+def make_ufunc(function, signatures, target, identity, options, doc=None) -> np.ufunc:
+    """A numpy.ufunc of a function of numbers; `signatures` empty: a loop for the dtypes of each call."""
+    signatures = _distinct(function, signatures)
+    owner = Owner(function, signatures, None, target, identity, options, doc)
+    if signatures:
+        nin, nout = len(signatures[0].args), len(element.returned(signatures[0]))
+        if any(len(s.args) != nin for s in signatures):
+            raise SignatureError(
+                f"the signatures of {function.name} have different numbers of arguments"
+            )
+        loops = hostloops.ufunc_loops(function, signatures, target, owner.options)
+        return owner.make(nin, nout, loops)
+    nin = element.arity(function)
+    if nin is None:
+        raise TypeError(
+            f"how many arguments {function.name} takes cannot be told from its overloads: "
+            f"give signatures"
+        )
+    if nin == 0:
+        raise SignatureError(f"{function.name}: a ufunc takes at least one argument")
+    return owner.make(nin, element.result_count(function, hostloops.TARGET), ())
+
+
+def make_gufunc(function, signatures, layout_text, target, identity, options, doc=None) -> np.ufunc:
+    """A generalized numpy.ufunc; the function's last parameters are its outputs.
+
+    Without signatures a loop is compiled for the dtypes of each call: all outputs have the common dtype
+    of the inputs, unless dtype= or signature= says otherwise.
+    """
+    layout = hostloops.parse_layout(function.name, layout_text)
+    signatures = _distinct(function, signatures, layout.nin)
+    for signature in signatures:
+        hostloops.check_layout(function.name, signature, layout)
+    count = element.arity(function)
+    if count is not None and count != len(layout.operands):
+        raise SignatureError(
+            f"{function.name} has {count} parameters, the layout {layout} {len(layout.operands)} operands"
+        )
+    owner = Owner(function, signatures, layout, target, identity, options, doc)
+    loops = ()
+    if signatures:
+        loops = hostloops.gufunc_loops(function, signatures, layout, target, owner.options)
+    return owner.make(layout.nin, layout.nout, loops)
+
+
+def _distinct(function, signatures, nin=None):
+    """The signatures without repetitions; two for the same inputs are a mistake."""
+    found = {}
+    for signature in signatures:
+        key = tuple(hostloops.element_type(t) for t in signature.args[:nin])
+        if found.setdefault(key, signature) != signature:
+            raise SignatureError(
+                f"{function.name} has two signatures for the same dtypes: {found[key]} and {signature}"
+            )
+    return list(found.values())
+
+
+class Owner:
+    """What a ufunc was made from."""
+
+    def __init__(self, function, signatures, layout, target, identity, options, doc):
+        from .. import options as options_
+
+        self.function = function
+        self.signatures = signatures
+        self.layout = layout
+        self.target = target
+        self.identity = identity
+        self.options = options if options is not None else options_.parse({}, "vectorize")
+        self.doc = doc
+        self.lock = RLock()
+        self.loops = {}  # dtypes of all operands -> Loop, of those that the ufunc has
+        self.waiting = {}  # the same of those that are compiled and not yet its
+
+    def make(self, nin, nout, loops):
+        """The ufunc with these loops; one without any gets them as they are needed."""
+        if self.target == "parallel":
+            threads.most()  # the pool's size is said before a loop needs it
+        _register()
+        self.nin, self.nout = nin, nout
+        self.__name__ = element.plain_name(self.function)
+        ufunc = _core.make_ufunc(
+            self, self.__name__, self.doc or "", nin, nout, self.identity,
+            None if self.layout is None else str(self.layout),
+        )  # fmt: skip
+        for loop in loops:
+            _core.ufunc_add_loop(ufunc, loop.codes, loop.module, loop.name)
+        if not self.signatures:
+            _core.ufunc_add_promoter(ufunc)
+        return ufunc
+
+    def promote(self, ufunc, inputs, fixed):
+        """The codes of the loop for these dtypes, compiled and added if it is new.
+
+        inputs: dtypes, or int, float, complex for scalars that take the others' type. fixed: what
+        dtype= and signature= say, None where they do not.
+        """
+        fixed = fixed if any(t is not None for t in fixed) else None
+        request = resolve.Request(self, inputs, (), "unsafe", None, fixed)
+        with self.lock:
+            chosen = resolve.choose_lazily(request, lambda natural: self._results(natural, fixed))
+            key = tuple(chosen)
+            operands = tuple(map(types.scalar, key))
+            if key not in self.loops:
+                loop = self._compiled(operands)
+                _core.ufunc_add_loop(ufunc, loop.codes, loop.module, loop.name)
+                self.loops[key] = loop
+        return hostloops.codes(operands)
+
+    def _results(self, inputs, fixed):
+        """The dtypes of the results for inputs of these dtypes."""
+        if self.layout is not None:
+            common = np.result_type(*inputs)
+            asked = fixed[self.nin :] if fixed else (None,) * self.nout
+            return tuple(t or common for t in asked)
+        known = next(
+            (key for key in (*self.loops, *self.waiting) if key[: self.nin] == inputs), None
+        )
+        if known is None:
+            loop = hostloops.lazy_loop(
+                self.function,
+                tuple(map(types.scalar, inputs)),
+                self.nout,
+                self.target,
+                self.options,
+            )
+            known = tuple(t.dtype for t in loop.operands)
+            self.waiting[known] = loop
+        return known[self.nin :]
+
+    def _compiled(self, operands):
+        if self.layout is None:
+            key = tuple(t.dtype for t in operands)
+            return self.waiting.pop(key)
+        args = [
+            types.Array(t, max(len(places), 1)) if places or k >= self.nin else t
+            for k, (t, places) in enumerate(zip(operands, self.layout.operands, strict=True))
+        ]
+        signature = types.Signature(types.void, args)
+        loops = hostloops.gufunc_loops(
+            self.function, [signature], self.layout, self.target, self.options
+        )
+        return loops[0]
+
+    def arguments(self):
+        """What `_again` makes an equal ufunc from."""
+        layout = None if self.layout is None else str(self.layout)
+        return (
+            self.function, self.signatures, layout, self.target, self.identity, self.options, self.doc
+        )  # fmt: skip
+
+
+def _again(function, signatures, layout, target, identity, options, doc):
+    if layout is None:
+        return make_ufunc(function, signatures, target, identity, options, doc)
+    return make_gufunc(function, signatures, layout, target, identity, options, doc)
+
+
+_before = None
+
+
+def _register():
+    """Our ufuncs pickle by what they were made from, all others as before."""
+    global _before
+    current = copyreg.dispatch_table.get(np.ufunc)
+    if current is not _reduce:
+        _before = current
+        copyreg.pickle(np.ufunc, _reduce)
+
+
+def _reduce(ufunc):
+    owner = _core.ufunc_owner(ufunc)
+    if owner is not None:
+        return _again, owner.arguments()
+    return _before(ufunc) if _before is not None else ufunc.__name__

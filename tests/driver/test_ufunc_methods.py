@@ -1,0 +1,496 @@
+"""reduce, accumulate, reduceat, at and outer of CUDA ufuncs, with NumPy's as the judge.
+
+On the simulator the folds run twice: as they are divided there, and as on a GPU.
+"""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, vectorize
+from numbalite.ufuncs import reduceloops
+
+
+@pytest.fixture(params=["as here", "as on a GPU"])
+def ways(request, monkeypatch):
+    if request.param == "as on a GPU":
+        if not cuda.is_simulated():
+            pytest.skip("that is how it is divided here")
+        monkeypatch.setattr(reduceloops, "is_simulated", lambda: False)
+        for ufunc in (add, multiply, maximum, last):
+            monkeypatch.delitem(ufunc.__dict__, "_folds_made", raising=False)
+    yield request.param
+    for ufunc in (add, multiply, maximum, last):
+        ufunc.__dict__.pop("_folds_made", None)
+
+
+def make(name, source, **given):
+    args = given.pop("args", "a, b")
+    return vectorize(source=source, args=args, name=name, target="cuda", **given)
+
+
+add = make("add", "a + b", identity=0)
+multiply = make("multiply", "a * b", identity=1)
+maximum = make("maximum", "a > b ? a : b", identity="reorderable")
+subtract = make("subtract", "a - b")
+less = make("less", "a < b")
+last = make("last", "b")
+negative = make("negative", "-a", args="a")
+
+
+@vectorize(["Tuple((int64, int64))(int64, int64)"], target="cuda")
+def divmod_(a, b):
+    "return make_tuple(a / b, a % b);"
+
+
+def numbers(dtype, shape, seed=0):
+    dtype = np.dtype(dtype)
+    rng = np.random.default_rng(seed)
+    made = rng.integers(0 if dtype.kind in "bu" else -6, 7, shape).astype(dtype)
+    if dtype.kind == "c":
+        made += 1j * rng.integers(-6, 7, shape)
+    return made
+
+
+def same(found, expected):
+    """Equal arrays of one shape and dtype; device arrays count as their contents."""
+    if cuda.is_cuda_array(found):
+        found = found.copy_to_host()
+    assert np.shape(found) == np.shape(expected)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+# --- reduce ------------------------------------------------------------------------------------------
+
+
+class Test_reduce:
+    @pytest.mark.parametrize("code", "iqIdfFD")
+    def test_dtypes(self, code, ways):
+        x = numbers(code, (40, 70))
+        for axis in (0, 1, None):
+            expected = np.add.reduce(x, axis=axis, dtype=code)
+            found = add.reduce(x, axis=axis)
+            assert not cuda.is_cuda_array(found)
+            same(found, expected)
+            device = add.reduce(cuda.to_device(x), axis=axis)
+            assert cuda.is_cuda_array(device)
+            same(device, np.asarray(expected))
+
+    def test_small_integers_are_folded_as_cpp_adds_them(self):
+        x = np.full(100, 100, "i1")
+        same(add.reduce(x), np.int32(10000))
+        same(add.reduce(x, dtype="i1"), np.add.reduce(x, dtype="i1"))
+        same(maximum.reduce(x), np.int8(100))
+        same(add.reduce(np.ones(300, bool)), np.int32(300))
+
+    def test_all_arguments_at_random(self, ways):
+        rng = np.random.default_rng(11)
+        for _ in range(120):
+            shape = tuple(rng.integers(0 if rng.random() < 0.1 else 1, 30, rng.integers(0, 4)))
+            x = numbers("i", shape, rng)
+            ours, theirs = [(add, np.add), (multiply, np.multiply), (maximum, np.maximum)][
+                rng.integers(3)
+            ]
+            axes = rng.permutation(x.ndim)[: rng.integers(0, x.ndim + 1)].tolist()
+            axis = [None, tuple(axes), axes[0] if axes else None][rng.integers(3)]
+            given = {"axis": axis, "keepdims": bool(rng.random() < 0.5)}
+            if rng.random() < 0.4:
+                given["initial"] = int(rng.integers(-5, 6))
+            if rng.random() < 0.4:
+                mask = tuple(1 if rng.random() < 0.3 else n for n in shape)[rng.integers(2) :]
+                given["where"] = rng.random(mask) < 0.5
+            if rng.random() < 0.3:
+                given["dtype"] = "q"
+            view = tuple(slice(None, None, int(rng.choice([1, 1, 2, -1]))) for _ in shape)
+            x, device = x[view], cuda.to_device(x)[view]
+            if "where" in given:
+                try:
+                    given["where"] = np.broadcast_to(given["where"], x.shape).copy()
+                except ValueError:
+                    given["where"] = rng.random(x.shape) < 0.5
+            if theirs is not np.maximum and "dtype" not in given:
+                given["dtype"] = "i"
+            try:
+                expected = theirs.reduce(x, **given)
+            except ValueError as problem:
+                with pytest.raises(ValueError, match="identity") as found:
+                    ours.reduce(x, **given)
+                assert str(found.value) == str(problem)
+                continue
+            same(ours.reduce(x, **given), expected)
+            same(ours.reduce(device, **given), np.asarray(expected))
+
+    def test_where_broadcasts(self, ways):
+        x = numbers("d", (20, 30))
+        column, row = np.arange(20)[:, None] % 3 == 0, np.arange(30) % 2 == 0
+        for mask in (column, row, True, np.True_, row.tolist()):
+            same(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
+        same(add.reduce(x, where=False), np.add.reduce(x, where=False))
+        device = cuda.to_device(row)
+        same(add.reduce(x, axis=None, where=device), np.asarray(np.add.reduce(x, None, where=row)))
+
+    def test_where_in_a_long_array(self, ways):
+        x = numbers("q", 300_000)
+        for mask in (x > 0, np.zeros(300_000, bool), np.arange(300_000) == 299_999):
+            same(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
+            same(
+                maximum.reduce(x, where=mask, initial=-100),
+                np.maximum.reduce(x, where=mask, initial=-100),
+            )
+
+    def test_out(self, ways):
+        x = numbers("d", (30, 40))
+        for dtype in ("d", "f", "q"):
+            out = np.zeros(40, dtype)
+            assert add.reduce(x, out=out) is out
+            same(out, x.sum(0).astype(dtype))
+        device = cuda.to_device(np.zeros((40, 2)))[:, 0]
+        assert add.reduce(x, 0, None, device) is device
+        same(device, x.sum(0))
+        kept = np.zeros((30, 1))
+        assert add.reduce(x, 1, keepdims=True, out=(kept,)) is kept
+        same(kept, x.sum(1, keepdims=True))
+        kept = cuda.to_device(np.zeros((1, 40)))
+        add.reduce(x, 0, keepdims=True, out=kept)
+        same(kept, x.sum(0, keepdims=True))
+
+    def test_out_is_part_of_the_array(self, ways):
+        x = numbers("q", (50, 50))
+        device = cuda.to_device(x)
+        add.reduce(device, axis=0, out=device[7])
+        same(device[7], x.sum(0))
+
+    def test_declared_loops(self):
+        @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
+        def total(a, b):
+            "return a + b;"
+
+        assert total.reduce(np.arange(5, dtype="i1")).dtype == np.float32
+        assert total.reduce(np.arange(5)).dtype == np.float64
+        assert total.reduce(np.arange(5), dtype="f4") == np.float32(10)
+
+    def test_many_dimensions(self, ways):
+        x = numbers("q", (2, 3, 2, 1, 2, 2, 3, 2, 2, 2))
+        turned, device = x.transpose(range(9, -1, -1)), cuda.to_device(x).T
+        for axis in ((0, 2, 4), (1, 3, 5, 7, 9), (8,), None):
+            same(add.reduce(device, axis=axis), np.asarray(turned.sum(axis)))
+
+    def test_order_along_one_axis(self, ways):
+        x = np.arange(200 * 300).reshape(200, 300)
+        same(last.reduce(x, axis=1), x[:, -1])
+        same(last.reduce(x), x[-1])
+
+    def test_streams(self):
+        x = numbers("q", 1000)
+        for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
+            found = add.reduce(cuda.to_device(x, stream), stream=stream)
+            assert found.copy_to_host(stream=stream) == x.sum()
+            assert add.reduce(x, stream=stream) == x.sum()
+
+    def test_leaves_nothing(self, live):
+        def work():
+            device = cuda.to_device(numbers("q", (100, 1000)))
+            add.reduce(device)
+            add.accumulate(device)
+            add.reduceat(device, [0, 3])
+            add.at(device, (0, 0), 1)
+
+        work()
+        before = live()
+        work()
+        assert live() == before
+
+
+# --- accumulate ---------------------------------------------------------------------------------------
+
+
+class Test_accumulate:
+    @pytest.mark.parametrize("size", (0, 1, 31, 32, 33, 1000, 1025, 5000, 100_000))
+    def test_sizes(self, size, ways):
+        x = numbers("q", size)
+        same(add.accumulate(x), np.add.accumulate(x))
+        same(last.accumulate(x), x)
+
+    @pytest.mark.parametrize("code", "iqIdfFD")
+    def test_dtypes(self, code, ways):
+        x = numbers(code, (30, 200))
+        for axis in (0, 1, -1):
+            same(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
+            same(add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code))
+
+    def test_long_lines(self, ways):
+        x = numbers("i", (3, 70_001))
+        same(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
+        same(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
+        same(maximum.accumulate(x, 1), np.maximum.accumulate(x, 1))
+        x = numbers("i", (70_001, 3))
+        same(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
+
+    def test_order(self, ways):
+        first = make("first", "a")
+        x = np.arange(50_000)
+        same(first.accumulate(x), np.zeros_like(x))
+        same(last.accumulate(x), x)
+
+    def test_views_and_out(self, ways):
+        x = numbers("q", (20, 30, 40))
+        device = cuda.to_device(x)
+        for view in (np.s_[::2, ::-1], np.s_[:, 3, ::-2], np.s_[4, :, 1:]):
+            for axis in range(x[view].ndim):
+                same(add.accumulate(device[view], axis), np.add.accumulate(x[view], axis))
+        out = np.zeros((20, 30, 40), "f4")
+        assert add.accumulate(x, out=out) is out
+        same(out, np.add.accumulate(x).astype("f4"))
+        assert add.accumulate(device, 1, out=device) is device
+        same(device, np.add.accumulate(x, 1))
+        line = cuda.to_device(np.arange(1000))
+        add.accumulate(line[:-1], out=line[1:])
+        same(line[1:], np.add.accumulate(np.arange(999)))
+
+
+# --- reduceat -----------------------------------------------------------------------------------------
+
+
+class Test_reduceat:
+    def test_segments(self, ways):
+        rng = np.random.default_rng(4)
+        x = numbers("q", (40, 300))
+        device = cuda.to_device(x)
+        for axis in (0, 1, -1):
+            for count in (0, 1, 5, 39):
+                indices = rng.integers(0, x.shape[axis], count)
+                expected = np.add.reduceat(x, indices, axis)
+                same(add.reduceat(x, indices, axis), expected)
+                same(add.reduceat(device, indices, axis), expected)
+                same(add.reduceat(device.T, np.sort(indices), -1 - axis % 2),
+                     np.add.reduceat(x.T, np.sort(indices), -1 - axis % 2))  # fmt: skip
+
+    def test_long_segments(self, ways):
+        x = numbers("q", 200_000)
+        indices = [0, 7, 100_000, 3, 150_000]
+        same(add.reduceat(x, indices), np.add.reduceat(x, indices))
+        same(
+            last.reduceat(np.arange(200_000), indices),
+            np.array([6, 99_999, 100_000, 149_999, 199_999]),
+        )
+
+    def test_device_indices_dtype_and_out(self):
+        x = numbers("i", 100)
+        indices = cuda.to_device(np.array([0, 50, 20]))
+        found = add.reduceat(x, indices, dtype="d")
+        assert cuda.is_cuda_array(found)
+        same(found, np.add.reduceat(x, [0, 50, 20], dtype="d"))
+        out = np.zeros(3, "f4")
+        assert add.reduceat(x, [0, 50, 20], out=out) is out
+        same(out, np.add.reduceat(x, [0, 50, 20]).astype("f4"))
+
+    def test_nothing(self):
+        same(add.reduceat(np.zeros((0, 3)), []), np.zeros((0, 3)))
+
+
+# --- at -----------------------------------------------------------------------------------------------
+
+INDICES = (
+    [0, 1, 1, -1, 0], 3, [], np.array([2, 2, 2]), slice(1, None, 2), (slice(None), [0, 0, 1]),
+    ([0, 1, 0], [2, 2, 2]), (..., 1), np.array([[0, 1], [1, 0]]), (2, slice(None, None, -1)),
+    (None, [1, 1]), np.arange(5) % 2 == 0, [True, False, True, True, False],
+)  # fmt: skip
+
+
+class Test_at:
+    @pytest.mark.parametrize("indices", INDICES, ids=repr)
+    def test_indices(self, indices):
+        x = numbers("q", (5, 4, 3))
+        expected, host, device = x.copy(), x.copy(), cuda.to_device(x)
+        np.add.at(expected, indices, 7)
+        assert add.at(host, indices, 7) is None
+        assert add.at(device, indices, 7) is None
+        same(host, expected)
+        same(device, expected)
+
+    def test_operands_broadcast(self):
+        x = numbers("d", (6, 5))
+        for b in (
+            np.arange(5.0),
+            np.arange(3.0)[:, None],
+            cuda.to_device(np.arange(15.0).reshape(3, 5)),
+        ):
+            expected, device = x.copy(), cuda.to_device(x)
+            plain = b.copy_to_host() if cuda.is_cuda_array(b) else b
+            np.multiply.at(expected, [1, 3, 1], plain)
+            multiply.at(device, [1, 3, 1], b)
+            same(device, expected)
+
+    def test_repeated_indices_are_in_order(self):
+        x, b = np.zeros(10), np.arange(1000.0)
+        indices = np.random.default_rng(0).integers(0, 10, 1000)
+        expected = x.copy()
+        for i, value in zip(indices, b, strict=True):
+            expected[i] = 3 * expected[i] % 1001 + value
+        horner = make("horner", "fmod(3 * a, 1001.0) + b")
+        horner.at(x, indices, b)
+        same(x, expected)
+
+    def test_views(self):
+        x = numbers("q", (8, 9))
+        expected, device = x.copy(), cuda.to_device(x)
+        np.add.at(expected[::2, ::-1].T, [0, 0, 2], 5)
+        add.at(device[::2, ::-1].T, [0, 0, 2], 5)
+        same(device, expected)
+
+    def test_one_operand(self):
+        x = numbers("d", 10)
+        expected = x.copy()
+        np.negative.at(expected, [0, 3, 3, 5])
+        negative.at(x, [0, 3, 3, 5])
+        same(x, expected)
+
+    def test_dtypes(self):
+        for code, b in (("i", 2), ("f", 1.5), ("F", 1j), ("q", 1.5), ("d", np.int8(3))):
+            x = numbers(code, 6)
+            expected = x.copy()
+            np.add.at(expected, [1, 1, 4], b)
+            add.at(x, [1, 1, 4], b)
+            same(x, expected)
+
+    def test_the_operand_is_the_array(self):
+        x = np.arange(5)
+        device, expected = cuda.to_device(x), x.copy()
+        np.add.at(expected, [4, 3, 2, 1, 0], x.copy())
+        add.at(device, [4, 3, 2, 1, 0], device)
+        same(device, expected)
+
+
+# --- outer --------------------------------------------------------------------------------------------
+
+
+class Test_outer:
+    def test_shapes(self):
+        for left in ((), (3,), (2, 4)):
+            for right in ((), (5,), (2, 3)):
+                x, y = numbers("d", left), numbers("d", right, 1)
+                same(multiply.outer(x, y), np.multiply.outer(x, y))
+                found = multiply.outer(cuda.to_device(x), y)
+                assert cuda.is_cuda_array(found)
+                same(found, np.asarray(np.multiply.outer(x, y)))
+
+    def test_numbers_and_lists(self):
+        same(multiply.outer([1, 2], [3, 4]), np.multiply.outer([1, 2], [3, 4]))
+        same(multiply.outer(2.0, np.arange(3.0)), np.multiply.outer(2.0, np.arange(3.0)))
+        out = np.zeros((2, 2))
+        assert multiply.outer([1, 2], [3, 4.5], out=out) is out
+        same(out, np.multiply.outer([1, 2], [3, 4.5]))
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------
+
+A = np.arange(6.0).reshape(2, 3)
+FROZEN, FROZEN_TABLE = np.zeros(3), np.zeros((2, 3))
+FROZEN.flags.writeable = FROZEN_TABLE.flags.writeable = False
+OURS = {np.add: add, np.maximum: maximum, np.subtract: subtract, np.less: less, np.sin: negative,
+        np.divmod: divmod_}  # fmt: skip
+WITH_THE_SAME_WORDS = (
+    lambda f: f(np.add).reduce(A, axis=2),
+    lambda f: f(np.add).reduce(A, axis=(0, 0)),
+    lambda f: f(np.subtract).reduce(A, axis=(0, 1)),
+    lambda f: f(np.subtract).reduce(A, axis=None),
+    lambda f: f(np.maximum).reduce([]),
+    lambda f: f(np.maximum).reduce(np.zeros((0, 3))),
+    lambda f: f(np.add).reduce([], initial=None),
+    lambda f: f(np.sin).reduce(A),
+    lambda f: f(np.sin).accumulate(A),
+    lambda f: f(np.sin).reduceat(A, [0]),
+    lambda f: f(np.sin).outer(A, A),
+    lambda f: f(np.divmod).reduce(A),
+    lambda f: f(np.divmod).at(A.copy(), [0], 1),
+    lambda f: f(np.add).reduce(A, out=np.empty((1, 3))),
+    lambda f: f(np.add).reduce(A, axis=None, out=np.empty(3)),
+    lambda f: f(np.add).reduce(A, keepdims=True, out=np.empty(3)),
+    lambda f: f(np.maximum).reduce(A, where=A > 1),
+    lambda f: f(np.add).reduce(A, initial=None, where=A > 1),
+    lambda f: f(np.add).reduce(A, where=np.ones((2, 2, 3), bool)),
+    lambda f: f(np.add).accumulate(A, axis=(0, 1)),
+    lambda f: f(np.add).accumulate(5),
+    lambda f: f(np.add).accumulate(A, axis=3),
+    lambda f: f(np.add).reduceat(A, [0, 5]),
+    lambda f: f(np.add).reduceat(A, [0, -1]),
+    lambda f: f(np.add).reduceat(A, 0),
+    lambda f: f(np.add).reduceat(5, [0]),
+    lambda f: f(np.add).reduceat(A, [0], axis=(0, 1)),
+    lambda f: f(np.add).reduceat(A, np.array([0, 1], dtype="u8")),
+    lambda f: f(np.add).at([1, 2], [0], 1),
+    lambda f: f(np.add).at(A.copy(), [0, 9], 1),
+    lambda f: f(np.add).at(np.zeros(5), [0, 9], 1),
+    lambda f: f(np.add).at(A.copy(), (0, 0, 0), 1),
+    lambda f: f(np.add).at(A.copy(), [0.5], 1),
+    lambda f: f(np.add).at(A.copy(), [0], [1, 2]),
+    lambda f: f(np.add).at(A.copy(), [0]),
+    lambda f: f(np.sin).at(A.copy(), [0], 1),
+    lambda f: f(np.add).at(FROZEN_TABLE, [0], 1),
+    lambda f: f(np.add).reduce(A, out=FROZEN),
+    lambda f: f(np.add).reduce(A, out=5),
+    lambda f: f(np.add).reduce(A, out=(None,)),
+    lambda f: f(np.add).reduce(A, out=(1, 2)),
+    lambda f: f(np.add).reduce(A, axis="x"),
+    lambda f: f(np.add).reduce(A, axis=1.0),
+    lambda f: f(np.add).reduce(A, axis=[0, 1]),
+    lambda f: f(np.add).reduce(5, axis=1),
+    lambda f: f(np.add).reduce(A, initial="x"),
+    lambda f: f(np.add).reduce(np.arange(3, dtype="u1"), dtype="u1", initial=300),
+)  # fmt: skip
+OF_THE_SAME_TYPE = (
+    lambda f: f(np.add).reduce(A, out=np.empty(2)),
+    lambda f: f(np.add).reduce(A, where=[True, False]),
+    lambda f: f(np.less).reduce(A),
+    lambda f: f(np.less).accumulate(A),
+    lambda f: f(np.add).accumulate(A, out=np.empty(3)),
+    lambda f: f(np.add).reduceat(A, [[0]]),
+    lambda f: f(np.add).reduce(A, foo=1),
+    lambda f: f(np.add).reduce(A, dtype="U3"),
+)
+
+
+def problem_of(call, which):
+    with pytest.raises(Exception) as found:
+        call(which)
+    return found.value
+
+
+@pytest.mark.parametrize("number", range(len(WITH_THE_SAME_WORDS)))
+def test_errors_in_numpys_words(number):
+    call = WITH_THE_SAME_WORDS[number]
+    expected = problem_of(call, lambda ufunc: ufunc)
+    found = problem_of(call, OURS.get)
+    assert type(found) is type(expected)
+    assert str(found) == str(expected)
+
+
+@pytest.mark.parametrize("number", range(len(OF_THE_SAME_TYPE)))
+def test_errors_of_numpys_types(number):
+    call = OF_THE_SAME_TYPE[number]
+    expected = problem_of(call, lambda ufunc: ufunc)
+    found = problem_of(call, OURS.get)
+    assert isinstance(found, (TypeError, ValueError))
+    assert isinstance(found, type(expected)) or isinstance(expected, type(found))
+
+
+def test_what_is_no_array_of_numbers():
+    for wrong in (np.array([None, 1]), np.array(["a"]), np.zeros(3, "M8[s]"), np.zeros(3, "g")):
+        for call in (add.reduce, add.accumulate, lambda x: add.at(x, [0], 1)):
+            with pytest.raises(TypeError):
+                call(wrong)
+
+
+def test_nothing_is_written_after_a_mistake():
+    x = np.zeros(4)
+    with pytest.raises(IndexError):
+        add.at(x, [0, 4], 1)
+    same(x, np.zeros(4))
+
+
+def test_copies_have_the_methods_too():
+    for made in (copy.copy(add), pickle.loads(pickle.dumps(add))):
+        assert made.reduce(np.arange(4)) == 6

@@ -1,0 +1,99 @@
+"""Kernels of generalized ufuncs through NVRTC: they compile everywhere, and small cores whose shape is
+known travel by wide accesses, without memory of their own."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from numbalite import options, types
+from numbalite.compilers import toolkit
+from numbalite.ufuncs import element, gufuncloops
+from numbalite.ufuncs.gufuncloops import Fixed, Plan
+
+if not toolkit.libraries():
+    pytest.skip("NVRTC is not installed", allow_module_level=True)
+
+TARGETS = [("cuda", 7, 5), ("cuda", 9, 0), ("cuda", 10, 0)]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def matmul(a, b, c):
+    """
+    for (int i = 0; i < c.shape[0]; ++i)
+        for (int j = 0; j < c.shape[1]; ++j) {
+            auto t = a(i, 0) * b(0, j);
+            for (int k = 1; k < a.shape[1]; ++k) t += a(i, k) * b(k, j);
+            c(i, j) = t;
+        }
+    """
+
+
+SOURCE = """
+template <class T, layout L> __device__ void scale(T a, array<const T, 1, L> x, array<T, 1> out) {
+    for (int i = 0; i < x.shape[0]; ++i) out[i] = a * x[i];
+}"""
+
+
+def compiled(function, plan, target):
+    overload = gufuncloops.overload(function, plan, options.parse({}, "guvectorize"))
+    image = overload.program.compile(target)
+    assert image.data[:4] == b"\x7fELF"
+    return (image.ptx or b"").decode()
+
+
+def square(name, layout="A"):
+    t = types.Array(types.scalar(name), 2, layout)
+    return Plan((t, t, t), 2, (2, 2, 2))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_every_kind_of_loop(target):
+    function = element.element_function(matmul)
+    plan = square("float32")
+    dense = Fixed((2, 2), "C", 16)
+    for change in (
+        {}, {"dims": 2}, {"dims": 4, "wide": True}, {"dims": 8}, {"dims": 32, "wide": True},
+        {"block": True, "threads": 128}, {"block": True, "threads": 64, "dims": 4, "wide": True},
+        {"values": 1}, {"fixed": (dense,) * 3}, {"fixed": (dense,) * 3, "values": 2, "dims": 2},
+        {"fixed": (Fixed((2, 3), "F", 8), Fixed((3, 1), "C", 4), Fixed((2, 1), "C", 2)), "wide": True},
+    ):  # fmt: skip
+        compiled(function, plan._replace(**change), target)
+
+
+@pytest.mark.parametrize("name", [t.name for t in types.SCALARS])
+def test_every_dtype(name):
+    folders = toolkit.include_directories()
+    if name == "float16" and not any(Path(d, "cuda_fp16.h").exists() for d in folders):
+        pytest.skip("the CUDA headers are not installed")
+    size = types.scalar("bool" if name == "boolean" else name).size
+    function = element.element_function(matmul)
+    plan = square("bool" if name == "boolean" else name)
+    compiled(function, plan, TARGETS[1])
+    fixed = Fixed((2, 2), "C", min(16, 4 * size))
+    ptx = compiled(function, plan._replace(fixed=(fixed,) * 3), TARGETS[1])
+    assert ".local" not in ptx
+
+
+@pytest.mark.parametrize("layout", "ACF")
+def test_small_matrices_travel_whole(layout):
+    order = "F" if layout == "F" else "C"
+    plan = square("float32", layout)._replace(fixed=(Fixed((2, 2), order, 16),) * 3)
+    ptx = compiled(element.element_function(matmul), plan, TARGETS[1])
+    assert len(re.findall(r"ld\.global\S*\.v4", ptx)) == 2
+    assert len(re.findall(r"st\.global\S*\.v4", ptx)) == 1
+    assert not re.search(r"(ld|st)\.local|\.local", ptx)
+    assert len(re.findall(r"[ls][dt]\.global", ptx)) == 3  # and what was in the output is not read
+
+
+def test_a_source_with_types_of_its_own():
+    function = element.element_function(source=SOURCE)
+    number, array = types.float64, types.float64[:]
+    for t in (array, types.float64[::1]):
+        for values in (0, 1):
+            plan = Plan((number, t, array), 2, (0, 1, 1), values=values)
+            compiled(function, plan, TARGETS[1])
