@@ -30,7 +30,7 @@ setup(
         Extension(
             "numbalite._core",
             sources=files("cext", "*.c"),
-            depends=[*files("cext", "*.h"), "cuda_src/sim/abi.h"],
+            depends=[*files("cext", "*.h"), *files("cuda_src", "*abi.h")],
             include_dirs=["cext", "cuda_src", numpy.get_include()],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_22_API_VERSION")],
             extra_compile_args=flags,

@@ -45,6 +45,7 @@ _COMPILING = frozenset(
 )
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {"boundscheck", "error_model", "forceobj", "parallel"}
 _MOST_PARAMETERS = 64
+_CHECKED = "-DNUMBALITE_DEBUG=1"
 
 
 def jit(signature_or_function=None, *, source=None, name=None, args=None, **given):
@@ -59,11 +60,14 @@ def jit(signature_or_function=None, *, source=None, name=None, args=None, **give
     tuple. The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may
     call it by its name.
 
-    ``source=`` is a complete C++ function (a template, overloads; ``name=`` says which), or with
-    ``args="x, y"`` a body or an expression.
+    ``source=`` (or a string with braces in the first place) is a complete C++ function (a template,
+    overloads; ``name=`` says which), or with ``args="x, y"`` a body or an expression.
 
-    Options: ``fastmath`` (sums may be reordered, and vectorised), ``debug`` or ``boundscheck`` (array
-    indices are checked: KernelError), ``inline="always"``, ``parallel`` (False keeps ``parallel_for``
+    Beside the words of kernels there are ``random_uniform()``, ``random_normal()``, ``random_seed(n)``
+    (see numbalite.seed), and ``parallel_for(n, [&](int64 i) { ... })``.
+
+    Options: ``fastmath`` (sums may be reordered, and vectorised), ``boundscheck`` (array indices are
+    checked: BoundsError, an IndexError), ``debug`` (that, and no optimisation), ``inline="always"``, ``parallel`` (False keeps ``parallel_for``
     on one thread), ``options=[...]`` for the compiler, ``std=``, ``opt=``, ``headers=``. numba's
     ``nopython``, ``nogil`` and ``cache`` are accepted and always so.
 
@@ -81,6 +85,8 @@ def jit(signature_or_function=None, *, source=None, name=None, args=None, **give
     options, parallel = _options(given)
     frame = sys._getframe(1)
     what = signature_or_function
+    if isinstance(what, str) and "{" in what and source is None:
+        what, source = None, what
     listed = what if what is not None and signatures.is_signature(what) else None
     if isinstance(what, str):
         _check_given(what)
@@ -136,21 +142,32 @@ def _options(given):
     if given.get("error_model") not in (None, "numpy", "python"):
         raise ValueError(f"error_model is 'numpy' or 'python', not {given['error_model']!r}")
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
-    if given.get("boundscheck"):
-        wanted["debug"] = True
     parallel = given.get("parallel")
-    return options_.parse(wanted, "jit"), None if parallel is None else bool(parallel)
+    options = options_.parse(wanted, "jit")
+    if given.get("boundscheck") and not options.debug:
+        options = options.replace(options=(_CHECKED, *options.options))
+    return options, None if parallel is None else bool(parallel)
 
 
 class Overload:
     """A host function for one list of argument types."""
 
-    def __init__(self, image, address, rows, module, generated):
+    def __init__(self, args, image, address, rows, module, generated):
+        self.args = args
         self.image = image
         self.address = address
         self.rows = rows
         self.module = module
         self.labels = generated.labels
+
+    @property
+    def signature(self) -> Signature:
+        """With the type that it returns, as the compiler deduced or converted it."""
+        names, is_tuple = _core.host_results(self.address)
+        found = [types.scalar(name) for name in names]
+        if is_tuple:
+            return Signature(types.Tuple(found), self.args)
+        return Signature(found[0] if found else types.void, self.args)
 
     def inspect_source(self) -> str:
         return self.image.source
@@ -261,7 +278,7 @@ class HostDispatcher(_core.HostFunction):
         module = _core.HostModule(image.data)
         for args, row, entry in zip(lists, rows, generated.entries, strict=True):
             address = module.address(entry)
-            self._overloads[args] = Overload(image, address, row, module, generated)
+            self._overloads[args] = Overload(args, image, address, row, module, generated)
 
     def _rows(self, args):
         names = self._names or [f"arg{i}" for i in range(len(args))]
@@ -359,14 +376,15 @@ class HostDispatcher(_core.HostFunction):
 
     @property
     def nopython_signatures(self) -> list:
-        declared = {s.args: s for s in self._given}
-        return [declared.get(args, Signature(None, args)) for args in self._overloads]
+        """The same with the types of the results."""
+        return [overload.signature for overload in self._overloads.values()]
 
     @property
     def targetoptions(self) -> dict:
         """The options, as numba shows them."""
         return {"nopython": True, "nogil": True, "fastmath": self._options.fastmath,
-                "boundscheck": self._options.debug, "parallel": bool(self._parallel)}  # fmt: skip
+                "boundscheck": self._options.debug or _CHECKED in self._options.options,
+                "parallel": bool(self._parallel)}  # fmt: skip
 
     @property
     def __signature__(self):

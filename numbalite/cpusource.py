@@ -6,7 +6,7 @@
     static void nl_run_0(void *nl_frame) { ... f1_hypot::hypot(nl_b.p0, nl_b.p1) ... }
     NUMBALITE_FUNCTION_ENTRY(0, nl_block_0, decltype(...))
 
-cuda_src/numbalite/function.cuh has the rest.
+cuda_src/host/function.h has the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def function_source(function, lists) -> Generated:
     for args in lists:
         builder.use_types(*args)
     namespace = builder.add_function(function)
-    builder.write('#include "numbalite/function.cuh"\n')
+    builder.write('#include "host/function.h"\n')
     for index, args in enumerate(lists):
         builder.write(_entry(function, namespace, index, args))
     labels = [f.definition.text.label for f in builder.functions]

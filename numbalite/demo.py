@@ -3,7 +3,7 @@
 Read it as a first lesson. Each kernel is a Python function whose body is one string of CUDA C++: Python
 gives the name and the parameters, the signature gives the types, the string says what one thread does.
 Under each kernel a function of the same name prepares the data, says what NumPy computes, and how to
-launch. On a GPU the sizes are those of the courses that these programs come from; on the simulator they
+launch. Ufuncs and a reduction follow, which need no launch. On a GPU the sizes are those of the courses that these programs come from; on the simulator they
 are small.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbalite import cuda
+from numbalite import cuda, guvectorize, vectorize
 
 
 class Work(NamedTuple):
@@ -317,6 +317,85 @@ def diffusion_work(big):
     )
 
 
+# ---- ufuncs: the string says what happens to one element; arrays, broadcasting and copies are ours -----
+@vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
+def sincos(x, y):
+    "return sin(x) * cos(y);"
+
+
+def sincos_work(big):
+    x = np.linspace(0, np.pi, 1_000_000 if big else 100_000)
+    return Work(
+        "sincos",
+        f"{x.size:,} float64, host arrays",
+        launch=lambda: sincos(x, x),
+        result=lambda: sincos(x, x),
+        expected=lambda: np.sin(x) * np.cos(x),
+    )
+
+
+@vectorize(["float32(float32, float32, float32, float32)"], target="cuda")
+def powers(p, q, r, s):
+    "sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)"
+
+
+def powers_work(big):
+    n = 5_000_000 if big else 200_000
+    p, q, r, s = np.random.default_rng(6).random((4, n), np.float32)
+    return Work(
+        "powers",
+        f"4 x {n:,} float32, host arrays",
+        launch=lambda: powers(p, q, r, s),
+        result=lambda: powers(p, q, r, s),
+        expected=lambda: np.sqrt(p**2 + q**3 + r**4 + s**5),
+    )
+
+
+# ---- a generalized ufunc: the string says what happens to one small array --------------------------
+@guvectorize(
+    ["void(float32[:, :], float32[:, :], float32[:, :])"], "(m,n),(n,p)->(m,p)", target="cuda"
+)
+def batch_matmul(a, b, c):
+    """
+    for (int i = 0; i < c.shape[0]; ++i)
+        for (int j = 0; j < c.shape[1]; ++j) {
+            float t = 0;
+            for (int k = 0; k < a.shape[1]; ++k) t += a(i, k) * b(k, j);
+            c(i, j) = t;
+        }
+    """
+
+
+def batch_matmul_work(big):
+    n = 4_000_000 if big else 50_000
+    a, b = np.random.default_rng(7).random((2, n, 2, 2), np.float32)
+    d_a, d_b, d_c = cuda.to_device(a), cuda.to_device(b), cuda.device_array(a.shape, a.dtype)
+    return Work(
+        "batch_matmul",
+        f"{n:,} x 2 x 2 float32",
+        launch=lambda: batch_matmul(d_a, d_b, out=d_c),
+        result=d_c.copy_to_host,
+        expected=lambda: a @ b,
+    )
+
+
+# ---- a reduction: any associative expression -------------------------------------------------------
+total = cuda.reduce("a + b")
+
+
+def total_work(big):
+    n = 100_000_000 if big else 1_000_000
+    x = np.random.default_rng(8).random(n, np.float32)
+    d_x, d_sum = cuda.to_device(x), cuda.device_array(1, np.float32)
+    return Work(
+        "sum",
+        f"{n:,} float32",
+        launch=lambda: total(d_x, res=d_sum),
+        result=d_sum.copy_to_host,
+        expected=lambda: x.sum(keepdims=True),
+    )
+
+
 WORKS = [
     vadd_work,
     saxpy_work,
@@ -326,6 +405,10 @@ WORKS = [
     matmul_reduce_work,
     histogram_work,
     diffusion_work,
+    sincos_work,
+    powers_work,
+    batch_matmul_work,
+    total_work,
 ]
 
 

@@ -274,7 +274,7 @@ static int write_in_place(nl_py_call *call, int index, PyObject *value, unsigned
     PyObject *array = value;
     nl_host_array host;
     nl_py_foreign foreign;
-    if (PyObject_TypeCheck(value, call->state->transfer_type))
+    if (!nl_host_is_exact_array(value) && PyObject_TypeCheck(value, call->state->transfer_type))
         array = ((nl_py_transfer *)value)->array;
     if (!nl_host_is_array(array)) {
         int found = nl_py_array_check(call->state, array);
@@ -294,10 +294,9 @@ static int write_in_place(nl_py_call *call, int index, PyObject *value, unsigned
     s.is_c = nl_layout_is_c(&host.layout);
     s.is_f = nl_layout_is_f(&host.layout);
     uint64_t bits = (uintptr_t)host.data;
-    int64_t count = nl_layout_count(&host.layout);
     for (int i = 0; i < host.layout.ndim; i++)
         bits |= host.layout.shape[i] > 1 ? (uint64_t)host.layout.strides[i] : 0;
-    s.misaligned = count > 0 ? (uint8_t)bits : 0;
+    s.misaligned = nl_layout_count(&host.layout) > 0 ? (uint8_t)bits : 0;
     if (check_array(call, index, value, &s) < 0)
         return -1;
     write_array(call->params->items + index, at, (CUdeviceptr)(uintptr_t)host.data,

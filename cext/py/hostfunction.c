@@ -501,7 +501,25 @@ static PyObject *random_seed(PyObject *Py_UNUSED(module), PyObject *arg) {
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
+/* host_results(address): what a nl_host_function returns, for people. */
+static PyObject *host_results(PyObject *Py_UNUSED(module), PyObject *address) {
+    const nl_host_function *function = PyLong_AsVoidPtr(address);
+    if (!function)
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    PyObject *names = PyTuple_New(function->count);
+    for (int i = 0; names && i < function->count; i++) {
+        PyObject *name = PyUnicode_FromString(nl_dtype_name((nl_dtype)function->dtypes[i]));
+        if (!name)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, i, name);
+    }
+    return names ? Py_BuildValue("(NO)", names, function->is_tuple ? Py_True : Py_False) : NULL;
+}
+
 static PyMethodDef functions[] = {
+    {"host_results", host_results, METH_O,
+     "host_results(address) -> (names of dtypes, whether it is a tuple) of a compiled function."},
     {"random_seed", random_seed, METH_O,
      "random_seed(seed): seeds the calling thread's generator of random numbers on the CPU."},
     {NULL, NULL, 0, NULL}};

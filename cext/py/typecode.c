@@ -196,7 +196,7 @@ int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, co
     nl_host_array host;
     if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value))
         return number_code(state, value, code, reason);
-    if (PyObject_TypeCheck(value, state->transfer_type))
+    if (!nl_host_is_exact_array(value) && PyObject_TypeCheck(value, state->transfer_type))
         value = ((nl_py_transfer *)value)->array;
     if (nl_host_is_array(value)) {
         *reason = no_mask;

@@ -161,7 +161,7 @@ def _is_own(name):
     if name.startswith("numbalite"):
         return name == "numbalite.cuh" or name.startswith("numbalite/")
     if _own_names is None:
-        _own_names = frozenset(os.listdir(f"{cuda_src()}/std"))
+        _own_names = frozenset([*os.listdir(f"{cuda_src()}/std"), "host/function.h"])
     return name in _own_names
 
 

@@ -3,7 +3,8 @@
  *   floor driver CUBIN     launches, copies, allocations; CUBIN has the kernel add3 (three views,
  * one int) floor first CUBIN      one fresh process to its first kernel result (the caller times
  * the process) floor nvrtc LIBRARY ARCH   compiles a small kernel, several times floor cpu one
- * fiber switch, and one thread of vadd as an inlined loop
+ * fiber switch, and one thread of vadd as an inlined loop floor copies   bytes per microsecond over
+ * the bus, from and to page-locked memory
  *
  * Prints lines "name value" (microseconds; cpu: nanoseconds). Everything is looked up at run time,
  * so that building it takes a C compiler and nothing else: cc -O2 -Icext floor.c -o floor -ldl */
@@ -161,6 +162,30 @@ static void bench_driver(const char *path) {
     });
 }
 
+static void bench_copies(void) {
+    size_t size = (size_t)256 << 20;
+    void *host;
+    CUdeviceptr device;
+    open_device();
+    CU(cuMemAllocHost_v2, (void **, size_t), &host, size);
+    CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &device, size);
+    memset(host, 1, size);
+    for (int out = 0; out < 2; ++out) {
+        double best = 1e30;
+        for (int round = 0; round < ROUNDS; ++round) {
+            double start = now();
+            if (out)
+                CU(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t), host, device, size);
+            else
+                CU(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t), device, host, size);
+            synchronize();
+            double time = now() - start;
+            best = time < best ? time : best;
+        }
+        printf("%s %.4f\n", out ? "to_host" : "to_device", (double)size / best);
+    }
+}
+
 static void bench_first(const char *path) {
     float out[256];
     open_device();
@@ -280,6 +305,8 @@ int main(int count, char **words) {
         bench_driver(words[2]);
     else if (count == 3 && !strcmp(words[1], "first"))
         bench_first(words[2]);
+    else if (count == 2 && !strcmp(words[1], "copies"))
+        bench_copies();
     else if (count == 4 && !strcmp(words[1], "nvrtc"))
         bench_nvrtc(words[2], words[3]);
     else if (count == 2 && !strcmp(words[1], "cpu"))

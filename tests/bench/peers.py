@@ -65,6 +65,69 @@ def process_time(program):
     return min(times) * 1e6
 
 
+LARGE = 1 << 28
+
+
+def numba_ufuncs(cuda):
+    import math
+
+    from numba import guvectorize, vectorize
+
+    two = ["float32(float32, float32)", "float64(float64, float64)"]
+    sync = cuda.synchronize
+    add = vectorize(two, target="cuda")(lambda x, y: x + y)
+
+    def sincos(x, y):
+        return math.sin(x) * math.cos(y)
+
+    def powers(p, q, r, s):
+        return math.sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)
+
+    one = np.ones(1, np.float32)
+    a, b, c = cuda.to_device(one), cuda.to_device(one), cuda.to_device(one)
+    row("U1")(lambda: median(lambda: add(a, b, out=c), 200, sync))
+    row("U2")(lambda: median(lambda: add(one, one), 50))
+    x = np.linspace(0, np.pi, 1_000_000)
+    on_gpu = vectorize(two, target="cuda")(sincos)
+    row("U4")(lambda: median(lambda: on_gpu(x, x), 5))
+    four = np.random.default_rng(7).random((4, 5_000_000), np.float32)
+    f4 = ["float32(float32, float32, float32, float32)"]
+    powers_gpu = vectorize(f4, target="cuda")(powers)
+    row("U5")(lambda: median(lambda: powers_gpu(*four), 3))
+
+    @row("U3")
+    def _():
+        big = cuda.device_array(LARGE, np.float32)
+        out = cuda.device_array(LARGE, np.float32)
+        return median(lambda: (add(big, big, out=out), sync()), 3)
+
+    @row("U6")
+    def _():
+        total = cuda.reduce(lambda p, q: p + q)
+        big, res = cuda.device_array(LARGE, np.float32), cuda.device_array(1, np.float32)
+        return median(lambda: (total(big, res=res), sync()), 2, rounds=3)
+
+    @guvectorize(
+        ["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda"
+    )
+    def product(a, b, c):
+        for i in range(c.shape[0]):
+            for j in range(c.shape[1]):
+                t = 0.0
+                for k in range(a.shape[1]):
+                    t += a[i, k] * b[k, j]
+                c[i, j] = t
+
+    m = np.random.default_rng(7).random((4_000_000, 2, 2), np.float32)
+    d, e = cuda.to_device(m), cuda.to_device(m)
+    row("G1")(lambda: median(lambda: (product(d, d, out=e), sync()), 5))
+    row("G2")(lambda: median(lambda: product(m, m), 2, rounds=3))
+    cpu = vectorize(["float64(float64, float64)"], target="cpu")(sincos)
+    row("P1a")(lambda: median(lambda: cpu(x, x), 5))
+    parallel = vectorize(["float64(float64, float64)"], target="parallel")(sincos)
+    row("P1b")(lambda: median(lambda: parallel(x, x), 5))
+
+
 def numba():
     np.row_stack = np.vstack  # what some releases still ask NumPy for
     from numba import cuda
@@ -109,6 +172,7 @@ def numba():
             times.append((time.perf_counter() - start) * 1e6)
         return min(times)
 
+    numba_ufuncs(cuda)
     program = (
         "import numpy as np; np.row_stack = np.vstack\nfrom numba import cuda\n"
         "import numba\n@cuda.jit\ndef k(a):\n i = cuda.grid(1)\n if i < a.size: a[i] += 1\n"
@@ -132,6 +196,43 @@ def cupy():
     host = np.ones(1000, np.float32)
     row("T3a")(lambda: median(lambda: (cupy.asarray(host), sync()), 50))
     row("T3b")(lambda: median(lambda: x.get(), 50))
+
+    one = cupy.ones(1, np.float32)
+    out = cupy.ones(1, np.float32)
+    row("U1")(lambda: median(lambda: cupy.add(one, one, out=out), 1000, sync))
+    small = np.ones(1, np.float32)
+    row("U2")(lambda: median(lambda: cupy.add(cupy.asarray(small), cupy.asarray(small)).get(), 200))
+
+    @row("U3")
+    def _():
+        y, z = cupy.ones(LARGE, np.float32), cupy.ones(LARGE, np.float32)
+        return median(lambda: (cupy.add(y, y, out=z), sync()), 5)
+
+    @row("U4")
+    def _():
+        y = np.linspace(0, np.pi, 1_000_000)
+        sincos = cupy.ElementwiseKernel("float64 x, float64 y", "float64 z", "z = sin(x) * cos(y)")
+        return median(lambda: sincos(cupy.asarray(y), cupy.asarray(y)).get(), 10)
+
+    @row("U5")
+    def _():
+        four = np.random.default_rng(7).random((4, 5_000_000), np.float32)
+        powers = cupy.ElementwiseKernel(
+            "float32 p, float32 q, float32 r, float32 s",
+            "float32 z",
+            "z = sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)",
+        )
+        return median(lambda: powers(*map(cupy.asarray, four)).get(), 5)
+
+    @row("U6")
+    def _():
+        y = cupy.ones(LARGE, np.float32)
+        return median(lambda: (y.sum(), sync()), 5)
+
+    @row("G1")
+    def _():
+        y = cupy.ones((4_000_000, 2, 2), np.float32)
+        return median(lambda: (cupy.matmul(y, y), sync()), 3)
 
     @row("C1")
     def _():
@@ -182,6 +283,19 @@ def torch():
     row("M2")(lambda: median(lambda: x[10:100], 500))
     row("T3a")(lambda: median(lambda: (host.cuda(), sync()), 50))
     row("T3b")(lambda: median(lambda: x.cpu(), 50))
+    one, out = torch.ones(1, device="cuda"), torch.ones(1, device="cuda")
+    row("U1")(lambda: median(lambda: torch.add(one, one, out=out), 1000, sync))
+
+    @row("U3")
+    def _():
+        y, z = torch.ones(LARGE, device="cuda"), torch.ones(LARGE, device="cuda")
+        return median(lambda: (torch.add(y, y, out=z), sync()), 5)
+
+    @row("U6")
+    def _():
+        y = torch.ones(LARGE, device="cuda")
+        return median(lambda: (y.sum(), sync()), 5)
+
     row("C4")(lambda: import_time("import torch"))
 
 

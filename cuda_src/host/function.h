@@ -1,5 +1,5 @@
-/* function: what jit puts around a user's function for the CPU (numbalite/cpusource.py writes the
- * uses).
+/* host/function: what jit puts around a user's function for the CPU (numbalite/cpusource.py writes
+ * the uses).
  *
  *     struct nl_block_0 { double p0; array<double, 1> p1; };
  *     static void nl_run_0(void *frame) { ... }
@@ -7,14 +7,14 @@
  *
  * The type of the result is the compiler's business: `results` turns it into the codes that the
  * caller makes Python objects by. */
-#ifndef NUMBALITE_FUNCTION_CUH
-#define NUMBALITE_FUNCTION_CUH
+#ifndef NUMBALITE_HOST_FUNCTION_H
+#define NUMBALITE_HOST_FUNCTION_H
 
 #include "numbalite.cuh"
 #include "numbalite/describe.cuh"
 
 extern "C" {
-#include "host/function_abi.h"
+#include "function_abi.h"
 }
 
 namespace numbalite {

@@ -1,0 +1,169 @@
+"""What the rows of the benchmark are measured with: medians, fresh processes, the floors in C, events.
+
+A row is a function that returns (ours, floor or None, limit or None) in the row's unit.
+"""
+
+import gc
+import itertools
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+ROWS = {}
+
+ADD3 = r"""
+struct view { float* data; long long shape, stride; };
+extern "C" __global__ void add3(view a, view b, view c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c.data[i] = a.data[i] + b.data[i];
+}"""
+
+
+class LeftOut(Exception):
+    """This row cannot be measured here; the text says why."""
+
+
+def row(key, what, unit, target="", gpu=False):
+    """Registers a row. The function returns (ours, floor or None, limit or None)."""
+
+    def register(function):
+        ROWS[key] = (what, unit, target, gpu, function)
+        return function
+
+    return register
+
+
+def median(function, inner=1, sync=lambda: None, rounds=9):
+    """Microseconds of one call; `sync` runs between the rounds, outside the clock."""
+    function()
+    sync()
+    times = []
+    gc.disable()
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in itertools.repeat(None, inner):
+            function()
+        times.append((time.perf_counter() - start) / inner * 1e6)
+        sync()
+    gc.enable()
+    return statistics.median(times)
+
+
+def process(code, runs=5, **environment):
+    """(best wall time in microseconds, last output) of a fresh interpreter running `code`."""
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
+    env.update(environment)
+    best, out = float("inf"), ""
+    for _ in range(runs):
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False
+        )
+        best = min(best, time.perf_counter() - start)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        out = done.stdout
+    return best * 1e6, out
+
+
+class Floor:
+    """Runs floor.c, each part once."""
+
+    def __init__(self, folder):
+        self.folder, self.parts = folder, {}
+        compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
+        if not compiler:
+            raise SystemExit("the floors need a C compiler")
+        self.program = str(folder / "floor")
+        source = [str(HERE / "floor.c"), f"-I{ROOT / 'cext'}", "-o", self.program, "-ldl"]
+        subprocess.run([compiler, "-O3", "-march=native", *source], check=True)
+
+    def cubin(self):
+        """add3 for this GPU, compiled once."""
+        path = self.folder / "add3.cubin"
+        if not path.exists():
+            path.write_bytes(compiled(ADD3))
+        return str(path)
+
+    def run(self, *words):
+        done = subprocess.run([self.program, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise LeftOut(done.stderr.strip() or "the floor could not be measured")
+        return {
+            name: float(value)
+            for name, value in (line.split() for line in done.stdout.splitlines())
+        }
+
+    def part(self, *words):
+        if words not in self.parts:
+            self.parts[words] = self.run(*words)
+        return self.parts[words]
+
+    def driver(self, name):
+        return self.part("driver", self.cubin())[name]
+
+    def nvrtc(self, arch="sm_90"):
+        return self.part("nvrtc", nvrtc_library(), arch)["nvrtc"]
+
+    def cpu(self, name):
+        return self.part("cpu")[name]
+
+    def copies(self, to_device, to_host):
+        """Microseconds that so many bytes need on the bus, in then out, from page-locked memory."""
+        speed = self.part("copies")
+        return to_device / speed["to_device"] + to_host / speed["to_host"]
+
+
+def nvrtc_library():
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        return load_nvidia_dynamic_lib("nvrtc").abs_path
+    except Exception as error:
+        raise LeftOut(f"no NVRTC: {str(error).splitlines()[0]}") from None
+
+
+def arch():
+    from numbalite import cuda
+
+    if cuda.is_simulated():
+        return "sm_90"
+    return "sm_{}{}".format(*cuda.get_current_device().compute_capability)
+
+
+def compiled(source):
+    """A cubin made by NVRTC alone."""
+    from numbalite import _core
+
+    _core.nvrtc_open(nvrtc_library())
+    result = _core.nvrtc_compile(source, "bench.cu", {}, [f"--gpu-architecture={arch()}"], [])
+    if not result["cubin"]:
+        raise LeftOut(result["log"])
+    return result["cubin"]
+
+
+def device_median(function, inner=20, rounds=9):
+    """Microseconds of one call on the device, between two events; `inner` calls lie between them."""
+    from numbalite import cuda
+
+    start, end = cuda.event(), cuda.event()
+    function()
+    times = []
+    for _ in range(rounds):
+        cuda.synchronize()
+        start.record()
+        for _ in range(inner):
+            function()
+        end.record()
+        end.synchronize()
+        times.append(cuda.event_elapsed_time(start, end) / inner * 1e3)
+    return statistics.median(times)

@@ -1,0 +1,191 @@
+"""The rows of ufuncs, generalized ufuncs, reductions and the cpu targets.
+
+The floors of kernels are kernels written by hand for just that case, timed by events beside ours; the
+floors of calls with host arrays are the bus: what the bytes need from and to page-locked memory.
+"""
+
+import functools
+
+import numpy as np
+from measure import device_median, median, row
+
+LARGE = 1 << 28
+HAND = r"""
+__global__ void add4(const float4* a, const float4* b, float4* c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float4 x = a[i], y = b[i];
+    c[i] = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+__global__ void product2(const float4* a, const float4* b, float4* c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float4 x = a[i], y = b[i];
+    c[i] = make_float4(x.x * y.x + x.y * y.z, x.x * y.y + x.y * y.w,
+                       x.z * y.x + x.w * y.z, x.z * y.y + x.w * y.w);
+}"""
+
+
+@functools.cache
+def ufuncs():
+    """The ufuncs under test, by name; made once."""
+    from numbalite import cuda, guvectorize, vectorize
+
+    signatures = ["float32(float32, float32)", "float64(float64, float64)"]
+
+    @vectorize(signatures, target="cuda")
+    def add(x, y):
+        "x + y"
+
+    @vectorize(signatures, target="cuda")
+    def sincos(x, y):
+        "sin(x) * cos(y)"
+
+    @vectorize(["float32(float32, float32, float32, float32)"], target="cuda")
+    def powers(p, q, r, s):
+        "return sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s);"
+
+    @guvectorize(
+        ["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda"
+    )
+    def product(a, b, c):
+        """
+        for (int i = 0; i < c.shape[0]; ++i)
+            for (int j = 0; j < c.shape[1]; ++j) {
+                float t = 0;
+                for (int k = 0; k < a.shape[1]; ++k) t += a(i, k) * b(k, j);
+                c(i, j) = t;
+            }
+        """
+
+    return {
+        "add": add,
+        "sincos": sincos,
+        "powers": powers,
+        "product": product,
+        "sum": cuda.reduce("a + b"),
+    }
+
+
+def close(got, want, rtol=1e-5):
+    """A result is checked before it is timed."""
+    np.testing.assert_allclose(np.asarray(got), want, rtol=rtol)
+
+
+def random(shape, dtype=np.float32):
+    return np.random.default_rng(7).random(shape, dtype)
+
+
+@row("U1", "ufunc on device arrays, n = 1, out=", "us", "1.5 x floor", gpu=True)
+def small_device(floor):
+    from numbalite import cuda
+
+    add = ufuncs()["add"]
+    x, out = cuda.to_device(np.ones(1, np.float32)), cuda.device_array(1, np.float32)
+    close(add(x, x, out=out).copy_to_host(), 2)
+    ours = median(lambda: add(x, x, out=out), 2000, cuda.synchronize)
+    least = floor.driver("launch_default_stream")
+    return ours, least, 1.5 * least
+
+
+@row("U2", "ufunc on host arrays, n = 1", "us", "2 x floor", gpu=True)
+def small_host(floor):
+    add = ufuncs()["add"]
+    x = np.ones(1, np.float32)
+    close(add(x, x), 2)
+    ours = median(lambda: add(x, x), 1000)
+    least = floor.driver("launch_sync")
+    return ours, least, 2 * least
+
+
+@row("U3", "add f32, 2^28 device elements", "us", "floor / 0.98", gpu=True)
+def large_device(floor):
+    from numbalite import cuda
+
+    add, hand = ufuncs()["add"], cuda.module(HAND).add4
+    host = random(1 << 20)
+    x, out = cuda.device_array(LARGE, np.float32), cuda.device_array(LARGE, np.float32)
+    x.fill(1)
+    x[: host.size] = host
+    add(x, x, out=out)
+    close(out[: host.size].copy_to_host(), host + host)
+    ours = device_median(lambda: add(x, x, out=out), 5)
+    quads = [a.view("f4,f4,f4,f4") for a in (x, x, out)]
+    bound = hand[LARGE // 4 // 256, 256]
+    least = device_median(lambda: bound(*quads, LARGE // 4), 5)
+    return ours, least, least / 0.98
+
+
+@row("U4", "sincos f64, 1e6, host arrays", "us", "700", gpu=True)
+def sincos_host(floor):
+    sincos = ufuncs()["sincos"]
+    x = np.linspace(0, np.pi, 1_000_000)
+    close(sincos(x, x), np.sin(x) * np.cos(x), 1e-9)
+    return median(lambda: sincos(x, x), 10), floor.copies(2 * x.nbytes, x.nbytes), 700
+
+
+@row("U5", "powers f32 x4, 5e6, host arrays", "us", "2600", gpu=True)
+def powers_host(floor):
+    powers = ufuncs()["powers"]
+    p, q, r, s = random((4, 5_000_000))
+    close(powers(p, q, r, s), np.sqrt(p**2 + q**3 + r**4 + s**5), 1e-4)
+    return median(lambda: powers(p, q, r, s), 5), floor.copies(4 * p.nbytes, p.nbytes), 2600
+
+
+@row("U6", "sum f32, 2^28, user-written a + b", "us", "4200 GB/s", gpu=True)
+def large_sum(floor):
+    from numbalite import cuda
+
+    total = ufuncs()["sum"]
+    x, result = cuda.device_array(LARGE, np.float32), cuda.device_array(1, np.float32)
+    x.fill(1)
+    total(x, res=result)
+    close(result.copy_to_host(), LARGE)
+    return device_median(lambda: total(x, res=result), 5), None, LARGE * 4 / 4200e3
+
+
+@row("G1", "gufunc 2 x 2 products, 4e6, device, out=", "us", "52 (1.15 x floor)", gpu=True)
+def products_device(floor):
+    from numbalite import cuda
+
+    product, hand = ufuncs()["product"], cuda.module(HAND).product2
+    n = 4_000_000
+    host = random((n, 2, 2))
+    x, out = cuda.to_device(host), cuda.device_array((n, 2, 2), np.float32)
+    product(x, x, out=out)
+    close(out[:1000].copy_to_host(), host[:1000] @ host[:1000])
+    ours = device_median(lambda: product(x, x, out=out))
+    quads = [a.reshape(n * 4).view("f4,f4,f4,f4") for a in (x, x, out)]
+    bound = hand[-(-n // 256), 256]
+    least = device_median(lambda: bound(*quads, n))
+    return ours, least, 1.15 * least
+
+
+@row("G2", "the same with host arrays", "us", "5500", gpu=True)
+def products_host(floor):
+    product = ufuncs()["product"]
+    x = random((4_000_000, 2, 2))
+    close(product(x, x)[:1000], x[:1000] @ x[:1000])
+    return median(lambda: product(x, x), 3), floor.copies(2 * x.nbytes, x.nbytes), 5500
+
+
+def sincos_on(target):
+    from numbalite import vectorize
+
+    @vectorize(["float64(float64, float64)"], target=target)
+    def sincos(x, y):
+        "sin(x) * cos(y)"
+
+    x = np.linspace(0, np.pi, 1_000_000)
+    close(sincos(x, x), np.sin(x) * np.cos(x), 1e-9)
+    return median(lambda: sincos(x, x), 5)
+
+
+@row("P1a", "sincos f64, 1e6, target cpu", "us", "half of numba's")
+def sincos_cpu(floor):
+    return sincos_on("cpu"), None, None
+
+
+@row("P1b", "sincos f64, 1e6, target parallel", "us", "half of numba's")
+def sincos_parallel(floor):
+    return sincos_on("parallel"), None, None
