@@ -70,11 +70,11 @@ NUMBALITE_FUNCTION void scan_blocks(const plan &p, const void *input, const void
         /* Threads behind the last element have no say: nothing is after them. */
         T sum = v[items - 1];
         for (int step = 1; step < 32; step *= 2) {
-            T left = shfl_up_sync((unsigned int)ALL, sum, step);
+            T left = shfl_up_sync(ALL, sum, step);
             if (lane >= step)
                 sum = op(left, sum);
         }
-        T lanes_before = shfl_up_sync((unsigned int)ALL, sum, 1);
+        T lanes_before = shfl_up_sync(ALL, sum, 1);
         if (lane == 31)
             of_warps[warp] = sum;
         __syncthreads();

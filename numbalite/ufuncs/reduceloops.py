@@ -26,7 +26,7 @@ from ..program import Overload, Program
 from . import element
 
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
-_HEAD = struct.Struct("<16s6q6i")
+_HEAD = struct.Struct("<16s4q6i")
 _DIMENSION = struct.Struct("<4q")
 _FEW, _MANY = 6, 64  # dimensions that a plan has room for
 _KEPT_PLANS = 256
@@ -34,9 +34,10 @@ _KEPT_PLANS = 256
 _WARP = 32
 _THREADS = 256
 _SERIAL_THREADS = 128
-_PART_BYTES = 1 << 17  # of one block, where there are parts
-_MOST_PARTS = 8192
-_COLUMN_THREADS = 1 << 18  # that keep a device busy
+_PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where there are parts
+_BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
+_BUSY_PARTS, _MOST_PARTS = 1024, 8192
+_COLUMN_THREADS = 1 << 17  # that keep a device busy
 _SHORT = 16  # elements of a row that one thread folds alone
 _SCAN_ITEMS = 4  # of a thread, as in scan.cuh
 
@@ -243,14 +244,15 @@ def _packed_strides(dims):
     return steps[::-1]
 
 
-def _pack(way, kept, folded, *, initial=None, steps=(0, 0), is_last=True, segment=-1):
+def _pack(way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None):
     """(the plan as a record, whether it is a wide one)"""
     dims = [*kept, *folded]
     wide = len(dims) > _FEW
     head = _HEAD.pack(
         b"" if initial is None else initial,
-        math.prod(dim.length for dim in kept), math.prod(dim.length for dim in folded),
-        way.parts, way.chunk, *steps,
+        math.prod(dim.length for dim in kept) if results is None else results,
+        math.prod(dim.length for dim in folded),
+        way.parts, way.chunk,
         len(kept), len(folded), initial is not None, way.team, is_last, segment,
     )  # fmt: skip
     text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
@@ -277,16 +279,18 @@ def choose(kept, folded, itemsize, address, masked, simulated) -> Way:
         return Way("serial", threads, 1, max(1, -(-length // chunk)), chunk)
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
     inner = abs(folded[-1].input) if folded else 0
-    if not folded or (results >= _WARP and (step < inner or length <= _SHORT)):
+    if not folded or (results > 1 and step < inner) or (results >= _WARP and length <= _SHORT):
         parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
         chunk = -(-length // parts) or 1
         return Way("serial", _SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)
     packed = not masked and len(folded) == 1 and _is_packed(folded[0], kept, itemsize, address)
     kind = "packed" if packed else "strided"
-    chunk = _PART_BYTES // (itemsize if packed else max(itemsize, 4))
-    if results < _MOST_PARTS // 8 and length > chunk:
+    size = itemsize if packed else max(itemsize, 4)
+    if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
+        least, most = (n // size for n in _PART_BYTES)
+        chunk = min(max(length * results // _BUSY_PARTS, least), most)
         chunk = max(chunk, -(-length * results // _MOST_PARTS))
-        chunk = -(-chunk // 4096) * 4096
+        chunk = -(-chunk // least) * least
         return Way(kind, _THREADS, _THREADS // _WARP, -(-length // chunk), chunk)
     if length * itemsize <= 8192 and results >= 64:
         return Way(kind, _THREADS, 1, 1, length)
@@ -332,8 +336,12 @@ class Folding(NamedTuple):
 def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     """The Folding for these dimensions."""
     stored, loop, result = dtypes
-    way = choose(kept, folded, stored.itemsize, address, masked, is_simulated())
-    if segment is not None:  # one part each: the kernel is told where a segment ends
+    simulated = is_simulated()
+    if segment is None:
+        way = choose(kept, folded, stored.itemsize, address, masked, simulated)
+    else:  # one part each, of which the kernel is told where it ends
+        usual = [folded[0]._replace(length=-(-folded[0].length // kept[segment].length))]
+        way = choose(kept, usual, stored.itemsize, address, masked, simulated)
         way = way._replace(parts=1, chunk=1 << 62)
     results = math.prod(dim.length for dim in kept)
     if way.parts == 1:
@@ -345,15 +353,14 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
             _grid(way, results), way.threads, plan,
         )  # fmt: skip
         return Folding(launch, None, results, loop, masked)
-    steps = (1, results) if way.kind == "serial" else (way.parts, 1)
-    first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked, steps)
-    size = loop.itemsize
-    far = [n * steps[0] for n in _packed_strides(kept)]
+    first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked)
+    size, parts = loop.itemsize, way.parts
     kept = [
-        Dimension(dim.length, n * size, n, dim.output) for dim, n in zip(kept, far, strict=True)
+        Dimension(dim.length, n * parts * size, n * parts, dim.output)
+        for dim, n in zip(kept, _packed_strides(kept), strict=True)
     ]
-    folded = [Dimension(way.parts, steps[1] * size, steps[1])]
-    last = choose(kept, folded, size, 0, masked, is_simulated())._replace(parts=1, chunk=way.parts)
+    kept, folded = merged(kept), [Dimension(parts, size, 1)]
+    last = choose(kept, folded, size, 0, masked, simulated)._replace(parts=1, chunk=parts)
     plan, wide = _pack(last, kept, folded, initial=initial)
     second = Launch(
         loops.loop(last.kind, loop, loop, result, masked, wide),
@@ -362,9 +369,9 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     return Folding(first, second, results * way.parts, loop, masked)
 
 
-def _launch_for_parts(loops, way, kept, folded, dtypes, masked, steps):
+def _launch_for_parts(loops, way, kept, folded, dtypes, masked):
     stored, loop = dtypes
-    plan, wide = _pack(way, kept, folded, steps=steps, is_last=False)
+    plan, wide = _pack(way, kept, folded, is_last=False)
     results = math.prod(dim.length for dim in kept)
     kernel = loops.loop(way.kind, stored, loop, loop, masked, wide)
     return Launch(kernel, _grid(way, results), way.threads, plan)
@@ -488,7 +495,7 @@ def _scan_plan(loops, kept, along, dtypes, address):
     if way.parts > 1:
         kind = "packed" if _is_packed(along, kept, stored.itemsize, address) else "strided"
         rows = Way(kind, _THREADS, _THREADS // _WARP, way.parts, way.chunk)
-        first = _launch_for_parts(loops, rows, kept, [along], (stored, loop), False, (way.parts, 1))
+        first = _launch_for_parts(loops, rows, kept, [along], (stored, loop), False)
         totals = Folding(first, None, lines * way.parts, loop, False)
     return totals, scan, way.parts
 
@@ -509,14 +516,12 @@ def at(loops, array, targets, starts, order, operand, loop, stream=0):
         folded = [Dimension(n, s) for n, s in zip(operand.shape, operand.strides, strict=True)]
     folded = merged(folded)
     way = Way("at", 32 if is_simulated() else _SERIAL_THREADS, 1, 1, 0)
-    plan, wide = _pack(way, merged(kept), folded)
-    bits = np.frombuffer(plan.tobytes(), np.uint8).copy()
-    bits[16:24] = np.frombuffer(struct.pack("<q", count), np.uint8)  # results: the places
+    plan, wide = _pack(way, merged(kept), folded, results=count)
     stored = array.dtype if operand is None else operand.dtype
     kernel = loops.loop("at", stored, loop, array.dtype, wide=wide, unary=operand is None)
     place = first_of(array)
     other = place if operand is None else first_of(operand)
-    launch = Launch(kernel, -(-count // way.threads), way.threads, np.void(bits.tobytes()))
+    launch = Launch(kernel, -(-count // way.threads), way.threads, plan)
     launch(stream, other, targets, place, order, starts)
 
 
