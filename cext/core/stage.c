@@ -15,6 +15,8 @@
 #endif
 
 #define LEAST_CHUNK ((size_t)128 << 10)
+#define MIDDLE_COPY ((size_t)8 << 20) /* up to here chunks are no larger than MIDDLE_CHUNK */
+#define MIDDLE_CHUNK ((size_t)256 << 10)
 #define SLOTS 2
 
 /* Measured on an H200 with 16 cores: more threads do not make it faster. */
@@ -39,11 +41,15 @@ typedef struct staging {
     nl_error error; /* of the first who failed */
 } staging;
 
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
 nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
     if (s != NULL && s->to_device > 0)
-        nl_atomic_store(&threads_to_device, (uint64_t)s->to_device);
+        nl_atomic_store(&threads_to_device, smaller((size_t)s->to_device, NL_TEAM_MOST));
     if (s != NULL && s->to_host > 0)
-        nl_atomic_store(&threads_to_host, (uint64_t)s->to_host);
+        nl_atomic_store(&threads_to_host, smaller((size_t)s->to_host, NL_TEAM_MOST));
     if (s != NULL && s->chunk > 0)
         nl_atomic_store(&largest_chunk, s->chunk);
     if (s != NULL)
@@ -184,30 +190,30 @@ static int open_marks(nl_device *dev, int count, nl_error *err) {
     return 0;
 }
 
-/* Chunks small enough for everybody to have two, and no more members than there are chunks. */
-static int divide(staging *s) {
-    int most = (int)nl_atomic_load(s->direction == NL_HOST_TO_DEVICE ? &threads_to_device
-                                                                     : &threads_to_host);
-    int processors = nl_team_processors();
-    if (most > processors)
-        most = processors;
-    s->chunk = (s->size / ((size_t)most * SLOTS) + 4095) & ~(size_t)4095;
+/* Chunks small enough for everybody to have two, and no more members than there are chunks.
+ * *slots_size is one of two for all copies, so that page-locked memory of no more sizes is needed. */
+static int divide(staging *s, size_t *slots_size) {
+    size_t down = nl_atomic_load(&threads_to_device), up = nl_atomic_load(&threads_to_host);
+    size_t processors = (size_t)nl_team_processors();
+    size_t most = smaller(s->direction == NL_HOST_TO_DEVICE ? down : up, processors);
+    size_t largest = nl_atomic_load(&largest_chunk);
+    if (s->size <= MIDDLE_COPY)
+        largest = smaller(largest, MIDDLE_CHUNK);
+    s->chunk = (s->size / (most * SLOTS) + 4095) & ~(size_t)4095;
     if (s->chunk < LEAST_CHUNK)
         s->chunk = LEAST_CHUNK;
-    if (s->chunk > nl_atomic_load(&largest_chunk))
-        s->chunk = nl_atomic_load(&largest_chunk);
-    size_t chunks = (s->size + s->chunk - 1) / s->chunk;
-    return chunks < (size_t)most ? (int)chunks : most;
+    s->chunk = smaller(s->chunk, largest);
+    *slots_size = smaller(down > up ? down : up, processors) * SLOTS * largest;
+    return (int)smaller((s->size + s->chunk - 1) / s->chunk, most);
 }
 
 /* What came before on the stream is waited for here, where nobody spins for it. */
 static int copy_with_team(staging *s, nl_error *err) {
-    int members = divide(s);
+    size_t slots_size;
+    int members = divide(s, &slots_size);
     nl_host_block *block = NULL;
-    if (!nl_stage_can_lock((size_t)(members * SLOTS) * s->chunk) ||
-        open_marks(s->device, members * SLOTS, err) < 0 ||
-        nl_hostblock_take(s->device, (size_t)(members * SLOTS) * s->chunk, NL_HOST_LOCKED, 0, &block,
-                       err) < 0)
+    if (!nl_stage_can_lock(slots_size) || open_marks(s->device, members * SLOTS, err) < 0 ||
+        nl_hostblock_take(s->device, slots_size, NL_HOST_LOCKED, 0, &block, err) < 0)
         return 0;
     int status = NL_CU(err, StreamSynchronize, s->stream);
     if (status == 0) {

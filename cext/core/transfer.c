@@ -178,10 +178,18 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
     return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
 }
 
+/* Page-locked memory of few sizes is used again more often. */
+static size_t locked_size(size_t size) {
+    size_t rounded = 64 << 10;
+    while (rounded < size)
+        rounded *= 2;
+    return rounded;
+}
+
 /* A large dense block is page-locked if it can be: what it holds is to travel. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
     if (nl_stage_is_worth(size) && nl_stage_can_lock(size) &&
-        nl_hostblock_take(k->dev, size, NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
+        nl_hostblock_take(k->dev, locked_size(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
         k->dense = k->locked->memory;
         return 0;
     }
@@ -218,7 +226,7 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_error ignored;
     size_t size = (size_t)nl_plan_bytes(p);
     if (p->stream == NULL || size > NL_STAGE_ASIDE || !nl_stage_can_lock(size) || !is_dense(p) ||
-        nl_hostblock_take(dev, size, NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+        nl_hostblock_take(dev, locked_size(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);

@@ -440,10 +440,13 @@ def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
     if to is not None:
         to.copy_to_device(obj, stream)
         return to
-    if is_cuda_array(obj):
+    if type(obj) is not np.ndarray and is_cuda_array(obj):
         return as_cuda_array(obj)
     host = np.asarray(obj)
-    result = device_array_like(host)
+    if host.flags.c_contiguous:
+        result = device_array(host.shape, host.dtype)
+    else:
+        result = device_array_like(host)
     if copy:
         result._write(host, stream)
     return result._bind(stream) if stream else result
