@@ -23,7 +23,7 @@ from ..cuda import devices
 from ..describe import Parameter
 from ..options import Options
 from ..program import Overload, Program
-from . import element
+from . import element, operands
 
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
 _HEAD = struct.Struct("<16s4q6i")
@@ -62,16 +62,23 @@ class Way(NamedTuple):
     chunk: int
 
 
-class Launch(NamedTuple):
+class Launch:
     """A kernel, its configuration and its plan."""
 
-    loop: object
-    grid: int
-    threads: int
-    plan: np.void
+    __slots__ = ("_by_default", "grid", "loop", "plan", "threads")
+
+    def __init__(self, loop, grid, threads, plan):
+        self.loop = loop
+        self.grid = grid
+        self.threads = threads
+        self.plan = plan
+        self._by_default = loop[grid, threads]
 
     def __call__(self, stream, *arguments):
-        self.loop[self.grid, self.threads, stream](self.plan, *arguments)
+        launcher = self._by_default
+        if stream is not None and not (isinstance(stream, int) and stream == 0):
+            launcher = self.loop[self.grid, self.threads, stream]
+        launcher(self.plan, *arguments)
 
 
 class Loop(_core.Dispatcher):
@@ -389,14 +396,12 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
            segments=None):  # fmt: skip
     """Folds ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
 
-    All on the current device, nothing empty but for the axes that are folded. ``loop`` is the dtype to
-    fold in; ``initial`` a 0-d array of it; ``where`` a boolean array of the array's shape.
+    All on the current device, ``out`` aligned, nothing empty but for the axes that are folded. ``loop`` is the dtype to
+    fold in; ``initial`` the bytes of a number of it; ``where`` a boolean array of the array's shape.
     ``reorderable`` allows any order of the axes (not of the elements along one). ``segments`` is
     (axis, int64 array (n, 2) of begins and ends): the axis is folded by segments, and `out` has n
     there.
     """
-    array = aligned(array, stream)
-    initial = None if initial is None else initial.tobytes()
     axis = segments[0] if segments else None
     key = (
         array.shape, array.strides, array.dtype.num, array.address % 16, axes, loop.num,
@@ -405,6 +410,8 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     )  # fmt: skip
 
     def make():
+        if not operands.is_aligned(array):
+            return None
         masks = where.strides if where is not None else (0,) * array.ndim
         steps = iter(zip(out.shape, out.strides, strict=True))
         kept, folded, segment = [], [], None
@@ -429,18 +436,17 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
             0 if segment else None,
         )  # fmt: skip
 
-    loops.planned(key, make).run(
+    folding = loops.planned(key, make)
+    if folding is None:
+        reduce(
+            loops, array.copy(stream=stream), axes, loop, out,
+            initial=initial, where=where, reorderable=reorderable, stream=stream, segments=segments,
+        )  # fmt: skip
+        return
+    folding.run(
         first_of(array), None if where is None else first_of(where), first_of(out),
         segments and segments[1], stream,
     )  # fmt: skip
-
-
-def aligned(array, stream):
-    """The array, or a copy whose elements lie at multiples of their alignment."""
-    need = array.dtype.alignment - 1
-    if array.address & need or any(step & need for step in array.strides):
-        return array.copy(stream=stream)
-    return array
 
 
 # ----------------------------------------------------------------------------------------------- scans
@@ -448,7 +454,8 @@ def aligned(array, stream):
 
 def accumulate(loops, array, axis, loop, out, stream=0):
     """Running folds of ``array`` along ``axis``, into ``out`` of its shape."""
-    array = aligned(array, stream)
+    if not operands.is_aligned(array):
+        array = array.copy(stream=stream)
     key = (
         "scan", array.shape, array.strides, array.dtype.num, axis, loop.num, out.strides,
         out.dtype.num, array.address % 16,

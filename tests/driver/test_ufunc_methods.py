@@ -385,6 +385,25 @@ class Test_outer:
         same(out, np.multiply.outer([1, 2], [3, 4.5]))
 
 
+def test_elements_that_are_not_aligned():
+    packed = np.zeros(50, np.dtype([("a", "u1"), ("b", "f8")]))
+    packed["b"] = numbers("d", 50)
+    x = packed["b"].copy()
+    device = cuda.to_device(packed)["b"]
+    same(add.reduce(device), np.asarray(x.sum()))
+    same(add.accumulate(device), np.add.accumulate(x))
+    same(add.reduceat(device, [0, 20, 10]), np.add.reduceat(x, [0, 20, 10]))
+    add.at(device, [3, 3, 4], device[:3])
+    np.add.at(x, [3, 3, 4], x[:3].copy())
+    same(device, x)
+    assert add.accumulate(x, out=device) is device
+    same(device, np.add.accumulate(x))
+    add.reduce(np.arange(12.0).reshape(4, 3), axis=1, out=device[:4])
+    same(device[:4], np.arange(12.0).reshape(4, 3).sum(1))
+    cuda.reduce("a + b")(np.arange(10.0), res=device[7:])
+    assert device[7] == 45
+
+
 # --- what goes wrong ----------------------------------------------------------------------------------
 
 A = np.arange(6.0).reshape(2, 3)
