@@ -484,27 +484,35 @@ def _scan_plan(loops, kept, along, dtypes, address):
     """(the Folding whose first launch makes the parts' folds or None, the scan, parts of a line)"""
     stored, loop, result = dtypes
     lines = math.prod(dim.length for dim in kept)
-    length, tile = along.length, _THREADS * _SCAN_ITEMS
-    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
-    simulated = is_simulated()
-    if simulated or (lines >= 4096 and step < abs(along.input)) or length <= _SHORT:
-        threads = _SERIAL_THREADS if not simulated else 1 if lines < 1024 else 32
-        way = Way("scan_serial", threads, 1, 1, length)
-        grid = -(-lines // threads)
-    else:
-        wanted = max(1, min(_MOST_PARTS // 8 // lines, length // (4 * tile)))
-        chunk = -(-length // (wanted * tile)) * tile
-        way = Way("scan_blocks", _THREADS, 1, -(-length // chunk), chunk)
-        grid = lines * way.parts
+    way, folding = _scan_ways(kept, along, stored.itemsize, address, is_simulated())
+    grid = -(-lines // way.threads) if folding is None else _grid(folding, lines)
     plan, wide = _pack(way, kept, [along])
     scan = Launch(loops.loop(way.kind, stored, loop, result, wide=wide), grid, way.threads, plan)
     totals = None
     if way.parts > 1:
-        kind = "packed" if _is_packed(along, kept, stored.itemsize, address) else "strided"
-        rows = Way(kind, _THREADS, _THREADS // _WARP, way.parts, way.chunk)
-        first = _launch_for_parts(loops, rows, kept, [along], (stored, loop), False)
+        first = _launch_for_parts(loops, folding, kept, [along], (stored, loop), False)
         totals = Folding(first, None, lines * way.parts, loop, False)
     return totals, scan, way.parts
+
+
+def _scan_ways(kept, along, itemsize, address, simulated):
+    """(how to scan, how to fold the parts before: in blocks, or threads, of the same number)"""
+    lines = math.prod(dim.length for dim in kept)
+    length, tile = along.length, _THREADS * _SCAN_ITEMS
+    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
+    if simulated:
+        return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
+    if length <= _SHORT or (lines > 1 and step < abs(along.input)):
+        parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
+        chunk = -(-length // parts)
+        folding = Way("serial", _SERIAL_THREADS, 1, -(-length // chunk), chunk)
+        return folding._replace(kind="scan_serial"), folding
+    wanted = max(1, min(_BUSY_PARTS // lines, length // (4 * tile)))
+    chunk = -(-length // (wanted * tile)) * tile
+    kind = "packed" if _is_packed(along, kept, itemsize, address) else "strided"
+    folding = Way(kind, _THREADS, _THREADS // _WARP, -(-length // chunk), chunk)
+    threads = min(_THREADS, -(-length // (_WARP * _SCAN_ITEMS)) * _WARP)
+    return folding._replace(kind="scan_blocks", threads=threads), folding
 
 
 # ------------------------------------------------------------------------------------------- places

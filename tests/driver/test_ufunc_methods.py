@@ -229,6 +229,14 @@ class Test_accumulate:
         x = numbers("i", (70_001, 3))
         same(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
 
+    @pytest.mark.parametrize("shape", [(3000, 100), (9000, 7), (40, 2100), (5, 1, 900, 6)], ids=str)
+    def test_shapes(self, shape, ways):
+        x = numbers("i", shape)
+        device = cuda.to_device(x)
+        for axis in range(x.ndim):
+            same(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
+            same(last.accumulate(device.T, axis), x.T)
+
     def test_order(self, ways):
         first = make("first", "a")
         x = np.arange(50_000)
