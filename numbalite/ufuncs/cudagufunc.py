@@ -15,11 +15,13 @@ import numpy as np
 
 from .. import _core, signatures, types
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
-from ..cuda.arrays import DeviceNDArray
+from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
 from ..program import current_device, target_of
 from . import element, gufuncloops, gusignature, resolve
 
+CAST_THERE = 1 << 20
+"""Bytes from which host arrays are converted on the device, which takes less time than here."""
 _P = inspect.Parameter
 _OPTIONS = (
     ("out", None), ("axes", _P.empty), ("axis", _P.empty), ("keepdims", False),
@@ -273,6 +275,8 @@ class CudaGUfunc(_core.GUfunc):
 
     def _cast(self, array, dtype, stream):
         if isinstance(array, np.ndarray):
+            if array.nbytes >= CAST_THERE and 0 not in array.strides:
+                return _device_cast(to_device(array, stream or 0), dtype, stream)
             distinct = array[tuple(_once(n, s) for n, s in zip(array.shape, array.strides))]
             return np.broadcast_to(distinct.astype(dtype), array.shape)
         return _device_cast(array, dtype, stream)

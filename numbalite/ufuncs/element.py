@@ -35,6 +35,7 @@ def element_function(
     if source is None:
         if name is not None or args is not None:
             raise TypeError("name= and args= go with source=; a function has its own")
+        function = capture.device_function(function)
         if isinstance(function, DeviceFunction):
             return function
         if isinstance(function, (staticmethod, classmethod)):
