@@ -82,7 +82,7 @@ def overload(function, plan: Plan, options) -> Overload:
     typed = element.typed(function, plan.signature)
     name = ascii_name(element.plain_name(function))
     kernel = f"nl_{name}"
-    text, labels = _source(typed, plan, kernel)
+    text, labels, refused = _source(typed, plan, kernel)
     unit = Unit(
         source=text,
         name=source.file_name(name, function.definition.text.label),
@@ -94,7 +94,7 @@ def overload(function, plan: Plan, options) -> Overload:
     row = Parameter("operands", "struct", plan.kind, "", size, size, 16, 0, "", False)
     title = f"{function.name} for {plan.signature}"
     return Overload(
-        Program(unit, element.explainer(typed, title)), kernel, function.name, [row], options,
+        Program(unit, element.explainer(typed, title, refused)), kernel, function.name, [row], options,
         plan.signature, labels,
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def _source(function, plan, kernel):
         f"    run<nl_element, {per_thread(plan)}, {operands}>(p);\n}}\n"
     )
     labels = [f.definition.text.label for f in builder.functions]
-    return builder.finish(), tuple(dict.fromkeys(labels))
+    return builder.finish(), tuple(dict.fromkeys(labels)), builder.refused
 
 
 def _operands(plan, stored):

@@ -146,6 +146,20 @@ def test_a_source_that_does_not_compile_names_ufunc_and_signature():
         lazily(np.arange(3))
 
 
+LIST = [1, 2, 3]
+
+
+@cuda.jit(device=True)
+def uses_list(x):
+    "return x + LIST;"
+
+
+@pytest.mark.parametrize("given", [["f4(f4)"], ()])
+def test_names_that_cannot_be_used_are_explained(given):
+    with wrong(errors.CompileError, "hint: LIST is a list", "np.array"):
+        vectorize(given, target="cuda", source="uses_list(x)", args="x")(np.float32(1))
+
+
 def test_pickling():
     for f in (hypotenuse, vectorize(target="cuda")(_sum)):
         g = pickle.loads(pickle.dumps(f))
