@@ -114,9 +114,10 @@ NUMBALITE_FUNCTION void take_apart(unsigned long long rest, const long long *sha
 }
 
 /* Each struct of parameters knows how many pieces of work there are (of V elements each), where a
- * piece is, and how many bytes from its start an operand's first element of the piece lies. */
+ * piece is, and how many bytes from its start an operand's first element of the piece lies.
+ * has_runs: dense operands are runs of elements, aligned for wide accesses. */
 template <int N> struct flat {
-    enum { is_careful = false };
+    enum { is_careful = false, has_runs = true };
     struct place {
         long long first;
     };
@@ -136,7 +137,7 @@ template <int N> struct flat {
 };
 
 template <int N, int D> struct rows {
-    enum { is_careful = false };
+    enum { is_careful = false, has_runs = true };
     struct place {
         int index[D];
         long long column;
@@ -175,7 +176,7 @@ template <class Index> struct index_type { typedef unsigned int type; };
 template <> struct index_type<long long> { typedef unsigned long long type; };
 
 template <int N, int D, class Index> struct strided {
-    enum { is_careful = sizeof(Index) == 8 };
+    enum { is_careful = sizeof(Index) == 8, has_runs = false };
     struct place {
         Index index[D];
     };
@@ -225,7 +226,7 @@ template <class Stored, class Type, int V> struct lane<in<Stored, Type>, V> {
 #pragma unroll
             for (int j = 0; j < V; ++j)
                 item[j] = one;
-        } else if (V == 1 || selected != (1u << V) - 1) {
+        } else if (!P::has_runs || selected != (1u << V) - 1) {
 #pragma unroll
             for (int j = 0; j < V; ++j)
                 item[j] = selected >> j & 1
@@ -296,7 +297,7 @@ template <class Stored, class Type, int V> struct lane<out<Stored, Type>, V> {
                                   unsigned int selected) const {
         typedef typename memory<Stored>::type T;
         char *to = (char *)p.operands[I].word[0] + p.template offset<I>(at, sizeof(T));
-        if (V == 1 || selected != (1u << V) - 1 || !p.template is_dense<I>()) {
+        if (!P::has_runs || selected != (1u << V) - 1 || !p.template is_dense<I>()) {
 #pragma unroll
             for (int j = 0; j < V; ++j)
                 if (selected >> j & 1)
@@ -369,7 +370,8 @@ template <class... Rest> struct has_mask<mask, Rest...> {
 template <class First, class... Rest> struct has_mask<First, Rest...> : has_mask<Rest...> {};
 
 /* Element::apply(lanes, j) computes element j. Where elements are missing at the end, the first one
- * stands in for them: all are computed side by side, without a branch for each. */
+ * stands in for them: all are computed side by side, without a branch for each, unless that would
+ * be noticed (Element::has_effects). */
 template <class Element, int V, class... Operands, class P>
 NUMBALITE_FUNCTION void run(const P &p) {
     const long long piece = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -383,7 +385,7 @@ NUMBALITE_FUNCTION void run(const P &p) {
     selected = all.select(selected);
 #pragma unroll
     for (int j = 0; j < V; ++j)
-        if (!has_mask<Operands...>::value || (selected >> j & 1))
+        if (!(has_mask<Operands...>::value || Element::has_effects) || (selected >> j & 1))
             Element::apply(all, j);
     all.store(p, at, selected);
 }
