@@ -42,6 +42,7 @@ __all__ = [
     "intp",
     "jit",
     "njit",
+    "seed",
     "set_num_threads",
     "types",
     "uint8",

@@ -115,7 +115,7 @@ def capture(names, scope: Scope) -> Capture:
 def _sort(found, name, value, uses):
     from .devicefunction import DeviceFunction
 
-    value = _device_function(value)
+    value = device_function(value)
     if isinstance(value, DeviceFunction):
         found.functions[name] = value
     elif isinstance(value, np.ndarray) and value.ndim > 0:
@@ -211,7 +211,7 @@ def why_not(name, value) -> str:
     return f"{name} is {article} {kind} in the Python scope: {remedy}"
 
 
-def _device_function(value):
+def device_function(value):
     """What a function of ``jit`` is to a source that calls it; other values as they are."""
     cpujit = sys.modules.get(f"{__package__}.cpujit")
     is_host = cpujit is not None and isinstance(value, cpujit.HostDispatcher)
@@ -230,6 +230,11 @@ def _about_module(name, module):
             f"{text}: in CUDA C++ write grid<1>() for cuda.grid(1), __syncthreads() for "
             f"cuda.syncthreads(), __shared__ float s[N] for cuda.shared.array"
         )
+    if module.__name__ in ("random", "numpy.random"):
+        return (
+            f"{text}: functions on the CPU call random_uniform() or random_normal(), kernels "
+            f"xoroshiro128p_uniform_float32(states, i)"
+        )
     if module.__name__ in ("math", "numpy", "cmath"):
         return (
             f"{text}: in CUDA C++ write sin(x) for {name}.sin(x), and give a constant a name first "
@@ -242,9 +247,10 @@ def _about_module(name, module):
 
 
 def ascii_name(name: str) -> str:
-    """A Python name as compilers take it: NVRTC knows no letters beyond ASCII."""
+    """A Python name as compilers take it: NVRTC knows no letters beyond ASCII, and words of C++ are no
+    names (``def double(x)``)."""
     if name.isascii():
-        return name
+        return f"{name}_" if name in KEYWORDS else name
     return "".join(c if c.isascii() else f"u{ord(c):04x}_" for c in name)
 
 

@@ -45,6 +45,7 @@ _COMPILING = frozenset(
 )
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {"boundscheck", "error_model", "forceobj", "parallel"}
 _MOST_PARAMETERS = 64
+_CHECKED = "-DNUMBALITE_DEBUG=1"
 
 
 def jit(signature_or_function=None, *, source=None, name=None, args=None, **given):
@@ -59,11 +60,14 @@ def jit(signature_or_function=None, *, source=None, name=None, args=None, **give
     tuple. The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may
     call it by its name.
 
-    ``source=`` is a complete C++ function (a template, overloads; ``name=`` says which), or with
-    ``args="x, y"`` a body or an expression.
+    ``source=`` (or a string with braces in the first place) is a complete C++ function (a template,
+    overloads; ``name=`` says which), or with ``args="x, y"`` a body or an expression.
 
-    Options: ``fastmath`` (sums may be reordered, and vectorised), ``debug`` or ``boundscheck`` (array
-    indices are checked: KernelError), ``inline="always"``, ``parallel`` (False keeps ``parallel_for``
+    Beside the words of kernels there are ``random_uniform()``, ``random_normal()``, ``random_seed(n)``
+    (see numbalite.seed), and ``parallel_for(n, [&](int64 i) { ... })``.
+
+    Options: ``fastmath`` (sums may be reordered, and vectorised), ``boundscheck`` (array indices are
+    checked: BoundsError, an IndexError), ``debug`` (that, and no optimisation), ``inline="always"``, ``parallel`` (False keeps ``parallel_for``
     on one thread), ``options=[...]`` for the compiler, ``std=``, ``opt=``, ``headers=``. numba's
     ``nopython``, ``nogil`` and ``cache`` are accepted and always so.
 
@@ -81,6 +85,8 @@ def jit(signature_or_function=None, *, source=None, name=None, args=None, **give
     options, parallel = _options(given)
     frame = sys._getframe(1)
     what = signature_or_function
+    if isinstance(what, str) and "{" in what and source is None:
+        what, source = None, what
     listed = what if what is not None and signatures.is_signature(what) else None
     if isinstance(what, str):
         _check_given(what)
@@ -136,10 +142,11 @@ def _options(given):
     if given.get("error_model") not in (None, "numpy", "python"):
         raise ValueError(f"error_model is 'numpy' or 'python', not {given['error_model']!r}")
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
-    if given.get("boundscheck"):
-        wanted["debug"] = True
     parallel = given.get("parallel")
-    return options_.parse(wanted, "jit"), None if parallel is None else bool(parallel)
+    options = options_.parse(wanted, "jit")
+    if given.get("boundscheck") and not options.debug:
+        options = options.replace(options=(_CHECKED, *options.options))
+    return options, None if parallel is None else bool(parallel)
 
 
 class Overload:
@@ -376,7 +383,8 @@ class HostDispatcher(_core.HostFunction):
     def targetoptions(self) -> dict:
         """The options, as numba shows them."""
         return {"nopython": True, "nogil": True, "fastmath": self._options.fastmath,
-                "boundscheck": self._options.debug, "parallel": bool(self._parallel)}  # fmt: skip
+                "boundscheck": self._options.debug or _CHECKED in self._options.options,
+                "parallel": bool(self._parallel)}  # fmt: skip
 
     @property
     def __signature__(self):

@@ -77,6 +77,16 @@ _GROUPS = (
     "grid_group",
 )
 
+_NUMPY = tuple(
+    f"np_{name}"
+    for name in (
+        "absolute arccosh arcsinh arctan2 arctanh ceil conjugate copysign degrees equal floor floor_divide fmax "
+        "fmin fmod gcd heaviside hypot invert isfinite isinf isnan lcm left_shift less "
+        "less_equal logaddexp logaddexp2 maximum minimum negative power radians "
+        "reciprocal remainder right_shift rint sign signbit true trunc "
+    ).split()
+)
+
 _MATH_CONSTANTS = (
     *("INFINITY", "HUGE_VAL", "HUGE_VALF", "NAN"),
     *("M_E", "M_LOG2E", "M_LOG10E", "M_LN2", "M_LN10", "M_PI", "M_PI_2", "M_PI_4"),
@@ -113,6 +123,7 @@ PARTS = {
         ("half", _HALF),
         ("complex", _COMPLEX),
         ("tuple", _TUPLE),
+        ("numpy", _NUMPY),
         ("atomics", _ATOMICS),
         ("warp", _WARP),
         ("random", _RANDOM),

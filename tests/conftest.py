@@ -25,6 +25,10 @@ assert driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) ==
 
 
 def pytest_configure(config):
+    if config.getoption("--hypothesis-profile", None) == "long":
+        import hypothesis
+
+        hypothesis.settings.register_profile("long")
     cache = tempfile.mkdtemp(prefix="numbalite-tests-")
     config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
     os.environ["NUMBALITE_CACHE_DIR"] = cache

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "core/pinned.h"
+#include "py/override.h"
 #include "py/stream.h"
 
 #define CACHE_LIMIT 512 /* entries of each cache, which is then emptied */
@@ -199,6 +200,9 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
         PyErr_SetString(PyExc_RuntimeError, "GUfunc.__init__ has not been called");
         return NULL;
     }
+    if (nl_py_override(g->state, self, g->core.nin, args, PyVectorcall_NARGS(flags), names,
+                       &result))
+        return result;
     nl_py_gucall *c = nl_mem_alloc(sizeof *c, &err);
     if (!c)
         return nl_py_raise(&err);

@@ -4,7 +4,6 @@
 
 #include <string.h>
 #include "core/launch.h"
-#include "py/callback.h"
 #include "py/kernel.h"
 
 #define FIXED_CORE 64 /* bytes of a core that a kernel of its own may keep in registers */
@@ -171,7 +170,7 @@ static int launch_kernel(nl_py_gucall *c, PyObject *made) {
     int64_t blocks = c->packed.count;
     void *values[1] = {c->words};
     nl_error err;
-    int result, words;
+    int words;
     if (threads < 1 || threads > k->kernel->max_threads) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_ValueError, "%U: blocks of %ld threads are not possible", c->g->name,
@@ -198,14 +197,7 @@ static int launch_kernel(nl_py_gucall *c, PyObject *made) {
     }
     if (nl_launch_check(&launch, c->operation.device, k->kernel->name, &err) < 0)
         return raise_from(&err);
-    if (nl_py_callbacks_pending()) {
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_launch_run(&launch, k->kernel, values, &err);
-        Py_END_ALLOW_THREADS;
-    } else {
-        result = nl_launch_run(&launch, k->kernel, values, &err);
-    }
-    return result < 0 ? raise_from(&err) : 0;
+    return nl_py_kernel_run(k, &launch, values);
 }
 
 int nl_py_gucall_launch(nl_py_gucall *c) {

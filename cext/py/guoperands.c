@@ -87,6 +87,13 @@ static int replace(nl_py_gucall *c, int i, PyObject *array) {
     op->given = given;
     if (result < 0)
         return -1;
+    const nl_layout *before = &c->loop.operands[i].array;
+    if (op->ndim != before->ndim ||
+        memcmp(op->shape, before->shape, (size_t)op->ndim * sizeof(int64_t)) != 0 ||
+        op->dtype != c->dtypes[i]) {
+        PyErr_Format(PyExc_RuntimeError, "%U: an operand came back changed", c->g->name);
+        return -1;
+    }
     show_operand(c, i);
     return 0;
 }

@@ -167,6 +167,10 @@ int nl_host_is_exact_array(PyObject *obj) {
     return PyArray_CheckExact(obj);
 }
 
+PyObject *nl_host_array_type(void) {
+    return (PyObject *)&PyArray_Type;
+}
+
 int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     PyArrayObject *array = (PyArrayObject *)obj;
     int ndim = PyArray_NDIM(array);

@@ -47,6 +47,7 @@ int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *of
 /* arrays */
 int nl_host_is_array(PyObject *obj);
 int nl_host_is_exact_array(PyObject *obj);
+PyObject *nl_host_array_type(void); /* numpy.ndarray, borrowed */
 int nl_host_array_read(PyObject *array, nl_host_array *out);
 int nl_host_array_writable(PyObject *array);
 /* New references: numpy.asarray(obj); a copy in this machine's byte order; an array that is not

@@ -103,7 +103,8 @@ static int set_host_input(nl_py_operation *call, int index, nl_py_operand *op, P
     return 0;
 }
 
-/* A device array of another library: 1, 0 if it is none, -1. */
+/* An array of another library, as one of ours or, from DLPack, as NumPy's: 1, 0 if it is none, -1.
+ */
 static int wrap_foreign(nl_py_operation *call, PyObject *obj, PyObject **array) {
     nl_py_foreign foreign;
     nl_error err;
@@ -115,7 +116,7 @@ static int wrap_foreign(nl_py_operation *call, PyObject *obj, PyObject **array) 
         nl_py_foreign_clear(&foreign);
         found = *array ? 1 : -1;
     } else if (found == 0 && !nl_host_is_array(obj)) {
-        found = nl_py_dlpack_import(call->state, obj, call->stream, array);
+        found = nl_py_dlpack_array(call->state, obj, call->stream, array);
     }
     /* whoever was asked may have made another context current */
     if (found >= 0 && nl_device_bind(call->device, &err) < 0) {
@@ -168,6 +169,8 @@ int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_op
     if (nl_py_array_check(call->state, obj))
         return set_device(call, index, op, obj);
     found = wrap_foreign(call, obj, &array);
+    if (found > 0 && !nl_py_array_check(call->state, array))
+        return set_host_input(call, index, op, array);
     if (found > 0) {
         found = set_device(call, index, op, array);
         Py_DECREF(array);
@@ -200,7 +203,9 @@ int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_p
         int found = nl_host_is_exact_array(obj) ? 0 : wrap_foreign(call, obj, &array);
         if (found < 0)
             return -1;
-        if (found > 0) {
+        if (found > 0 && !nl_py_array_check(call->state, array)) {
+            result = set_host(op, array);
+        } else if (found > 0) {
             result = set_device(call, index, op, array);
             Py_DECREF(array);
         } else if (nl_host_is_array(obj)) {

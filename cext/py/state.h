@@ -26,6 +26,7 @@
     X(PyTypeObject, hostloops_type) \
     X(PyTypeObject, hostfunction_type) \
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
+    X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
     X(PyObject, record_dtypes)  /* list: record index - 1 -> dtype */ \
     X(PyObject, record_codes)   /* dict: dtype -> record index */ \
     X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */
@@ -80,6 +81,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_launcher_exec) \
     X(nl_py_dlpack_exec) \
     X(nl_py_keywords_exec) \
+    X(nl_py_override_exec) \
     X(nl_py_ufunc_exec) \
     X(nl_py_gufunc_exec) \
     X(nl_py_hostmodule_exec) \

@@ -15,6 +15,7 @@
 #include "py/devarray.h"
 #include "py/keywords.h"
 #include "py/operand.h"
+#include "py/override.h"
 #include "py/stream.h"
 
 #define INLINE_OPERANDS 6
@@ -449,8 +450,11 @@ static PyObject *ufunc_vectorcall(PyObject *self, PyObject *const *args, size_t 
                                   PyObject *keywords) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     nl_py_operand few[INLINE_OPERANDS];
+    PyObject *result;
     nl_error err;
     call c; /* not cleared as a whole: it is large */
+    if (nl_py_override(u->state, self, u->nin, args, PyVectorcall_NARGS(nargsf), keywords, &result))
+        return result;
     if (begin(&c, u, args, PyVectorcall_NARGS(nargsf), keywords) < 0)
         return NULL;
     size_t most = (size_t)(u->nin + u->nout + 1);
@@ -461,7 +465,7 @@ static PyObject *ufunc_vectorcall(PyObject *self, PyObject *const *args, size_t 
     c.operands = nl_mem_alloc(most * sizeof *c.operands, &err);
     if (!c.operands)
         return nl_py_raise(&err);
-    PyObject *result = run_and_clear(&c, args);
+    result = run_and_clear(&c, args);
     nl_mem_free(c.operands);
     return result;
 }

@@ -19,7 +19,9 @@
 
 #include "numbalite/tuple.cuh"
 
-#if defined(__clang__)
+#if defined(NUMBALITE_CPU_CUH) /* random numbers come one after the other */
+#define NUMBALITE_HOST_INDEPENDENT
+#elif defined(__clang__)
 #define NUMBALITE_HOST_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define NUMBALITE_HOST_INDEPENDENT _Pragma("GCC ivdep")

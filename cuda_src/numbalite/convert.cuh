@@ -14,20 +14,32 @@ namespace numbalite {
 
 namespace nl_detail {
 
-template <class A, class B> struct is_same_type { static constexpr bool value = false; };
-template <class A> struct is_same_type<A, A> { static constexpr bool value = true; };
+template <class A, class B> struct is_same_type {
+    enum { value = false };
+};
+template <class A> struct is_same_type<A, A> {
+    enum { value = true };
+};
 
 /* What a type is: an integer (bool and enumerations too), a float or double, half, complex. */
-enum class cast_kind { integer, real, half, complex };
-template <class T> struct cast_kind_of { static constexpr cast_kind value = cast_kind::integer; };
-template <> struct cast_kind_of<float> { static constexpr cast_kind value = cast_kind::real; };
-template <> struct cast_kind_of<double> { static constexpr cast_kind value = cast_kind::real; };
+enum cast_kind { integer_kind, real_kind, half_kind, complex_kind };
+template <class T> struct cast_kind_of {
+    enum { value = integer_kind };
+};
+template <> struct cast_kind_of<float> {
+    enum { value = real_kind };
+};
+template <> struct cast_kind_of<double> {
+    enum { value = real_kind };
+};
 #ifdef NUMBALITE_HALF_CUH
-template <> struct cast_kind_of<float16> { static constexpr cast_kind value = cast_kind::half; };
+template <> struct cast_kind_of<float16> {
+    enum { value = half_kind };
+};
 #endif
 #ifdef NUMBALITE_COMPLEX_CUH
 template <class T> struct cast_kind_of<complex<T>> {
-    static constexpr cast_kind value = cast_kind::complex;
+    enum { value = complex_kind };
 };
 #endif
 
@@ -39,32 +51,32 @@ template <> struct way<false, unsigned int> { typedef long long type; };
 } // namespace nl_detail
 
 template <class To, class From> NUMBALITE_FUNCTION To nl_convert(const From &x) {
-    using nl_detail::cast_kind;
-    constexpr cast_kind to = nl_detail::cast_kind_of<To>::value;
-    constexpr cast_kind from = nl_detail::cast_kind_of<From>::value;
-    if constexpr (nl_detail::is_same_type<To, From>::value)
+    using namespace nl_detail;
+    constexpr int to = cast_kind_of<To>::value;
+    constexpr int from = cast_kind_of<From>::value;
+    if constexpr (is_same_type<To, From>::value)
         return x;
-    else if constexpr (from == cast_kind::complex && to == cast_kind::complex)
+    else if constexpr (from == complex_kind && to == complex_kind)
         return To(x);
-    else if constexpr (from == cast_kind::complex && nl_detail::is_same_type<To, bool>::value)
+    else if constexpr (from == complex_kind && is_same_type<To, bool>::value)
         return x.re != 0 || x.im != 0;
-    else if constexpr (from == cast_kind::complex)
+    else if constexpr (from == complex_kind)
         return nl_convert<To>(x.re);
-    else if constexpr (to == cast_kind::complex)
+    else if constexpr (to == complex_kind)
         return To(nl_convert<typename To::value_type>(x));
-    else if constexpr (from == cast_kind::half)
+    else if constexpr (from == half_kind)
         return nl_convert<To>((float)x);
-    else if constexpr (to == cast_kind::half && from == cast_kind::real)
+    else if constexpr (to == half_kind && from == real_kind)
         return To(x);
-    else if constexpr (to == cast_kind::half && sizeof(From) < 4)
+    else if constexpr (to == half_kind && sizeof(From) < 4)
         return To((int)x);
-    else if constexpr (to == cast_kind::half && sizeof(From) == 8)
+    else if constexpr (to == half_kind && sizeof(From) == 8)
         return (From)-1 < (From)0 ? To((long long)x) : To((unsigned long long)x);
-    else if constexpr (to == cast_kind::half)
+    else if constexpr (to == half_kind)
         return (From)-1 < (From)0 ? To((int)x) : To((unsigned int)x);
-    else if constexpr (nl_detail::is_same_type<To, bool>::value)
+    else if constexpr (is_same_type<To, bool>::value)
         return x != From(0);
-    else if constexpr (from == cast_kind::real && to == cast_kind::integer)
+    else if constexpr (from == real_kind && to == integer_kind)
         return (To)(typename nl_detail::way<(sizeof(To) < 4), To>::type) x;
     else
         return (To)x;

@@ -34,13 +34,11 @@ struct dimension {
 };
 
 /* reduceloops.py writes the same. The kept dimensions come first, then the folded ones, outermost
- * first. A launch that leaves parts stores the one of number p of result r at
- * r * result_step + p * part_step. */
+ * first. A launch that leaves parts stores them all, the parts of a result side by side. */
 struct __align__(16) plan {
     unsigned char initial[16]; /* a T, combined with the result if has_initial */
     int64 results, length;     /* elements of one result */
     int64 parts, chunk;        /* elements of one part */
-    int64 result_step, part_step;
     int32 kept, folded;
     int32 has_initial;
     int32 team;    /* warps that fold a part together, 1 or all of the block */
@@ -87,6 +85,7 @@ NUMBALITE_FUNCTION place place_of(const plan &p, int64 result, int64 part, const
     place at = {0, 0, 0, part * p.chunk, 0};
     at.end = at.begin + p.chunk < p.length ? at.begin + p.chunk : p.length;
     int64 rest = result;
+#pragma unroll 1
     for (int d = p.kept - 1; d >= 0; --d) {
         const dimension &dim = p.dims[d];
         int64 next = d > 0 ? quotient(rest, dim.length) : 0;
@@ -110,6 +109,7 @@ struct offsets {
 NUMBALITE_FUNCTION offsets offsets_of(const plan &p, int64 i) {
     const dimension *dims = p.dims + p.kept;
     offsets at = {0, 0};
+#pragma unroll 1
     for (int d = p.folded - 1; d > 0; --d) {
         int64 next = quotient(i, dims[d].length);
         int64 k = i - next * dims[d].length;
@@ -128,7 +128,7 @@ NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 
     if (p.is_last) {
         *(O *)((char *)out + at.output) = nl_convert<O>(m.value);
     } else {
-        int64 i = result * p.result_step + part * p.part_step;
+        int64 i = result * p.parts + part;
         ((T *)out)[i] = m.value;
         if (masked)
             flags[i] = m.has;
@@ -195,24 +195,24 @@ template <class S, class T, bool Masked> struct strided {
 
 /* --------------------------------------------------------------------------------- warps */
 
-enum { ALL = -1 };
+constexpr unsigned int ALL = 0xffffffffu; /* lanes */
 
 /* The lanes' values in the lanes' order; the result is in all lanes. */
 template <class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op op) {
     int lane = laneid();
     for (int step = 1; step < 32; step *= 2) {
         unsigned int have = __ballot_sync(ALL, m.has);
-        T right = shfl_down_sync((unsigned int)ALL, m.value, step);
+        T right = shfl_down_sync(ALL, m.value, step);
         if (lane + step < 32 && (have >> (lane + step) & 1))
             append(m, right, op);
     }
     m.has = __ballot_sync(ALL, m.has) & 1;
-    m.value = shfl_sync((unsigned int)ALL, m.value, 0);
+    m.value = shfl_sync(ALL, m.value, 0);
 }
 
 /* Combines with the value of the lane whose number differs in one bit. */
 template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, int bit, Op op) {
-    T other = shfl_xor_sync((unsigned int)ALL, mine, bit);
+    T other = shfl_xor_sync(ALL, mine, bit);
     bool upper = laneid() & bit;
     return op(upper ? other : mine, upper ? mine : other);
 }
@@ -228,7 +228,7 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[T
         for (int k = 0; k < Tiles / 2; ++k)
             if (k < left) {
                 T own = upper ? v[2 * k + 1] : v[2 * k];
-                T got = shfl_xor_sync((unsigned int)ALL, upper ? v[2 * k] : v[2 * k + 1], bit);
+                T got = shfl_xor_sync(ALL, upper ? v[2 * k] : v[2 * k + 1], bit);
                 v[k] = op(upper ? got : own, upper ? own : got);
             }
     }

@@ -9,8 +9,8 @@
  *     rows      dense or one element along the last dimension ("columns"), strided in the others
  *     strided   anything, with indices of 32 or 64 bits; 64 also takes elements that are unaligned
  *
- * A thread reads all of its elements before it writes, so that an output may be an input. The grid
- * may have any size: threads go on with what is left. */
+ * There is a thread for each piece of V elements. It reads all of them before it writes, so that an
+ * output may be an input. */
 #ifndef NUMBALITE_UFUNC_CUH
 #define NUMBALITE_UFUNC_CUH
 
@@ -26,16 +26,20 @@ namespace nl_ufunc {
 template <class T> struct memory { typedef T type; };
 template <> struct memory<bool> { typedef unsigned char type; };
 
-template <class T> struct part { static constexpr int size = sizeof(T); };
+template <class T> struct part {
+    enum { size = sizeof(T) };
+};
 #ifdef NUMBALITE_COMPLEX_CUH
-template <class T> struct part<complex<T>> { static constexpr int size = sizeof(T); };
+template <class T> struct part<complex<T>> {
+    enum { size = sizeof(T) };
+};
 #endif
 
 template <class T, int N> struct alignas(sizeof(T) * N) pack { T item[N]; };
 
 template <class T, int V> struct packs {
-    static constexpr int each = V * (int)sizeof(T) > 16 ? 16 / (int)sizeof(T) : V;
-    static constexpr int count = V / each;
+    enum { each = V * (int)sizeof(T) > 16 ? 16 / (int)sizeof(T) : V };
+    enum { count = V / each };
     typedef pack<T, each> type;
 };
 
@@ -110,9 +114,10 @@ NUMBALITE_FUNCTION void take_apart(unsigned long long rest, const long long *sha
 }
 
 /* Each struct of parameters knows how many pieces of work there are (of V elements each), where a
- * piece is, and how many bytes from its start an operand's first element of the piece lies. */
+ * piece is, and how many bytes from its start an operand's first element of the piece lies.
+ * has_runs: dense operands are runs of elements, aligned for wide accesses. */
 template <int N> struct flat {
-    static constexpr bool is_careful = false;
+    enum { is_careful = false, has_runs = true };
     struct place {
         long long first;
     };
@@ -132,7 +137,7 @@ template <int N> struct flat {
 };
 
 template <int N, int D> struct rows {
-    static constexpr bool is_careful = false;
+    enum { is_careful = false, has_runs = true };
     struct place {
         int index[D];
         long long column;
@@ -171,7 +176,7 @@ template <class Index> struct index_type { typedef unsigned int type; };
 template <> struct index_type<long long> { typedef unsigned long long type; };
 
 template <int N, int D, class Index> struct strided {
-    static constexpr bool is_careful = sizeof(Index) == 8;
+    enum { is_careful = sizeof(Index) == 8, has_runs = false };
     struct place {
         Index index[D];
     };
@@ -221,7 +226,7 @@ template <class Stored, class Type, int V> struct lane<in<Stored, Type>, V> {
 #pragma unroll
             for (int j = 0; j < V; ++j)
                 item[j] = one;
-        } else if (V == 1 || selected != (1u << V) - 1) {
+        } else if (!P::has_runs || selected != (1u << V) - 1) {
 #pragma unroll
             for (int j = 0; j < V; ++j)
                 item[j] = selected >> j & 1
@@ -292,7 +297,7 @@ template <class Stored, class Type, int V> struct lane<out<Stored, Type>, V> {
                                   unsigned int selected) const {
         typedef typename memory<Stored>::type T;
         char *to = (char *)p.operands[I].word[0] + p.template offset<I>(at, sizeof(T));
-        if (V == 1 || selected != (1u << V) - 1 || !p.template is_dense<I>()) {
+        if (!P::has_runs || selected != (1u << V) - 1 || !p.template is_dense<I>()) {
 #pragma unroll
             for (int j = 0; j < V; ++j)
                 if (selected >> j & 1)
@@ -356,30 +361,33 @@ NUMBALITE_FUNCTION void put(Lanes &l, int j, const T &result) {
 
 /* ---- the kernels ---- */
 
-template <class... Operands> struct has_mask { static constexpr bool value = false; };
-template <class... Rest> struct has_mask<mask, Rest...> { static constexpr bool value = true; };
+template <class... Operands> struct has_mask {
+    enum { value = false };
+};
+template <class... Rest> struct has_mask<mask, Rest...> {
+    enum { value = true };
+};
 template <class First, class... Rest> struct has_mask<First, Rest...> : has_mask<Rest...> {};
 
 /* Element::apply(lanes, j) computes element j. Where elements are missing at the end, the first one
- * stands in for them: all are computed side by side, without a branch for each. */
+ * stands in for them: all are computed side by side, without a branch for each, unless that would
+ * be noticed (Element::has_effects). */
 template <class Element, int V, class... Operands, class P>
 NUMBALITE_FUNCTION void run(const P &p) {
-    const long long step = (long long)gridDim.x * blockDim.x;
-    const long long count = p.template pieces<V>();
-    for (long long piece = (long long)blockIdx.x * blockDim.x + threadIdx.x; piece < count;
-         piece += step) {
-        typename P::place at;
-        int n = p.template find<V>(piece, at);
-        unsigned int selected = V == 1 ? 1u : (1u << n) - 1;
-        lanes<V, 0, Operands...> all;
-        all.load(p, at, selected);
-        selected = all.select(selected);
+    const long long piece = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (piece >= p.template pieces<V>())
+        return;
+    typename P::place at;
+    int n = p.template find<V>(piece, at);
+    unsigned int selected = V == 1 ? 1u : (1u << n) - 1;
+    lanes<V, 0, Operands...> all;
+    all.load(p, at, selected);
+    selected = all.select(selected);
 #pragma unroll
-        for (int j = 0; j < V; ++j)
-            if (!has_mask<Operands...>::value || (selected >> j & 1))
-                Element::apply(all, j);
-        all.store(p, at, selected);
-    }
+    for (int j = 0; j < V; ++j)
+        if (!(has_mask<Operands...>::value || Element::has_effects) || (selected >> j & 1))
+            Element::apply(all, j);
+    all.store(p, at, selected);
 }
 
 } // namespace nl_ufunc

@@ -15,6 +15,7 @@ import ctypes
 import operator
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from numbalite import _core, config, shapes
 from numbalite.cuda import devices as _devices
@@ -56,14 +57,25 @@ class DeviceMemory:
         return self._array.address
 
 
-class DeviceNDArray(_core.DeviceArray):
-    """An n-dimensional array in device memory; made by `to_device`, `device_array` and views."""
+class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
+    """An n-dimensional array in device memory; made by `to_device`, `device_array` and views.
+
+    NumPy's element-wise ufuncs and Python's operators run on the device: `np.sqrt(d)`, `d * 2 + e`.
+    """
 
     __slots__ = ()
 
     __cuda_memory__ = True
     __cuda_ndarray__ = True
     __array_priority__ = 100
+
+    # Operators compare elements; as a key of a dictionary an array is itself.
+    __hash__ = object.__hash__
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        from numbalite.ufuncs import protocols
+
+        return protocols.array_ufunc(ufunc, method, inputs, kwargs)
 
     # ---- what it is
 

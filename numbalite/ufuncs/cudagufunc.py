@@ -7,16 +7,27 @@ promises, results for an ``out=`` of another dtype.
 
 from __future__ import annotations
 
+import inspect
+import os
 from _thread import RLock
 
 import numpy as np
 
-from .. import _core, types
+from .. import _core, signatures, types
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
-from ..cuda.arrays import DeviceNDArray
+from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
+from ..program import current_device, target_of
 from . import element, gufuncloops, gusignature, resolve
 
+CAST_THERE = 1 << 20
+"""Bytes from which host arrays are converted on the device, which takes less time than here."""
+_P = inspect.Parameter
+_OPTIONS = (
+    ("out", None), ("axes", _P.empty), ("axis", _P.empty), ("keepdims", False),
+    ("casting", "same_kind"), ("order", "K"), ("dtype", None), ("subok", True),
+    ("signature", None), ("stream", 0),
+)  # fmt: skip
 MOST_FIXED = 8
 """Kernels for core shapes of their own that one loop may have; further shapes take the general one."""
 
@@ -47,6 +58,7 @@ class CudaGUfunc(_core.GUfunc):
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__
+        self.py_func = function.py_func
         self._loops = [_checked(function, s, self._layout) for s in self._given]
         super().__init__(
             self.__name__,
@@ -56,8 +68,25 @@ class CudaGUfunc(_core.GUfunc):
             self.nin,
             bool(block),
         )
+        self._compile_given()
+
+    def _compile_given(self):
+        """Compiles the general kernels of signatures, so that mistakes show where they are made."""
+        if len(self._loops) < 2:
+            for loop in self._loops:
+                self._overload(self._plan(loop))
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        target = target_of(current_device())
+        made = {}
         for loop in self._loops:
-            self._overload(self._plan(loop)).program.image()
+            plan = self._plan(loop)
+            made[plan] = gufuncloops.overload(self._function, plan, self._options)
+        with ThreadPoolExecutor(min(len(made), os.cpu_count() or 1)) as pool:
+            for future in [pool.submit(one.program.image, target) for one in made.values()]:
+                future.result()
+        self._overloads.update(made)
 
     # --- what numpy's ufuncs tell
 
@@ -80,13 +109,65 @@ class CudaGUfunc(_core.GUfunc):
         """The types of the function's parameters, for each loop."""
         return [types.Signature(types.void, loop) for loop in self._loops]
 
-    def inspect_source(self) -> dict:
-        """The CUDA C++ of every kernel that was compiled: (loop, number) -> text."""
+    @property
+    def overloads(self) -> dict:
+        """Signature -> the kernels compiled for it."""
         with self._lock:
-            found = list(self._overloads.items())
-        return {
-            (self._text(plan.types), i): o.inspect_source() for i, (plan, o) in enumerate(found)
-        }
+            found = {}
+            for plan, overload in self._overloads.items():
+                found.setdefault(plan.signature, []).append(overload)
+            return found
+
+    def _ask(self, signature, question):
+        """An answer about the general kernel of a loop; of several loops in a dict by signature."""
+        if signature is None:
+            found = {
+                types.Signature(types.void, loop): question(self._overload(self._plan(loop)))
+                for loop in list(self._loops)
+            }
+            return found.popitem()[1] if len(found) == 1 else found
+        wanted = signatures.signature(signature, self._function.definition.scope.get).args
+        for loop in self._loops:
+            if loop == wanted:
+                return question(self._overload(self._plan(loop)))
+        raise KeyError(f"{self.__name__} has no loop for {types.Signature(None, wanted)}")
+
+    def inspect_source(self, signature=None):
+        """The CUDA C++ of the general kernel; of several loops in a dict by signature."""
+        return self._ask(signature, lambda overload: overload.inspect_source())
+
+    def inspect_asm(self, signature=None):
+        """Its PTX."""
+        return self._ask(signature, lambda overload: overload.inspect_asm())
+
+    def inspect_sass(self, signature=None):
+        """Its machine code, disassembled; needs nvdisasm or cuobjdump."""
+        return self._ask(signature, lambda overload: overload.inspect_sass())
+
+    def resolve_dtypes(self, dtypes, *, signature=None, casting=None, reduction=False) -> tuple:
+        """The dtypes that the loop for operands of these would have, as numpy.ufunc.resolve_dtypes:
+        one for each operand, int, float or complex for a Python number, None for an output that is
+        not given."""
+        dtypes = tuple(dtypes)
+        if reduction:
+            raise NotImplementedError("resolve_dtypes has no reduction=True")
+        if len(dtypes) != self.nargs:
+            raise ValueError(f"{self.__name__}: one dtype for each of {self.nargs} operands")
+        plain = tuple(t if t in (int, float, complex, None) else np.dtype(t) for t in dtypes)
+        loop = self._find_loop(
+            plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
+        )
+        return tuple(map(_dtype, loop))
+
+    @property
+    def __signature__(self):
+        names = self._function.definition.parameters
+        if len(names) != self.nargs:
+            names = [f"x{i + 1}" for i in range(self.nargs)]
+        parameters = [_P(name, _P.POSITIONAL_ONLY) for name in names[: self.nin]]
+        parameters += [_P(name, _P.POSITIONAL_ONLY, default=None) for name in names[self.nin :]]
+        parameters += [_P(name, _P.KEYWORD_ONLY, default=value) for name, value in _OPTIONS]
+        return inspect.Signature(parameters)
 
     def _refuse(self, method, *args, **kwargs):
         raise RuntimeError(
@@ -114,7 +195,13 @@ class CudaGUfunc(_core.GUfunc):
         self._refuse("at")
 
     def __repr__(self):
-        return f"<CUDA gufunc {self.__name__} {self.signature}>"
+        return f"<CUDA gufunc '{self.__name__}' with signature {self.signature}>"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __reduce__(self):
         return _made, (
@@ -134,12 +221,18 @@ class CudaGUfunc(_core.GUfunc):
         if self._given:
             loops = [tuple(map(_dtype, loop)) for loop in self._loops]
             return self._loops[loops.index(resolve.choose(request, loops))]
-        found = resolve.choose_lazily(request, self._lazy_results)
+        found = resolve.choose_lazily(request, lambda have: self._lazy_results(request, have))
         return self._lazy_loop([types.scalar(t) for t in found])
 
-    def _lazy_results(self, inputs):
-        """The dtypes of the outputs of a function without signatures: what the inputs promote to."""
-        return (types.scalar(np.result_type(*inputs)).dtype,) * self.nout
+    def _lazy_results(self, request, inputs):
+        """The dtypes of the outputs of a function without signatures: what dtype= or signature= says,
+        else the output's that is given, as in numba, else what the inputs promote to."""
+        common = types.scalar(np.result_type(*inputs)).dtype
+        asked = request.fixed[self.nin :] if request.fixed else (None,) * self.nout
+        return tuple(
+            want or (out if out is not None and _takes(out, common) else common)
+            for want, out in zip(asked, request.outputs, strict=True)
+        )
 
     def _loop_of(self, chosen):
         """The types behind what _choose returned."""
@@ -188,6 +281,8 @@ class CudaGUfunc(_core.GUfunc):
 
     def _cast(self, array, dtype, stream):
         if isinstance(array, np.ndarray):
+            if array.nbytes >= CAST_THERE and 0 not in array.strides:
+                return _device_cast(to_device(array, stream or 0), dtype, stream)
             distinct = array[tuple(_once(n, s) for n, s in zip(array.shape, array.strides))]
             return np.broadcast_to(distinct.astype(dtype), array.shape)
         return _device_cast(array, dtype, stream)
@@ -232,6 +327,15 @@ def _once(n, stride):
     return slice(0, 1) if stride == 0 and n > 1 else slice(None)
 
 
+def _takes(out, dtype):
+    """Can a function write results of the dtype to `out` as they are?"""
+    try:
+        types.scalar(out)
+    except TypeError:
+        return False
+    return out.isnative and np.can_cast(dtype, out, "same_kind")
+
+
 def _dtype(t):
     return (t.dtype if t.is_array else t).dtype
 
@@ -272,8 +376,6 @@ def _checked(function, signature, layout):
 
 
 def _device_cast(array, dtype, stream) -> DeviceNDArray:
-    try:
-        from . import cudaufunc
-    except ImportError:
-        return array.astype(dtype, stream=stream or 0)
+    from . import cudaufunc
+
     return cudaufunc.cast(array, dtype, stream or 0)

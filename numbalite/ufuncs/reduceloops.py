@@ -23,10 +23,10 @@ from ..cuda import devices
 from ..describe import Parameter
 from ..options import Options
 from ..program import Overload, Program
-from . import element
+from . import element, operands
 
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
-_HEAD = struct.Struct("<16s6q6i")
+_HEAD = struct.Struct("<16s4q6i")
 _DIMENSION = struct.Struct("<4q")
 _FEW, _MANY = 6, 64  # dimensions that a plan has room for
 _KEPT_PLANS = 256
@@ -34,9 +34,10 @@ _KEPT_PLANS = 256
 _WARP = 32
 _THREADS = 256
 _SERIAL_THREADS = 128
-_PART_BYTES = 1 << 17  # of one block, where there are parts
-_MOST_PARTS = 8192
-_COLUMN_THREADS = 1 << 18  # that keep a device busy
+_PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where there are parts
+_BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
+_BUSY_PARTS, _MOST_PARTS = 1024, 8192
+_COLUMN_THREADS = 1 << 17  # that keep a device busy
 _SHORT = 16  # elements of a row that one thread folds alone
 _SCAN_ITEMS = 4  # of a thread, as in scan.cuh
 
@@ -61,16 +62,23 @@ class Way(NamedTuple):
     chunk: int
 
 
-class Launch(NamedTuple):
+class Launch:
     """A kernel, its configuration and its plan."""
 
-    loop: object
-    grid: int
-    threads: int
-    plan: np.void
+    __slots__ = ("_by_default", "grid", "loop", "plan", "threads")
+
+    def __init__(self, loop, grid, threads, plan):
+        self.loop = loop
+        self.grid = grid
+        self.threads = threads
+        self.plan = plan
+        self._by_default = loop[grid, threads]
 
     def __call__(self, stream, *arguments):
-        self.loop[self.grid, self.threads, stream](self.plan, *arguments)
+        launcher = self._by_default
+        if stream is not None and not (isinstance(stream, int) and stream == 0):
+            launcher = self.loop[self.grid, self.threads, stream]
+        launcher(self.plan, *arguments)
 
 
 class Loop(_core.Dispatcher):
@@ -243,14 +251,15 @@ def _packed_strides(dims):
     return steps[::-1]
 
 
-def _pack(way, kept, folded, *, initial=None, steps=(0, 0), is_last=True, segment=-1):
+def _pack(way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None):
     """(the plan as a record, whether it is a wide one)"""
     dims = [*kept, *folded]
     wide = len(dims) > _FEW
     head = _HEAD.pack(
         b"" if initial is None else initial,
-        math.prod(dim.length for dim in kept), math.prod(dim.length for dim in folded),
-        way.parts, way.chunk, *steps,
+        math.prod(dim.length for dim in kept) if results is None else results,
+        math.prod(dim.length for dim in folded),
+        way.parts, way.chunk,
         len(kept), len(folded), initial is not None, way.team, is_last, segment,
     )  # fmt: skip
     text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
@@ -277,16 +286,18 @@ def choose(kept, folded, itemsize, address, masked, simulated) -> Way:
         return Way("serial", threads, 1, max(1, -(-length // chunk)), chunk)
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
     inner = abs(folded[-1].input) if folded else 0
-    if not folded or (results >= _WARP and (step < inner or length <= _SHORT)):
+    if not folded or (results > 1 and step < inner) or (results >= _WARP and length <= _SHORT):
         parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
         chunk = -(-length // parts) or 1
         return Way("serial", _SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)
     packed = not masked and len(folded) == 1 and _is_packed(folded[0], kept, itemsize, address)
     kind = "packed" if packed else "strided"
-    chunk = _PART_BYTES // (itemsize if packed else max(itemsize, 4))
-    if results < _MOST_PARTS // 8 and length > chunk:
+    size = itemsize if packed else max(itemsize, 4)
+    if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
+        least, most = (n // size for n in _PART_BYTES)
+        chunk = min(max(length * results // _BUSY_PARTS, least), most)
         chunk = max(chunk, -(-length * results // _MOST_PARTS))
-        chunk = -(-chunk // 4096) * 4096
+        chunk = -(-chunk // least) * least
         return Way(kind, _THREADS, _THREADS // _WARP, -(-length // chunk), chunk)
     if length * itemsize <= 8192 and results >= 64:
         return Way(kind, _THREADS, 1, 1, length)
@@ -332,8 +343,12 @@ class Folding(NamedTuple):
 def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     """The Folding for these dimensions."""
     stored, loop, result = dtypes
-    way = choose(kept, folded, stored.itemsize, address, masked, is_simulated())
-    if segment is not None:  # one part each: the kernel is told where a segment ends
+    simulated = is_simulated()
+    if segment is None:
+        way = choose(kept, folded, stored.itemsize, address, masked, simulated)
+    else:  # one part each, of which the kernel is told where it ends
+        usual = [folded[0]._replace(length=-(-folded[0].length // kept[segment].length))]
+        way = choose(kept, usual, stored.itemsize, address, masked, simulated)
         way = way._replace(parts=1, chunk=1 << 62)
     results = math.prod(dim.length for dim in kept)
     if way.parts == 1:
@@ -345,15 +360,14 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
             _grid(way, results), way.threads, plan,
         )  # fmt: skip
         return Folding(launch, None, results, loop, masked)
-    steps = (1, results) if way.kind == "serial" else (way.parts, 1)
-    first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked, steps)
-    size = loop.itemsize
-    far = [n * steps[0] for n in _packed_strides(kept)]
+    first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked)
+    size, parts = loop.itemsize, way.parts
     kept = [
-        Dimension(dim.length, n * size, n, dim.output) for dim, n in zip(kept, far, strict=True)
+        Dimension(dim.length, n * parts * size, n * parts, dim.output)
+        for dim, n in zip(kept, _packed_strides(kept), strict=True)
     ]
-    folded = [Dimension(way.parts, steps[1] * size, steps[1])]
-    last = choose(kept, folded, size, 0, masked, is_simulated())._replace(parts=1, chunk=way.parts)
+    kept, folded = merged(kept), [Dimension(parts, size, 1)]
+    last = choose(kept, folded, size, 0, masked, simulated)._replace(parts=1, chunk=parts)
     plan, wide = _pack(last, kept, folded, initial=initial)
     second = Launch(
         loops.loop(last.kind, loop, loop, result, masked, wide),
@@ -362,9 +376,9 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     return Folding(first, second, results * way.parts, loop, masked)
 
 
-def _launch_for_parts(loops, way, kept, folded, dtypes, masked, steps):
+def _launch_for_parts(loops, way, kept, folded, dtypes, masked):
     stored, loop = dtypes
-    plan, wide = _pack(way, kept, folded, steps=steps, is_last=False)
+    plan, wide = _pack(way, kept, folded, is_last=False)
     results = math.prod(dim.length for dim in kept)
     kernel = loops.loop(way.kind, stored, loop, loop, masked, wide)
     return Launch(kernel, _grid(way, results), way.threads, plan)
@@ -382,14 +396,12 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
            segments=None):  # fmt: skip
     """Folds ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
 
-    All on the current device, nothing empty but for the axes that are folded. ``loop`` is the dtype to
-    fold in; ``initial`` a 0-d array of it; ``where`` a boolean array of the array's shape.
+    All on the current device, ``out`` aligned, nothing empty but for the axes that are folded. ``loop`` is the dtype to
+    fold in; ``initial`` the bytes of a number of it; ``where`` a boolean array of the array's shape.
     ``reorderable`` allows any order of the axes (not of the elements along one). ``segments`` is
     (axis, int64 array (n, 2) of begins and ends): the axis is folded by segments, and `out` has n
     there.
     """
-    array = aligned(array, stream)
-    initial = None if initial is None else initial.tobytes()
     axis = segments[0] if segments else None
     key = (
         array.shape, array.strides, array.dtype.num, array.address % 16, axes, loop.num,
@@ -398,6 +410,8 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     )  # fmt: skip
 
     def make():
+        if not operands.is_aligned(array):
+            return None
         masks = where.strides if where is not None else (0,) * array.ndim
         steps = iter(zip(out.shape, out.strides, strict=True))
         kept, folded, segment = [], [], None
@@ -422,18 +436,17 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
             0 if segment else None,
         )  # fmt: skip
 
-    loops.planned(key, make).run(
+    folding = loops.planned(key, make)
+    if folding is None:
+        reduce(
+            loops, array.copy(stream=stream), axes, loop, out,
+            initial=initial, where=where, reorderable=reorderable, stream=stream, segments=segments,
+        )  # fmt: skip
+        return
+    folding.run(
         first_of(array), None if where is None else first_of(where), first_of(out),
         segments and segments[1], stream,
     )  # fmt: skip
-
-
-def aligned(array, stream):
-    """The array, or a copy whose elements lie at multiples of their alignment."""
-    need = array.dtype.alignment - 1
-    if array.address & need or any(step & need for step in array.strides):
-        return array.copy(stream=stream)
-    return array
 
 
 # ----------------------------------------------------------------------------------------------- scans
@@ -441,7 +454,8 @@ def aligned(array, stream):
 
 def accumulate(loops, array, axis, loop, out, stream=0):
     """Running folds of ``array`` along ``axis``, into ``out`` of its shape."""
-    array = aligned(array, stream)
+    if not operands.is_aligned(array):
+        array = array.copy(stream=stream)
     key = (
         "scan", array.shape, array.strides, array.dtype.num, axis, loop.num, out.strides,
         out.dtype.num, array.address % 16,
@@ -470,27 +484,35 @@ def _scan_plan(loops, kept, along, dtypes, address):
     """(the Folding whose first launch makes the parts' folds or None, the scan, parts of a line)"""
     stored, loop, result = dtypes
     lines = math.prod(dim.length for dim in kept)
-    length, tile = along.length, _THREADS * _SCAN_ITEMS
-    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
-    simulated = is_simulated()
-    if simulated or (lines >= 4096 and step < abs(along.input)) or length <= _SHORT:
-        threads = _SERIAL_THREADS if not simulated else 1 if lines < 1024 else 32
-        way = Way("scan_serial", threads, 1, 1, length)
-        grid = -(-lines // threads)
-    else:
-        wanted = max(1, min(_MOST_PARTS // 8 // lines, length // (4 * tile)))
-        chunk = -(-length // (wanted * tile)) * tile
-        way = Way("scan_blocks", _THREADS, 1, -(-length // chunk), chunk)
-        grid = lines * way.parts
+    way, folding = _scan_ways(kept, along, stored.itemsize, address, is_simulated())
+    grid = -(-lines // way.threads) if folding is None else _grid(folding, lines)
     plan, wide = _pack(way, kept, [along])
     scan = Launch(loops.loop(way.kind, stored, loop, result, wide=wide), grid, way.threads, plan)
     totals = None
     if way.parts > 1:
-        kind = "packed" if _is_packed(along, kept, stored.itemsize, address) else "strided"
-        rows = Way(kind, _THREADS, _THREADS // _WARP, way.parts, way.chunk)
-        first = _launch_for_parts(loops, rows, kept, [along], (stored, loop), False, (way.parts, 1))
+        first = _launch_for_parts(loops, folding, kept, [along], (stored, loop), False)
         totals = Folding(first, None, lines * way.parts, loop, False)
     return totals, scan, way.parts
+
+
+def _scan_ways(kept, along, itemsize, address, simulated):
+    """(how to scan, how to fold the parts before: in blocks, or threads, of the same number)"""
+    lines = math.prod(dim.length for dim in kept)
+    length, tile = along.length, _THREADS * _SCAN_ITEMS
+    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
+    if simulated:
+        return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
+    if length <= _SHORT or (lines > 1 and step < abs(along.input)):
+        parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
+        chunk = -(-length // parts)
+        folding = Way("serial", _SERIAL_THREADS, 1, -(-length // chunk), chunk)
+        return folding._replace(kind="scan_serial"), folding
+    wanted = max(1, min(_BUSY_PARTS // lines, length // (4 * tile)))
+    chunk = -(-length // (wanted * tile)) * tile
+    kind = "packed" if _is_packed(along, kept, itemsize, address) else "strided"
+    folding = Way(kind, _THREADS, _THREADS // _WARP, -(-length // chunk), chunk)
+    threads = min(_THREADS, -(-length // (_WARP * _SCAN_ITEMS)) * _WARP)
+    return folding._replace(kind="scan_blocks", threads=threads), folding
 
 
 # ------------------------------------------------------------------------------------------- places
@@ -509,14 +531,12 @@ def at(loops, array, targets, starts, order, operand, loop, stream=0):
         folded = [Dimension(n, s) for n, s in zip(operand.shape, operand.strides, strict=True)]
     folded = merged(folded)
     way = Way("at", 32 if is_simulated() else _SERIAL_THREADS, 1, 1, 0)
-    plan, wide = _pack(way, merged(kept), folded)
-    bits = np.frombuffer(plan.tobytes(), np.uint8).copy()
-    bits[16:24] = np.frombuffer(struct.pack("<q", count), np.uint8)  # results: the places
+    plan, wide = _pack(way, merged(kept), folded, results=count)
     stored = array.dtype if operand is None else operand.dtype
     kernel = loops.loop("at", stored, loop, array.dtype, wide=wide, unary=operand is None)
     place = first_of(array)
     other = place if operand is None else first_of(operand)
-    launch = Launch(kernel, -(-count // way.threads), way.threads, np.void(bits.tobytes()))
+    launch = Launch(kernel, -(-count // way.threads), way.threads, plan)
     launch(stream, other, targets, place, order, starts)
 
 

@@ -11,7 +11,20 @@ import numpy as np
 import pytest
 
 import numbalite
-from numbalite import _core, cuda, errors, float32, float64, int32, int64, jit, njit, types, void
+from numbalite import (
+    _core,
+    cuda,
+    errors,
+    float32,
+    float64,
+    int32,
+    int64,
+    jit,
+    njit,
+    types,
+    vectorize,
+    void,
+)
 
 SCALE = 2.5
 TABLE = np.array([10, 20, 30, 40], np.int32)
@@ -269,6 +282,24 @@ def test_read_only_arrays():
     assert first(fixed) == 0.0 and first(np.ones(1)) == 1.0
 
 
+def test_pointers_and_record_arguments():
+    @jit("float64(CPointer(float64), int64)")
+    def last(p, n):
+        "return p[n - 1];"
+
+    assert last(np.arange(6.0).reshape(2, 3), 6) == 5
+    with pytest.raises(TypeError, match="not C-contiguous"):
+        last(np.arange(6.0)[::2], 3)
+
+    @jit
+    def norm(r):
+        "return r.n + r.x;"
+
+    dtype = np.dtype([("n", "i4"), ("x", "f8")])
+    assert norm(np.array((1, 2.5), dtype)[()]) == 3.5
+    assert norm(np.array([(1, 2.5)], dtype)[0]) == 3.5
+
+
 def test_a_subclass_of_ndarray():
     class Mine(np.ndarray):
         pass
@@ -343,9 +374,40 @@ def test_kernels_call_host_functions():
     np.testing.assert_array_equal(x, [1, 2, 3, 4])
 
 
+@pytest.mark.parametrize("target", ["cpu", "parallel", "cuda"])
+def test_ufuncs_call_host_functions(target):
+    @vectorize(["float64(float64, float64)"], target=target)
+    def apart(x, y):
+        "return hypot(x, y) + same(y);"
+
+    np.testing.assert_array_equal(apart(np.array([3.0, 0.0]), 4.0), [9.0, 8.0])
+    assert vectorize(target=target)(same)(np.float32(2)) == 2
+
+
+def test_random_numbers_in_ufuncs():
+    @vectorize(["float64(float64)"])
+    def noisy(x):
+        "return x + random_uniform();"
+
+    numbalite.seed(1)
+    first = noisy(np.zeros(10))
+    numbalite.seed(1)
+    np.testing.assert_array_equal(noisy(np.zeros(10)), first)
+    assert len(set(first)) == 10
+
+
+def test_a_device_function_on_the_cpu():
+    @cuda.jit(device=True)
+    def square(x):
+        "return x * x;"
+
+    assert jit(square)(3) == 9
+
+
 def test_sources():
     f = jit(source="template <class T> T add(T x, T y) { return x + y; }")
     assert f(1, 2) == 3 and f(1.5, 2.0) == 3.5 and f.__name__ == "add"
+    assert jit("int twice(int x) { return 2 * x; }")(4) == 8
     g = jit(
         source="""
         static int helper(int x) { return x * 2; }
@@ -548,8 +610,10 @@ def test_checked_indices():
     with pytest.raises(IndexError, match="index -1"):
         pick(table, -1)
     assert pick(table, 0) == 0
-    checked = jit(boundscheck=True)(number_cells.py_func)
-    checked(np.zeros((2, 2)))
+    checked = jit(boundscheck=True)(pick.py_func)
+    assert checked(table, 3) == 3 and checked.targetoptions["boundscheck"]
+    with pytest.raises(errors.BoundsError, match="index 10"):
+        checked(table, 10)
 
 
 def test_checks_in_parallel():

@@ -263,6 +263,19 @@ def test_compile_errors_in_a_cell():
         namespace["in_cell"](1)
 
 
+def test_a_python_module_of_random_numbers():
+    import random  # noqa: F401
+
+    @jit
+    def draw(x):
+        "return x + random.random();"
+
+    with pytest.raises(
+        errors.CompileError, match="hint: random is a Python module.*random_uniform"
+    ):
+        draw(1.0)
+
+
 def test_words_of_a_grid():
     @jit
     def threads(x):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from numbalite import _core, cuda, types
+from numbalite import _core, cuda, types, vectorize
 from numbalite.options import Options
 from numbalite.ufuncs import cudaloops, element
 
@@ -75,6 +75,11 @@ def device(x):
     d = cuda.to_device(base.reshape(-1) if base.flags.c_contiguous else base)
     offset = x.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     return d._view(x.shape, x.strides, None, offset)
+
+
+def calls():
+    """The driver calls that were traced. With several devices, which context is current is asked too."""
+    return [name for name in _core.traced() if name != "cuCtxGetCurrent"]
 
 
 def check(ufunc, like, *arrays, **kwargs):
@@ -293,6 +298,49 @@ def test_more_than_32_bits():
     assert double.compiled == [("strided64", 1)]
 
 
+class Handler:
+    """Handles ufuncs itself (NEP 13)."""
+
+    answer = "handled"
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        self.seen = ufunc, method, inputs, kwargs
+        return self.answer
+
+
+class Refuser(Handler):
+    answer = NotImplemented
+
+
+def test_operands_that_handle_ufuncs(add):
+    h = Handler()
+    assert add(h, 1) == "handled"
+    assert h.seen == (add, "__call__", (h, 1), {})
+    assert add(1, h, order="C") == "handled"
+    assert h.seen == (add, "__call__", (1, h), {"order": "C"})
+    out = np.zeros(3)
+    assert add(1, h, out) == "handled"
+    assert h.seen[3]["out"] == (out,)
+    assert add(1, h, out=out) == "handled"
+    assert h.seen[3]["out"][0] is out
+    assert add(1, 2, out=h) == "handled"
+    assert add(Handler(), Refuser()) == "handled"
+    with pytest.raises(TypeError, match="all returned NotImplemented .* 'Refuser'"):
+        add(Refuser(), 1)
+    Silent = type("Silent", (), {"__array_ufunc__": None})
+    with pytest.raises(TypeError, match="'Silent' does not support ufuncs"):
+        add(Silent(), 1)
+
+
+def test_lazy_arrays():
+    dask_array = pytest.importorskip("dask.array")
+    plus = vectorize(source="x + y", args="x, y", target="cuda")
+    x = dask_array.arange(10, chunks=4)
+    lazy = plus(x, 1)
+    assert isinstance(lazy, dask_array.Array)
+    assert_array_equal(lazy.compute(scheduler="synchronous"), np.arange(10) + 1)
+
+
 # ------------------------------------------------------------------------------------ outputs
 
 
@@ -366,7 +414,7 @@ def test_interleaved_needs_no_copy(add):
     _core.trace(True)
     add(d[::2], 1, out=d[1::2])
     _core.trace(False)
-    assert _core.traced() == ["cuLaunchKernel"]
+    assert calls() == ["cuLaunchKernel"]
     assert _core.live()["buffers"] == before
 
 
@@ -442,7 +490,7 @@ def test_python_is_asked_once():
 
 
 def test_wrong_numbers_of_arguments(add):
-    message = "add() takes from 2 to 3 positional arguments but 1 were given"
+    message = "add() takes from 2 to 3 positional arguments but 1 was given"
     with pytest.raises(TypeError) as caught:
         add(1)
     assert str(caught.value) == message
@@ -549,7 +597,7 @@ def test_one_driver_call(add):
     add(d, d, out=out)
     add(d, 2, out=d)
     _core.trace(False)
-    assert _core.traced() == ["cuLaunchKernel"] * 2
+    assert calls() == ["cuLaunchKernel"] * 2
 
 
 def test_small_host_calls_are_one_launch_and_one_wait(add):
@@ -559,7 +607,7 @@ def test_small_host_calls_are_one_launch_and_one_wait(add):
     add(x, x)
     add(x, 1)
     _core.trace(False)
-    assert _core.traced() == ["cuLaunchKernel", "cuStreamSynchronize"] * 2
+    assert calls() == ["cuLaunchKernel", "cuStreamSynchronize"] * 2
 
 
 def test_streams(add):

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from numbalite import _core, compilers, cuda, describe, errors
+from numbalite import _core, compilers, cuda, describe, errors, vectorize
 
 try:
     import _testcapi
@@ -58,6 +58,10 @@ class World:
         self.speaker = Speaker(self.x)
         self.host_speaker = Speaker(HOST)
         self.hosts = [np.zeros(2, "f4") for _ in range(80)]
+        self.compiler = vectorize(["float32(float32, float32)"], source="x + y", args="x, y",
+                                  target="cuda")  # fmt: skip
+        self.compiled = {}
+        self.plus = self.ufunc()
 
     def function(self, **options):
         return self.module.function(self.image.lowered["saxpy"], "saxpy", self.rows, **options)
@@ -65,6 +69,11 @@ class World:
     def dispatcher(self, kernel):
         made = _core.Dispatcher("saxpy", ["a", "x", "y"], typed=True)
         made._only(0, kernel)
+        return made
+
+    def ufunc(self):
+        made = Plus("plus", 2, 1)
+        made.world = self
         return made
 
     def device(self):
@@ -90,6 +99,19 @@ class Speaker:
 
     def __dlpack__(self, stream=None, max_version=None):
         return self.array.__dlpack__(stream=stream, max_version=max_version)
+
+
+class Plus(_core.Ufunc):
+    """Has one loop; what was compiled for it once is there."""
+
+    def _choose(self, inputs, outputs, casting, dtype, signature):
+        return b"\x0b\x0b\x0b"
+
+    def _compile(self, *plan):
+        made = self.world.compiled.get(plan)
+        if made is None:
+            made = self.world.compiled[plan] = self.world.compiler._compile(*plan)
+        return made
 
 
 class Lazy(_core.Dispatcher):
@@ -249,12 +271,62 @@ def type_codes(w):
     return _core.typecodes((1, 2.0, HOST, w.x, w.foreign, w.speaker, w.records, RECORDS[0]))
 
 
+SWAPPED = np.zeros(8, ">f4")
+MASK = HOST > 3
+LARGE = np.zeros((2, 20000), "f4")[:, ::-1]
+
+
+def first_ufunc(w):
+    return w.ufunc()(w.x, w.y), w.ufunc()(HOST, HOST)
+
+
+def ufunc(w):
+    w.plus(w.x, 1, out=w.y)
+    return w.plus(w.x, w.y), w.plus(w.foreign, w.speaker)
+
+
+def ufunc_on_the_host(w):
+    w.plus(HOST, SWAPPED, out=SWAPPED)
+    return w.plus(HOST, 1), w.plus(1, 2), w.plus([1, 2], HOST[:2]), w.plus(HOST[0], HOST)
+
+
+def ufunc_of_large_arrays(w):
+    return w.plus(LARGE, 1, stream=w.stream)
+
+
+def ufunc_with_overlap(w):
+    w.plus(w.x[1:], w.x[:-1], out=w.x[1:])
+
+
+def ufunc_masked(w):
+    w.plus(w.x, HOST, out=w.y, where=MASK)
+    return w.plus(HOST, 1, where=[[True] * 8, [False] * 8], dtype="f4")
+
+
+def ufunc_that_is_refused(w):
+    for arguments, options in [
+        ((HOST, HOST[:3]), {}),
+        ((w.x, w.y, w.x[:1]), {}),
+        ((HOST,), {}),
+        ((HOST, 1), {"out": 3}),
+        ((HOST, 1), {"where": HOST}),
+        ((HOST, object()), {}),
+        ((HOST, 1), {"other": 3}),
+    ]:
+        try:
+            w.plus(*arguments, **options)
+        except (TypeError, ValueError):
+            continue
+        raise AssertionError("it was computed")
+
+
 OPERATIONS = [
     load, function, many_parameters, variable, new_array, wrapped_pointer, imported, exported, exported_as_dlpack,
     imported_from_dlpack, launch_with_dlpack, views, elements,
     attributes, copies, copies_on_a_stream, launch, launch_on_a_stream, first_launch, first_lazy_launch,
     cooperative_launch, launch_with_a_fault_record, launch_with_host_arrays, launch_with_many_host_arrays,
-    launch_that_is_refused, configurations, type_codes,
+    launch_that_is_refused, configurations, type_codes, first_ufunc, ufunc, ufunc_on_the_host,
+    ufunc_of_large_arrays, ufunc_with_overlap, ufunc_masked, ufunc_that_is_refused,
 ]  # fmt: skip
 
 

@@ -1,0 +1,307 @@
+/* numpy: what NumPy's ufuncs mean where CUDA's functions and operators mean something else.
+ *
+ *     np_floor_divide, np_remainder    rounding down; 0 for a division of integers by 0
+ *     np_maximum, np_minimum           NaN wins
+ *     np_left_shift, np_right_shift    shifts as far as the type is wide, and farther
+ *     np_power                         of integers in integers, modulo the type
+ *
+ * and so on. Each takes numbers of the loop's type. Half precision is computed in float and rounded
+ * once. Raising integers to a negative power gives 0 (NumPy raises an exception). */
+#ifndef NUMBALITE_NUMPY_CUH
+#define NUMBALITE_NUMPY_CUH
+
+#include "numbalite/convert.cuh"
+
+namespace numbalite {
+
+namespace nl_detail {
+enum class np_sort { integer, real, half, complex };
+template <class T> struct np_sort_of { static constexpr np_sort value = np_sort::integer; };
+template <> struct np_sort_of<float> { static constexpr np_sort value = np_sort::real; };
+template <> struct np_sort_of<double> { static constexpr np_sort value = np_sort::real; };
+#ifdef NUMBALITE_HALF_CUH
+template <> struct np_sort_of<float16> { static constexpr np_sort value = np_sort::half; };
+#endif
+#ifdef NUMBALITE_COMPLEX_CUH
+template <class T> struct np_sort_of<complex<T>> {
+    static constexpr np_sort value = np_sort::complex;
+};
+#endif
+template <class T> constexpr bool np_is_integer = np_sort_of<T>::value == np_sort::integer;
+template <class T> constexpr bool np_is_complex = np_sort_of<T>::value == np_sort::complex;
+template <class T> constexpr bool np_is_half = np_sort_of<T>::value == np_sort::half;
+template <class T> constexpr bool np_is_signed = T(-1) < T(0);
+template <class A, class B> constexpr bool np_same = false;
+template <class A> constexpr bool np_same<A, A> = true;
+
+/* half as a float, everything else as it is */
+template <class T> NUMBALITE_FUNCTION auto np_up(const T &x) {
+    if constexpr (np_is_half<T>)
+        return (float)x;
+    else
+        return x;
+}
+} // namespace nl_detail
+
+#define NUMBALITE_NP template <class T> NUMBALITE_FUNCTION
+
+NUMBALITE_NP T np_negative(const T &x) {
+    if constexpr (nl_detail::np_is_integer<T>)
+        return (T)(0ull - (unsigned long long)x);
+    else
+        return -x;
+}
+NUMBALITE_NP T np_floor_divide(const T &x, const T &y) {
+    if constexpr (nl_detail::np_is_half<T>) {
+        return T(np_floor_divide((float)x, (float)y));
+    } else if constexpr (nl_detail::np_is_integer<T>) {
+        if (y == T(0))
+            return T(0);
+        if constexpr (nl_detail::np_is_signed<T>) {
+            if (y == T(-1))
+                return np_negative(x);
+            T q = T(x / y);
+            return x % y != 0 && (x < 0) != (y < 0) ? T(q - 1) : q;
+        } else {
+            return T(x / y);
+        }
+    } else {
+        if (y == T(0))
+            return x / y;
+        T rest = ::fmod(x, y), quotient = (x - rest) / y;
+        if (rest != 0 && (y < 0) != (rest < 0))
+            quotient -= T(1);
+        if (quotient == 0)
+            return ::copysign(T(0), x / y);
+        T whole = ::floor(quotient);
+        return quotient - whole > T(0.5) ? whole + T(1) : whole;
+    }
+}
+NUMBALITE_NP T np_remainder(const T &x, const T &y) {
+    if constexpr (nl_detail::np_is_half<T>) {
+        return T(np_remainder((float)x, (float)y));
+    } else if constexpr (nl_detail::np_is_integer<T>) {
+        if (y == T(0))
+            return T(0);
+        if constexpr (nl_detail::np_is_signed<T>) {
+            if (y == T(-1))
+                return T(0);
+            T rest = T(x % y);
+            return rest != 0 && (rest < 0) != (y < 0) ? T(rest + y) : rest;
+        } else {
+            return T(x % y);
+        }
+    } else {
+        T rest = ::fmod(x, y);
+        if (y == 0)
+            return rest;
+        if (rest == 0)
+            return ::copysign(T(0), y);
+        return (y < 0) != (rest < 0) ? rest + y : rest;
+    }
+}
+NUMBALITE_NP T np_fmod(const T &x, const T &y) {
+    if constexpr (nl_detail::np_is_half<T>) {
+        return T(::fmod((float)x, (float)y));
+    } else if constexpr (nl_detail::np_is_integer<T>) {
+        if (y == T(0) || (nl_detail::np_is_signed<T> && y == T(-1)))
+            return T(0);
+        return T(x % y);
+    } else {
+        return ::fmod(x, y);
+    }
+}
+NUMBALITE_NP T np_power(const T &x, const T &y) {
+    if constexpr (nl_detail::np_is_half<T>) {
+        return T(::pow((float)x, (float)y));
+    } else if constexpr (nl_detail::np_is_integer<T>) {
+        if (y < T(0))
+            return x == T(1) ? T(1) : x == T(-1) ? (y & 1 ? x : T(1)) : T(0);
+        unsigned long long base = (unsigned long long)x, result = 1;
+        for (unsigned long long n = (unsigned long long)y; n; n >>= 1, base *= base)
+            if (n & 1)
+                result *= base;
+        return (T)result;
+    } else if constexpr (nl_detail::np_is_complex<T>) {
+        return pow(x, y);
+    } else {
+        return ::pow(x, y);
+    }
+}
+
+NUMBALITE_NP T np_maximum(const T &x, const T &y) {
+    return x >= y || x != x ? x : y;
+}
+NUMBALITE_NP T np_minimum(const T &x, const T &y) {
+    return x <= y || x != x ? x : y;
+}
+NUMBALITE_NP T np_fmax(const T &x, const T &y) {
+    return x >= y || y != y ? x : y;
+}
+NUMBALITE_NP T np_fmin(const T &x, const T &y) {
+    return x <= y || y != y ? x : y;
+}
+NUMBALITE_NP T np_sign(const T &x) {
+    return x > T(0) ? T(1) : x < T(0) ? T(-1) : x == T(0) ? T(0) : x;
+}
+NUMBALITE_NP auto np_absolute(const T &x) {
+    if constexpr (nl_detail::np_is_complex<T>)
+        return ::hypot(x.re, x.im);
+    else if constexpr (nl_detail::np_is_integer<T>)
+        return x < T(0) ? np_negative(x) : x;
+    else
+        return T(::fabs(nl_detail::np_up(x)));
+}
+NUMBALITE_NP T np_conjugate(const T &x) {
+    if constexpr (nl_detail::np_is_complex<T>)
+        return T(x.re, -x.im);
+    else
+        return x;
+}
+NUMBALITE_NP T np_reciprocal(const T &x) {
+    if constexpr (nl_detail::np_is_integer<T>)
+        return x == T(0) ? T(0) : T(T(1) / x);
+    else
+        return T(1) / x;
+}
+NUMBALITE_NP T np_heaviside(const T &x, const T &at_zero) {
+    return x != x ? x : x == T(0) ? at_zero : x < T(0) ? T(0) : T(1);
+}
+
+/* Integers are whole already. */
+#define NUMBALITE_NP_ROUND(name) \
+    NUMBALITE_NP T np_##name(const T &x) { \
+        if constexpr (nl_detail::np_is_integer<T>) \
+            return x; \
+        else \
+            return T(::name(nl_detail::np_up(x))); \
+    }
+NUMBALITE_NP_ROUND(floor)
+NUMBALITE_NP_ROUND(ceil)
+NUMBALITE_NP_ROUND(trunc)
+NUMBALITE_NP_ROUND(rint)
+#undef NUMBALITE_NP_ROUND
+
+/* CUDA's function of two real numbers. */
+#define NUMBALITE_NP_PAIR(name, function) \
+    NUMBALITE_NP T np_##name(const T &x, const T &y) { \
+        return T(::function(nl_detail::np_up(x), nl_detail::np_up(y))); \
+    }
+NUMBALITE_NP_PAIR(arctan2, atan2)
+NUMBALITE_NP_PAIR(hypot, hypot)
+NUMBALITE_NP_PAIR(copysign, copysign)
+#undef NUMBALITE_NP_PAIR
+
+#define NUMBALITE_NP_ONE(name, function) \
+    NUMBALITE_NP T np_##name(const T &x) { \
+        return T(::function(nl_detail::np_up(x))); \
+    }
+NUMBALITE_NP_ONE(arcsinh, asinh)
+NUMBALITE_NP_ONE(arccosh, acosh)
+NUMBALITE_NP_ONE(arctanh, atanh)
+#undef NUMBALITE_NP_ONE
+
+NUMBALITE_NP T np_logaddexp(const T &x, const T &y) {
+    auto a = nl_detail::np_up(x), b = nl_detail::np_up(y), d = a - b;
+    typedef decltype(d) R;
+    if (a == b)
+        return T(a + R(0.69314718055994530942));
+    return T(d > 0 ? a + ::log1p(::exp(-d)) : d <= 0 ? b + ::log1p(::exp(d)) : d);
+}
+NUMBALITE_NP T np_logaddexp2(const T &x, const T &y) {
+    auto a = nl_detail::np_up(x), b = nl_detail::np_up(y), d = a - b;
+    typedef decltype(d) R;
+    constexpr R log2_e = R(1.44269504088896340736);
+    if (a == b)
+        return T(a + R(1));
+    return T(d > 0    ? a + log2_e * ::log1p(::exp2(-d))
+             : d <= 0 ? b + log2_e * ::log1p(::exp2(d))
+                      : d);
+}
+NUMBALITE_NP T np_degrees(const T &x) {
+    auto a = nl_detail::np_up(x);
+    return T(a * decltype(a)(180.0 / 3.14159265358979323846));
+}
+NUMBALITE_NP T np_radians(const T &x) {
+    auto a = nl_detail::np_up(x);
+    return T(a * decltype(a)(3.14159265358979323846 / 180.0));
+}
+
+/* ---- integers and their bits ---- */
+
+NUMBALITE_NP T np_invert(const T &x) {
+    if constexpr (nl_detail::np_same<T, bool>)
+        return !x;
+    else
+        return T(~x);
+}
+NUMBALITE_NP T np_left_shift(const T &x, const T &y) {
+    return (unsigned long long)y < 8 * sizeof(T) ? T((unsigned long long)x << y) : T(0);
+}
+NUMBALITE_NP T np_right_shift(const T &x, const T &y) {
+    return (unsigned long long)y < 8 * sizeof(T) ? T(x >> y) : x < T(0) ? T(-1) : T(0);
+}
+NUMBALITE_NP T np_gcd(const T &x, const T &y) {
+    T a = np_absolute(x), b = np_absolute(y);
+    while (b != 0) {
+        T rest = T(a % b);
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+NUMBALITE_NP T np_lcm(const T &x, const T &y) {
+    T divisor = np_gcd(x, y);
+    return divisor == 0 ? T(0) : T(np_absolute(x) / divisor * np_absolute(y));
+}
+
+/* ---- questions ---- */
+
+/* int64 and uint64 are compared as the numbers that they are. */
+template <class A, class B> NUMBALITE_FUNCTION bool np_less(const A &x, const B &y) {
+    if constexpr (nl_detail::np_same<A, B>)
+        return x < y;
+    else if constexpr (nl_detail::np_is_signed<A>)
+        return x < A(0) || (B)x < y;
+    else
+        return y >= B(0) && x < (A)y;
+}
+template <class A, class B> NUMBALITE_FUNCTION bool np_equal(const A &x, const B &y) {
+    if constexpr (nl_detail::np_same<A, B>)
+        return x == y;
+    else if constexpr (nl_detail::np_is_signed<A>)
+        return x >= A(0) && (B)x == y;
+    else
+        return y >= B(0) && x == (A)y;
+}
+template <class A, class B> NUMBALITE_FUNCTION bool np_less_equal(const A &x, const B &y) {
+    return np_less(x, y) || np_equal(x, y);
+}
+NUMBALITE_NP bool np_true(const T &x) {
+    return nl_convert<bool>(x);
+}
+NUMBALITE_NP bool np_isnan(const T &x) {
+    return x != x;
+}
+NUMBALITE_NP bool np_isfinite(const T &x) {
+    if constexpr (nl_detail::np_is_integer<T>)
+        return true;
+    else if constexpr (nl_detail::np_is_complex<T>)
+        return np_isfinite(x.re) && np_isfinite(x.im);
+    else
+        return nl_detail::np_up(x) - nl_detail::np_up(x) == 0;
+}
+NUMBALITE_NP bool np_isinf(const T &x) {
+    if constexpr (nl_detail::np_is_complex<T>)
+        return np_isinf(x.re) || np_isinf(x.im);
+    else
+        return !np_isfinite(x) && x == x;
+}
+NUMBALITE_NP bool np_signbit(const T &x) {
+    auto a = nl_detail::np_up(x);
+    return ::copysign(decltype(a)(1), a) < 0;
+}
+#undef NUMBALITE_NP
+
+} // namespace numbalite
+#endif

@@ -1,0 +1,173 @@
+"""NumPy's own ufuncs on device arrays: np.add(d, 1), np.sqrt(d), np.add.reduce(d, axis=0), d * 2 + e.
+
+NumPy hands a call with a device array to DeviceNDArray.__array_ufunc__, and that to here. Where
+NumPy's ufunc has a counterpart in the table below, a CUDA ufunc of the same expression runs: with
+NumPy's own choice of the loop (its type resolution is asked), so with NumPy's dtypes and exceptions,
+`out=`, `where=`, `casting=` and the methods. What has none is refused with the reason and a way out,
+never computed on the host behind the user's back.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from .. import _core
+from . import element
+from .cudaufunc import CudaUfunc
+
+# The names of NumPy's ufuncs -> (expression, kinds of the loops that it has: b u i f c).
+_REAL, _ALL, _WHOLE = "buif", "buifc", "bui"
+_TABLE = {
+    "add": ("x + y", _ALL),
+    "subtract": ("x - y", _ALL),
+    "multiply": ("x * y", _ALL),
+    "divide": ("x / y", "fc"),
+    "floor_divide": ("np_floor_divide(x, y)", _REAL),
+    "remainder": ("np_remainder(x, y)", _REAL),
+    "fmod": ("np_fmod(x, y)", _REAL),
+    "divmod": ("make_tuple(np_floor_divide(x, y), np_remainder(x, y))", _REAL),
+    "power": ("np_power(x, y)", _ALL),
+    "float_power": ("np_power(x, y)", "fc"),
+    "negative": ("np_negative(x)", _ALL),
+    "positive": ("x", _ALL),
+    "absolute": ("np_absolute(x)", _ALL),
+    "fabs": ("np_absolute(x)", "f"),
+    "sign": ("np_sign(x)", _REAL),
+    "square": ("x * x", _ALL),
+    "reciprocal": ("np_reciprocal(x)", _ALL),
+    "conjugate": ("np_conjugate(x)", _ALL),
+    "heaviside": ("np_heaviside(x, y)", "f"),
+    "maximum": ("np_maximum(x, y)", _REAL),
+    "minimum": ("np_minimum(x, y)", _REAL),
+    "fmax": ("np_fmax(x, y)", _REAL),
+    "fmin": ("np_fmin(x, y)", _REAL),
+    **{name: (f"np_{name}(x)", _REAL) for name in ("floor", "ceil", "trunc", "rint")},
+    **{name: (f"{name}(x)", "fc") for name in ("sqrt", "exp", "log", "log2", "log10")},
+    **{name: (f"{name}(x)", "fc") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{name: (f"{name}(x)", "f") for name in ("exp2", "expm1", "log1p", "cbrt")},
+    **{f"arc{name}": (f"a{name}(x)", "f") for name in ("sin", "cos", "tan")},
+    **{name: (f"np_{name}(x)", "f") for name in ("arcsinh", "arccosh", "arctanh")},
+    "arctan2": ("np_arctan2(x, y)", "f"),
+    "hypot": ("np_hypot(x, y)", "f"),
+    "copysign": ("np_copysign(x, y)", "f"),
+    "logaddexp": ("np_logaddexp(x, y)", "f"),
+    "logaddexp2": ("np_logaddexp2(x, y)", "f"),
+    **dict.fromkeys(("degrees", "rad2deg"), ("np_degrees(x)", "f")),
+    **dict.fromkeys(("radians", "deg2rad"), ("np_radians(x)", "f")),
+    "bitwise_and": ("x & y", _WHOLE),
+    "bitwise_or": ("x | y", _WHOLE),
+    "bitwise_xor": ("x ^ y", _WHOLE),
+    "invert": ("np_invert(x)", _WHOLE),
+    "left_shift": ("np_left_shift(x, y)", _WHOLE),
+    "right_shift": ("np_right_shift(x, y)", _WHOLE),
+    "gcd": ("np_gcd(x, y)", _WHOLE),
+    "lcm": ("np_lcm(x, y)", _WHOLE),
+    "equal": ("np_equal(x, y)", _ALL),
+    "not_equal": ("!np_equal(x, y)", _ALL),
+    "less": ("np_less(x, y)", _REAL),
+    "less_equal": ("np_less_equal(x, y)", _REAL),
+    "greater": ("np_less(y, x)", _REAL),
+    "greater_equal": ("np_less_equal(y, x)", _REAL),
+    "logical_and": ("np_true(x) && np_true(y)", _ALL),
+    "logical_or": ("np_true(x) || np_true(y)", _ALL),
+    "logical_xor": ("np_true(x) != np_true(y)", _ALL),
+    "logical_not": ("!np_true(x)", _ALL),
+    "isnan": ("np_isnan(x)", _ALL),
+    "isinf": ("np_isinf(x)", _ALL),
+    "isfinite": ("np_isfinite(x)", _ALL),
+    "signbit": ("np_signbit(x)", "f"),
+}
+_ADVICE = {
+    "matmul": "for matrix products use CuPy or cuBLAS on the same memory, or write a kernel",
+    "vecdot": "write it as a guvectorize function, or multiply and sum",
+}
+
+
+class NumpyUfunc(CudaUfunc):
+    """The counterpart of one of NumPy's ufuncs: the dtypes are those that NumPy resolves."""
+
+    def __init__(self, ufunc):
+        self._numpy = ufunc
+        expression, self._kinds = _TABLE[_name(ufunc)]
+        args = "x, y" if ufunc.nin == 2 else "x"
+        function = element.element_function(
+            source=expression, args=args, name=f"np_{_name(ufunc)}_"
+        )
+        super().__init__(function, (), None, ufunc.identity, ufunc.__doc__)
+        self.__name__ = ufunc.__name__
+
+    def _counts(self):
+        return self._numpy.nin, self._numpy.nout
+
+    def _loop(self, request):
+        keywords = {"casting": request.casting}
+        if request.fixed is not None and any(request.fixed):
+            keywords["signature"] = request.fixed
+        loop = self._numpy.resolve_dtypes((*request.inputs, *request.outputs), **keywords)
+        for t in loop[: self.nin]:
+            if t.kind not in self._kinds:
+                raise TypeError(
+                    f"numpy.{self.__name__} of {' and '.join(map(str, loop[: self.nin]))} has no "
+                    "counterpart on the device: copy_to_host() first, or use vectorize"
+                )
+        return tuple(loop)
+
+    def __reduce__(self):
+        return counterpart, (self._numpy,)
+
+
+def _name(ufunc):
+    return "conjugate" if ufunc.__name__ == "conj" else ufunc.__name__
+
+
+@functools.cache
+def counterpart(ufunc) -> CudaUfunc:
+    """The CUDA ufunc that computes what a ufunc of NumPy's computes; TypeError if there is none."""
+    name = _name(ufunc)
+    if getattr(np, name, None) is ufunc and name in _TABLE:
+        return NumpyUfunc(ufunc)
+    if _core.ufunc_owner(ufunc) is not None:
+        raise TypeError(
+            f"{name} runs on the CPU and was given a device array: make it with target='cuda', or "
+            "pass copy_to_host()"
+        )
+    advice = _ADVICE.get(name, "copy_to_host() first, or write it with vectorize(target='cuda')")
+    raise TypeError(f"{name} has no counterpart on the device: {advice}")
+
+
+def _is_known(operand):
+    """Is it something that a CUDA ufunc takes? Others may know better what is to be done."""
+    if isinstance(operand, (np.ndarray, np.generic, int, float, complex, list, tuple)):
+        return True
+    if isinstance(operand, _core.DeviceArray) or operand is None:
+        return True
+    override = getattr(type(operand), "__array_ufunc__", None)
+    return override is None or hasattr(operand, "__cuda_array_interface__")
+
+
+def array_ufunc(ufunc, method, inputs, keywords):
+    """What DeviceNDArray.__array_ufunc__ returns."""
+    outs = keywords.get("out", ())
+    if not all(map(_is_known, (*inputs, *outs))):
+        return NotImplemented
+    if len(outs) == 1:
+        keywords["out"] = outs[0]
+    made = counterpart(ufunc)
+    if method == "__call__":
+        return made(*inputs, **keywords)
+    if method in ("reduce", "accumulate", "reduceat") and keywords.get("dtype") is None:
+        wider = _wider(ufunc, inputs[0]) if keywords.get("out") is None else None
+        if wider is not None:
+            keywords["dtype"] = wider
+    return getattr(made, method)(*inputs, **keywords)
+
+
+def _wider(ufunc, operand):
+    """NumPy adds and multiplies integers that are narrower than its default one in that."""
+    dtype = getattr(operand, "dtype", None)
+    if ufunc not in (np.add, np.multiply) or dtype is None or dtype.kind not in "bui":
+        return None
+    default = np.dtype(np.uintp if dtype.kind == "u" else np.intp)
+    return default if dtype.itemsize < default.itemsize else None

@@ -1,0 +1,249 @@
+"""NumPy's own ufuncs and Python's operators on device arrays: the same results and dtypes, on the device."""
+
+import operator
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, guvectorize, vectorize
+
+protocols = pytest.importorskip("numbalite.ufuncs.protocols")
+TABLE = sorted(protocols._TABLE)
+# One dtype of each kind on the simulator, where each is compiled; more on a GPU.
+KINDS = {"b": ["?"], "u": ["u1"], "i": ["i4"], "f": ["f4"], "c": ["c8"]}
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with np.errstate(all="ignore"):
+        yield
+
+
+def numbers(dtype, seed=0, count=40):
+    rng = np.random.default_rng(seed)
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return rng.integers(0, 2, count).astype(dtype)
+    if kind in "iu":
+        return rng.integers(0 if kind == "u" else -9, 10, count).astype(dtype)
+    if kind == "c":
+        return (rng.normal(size=count) + 1j * rng.normal(size=count)).astype(dtype)
+    values = (rng.normal(size=count) * 3).astype(dtype)
+    values[:6] = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1]
+    return values
+
+
+def check(result, expected, exact=False):
+    if isinstance(expected, tuple):
+        for one, other in zip(result, expected, strict=True):
+            check(one, other, exact)
+        return
+    assert isinstance(result, cuda.DeviceNDArray)
+    assert result.dtype == expected.dtype and result.shape == np.shape(expected)
+    got = result.copy_to_host()
+    if expected.dtype.kind in "fc" and not exact:
+        tolerance = 20 * np.finfo(expected.dtype).eps
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
+    else:
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLE)
+def test_every_ufunc(name):
+    every_kind(name, protocols._TABLE[name][1])
+
+
+@pytest.mark.parametrize("name, kind", [
+    ("floor_divide", "i"), ("remainder", "f"), ("power", "i"), ("absolute", "c"), ("sqrt", "f"), ("sin", "c"),
+    ("maximum", "f"), ("hypot", "f"), ("right_shift", "i"), ("invert", "b"), ("greater", "f"), ("isnan", "c"),
+    ("logical_xor", "f"), ("sign", "f"),
+])  # fmt: skip
+def test_some_ufuncs(name, kind):
+    every_kind(name, kind)
+
+
+def every_kind(name, kinds):
+    ufunc = getattr(np, name)
+    for kind in kinds:
+        for dtype in KINDS[kind]:
+            hosts = [numbers(dtype, seed) for seed in range(ufunc.nin)]
+            if name == "power" and kind in "iu":
+                hosts[1] = abs(hosts[1])
+            elif name == "reciprocal" and kind in "iu":
+                hosts[0][hosts[0] == 0] = 1  # which NumPy has no answer for
+            elif "shift" in name:
+                hosts = [h.astype("i4") for h in hosts]
+                hosts[1] = abs(hosts[1]) * 5
+            try:
+                expected = ufunc(*hosts)
+            except TypeError:
+                with pytest.raises(TypeError):
+                    ufunc(*map(cuda.to_device, hosts))
+                continue
+            if "shift" in name:
+                expected = np.array([op_shift(name, int(a), int(b)) for a, b in zip(*hosts)], "i4")
+            check(ufunc(*map(cuda.to_device, hosts)), expected)
+
+
+def op_shift(name, a, b):
+    shifted = a << b if name == "left_shift" else a >> b
+    return (shifted + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def test_operators():
+    hosts = numbers("i4", 1), abs(numbers("i4", 2)) + 1
+    devices = [cuda.to_device(h) for h in hosts]
+    binary = "add sub mul truediv floordiv mod and_ or_ xor lt le eq ne gt ge".split()
+    for name in binary:
+        function = getattr(operator, name)
+        check(function(*devices), function(*hosts))
+    for name in ("neg", "pos", "abs", "invert"):
+        function = getattr(operator, name)
+        check(function(devices[0]), function(hosts[0]))
+    check(divmod(*devices), divmod(*hosts))
+    check(devices[0] ** 2, hosts[0] ** 2)
+    check(2 ** devices[1], 2 ** hosts[1])
+    check(devices[0] << 2, hosts[0] << 2)
+
+
+def test_operands():
+    host = numbers("f4", 1)
+    device = cuda.to_device(host)
+    check(device + 1, host + 1)
+    check(1 - device, 1 - host)
+    check(device * np.float64(2), host * np.float64(2))
+    check(host + device, host + host)
+    check(device + host, host + host)
+    check(device + [1.5] * 40, host + [1.5] * 40)
+    check(device[::2] * device[1::2], host[::2] * host[1::2])
+    column = cuda.to_device(host[:4].reshape(4, 1))
+    check(column + device, host[:4].reshape(4, 1) + host)
+    check(device[3] + device, host[3] + host)
+
+
+def test_in_place():
+    host, device = numbers("i4"), cuda.to_device(numbers("i4"))
+    same = device
+    device += 3
+    device *= host
+    device[::2] -= 1
+    expected = (host + 3) * host
+    expected[::2] -= 1
+    assert device is same
+    check(device, expected)
+    with pytest.raises(TypeError, match="same_kind"):
+        device += 0.5
+    on_host = numbers("i4")
+    on_host += device
+    np.testing.assert_array_equal(on_host, numbers("i4") + expected)
+
+
+def test_keywords():
+    host = numbers("f4")
+    device = cuda.to_device(host)
+    out = cuda.device_array(40, "f8")
+    assert np.add(device, 1, out=out) is out
+    check(out, np.add(host, 1, out=np.empty(40)))
+    mask = numbers("?")
+    out = cuda.to_device(np.zeros(40, "f4"))
+    np.multiply(device, 2, out=out, where=mask)
+    check(out, np.multiply(host, 2, out=np.zeros(40, "f4"), where=mask))
+    check(np.add(device, 1, dtype="f8"), np.add(host, 1, dtype="f8"))
+    whole, part = np.divmod(device, 2, out=(None, out))
+    assert part is out
+    check((whole, part), np.divmod(host, 2))
+    on_host = np.empty(40, "f4")
+    assert np.sqrt(device, out=on_host) is on_host
+    np.testing.assert_array_equal(on_host, np.sqrt(host))
+
+
+def test_dtypes_are_those_of_numpy():
+    for first, second in [("i4", "f4"), ("u8", "i8"), ("?", "i1"), ("f2", "i2"), ("c8", "f8")]:
+        hosts = numbers(first, 1), numbers(second, 2)
+        check(np.add(*map(cuda.to_device, hosts)), np.add(*hosts))
+    check(np.sqrt(cuda.to_device(np.arange(5, dtype="i2"))), np.sqrt(np.arange(5, dtype="i2")))
+    big = np.array([0, 1, 2**63, 2**64 - 1], "u8"), np.array([-1, 1, 2**62, -(2**63)])
+    check(np.less(*map(cuda.to_device, big)), np.less(*big))
+    check(np.equal(cuda.to_device(big[1]), big[0]), np.equal(big[1], big[0]))
+    with pytest.raises(OverflowError):
+        cuda.to_device(np.zeros(3, "u1")) + 300
+    with pytest.raises(TypeError):
+        np.subtract(cuda.to_device(np.zeros(3, "?")), True)
+
+
+def test_reductions():
+    host = numbers("i4").reshape(5, 8)
+    device = cuda.to_device(host)
+    check(np.add.reduce(device), np.add.reduce(host))
+    check(np.add.reduce(device, axis=None), np.asarray(host.sum()))
+    check(np.sum(device, axis=1), np.sum(host, axis=1))
+    check(np.max(device, axis=1, keepdims=True), np.max(host, axis=1, keepdims=True))
+    check(np.prod(device % 5 + 1, axis=0), np.prod(host % 5 + 1, axis=0))
+    check(np.maximum.accumulate(device, axis=1), np.maximum.accumulate(host, axis=1))
+    check(np.multiply.outer(device[0], device[1]), np.multiply.outer(host[0], host[1]))
+    np.add.at(device, (slice(None), 1), 7)
+    host[:, 1] += 7
+    check(device, host)
+
+
+def test_what_has_no_counterpart():
+    device = cuda.to_device(np.arange(6.0).reshape(2, 3))
+    for call in (
+        lambda: device @ device.T,
+        lambda: np.nextafter(device, 1),
+        lambda: np.frexp(device),
+    ):
+        with pytest.raises(TypeError, match=r"no counterpart on the device"):
+            call()
+    with pytest.raises(TypeError, match="copy_to_host"):
+        np.less(cuda.to_device(np.zeros(2, "c8")), 1)
+
+
+@pytest.mark.parametrize("target", ["cpu", "parallel"])
+def test_our_ufuncs_for_the_cpu(target):
+    @vectorize(["float64(float64)"], target=target)
+    def twice(x):
+        "return 2 * x;"
+
+    @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target=target)
+    def total(x, r):
+        "r[0] = x[0];"
+
+    device = cuda.to_device(np.arange(3.0))
+    for ufunc in (twice, total):
+        with pytest.raises(TypeError, match=r"target='cuda'.*copy_to_host"):
+            ufunc(device)
+
+
+def test_other_overrides_come_first():
+    class Other:
+        def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
+            return ufunc.__name__, method
+
+    class Never:
+        __array_ufunc__ = None
+
+    device = cuda.to_device(np.arange(3.0))
+    assert np.add(device, Other()) == ("add", "__call__")
+    assert device + Other() == ("add", "__call__")
+    with pytest.raises(TypeError):
+        device + Never()
+    with pytest.raises(TypeError):
+        device + object()
+
+
+def test_hash_and_truth():
+    a, b = cuda.to_device(np.arange(3)), cuda.to_device(np.arange(3))
+    assert len({a, b}) == 2 and {a: 1}[a] == 1
+    assert isinstance(a == b, cuda.DeviceNDArray)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(a == b)
+    assert bool(np.logical_and.reduce(a == b))
+
+
+def test_pickling():
+    import pickle
+
+    made = protocols.counterpart(np.add)
+    assert pickle.loads(pickle.dumps(made)) is made

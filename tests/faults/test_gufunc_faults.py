@@ -1,0 +1,131 @@
+"""Every way in which a call of a generalized ufunc can fail half-way: nothing leaks, and the next call
+works."""
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, errors, guvectorize
+
+OUT_OF_MEMORY = 2
+HOST = np.arange(24, dtype="f4").reshape(2, 3, 4)
+
+
+class World:
+    def __init__(self):
+        @guvectorize(
+            ["void(float32[:, ::1], float32, float32[:,:])"], "(m,n),()->(m,n)", target="cuda"
+        )
+        def scale(x, a, out):
+            """
+            for (int i = 0; i < x.shape[0]; ++i)
+                for (int j = 0; j < x.shape[1]; ++j) out(i, j) = a * x(i, j);
+            """
+
+        self.scale = scale
+        self.x = cuda.to_device(HOST)
+        self.out = cuda.device_array((2, 3, 4), "f4")
+        self.wide = cuda.device_array((2, 3, 4), "f8")
+        self.stream = cuda.stream()
+
+
+def on_the_device(w):
+    w.scale(w.x, 2, out=w.out)
+    w.scale(w.x, 2)
+
+
+def on_a_stream(w):
+    w.scale(w.x, 2, out=w.out, stream=w.stream)
+    w.stream.synchronize()
+
+
+def on_the_host(w):
+    w.scale(HOST, 2)
+    w.scale(HOST, HOST[:, 0, 0], np.zeros((2, 3, 4), "f4"))
+
+
+def mixed(w):
+    w.scale(w.x, HOST[0, 0, :2])
+
+
+def another_way(w):
+    w.scale(w.x[:, :, ::-1], 2, out=w.wide)  # a layout that the signature promises, a cast
+    w.scale(w.x, 2, out=w.x)
+    w.scale(HOST.astype("f8"), 2, axes=[(0, 1), (), (1, 0)])
+
+
+def refused(w):
+    for args, options in [
+        ((w.x, "a"), {}),
+        ((w.x, 2), {"axes": [(0, 9), (), (0, 1)]}),
+        ((w.x, 2), {"out": w.x[0]}),
+        ((w.x, [1, 2, 3]), {}),
+        ((HOST, 2), {"where": True}),
+    ]:
+        with pytest.raises((TypeError, ValueError)):
+            w.scale(*args, **options)
+
+
+OPERATIONS = [on_the_device, on_a_stream, on_the_host, mixed, another_way, refused]
+
+
+@pytest.fixture(scope="module")
+def world():
+    return World()
+
+
+@pytest.fixture(autouse=True)
+def _switched_off():
+    yield
+    _core.fail_call_at(0)
+    _core.fail_alloc_at(0)
+
+
+def walk(world, operation, arm, disarm):
+    """Fails step 1, 2, 3... until the operation gets through without meeting the armed one."""
+    operation(world)
+    cuda.synchronize()
+    gc.collect()
+    before = _core.live()
+    for step in itertools.count(1):
+        assert step < 20000, "this never succeeds"
+        arm(step)
+        try:
+            operation(world)
+            failed = False
+        except (errors.CudaAPIError, MemoryError):
+            failed = True
+        finally:
+            met = disarm(step)
+        cuda.synchronize()
+        if _core.live() != before:
+            gc.collect()
+        assert _core.live() == before, f"step {step}"
+        if not failed and not met:
+            break
+    operation(world)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
+def test_driver_calls(world, operation):
+    walk(
+        world,
+        operation,
+        lambda n: _core.fail_call_at(n, OUT_OF_MEMORY),
+        lambda n: _core.fail_call_at(0) >= n,
+    )
+
+
+@pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
+def test_allocations(world, operation):
+    walk(world, operation, _core.fail_alloc_at, lambda n: _core.fail_alloc_at(0) >= n)
+
+
+def test_refusals_leak_nothing(world):
+    refused(world)
+    before = _core.live()
+    refused(world)
+    assert _core.live() == before

@@ -1,0 +1,203 @@
+"""What the property tests draw: shapes, values, memory layouts, places; and how results are compared.
+
+An operand is drawn as values and a recipe for where its elements lie: the order of the axes in
+memory, steps over it (negative ones too), repeated axes, a field of packed records (so that elements
+are not aligned). The same bytes make it a NumPy array or a device array.
+"""
+
+import sys
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from numbalite import cuda
+
+INTEGERS = "i1 u1 i2 u2 i4 u4 i8 u8".split()
+FLOATS = "f2 f4 f8".split()
+COMPLEX = "c8 c16".split()
+ALL = ["?", *INTEGERS, *FLOATS, *COMPLEX]
+NAMES = {np.dtype(t): "boolean" if t == "?" else np.dtype(t).name for t in ALL}
+STEPS = [1, 1, 1, 1, 2, 3, -1, -2]
+
+
+def numba_name(dtype):
+    """What a dtype is called in a signature."""
+    return NAMES[np.dtype(dtype)]
+
+
+LONG = any(word.startswith("--hypothesis-profile=long") for word in sys.argv)
+
+
+def examples(count):
+    """A decorator: so many examples, always the same; a hundred times as many, drawn anew, when asked."""
+    return settings(
+        max_examples=count * 100 if LONG else count,
+        derandomize=not LONG,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+# ---- values ----
+def make_values(seed, shape, dtype, special=False, low=-100, high=100):
+    """Numbers of every kind that the dtype has; with `special` also extremes, infinities and NaN."""
+    dtype = np.dtype(dtype)
+    rng = np.random.default_rng(seed)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype("?")
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if special:
+            values = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+            odd = np.array([info.min, info.max, 0, 1], dtype)
+        else:
+            values = rng.integers(max(low, info.min), min(high, info.max), shape, endpoint=True)
+            return values.astype(dtype)
+    elif dtype.kind == "f":
+        values = rng.normal(size=shape, scale=10).astype(dtype)
+        odd = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1, np.finfo(dtype).max], dtype)
+    else:
+        parts = rng.normal(size=(2, *shape))
+        return (parts[0] + 1j * parts[1]).astype(dtype)
+    if special and values.size:
+        chosen = rng.random(shape) < 0.25
+        values[chosen] = rng.choice(odd, chosen.sum())
+    return values
+
+
+# ---- shapes ----
+def shapes(min_dims=0, max_dims=5, most=6):
+    return st.lists(
+        st.sampled_from([0, 1, 1, 2, 2, 3, 3, 4, 5, most]), min_size=min_dims, max_size=max_dims
+    ).map(tuple)
+
+
+@st.composite
+def parts_of(draw, shape):
+    """A shape that broadcasts to `shape`."""
+    kept = draw(st.sampled_from([0, 0, 0, 1, 2, len(shape)]))
+    return tuple(1 if draw(st.integers(0, 4)) == 0 else n for n in shape[min(kept, len(shape)) :])
+
+
+# ---- layouts ----
+@st.composite
+def recipes(draw, ndim, unaligned=True):
+    kind = draw(st.sampled_from(["packed", "packed", "F", "steps", "steps", "records"]))
+    if kind == "records" and not unaligned:
+        kind = "steps"
+    if kind == "packed" or ndim == 0:
+        return "packed" if kind != "records" else kind, tuple(range(ndim)), (1,) * ndim
+    if kind == "F":
+        return kind, tuple(range(ndim))[::-1], (1,) * ndim
+    order = draw(st.permutations(range(ndim)))
+    return kind, tuple(order), tuple(draw(st.sampled_from(STEPS)) for _ in range(ndim))
+
+
+class Placed:
+    """Values in memory: `host` is a NumPy view of `base`; `device()` is the same on the device."""
+
+    def __init__(self, values, recipe, repeat=None):
+        kind, order, steps = recipe
+        dtype = values.dtype
+        memory = np.dtype([("pad", "u1"), ("value", dtype)]) if kind == "records" else dtype
+        lengths = [values.shape[axis] * abs(steps[axis]) for axis in order]
+        self.base = np.zeros(lengths, memory)
+        view = self.base["value"] if kind == "records" else self.base
+        if order:
+            view = view[tuple(slice(None, None, steps[axis]) for axis in order)]
+            view = view.transpose(np.argsort(order))
+        view[...] = values
+        self.host = view if repeat is None else np.broadcast_to(view, repeat)
+
+    def device(self):
+        flat = cuda.to_device(self.base.reshape(-1).view("u1"))
+        h = self.host
+        offset = h.ctypes.data - self.base.ctypes.data if h.size else 0
+        return flat._view(h.shape, h.strides, h.dtype, offset)
+
+
+class Speaker:
+    """An array of another library, that knows DLPack only."""
+
+    def __init__(self, array):
+        self.__dlpack__ = array.__dlpack__
+        self.__dlpack_device__ = array.__dlpack_device__
+        self.array = array
+
+
+class Interface:
+    """An array of another library, that has the CUDA Array Interface only."""
+
+    def __init__(self, array):
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+        self.array = array
+
+
+PLACES = ["host", "device", "device", "foreign", "dlpack", "list"]
+
+
+def put(placed, place):
+    """The argument that a call gets."""
+    if place == "device":
+        return placed.device()
+    if place == "foreign":
+        return Interface(placed.device())
+    if (
+        place == "dlpack"
+        and placed.host.size
+        and placed.host.strides
+        == tuple(s // placed.host.itemsize * placed.host.itemsize for s in placed.host.strides)
+    ):
+        return Speaker(placed.device())
+    return placed.host
+
+
+def on_device(argument):
+    return isinstance(argument, (cuda.DeviceNDArray, Speaker, Interface))
+
+
+def to_host(result):
+    return result.copy_to_host() if isinstance(result, cuda.DeviceNDArray) else result
+
+
+# ---- comparing ----
+def compare(result, expected, ulps=0, scale=0.0, where=None, device=None):
+    """The same dtype, shape and numbers, up to `ulps` of each, or of `scale` where that is larger."""
+    if device is not None:
+        kind = cuda.DeviceNDArray if device else (np.ndarray, np.generic)
+        assert isinstance(result, kind), f"{type(result)}, expected {kind}"
+        if not device:
+            assert isinstance(result, np.ndarray) == isinstance(expected, np.ndarray), type(result)
+    assert result.dtype == expected.dtype, f"{result.dtype}, expected {expected.dtype}"
+    assert result.shape == expected.shape, f"{result.shape}, expected {expected.shape}"
+    got, wanted = np.asarray(to_host(result)), np.asarray(expected)
+    if where is not None:
+        where = np.broadcast_to(where, got.shape)
+        got, wanted = got[where], wanted[where]
+    if wanted.dtype.kind in "fc" and (ulps or scale):
+        eps = float(np.finfo(wanted.dtype).eps)
+        exact = "c16" if wanted.dtype.kind == "c" else "f8"
+        np.testing.assert_allclose(
+            got.astype(exact), wanted.astype(exact), rtol=ulps * eps, atol=ulps * eps * scale
+        )
+    else:
+        np.testing.assert_array_equal(got, wanted)
+
+
+def outcome(function, *args, **keywords):
+    """What a call gives, or the exception that it raises."""
+    try:
+        with np.errstate(all="ignore"):
+            return function(*args, **keywords), None
+    except (TypeError, ValueError, OverflowError, IndexError) as error:
+        return None, error
+
+
+def same_kind_of_error(ours, theirs):
+    """NumPy's exceptions are ours: the same class, or one derived from the same built-in."""
+    for built_in in (OverflowError, TypeError, IndexError, ValueError):
+        if isinstance(theirs, built_in):
+            return isinstance(ours, built_in)
+    return False

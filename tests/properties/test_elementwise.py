@@ -1,0 +1,392 @@
+"""Element-wise ufuncs of every target against NumPy's: layouts, places, dtypes, values, keywords."""
+
+import functools
+
+import drawn
+import numpy as np
+import pytest
+from drawn import ALL, COMPLEX, FLOATS, INTEGERS, compare, examples, outcome
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbalite import cuda, vectorize
+
+TARGETS = ["cpu", "parallel", "cuda"]
+NUMBERS = [*INTEGERS, *FLOATS, *COMPLEX]
+REALS = [*INTEGERS, *FLOATS]
+
+
+class Operation:
+    """An expression, the ufunc of NumPy's that it is, and the dtypes of its loops ("r": of the result)."""
+
+    def __init__(
+        self, oracle, expression, dtypes, args="x, y", result=None, ulps=0, scale=0.0, mix=True
+    ):
+        self.oracle, self.expression, self.dtypes = oracle, expression, dtypes
+        self.args, self.result, self.ulps, self.scale = args, result, ulps, scale
+        self.mix = mix  # does NumPy's ufunc have loops for two different dtypes?
+
+    @property
+    def nin(self):
+        return self.args.count(",") + 1
+
+    def some_dtypes(self, target):
+        """On the simulator each loop is compiled by itself: one of each kind then."""
+        if target != "cuda" or not cuda.is_simulated() or drawn.LONG:
+            return self.dtypes
+        return [t for t in self.dtypes if t in ("i4", "f4", "c8")] or self.dtypes[:1]
+
+    @functools.cache  # noqa: B019
+    def on(self, target, complete=False):
+        signatures = []
+        for dtype in self.dtypes if complete else self.some_dtypes(target):
+            name = drawn.numba_name(dtype)
+            result = drawn.numba_name(self.result or dtype)
+            signatures.append(f"{result}({', '.join([name] * self.nin)})")
+        return vectorize(signatures, target=target, source=self.expression, args=self.args)
+
+
+MAXIMUM = "x >= y || x != x ? x : y"
+OPERATIONS = {
+    "add": Operation(np.add, "x + y", ALL),
+    "subtract": Operation(np.subtract, "x - y", NUMBERS),
+    "multiply": Operation(np.multiply, "x * y", ALL, ulps=4, scale=2),
+    "divide": Operation(np.divide, "x / y", FLOATS),
+    "negative": Operation(np.negative, "-x", NUMBERS, "x"),
+    "floor": Operation(np.floor, "floor(x)", FLOATS, "x"),
+    "less": Operation(np.less, "x < y", ["?", *REALS], result="?", mix=False),
+    "equal": Operation(np.equal, "x == y", ALL, result="?", mix=False),
+    "logical_and": Operation(np.logical_and, "bool(x) && bool(y)", ["?", *REALS], result="?"),
+    "bitwise_and": Operation(np.bitwise_and, "x & y", ["?", *INTEGERS]),
+    "bitwise_xor": Operation(np.bitwise_xor, "x ^ y", ["?", *INTEGERS]),
+    "invert": Operation(np.invert, "~x", INTEGERS, "x"),
+    "sqrt": Operation(np.sqrt, "sqrt(x)", FLOATS, "x"),
+    "maximum": Operation(np.maximum, MAXIMUM, ["?", *REALS]),
+    "minimum": Operation(np.minimum, "x <= y || x != x ? x : y", ["?", *REALS]),
+    "power": Operation(np.power, "pow(x, y)", FLOATS, ulps=16),
+    "conjugate": Operation(np.conjugate, "conj(x)", COMPLEX, "x"),
+    "absolute": Operation(np.absolute, "x < 0 ? -x : x", ["i1", "i2", "i4", "i8"], "x"),
+}
+OPERATIONS["sincos"] = Operation(
+    lambda x, y: np.multiply(np.sin(x), np.cos(y)), "sin(x) * cos(y)", FLOATS, ulps=8, scale=1
+)
+OPERATIONS["select"] = Operation(
+    lambda x, y: np.where(x < y, x, y), "x < y ? x : y", ["?", *REALS]
+)  # fmt: skip
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Overflow and the like are what some of these tests are about."""
+    with np.errstate(all="ignore"):
+        yield
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:'where' used without 'out'"),
+    pytest.mark.filterwarnings("ignore:Casting complex values to real"),
+]
+
+
+def places(target):
+    return st.sampled_from(drawn.PLACES if target == "cuda" else ["host"])
+
+
+@st.composite
+def operands(draw, target, count, dtypes, special=False, unaligned=True, max_dims=5):
+    """(arguments, their host arrays): arrays that broadcast together, laid out and placed anyhow."""
+    shape = draw(drawn.shapes(max_dims=max_dims))
+    full = draw(st.integers(0, count - 1))
+    arguments, hosts = [], []
+    for i in range(count):
+        part = shape if i == full else draw(drawn.parts_of(shape))
+        dtype = draw(st.sampled_from(dtypes))
+        values = drawn.make_values(draw(st.integers(0, 99)), part, dtype, special)
+        repeat = shape if draw(st.integers(0, 5)) == 0 else None
+        placed = drawn.Placed(values, draw(drawn.recipes(len(part), unaligned)), repeat)
+        arguments.append(drawn.put(placed, draw(places(target))))
+        hosts.append(placed.host)
+    return arguments, hosts
+
+
+@st.composite
+def outs(draw, target, shape, dtype):
+    """An array for results, anywhere and laid out anyhow: (argument, a host array for NumPy)."""
+    values = drawn.make_values(7, shape, dtype)
+    recipe = draw(drawn.recipes(len(shape)))
+    mine, theirs = drawn.Placed(values, recipe), drawn.Placed(values, recipe)
+    place = draw(st.sampled_from(["host", "device"])) if target == "cuda" else "host"
+    return (mine.device() if place == "device" else mine.host), theirs.host
+
+
+# ---- where elements lie ----
+@examples(40)
+@given(data=st.data())
+def check_layouts(target, data):
+    operation = OPERATIONS["subtract"]
+    arguments, hosts = data.draw(operands(target, 2, ["f4"]))
+    expected = np.subtract(*hosts)
+    result = operation.on(target)(*arguments)
+    compare(result, expected, device=any(map(drawn.on_device, arguments)))
+    if isinstance(expected, np.ndarray) and not any(map(drawn.on_device, arguments)):
+        assert result.strides == expected.strides  # order="K"
+
+
+def test_layouts(target):
+    check_layouts(target)
+
+
+@examples(30)
+@given(data=st.data())
+def check_out(target, data):
+    arguments, hosts = data.draw(operands(target, 2, ["f4"], max_dims=4))
+    shape = np.broadcast_shapes(*(h.shape for h in hosts))
+    out, oracle_out = data.draw(
+        outs(target, shape, data.draw(st.sampled_from(["f4", "f4", "f8", "c8", "f2"])))
+    )
+    keywords, oracle_keywords = {}, {}
+    if data.draw(st.booleans()):
+        mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
+        placed = drawn.Placed(mask, data.draw(drawn.recipes(mask.ndim)))
+        keywords["where"], oracle_keywords["where"] = (
+            drawn.put(placed, data.draw(places(target))),
+            placed.host,
+        )
+    np.subtract(*hosts, out=oracle_out, **oracle_keywords)
+    ufunc = OPERATIONS["subtract"].on(target)
+    assert ufunc(*arguments, out=out, **keywords) is out
+    compare(out, oracle_out)
+
+
+def test_out(target):
+    check_out(target)
+
+
+@examples(15)
+@given(data=st.data())
+def check_where(target, data):
+    arguments, hosts = data.draw(operands(target, 2, ["f4"], max_dims=3))
+    shape = np.broadcast_shapes(*(h.shape for h in hosts))
+    mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
+    result = OPERATIONS["subtract"].on(target)(*arguments, where=mask)
+    compare(result, np.subtract(*hosts), where=mask)
+
+
+def test_where(target):
+    check_where(target)
+
+
+@examples(20)
+@given(data=st.data())
+def check_overlap(target, data):
+    """The result is as if the inputs had been read before anything is written."""
+    dims = data.draw(st.integers(1, 3))
+    base = drawn.make_values(5, (7,) * dims, "f4")
+    reversing = tuple(
+        slice(None, None, data.draw(st.sampled_from([1, 1, -1]))) for _ in range(dims)
+    )
+    shifts = tuple(data.draw(st.integers(0, 2)) for _ in range(dims))
+    window = [tuple(slice(s, s + 5) for s in shift) for shift in (shifts, (0,) * dims)]
+    other = drawn.make_values(6, (5,) * dims, "f4")
+    expected = base.copy()
+    np.subtract(expected[window[0]][reversing], other, out=expected[window[1]])
+    mine = cuda.to_device(base) if target == "cuda" and data.draw(st.booleans()) else base.copy()
+    ufunc = OPERATIONS["subtract"].on(target)
+    ufunc(mine[window[0]][reversing], other, out=mine[window[1]])
+    compare(mine, expected)
+
+
+def test_overlap(target):
+    check_overlap(target)
+
+
+@examples(12)
+@given(data=st.data())
+def check_order(target, data):
+    arguments, hosts = data.draw(operands(target, 2, ["f4"], unaligned=False, max_dims=3))
+    order = data.draw(st.sampled_from("CFAK"))
+    expected = np.asarray(np.subtract(*hosts, order=order))
+    result = OPERATIONS["subtract"].on(target)(*arguments, order=order)
+    compare(result, expected[()] if expected.ndim == 0 else expected)
+    if expected.ndim and expected.size:
+        lengths = [s for n, s in zip(expected.shape, expected.strides) if n > 1]
+        got = [s for n, s in zip(expected.shape, result.strides) if n > 1]
+        assert got == lengths
+
+
+def test_order(target):
+    check_order(target)
+
+
+# ---- what elements are ----
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_values(target, name):
+    """Each loop on its own dtype, with extremes, infinities and NaN."""
+    if target == "parallel" and name not in ("add", "less", "sincos") and not drawn.LONG:
+        pytest.skip("the loops are those of the cpu target")
+    operation = OPERATIONS[name]
+    for dtype in operation.some_dtypes(target):
+        for special in (False, True):
+            hosts = [
+                drawn.make_values(seed, (61,), dtype, special) for seed in range(operation.nin)
+            ]
+            if name == "sincos":
+                hosts = [np.where(abs(h) < 1000, h, 0).astype(dtype) for h in hosts]
+            elif name == "power" and not special:
+                hosts = [abs(hosts[0]) / 10, hosts[1] / 20]
+                hosts = [h.astype(dtype) for h in hosts]
+            expected, ulps = operation.oracle(*hosts), operation.ulps
+            if name == "multiply" and np.dtype(dtype).kind != "c":
+                ulps = 0
+            elif np.dtype(dtype) == np.float16:  # computed in float32 and rounded once
+                ulps = min(ulps, 2)
+            compare(operation.on(target)(*hosts), expected, ulps, operation.scale)
+
+
+@examples(25)
+@given(data=st.data())
+def check_dtypes(target, data):
+    """Two dtypes: the same loop as NumPy, the same refusal."""
+    few = target == "cuda" and cuda.is_simulated() and not drawn.LONG
+    name = data.draw(
+        st.sampled_from(
+            ["add", "sqrt"] if few else ["add", "less", "bitwise_and", "maximum", "sqrt"]
+        )
+    )
+    operation = OPERATIONS[name]
+    dtypes = [data.draw(st.sampled_from(ALL)) for _ in range(operation.nin)]
+    if not operation.mix and {"u8"} < set(dtypes):
+        dtypes = [
+            dtypes[0]
+        ] * operation.nin  # NumPy compares int64 with uint64 by loops of their own
+    hosts = [abs(drawn.make_values(i, (5,), dtype)) for i, dtype in enumerate(dtypes)]
+    hosts = [h.astype(dtype) for h, dtype in zip(hosts, dtypes)]
+    keywords = {}
+    if data.draw(st.integers(0, 2)) == 0:
+        keywords["casting"] = data.draw(
+            st.sampled_from(["no", "equiv", "safe", "same_kind", "unsafe"])
+        )
+    if data.draw(st.integers(0, 3)) == 0:
+        wanted = np.dtype(data.draw(st.sampled_from(operation.dtypes)))
+        if operation.result is None:
+            keywords["dtype"] = wanted
+    place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
+    expected, refused = outcome(operation.oracle, *hosts, **keywords)
+    if name in ("less", "maximum") and any(h.dtype.kind == "c" for h in hosts):
+        return  # NumPy orders complex numbers
+    if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
+        return
+    result, error = outcome(operation.on(target, True), *map(place, hosts), **keywords)
+    if refused is not None:
+        assert error is not None, f"{dtypes} {keywords}: {result.dtype}, but NumPy: {refused}"
+        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
+        return
+    assert error is None, f"{name} {dtypes} {keywords}: {error}"
+    compare(result, expected, ulps=2)
+
+
+def test_dtypes(target):
+    check_dtypes(target)
+
+
+SCALARS = [
+    0,
+    1,
+    -3,
+    100,
+    300,
+    1 << 40,
+    -(1 << 63),
+    (1 << 64) - 1,
+    1 << 64,
+    True,
+    False,
+    0.5,
+    1e300,
+    2j,
+    1 + 1j,
+]
+
+
+@examples(30)
+@given(data=st.data())
+def check_python_scalars(target, data):
+    """NEP 50: a Python number takes the array's dtype, if its kind allows."""
+    dtype = data.draw(st.sampled_from(ALL))
+    value = data.draw(st.sampled_from(SCALARS))
+    shape = data.draw(st.sampled_from([(), (3,)]))
+    host = drawn.make_values(1, shape, dtype)
+    operation = OPERATIONS["add"]
+    place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
+    pair = data.draw(st.permutations([0, 1]))
+    expected, refused = outcome(operation.oracle, *[(host, value)[i] for i in pair])
+    result, error = outcome(operation.on(target, True), *[(place(host), value)[i] for i in pair])
+    if refused is not None:
+        assert error is not None, f"{dtype} {value}: {result!r}, but NumPy: {refused}"
+        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
+        return
+    if expected.dtype not in [np.dtype(d) for d in ALL]:
+        return
+    assert error is None, f"{operation.expression} {dtype} {value}: {error}, NumPy {expected!r}"
+    compare(result, expected, device=isinstance(place(host), cuda.DeviceNDArray))
+
+
+def test_python_scalars(target):
+    check_python_scalars(target)
+
+
+@examples(15)
+@given(data=st.data())
+def check_scalars_alone(target, data):
+    """Scalars give scalars."""
+    x, y = (
+        np.dtype(data.draw(st.sampled_from(ALL))).type(data.draw(st.integers(0, 50)))
+        for _ in range(2)
+    )
+    choice = data.draw(st.sampled_from(["numpy", "python", "0-d"]))
+    if choice == "python":
+        x, y = 2.5, data.draw(st.sampled_from([1, 2.0, True]))
+    elif choice == "0-d":
+        x = np.asarray(x)
+    expected = np.add(x, y)
+    result = OPERATIONS["add"].on(target, True)(x, y)
+    assert isinstance(result, np.generic) and type(result) is type(expected)
+    assert result == expected
+
+
+def test_scalars_alone(target):
+    check_scalars_alone(target)
+
+
+# ---- wrong calls ----
+@examples(30)
+@given(data=st.data())
+def check_refusals(target, data):
+    """Shapes that do not broadcast, outs that do not fit: refused exactly where NumPy refuses."""
+    x = drawn.make_values(1, data.draw(drawn.shapes(max_dims=3)), "f4")
+    y = drawn.make_values(2, data.draw(drawn.shapes(max_dims=3)), "f4")
+    keywords = oracle_keywords = {}
+    if data.draw(st.booleans()):
+        dtype = data.draw(st.sampled_from(["f4", "i4", "f8", "?", "c8"]))
+        out = np.zeros(data.draw(st.sampled_from([x.shape, y.shape, (), (2, 3)])), dtype)
+        if data.draw(st.integers(0, 4)) == 0:
+            out.flags.writeable = False
+        keywords = {"out": out.copy() if out.flags.writeable else out}
+        oracle_keywords = {"out": out}
+    place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
+    expected, refused = outcome(np.add, x, y, **oracle_keywords)
+    result, error = outcome(OPERATIONS["add"].on(target), place(x), y, **keywords)
+    assert (refused is None) == (error is None), f"{error!r}, NumPy {refused!r}"
+    if refused is None:
+        compare(result, expected)
+    else:
+        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
+
+
+def test_refusals(target):
+    check_refusals(target)

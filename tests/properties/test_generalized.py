@@ -1,0 +1,260 @@
+"""Generalized ufuncs of every target against NumPy: loop dimensions, layouts, axes, outs, refusals."""
+
+import functools
+
+import drawn
+import numpy as np
+import pytest
+from drawn import compare, examples, outcome
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbalite import cuda, guvectorize
+
+TARGETS = ["cpu", "parallel", "cuda"]
+MATMUL = """
+for (int i = 0; i < c.shape[0]; ++i)
+    for (int j = 0; j < c.shape[1]; ++j) {
+        double t = 0;
+        for (int k = 0; k < a.shape[1]; ++k) t += double(a(i, k)) * double(b(k, j));
+        c(i, j) = t;
+    }
+"""
+DOT = """
+int64 t = 0;
+for (int i = 0; i < x.size(); ++i) t += x[i] * y[i];
+r[0] = t;
+"""
+FILTER = """
+int n = x.size(), k = weights.size();
+for (int i = 0; i < n; ++i) {
+    float32 t = 0;
+    for (int j = 0; j < k; ++j) if (i - j >= 0) t += x[i - j] * weights[j];
+    r[i] = t;
+}
+"""
+BOUNDS = """
+low[0] = x[0], high[0] = x[0];
+for (int i = 1; i < x.size(); ++i) {
+    if (x[i] < low[0]) low[0] = x[i];
+    if (x[i] > high[0]) high[0] = x[i];
+}
+"""
+
+
+@functools.cache
+def matmul(target):
+    return guvectorize(
+        ["void(float32[:,:], float32[:,:], float32[:,:])", "void(float64[:,:], float64[:,:], float64[:,:])"],
+        "(m,n),(n,p)->(m,p)", target=target, source=MATMUL, args="a, b, c",
+    )  # fmt: skip
+
+
+@functools.cache
+def dot(target):
+    return guvectorize(
+        ["void(int64[:], int64[:], int64[:])"],
+        "(n),(n)->()",
+        target=target,
+        source=DOT,
+        args="x, y, r",
+    )
+
+
+@functools.cache
+def causal_filter(target):
+    return guvectorize(
+        ["void(float32[:], float32[:], float32[:])"], "(n),(k)->(n)", target=target, source=FILTER, args="x, weights, r"
+    )  # fmt: skip
+
+
+@functools.cache
+def bounds(target):
+    return guvectorize(
+        ["void(int32[:], int32[:], int32[:])"], "(n)->(),()", target=target, source=BOUNDS, args="x, low, high"
+    )  # fmt: skip
+
+
+def filtered(x, weights):
+    def row(x, weights):
+        return np.convolve(x, weights)[: len(x)] if x.size and weights.size else np.zeros_like(x)
+
+    return np.vectorize(row, signature="(n),(k)->(n)", otypes=["f4"])(x, weights)
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    return request.param
+
+
+@st.composite
+def operands(draw, target, cores, dtypes, loop_dims=3):
+    """(arguments, host arrays) whose loop dimensions broadcast; `cores`: their core shapes."""
+    loop = draw(drawn.shapes(max_dims=loop_dims, most=4))
+    full = draw(st.integers(0, len(cores) - 1))
+    arguments, hosts = [], []
+    for i, core in enumerate(cores):
+        shape = (loop if i == full else draw(drawn.parts_of(loop))) + core
+        values = drawn.make_values(draw(st.integers(0, 99)), shape, draw(st.sampled_from(dtypes)))
+        placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+        places = drawn.PLACES if target == "cuda" else ["host"]
+        arguments.append(drawn.put(placed, draw(st.sampled_from(places))))
+        hosts.append(placed.host)
+    return arguments, hosts
+
+
+def lengths(least=0):
+    return st.sampled_from([n for n in (0, 1, 2, 3, 4, 5) if n >= least])
+
+
+@examples(20)
+@given(data=st.data())
+def check_matmul(target, data):
+    m, n, p = (data.draw(lengths()) for _ in range(3))
+    arguments, hosts = data.draw(operands(target, [(m, n), (n, p)], ["f4", "f4", "f8"]))
+    expected = np.matmul(*hosts)
+    keywords = {}
+    if data.draw(st.booleans()):
+        mine = drawn.Placed(np.zeros(expected.shape, "f8"), data.draw(drawn.recipes(expected.ndim)))
+        device = target == "cuda" and data.draw(st.booleans())
+        keywords["out"] = mine.device() if device else mine.host
+        expected = expected.astype("f8")
+    result = matmul(target)(*arguments, **keywords)
+    if keywords:
+        assert result is keywords["out"]
+        np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-4, atol=1e-3)
+    else:
+        assert result.dtype == expected.dtype and result.shape == expected.shape
+        assert isinstance(result, cuda.DeviceNDArray) == any(map(drawn.on_device, arguments))
+        np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_matmul(target):
+    check_matmul(target)
+
+
+@examples(15)
+@given(data=st.data())
+def check_axes(target, data):
+    """axes= as numpy.matmul takes it."""
+    m, n, p = (data.draw(lengths(1)) for _ in range(3))
+    loop = data.draw(drawn.shapes(max_dims=2, most=4))
+    axes, moved = [], []
+    ndim = len(loop) + 2
+    for _ in range(3):
+        pair = data.draw(st.permutations(range(-ndim, 0)))[:2]
+        axes.append(tuple(a + ndim if data.draw(st.booleans()) else a for a in pair))
+        moved.append(pair)
+    hosts = [
+        np.moveaxis(drawn.make_values(i, loop + core, "f8"), (-2, -1), pair)
+        for i, (core, pair) in enumerate(zip([(m, n), (n, p)], moved))
+    ]
+    expected = np.matmul(*hosts, axes=axes)
+    place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
+    result = matmul(target)(*map(place, hosts), axes=axes)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-12)
+
+
+def test_axes(target):
+    check_axes(target)
+
+
+@pytest.mark.skipif(not hasattr(np, "vecdot"), reason="NumPy 2 has vecdot")
+@examples(20)
+@given(data=st.data())
+def check_axis_and_keepdims(target, data):
+    loop = data.draw(drawn.shapes(max_dims=2, most=4))
+    n, position = data.draw(lengths()), data.draw(st.integers(0, len(loop)))
+    shape = loop[:position] + (n,) + loop[position:]
+    hosts = [
+        drawn.make_values(i, shape, data.draw(st.sampled_from(["i8", "i4", "u1"])))
+        for i in range(2)
+    ]
+    keywords = {}
+    if data.draw(st.booleans()):
+        keywords["axis"] = position - data.draw(st.sampled_from([0, len(shape)]))
+    elif position != len(loop):
+        keywords["axes"] = [position, position] + ([()] if data.draw(st.booleans()) else [])
+    if data.draw(st.booleans()):
+        keywords["keepdims"] = True
+        keywords.pop("axes", None)
+    expected, refused = outcome(np.vecdot, *[h.astype("i8") for h in hosts], **keywords)
+    place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
+    result, error = outcome(dot(target), *map(place, hosts), **keywords)
+    assert (error is None) == (refused is None), f"{error!r}, NumPy {refused!r}"
+    if refused is None:
+        compare(result, expected)
+
+
+def test_axis_and_keepdims(target):
+    check_axis_and_keepdims(target)
+
+
+@examples(15)
+@given(data=st.data())
+def check_filter(target, data):
+    n, k = data.draw(lengths()), data.draw(lengths())
+    arguments, hosts = data.draw(operands(target, [(n,), (k,)], ["f4"]))
+    result = causal_filter(target)(*arguments)
+    loop = np.broadcast_shapes(*(h.shape[:-1] for h in hosts))
+    assert result.shape == (*loop, n) and result.dtype == np.float32
+    if result.size and k:
+        np.testing.assert_allclose(drawn.to_host(result), filtered(*hosts), rtol=1e-4, atol=1e-2)
+
+
+def test_filter(target):
+    check_filter(target)
+
+
+@examples(12)
+@given(data=st.data())
+def check_several_outputs(target, data):
+    arguments, hosts = data.draw(operands(target, [(data.draw(lengths(1)),)], ["i4", "i2", "?"]))
+    low, high = bounds(target)(*arguments)
+    for result, expected in ((low, hosts[0].min(-1)), (high, hosts[0].max(-1))):
+        compare(result, np.asarray(expected).astype("i4")[()])
+
+
+def test_several_outputs(target):
+    check_several_outputs(target)
+
+
+@examples(25)
+@given(data=st.data())
+def check_refusals(target, data):
+    """Core dimensions that disagree or are missing, dtypes, outs: refused where NumPy refuses."""
+    shapes = [data.draw(st.lists(st.sampled_from([1, 2, 3]), max_size=4)) for _ in range(2)]
+    hosts = [
+        drawn.make_values(i, s, data.draw(st.sampled_from(["f4", "f8", "i2", "c8"])))
+        for i, s in enumerate(shapes)
+    ]
+    keywords, oracle_keywords = {}, {}
+    choice = data.draw(st.integers(0, 4))
+    if choice == 0:
+        shape = data.draw(st.lists(st.sampled_from([1, 2, 3]), max_size=4))
+        dtype = data.draw(st.sampled_from(["f4", "f8", "i4", "c16"]))
+        keywords, oracle_keywords = {"out": np.zeros(shape, dtype)}, {"out": np.zeros(shape, dtype)}
+    elif choice == 1:
+        axes = data.draw(st.lists(st.tuples(*[st.integers(-3, 2)] * 2), min_size=2, max_size=3))
+        keywords = oracle_keywords = {"axes": axes}
+    elif choice == 2:
+        keywords = oracle_keywords = {"axis": -1}
+    if any(min(len(s), 2) < 2 for s in shapes):  # numpy.matmul takes vectors, (m,n),(n,p) does not
+        result, error = outcome(matmul(target), *hosts, **keywords)
+        assert isinstance(error, (ValueError, TypeError))
+        return
+    complex_in = any(h.dtype.kind == "c" for h in hosts)
+    expected, refused = outcome(np.matmul, *hosts, **oracle_keywords)
+    place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
+    result, error = outcome(matmul(target), *map(place, hosts), **keywords)
+    if complex_in:
+        assert isinstance(error, (TypeError, ValueError)), f"{result!r}"
+        return
+    assert (error is None) == (refused is None), f"{error!r}, NumPy {refused!r}"
+    if refused is None:
+        np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-3, atol=1e-2)
+
+
+def test_refusals(target):
+    check_refusals(target)

@@ -1,0 +1,186 @@
+"""Reductions and the methods of CUDA ufuncs against NumPy: axes, layouts, dtypes, keywords."""
+
+import functools
+
+import drawn
+import numpy as np
+import pytest
+from drawn import compare, examples, outcome
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numbalite import cuda, vectorize
+
+TYPES = ["i4", "i8", "f8"]
+
+
+@functools.cache
+def ufunc(name):
+    names = [drawn.numba_name(t) for t in TYPES]
+    expressions = {
+        "add": ("x + y", 0),
+        "maximum": ("x >= y || x != x ? x : y", None),
+        "subtract": ("x - y", None),
+    }
+    expression, identity = expressions[name]
+    signatures = [f"{t}({t}, {t})" for t in names]
+    return vectorize(signatures, target="cuda", source=expression, args="x, y", identity=identity)
+
+
+@functools.cache
+def reduction(expression):
+    return cuda.reduce(expression)
+
+
+@st.composite
+def arrays(draw, dtypes, min_dims=0, max_dims=4):
+    """(argument, host array), anywhere and laid out anyhow; whole numbers, so that sums are exact."""
+    shape = draw(drawn.shapes(min_dims, max_dims))
+    values = drawn.make_values(draw(st.integers(0, 99)), shape, "i2").astype(
+        draw(st.sampled_from(dtypes))
+    )
+    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    return drawn.put(
+        placed, draw(st.sampled_from(["host", "device", "device", "foreign"]))
+    ), placed.host
+
+
+@st.composite
+def axes(draw, ndim):
+    choice = draw(st.integers(0, 2)) if ndim else draw(st.sampled_from([0, 2]))
+    if choice == 0:
+        return None
+    if choice == 1:
+        return draw(st.integers(-ndim, ndim - 1))
+    chosen = draw(st.lists(st.integers(0, ndim - 1), unique=True)) if ndim else []
+    return tuple(a - ndim if draw(st.booleans()) else a for a in chosen)
+
+
+def same(call, oracle):
+    """Both give the same, or both refuse."""
+    expected, refused = outcome(oracle)
+    result, error = outcome(call)
+    if refused is None:
+        assert error is None, f"{error!r}, NumPy {expected!r}"
+        compare(result, expected)
+    else:
+        assert error is not None, f"{result!r}, NumPy {refused!r}"
+        assert drawn.same_kind_of_error(error, refused), f"{error!r}, NumPy {refused!r}"
+
+
+@examples(30)
+@given(data=st.data())
+def test_reduce_method(data):
+    argument, host = data.draw(arrays(["i4", "i8", "f8", "i2"]))
+    name = data.draw(st.sampled_from(["add", "maximum"]))
+    keywords = {"axis": data.draw(axes(host.ndim))}
+    if data.draw(st.booleans()):
+        keywords["keepdims"] = True
+    if data.draw(st.integers(0, 2)) == 0:
+        keywords["initial"] = data.draw(st.sampled_from([0, 3, -1000]))
+    if data.draw(st.integers(0, 3)) == 0:
+        keywords["dtype"] = data.draw(st.sampled_from(["i8", "f8"]))
+    elif host.dtype == np.int16 or (name == "add" and host.dtype == np.int32):
+        keywords["dtype"] = np.dtype("i8")  # NumPy widens sums of small integers by itself
+    if data.draw(st.integers(0, 3)) == 0:
+        keywords["where"] = drawn.make_values(4, data.draw(drawn.parts_of(host.shape)), "?")
+    same(
+        lambda: ufunc(name).reduce(argument, **keywords),
+        lambda: getattr(np, name).reduce(host, **keywords),
+    )
+
+
+@examples(15)
+@given(data=st.data())
+def test_reduce_into_out(data):
+    argument, host = data.draw(arrays(["i8"], max_dims=3))
+    axis, keepdims = data.draw(axes(host.ndim)), data.draw(st.booleans())
+    expected = np.asarray(np.add.reduce(host, axis=axis, keepdims=keepdims))
+    dtype = data.draw(st.sampled_from(["i8", "f8", "i4"]))
+    placed = drawn.Placed(np.zeros(expected.shape, dtype), data.draw(drawn.recipes(expected.ndim)))
+    out = placed.device() if data.draw(st.booleans()) else placed.host
+    assert ufunc("add").reduce(argument, axis=axis, keepdims=keepdims, out=out) is out
+    compare(np.asarray(drawn.to_host(out)), expected.astype(dtype))
+
+
+@examples(20)
+@given(data=st.data())
+def test_accumulate(data):
+    argument, host = data.draw(arrays(TYPES, max_dims=3))
+    name = data.draw(st.sampled_from(["add", "maximum", "subtract"]))
+    axis = data.draw(st.integers(-3, 2))
+    keywords = {} if host.dtype != np.int32 else {"dtype": "i8"}
+    same(
+        lambda: ufunc(name).accumulate(argument, axis, **keywords),
+        lambda: getattr(np, name).accumulate(host, axis, **keywords),
+    )
+
+
+@examples(20)
+@given(data=st.data())
+def test_reduceat(data):
+    argument, host = data.draw(arrays(["i8", "f8"], 1, 3))
+    axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
+    indices = data.draw(st.lists(st.integers(-1, 6), min_size=1, max_size=5))
+    name = data.draw(st.sampled_from(["add", "maximum"]))
+    same(
+        lambda: ufunc(name).reduceat(argument, indices, axis),
+        lambda: getattr(np, name).reduceat(host, indices, axis),
+    )
+
+
+@examples(15)
+@given(data=st.data())
+def test_at(data):
+    shape = data.draw(drawn.shapes(1, 2))
+    values = drawn.make_values(1, shape, "i8")
+    n = data.draw(st.integers(0, 12))
+    indices = np.array([data.draw(st.integers(-2, 6)) for _ in range(n)], "i8")
+    operand = data.draw(st.sampled_from([2, drawn.make_values(2, (n, *shape[1:]), "i8")]))
+    name = data.draw(st.sampled_from(["add", "subtract", "maximum"]))
+    mine = cuda.to_device(values) if data.draw(st.booleans()) else values.copy()
+    expected = values.copy()
+    _, refused = outcome(getattr(np, name).at, expected, indices, operand)
+    _, error = outcome(ufunc(name).at, mine, indices, operand)
+    assert (error is None) == (refused is None), f"{error!r}, NumPy {refused!r}"
+    if refused is None:
+        compare(mine, expected)
+    elif not isinstance(refused, TypeError):
+        assert isinstance(error, (ValueError, IndexError))
+
+
+@examples(10)
+@given(data=st.data())
+def test_outer(data):
+    (x, host_x), (y, host_y) = (data.draw(arrays(["i8", "i4"], max_dims=2)) for _ in range(2))
+    same(lambda: ufunc("subtract").outer(x, y), lambda: np.subtract.outer(host_x, host_y))
+
+
+@examples(30)
+@given(data=st.data())
+def test_cuda_reduce(data):
+    argument, host = data.draw(arrays(["i4", "i8", "f8", "f4"], 1, 4))
+    axis = data.draw(axes(host.ndim))
+    if axis == ():
+        axis = None
+    init = data.draw(st.sampled_from([None, 0, 7]))
+    if host.size == 0 and init is None:
+        return
+    total = np.sum(host, axis=axis, dtype=host.dtype)
+    expected = total if init is None else (total + np.asarray(init, host.dtype)).astype(host.dtype)
+    keywords = {} if axis is None and host.ndim == 1 else {"axis": axis}
+    if axis is None and host.ndim > 1:
+        argument, keywords = np.ascontiguousarray(host).reshape(-1), {}
+    result = reduction("a + b")(argument, init=init, **keywords)
+    np.testing.assert_array_equal(np.asarray(drawn.to_host(result)), expected)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097, 20001])
+def test_order_is_kept(n):
+    """What is associative and not commutative: the last, and products of 2x2 matrices packed in an int."""
+    x = np.arange(1, n + 1)
+    if n == 0:
+        return
+    assert reduction("b")(x) == n
+    assert reduction("a")(x) == 1
+    assert reduction("b")(cuda.to_device(x)[::-1]) == 1

@@ -1,0 +1,123 @@
+"""The generated kernels of ufuncs compile for every GPU, in all kinds and types, and are what was meant:
+accesses of 16 bytes, nothing in local memory. With NVRTC, which needs no GPU."""
+
+import re
+
+import pytest
+
+from numbalite import types
+from numbalite.compilers import compile_unit, toolkit
+from numbalite.options import Options
+from numbalite.ufuncs import cudaloops, element
+
+if not toolkit.libraries():
+    pytest.skip("NVRTC is not installed", allow_module_level=True)
+
+VALUE = cudaloops.BY_VALUE
+TUPLE = "return make_tuple(x + y, x == y);"
+
+
+def code(t):
+    return types.SCALARS.index(types.scalar(t)) + 1
+
+
+def overload(loop, stored=None, kind="flat", dims=0, source="x + y", mask=False):
+    """The kernel for a loop such as "f4 f4 f4" of a function with two inputs."""
+    loop = tuple(types.scalar(t) for t in loop.split())
+    codes = [code(t.dtype) for t in loop] if stored is None else list(stored)
+    if mask:
+        codes.insert(2, cudaloops.BOOL)
+    plan = cudaloops.Plan(loop, 2, bytes(codes), kind, dims)
+    function = element.element_function(source=source, args="x, y", name="f")
+    return cudaloops.overload(function, plan, Options()), plan
+
+
+CASES = {
+    "flat": ("f4 f4 f4",),
+    "flat, one byte": ("u1 u1 u1",),
+    "flat, bool": ("f8 f8 ?", None, "flat", 0, "x > y"),
+    "flat, half": ("f2 f2 f2", None, "flat", 0, "x * y + 2"),
+    "flat, complex": ("c16 c16 c16", None, "flat", 0, "x * y"),
+    "flat, values": ("f4 f4 f4", [code("f4") | VALUE, code("f4"), code("f4")]),
+    "flat, value of complex": ("c16 c16 c16", [code("c16") | VALUE, code("c16"), code("c16")]),
+    "flat, mask": ("f8 f8 f8", None, "flat", 0, "x + y", True),
+    "flat, conversions": ("f8 f8 f8", [code("f2"), code("?"), code("c8")]),
+    "flat, other conversions": ("c8 c8 c8", [code("i8"), code("f2"), code("u1")]),
+    "flat, two results": ("i4 f8 f8 ?", None, "flat", 0, TUPLE),
+    "rows": ("f4 f4 f4", None, "rows", 1),
+    "rows of many": ("f8 f8 f8", None, "rows", 8, "x + y", True),
+    "strided32": ("f4 f4 f4", None, "strided32", 1),
+    "strided32 of many": ("i8 f4 f8 ?", None, "strided32", 16, TUPLE, True),
+    "strided64": ("c8 c8 c8", None, "strided64", 3),
+    "strided64 of many": ("f2 f2 f2", None, "strided64", 32, "x - y"),
+}
+
+
+@pytest.mark.parametrize("arch", [(7, 5), (9, 0), (10, 0)], ids=str)
+@pytest.mark.parametrize("case", CASES)
+def test_compiles(case, arch):
+    made, _ = overload(*CASES[case])
+    image = compile_unit(made.program.unit, ("cuda", *arch))
+    assert image.lowered[made.expression] == "nl_f"
+    assert b".local" not in image.ptx, "elements went into local memory"
+
+
+def ptx_of(*given, **more):
+    made, plan = overload(*given, **more)
+    return compile_unit(made.program.unit, ("cuda", 9, 0)).ptx.decode(), plan
+
+
+def test_wide_accesses():
+    for loop, count in (("f4 f4 f4", 4), ("f8 f8 f8", 2), ("c16 c16 c16", 1), ("u1 u1 u1", 16), ("i2 i2 i2", 8)):
+        text, plan = ptx_of(loop)
+        assert cudaloops.per_thread(plan) == count, loop
+        loads = re.findall(r"ld\.global\.(v[248]\.[bfu]\d+)", text)
+        stores = re.findall(r"st\.global\.(v[248]\.[bfu]\d+)", text)
+        widths = [int(n[1]) * int(n.split(".")[1][1:]) for n in loads + stores]
+        assert widths.count(128) >= 3, (loop, loads, stores)
+
+
+def test_no_index_arithmetic_of_64_bits_where_32_suffice():
+    text, _ = ptx_of("f4 f4 f4", kind="strided32", dims=3)
+    assert "div." not in text and "rem." not in text
+
+
+def test_elements_of_a_thread():
+    def count(loop, stored=None, kind="flat"):
+        return cudaloops.per_thread(overload(loop, stored, kind, int(kind != "flat"))[1])
+
+    assert count("c16 c16 c16") == 1
+    assert count("f8 f8 ?") == 4
+    assert count("f8 f8 f8", [code("f8") | VALUE, code("i1"), code("i1")]) == 16
+    assert count("f4 f4 f4", kind="rows") == 4
+    assert count("f4 f4 f4", kind="strided32") == 1
+
+
+def test_lines_are_the_users():
+    made, _ = overload("f4 f4 f4", source="return x +\n  y;")
+    text = made.program.unit.source
+    assert re.search(r'#line \d+ "[^"]*test_ufunc_sources.py"', text)
+
+
+@pytest.mark.parametrize("kind", cudaloops.KINDS)
+def test_parameters_have_the_size_that_the_compiler_gives_them(kind):
+    dims = 0 if kind == "flat" else 3
+    made, plan = overload("f4 f4 f4", None, kind, dims, "x + y", True)
+    unit = made.program.unit
+    size = cudaloops.parameter_size(plan)
+    text = unit.source.replace("run<", f'static_assert(sizeof(p) == {size}, "");\n    run<')
+    compile_unit(unit.replace(source=text), ("cuda", 9, 0))
+
+
+def test_deduced_results():
+    def results(source, *given):
+        function = element.element_function(source=source, args="x, y", name="f")
+        found = element.result_types(function, map(types.scalar, given), ("cuda", 9, 0))
+        return [str(t) for t in found]
+
+    assert results("x + y", "f4", "f8") == ["float64"]
+    assert results("x + y", "i2", "i1") == ["int32"]
+    assert results("x * y", "c8", "f8") == ["complex128"]
+    assert results("x / 3", "f2", "f2") == ["float16"]
+    assert results(TUPLE, "u1", "u8") == ["uint64", "boolean"]
+    assert results('printf("%d", 1);', "u1", "u8") == []
