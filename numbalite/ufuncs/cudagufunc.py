@@ -221,12 +221,18 @@ class CudaGUfunc(_core.GUfunc):
         if self._given:
             loops = [tuple(map(_dtype, loop)) for loop in self._loops]
             return self._loops[loops.index(resolve.choose(request, loops))]
-        found = resolve.choose_lazily(request, self._lazy_results)
+        found = resolve.choose_lazily(request, lambda have: self._lazy_results(request, have))
         return self._lazy_loop([types.scalar(t) for t in found])
 
-    def _lazy_results(self, inputs):
-        """The dtypes of the outputs of a function without signatures: what the inputs promote to."""
-        return (types.scalar(np.result_type(*inputs)).dtype,) * self.nout
+    def _lazy_results(self, request, inputs):
+        """The dtypes of the outputs of a function without signatures: what dtype= or signature= says,
+        else the output's that is given, as in numba, else what the inputs promote to."""
+        common = types.scalar(np.result_type(*inputs)).dtype
+        asked = request.fixed[self.nin :] if request.fixed else (None,) * self.nout
+        return tuple(
+            want or (out if out is not None and _takes(out, common) else common)
+            for want, out in zip(asked, request.outputs, strict=True)
+        )
 
     def _loop_of(self, chosen):
         """The types behind what _choose returned."""
@@ -319,6 +325,15 @@ def _threads(block):
 
 def _once(n, stride):
     return slice(0, 1) if stride == 0 and n > 1 else slice(None)
+
+
+def _takes(out, dtype):
+    """Can a function write results of the dtype to `out` as they are?"""
+    try:
+        types.scalar(out)
+    except TypeError:
+        return False
+    return out.isnative and np.can_cast(dtype, out, "same_kind")
 
 
 def _dtype(t):

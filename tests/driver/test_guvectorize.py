@@ -560,6 +560,21 @@ def test_without_signatures():
     assert "ll->l" in scale.types
 
 
+def test_without_signatures_a_given_output_says_its_dtype():
+    @guvectorize("(n)->()", target="cuda")
+    def mean(x, out):
+        "out[0] = 0; for (int i = 0; i < x.size(); ++i) out[0] += x[i]; out[0] /= x.size();"
+
+    x = np.arange(8).reshape(2, 4)
+    assert np.array_equal(mean(x), [1, 5])  # int64, as the input
+    out = np.zeros(2)
+    assert np.array_equal(mean(x, out), [1.5, 5.5]) and out[0] == 1.5  # numba's way
+    assert np.array_equal(mean(x, dtype="f4"), [1.5, 5.5])
+    assert np.array_equal(mean(x, signature=(None, "f8")), [1.5, 5.5])
+    with pytest.raises(TypeError, match="Cannot cast ufunc 'mean' output"):
+        mean(x + 0.5, np.zeros(2, int))
+
+
 def test_types_and_casting():
     x = np.ones((2, 2))
     assert batch_matmul(x.astype("f4"), x.astype("f4")).dtype == np.float32
