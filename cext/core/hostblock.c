@@ -261,7 +261,7 @@ static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsi
 }
 
 int nl_hostblock_take(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
-                   nl_host_block **out, nl_error *err) {
+                      nl_host_block **out, nl_error *err) {
     return is_pooled(kind) ? take_pages(dev, size, kind, out, err)
                            : take_from_driver(dev, size, kind, flags, out, err);
 }
