@@ -242,12 +242,15 @@ class ReductionMethods:
         """The function of all pairs of elements, of shape A.shape + B.shape, as numpy.ufunc.outer."""
         self._only_binary("outer")
         A, B = (
-            x if operands.is_on_device(x) or type(x) in (int, float, complex) else np.asarray(x)
+            operands.device_view(x)
+            if operands.is_on_device(x)
+            else x
+            if type(x) in (int, float, complex)
+            else np.asarray(x)
             for x in (A, B)
         )
         behind = len(getattr(B, "shape", ()))
         if behind and getattr(A, "shape", ()):
-            A = operands.device_view(A) if operands.is_on_device(A) else A
             A = A.reshape(tuple(A.shape) + (1,) * behind)
         return self(A, B, **keywords)
 
@@ -355,7 +358,7 @@ def _broadcasts(shape, wanted):
 
 
 def _one_axis(axis, array, method):
-    if array.ndim == 0:
+    if array.ndim == 0 and axis in (0, -1):
         raise TypeError(f"cannot {method} on a scalar")
     axes = operands.axes_of(axis, array.ndim)
     if len(axes) != 1:
