@@ -182,15 +182,55 @@ static void choose(nl_loop *l, const nl_loop_operand *operands) {
     set_strided(l, is_aligned(l, operands, 0));
 }
 
-static void add_run_of_one(nl_loop *l, const nl_loop_operand *operands) {
-    l->shape[l->ndim++] = 1;
+/* The common case: every operand in memory has the whole shape, in C order without gaps. */
+static int is_one_run(const nl_loop_operand *operands, int count, int ndim, const int64_t *shape) {
+    for (int i = 0; i < count; i++) {
+        const nl_loop_operand *o = &operands[i];
+        int64_t expected = o->itemsize;
+        if (o->by_value)
+            continue;
+        if (o->ndim != ndim)
+            return 0;
+        for (int d = ndim - 1; d >= 0; d--) {
+            if (o->shape[d] != shape[d] || (o->strides[d] != expected && shape[d] != 1))
+                return 0;
+            expected *= shape[d];
+        }
+    }
+    return 1;
+}
+
+static void set_one_run(nl_loop *l, const nl_loop_operand *operands, int ndim,
+                        const int64_t *shape) {
+    l->ndim = 1;
+    for (int d = 0; d < ndim; d++)
+        l->count *= shape[d];
+    l->shape[0] = l->count;
     for (int i = 0; i < l->operands; i++)
         l->strides[i][0] = operands[i].by_value ? 0 : operands[i].itemsize;
 }
 
+/* Steps 1 to 4. */
+static void simplify(nl_loop *l, const nl_loop_operand *operands, int ndim, const int64_t *shape) {
+    int order[NL_MAX_DIMS];
+    nl_loop_order(operands, l->operands, ndim, order);
+    for (int n = 0; n < ndim; n++) {
+        int d = order[n];
+        if (shape[d] == 1)
+            continue;
+        l->shape[l->ndim] = shape[d];
+        l->count *= shape[d];
+        for (int i = 0; i < l->operands; i++)
+            l->strides[i][l->ndim] = stride_along(&operands[i], ndim, d);
+        turn_round(l, l->ndim++);
+    }
+    if (l->ndim == 0)
+        set_one_run(l, operands, 0, shape);
+    merge(l);
+}
+
 void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int ndim,
                   const int64_t *shape) {
-    int order[NL_MAX_DIMS];
     l->operands = count;
     l->ndim = 0;
     l->count = 1;
@@ -199,23 +239,10 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
         l->address[i] = operands[i].address;
         l->by_value |= (uint64_t)(operands[i].by_value != 0) << i;
     }
-    if (ndim > 1)
-        nl_loop_order(operands, count, ndim, order);
+    if (is_one_run(operands, count, ndim, shape))
+        set_one_run(l, operands, ndim, shape);
     else
-        order[0] = 0;
-    for (int n = 0; n < ndim; n++) {
-        int d = order[n];
-        if (shape[d] == 1)
-            continue;
-        l->shape[l->ndim] = shape[d];
-        l->count *= shape[d];
-        for (int i = 0; i < count; i++)
-            l->strides[i][l->ndim] = stride_along(&operands[i], ndim, d);
-        turn_round(l, l->ndim++);
-    }
-    if (l->ndim == 0) /* one element, as a run of one */
-        add_run_of_one(l, operands);
-    merge(l);
+        simplify(l, operands, ndim, shape);
     choose(l, operands);
 }
 

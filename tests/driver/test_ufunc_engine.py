@@ -77,6 +77,11 @@ def device(x):
     return d._view(x.shape, x.strides, None, offset)
 
 
+def calls():
+    """The driver calls that were traced. With several devices, which context is current is asked too."""
+    return [name for name in _core.traced() if name != "cuCtxGetCurrent"]
+
+
 def check(ufunc, like, *arrays, **kwargs):
     """The same call with host and with device arrays gives what NumPy gives."""
     expected = like(*arrays, **kwargs)
@@ -409,7 +414,7 @@ def test_interleaved_needs_no_copy(add):
     _core.trace(True)
     add(d[::2], 1, out=d[1::2])
     _core.trace(False)
-    assert _core.traced() == ["cuLaunchKernel"]
+    assert calls() == ["cuLaunchKernel"]
     assert _core.live()["buffers"] == before
 
 
@@ -592,7 +597,7 @@ def test_one_driver_call(add):
     add(d, d, out=out)
     add(d, 2, out=d)
     _core.trace(False)
-    assert _core.traced() == ["cuLaunchKernel"] * 2
+    assert calls() == ["cuLaunchKernel"] * 2
 
 
 def test_small_host_calls_are_one_launch_and_one_wait(add):
@@ -602,7 +607,7 @@ def test_small_host_calls_are_one_launch_and_one_wait(add):
     add(x, x)
     add(x, 1)
     _core.trace(False)
-    assert _core.traced() == ["cuLaunchKernel", "cuStreamSynchronize"] * 2
+    assert calls() == ["cuLaunchKernel", "cuStreamSynchronize"] * 2
 
 
 def test_streams(add):
