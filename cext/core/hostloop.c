@@ -134,7 +134,9 @@ static void handle(int number, siginfo_t *info, void *context) {
 
 /* In front of whatever is there, with each image that is loaded. */
 static void install(void) {
-    struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    /* NODEFER: a signal that an earlier handler raises must come while `chained` is set. */
+    struct sigaction now,
+        ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigemptyset(&ours.sa_mask);
     if (sigaction(SIGFPE, NULL, &now) != 0 ||
         ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle))
