@@ -247,9 +247,10 @@ def _about_module(name, module):
 
 
 def ascii_name(name: str) -> str:
-    """A Python name as compilers take it: NVRTC knows no letters beyond ASCII."""
+    """A Python name as compilers take it: NVRTC knows no letters beyond ASCII, and words of C++ are no
+    names (``def double(x)``)."""
     if name.isascii():
-        return name
+        return f"{name}_" if name in KEYWORDS else name
     return "".join(c if c.isascii() else f"u{ord(c):04x}_" for c in name)
 
 

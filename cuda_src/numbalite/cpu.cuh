@@ -60,8 +60,11 @@ template <class Body> inline void parallel_for(int64 n, const Body &body) {
 #ifndef NUMBALITE_SERIAL
     char *const data[1] = {0};
     const long long stride = 1;
+    const float cost = 1e6f; /* nanoseconds: worth sharing, since it is asked for */
+    unsigned bits;
+    __builtin_memcpy(&bits, &cost, sizeof bits);
     if (numbalite_sim::ops->parallel(nl_detail::parallel_part<Body>, 1, data, n, &stride, &body,
-                                     1e6) < 0)
+                                     &bits) < 0)
         numbalite_sim::ops->leave();
 #else
     for (int64 i = 0; i < n; ++i)

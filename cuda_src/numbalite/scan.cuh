@@ -36,7 +36,20 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
     const char *x = (const char *)input + at.input;
     char *y = (char *)out + at.output;
     maybe<T> total = before_part<T>(p, before, line, part);
-    for (int64 i = at.begin; i < at.end; ++i) {
+    constexpr int ahead = 4;
+    int64 i = at.begin;
+    for (; i + ahead <= at.end; i += ahead) {
+        S items[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            items[k] = *(const S *)(x + (i + k) * axis.input);
+#pragma unroll
+        for (int k = 0; k < ahead; ++k) {
+            append(total, nl_convert<T>(items[k]), op);
+            *(O *)(y + (i + k) * axis.output) = nl_convert<O>(total.value);
+        }
+    }
+    for (; i < at.end; ++i) {
         append(total, nl_convert<T>(*(const S *)(x + i * axis.input)), op);
         *(O *)(y + i * axis.output) = nl_convert<O>(total.value);
     }

@@ -370,7 +370,8 @@ template <class... Rest> struct has_mask<mask, Rest...> {
 template <class First, class... Rest> struct has_mask<First, Rest...> : has_mask<Rest...> {};
 
 /* Element::apply(lanes, j) computes element j. Where elements are missing at the end, the first one
- * stands in for them: all are computed side by side, without a branch for each. */
+ * stands in for them: all are computed side by side, without a branch for each, unless that would
+ * be noticed (Element::has_effects). */
 template <class Element, int V, class... Operands, class P>
 NUMBALITE_FUNCTION void run(const P &p) {
     const long long piece = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -384,7 +385,7 @@ NUMBALITE_FUNCTION void run(const P &p) {
     selected = all.select(selected);
 #pragma unroll
     for (int j = 0; j < V; ++j)
-        if (!has_mask<Operands...>::value || (selected >> j & 1))
+        if (!(has_mask<Operands...>::value || Element::has_effects) || (selected >> j & 1))
             Element::apply(all, j);
     all.store(p, at, selected);
 }

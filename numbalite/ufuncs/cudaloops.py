@@ -5,6 +5,7 @@ The generated source is the user's function, what computes one element with it, 
     #include "numbalite/ufunc.cuh"
     namespace f1_hypotenuse { ... }
     struct nl_element {
+        enum { has_effects = false };
         template <class L> NUMBALITE_FUNCTION static void apply(L &l, int j) {
             put<2>(l, j, f1_hypotenuse::hypotenuse(item<0>(l, j), item<1>(l, j)));
         }
@@ -81,7 +82,7 @@ def overload(function, plan: Plan, options) -> Overload:
     typed = element.typed(function, plan.signature)
     name = ascii_name(element.plain_name(function))
     kernel = f"nl_{name}"
-    text, labels = _source(typed, plan, kernel)
+    text, labels, refused = _source(typed, plan, kernel)
     unit = Unit(
         source=text,
         name=source.file_name(name, function.definition.text.label),
@@ -93,7 +94,7 @@ def overload(function, plan: Plan, options) -> Overload:
     row = Parameter("operands", "struct", plan.kind, "", size, size, 16, 0, "", False)
     title = f"{function.name} for {plan.signature}"
     return Overload(
-        Program(unit, element.explainer(typed, title)), kernel, function.name, [row], options,
+        Program(unit, element.explainer(typed, title, refused)), kernel, function.name, [row], options,
         plan.signature, labels,
     )  # fmt: skip
 
@@ -104,7 +105,9 @@ def _source(function, plan, kernel):
     builder.use_types(*plan.loop, *stored)
     builder.write('#include "numbalite/ufunc.cuh"\n')
     namespace = builder.add_function(function)
-    builder.write(_element(function, namespace, plan))
+    texts = [f.definition.text.value for f in builder.functions]
+    effects = any(word in text for text in texts for word in ("printf", "atomic"))
+    builder.write(_element(function, namespace, plan, effects))
     count = len(plan.stored)
     index = {"strided32": "int", "strided64": "long long"}.get(plan.kind)
     struct = {
@@ -119,7 +122,7 @@ def _source(function, plan, kernel):
         f"    run<nl_element, {per_thread(plan)}, {operands}>(p);\n}}\n"
     )
     labels = [f.definition.text.label for f in builder.functions]
-    return builder.finish(), tuple(dict.fromkeys(labels))
+    return builder.finish(), tuple(dict.fromkeys(labels)), builder.refused
 
 
 def _operands(plan, stored):
@@ -135,7 +138,7 @@ def _operands(plan, stored):
         yield f"out<{stored[first + i].cxx}, {t.cxx}>"
 
 
-def _element(function, namespace, plan):
+def _element(function, namespace, plan, effects):
     values = ", ".join(f"nl_ufunc::item<{i}>(l, j)" for i in range(plan.nin))
     called = element.call(function, namespace, values)
     first = plan.nin + plan.has_mask
@@ -148,6 +151,7 @@ def _element(function, namespace, plan):
         )
     return (
         "struct nl_element {\n"
+        f"    enum {{ has_effects = {str(effects).lower()} }};\n"
         "    template <class L> NUMBALITE_FUNCTION static void apply(L &l, int j) {\n"
         f"{body}    }}\n}};\n"
     )

@@ -146,13 +146,14 @@ def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
     return f"{namespace}::{ascii_name(function.name)}({arguments})"
 
 
-def explainer(function: DeviceFunction, title: str = ""):
-    """What turns a CompileError about code around the function into the one that the user sees."""
+def explainer(function: DeviceFunction, title: str = "", refused=None):
+    """What turns a CompileError about code around the function into the one that the user sees.
+    ``refused`` is the Builder's: names that could not be taken from the Python scope."""
 
     def explain(problem):
         definition = function.definition
-        refused = definition.capture().refused
-        return hints.explain(problem, title or function.name, refused, (), definition.text)
+        names = definition.capture().refused if refused is None else refused
+        return hints.explain(problem, title or function.name, names, (), definition.text)
 
     return explain
 
@@ -196,7 +197,7 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     )
     rows = ", ".join(f"nl_result<nl_all, {i}>::type *" for i in range(MOST_RESULTS))
     builder.write(f'extern "C" __global__ void nl_results({rows}) {{}}\n')
-    image = _compile(function, builder.finish(), target, arg_types)
+    image = _compile(function, builder, target, arg_types)
     from .. import describe
 
     found = []
@@ -212,11 +213,11 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     return tuple(found)
 
 
-def _compile(function, text, target, arg_types):
+def _compile(function, builder, target, arg_types):
     fields = function.options.unit_fields() if function.options else {}
     label = function.definition.text.label
     unit = Unit(
-        source=text,
+        source=builder.finish(),
         name=source.file_name(ascii_name(function.definition.name.partition("<")[0]), label),
         kernels=("nl_results",),
         **fields,
@@ -225,7 +226,7 @@ def _compile(function, text, target, arg_types):
         return compile_unit(unit, target)
     except CompileError as problem:
         title = f"{function.name}({', '.join(map(str, arg_types))})"
-        explained = explainer(function, title)(problem)
+        explained = explainer(function, title, builder.refused)(problem)
     raise explained
 
 

@@ -12,7 +12,7 @@ from _thread import RLock
 import numpy as np
 
 from .. import _core, threads, types
-from ..errors import SignatureError
+from ..errors import CudaSupportError, SignatureError
 from . import element, hostloops, resolve
 
 
@@ -43,7 +43,7 @@ def make_gufunc(function, signatures, layout_text, target, identity, options, do
     """A generalized numpy.ufunc; the function's last parameters are its outputs.
 
     Without signatures a loop is compiled for the dtypes of each call: all outputs have the common dtype
-    of the inputs, unless dtype= or signature= says otherwise.
+    of the inputs, unless dtype= or signature= says otherwise (NumPy does not tell what out= is).
     """
     layout = hostloops.parse_layout(function.name, layout_text)
     signatures = _distinct(function, signatures, layout.nin)
@@ -92,6 +92,11 @@ class Owner:
 
     def make(self, nin, nout, loops):
         """The ufunc with these loops; one without any gets them as they are needed."""
+        if int(np.__version__.partition(".")[0]) < 2:
+            raise CudaSupportError(
+                f'ufuncs for the CPU need NumPy 2, and this is {np.__version__}: pip install "numpy>=2", '
+                f'or take target="cuda"'
+            )
         if self.target == "parallel":
             threads.most()  # the pool's size is said before a loop needs it
         _register()

@@ -2,7 +2,9 @@
 
 Arguments, errors and results are NumPy's; what is computed from device arrays stays on the device
 (a 0-dimensional device array where NumPy gives a scalar). Elements are combined in order, and equal
-calls give equal bits.
+calls give equal bits. Unlike NumPy's, the function must be associative, for several threads fold
+one result: ``(a - b) - c`` is not ``a - (b - c)``. ``at`` applies any function, one element after the
+other.
 """
 
 from __future__ import annotations
@@ -222,13 +224,17 @@ class ReductionMethods:
             second = np.array(b, loop)
         with operands.on_device_of(x if on_device else second):
             target = x if on_device else operands.to_device(operands.host_array(x), stream)
+            if not operands.is_aligned(target):
+                target = target.copy(stream=stream)
             if second is not None:
                 second = operands.to_device(second, stream)
-                if operands.overlap(second, target):
+                if operands.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.spread(second, places.shape)
             moved = (operands.to_device(part, stream) for part in _sorted(places))
             reduceloops.at(self._folds, target, *moved, second, loop, stream)
+            if on_device and target is not x:
+                x._copy(target, stream)
             if not on_device:
                 a[...] = target.copy_to_host(stream=stream)
 
@@ -236,12 +242,15 @@ class ReductionMethods:
         """The function of all pairs of elements, of shape A.shape + B.shape, as numpy.ufunc.outer."""
         self._only_binary("outer")
         A, B = (
-            x if operands.is_on_device(x) or type(x) in (int, float, complex) else np.asarray(x)
+            operands.device_view(x)
+            if operands.is_on_device(x)
+            else x
+            if type(x) in (int, float, complex)
+            else np.asarray(x)
             for x in (A, B)
         )
         behind = len(getattr(B, "shape", ()))
         if behind and getattr(A, "shape", ()):
-            A = operands.device_view(A) if operands.is_on_device(A) else A
             A = A.reshape(tuple(A.shape) + (1,) * behind)
         return self(A, B, **keywords)
 
@@ -300,8 +309,8 @@ class _Call:
 
     def target(self, shape, loop, *sources, exact=False):
         """The device array to write: the output, unless it shares memory with a source (``exact``:
-        other than element by element)."""
-        if self.out_on_device:
+        other than element by element) or kernels cannot write to it."""
+        if self.out_on_device and operands.is_aligned(self.out):
             same = exact and all(
                 (s.address, s.strides, s.dtype)
                 == (self.out.address, self.out.strides, self.out.dtype)
@@ -349,7 +358,7 @@ def _broadcasts(shape, wanted):
 
 
 def _one_axis(axis, array, method):
-    if array.ndim == 0:
+    if array.ndim == 0 and axis in (0, -1):
         raise TypeError(f"cannot {method} on a scalar")
     axes = operands.axes_of(axis, array.ndim)
     if len(axes) != 1:

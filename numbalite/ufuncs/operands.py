@@ -102,6 +102,12 @@ def spread(array, shape):
     return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
 
 
+def is_aligned(array) -> bool:
+    """Do the elements lie at multiples of their alignment, as kernels need them?"""
+    need = array.dtype.alignment - 1
+    return not (array.address & need or any(step & need for step in array.strides))
+
+
 def extent(array):
     """(first, last + 1): the addresses that an array's elements are within."""
     low = high = array.address

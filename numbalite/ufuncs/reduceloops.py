@@ -23,7 +23,7 @@ from ..cuda import devices
 from ..describe import Parameter
 from ..options import Options
 from ..program import Overload, Program
-from . import element
+from . import element, operands
 
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
 _HEAD = struct.Struct("<16s4q6i")
@@ -62,16 +62,23 @@ class Way(NamedTuple):
     chunk: int
 
 
-class Launch(NamedTuple):
+class Launch:
     """A kernel, its configuration and its plan."""
 
-    loop: object
-    grid: int
-    threads: int
-    plan: np.void
+    __slots__ = ("_by_default", "grid", "loop", "plan", "threads")
+
+    def __init__(self, loop, grid, threads, plan):
+        self.loop = loop
+        self.grid = grid
+        self.threads = threads
+        self.plan = plan
+        self._by_default = loop[grid, threads]
 
     def __call__(self, stream, *arguments):
-        self.loop[self.grid, self.threads, stream](self.plan, *arguments)
+        launcher = self._by_default
+        if stream is not None and not (isinstance(stream, int) and stream == 0):
+            launcher = self.loop[self.grid, self.threads, stream]
+        launcher(self.plan, *arguments)
 
 
 class Loop(_core.Dispatcher):
@@ -389,14 +396,12 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
            segments=None):  # fmt: skip
     """Folds ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
 
-    All on the current device, nothing empty but for the axes that are folded. ``loop`` is the dtype to
-    fold in; ``initial`` a 0-d array of it; ``where`` a boolean array of the array's shape.
+    All on the current device, ``out`` aligned, nothing empty but for the axes that are folded. ``loop`` is the dtype to
+    fold in; ``initial`` the bytes of a number of it; ``where`` a boolean array of the array's shape.
     ``reorderable`` allows any order of the axes (not of the elements along one). ``segments`` is
     (axis, int64 array (n, 2) of begins and ends): the axis is folded by segments, and `out` has n
     there.
     """
-    array = aligned(array, stream)
-    initial = None if initial is None else initial.tobytes()
     axis = segments[0] if segments else None
     key = (
         array.shape, array.strides, array.dtype.num, array.address % 16, axes, loop.num,
@@ -405,6 +410,8 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     )  # fmt: skip
 
     def make():
+        if not operands.is_aligned(array):
+            return None
         masks = where.strides if where is not None else (0,) * array.ndim
         steps = iter(zip(out.shape, out.strides, strict=True))
         kept, folded, segment = [], [], None
@@ -429,18 +436,17 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
             0 if segment else None,
         )  # fmt: skip
 
-    loops.planned(key, make).run(
+    folding = loops.planned(key, make)
+    if folding is None:
+        reduce(
+            loops, array.copy(stream=stream), axes, loop, out,
+            initial=initial, where=where, reorderable=reorderable, stream=stream, segments=segments,
+        )  # fmt: skip
+        return
+    folding.run(
         first_of(array), None if where is None else first_of(where), first_of(out),
         segments and segments[1], stream,
     )  # fmt: skip
-
-
-def aligned(array, stream):
-    """The array, or a copy whose elements lie at multiples of their alignment."""
-    need = array.dtype.alignment - 1
-    if array.address & need or any(step & need for step in array.strides):
-        return array.copy(stream=stream)
-    return array
 
 
 # ----------------------------------------------------------------------------------------------- scans
@@ -448,7 +454,8 @@ def aligned(array, stream):
 
 def accumulate(loops, array, axis, loop, out, stream=0):
     """Running folds of ``array`` along ``axis``, into ``out`` of its shape."""
-    array = aligned(array, stream)
+    if not operands.is_aligned(array):
+        array = array.copy(stream=stream)
     key = (
         "scan", array.shape, array.strides, array.dtype.num, axis, loop.num, out.strides,
         out.dtype.num, array.address % 16,
@@ -477,27 +484,35 @@ def _scan_plan(loops, kept, along, dtypes, address):
     """(the Folding whose first launch makes the parts' folds or None, the scan, parts of a line)"""
     stored, loop, result = dtypes
     lines = math.prod(dim.length for dim in kept)
-    length, tile = along.length, _THREADS * _SCAN_ITEMS
-    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
-    simulated = is_simulated()
-    if simulated or (lines >= 4096 and step < abs(along.input)) or length <= _SHORT:
-        threads = _SERIAL_THREADS if not simulated else 1 if lines < 1024 else 32
-        way = Way("scan_serial", threads, 1, 1, length)
-        grid = -(-lines // threads)
-    else:
-        wanted = max(1, min(_MOST_PARTS // 8 // lines, length // (4 * tile)))
-        chunk = -(-length // (wanted * tile)) * tile
-        way = Way("scan_blocks", _THREADS, 1, -(-length // chunk), chunk)
-        grid = lines * way.parts
+    way, folding = _scan_ways(kept, along, stored.itemsize, address, is_simulated())
+    grid = -(-lines // way.threads) if folding is None else _grid(folding, lines)
     plan, wide = _pack(way, kept, [along])
     scan = Launch(loops.loop(way.kind, stored, loop, result, wide=wide), grid, way.threads, plan)
     totals = None
     if way.parts > 1:
-        kind = "packed" if _is_packed(along, kept, stored.itemsize, address) else "strided"
-        rows = Way(kind, _THREADS, _THREADS // _WARP, way.parts, way.chunk)
-        first = _launch_for_parts(loops, rows, kept, [along], (stored, loop), False)
+        first = _launch_for_parts(loops, folding, kept, [along], (stored, loop), False)
         totals = Folding(first, None, lines * way.parts, loop, False)
     return totals, scan, way.parts
+
+
+def _scan_ways(kept, along, itemsize, address, simulated):
+    """(how to scan, how to fold the parts before: in blocks, or threads, of the same number)"""
+    lines = math.prod(dim.length for dim in kept)
+    length, tile = along.length, _THREADS * _SCAN_ITEMS
+    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
+    if simulated:
+        return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
+    if length <= _SHORT or (lines > 1 and step < abs(along.input)):
+        parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
+        chunk = -(-length // parts)
+        folding = Way("serial", _SERIAL_THREADS, 1, -(-length // chunk), chunk)
+        return folding._replace(kind="scan_serial"), folding
+    wanted = max(1, min(_BUSY_PARTS // lines, length // (4 * tile)))
+    chunk = -(-length // (wanted * tile)) * tile
+    kind = "packed" if _is_packed(along, kept, itemsize, address) else "strided"
+    folding = Way(kind, _THREADS, _THREADS // _WARP, -(-length // chunk), chunk)
+    threads = min(_THREADS, -(-length // (_WARP * _SCAN_ITEMS)) * _WARP)
+    return folding._replace(kind="scan_blocks", threads=threads), folding
 
 
 # ------------------------------------------------------------------------------------------- places

@@ -113,7 +113,11 @@ class Reduce:
             raise TypeError(f"res= is a device array, not {type(res).__name__}")
         array = array if on_device else operands.to_device(array, stream)
         out = target
-        if target is None or (math.prod(shape) != 1 and operands.overlap(array, target)):
+        if (
+            target is None
+            or not operands.is_aligned(target)
+            or (math.prod(shape) != 1 and operands.overlap(array, target))
+        ):
             out = operands.empty(shape, array.dtype)
         fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
         if target is not None:
@@ -158,6 +162,8 @@ def fold(loops, array, axes, loop, out, *, initial=None, **more):
     if 0 in array.shape:
         out._fill(initial.astype(out.dtype), more.get("stream", 0))
         return
+    if initial is not None:
+        initial = initial.tobytes()
     reduceloops.reduce(loops, array, axes, loop, out, initial=initial, **more)
 
 

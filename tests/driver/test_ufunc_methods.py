@@ -229,6 +229,14 @@ class Test_accumulate:
         x = numbers("i", (70_001, 3))
         same(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
 
+    @pytest.mark.parametrize("shape", [(3000, 100), (9000, 7), (40, 2100), (5, 1, 900, 6)], ids=str)
+    def test_shapes(self, shape, ways):
+        x = numbers("i", shape)
+        device = cuda.to_device(x)
+        for axis in range(x.ndim):
+            same(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
+            same(last.accumulate(device.T, axis), x.T)
+
     def test_order(self, ways):
         first = make("first", "a")
         x = np.arange(50_000)
@@ -383,6 +391,25 @@ class Test_outer:
         out = np.zeros((2, 2))
         assert multiply.outer([1, 2], [3, 4.5], out=out) is out
         same(out, np.multiply.outer([1, 2], [3, 4.5]))
+
+
+def test_elements_that_are_not_aligned():
+    packed = np.zeros(50, np.dtype([("a", "u1"), ("b", "f8")]))
+    packed["b"] = numbers("d", 50)
+    x = packed["b"].copy()
+    device = cuda.to_device(packed)["b"]
+    same(add.reduce(device), np.asarray(x.sum()))
+    same(add.accumulate(device), np.add.accumulate(x))
+    same(add.reduceat(device, [0, 20, 10]), np.add.reduceat(x, [0, 20, 10]))
+    add.at(device, [3, 3, 4], device[:3])
+    np.add.at(x, [3, 3, 4], x[:3].copy())
+    same(device, x)
+    assert add.accumulate(x, out=device) is device
+    same(device, np.add.accumulate(x))
+    add.reduce(np.arange(12.0).reshape(4, 3), axis=1, out=device[:4])
+    same(device[:4], np.arange(12.0).reshape(4, 3).sum(1))
+    cuda.reduce("a + b")(np.arange(10.0), res=device[7:])
+    assert device[7] == 45
 
 
 # --- what goes wrong ----------------------------------------------------------------------------------

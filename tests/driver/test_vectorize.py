@@ -91,6 +91,15 @@ def test_names_of_the_python_scope():
     assert g(1.0) == 3.5
 
 
+@pytest.mark.parametrize("name", ["double", "new", "größe"])
+def test_names_that_are_none_in_cpp(name):
+    scope = {}
+    exec(f'def {name}(x):\n    "return 2 * x;"', scope)
+    f = vectorize(["f8(f8)"], target="cuda")(scope[name])
+    assert f(3.0) == 6.0 and f.__name__ == name
+    assert vectorize(target="cuda")(scope[name])(3) == 6
+
+
 def wrong(error, *texts):
     return pytest.raises(error, match="(?s)" + ".*".join(texts))
 
@@ -135,6 +144,20 @@ def test_a_source_that_does_not_compile_names_ufunc_and_signature():
     lazily = vectorize(target="cuda")(broken)
     with wrong(errors.CompileError, r"broken\(int64\)", r"test_vectorize.py\(\d+\)"):
         lazily(np.arange(3))
+
+
+LIST = [1, 2, 3]
+
+
+@cuda.jit(device=True)
+def uses_list(x):
+    "return x + LIST;"
+
+
+@pytest.mark.parametrize("given", [["f4(f4)"], ()])
+def test_names_that_cannot_be_used_are_explained(given):
+    with wrong(errors.CompileError, "hint: LIST is a list", "np.array"):
+        vectorize(given, target="cuda", source="uses_list(x)", args="x")(np.float32(1))
 
 
 def test_pickling():
@@ -270,6 +293,16 @@ def test_half_beside_numbers():
     x = np.arange(9).astype(np.float16)
     np.testing.assert_array_equal(f(x), 2 * x + 1)
     assert f(x).dtype == np.float16
+
+
+def test_each_element_is_computed_once(capfd):
+    f = vectorize(
+        ["i1(i1)"], target="cuda", source=r'printf("<%d>\n", (int)x); return x;', args="x"
+    )
+    f(np.arange(19).astype("i1"))
+    cuda.synchronize()
+    printed = [line for line in capfd.readouterr().out.splitlines() if line[:1] == "<"]
+    assert sorted(printed) == sorted(f"<{i}>" for i in range(19))
 
 
 # --- operands ----------------------------------------------------------------------------------------

@@ -1,0 +1,35 @@
+"""The pool of threads behind the parallel target, alone, under the sanitizers."""
+
+import shutil
+import subprocess
+
+import pytest
+
+BUILDS = {
+    "plain": ["-O2"],
+    "address": ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "thread": ["-O1", "-fsanitize=thread"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BUILDS)
+def test_stress(root, tmp_path, name):
+    compiler = next((c for c in ("gcc", "cc", "clang") if shutil.which(c)), None)
+    if compiler is None:
+        pytest.skip("no C compiler")
+    cext, program = root / "cext", tmp_path / "stress"
+    sources = [
+        root / "tests" / "threads" / "hostloop_stress.c",
+        *sorted((cext / "core").glob("host*.c")),
+    ]
+    sources += [cext / "base" / f"{noun}.c" for noun in ("divide", "error", "lock", "mem")]
+    flags = ["-std=gnu11", "-g", "-pthread", *BUILDS[name], f"-I{cext}", f"-I{root / 'cuda_src'}"]
+    command = [compiler, *flags, *map(str, sources), "-o", str(program)]
+    if subprocess.run(command, capture_output=True).returncode:
+        if name == "plain":
+            pytest.fail("does not compile")
+        pytest.skip("the compiler has no such sanitizer")
+    arguments = [] if name == "thread" else ["fork"]  # ThreadSanitizer and fork do not go together
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=200)
+    assert (done.returncode, done.stdout) == (0, "good\n"), done.stderr
