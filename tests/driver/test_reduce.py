@@ -106,6 +106,21 @@ class Test_forms:
             def three(a, b, c):
                 "return a;"
 
+    def test_a_lambda(self):
+        with pytest.raises(TypeError, match="lambda"):
+            cuda.reduce(lambda a, b: a + b)
+
+    def test_checks_itself(self):
+        from numbalite.errors import KernelError
+
+        @cuda.reduce(debug=True)
+        def total(a, b):
+            "assert(b < 3); return a + b;"
+
+        assert total(np.arange(3)) == 3
+        with pytest.raises(KernelError, match="b < 3"):
+            total(np.arange(6))
+
     def test_no_function(self):
         with pytest.raises(TypeError):
             cuda.reduce(5)
@@ -420,7 +435,18 @@ class Test_arguments:
         class Foreign:
             __cuda_array_interface__ = x.__cuda_array_interface__
 
-        assert self.total(Foreign()) == 45
+        class Packed:
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **given):
+                return self.array.__dlpack__(**given)
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        for foreign in (Foreign(), Packed(x), Packed(np.arange(10.0))):
+            assert self.total(foreign) == 45
 
     @pytest.mark.leaks
     def test_leaves_nothing(self):
