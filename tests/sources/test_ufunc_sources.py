@@ -68,7 +68,13 @@ def ptx_of(*given, **more):
 
 
 def test_wide_accesses():
-    for loop, count in (("f4 f4 f4", 4), ("f8 f8 f8", 2), ("c16 c16 c16", 1), ("u1 u1 u1", 16), ("i2 i2 i2", 8)):
+    for loop, count in (
+        ("f4 f4 f4", 4),
+        ("f8 f8 f8", 2),
+        ("c16 c16 c16", 1),
+        ("u1 u1 u1", 16),
+        ("i2 i2 i2", 8),
+    ):
         text, plan = ptx_of(loop)
         assert cudaloops.per_thread(plan) == count, loop
         loads = re.findall(r"ld\.global\.(v[248]\.[bfu]\d+)", text)
