@@ -468,3 +468,25 @@ def test_large_and_odd_shapes(ways):
         np.testing.assert_array_equal(
             total(device, axis=axes).copy_to_host(), x.sum(axes, dtype="i4")
         )
+
+
+def test_many_threads_at_once():
+    import threading
+
+    total, largest = cuda.reduce("a + b"), cuda.reduce("a > b ? a : b")
+    wrong = []
+
+    def work(number):
+        x = cuda.to_device(np.arange(50_000) + number)
+        stream = cuda.stream(non_blocking=True) if number % 2 else 0
+        for _ in range(20):
+            found = total(x, stream=stream), largest(x, stream=stream)
+            if found != (1_249_975_000 + 50_000 * number, 49_999 + number):
+                wrong.append((number, found))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
