@@ -152,18 +152,18 @@ def _options(given):
 class Overload:
     """A host function for one list of argument types."""
 
-    def __init__(self, args, image, address, rows, module, generated):
+    def __init__(self, args, image, module, symbol, rows, generated):
         self.args = args
         self.image = image
-        self.address = address
-        self.rows = rows
         self.module = module
+        self.symbol = symbol
+        self.rows = rows
         self.labels = generated.labels
 
     @property
     def signature(self) -> Signature:
         """With the type that it returns, as the compiler deduced or converted it."""
-        names, is_tuple = _core.host_results(self.address)
+        names, is_tuple = _core.host_results(self.module, self.symbol)
         found = [types.scalar(name) for name in names]
         if is_tuple:
             return Signature(types.Tuple(found), self.args)
@@ -212,7 +212,7 @@ class HostDispatcher(_core.HostFunction):
         """Called by the extension with argument types that it has not met."""
         with self._lock:
             overload = self._made(self._types_for(codes, args))
-            return overload.address, overload.rows, overload.module
+            return overload.module, overload.symbol, overload.rows
 
     def _types_for(self, codes, args):
         if len(self._given) == 1:
@@ -277,8 +277,7 @@ class HostDispatcher(_core.HostFunction):
             raise explained
         module = _core.HostModule(image.data)
         for args, row, entry in zip(lists, rows, generated.entries, strict=True):
-            address = module.address(entry)
-            self._overloads[args] = Overload(args, image, address, row, module, generated)
+            self._overloads[args] = Overload(args, image, module, entry, row, generated)
 
     def _rows(self, args):
         names = self._names or [f"arg{i}" for i in range(len(args))]

@@ -40,9 +40,7 @@ template <int N, int D, int C> struct gufunc_call {
 };
 
 /* The bytes from each operand's start to its core at one loop index. */
-template <int N, class Offset> struct gufunc_place {
-    Offset offset[N];
-};
+template <int N, class Offset> struct gufunc_place { Offset offset[N]; };
 
 /* Index is int where count and all offsets fit, else int64. */
 template <class Index, int N, int D, int C>
@@ -85,24 +83,13 @@ NUMBALITE_FUNCTION array<T, (Dims > 0 ? Dims : 1), L> core_view(const Call &call
 }
 
 /* The widest accesses of `Align` bytes (a power of two up to 16). */
-template <int Align> struct core_word {
-    typedef unsigned char type;
-};
-template <> struct core_word<2> {
-    typedef unsigned short type;
-};
-template <> struct core_word<4> {
-    typedef unsigned type;
-};
-template <> struct core_word<8> {
-    typedef uint2 type;
-};
-template <> struct core_word<16> {
-    typedef uint4 type;
-};
+template <int Align> struct core_word { typedef unsigned char type; };
+template <> struct core_word<2> { typedef unsigned short type; };
+template <> struct core_word<4> { typedef unsigned type; };
+template <> struct core_word<8> { typedef uint2 type; };
+template <> struct core_word<16> { typedef uint4 type; };
 
-template <int Bytes, int Align>
-NUMBALITE_FUNCTION void core_move(void *to, const void *from) {
+template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, const void *from) {
 #ifdef NUMBALITE_SIM
     __builtin_memcpy(to, from, Bytes);
 #else
@@ -126,8 +113,8 @@ template <class T, int Count, int Align> struct core_copy {
     /* The value that is in the parameter itself. */
     template <class Call> NUMBALITE_FUNCTION void take(const Call &call, int operand) {
         static_assert(sizeof(bytes) <= 16, "a value is one element");
-        core_move<(int)sizeof(T), (int)(sizeof(T) < 8 ? sizeof(T) : 8)>(
-            bytes, call.operand[operand].word);
+        core_move<(int)sizeof(T), (int)(sizeof(T) < 8 ? sizeof(T) : 8)>(bytes,
+                                                                        call.operand[operand].word);
     }
     template <class Call>
     NUMBALITE_FUNCTION void store(const Call &call, int operand, int64 at) const {

@@ -328,13 +328,12 @@ def _once(n, stride):
 
 
 def _takes(out, dtype):
-    """Can results of the dtype be written to `out` as they are, and can a function write it?"""
-    return (
-        out.isnative
-        and out.kind in "biufc"
-        and out.itemsize <= 16
-        and (np.can_cast(dtype, out, "same_kind"))
-    )
+    """Can a function write results of the dtype to `out` as they are?"""
+    try:
+        types.scalar(out)
+    except TypeError:
+        return False
+    return out.isnative and np.can_cast(dtype, out, "same_kind")
 
 
 def _dtype(t):

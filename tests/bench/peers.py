@@ -87,9 +87,9 @@ def numba_ufuncs(cuda):
     a, b, c = cuda.to_device(one), cuda.to_device(one), cuda.to_device(one)
     row("U1")(lambda: median(lambda: add(a, b, out=c), 200, sync))
     row("U2")(lambda: median(lambda: add(one, one), 50))
-    x = np.linspace(0, np.pi, 1_000_000)
+    x, y = np.linspace(0, np.pi, 1_000_000), np.linspace(0, np.pi, 1_000_000)
     on_gpu = vectorize(two, target="cuda")(sincos)
-    row("U4")(lambda: median(lambda: on_gpu(x, x), 5))
+    row("U4")(lambda: median(lambda: on_gpu(x, y), 5))
     four = np.random.default_rng(7).random((4, 5_000_000), np.float32)
     f4 = ["float32(float32, float32, float32, float32)"]
     powers_gpu = vectorize(f4, target="cuda")(powers)
@@ -98,8 +98,8 @@ def numba_ufuncs(cuda):
     @row("U3")
     def _():
         big = cuda.device_array(LARGE, np.float32)
-        out = cuda.device_array(LARGE, np.float32)
-        return median(lambda: (add(big, big, out=out), sync()), 3)
+        other, out = cuda.device_array(LARGE, np.float32), cuda.device_array(LARGE, np.float32)
+        return median(lambda: (add(big, other, out=out), sync()), 3)
 
     @row("U6")
     def _():
@@ -119,9 +119,10 @@ def numba_ufuncs(cuda):
                 c[i, j] = t
 
     m = np.random.default_rng(7).random((4_000_000, 2, 2), np.float32)
-    d, e = cuda.to_device(m), cuda.to_device(m)
-    row("G1")(lambda: median(lambda: (product(d, d, out=e), sync()), 5))
-    row("G2")(lambda: median(lambda: product(m, m), 2, rounds=3))
+    c, d, e = cuda.to_device(m), cuda.to_device(m), cuda.to_device(m)
+    row("G1")(lambda: median(lambda: (product(c, d, out=e), sync()), 5))
+    n = m.copy()
+    row("G2")(lambda: median(lambda: product(m, n), 2, rounds=3))
     cpu = vectorize(["float64(float64, float64)"], target="cpu")(sincos)
     row("P1a")(lambda: median(lambda: cpu(x, x), 5))
     parallel = vectorize(["float64(float64, float64)"], target="parallel")(sincos)
@@ -205,8 +206,8 @@ def cupy():
 
     @row("U3")
     def _():
-        y, z = cupy.ones(LARGE, np.float32), cupy.ones(LARGE, np.float32)
-        return median(lambda: (cupy.add(y, y, out=z), sync()), 5)
+        x, y, z = (cupy.ones(LARGE, np.float32) for _ in range(3))
+        return median(lambda: (cupy.add(x, y, out=z), sync()), 5)
 
     @row("U4")
     def _():
@@ -288,8 +289,8 @@ def torch():
 
     @row("U3")
     def _():
-        y, z = torch.ones(LARGE, device="cuda"), torch.ones(LARGE, device="cuda")
-        return median(lambda: (torch.add(y, y, out=z), sync()), 5)
+        x, y, z = (torch.ones(LARGE, device="cuda") for _ in range(3))
+        return median(lambda: (torch.add(x, y, out=z), sync()), 5)
 
     @row("U6")
     def _():

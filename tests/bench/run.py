@@ -34,8 +34,8 @@ def peers(real):
             found[name] = json.loads(done.stdout.splitlines()[-1])
         except (IndexError, ValueError):
             found[name] = {}
-        if not found[name]:
-            print(f"  {name} left out: {done.stderr.strip()[-150:]}", flush=True)
+        if done.stderr.strip():
+            print(f"  of {name} left out: {done.stderr.strip()[-600:]}", flush=True)
     return {name: values for name, values in found.items() if values}
 
 
