@@ -357,6 +357,14 @@ def test_out(add):
         assert add(x, 1, out=(d,)) is d
 
 
+def test_out_is_an_ellipsis(add, divmod_):
+    """Then results stay arrays, as in NumPy 2.3."""
+    result = add(1, 2, out=...)
+    assert isinstance(result, np.ndarray) and result.shape == () and result == 3
+    assert all(isinstance(r, np.ndarray) for r in divmod_(7.0, 3.0, out=...))
+    assert_array_equal(add(np.arange(3), 1, out=...), [1, 2, 3])
+
+
 def test_several_outputs(divmod_):
     x = np.arange(7.0)
     check_quotient, check_rest = np.divmod(x, 3)
@@ -533,6 +541,11 @@ def test_python_is_asked_once():
     other._clear()
     other(d, d)
     assert len(other.asked) == 3 and len(other.compiled) == 3
+    for dtype in ("f8", np.float64, np.dtype("f8")):
+        assert other(d, d, dtype=dtype).dtype == np.float64
+    assert len(other.asked) == 4 and len(other.compiled) == 4
+    with pytest.raises(TypeError):
+        other(d, d, dtype="nonsense")
 
 
 # ------------------------------------------------------------------------------------ mistakes
