@@ -277,8 +277,8 @@ def check_dtypes(target, data):
             keywords["dtype"] = wanted
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
     expected, refused = outcome(operation.oracle, *hosts, **keywords)
-    if name in ("less", "maximum") and any(h.dtype.kind == "c" for h in hosts):
-        return  # NumPy orders complex numbers
+    if name in ("less", "maximum", "sqrt") and any(h.dtype.kind == "c" for h in hosts):
+        return  # NumPy has loops of complex numbers for these
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
     result, error = outcome(operation.on(target, True), *map(place, hosts), **keywords)
