@@ -40,7 +40,7 @@ typedef struct hostfunction {
     PyObject *name;
     PyObject *parameters; /* tuple of str, or NULL where they are not known */
     void *entries, *last; /* entry */
-    int typed;
+    int typed, keeps_lock;
     PyObject *weakrefs;
 } hostfunction;
 
@@ -315,9 +315,10 @@ static PyObject *run(hostfunction *f, const entry *e, PyObject *const *args, uns
     int status;
     if (write_arguments(f, e, args, block) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
+    PyThreadState *thread = f->keeps_lock ? NULL : PyEval_SaveThread();
     status = nl_host_guard(e->function->run, &frame);
-    Py_END_ALLOW_THREADS;
+    if (thread)
+        PyEval_RestoreThread(thread);
     if (__builtin_expect(status < 0, 0))
         return raise_fault(f);
     return python_result(e->function, results);
@@ -401,12 +402,12 @@ static PyObject *hostfunction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 }
 
 static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"name", "parameters", "typed", NULL};
+    static char *names[] = {"name", "parameters", "typed", "nogil", NULL};
     hostfunction *f = (hostfunction *)self;
     PyObject *name, *parameters = Py_None, *tuple = NULL;
-    int typed = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|Op:HostFunction", names, &name, &parameters,
-                                     &typed))
+    int typed = 0, nogil = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|Opp:HostFunction", names, &name, &parameters,
+                                     &typed, &nogil))
         return -1;
     if (f->name) { /* calls may be reading it */
         PyErr_SetString(PyExc_RuntimeError, "a host function is initialised once");
@@ -422,6 +423,7 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
         }
     f->parameters = tuple;
     f->typed = typed;
+    f->keeps_lock = !nogil;
     f->name = Py_NewRef(name);
     return 0;
 }
@@ -487,8 +489,8 @@ static PyMemberDef hostfunction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot hostfunction_slots[] = {
-    {Py_tp_doc,
-     "HostFunction(name, parameters=None, typed=False): a compiled function on the CPU."},
+    {Py_tp_doc, "HostFunction(name, parameters=None, typed=False, nogil=True): a compiled function "
+                "on the CPU."},
     {Py_tp_new, hostfunction_new},
     {Py_tp_init, hostfunction_init},
     {Py_tp_dealloc, hostfunction_dealloc},

@@ -724,6 +724,23 @@ def test_the_lock_is_released():
     assert seen == [True]
 
 
+def test_the_lock_is_kept_if_wanted():
+    kept = jit("float64(float64, float64)", nogil=False)(hypot.py_func)
+    assert kept(3.0, 4.0) == 5.0 and not kept.targetoptions["nogil"]
+    assert not pickle.loads(pickle.dumps(kept)).targetoptions["nogil"]
+
+    def work():
+        results.append([kept(3.0, 4.0) for _ in range(2000)])
+
+    results = []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[5.0] * 2000] * 4
+
+
 def test_many_threads_compile_once_and_agree():
     @jit
     def cube(x):
