@@ -39,11 +39,13 @@ from .ufuncs import element
 
 _CODE = np.dtype("<u4")
 # Options of numba's that say nothing about compiled C++.
-_WITHOUT_MEANING = frozenset(["nopython", "nogil", "locals", "looplift"])
+_WITHOUT_MEANING = frozenset(["nopython", "locals", "looplift"])
 _COMPILING = frozenset(
     ["cache", "debug", "fastmath", "forceinline", "headers", "inline", "opt", "options", "std"]
 )
-_KNOWN = _WITHOUT_MEANING | _COMPILING | {"boundscheck", "error_model", "forceobj", "parallel"}
+_KNOWN = _WITHOUT_MEANING | _COMPILING | {
+    "boundscheck", "error_model", "forceobj", "nogil", "parallel"
+}  # fmt: skip
 _MOST_PARAMETERS = 64
 _CHECKED = "-DNUMBALITE_DEBUG=1"
 
@@ -68,8 +70,9 @@ def jit(signature_or_function=None, *, source=None, name=None, args=None, **give
 
     Options: ``fastmath`` (sums may be reordered, and vectorised), ``boundscheck`` (array indices are
     checked: BoundsError, an IndexError), ``debug`` (that, and no optimisation), ``inline="always"``, ``parallel`` (False keeps ``parallel_for``
-    on one thread), ``options=[...]`` for the compiler, ``std=``, ``opt=``, ``headers=``. numba's
-    ``nopython``, ``nogil`` and ``cache`` are accepted and always so.
+    on one thread), ``nogil`` (False keeps the interpreter's lock, which saves some 100 ns a call),
+    ``options=[...]`` for the compiler, ``std=``, ``opt=``, ``headers=``. numba's ``nopython`` and
+    ``cache`` are accepted and always so.
 
     Raises SignatureError, CompileError; TypeError for an option that does not exist. A call raises
     TypeError, ValueError or OverflowError for an argument that does not fit, naming the parameter.
@@ -82,7 +85,7 @@ def jit(signature_or_function=None, *, source=None, name=None, args=None, **give
             return sum;
             '''
     """
-    options, parallel = _options(given)
+    options, parallel, nogil = _options(given)
     frame = sys._getframe(1)
     what = signature_or_function
     if isinstance(what, str) and "{" in what and source is None:
@@ -103,7 +106,7 @@ def jit(signature_or_function=None, *, source=None, name=None, args=None, **give
         found = []
         if listed is not None and not (isinstance(listed, (list, tuple)) and listed == []):
             found = signatures.signatures(listed, made.definition.scope.get)
-        return HostDispatcher(made, found, options, parallel).compile_given()
+        return HostDispatcher(made, found, options, parallel, nogil).compile_given()
 
     if source is not None:
         if what is not None and listed is None:
@@ -127,7 +130,7 @@ def _check_given(text):
 
 
 def _options(given):
-    """(options.Options, parallel); TypeError for an option that does not exist."""
+    """(options.Options, parallel, nogil); TypeError for an option that does not exist."""
     for name in given:
         if name not in _KNOWN:
             import difflib
@@ -146,24 +149,25 @@ def _options(given):
     options = options_.parse(wanted, "jit")
     if given.get("boundscheck") and not options.debug:
         options = options.replace(options=(_CHECKED, *options.options))
-    return options, None if parallel is None else bool(parallel)
+    nogil = given.get("nogil")
+    return options, None if parallel is None else bool(parallel), nogil is None or bool(nogil)
 
 
 class Overload:
     """A host function for one list of argument types."""
 
-    def __init__(self, args, image, address, rows, module, generated):
+    def __init__(self, args, image, module, symbol, rows, generated):
         self.args = args
         self.image = image
-        self.address = address
-        self.rows = rows
         self.module = module
+        self.symbol = symbol
+        self.rows = rows
         self.labels = generated.labels
 
     @property
     def signature(self) -> Signature:
         """With the type that it returns, as the compiler deduced or converted it."""
-        names, is_tuple = _core.host_results(self.address)
+        names, is_tuple = _core.host_results(self.module, self.symbol)
         found = [types.scalar(name) for name in names]
         if is_tuple:
             return Signature(types.Tuple(found), self.args)
@@ -176,7 +180,7 @@ class Overload:
 class HostDispatcher(_core.HostFunction):
     """What ``jit`` makes: a function on the CPU, compiled for each list of argument types."""
 
-    def __init__(self, function: DeviceFunction, given=(), options=None, parallel=None):
+    def __init__(self, function: DeviceFunction, given=(), options=None, parallel=None, nogil=True):
         is_body = element.from_body(function)
         count = element.arity(function)
         for signature in given:
@@ -193,6 +197,7 @@ class HostDispatcher(_core.HostFunction):
         self._given = tuple(given)
         self._options = options or options_.parse({}, "jit")
         self._parallel = parallel
+        self._nogil = nogil
         self._lock = RLock()
         self._overloads = {}  # argument types -> Overload
         self.py_func = function.py_func
@@ -204,7 +209,7 @@ class HostDispatcher(_core.HostFunction):
         if names is None and count is not None:
             names = _names_in(function, count)
         self._names = names
-        super().__init__(self.__name__, names, typed=len(self._given) == 1)
+        super().__init__(self.__name__, names, typed=len(self._given) == 1, nogil=nogil)
 
     # --- from arguments to compiled code
 
@@ -212,7 +217,7 @@ class HostDispatcher(_core.HostFunction):
         """Called by the extension with argument types that it has not met."""
         with self._lock:
             overload = self._made(self._types_for(codes, args))
-            return overload.address, overload.rows, overload.module
+            return overload.module, overload.symbol, overload.rows
 
     def _types_for(self, codes, args):
         if len(self._given) == 1:
@@ -277,8 +282,7 @@ class HostDispatcher(_core.HostFunction):
             raise explained
         module = _core.HostModule(image.data)
         for args, row, entry in zip(lists, rows, generated.entries, strict=True):
-            address = module.address(entry)
-            self._overloads[args] = Overload(args, image, address, row, module, generated)
+            self._overloads[args] = Overload(args, image, module, entry, row, generated)
 
     def _rows(self, args):
         names = self._names or [f"arg{i}" for i in range(len(args))]
@@ -382,7 +386,7 @@ class HostDispatcher(_core.HostFunction):
     @property
     def targetoptions(self) -> dict:
         """The options, as numba shows them."""
-        return {"nopython": True, "nogil": True, "fastmath": self._options.fastmath,
+        return {"nopython": True, "nogil": self._nogil, "fastmath": self._options.fastmath,
                 "boundscheck": self._options.debug or _CHECKED in self._options.options,
                 "parallel": bool(self._parallel)}  # fmt: skip
 
@@ -432,7 +436,7 @@ class HostDispatcher(_core.HostFunction):
         own = [n for n, value in frozen.scope.locals.items() if value is self]
         for name in own:
             del frozen.scope.locals[name]
-        options = (self._options, self._parallel)
+        options = (self._options, self._parallel, self._nogil)
         return _unpickle, (type(self), frozen, self._given, *options)
 
     def __copy__(self):
@@ -452,8 +456,8 @@ _WRITES_CONST = (
 )
 
 
-def _unpickle(kind, definition, given, options, parallel):
-    made = kind(DeviceFunction(definition, (), options), given, options, parallel)
+def _unpickle(kind, definition, given, options, parallel, nogil):
+    made = kind(DeviceFunction(definition, (), options), given, options, parallel, nogil)
     return made.compile_given() if given else made
 
 

@@ -105,30 +105,44 @@ static int is_host_code(uint64_t address) {
     return 0;
 }
 
+static void give_up(int number, const siginfo_t *info) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(number, &action, NULL); /* the instruction traps again, and ends the process */
+    if (info->si_code <= 0)
+        raise(number);
+}
+
+/* What is not ours goes to the handler before. One that ends the process may raise the signal
+ * again, which then comes back here. */
 static void handle(int number, siginfo_t *info, void *context) {
+    static NL_THREAD_LOCAL volatile sig_atomic_t chained;
     uint64_t at = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
     if (info->si_code == FPE_INTDIV && is_host_code(at) && nl_divide_resume(context))
         return;
-    if (before.sa_flags & SA_SIGINFO) {
-        before.sa_sigaction(number, info, context);
-    } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-        struct sigaction action = {.sa_handler = SIG_DFL};
-        sigaction(number, &action, NULL); /* the instruction traps again, and ends the process */
-        if (info->si_code <= 0)
-            raise(number);
-    } else {
-        before.sa_handler(number);
+    if (chained || (!(before.sa_flags & SA_SIGINFO) &&
+                    (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))) {
+        give_up(number, info);
+        return;
     }
+    chained = 1;
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else
+        before.sa_handler(number);
+    chained = 0;
 }
 
+/* In front of whatever is there, with each image that is loaded. */
 static void install(void) {
-    struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    static int installed;
+    /* NODEFER: a signal that an earlier handler raises must come while `chained` is set. */
+    struct sigaction now,
+        ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigemptyset(&ours.sa_mask);
-    if (installed || sigaction(SIGFPE, NULL, &now) != 0)
+    if (sigaction(SIGFPE, NULL, &now) != 0 ||
+        ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle))
         return;
     before = now;
-    installed = sigaction(SIGFPE, &ours, NULL) == 0;
+    sigaction(SIGFPE, &ours, NULL);
 }
 #else
 static void install(void) {

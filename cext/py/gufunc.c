@@ -124,7 +124,7 @@ static int run(nl_py_gucall *c) {
 static PyObject *result_of(nl_py_gucall *c, int i) {
     nl_py_operand *op = &c->operands[i];
     if (!c->stands_in[i])
-        return nl_py_operand_result(op, 1);
+        return nl_py_operand_result(op, !c->keywords.arrays);
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
     PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_give", "OOO",
                                          out->place == NL_PY_PLACE_HOST ? out->given : out->array,

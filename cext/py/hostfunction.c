@@ -16,6 +16,7 @@
 #include "core/hostrandom.h"
 #include "host/function_abi.h"
 #include "py/argument.h"
+#include "py/hostmodule.h"
 #include "py/kernel.h"
 
 #define INLINE_BLOCK 1024
@@ -39,7 +40,7 @@ typedef struct hostfunction {
     PyObject *name;
     PyObject *parameters; /* tuple of str, or NULL where they are not known */
     void *entries, *last; /* entry */
-    int typed;
+    int typed, keeps_lock;
     PyObject *weakrefs;
 } hostfunction;
 
@@ -82,17 +83,28 @@ static void entry_free(entry *e) {
     nl_mem_free(e);
 }
 
-/* The answer of _resolve: (address of the nl_host_function, Parameter rows, module). */
+/* The nl_host_function of that name in a HostModule, or NULL with an exception. */
+static const nl_host_function *function_in(PyObject *module, const char *symbol) {
+    const nl_host_function *function = nl_py_hostmodule_find(module, symbol);
+    if (function && (function->abi != NL_HOST_FUNCTION_ABI || function->count < 0 ||
+                     function->count > NL_HOST_RESULTS)) {
+        PyErr_Format(PyExc_TypeError, "%s is no host function", symbol);
+        return NULL;
+    }
+    return function;
+}
+
+/* The answer of _resolve: (HostModule, the name of its nl_host_function, Parameter rows). */
 static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *codes, int count) {
-    unsigned long long address;
+    const char *symbol;
     PyObject *rows, *module, *tuple;
     nl_error err;
     size_t size = count > 0 ? (size_t)count * sizeof *codes : 0;
     if (!PyTuple_Check(answer)) {
-        PyErr_SetString(PyExc_TypeError, "_resolve gives (address, parameters, module)");
+        PyErr_SetString(PyExc_TypeError, "_resolve gives (module, symbol, parameters)");
         return NULL;
     }
-    if (!PyArg_ParseTuple(answer, "KOO:_resolve", &address, &rows, &module))
+    if (!PyArg_ParseTuple(answer, "OsO:_resolve", &module, &symbol, &rows))
         return NULL;
     entry *e = nl_mem_zalloc(sizeof *e + size, &err);
     if (!e || !(e->name = nl_mem_strdup(name_of(f), &err))) {
@@ -103,8 +115,10 @@ static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *code
     tuple = PySequence_Tuple(rows);
     if (!tuple || nl_py_params_from(tuple, &e->params) < 0)
         goto fail;
-    e->function = (const nl_host_function *)(uintptr_t)address;
-    if (e->function->abi != NL_HOST_FUNCTION_ABI || e->function->block_size < e->params.size) {
+    e->function = function_in(module, symbol);
+    if (!e->function)
+        goto fail;
+    if (e->function->block_size < e->params.size) {
         PyErr_Format(PyExc_RuntimeError, "%U(): the compiled code does not fit", f->name);
         goto fail;
     }
@@ -301,9 +315,10 @@ static PyObject *run(hostfunction *f, const entry *e, PyObject *const *args, uns
     int status;
     if (write_arguments(f, e, args, block) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
+    PyThreadState *thread = f->keeps_lock ? NULL : PyEval_SaveThread();
     status = nl_host_guard(e->function->run, &frame);
-    Py_END_ALLOW_THREADS;
+    if (thread)
+        PyEval_RestoreThread(thread);
     if (__builtin_expect(status < 0, 0))
         return raise_fault(f);
     return python_result(e->function, results);
@@ -387,12 +402,12 @@ static PyObject *hostfunction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 }
 
 static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"name", "parameters", "typed", NULL};
+    static char *names[] = {"name", "parameters", "typed", "nogil", NULL};
     hostfunction *f = (hostfunction *)self;
     PyObject *name, *parameters = Py_None, *tuple = NULL;
-    int typed = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|Op:HostFunction", names, &name, &parameters,
-                                     &typed))
+    int typed = 0, nogil = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|Opp:HostFunction", names, &name, &parameters,
+                                     &typed, &nogil))
         return -1;
     if (f->name) { /* calls may be reading it */
         PyErr_SetString(PyExc_RuntimeError, "a host function is initialised once");
@@ -408,6 +423,7 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
         }
     f->parameters = tuple;
     f->typed = typed;
+    f->keeps_lock = !nogil;
     f->name = Py_NewRef(name);
     return 0;
 }
@@ -462,7 +478,7 @@ static PyObject *hostfunction_init_subclass(PyObject *cls, PyObject *Py_UNUSED(a
 
 static PyMethodDef hostfunction_methods[] = {
     {"_resolve", hostfunction_resolve, METH_VARARGS,
-     "_resolve(codes, args) -> (address, parameters, module): sub-classes find or compile it."},
+     "_resolve(codes, args) -> (module, symbol, parameters): sub-classes find or compile it."},
     {"_clear", hostfunction_forget, METH_NOARGS, "_clear(): forgets what was resolved."},
     {"__init_subclass__", hostfunction_init_subclass, METH_NOARGS | METH_CLASS, NULL},
     {NULL, NULL, 0, NULL}};
@@ -473,8 +489,8 @@ static PyMemberDef hostfunction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot hostfunction_slots[] = {
-    {Py_tp_doc,
-     "HostFunction(name, parameters=None, typed=False): a compiled function on the CPU."},
+    {Py_tp_doc, "HostFunction(name, parameters=None, typed=False, nogil=True): a compiled function "
+                "on the CPU."},
     {Py_tp_new, hostfunction_new},
     {Py_tp_init, hostfunction_init},
     {Py_tp_dealloc, hostfunction_dealloc},
@@ -501,11 +517,14 @@ static PyObject *random_seed(PyObject *Py_UNUSED(module), PyObject *arg) {
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
-/* host_results(address): what a nl_host_function returns, for people. */
-static PyObject *host_results(PyObject *Py_UNUSED(module), PyObject *address) {
-    const nl_host_function *function = PyLong_AsVoidPtr(address);
+static PyObject *host_results(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *image;
+    const char *symbol;
+    if (!PyArg_ParseTuple(args, "Os:host_results", &image, &symbol))
+        return NULL;
+    const nl_host_function *function = function_in(image, symbol);
     if (!function)
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+        return NULL;
     PyObject *names = PyTuple_New(function->count);
     for (int i = 0; names && i < function->count; i++) {
         PyObject *name = PyUnicode_FromString(nl_dtype_name((nl_dtype)function->dtypes[i]));
@@ -518,8 +537,9 @@ static PyObject *host_results(PyObject *Py_UNUSED(module), PyObject *address) {
 }
 
 static PyMethodDef functions[] = {
-    {"host_results", host_results, METH_O,
-     "host_results(address) -> (names of dtypes, whether it is a tuple) of a compiled function."},
+    {"host_results", host_results, METH_VARARGS,
+     "host_results(module, symbol) -> (names of dtypes, whether it is a tuple): what a compiled "
+     "function returns."},
     {"random_seed", random_seed, METH_O,
      "random_seed(seed): seeds the calling thread's generator of random numbers on the CPU."},
     {NULL, NULL, 0, NULL}};

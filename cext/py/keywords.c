@@ -16,6 +16,7 @@ void nl_py_keywords_init(const nl_py_state *state, nl_py_keywords *k) {
     k->casting = PyTuple_GET_ITEM(state->ufunc_keys, NL_PY_KEY_COUNT);
     k->casting_code = 0;
     k->order = 'K';
+    k->arrays = 0;
 }
 
 static int key_of(const nl_py_state *state, PyObject *name) {
@@ -81,6 +82,10 @@ int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject
         if (k->given[key] == Py_None && key != NL_PY_KEY_WHERE && key != NL_PY_KEY_CASTING &&
             key != NL_PY_KEY_KEEPDIMS && key != NL_PY_KEY_AXES && key != NL_PY_KEY_AXIS)
             k->given[key] = NULL;
+    if (k->given[NL_PY_KEY_OUT] == Py_Ellipsis) {
+        k->given[NL_PY_KEY_OUT] = NULL;
+        k->arrays = 1;
+    }
     if (k->given[NL_PY_KEY_SIG]) {
         if (k->given[NL_PY_KEY_SIGNATURE]) {
             PyErr_SetString(PyExc_TypeError, "cannot specify both 'sig' and 'signature'");

@@ -90,12 +90,30 @@ static int read_operands(call *c, PyObject *const *args) {
 /* ------------------------------------------------------------------------------------------- types
  */
 
-/* casting, then a byte for each input (dtype and weakness) and output (dtype or 0: to be made). */
+/* The code of dtype=, 0 if there is none, -1 for one that is not remembered. */
+static int wanted_dtype(const call *c) {
+    PyObject *dtype = c->keywords.given[NL_PY_KEY_DTYPE];
+    if (!dtype)
+        return 0;
+    PyObject *descr = nl_host_descr(dtype);
+    if (!descr) {
+        PyErr_Clear(); /* _choose says what is wrong */
+        return -1;
+    }
+    nl_element element = nl_host_element(descr);
+    Py_DECREF(descr);
+    return element.class == NL_ELEMENT_PLAIN ? (int)element.dtype : -1;
+}
+
+/* casting, dtype=, then a byte for each input (dtype and weakness) and output (dtype or 0: to be
+ * made). */
 static void write_key(const call *c, nl_py_ufunc_key *key) {
     uint8_t *at = key->bytes;
-    key->size = 1 + c->nin + c->nout;
-    key->remember = !c->keywords.given[NL_PY_KEY_DTYPE] && !c->keywords.given[NL_PY_KEY_SIGNATURE];
+    int dtype = wanted_dtype(c);
+    key->size = 2 + c->nin + c->nout;
+    key->remember = dtype >= 0 && !c->keywords.given[NL_PY_KEY_SIGNATURE];
     *at++ = c->keywords.casting_code;
+    *at++ = (uint8_t)dtype;
     for (int i = 0; i < c->nin; i++) {
         const nl_py_operand *op = &c->operands[i];
         *at++ = (uint8_t)(op->dtype | op->weak << 5);
@@ -387,10 +405,10 @@ static int compute(call *c) {
 
 static PyObject *results(call *c) {
     if (c->nout == 1)
-        return nl_py_operand_result(first_out(c), 1);
+        return nl_py_operand_result(first_out(c), !c->keywords.arrays);
     PyObject *tuple = PyTuple_New(c->nout);
     for (int i = 0; tuple && i < c->nout; i++) {
-        PyObject *result = nl_py_operand_result(first_out(c) + i, 1);
+        PyObject *result = nl_py_operand_result(first_out(c) + i, !c->keywords.arrays);
         if (!result)
             Py_CLEAR(tuple);
         else

@@ -43,7 +43,7 @@ typedef struct nl_py_ufunc {
 typedef struct nl_py_ufunc_key {
     int size;     /* of bytes */
     int remember; /* 0: Python has to be asked every time */
-    uint8_t bytes[NL_LOOP_OPERANDS + 1];
+    uint8_t bytes[NL_LOOP_OPERANDS + 2];
 } nl_py_ufunc_key;
 
 /* py/ufuncloops: finding loops and kernels. */

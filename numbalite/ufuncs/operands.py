@@ -35,6 +35,9 @@ def device_view(value):
 
 def host_array(value):
     """A NumPy array of native byte order."""
+    is_numpys = any(hasattr(value, name) for name in ("__array__", "__array_interface__"))
+    if not is_numpys and hasattr(value, "__dlpack__"):
+        value = np.from_dlpack(value)
     array = np.asarray(value)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

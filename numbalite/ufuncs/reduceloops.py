@@ -1,16 +1,13 @@
-"""Reductions and scans on the device: kernels made from a user's function of two numbers, and how
-arrays are divided among them.
+"""Reductions and scans on the device: kernels made from a user's function of two numbers.
 
 The kernels are cuda_src/numbalite/reduce.cuh and scan.cuh. A Loops has those of one function, each
-compiled when it is first needed. A call is planned once for each geometry: which kernel, how many
-parts for each result, and the second launch that folds the parts. The plan depends on shapes, strides
-and alignment alone, never on the device, so that equal calls give equal bits.
+compiled when it is first needed, and the plans (reduceplan.py) for the geometries that there were:
+which kernel, how many parts for each result, and the second launch that folds the parts.
 """
 
 from __future__ import annotations
 
 import math
-import struct
 from _thread import RLock
 from typing import NamedTuple
 
@@ -19,47 +16,14 @@ import numpy as np
 from .. import _core, source, types
 from ..capture import ascii_name
 from ..compilers import Unit
-from ..cuda import devices
+from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..describe import Parameter
 from ..options import Options
 from ..program import Overload, Program
 from . import element, operands
+from . import reduceplan as plans
 
-# reduce.cuh's plan: initial, then numbers, then the dimensions.
-_HEAD = struct.Struct("<16s4q6i")
-_DIMENSION = struct.Struct("<4q")
-_FEW, _MANY = 6, 64  # dimensions that a plan has room for
 _KEPT_PLANS = 256
-
-_WARP = 32
-_THREADS = 256
-_SERIAL_THREADS = 128
-_PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where there are parts
-_BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
-_BUSY_PARTS, _MOST_PARTS = 1024, 8192
-_COLUMN_THREADS = 1 << 17  # that keep a device busy
-_SHORT = 16  # elements of a row that one thread folds alone
-_SCAN_ITEMS = 4  # of a thread, as in scan.cuh
-
-
-class Dimension(NamedTuple):
-    """One axis; strides in bytes, 0 for what an array does not have."""
-
-    length: int
-    input: int
-    where: int = 0
-    output: int = 0
-
-
-class Way(NamedTuple):
-    """How one launch folds."""
-
-    kind: str
-    """"packed" and "strided" (rows, by warps), "serial" (by threads)."""
-    threads: int
-    team: int
-    parts: int
-    chunk: int
 
 
 class Launch:
@@ -125,12 +89,8 @@ _OF_ONE_AND_OPERAND = """struct nl_function {{
 _NAMES = ("plan", "input", "where", "output", "flags", "segments")
 
 
-def _plan_size(wide):
-    return -(-(_HEAD.size + _DIMENSION.size * (_MANY if wide else _FEW)) // 16) * 16
-
-
 def _rows(wide):
-    size = _plan_size(wide)
+    size = plans.plan_size(wide)
     pointers = [
         Parameter(name, "pointer", "const void*" if const else "void*", "", 1, 8, 8, 0, "", const)
         for name, const in (
@@ -161,7 +121,7 @@ class Loops:
         used = [types.from_dtype(dtype) for dtype in (stored, loop, result)]
         builder = source.Builder(f"{function.name}_{kind}", f"{self.name}: {kind} {loop}")
         builder.use_types(*used)
-        builder.write(f"#define NUMBALITE_REDUCE_DIMS {_MANY if wide else _FEW}\n")
+        builder.write(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
         builder.write('#include "numbalite/scan.cuh"\n')
         namespace = builder.add_function(function)
         ns = "numbalite::nl_reduce"
@@ -176,7 +136,7 @@ class Loops:
         builder.write(functor.format(**names, call=call, b=b))
         body = _BODIES[kind].format(**names, masked=str(masked).lower())
         builder.write(
-            f'extern "C" __global__ void __launch_bounds__({_THREADS}) nl_{kind}('
+            f'extern "C" __global__ void __launch_bounds__({plans.THREADS}) nl_{kind}('
             f"const __grid_constant__ {ns}::plan p, const void *input, const void *where, "
             f"void *output, bool *flags, const numbalite::int64 *segments) {{\n    {ns}::{body}\n}}\n"
         )
@@ -219,96 +179,7 @@ class Loops:
             return found
 
 
-# ----------------------------------------------------------------------------------------- geometry
-
-
-def merged(dims):
-    """The dimensions without those of length one, neighbours joined where the strides allow."""
-    out = []
-    for dim in dims:
-        if dim.length == 1:
-            continue
-        if out and all(
-            outer == inner * dim.length for outer, inner in zip(out[-1][1:], dim[1:], strict=True)
-        ):
-            out[-1] = Dimension(out[-1].length * dim.length, *dim[1:])
-        else:
-            out.append(dim)
-    return out
-
-
-def by_stride(dims):
-    """The dimensions with the largest steps through the input first."""
-    return sorted(dims, key=lambda dim: -abs(dim.input))
-
-
-def _packed_strides(dims):
-    """How far results are apart in an array of all of them, by dimension."""
-    steps, step = [], 1
-    for dim in reversed(dims):
-        steps.append(step)
-        step *= dim.length
-    return steps[::-1]
-
-
-def _pack(way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None):
-    """(the plan as a record, whether it is a wide one)"""
-    dims = [*kept, *folded]
-    wide = len(dims) > _FEW
-    head = _HEAD.pack(
-        b"" if initial is None else initial,
-        math.prod(dim.length for dim in kept) if results is None else results,
-        math.prod(dim.length for dim in folded),
-        way.parts, way.chunk,
-        len(kept), len(folded), initial is not None, way.team, is_last, segment,
-    )  # fmt: skip
-    text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
-    return np.void(text.ljust(_plan_size(wide), b"\0")), wide
-
-
-def _is_packed(along, kept, itemsize, address):
-    """Can a row be read 16 bytes at a time?"""
-    starts = (address, *(dim.input for dim in kept))
-    return along.input == itemsize and all(n % itemsize == 0 for n in starts)
-
-
-def choose(kept, folded, itemsize, address, masked, simulated) -> Way:
-    """How to fold: by rows or by threads, and in how many parts.
-
-    ``itemsize`` is the input's, ``address`` its first element's modulo 16.
-    """
-    results = math.prod(dim.length for dim in kept)
-    length = math.prod(dim.length for dim in folded)
-    if simulated:
-        parts = min(64, max(1, length // 16384)) if results < 64 else 1
-        chunk = -(-length // parts) or 1
-        threads = 1 if results * parts < 1024 else 32
-        return Way("serial", threads, 1, max(1, -(-length // chunk)), chunk)
-    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
-    inner = abs(folded[-1].input) if folded else 0
-    if not folded or (results > 1 and step < inner) or (results >= _WARP and length <= _SHORT):
-        parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
-        chunk = -(-length // parts) or 1
-        return Way("serial", _SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)
-    packed = not masked and len(folded) == 1 and _is_packed(folded[0], kept, itemsize, address)
-    kind = "packed" if packed else "strided"
-    size = itemsize if packed else max(itemsize, 4)
-    if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
-        least, most = (n // size for n in _PART_BYTES)
-        chunk = min(max(length * results // _BUSY_PARTS, least), most)
-        chunk = max(chunk, -(-length * results // _MOST_PARTS))
-        chunk = -(-chunk // least) * least
-        return Way(kind, _THREADS, _THREADS // _WARP, -(-length // chunk), chunk)
-    if length * itemsize <= 8192 and results >= 64:
-        return Way(kind, _THREADS, 1, 1, length)
-    return Way(kind, _THREADS, _THREADS // _WARP, 1, length)
-
-
-def _grid(way, results):
-    slots = results * way.parts
-    if way.kind == "serial":
-        return -(-slots // way.threads)
-    return slots if way.team > 1 else -(-slots // (way.threads // _WARP))
+# ---------------------------------------------------------------------------------------- reductions
 
 
 class Folding(NamedTuple):
@@ -345,51 +216,48 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     stored, loop, result = dtypes
     simulated = is_simulated()
     if segment is None:
-        way = choose(kept, folded, stored.itemsize, address, masked, simulated)
+        way = plans.choose(kept, folded, stored.itemsize, address, masked, simulated)
     else:  # one part each, of which the kernel is told where it ends
         usual = [folded[0]._replace(length=-(-folded[0].length // kept[segment].length))]
-        way = choose(kept, usual, stored.itemsize, address, masked, simulated)
+        way = plans.choose(kept, usual, stored.itemsize, address, masked, simulated)
         way = way._replace(parts=1, chunk=1 << 62)
     results = math.prod(dim.length for dim in kept)
     if way.parts == 1:
-        plan, wide = _pack(
+        plan, wide = plans.packed_plan(
             way, kept, folded, initial=initial, segment=-1 if segment is None else segment
         )
         launch = Launch(
             loops.loop(way.kind, stored, loop, result, masked, wide),
-            _grid(way, results), way.threads, plan,
+            plans.grid_of(way, results), way.threads, plan,
         )  # fmt: skip
         return Folding(launch, None, results, loop, masked)
     first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked)
     size, parts = loop.itemsize, way.parts
     kept = [
-        Dimension(dim.length, n * parts * size, n * parts, dim.output)
-        for dim, n in zip(kept, _packed_strides(kept), strict=True)
+        plans.Dimension(dim.length, n * parts * size, n * parts, dim.output)
+        for dim, n in zip(kept, plans.packed_strides(kept), strict=True)
     ]
-    kept, folded = merged(kept), [Dimension(parts, size, 1)]
-    last = choose(kept, folded, size, 0, masked, simulated)._replace(parts=1, chunk=parts)
-    plan, wide = _pack(last, kept, folded, initial=initial)
+    kept, folded = plans.merged(kept), [plans.Dimension(parts, size, 1)]
+    last = plans.choose(kept, folded, size, 0, masked, simulated)._replace(parts=1, chunk=parts)
+    plan, wide = plans.packed_plan(last, kept, folded, initial=initial)
     second = Launch(
         loops.loop(last.kind, loop, loop, result, masked, wide),
-        _grid(last, results), last.threads, plan,
+        plans.grid_of(last, results), last.threads, plan,
     )  # fmt: skip
     return Folding(first, second, results * way.parts, loop, masked)
 
 
 def _launch_for_parts(loops, way, kept, folded, dtypes, masked):
     stored, loop = dtypes
-    plan, wide = _pack(way, kept, folded, is_last=False)
+    plan, wide = plans.packed_plan(way, kept, folded, is_last=False)
     results = math.prod(dim.length for dim in kept)
     kernel = loops.loop(way.kind, stored, loop, loop, masked, wide)
-    return Launch(kernel, _grid(way, results), way.threads, plan)
+    return Launch(kernel, plans.grid_of(way, results), way.threads, plan)
 
 
 def first_of(array):
     """What stands for an array where only the address of its first element matters."""
     return array if array.is_c_contiguous() else array._view((), (), array.dtype)
-
-
-# ----------------------------------------------------------------------------------------- reductions
 
 
 def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderable=False, stream=0,
@@ -419,17 +287,17 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
             zip(array.shape, array.strides, masks, strict=True)
         ):
             if i in axes:
-                folded.append(Dimension(length, step, mask))
+                folded.append(plans.Dimension(length, step, mask))
             if i == axis:
                 count, output = next(steps)
-                segment = Dimension(count, 0, 0, output)
+                segment = plans.Dimension(count, 0, 0, output)
             elif i not in axes:
-                kept.append(Dimension(length, step, mask, next(steps)[1]))
-        kept = merged(by_stride(kept))
+                kept.append(plans.Dimension(length, step, mask, next(steps)[1]))
+        kept = plans.merged(plans.by_stride(kept))
         if segment:
             kept = [segment, *kept]  # outermost, so that neighbours have the same segment
         else:
-            folded = merged(by_stride(folded) if reorderable else folded)
+            folded = plans.merged(plans.by_stride(folded) if reorderable else folded)
         dtypes = array.dtype, loop, out.dtype
         return _folding(
             loops, kept, folded, dtypes, array._address % 16, where is not None, initial,
@@ -463,10 +331,10 @@ def accumulate(loops, array, axis, loop, out, stream=0):
 
     def make():
         every = [
-            Dimension(length, step, 0, output)
+            plans.Dimension(length, step, 0, output)
             for length, step, output in zip(array.shape, array.strides, out.strides, strict=True)
         ]
-        kept = merged(by_stride(every[:axis] + every[axis + 1 :]))
+        kept = plans.merged(plans.by_stride(every[:axis] + every[axis + 1 :]))
         return _scan_plan(loops, kept, every[axis], (array.dtype, loop, out.dtype), array._address)
 
     totals, scan, parts = loops.planned(key, make)
@@ -484,35 +352,15 @@ def _scan_plan(loops, kept, along, dtypes, address):
     """(the Folding whose first launch makes the parts' folds or None, the scan, parts of a line)"""
     stored, loop, result = dtypes
     lines = math.prod(dim.length for dim in kept)
-    way, folding = _scan_ways(kept, along, stored.itemsize, address, is_simulated())
-    grid = -(-lines // way.threads) if folding is None else _grid(folding, lines)
-    plan, wide = _pack(way, kept, [along])
+    way, folding = plans.choose_scan(kept, along, stored.itemsize, address, is_simulated())
+    grid = -(-lines // way.threads) if folding is None else plans.grid_of(folding, lines)
+    plan, wide = plans.packed_plan(way, kept, [along])
     scan = Launch(loops.loop(way.kind, stored, loop, result, wide=wide), grid, way.threads, plan)
     totals = None
     if way.parts > 1:
         first = _launch_for_parts(loops, folding, kept, [along], (stored, loop), False)
         totals = Folding(first, None, lines * way.parts, loop, False)
     return totals, scan, way.parts
-
-
-def _scan_ways(kept, along, itemsize, address, simulated):
-    """(how to scan, how to fold the parts before: in blocks, or threads, of the same number)"""
-    lines = math.prod(dim.length for dim in kept)
-    length, tile = along.length, _THREADS * _SCAN_ITEMS
-    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
-    if simulated:
-        return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
-    if length <= _SHORT or (lines > 1 and step < abs(along.input)):
-        parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
-        chunk = -(-length // parts)
-        folding = Way("serial", _SERIAL_THREADS, 1, -(-length // chunk), chunk)
-        return folding._replace(kind="scan_serial"), folding
-    wanted = max(1, min(_BUSY_PARTS // lines, length // (4 * tile)))
-    chunk = -(-length // (wanted * tile)) * tile
-    kind = "packed" if _is_packed(along, kept, itemsize, address) else "strided"
-    folding = Way(kind, _THREADS, _THREADS // _WARP, -(-length // chunk), chunk)
-    threads = min(_THREADS, -(-length // (_WARP * _SCAN_ITEMS)) * _WARP)
-    return folding._replace(kind="scan_blocks", threads=threads), folding
 
 
 # ------------------------------------------------------------------------------------------- places
@@ -525,24 +373,18 @@ def at(loops, array, targets, starts, order, operand, loop, stream=0):
     array with the strides of its broadcast, or None for a function of one number.
     """
     count = targets.size
-    kept = [Dimension(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
+    kept = [plans.Dimension(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
     folded = []
     if operand is not None:
-        folded = [Dimension(n, s) for n, s in zip(operand.shape, operand.strides, strict=True)]
-    folded = merged(folded)
-    way = Way("at", 32 if is_simulated() else _SERIAL_THREADS, 1, 1, 0)
-    plan, wide = _pack(way, merged(kept), folded, results=count)
+        folded = [
+            plans.Dimension(n, s) for n, s in zip(operand.shape, operand.strides, strict=True)
+        ]
+    folded = plans.merged(folded)
+    way = plans.Way("at", 32 if is_simulated() else plans.SERIAL_THREADS, 1, 1, 0)
+    plan, wide = plans.packed_plan(way, plans.merged(kept), folded, results=count)
     stored = array.dtype if operand is None else operand.dtype
     kernel = loops.loop("at", stored, loop, array.dtype, wide=wide, unary=operand is None)
     place = first_of(array)
     other = place if operand is None else first_of(operand)
     launch = Launch(kernel, -(-count // way.threads), way.threads, plan)
     launch(stream, other, targets, place, order, starts)
-
-
-# --------------------------------------------------------------------------------------------- arrays
-
-
-def on_device(array):
-    """The context in which an array's device is the current one."""
-    return devices.gpus[array.device]

@@ -57,6 +57,8 @@ class Reduce:
             functor, source = None, functor
             if name is None and args is None and not cxx.parameter_lists(source):
                 args = "a, b"
+        if args is not None and name is None:
+            name = "reduction"
         function = element.element_function(
             functor, source=source, name=name, args=args, what="reduction", options=options,
             frame=frame,

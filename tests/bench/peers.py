@@ -75,7 +75,10 @@ def numba_ufuncs(cuda):
 
     two = ["float32(float32, float32)", "float64(float64, float64)"]
     sync = cuda.synchronize
-    add = vectorize(two, target="cuda")(lambda x, y: x + y)
+
+    @vectorize(two, target="cuda")
+    def add(x, y):
+        return x + y
 
     def sincos(x, y):
         return math.sin(x) * math.cos(y)

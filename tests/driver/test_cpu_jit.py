@@ -369,9 +369,9 @@ def test_kernels_call_host_functions():
         if (i < x.size()) x[i] = hypot(x[i], 0.0) + same(1);
         """
 
-    x = np.arange(4.0)
+    x = cuda.to_device(np.arange(4.0))
     kernel[1, 4](x)
-    np.testing.assert_array_equal(x, [1, 2, 3, 4])
+    np.testing.assert_array_equal(x.copy_to_host(), [1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("target", ["cpu", "parallel", "cuda"])
@@ -722,6 +722,23 @@ def test_the_lock_is_released():
     flag[0] = 1  # possible only while the other thread is in C++
     thread.join(30)
     assert seen == [True]
+
+
+def test_the_lock_is_kept_if_wanted():
+    kept = jit("float64(float64, float64)", nogil=False)(hypot.py_func)
+    assert kept(3.0, 4.0) == 5.0 and not kept.targetoptions["nogil"]
+    assert not pickle.loads(pickle.dumps(kept)).targetoptions["nogil"]
+
+    def work():
+        results.append([kept(3.0, 4.0) for _ in range(2000)])
+
+    results = []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[5.0] * 2000] * 4
 
 
 def test_many_threads_compile_once_and_agree():

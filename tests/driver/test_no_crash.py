@@ -10,7 +10,7 @@ CODE = r"""
 import os, random, sys, warnings
 warnings.simplefilter("ignore")
 import numpy as np
-from numbalite import _core, cuda
+from numbalite import _core, cuda, jit
 
 what, seed, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 random.seed(seed)
@@ -64,7 +64,8 @@ def callables():
         k = cuda.jit("__global__ void k(const float* x, float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x]; }")
         b = cuda.jit("void(float32[:], int32)")(body)
         objects = [cuda.to_device(np.arange(12, dtype="f4").reshape(3, 4)), cuda.stream(), cuda.event(), k, k[1, 4], b, b[1, 4],
-                   cuda.module("__device__ int v[3]; __global__ void k() {}")]
+                   cuda.module("__device__ int v[3]; __global__ void k() {}"), jit("void(float32[:], int32)")(body), jit(body)]
+        objects[-1](np.zeros(3, "f4"), 1)
         for thing in objects:
             for name in sorted(set(dir(thing)) - NOT):
                 if name in {"__class__", "__init_subclass__", "__subclasshook__", "__new__", "__getattribute__", "__dir__",

@@ -106,6 +106,21 @@ class Test_forms:
             def three(a, b, c):
                 "return a;"
 
+    def test_a_lambda(self):
+        with pytest.raises(TypeError, match="lambda"):
+            cuda.reduce(lambda a, b: a + b)
+
+    def test_checks_itself(self):
+        from numbalite.errors import KernelError
+
+        @cuda.reduce(debug=True)
+        def total(a, b):
+            "assert(b < 3); return a + b;"
+
+        assert total(np.arange(3)) == 3
+        with pytest.raises(KernelError, match="b < 3"):
+            total(np.arange(6))
+
     def test_no_function(self):
         with pytest.raises(TypeError):
             cuda.reduce(5)
@@ -420,7 +435,18 @@ class Test_arguments:
         class Foreign:
             __cuda_array_interface__ = x.__cuda_array_interface__
 
-        assert self.total(Foreign()) == 45
+        class Packed:
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **given):
+                return self.array.__dlpack__(**given)
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        for foreign in (Foreign(), Packed(x), Packed(np.arange(10.0))):
+            assert self.total(foreign) == 45
 
     @pytest.mark.leaks
     def test_leaves_nothing(self):
@@ -442,3 +468,25 @@ def test_large_and_odd_shapes(ways):
         np.testing.assert_array_equal(
             total(device, axis=axes).copy_to_host(), x.sum(axes, dtype="i4")
         )
+
+
+def test_many_threads_at_once():
+    import threading
+
+    total, largest = cuda.reduce("a + b"), cuda.reduce("a > b ? a : b")
+    wrong = []
+
+    def work(number):
+        x = cuda.to_device(np.arange(50_000) + number)
+        stream = cuda.stream(non_blocking=True) if number % 2 else 0
+        for _ in range(20):
+            found = total(x, stream=stream), largest(x, stream=stream)
+            if found != (1_249_975_000 + 50_000 * number, 49_999 + number):
+                wrong.append((number, found))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from numbalite import _core, cuda, types, vectorize
+from numbalite import _core, cuda, errors, types, vectorize
 from numbalite.options import Options
 from numbalite.ufuncs import cudaloops, element
 
@@ -357,6 +357,14 @@ def test_out(add):
         assert add(x, 1, out=(d,)) is d
 
 
+def test_out_is_an_ellipsis(add, divmod_):
+    """Then results stay arrays, as in NumPy 2.3."""
+    result = add(1, 2, out=...)
+    assert isinstance(result, np.ndarray) and result.shape == () and result == 3
+    assert all(isinstance(r, np.ndarray) for r in divmod_(7.0, 3.0, out=...))
+    assert_array_equal(add(np.arange(3), 1, out=...), [1, 2, 3])
+
+
 def test_several_outputs(divmod_):
     x = np.arange(7.0)
     check_quotient, check_rest = np.divmod(x, 3)
@@ -405,6 +413,55 @@ def test_overlapping(add, case):
     assert_array_equal(d.copy_to_host(), a)
     add(hx, 1, out=hout)
     assert_array_equal(h, a)
+
+
+class View:
+    """The same view of any array of `size` elements of 4 bytes."""
+
+    def __init__(self, random, shape, size):
+        self.shape = shape
+        for _ in range(1000):
+            strides = random.integers(-9, 10, len(shape)) * random.choice([1, 3], len(shape)) * 4
+            ends = (np.array(shape) - 1) * strides
+            low, high = ends[ends < 0].sum(), ends[ends > 0].sum()
+            if high - low < 4 * size:
+                break
+        self.strides = tuple(map(int, strides))
+        self.offset = int(-low + 4 * random.integers(0, size - (high - low) // 4))
+        places = sum(np.ix_(*(np.arange(n) * s for n, s in zip(shape, strides, strict=True))))
+        self.is_apart = np.unique(places).size == places.size
+
+    def __call__(self, array):
+        if isinstance(array, np.ndarray):
+            return np.ndarray(self.shape, array.dtype, array, self.offset, self.strides)
+        return array._view(self.shape, self.strides, None, self.offset)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_overlap(add, seed):
+    """Inputs and output are any views of one array, masked or not: as if there was no overlap."""
+    random = np.random.default_rng(seed)
+    base = random.integers(0, 1000, 120).astype("i4")
+    done = 0
+    while done < 10:
+        shape = tuple(int(n) for n in random.integers(1, 5, random.integers(1, 4)))
+        x, y, out = (View(random, shape, base.size) for _ in range(3))
+        if not out.is_apart:
+            continue
+        done += 1
+        if random.random() < 0.3:
+            x = out
+        mask = random.random(shape) < 0.5 if random.random() < 0.5 else True
+        h, d, expected = base.copy(), cuda.to_device(base), base.copy()
+        np.copyto(out(expected), x(base) + y(base), where=mask)
+        try:
+            add(x(d), y(d), out=out(d), where=mask)
+        except ValueError as error:  # interleaved so that it is hard to tell from an overlap
+            assert "overlap in memory" in str(error)
+            continue
+        assert_array_equal(d.copy_to_host(), expected)
+        add(x(h), y(h), out=out(h), where=mask)
+        assert_array_equal(h, expected)
 
 
 def test_interleaved_needs_no_copy(add):
@@ -484,6 +541,11 @@ def test_python_is_asked_once():
     other._clear()
     other(d, d)
     assert len(other.asked) == 3 and len(other.compiled) == 3
+    for dtype in ("f8", np.float64, np.dtype("f8")):
+        assert other(d, d, dtype=dtype).dtype == np.float64
+    assert len(other.asked) == 4 and len(other.compiled) == 4
+    with pytest.raises(TypeError):
+        other(d, d, dtype="nonsense")
 
 
 # ------------------------------------------------------------------------------------ mistakes
@@ -593,6 +655,7 @@ def test_one_driver_call(add):
     d = cuda.to_device(np.arange(64, dtype="f4"))
     out = cuda.device_array_like(d)
     add(d, d, out=out)
+    add(d, 2, out=d)
     _core.trace(True)
     add(d, d, out=out)
     add(d, 2, out=d)
@@ -603,6 +666,7 @@ def test_one_driver_call(add):
 def test_small_host_calls_are_one_launch_and_one_wait(add):
     x = np.arange(8, dtype="f4")
     add(x, x)
+    add(x, 1)
     _core.trace(True)
     add(x, x)
     add(x, 1)
@@ -663,6 +727,40 @@ def test_threads():
     for t in threads:
         t.join()
     assert not failures
+
+
+@pytest.mark.sim
+def test_faults_in_the_function():
+    """A device assert in the function is raised where the call waits, or by what waits next."""
+    fussy = Engine(np.negative, "assert(x > 0); return -x;", "x")
+    assert fussy(np.float32(2)) == -2
+    with pytest.raises(errors.KernelError, match="Assertion"):
+        fussy(np.array([1, -1], "f4"))
+    assert fussy(np.float32(2)) == -2
+    with pytest.raises(errors.KernelError, match="Assertion"):
+        fussy(cuda.to_device(np.array([1, -1], "f4"))).copy_to_host()
+    assert_array_equal(fussy(np.array([1, 2], "f4")), [-1, -2])
+
+
+AFTER_A_RESET = """
+import numpy as np
+from numbalite import cuda, vectorize
+plus = vectorize(source="x + y", args="x, y", target="cuda")
+old = cuda.to_device(np.ones(3))
+assert plus(old, old).copy_to_host()[0] == 2
+assert plus(1.0, 2.0) == 3
+cuda.get_current_device().reset()
+assert plus(1.0, 2.0) == 3
+assert plus(cuda.to_device(np.ones(3)), 1).copy_to_host()[0] == 2
+try:
+    plus(old, 1)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_after_a_reset(run_python):
+    assert "was reset" in run_python(AFTER_A_RESET).stdout
 
 
 def test_ufuncs_in_cycles_are_collected():

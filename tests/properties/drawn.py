@@ -30,9 +30,9 @@ LONG = any(word.startswith("--hypothesis-profile=long") for word in sys.argv)
 
 
 def examples(count):
-    """A decorator: so many examples, always the same; a hundred times as many, drawn anew, when asked."""
+    """A decorator: so many examples, always the same; thirty times as many, drawn anew, when asked."""
     return settings(
-        max_examples=count * 100 if LONG else count,
+        max_examples=count * 30 if LONG else count,
         derandomize=not LONG,
         deadline=None,
         database=None,

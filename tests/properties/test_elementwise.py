@@ -31,10 +31,12 @@ class Operation:
         return self.args.count(",") + 1
 
     def some_dtypes(self, target):
-        """On the simulator each loop is compiled by itself: one of each kind then."""
-        if target != "cuda" or not cuda.is_simulated() or drawn.LONG:
+        """Compiling is what these tests spend their time on, above all on the simulator, where each
+        loop is compiled by itself: a few dtypes are enough for most."""
+        if drawn.LONG or not cuda.is_simulated():
             return self.dtypes
-        return [t for t in self.dtypes if t in ("i4", "f4", "c8")] or self.dtypes[:1]
+        few = ("i4", "f4", "c8") if target == "cuda" else ("?", "i1", "u4", "i8", "f2", "f4", "c16")
+        return [t for t in self.dtypes if t in few] or self.dtypes[:1]
 
     @functools.cache  # noqa: B019
     def on(self, target, complete=False):
@@ -125,7 +127,7 @@ def outs(draw, target, shape, dtype):
 
 
 # ---- where elements lie ----
-@examples(40)
+@examples(30)
 @given(data=st.data())
 def check_layouts(target, data):
     operation = OPERATIONS["subtract"]
@@ -134,14 +136,15 @@ def check_layouts(target, data):
     result = operation.on(target)(*arguments)
     compare(result, expected, device=any(map(drawn.on_device, arguments)))
     if isinstance(expected, np.ndarray) and not any(map(drawn.on_device, arguments)):
-        assert result.strides == expected.strides  # order="K"
+        steps = zip(expected.shape, expected.strides, result.strides)
+        assert all(wanted == got for n, wanted, got in steps if n > 1)  # order="K"
 
 
 def test_layouts(target):
     check_layouts(target)
 
 
-@examples(30)
+@examples(20)
 @given(data=st.data())
 def check_out(target, data):
     arguments, hosts = data.draw(operands(target, 2, ["f4"], max_dims=4))
@@ -248,16 +251,12 @@ def test_values(target, name):
             compare(operation.on(target)(*hosts), expected, ulps, operation.scale)
 
 
-@examples(25)
+@examples(16)
 @given(data=st.data())
 def check_dtypes(target, data):
     """Two dtypes: the same loop as NumPy, the same refusal."""
-    few = target == "cuda" and cuda.is_simulated() and not drawn.LONG
-    name = data.draw(
-        st.sampled_from(
-            ["add", "sqrt"] if few else ["add", "less", "bitwise_and", "maximum", "sqrt"]
-        )
-    )
+    names = {"cpu": ["add", "less", "sqrt"]}
+    name = data.draw(st.sampled_from(names.get(target, ["add", "sqrt"])))
     operation = OPERATIONS[name]
     dtypes = [data.draw(st.sampled_from(ALL)) for _ in range(operation.nin)]
     if not operation.mix and {"u8"} < set(dtypes):
@@ -277,8 +276,8 @@ def check_dtypes(target, data):
             keywords["dtype"] = wanted
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
     expected, refused = outcome(operation.oracle, *hosts, **keywords)
-    if name in ("less", "maximum") and any(h.dtype.kind == "c" for h in hosts):
-        return  # NumPy orders complex numbers
+    if name in ("less", "maximum", "sqrt") and any(h.dtype.kind == "c" for h in hosts):
+        return  # for which NumPy has loops and these operations have none
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
     result, error = outcome(operation.on(target, True), *map(place, hosts), **keywords)
@@ -313,7 +312,7 @@ SCALARS = [
 ]
 
 
-@examples(30)
+@examples(20)
 @given(data=st.data())
 def check_python_scalars(target, data):
     """NEP 50: a Python number takes the array's dtype, if its kind allows."""

@@ -1,0 +1,167 @@
+"""How reductions and scans are divided among threads: dimensions, ways, and the plan as kernels get it.
+
+It depends on shapes, strides and alignment alone, never on the device, so that equal calls give equal
+bits. No memory is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+# reduce.cuh's plan: initial, then numbers, then the dimensions.
+_HEAD = struct.Struct("<16s4q6i")
+_DIMENSION = struct.Struct("<4q")
+_FEW, _MANY = 6, 64  # dimensions that a plan has room for
+
+_WARP = 32
+THREADS = 256
+SERIAL_THREADS = 128
+_PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where there are parts
+_BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
+_BUSY_PARTS, _MOST_PARTS = 1024, 8192
+_COLUMN_THREADS = 1 << 17  # that keep a device busy
+_SHORT = 16  # elements of a row that one thread folds alone
+_SCAN_ITEMS = 4  # of a thread, as in scan.cuh
+
+
+class Dimension(NamedTuple):
+    """One axis; strides in bytes, 0 for what an array does not have."""
+
+    length: int
+    input: int
+    where: int = 0
+    output: int = 0
+
+
+class Way(NamedTuple):
+    """How one launch folds."""
+
+    kind: str
+    """"packed" and "strided" (rows, by warps), "serial" (by threads)."""
+    threads: int
+    team: int
+    parts: int
+    chunk: int
+
+
+def merged(dims):
+    """The dimensions without those of length one, neighbours joined where the strides allow."""
+    out = []
+    for dim in dims:
+        if dim.length == 1:
+            continue
+        if out and all(
+            outer == inner * dim.length for outer, inner in zip(out[-1][1:], dim[1:], strict=True)
+        ):
+            out[-1] = Dimension(out[-1].length * dim.length, *dim[1:])
+        else:
+            out.append(dim)
+    return out
+
+
+def by_stride(dims):
+    """The dimensions with the largest steps through the input first."""
+    return sorted(dims, key=lambda dim: -abs(dim.input))
+
+
+def packed_strides(dims):
+    """How far results are apart in an array of all of them, by dimension."""
+    steps, step = [], 1
+    for dim in reversed(dims):
+        steps.append(step)
+        step *= dim.length
+    return steps[::-1]
+
+
+def room(wide) -> int:
+    """How many dimensions a plan has."""
+    return _MANY if wide else _FEW
+
+
+def plan_size(wide) -> int:
+    """The bytes of a plan, with those behind its end that C++ adds."""
+    return -(-(_HEAD.size + _DIMENSION.size * room(wide)) // 16) * 16
+
+
+def packed_plan(way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None):
+    """(the plan as a record, whether it is a wide one)"""
+    dims = [*kept, *folded]
+    wide = len(dims) > _FEW
+    head = _HEAD.pack(
+        b"" if initial is None else initial,
+        math.prod(dim.length for dim in kept) if results is None else results,
+        math.prod(dim.length for dim in folded),
+        way.parts, way.chunk,
+        len(kept), len(folded), initial is not None, way.team, is_last, segment,
+    )  # fmt: skip
+    text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
+    return np.void(text.ljust(plan_size(wide), b"\0")), wide
+
+
+def _is_packed(along, kept, itemsize, address):
+    """Can a row be read 16 bytes at a time?"""
+    starts = (address, *(dim.input for dim in kept))
+    return along.input == itemsize and all(n % itemsize == 0 for n in starts)
+
+
+def choose(kept, folded, itemsize, address, masked, simulated) -> Way:
+    """How to fold: by rows or by threads, and in how many parts.
+
+    ``itemsize`` is the input's, ``address`` its first element's modulo 16.
+    """
+    results = math.prod(dim.length for dim in kept)
+    length = math.prod(dim.length for dim in folded)
+    if simulated:
+        parts = min(64, max(1, length // 16384)) if results < 64 else 1
+        chunk = -(-length // parts) or 1
+        threads = 1 if results * parts < 1024 else 32
+        return Way("serial", threads, 1, max(1, -(-length // chunk)), chunk)
+    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
+    inner = abs(folded[-1].input) if folded else 0
+    if not folded or (results > 1 and step < inner) or (results >= _WARP and length <= _SHORT):
+        parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
+        chunk = -(-length // parts) or 1
+        return Way("serial", SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)
+    packed = not masked and len(folded) == 1 and _is_packed(folded[0], kept, itemsize, address)
+    kind = "packed" if packed else "strided"
+    size = itemsize if packed else max(itemsize, 4)
+    if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
+        least, most = (n // size for n in _PART_BYTES)
+        chunk = min(max(length * results // _BUSY_PARTS, least), most)
+        chunk = max(chunk, -(-length * results // _MOST_PARTS))
+        chunk = -(-chunk // least) * least
+        return Way(kind, THREADS, THREADS // _WARP, -(-length // chunk), chunk)
+    if length * itemsize <= 8192 and results >= 64:
+        return Way(kind, THREADS, 1, 1, length)
+    return Way(kind, THREADS, THREADS // _WARP, 1, length)
+
+
+def grid_of(way, results):
+    slots = results * way.parts
+    if way.kind == "serial":
+        return -(-slots // way.threads)
+    return slots if way.team > 1 else -(-slots // (way.threads // _WARP))
+
+
+def choose_scan(kept, along, itemsize, address, simulated):
+    """(how to scan, how to fold the parts before: in blocks, or threads, of the same number)"""
+    lines = math.prod(dim.length for dim in kept)
+    length, tile = along.length, THREADS * _SCAN_ITEMS
+    step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
+    if simulated:
+        return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
+    if length <= _SHORT or (lines > 1 and step < abs(along.input)):
+        parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1
+        chunk = -(-length // parts)
+        folding = Way("serial", SERIAL_THREADS, 1, -(-length // chunk), chunk)
+        return folding._replace(kind="scan_serial"), folding
+    wanted = max(1, min(_BUSY_PARTS // lines, length // (4 * tile)))
+    chunk = -(-length // (wanted * tile)) * tile
+    kind = "packed" if _is_packed(along, kept, itemsize, address) else "strided"
+    folding = Way(kind, THREADS, THREADS // _WARP, -(-length // chunk), chunk)
+    threads = min(THREADS, -(-length // (_WARP * _SCAN_ITEMS)) * _WARP)
+    return folding._replace(kind="scan_blocks", threads=threads), folding

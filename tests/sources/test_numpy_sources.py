@@ -1,0 +1,57 @@
+"""The counterparts of NumPy's ufuncs compile for every GPU, each for one type of each kind, with NVRTC."""
+
+import re
+
+import numpy as np
+import pytest
+
+from numbalite import parts
+from numbalite.compilers import Unit, compile_unit, toolkit
+from numbalite.ufuncs import protocols
+
+if not toolkit.libraries():
+    pytest.skip("NVRTC is not installed", allow_module_level=True)
+
+TYPES = {
+    "b": ["bool"],
+    "u": ["unsigned char", "unsigned long long"],
+    "i": ["signed char", "long long"],
+    "f": ["float16", "float", "double"],
+    "c": ["complex<float>"],
+}
+# What NumPy has no loops for.
+WITHOUT = {
+    ("b", name)
+    for name in "subtract negative positive sign divmod remainder fmod floor_divide power".split()
+}
+
+
+def source():
+    functions, calls = [], []
+    for name, (expression, kinds) in protocols._TABLE.items():
+        nin = getattr(np, name).nin
+        parameters = ", ".join(f"T {x}" for x in "xy"[:nin])
+        functions.append(
+            f"template <class T> __device__ auto f_{name}({parameters}) {{ return {expression}; }}"
+        )
+        for kind in kinds:
+            for t in TYPES[kind]:
+                if (kind, name) not in WITHOUT:
+                    values = ", ".join([f"*({t} *)at"] * nin)
+                    calls.append(f"{{ auto r = f_{name}({values}); *(decltype(r) *)at = r; }}")
+    body = "\n".join(functions) + "\n".join(
+        [
+            '\nextern "C" __global__ void everything(volatile char *memory) {',
+            "char *at = (char *)memory;",
+            *calls,
+            "}",
+        ]
+    )
+    words = set(re.findall(r"[A-Za-z_]\w*", body))
+    return parts.prologue(words) + "using namespace numbalite;\n" + body
+
+
+@pytest.mark.parametrize("arch", [(7, 5), (9, 0), (10, 0)], ids=str)
+def test_compiles(arch):
+    unit = Unit(source=source(), name="numpy.cu", kernels=("everything",), describe=False)
+    assert compile_unit(unit, ("cuda", *arch)).data
