@@ -348,7 +348,7 @@ def test_large_results_lie_in_memory_that_is_used_again(host):
     assert len(set(seen)) == 1
     assert host.cached >= 800_000 and host.used == 0
     host.trim()
-    assert host.cached == 0 and host.locked == locked
+    assert host.cached == 0 and host.locked <= locked
 
 
 def test_results_are_ordinary_arrays(host):
