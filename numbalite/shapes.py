@@ -8,6 +8,10 @@ from __future__ import annotations
 import math
 import operator
 
+import numpy as np
+
+AxisError = getattr(np, "exceptions", np).AxisError
+
 
 def squeezed_to(shape, wanted):
     """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
@@ -33,7 +37,7 @@ def spread(shape, strides, wanted):
 def axis_number(axis, ndim):
     number = operator.index(axis)
     if not -ndim <= number < ndim:
-        raise ValueError(f"axis {number} is out of bounds for an array of dimension {ndim}")
+        raise AxisError(number, ndim)
     return number % ndim
 
 

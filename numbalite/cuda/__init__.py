@@ -42,6 +42,7 @@ from numbalite.cuda.devices import (
     select_device,
     synchronize,
 )
+from numbalite.cuda.records import DeviceRecord
 from numbalite.cuda.streams import (
     Event,
     Stream,
@@ -98,6 +99,7 @@ __all__ = [
     "BaseCUDAMemoryManager",
     "CudaSupportError",
     "DeviceNDArray",
+    "DeviceRecord",
     "Event",
     "GetIpcHandleMixin",
     "HostOnlyCUDAMemoryManager",

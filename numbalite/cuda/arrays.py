@@ -3,7 +3,7 @@
 The C base class has the memory, basic indexing and the copies; here is what makes it behave as
 NumPy's users expect: assignment with broadcasting and casting, reshaping, conversions. Views share
 memory as in NumPy, and where NumPy would copy (reshaping a strided array), so does this, on the
-device. What needs arithmetic on elements (casting) goes through the host.
+device, with a warning. How elements are assigned and converted is in numbalite/cuda/assign.py.
 
 stream=0 means: on the array's own stream (the default one unless `bind` gave another), and host
 copies have happened on return.
@@ -13,16 +13,34 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import sys
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from numbalite import _core, config, shapes
+from numbalite import _core, config, errors, shapes
+from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
 
 
 class Flags(dict):
-    """numba's dictionary, with NumPy's attributes."""
+    """numba's dictionary, with NumPy's attributes and short names."""
+
+    _SHORT = {
+        "C": "C_CONTIGUOUS", "CONTIGUOUS": "C_CONTIGUOUS", "F": "F_CONTIGUOUS", "A": "ALIGNED",
+        "FORTRAN": "F_CONTIGUOUS", "O": "OWNDATA", "W": "WRITEABLE",
+    }  # fmt: skip
+
+    def __missing__(self, name):
+        name = self._SHORT.get(name, name)
+        c, f = dict.get(self, "C_CONTIGUOUS"), dict.get(self, "F_CONTIGUOUS")
+        if name == "FNC":
+            return f and not c
+        if name == "FORC":
+            return f or c
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
 
     def __getattr__(self, name):
         try:
@@ -53,8 +71,27 @@ class DeviceMemory:
     def size(self) -> int:
         return self._array.alloc_size
 
+    @property
+    def owner(self):
+        """The object that lends the memory; None where it is our own."""
+        return self._array._owner
+
+    @property
+    def context(self):
+        return _devices.current_context(self._array.device)
+
     def __int__(self):
         return self._array.address
+
+    __index__ = __int__
+
+    def __eq__(self, other):
+        if not isinstance(other, DeviceMemory):
+            return NotImplemented
+        return (int(self), self._array.device) == (int(other), other._array.device)
+
+    def __hash__(self):
+        return hash((DeviceMemory, int(self)))
 
 
 class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
@@ -68,6 +105,21 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     __cuda_memory__ = True
     __cuda_ndarray__ = True
     __array_priority__ = 100
+
+    def __new__(cls, shape, strides, dtype, stream=0, gpu_data=None):
+        """numba's constructor: new memory, or an array over `gpu_data`, which is kept.
+
+        Programs are better off with `device_array` and `from_cuda_array_interface`.
+        """
+        dtype = np.dtype(dtype)
+        if gpu_data is None:
+            return device_array(shape, dtype, strides=strides, stream=stream)
+        if isinstance(gpu_data, DeviceMemory):
+            made = gpu_data._array._view(shape, strides, dtype)
+        else:
+            pointer = gpu_data.device_ctypes_pointer.value or 0
+            made = _core.from_pointer(pointer, shape, strides, dtype, gpu_data)
+        return made._bind(stream) if stream else made
 
     # Operators compare elements; as a key of a dictionary an array is itself.
     __hash__ = object.__hash__
@@ -84,8 +136,14 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         return Flags(
             C_CONTIGUOUS=self.is_c_contiguous(),
             F_CONTIGUOUS=self.is_f_contiguous(),
+            OWNDATA=self._owner is None,
             WRITEABLE=not self.readonly,
+            ALIGNED=self._is_aligned(),
         )
+
+    def _is_aligned(self):
+        low = self.dtype.alignment - 1
+        return not (self.address & low or any(step & low for step in self.strides))
 
     @property
     def gpu_data(self) -> DeviceMemory:
@@ -94,6 +152,16 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     @property
     def device_ctypes_pointer(self):
         return ctypes.c_void_p(self.address)
+
+    @property
+    def _numba_type_(self):
+        from numbalite import types
+
+        return types.typeof(self)
+
+    def as_cuda_arg(self) -> DeviceNDArray:
+        """What a kernel is given for this array: itself."""
+        return self
 
     def __repr__(self):
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
@@ -121,11 +189,14 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         return ary
 
     def copy_to_device(self, ary, stream=0):
-        """Copies from a NumPy array or a device array of the same shape and dtype."""
-        if is_cuda_array(ary):
+        """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
+        any strides. (`d[...] = ary` broadcasts and converts.)"""
+        if type(ary) is not np.ndarray and is_cuda_array(ary):
             source = as_cuda_array(ary)
             _check_match(self, source)
-            self._copy(source, stream)
+            _writable(self)
+            if self.size:
+                _assign.copy(source, self, stream)
         else:
             source = np.asarray(ary)
             _check_match(self, source)
@@ -137,13 +208,29 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         result = self.copy_to_host()
         return result if dtype is None else result.astype(dtype, copy=False)
 
-    def __reduce__(self):
+    def __reduce_ex__(self, protocol):
+        """By way of the host; with protocol 5 the elements go out of band. Loading makes an array on
+        the device that is current there."""
+        if "distributed" in sys.modules:
+            from numbalite.cuda import serialize
+
+            serialize.register()
         return to_device, (self.copy_to_host(),)
 
     def item(self, *args):
         """An element as a Python scalar; without arguments, the only one."""
         if args:
-            return self.copy_to_host().item(*args)
+            index = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+            if len(index) == 1 != self.ndim:  # counts all elements in C order
+                number = operator.index(index[0])
+                if not -self.size <= number < self.size:
+                    raise IndexError(
+                        f"index {number} is out of bounds for size {self.size}"
+                    )
+                index = np.unravel_index(number % self.size, self.shape)
+            if len(index) != self.ndim:
+                raise ValueError("incorrect number of indices for array")
+            return self._part(tuple(map(operator.index, index))).item()
         self._only_one("item()")
         return self.copy_to_host().item()
 
@@ -182,7 +269,7 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     def __iter__(self):
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        if self.ndim == 1:
+        if self.ndim == 1 and self.dtype.names is None:
             return iter(self.copy_to_host())  # one copy, not one for each element
         return (self[i] for i in range(self.shape[0]))
 
@@ -197,11 +284,11 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
 
     def setitem(self, key, value, stream=0):
         """Assigns to a part, with NumPy's broadcasting and casting."""
-        _assign(self._part(key), value, stream)
+        _assign.assign(self._part(key), value, stream)
 
     def _part(self, key):
         """The view that a key selects, 0-dimensional where it selects one element."""
-        if isinstance(key, str):
+        if isinstance(key, (str, list)):
             return self[key]
         if not isinstance(key, tuple):
             key = (key,)
@@ -210,43 +297,88 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         return self[key]
 
     def fill(self, value, stream=0):
-        """Sets every element to a scalar."""
-        self._fill(_scalar(value, self.dtype), stream)
+        """Sets every element to a scalar, converted as NumPy converts it (OverflowError for an int
+        that does not fit)."""
+        if getattr(value, "ndim", 0):
+            raise ValueError("fill() takes a scalar: use d[...] = array")
+        _assign.assign(self[...], value, stream)
 
     # ---- other shapes
 
     def _geometry(self, shape, strides):
         return self._view(tuple(shape), tuple(strides), self.dtype)
 
-    def reshape(self, *shape, order="C") -> DeviceNDArray:
-        """The same elements in another shape: a view where strides allow, else a copy."""
+    def reshape(self, *shape, order="C", copy=None) -> DeviceNDArray:
+        """The same elements in another shape; one length may be -1.
+
+        A view where strides allow. Else a copy, with a PerformanceWarning; copy=False raises
+        ValueError instead, copy=True always copies.
+        """
         shape = shapes.new_shape_of(self.size, shape)
         if order not in ("C", "F", "A"):
             raise ValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
+        if copy:
+            return self._reshaped(shape, order, True)
+        view = self._reshaped(shape, order, False)
+        if view is not None:
+            return view
+        if copy is not None:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        if not config.DISABLE_PERFORMANCE_WARNINGS:
+            errors.warn(
+                f"reshape of an array of shape {self.shape} and strides {self.strides} to {shape} "
+                "copies it: writing to the result does not change it (copy=True says that this is "
+                "meant)",
+                errors.PerformanceWarning,
+            )
+        return self._reshaped(shape, order, True)
+
+    def _reshaped(self, shape, order, copy):
+        """A view (None where there is none), or a copy."""
         if order == "A":
-            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
-        strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
-        source = self
-        if strides is None:
-            source = self.copy(order)
-            strides = shapes.packed(shape, self.itemsize, order)
-        return source._geometry(shape, strides)
+            order = self._own_order()
+        if copy:
+            source, strides = self.copy(order), shapes.packed(shape, self.itemsize, order)
+        else:
+            source = self
+            strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
+        return None if strides is None else source._geometry(shape, strides)
+
+    def _own_order(self):
+        return "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
 
     def ravel(self, order="C", stream=0) -> DeviceNDArray:
-        """One dimension: a view where the array is contiguous, else a copy."""
-        if order == "K":
-            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
+        """One dimension: a view where the elements lie in that order without gaps, else a copy.
+
+        order: C, F, A (F where the array lies so, else C) or K (as the elements lie in memory).
+        """
         source = self._bind(stream) if stream else self
-        return source.reshape(self.size, order=order)
+        if order == "K":
+            axes = sorted(range(self.ndim), key=lambda i: (-abs(self.strides[i]), i))
+            source, order = source.transpose(axes), "C"
+        if order not in ("C", "F", "A"):
+            raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+        if order == "A":
+            order = self._own_order()
+        contiguous = source.is_c_contiguous() if order == "C" else source.is_f_contiguous()
+        return source._reshaped((self.size,), order, not contiguous)
 
     def flatten(self, order="C") -> DeviceNDArray:
         """A copy with one dimension."""
-        return self.copy(order).reshape(self.size, order=order)
+        flat = self.ravel(order)
+        return flat.copy() if flat.address == self.address else flat
 
     @property
     def T(self) -> DeviceNDArray:
         """The array with its axes reversed (a view)."""
         return self.transpose()
+
+    @property
+    def mT(self) -> DeviceNDArray:
+        """The array with its last two axes exchanged (a view)."""
+        if self.ndim < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
+        return self.swapaxes(-1, -2)
 
     def transpose(self, *axes) -> DeviceNDArray:
         """The array with its axes in another order (a view)."""
@@ -254,13 +386,16 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
             axes = axes[0]
         if not axes:
             axes = range(self.ndim)[::-1]
+        if len(axes) != self.ndim:
+            raise ValueError("axes don't match array")
         order = [shapes.axis_number(axis, self.ndim) for axis in axes]
-        if sorted(order) != list(range(self.ndim)):
-            raise ValueError(f"axes {tuple(axes)} do not name each of {self.ndim} axes once")
+        if len(set(order)) != self.ndim:
+            raise ValueError("repeated axis in transpose")
         shape, strides = self.shape, self.strides
         return self._geometry((shape[i] for i in order), (strides[i] for i in order))
 
     def swapaxes(self, axis1, axis2) -> DeviceNDArray:
+        """The array with two axes exchanged (a view)."""
         order = list(range(self.ndim))
         i, j = shapes.axis_number(axis1, self.ndim), shapes.axis_number(axis2, self.ndim)
         order[i], order[j] = order[j], order[i]
@@ -270,31 +405,88 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         """The array without its axes of length one, or without those named (a view)."""
         shape, strides = self.shape, self.strides
         if axis is None:
-            gone = {i for i, length in enumerate(shape) if length == 1}
+            gone = [i for i, length in enumerate(shape) if length == 1]
         else:
             axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-            gone = {shapes.axis_number(one, self.ndim) for one in axes}
+            gone = [shapes.axis_number(one, self.ndim) for one in axes]
+            if len(set(gone)) < len(gone):
+                raise ValueError("duplicate value in 'axis'")
             if any(shape[i] != 1 for i in gone):
-                raise ValueError("cannot squeeze an axis whose length is not one")
+                raise ValueError(
+                    "cannot select an axis to squeeze out which has size not equal to one"
+                )
         kept = [i for i in range(self.ndim) if i not in gone]
         result = self._geometry((shape[i] for i in kept), (strides[i] for i in kept))
         return result.bind(stream) if stream else result
 
-    def view(self, dtype) -> DeviceNDArray:
-        """The same bytes as elements of another dtype."""
-        dtype = np.dtype(dtype)
+    def diagonal(self, offset=0, axis1=0, axis2=1) -> DeviceNDArray:
+        """The elements with equal indices along two axes (a view that can be written to)."""
+        if self.ndim < 2:
+            raise ValueError("diag requires an array of at least two dimensions")
+        i, j = shapes.axis_number(axis1, self.ndim), shapes.axis_number(axis2, self.ndim)
+        if i == j:
+            raise ValueError("axis1 and axis2 cannot be the same")
+        offset = operator.index(offset)
+        key = [slice(None)] * self.ndim
+        key[j if offset >= 0 else i] = slice(abs(offset), None)
+        part = self[tuple(key)]
+        kept = [k for k in range(self.ndim) if k not in (i, j)]
+        shape, strides = part.shape, part.strides
+        return part._geometry(
+            (*(shape[k] for k in kept), min(shape[i], shape[j])),
+            (*(strides[k] for k in kept), strides[i] + strides[j]),
+        )
+
+    @property
+    def real(self) -> DeviceNDArray:
+        """The real parts (a view)."""
+        if self.dtype.kind != "c":
+            return self
+        return self._view(self.shape, self.strides, self.dtype.char.lower())
+
+    @property
+    def imag(self) -> DeviceNDArray:
+        """The imaginary parts: a view of an array of complex numbers; of others, new zeros."""
+        if self.dtype.kind == "c":
+            half = self.itemsize // 2
+            return self._view(self.shape, self.strides, self.dtype.char.lower(), half)
+        with _assign.on_device(self.device):
+            zeros = device_array_like(self)
+        zeros.fill(0)
+        return zeros
+
+    def view(self, dtype=None) -> DeviceNDArray:
+        """The same bytes as elements of another dtype; where its size differs, the last axis, which
+        must be contiguous, changes its length."""
+        if isinstance(dtype, type) and issubclass(dtype, (_core.DeviceArray, np.ndarray)):
+            raise TypeError(f"view() takes a dtype, not the array type {dtype.__name__}")
+        dtype = self.dtype if dtype is None else np.dtype(dtype)
         old, new = self.itemsize, dtype.itemsize
         if old == new:
             return self._view(self.shape, self.strides, dtype)
-        if not (self.ndim and new and self.strides[-1] == old):
-            raise ValueError("to change the size of elements, the last axis must be contiguous")
-        length = self.shape[-1] * old
+        if not self.ndim:
+            raise ValueError(
+                "Changing the dtype of a 0d array is only supported if the itemsize is unchanged"
+            )
+        if not (old and new):
+            raise ValueError("a view cannot change the size of elements from or to 0 bytes")
+        shape, strides = self.shape, self.strides
+        if shape[-1] != 1 and self.size and strides[-1] != old:
+            raise ValueError(
+                "To change to a dtype of a different size, the last axis must be contiguous"
+            )
+        length = shape[-1] * old
+        if new < old and old % new:
+            raise ValueError(
+                "When changing to a smaller dtype, its size must be a divisor of the size of "
+                "original dtype"
+            )
         if length % new:
             raise ValueError(
-                f"the last axis has {length} bytes, which elements of {new} do not fill"
+                "When changing to a larger dtype, its size must be a divisor of the total size in "
+                "bytes of the last axis of the array."
             )
-        strides = (*self.strides[:-1], new)
-        return self._view((*self.shape[:-1], length // new), strides, dtype)
+        return self._view((*shape[:-1], length // new), (*strides[:-1], new), dtype)
 
     def split(self, section, stream=0):
         """Yields the pieces of a one-dimensional array, `section` elements each (the last may have less)."""
@@ -310,14 +502,20 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     # ---- copies
 
     def copy(self, order="C", stream=0) -> DeviceNDArray:
-        """A contiguous copy on the same device; order "K" keeps the order of the axes."""
-        with _devices.gpus[self.device]:
-            if order in ("K", "A"):
+        """A copy without gaps on the same device; order: C, F, A (F where the array lies so, else C)
+        or K (the axes as they are)."""
+        if order not in ("C", "F", "A", "K"):
+            raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+        with _assign.on_device(self.device):
+            if order == "K":
                 result = device_array_like(self)
             else:
+                order = self._own_order() if order == "A" else order
                 result = _core.device_empty(self.shape, self.dtype, order)
-        result._copy(self, stream or self.stream)
-        return result
+        if self.size:
+            _assign.copy(self, result, stream or self.stream)
+        stream = stream or self.stream
+        return result._bind(stream) if stream else result
 
     def __copy__(self):
         return self.copy("K")
@@ -325,17 +523,41 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     def __deepcopy__(self, memo):
         return self.copy("K")
 
-    def astype(self, dtype, order="K", casting="unsafe", copy=True, stream=0) -> DeviceNDArray:
-        """The elements as another dtype, in a new array."""
+    def astype(
+        self, dtype, order="K", casting="unsafe", subok=True, copy=True, stream=0
+    ) -> DeviceNDArray:
+        """The elements as another dtype, in a new array on the same device; with copy=False the array
+        itself where dtype and order are its own. (subok is NumPy's and means nothing here.)
+
+        Converted on the device as a C cast does; what has no C++ type (text, times, records) is
+        converted by NumPy, on the host.
+        """
         dtype = np.dtype(dtype)
+        if order not in ("C", "F", "A", "K"):
+            raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
         if not np.can_cast(self.dtype, dtype, casting):
-            raise TypeError(f"cannot cast from {self.dtype} to {dtype} with casting={casting!r}")
+            raise TypeError(
+                f"cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule "
+                f"{casting!r}"
+            )
         if dtype == self.dtype:
-            return self.copy(order, stream) if copy else self
-        source = self._bind(stream) if stream else self
-        host = source.copy_to_host()
-        with _devices.gpus[self.device]:
-            return to_device(host.astype(dtype, order), stream)
+            fits = {
+                "C": self.is_c_contiguous(),
+                "F": self.is_f_contiguous(),
+                "A": self.is_c_contiguous() or self.is_f_contiguous(),
+            }
+            return self if not copy and fits.get(order, True) else self.copy(order, stream)
+        stream = stream or self.stream
+        if order == "A":
+            order = self._own_order()
+        if order == "K":
+            strides = shapes.packed_like(self.shape, self.strides, dtype.itemsize)
+        else:
+            strides = shapes.packed(self.shape, dtype.itemsize, order)
+        with _assign.on_device(self.device):
+            result = _core.device_empty(self.shape, dtype, strides=strides)
+        _assign.assign(result, self, stream)
+        return result._bind(stream) if stream else result
 
 
 _core.register_array_class(DeviceNDArray)
@@ -352,49 +574,9 @@ def _check_match(array, other):
         raise ValueError(f"incompatible shape: {array.shape} vs. {other.shape}")
 
 
-def _scalar(value, dtype):
-    """A 0-dimensional array of the dtype, converted as NumPy converts on assignment."""
-    result = np.empty((), dtype)
-    result[()] = value
-    return result
-
-
-def _assign(target, value, stream):
-    if is_cuda_array(value):
-        source = as_cuda_array(value)
-        if source.dtype != target.dtype:
-            source = source.astype(target.dtype, stream=stream)
-        target._copy(_broadcast(source, target.shape), stream)
-        return
-    if not isinstance(value, np.ndarray):
-        if target.dtype.names is not None or np.ndim(value) == 0:
-            try:
-                target._fill(_scalar(value, target.dtype), stream)
-                return
-            except (TypeError, ValueError):
-                if np.ndim(value) == 0:
-                    raise
-        if target.ndim == 0:
-            raise ValueError("setting an array element with a sequence")
-        value = np.asarray(value, dtype=target.dtype)
-    if value.ndim == 0:
-        target._fill(_scalar(value, target.dtype), stream)
-        return
-    host = value.astype(target.dtype, copy=False)
-    if host.size < target.size:  # upload it as it is, spread it there
-        shapes.squeezed_to(host.shape, target.shape)
-        with _devices.gpus[target.device]:
-            target._copy(_broadcast(to_device(host, stream), target.shape), stream)
-    else:
-        shape = shapes.squeezed_to(host.shape, target.shape)
-        target._write(np.broadcast_to(host.reshape(shape), target.shape), stream)
-
-
-def _broadcast(array, shape):
-    """A view of a device array with a larger shape; lengths of one are repeated by zero strides."""
-    if array.shape == shape:
-        return array
-    return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
+def _writable(array):
+    if array.readonly:
+        raise ValueError("the device array is read-only")
 
 
 # ----------------------------------------------------------------------------------------- making
@@ -431,15 +613,20 @@ def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
     return _core.from_interface(_Described(desc, owner), sync)
 
 
-def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
+def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
     """Copies an array (any strides) to the device.
 
     A device array is returned as it is, a foreign one as a view. copy=False allocates only; `to` is
-    an array to copy into.
+    an array to copy into. `device` (number or object): where to have it, by default the calling
+    thread's device, for device arrays where they are; an array of another device is copied over.
     """
     if to is not None:
+        if device is not None and _devices.number_of(device) != to.device:
+            raise ValueError(f"the array to copy into is on device {to.device}, not on {device}")
         to.copy_to_device(obj, stream)
         return to
+    if device is not None:
+        return _to_device(obj, stream, copy, _devices.number_of(device))
     if type(obj) is not np.ndarray and is_cuda_array(obj):
         return as_cuda_array(obj)
     host = np.asarray(obj)
@@ -449,7 +636,23 @@ def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
         result = device_array_like(host)
     if copy:
         result._write(host, stream)
-    return result._bind(stream) if stream else result
+    if host.dtype.names is not None and isinstance(obj, np.void):
+        result = result._record()
+    return result.bind(stream) if stream else result
+
+
+def _to_device(obj, stream, copy, number):
+    if type(obj) is np.ndarray or not is_cuda_array(obj):
+        with _devices.gpus[number]:
+            return to_device(obj, stream, copy)
+    array = as_cuda_array(obj)
+    if array.device == number:
+        return array
+    if not copy:
+        with _devices.gpus[number]:
+            return device_array_like(array, stream)
+    array = _assign.moved(array, number)
+    return array.bind(stream) if stream else array
 
 
 device_array = _core.device_array
