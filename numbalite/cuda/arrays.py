@@ -211,11 +211,19 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     def __reduce_ex__(self, protocol):
         """By way of the host; with protocol 5 the elements go out of band. Loading makes an array on
         the device that is current there."""
-        if "distributed" in sys.modules:
+        if "distributed" in sys.modules or "dask" in sys.modules:
             from numbalite.cuda import serialize
 
             serialize.register()
-        return to_device, (self.copy_to_host(),)
+        dense = self._dense()
+        memory = dense._view((dense.nbytes,), (1,), np.uint8)
+        return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
+
+    def _dense(self):
+        """The array, or a copy, in memory without gaps, with the axes in its order."""
+        if self.strides == shapes.packed_like(self.shape, self.strides, self.itemsize):
+            return self
+        return self.copy("K")
 
     def item(self, *args):
         """An element as a Python scalar; without arguments, the only one."""
@@ -564,6 +572,11 @@ _core.register_array_class(DeviceNDArray)
 
 
 # ---------------------------------------------------------------------------------------- helpers
+
+
+def _rebuild(memory, dtype, shape, strides):
+    """What a pickled array becomes."""
+    return to_device(memory)._view(shape, strides, dtype)
 
 
 def _check_match(array, other):

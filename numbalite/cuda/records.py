@@ -57,6 +57,9 @@ class DeviceRecord(DeviceNDArray):
             ary[name] = host[name]
         return ary
 
+    def __reduce_ex__(self, protocol):
+        return _record, super().__reduce_ex__(protocol)
+
     # ---- fields
 
     def __getitem__(self, field):
@@ -116,6 +119,11 @@ class DeviceRecord(DeviceNDArray):
 
 
 _core.register_record_class(DeviceRecord)
+
+
+def _record(make, args):
+    """What a pickled record becomes."""
+    return make(*args)._record()
 
 
 def from_record_like(rec, stream=0, gpu_data=None) -> DeviceRecord:
