@@ -34,10 +34,11 @@ def spread(shape, strides, wanted):
     return (0,) * missing + tuple(0 if have != want else step for have, want, step in pairs)
 
 
-def axis_number(axis, ndim):
+def axis_number(axis, ndim, what=None):
+    """An axis counted from the front; AxisError, in which `what` names the argument."""
     number = operator.index(axis)
     if not -ndim <= number < ndim:
-        raise AxisError(number, ndim)
+        raise AxisError(number, ndim, what)
     return number % ndim
 
 

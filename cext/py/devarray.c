@@ -447,7 +447,7 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
         goto done;
     __int128 start = (__int128)a->address - a->buffer->address + offset;
     if (high > low ? start + low < 0 || start + high > (__int128)a->buffer->size
-                   : start < 0 || start > (__int128)a->buffer->size) {
+                   : offset != 0 && (start < 0 || start > (__int128)a->buffer->size)) {
         PyErr_SetString(PyExc_ValueError, "the view would reach outside of the array's memory");
         goto done;
     }

@@ -405,7 +405,8 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     def swapaxes(self, axis1, axis2) -> DeviceNDArray:
         """The array with two axes exchanged (a view)."""
         order = list(range(self.ndim))
-        i, j = shapes.axis_number(axis1, self.ndim), shapes.axis_number(axis2, self.ndim)
+        i = shapes.axis_number(axis1, self.ndim, "axis1")
+        j = shapes.axis_number(axis2, self.ndim, "axis2")
         order[i], order[j] = order[j], order[i]
         return self.transpose(order)
 
@@ -416,6 +417,8 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
             gone = [i for i, length in enumerate(shape) if length == 1]
         else:
             axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+            if not self.ndim and not isinstance(axis, (tuple, list)) and axis in (0, -1):
+                axes = ()  # as NumPy has it
             gone = [shapes.axis_number(one, self.ndim) for one in axes]
             if len(set(gone)) < len(gone):
                 raise ValueError("duplicate value in 'axis'")
@@ -431,7 +434,8 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         """The elements with equal indices along two axes (a view that can be written to)."""
         if self.ndim < 2:
             raise ValueError("diag requires an array of at least two dimensions")
-        i, j = shapes.axis_number(axis1, self.ndim), shapes.axis_number(axis2, self.ndim)
+        i = shapes.axis_number(axis1, self.ndim, "axis1")
+        j = shapes.axis_number(axis2, self.ndim, "axis2")
         if i == j:
             raise ValueError("axis1 and axis2 cannot be the same")
         offset = operator.index(offset)
@@ -470,7 +474,7 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
             raise TypeError(f"view() takes a dtype, not the array type {dtype.__name__}")
         dtype = self.dtype if dtype is None else np.dtype(dtype)
         old, new = self.itemsize, dtype.itemsize
-        if old == new:
+        if old == new or dtype.hasobject:  # which is refused
             return self._view(self.shape, self.strides, dtype)
         if not self.ndim:
             raise ValueError(
