@@ -185,7 +185,10 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             return self._download(order, stream)
         _check_match(self, ary)
-        self._read(ary, stream)
+        if self.dtype.names is not None and _assign.has_gaps(self.dtype):
+            np.copyto(ary, self.copy_to_host(stream=stream))  # what is between its fields stays
+        else:
+            self._read(ary, stream)
         return ary
 
     def copy_to_device(self, ary, stream=0):
@@ -195,12 +198,17 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
             source = as_cuda_array(ary)
             _check_match(self, source)
             _writable(self)
-            if self.size:
+            if self.dtype.names is not None:
+                _assign.assign(self, source, stream)
+            elif self.size:
                 _assign.copy(source, self, stream)
         else:
             source = np.asarray(ary)
             _check_match(self, source)
-            self._write(source, stream)
+            if self.dtype.names is not None and _assign.has_gaps(self.dtype):
+                _assign.assign(self, source, stream)
+            else:
+                self._write(source, stream)
 
     def __array__(self, dtype=None, copy=None):
         if copy is False:

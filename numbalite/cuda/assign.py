@@ -13,6 +13,7 @@ An array of another device is copied over first.
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -49,7 +50,9 @@ def assign(target, value, stream=0):
     """target[...] = value, with NumPy's broadcasting and casting."""
     if target.readonly:
         raise ValueError("assignment destination is read-only")
-    if isinstance(value, _core.DeviceArray):
+    if target.dtype.names is not None and has_gaps(target.dtype):
+        _between_gaps(target, value, stream)
+    elif isinstance(value, _core.DeviceArray):
         _from_device(target, value, stream)
     elif type(value) is np.ndarray:
         _from_host(target, value, stream)
@@ -77,7 +80,7 @@ def _from_object(target, value, stream):
             target._fill(scalar(value, target.dtype), stream)
             return
         except (TypeError, ValueError):
-            if np.ndim(value) == 0:
+            if np.ndim(value) == 0 or (isinstance(value, tuple) and target.dtype.names):
                 raise
     if target.ndim == 0:
         raise ValueError("setting an array element with a sequence.")
@@ -142,6 +145,48 @@ def _fields(target, source, stream):
     target, source = target[...], source[...]
     for to, of in zip(target.dtype.names, source.dtype.names, strict=True):
         assign(target[to], source[of], stream)
+
+
+@functools.lru_cache(256)
+def has_gaps(dtype) -> bool:
+    """Has a structured dtype bytes that belong to none of its fields and are not just padding?
+
+    They may belong to other fields: in `d[["x", "z"]]` they do.
+    """
+    fields = [dtype.fields[name][0] for name in dtype.names]
+    if sum(field.itemsize for field in fields) == dtype.itemsize:
+        return False
+    padded = np.dtype(list(zip(dtype.names, fields, strict=True)), align=True)
+    return padded.itemsize != dtype.itemsize or any(
+        padded.fields[name][1] != dtype.fields[name][1] for name in dtype.names
+    )
+
+
+def _between_gaps(target, value, stream):
+    """Field by field, so that what lies between them stays as it is."""
+    if not hasattr(value, "__cuda_array_interface__"):
+        if not (isinstance(value, (np.ndarray, np.void)) and value.dtype.names):
+            try:
+                value = scalar(value, target.dtype)
+            except (TypeError, ValueError):
+                if np.ndim(value) == 0 or not target.ndim:
+                    raise
+                value = np.asarray(value, target.dtype)
+        names = value.dtype.names
+        if len(names) != len(target.dtype.names):
+            raise TypeError(f"cannot cast from {value.dtype} to {target.dtype}")
+        target = target[...]
+        for to, of in zip(target.dtype.names, names, strict=True):
+            assign(target[to], value[of], stream)
+        return
+    from numbalite.cuda.arrays import as_cuda_array
+
+    source = as_cuda_array(value)
+    if not source.dtype.names:
+        raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
+    if source.device != target.device:
+        source = moved(source, target.device)
+    _fields(target, source, stream)
 
 
 def _may_overlap(a, b):

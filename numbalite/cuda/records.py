@@ -109,6 +109,8 @@ class DeviceRecord(DeviceNDArray):
                 other = np.array(other, self.dtype)[()]
             except (TypeError, ValueError):
                 return False
+        elif not (isinstance(other, (np.void, np.ndarray)) and other.dtype.names):
+            return NotImplemented
         return self.copy_to_host()[()] == other
 
     def __ne__(self, other):
