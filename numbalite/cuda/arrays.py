@@ -240,9 +240,7 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
             if len(index) == 1 != self.ndim:  # counts all elements in C order
                 number = operator.index(index[0])
                 if not -self.size <= number < self.size:
-                    raise IndexError(
-                        f"index {number} is out of bounds for size {self.size}"
-                    )
+                    raise IndexError(f"index {number} is out of bounds for size {self.size}")
                 index = np.unravel_index(number % self.size, self.shape)
             if len(index) != self.ndim:
                 raise ValueError("incorrect number of indices for array")

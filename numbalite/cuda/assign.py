@@ -14,11 +14,10 @@ An array of another device is copied over first.
 from __future__ import annotations
 
 import functools
-import warnings
 
 import numpy as np
 
-from numbalite import _core, shapes
+from numbalite import _core, errors, shapes
 from numbalite.cuda import devices as _devices
 
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -204,11 +203,7 @@ def _extent(array):
 
 def _warn_of_complex(given, wanted):
     if given.kind == "c" and wanted.kind not in "cb":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part",
-            _ComplexWarning,
-            stacklevel=6,
-        )
+        errors.warn("Casting complex values to real discards the imaginary part", _ComplexWarning)
 
 
 # ------------------------------------------------------------------------------------ on the device
@@ -219,7 +214,9 @@ def convert(source, target, stream=0):
     from numbalite.ufuncs.cudaufunc import cast_ufunc
 
     with on_device(target.device):
-        cast_ufunc(target.dtype)(source, out=target, casting="unsafe", stream=stream or target.stream)
+        cast_ufunc(target.dtype)(
+            source, out=target, casting="unsafe", stream=stream or target.stream
+        )
 
 
 def copy(source, target, stream=0):

@@ -246,7 +246,12 @@ def test_python_values(dtype, value):
 def test_fill():
     host = np.zeros((4, 6), "i2")
     device = cuda.to_device(host)
-    for key, value in [(np.s_[...], 3), (np.s_[::2, ::-3], 7.9), (np.s_[:, 1:2], np.int64(5)), (np.s_[0:0], 1)]:
+    for key, value in [
+        (np.s_[...], 3),
+        (np.s_[::2, ::-3], 7.9),
+        (np.s_[:, 1:2], np.int64(5)),
+        (np.s_[0:0], 1),
+    ]:
         host[key].fill(value)
         device[key].fill(value)
         same(device, host)
@@ -265,7 +270,13 @@ def test_fill():
 # ---- what does not go ----
 def test_messages():
     device = cuda.to_device(np.zeros((3, 4), "i1"))
-    for value in (np.zeros(3), np.zeros((2, 4), "i1"), np.zeros((3, 1, 4)), np.zeros((2, 3, 4)), [1, 2, 3]):
+    for value in (
+        np.zeros(3),
+        np.zeros((2, 4), "i1"),
+        np.zeros((3, 1, 4)),
+        np.zeros((2, 3, 4)),
+        [1, 2, 3],
+    ):
         for given in (value, cuda.to_device(np.asarray(value))):
             with pytest.raises(ValueError, match="could not broadcast input array from shape"):
                 device[:] = given
@@ -309,7 +320,11 @@ def test_read_only():
 def test_elements_that_overlap_themselves():
     device = cuda.to_device(np.arange(4.0))
     twice = device._view((2, 4), (0, 8), None)
-    for value in (cuda.to_device(np.ones((2, 4))), np.ones((2, 4), "f4"), cuda.to_device(np.ones((2, 4), "i4"))):
+    for value in (
+        cuda.to_device(np.ones((2, 4))),
+        np.ones((2, 4), "f4"),
+        cuda.to_device(np.ones((2, 4), "i4")),
+    ):
         with pytest.raises(ValueError, match="overlap|internal"):
             twice[...] = value
 
@@ -357,7 +372,9 @@ def driver_calls(function):
 def test_from_the_device_it_is_one_kernel(key, value):
     device = cuda.to_device(np.zeros((64, 1000), "f4"))
     other = cuda.to_device(value)
-    names = [name for name in driver_calls(lambda: device.__setitem__(key, other)) if "Ctx" not in name]
+    names = [
+        name for name in driver_calls(lambda: device.__setitem__(key, other)) if "Ctx" not in name
+    ]
     assert names == ["cuLaunchKernel"], names
     names = driver_calls(lambda: device.__setitem__(key, value))
     assert sum("Launch" in name for name in names) <= 1, names

@@ -196,7 +196,10 @@ def test_random_axes(seed):
         for step in steps:
             expected, got = result_of(lambda: step(host)), result_of(lambda: step(device))  # noqa: B023
             if isinstance(expected, type):
-                assert isinstance(got, type) and issubclass(got, (ValueError, IndexError)), (step, got)
+                assert isinstance(got, type) and issubclass(got, (ValueError, IndexError)), (
+                    step,
+                    got,
+                )
                 assert issubclass(expected, got) or issubclass(got, expected) or got is expected
             else:
                 same_view(got, base, expected, host_base)
@@ -224,7 +227,7 @@ def test_messages_are_numpys():
         lambda a: a[..., :1].view("c16"),
         lambda a: a[0, 0, 0:1].reshape(()).view("f4"),
     ):
-        with pytest.raises(Exception) as numpys:  # noqa: B017
+        with pytest.raises(Exception) as numpys:
             wrong(host)
         with pytest.raises(numpys.type) as ours:
             wrong(device)
@@ -251,7 +254,9 @@ def test_random_views(seed):
     rng = random.Random(seed)
     for _ in range(60):
         host_base, host, base, device = random_array(rng)
-        dtype = rng.choice(["u1", "i2", "f4", "f8", "c8", "c16", "S3", "S8", [("a", "i2"), ("b", "f2")]])
+        dtype = rng.choice(
+            ["u1", "i2", "f4", "f8", "c8", "c16", "S3", "S8", [("a", "i2"), ("b", "f2")]]
+        )
         expected, got = result_of(lambda: host.view(dtype)), result_of(lambda: device.view(dtype))  # noqa: B023
         if isinstance(expected, type):
             assert got is expected
@@ -280,8 +285,14 @@ def test_views_that_cannot_be():
 @pytest.mark.parametrize("key", [[0, 1], np.array([0, 1]), np.array([True, False, True]), True, (0, [1, 2])], ids=str)  # fmt: skip
 def test_masks_and_lists_of_indices_say_what_to_do(key):
     device = cuda.to_device(np.arange(6).reshape(3, 2))
-    for use in (lambda: device[key], lambda: device.__setitem__(key, 1), lambda: device.getitem(key)):
-        with pytest.raises(IndexError, match=r"copy_to_host\(\)\[...\], a ufunc with where=, or a kernel"):
+    for use in (
+        lambda: device[key],
+        lambda: device.__setitem__(key, 1),
+        lambda: device.getitem(key),
+    ):
+        with pytest.raises(
+            IndexError, match=r"copy_to_host\(\)\[...\], a ufunc with where=, or a kernel"
+        ):
             use()
 
 

@@ -8,7 +8,12 @@ import pytest
 
 from numbalite import cuda
 from numbalite.cuda.cudadrv import devicearray
-from numbalite.cuda.cudadrv.devicearray import DeviceNDArray, DeviceRecord, auto_device, from_record_like
+from numbalite.cuda.cudadrv.devicearray import (
+    DeviceNDArray,
+    DeviceRecord,
+    auto_device,
+    from_record_like,
+)
 
 POINT = np.dtype([("x", "f4"), ("y", "f4")])
 RECORD = np.dtype([("a", "i4"), ("b", "f8"), ("c", "f4", (2, 3)), ("p", POINT)])
@@ -40,7 +45,9 @@ def test_reading():
     same(record["c"], host[2]["c"])
     assert record["c"][1, 2] == host[2]["c"][1, 2]
     assert type(record["p"]) is DeviceRecord and record["p"]["x"] == 7
-    assert record == host[2] and record != host[1] and device[1] != device[2] and record == device[2]
+    assert (
+        record == host[2] and record != host[1] and device[1] != device[2] and record == device[2]
+    )
     assert record == host[2].item() and record != (1, 2) and not record == 5
     assert record.item()[:2] == (2, 1.0) and len(record) == 4
     assert [type(field) for field in record][:2] == [np.int32, np.float64]
@@ -102,11 +109,13 @@ def test_some_fields():
     given = np.array([(i, (i, 2 * i)) for i in range(4)], [("b", "i4"), ("p", POINT)])
     for value in (given, cuda.to_device(given), given[1], cuda.to_device(given)[2], given[:1]):
         part[1:] = value[1:] if np.ndim(value) and len(value) > 1 else value
-        host_part[1:] = (value if isinstance(value, (np.ndarray, np.void)) else value.copy_to_host())[
-            np.s_[1:] if value.shape == (4,) else ...
-        ]
+        host_part[1:] = (
+            value if isinstance(value, (np.ndarray, np.void)) else value.copy_to_host()
+        )[np.s_[1:] if value.shape == (4,) else ...]
         same(device, host)
-    mine = np.array([(i, (i, -i)) for i in range(4)], [("b", "f8"), ("p", POINT)]).astype(part.dtype)
+    mine = np.array([(i, (i, -i)) for i in range(4)], [("b", "f8"), ("p", POINT)]).astype(
+        part.dtype
+    )
     for value in (mine, cuda.to_device(mine)):
         part.copy_to_device(value)
         host[["b", "p"]] = mine
@@ -122,7 +131,9 @@ def test_some_fields():
 
 def test_assignment_between_records():
     """By position, as in NumPy; field by field where the dtypes differ, on the device."""
-    other = np.dtype([("q", "f8"), ("r", "i2"), ("s", "f8", (2, 3)), ("t", [("x", "i4"), ("y", "f2")])])
+    other = np.dtype(
+        [("q", "f8"), ("r", "i2"), ("s", "f8", (2, 3)), ("t", [("x", "i4"), ("y", "f2")])]
+    )
     host = records()
     for given in (host, host[:1], host[::-1]):
         expected = np.zeros(4, other)
@@ -148,8 +159,16 @@ def test_messages():
         (lambda: record[4:], IndexError, "too many indices"),
         (lambda: device[4], IndexError, "out of bounds"),
         (lambda: record.__setitem__("a", "text"), (TypeError, ValueError), "invalid|text"),
-        (lambda: device.__setitem__(0, (1, 2)), (TypeError, ValueError), "tuple of length 2 to structure with 4"),
-        (lambda: DeviceRecord(np.float32), TypeError, "a record has a structured dtype, not float32"),
+        (
+            lambda: device.__setitem__(0, (1, 2)),
+            (TypeError, ValueError),
+            "tuple of length 2 to structure with 4",
+        ),
+        (
+            lambda: DeviceRecord(np.float32),
+            TypeError,
+            "a record has a structured dtype, not float32",
+        ),
         (lambda: device._record(), TypeError, "only an array of one record"),
         (lambda: cuda.to_device(np.zeros(1))._record(), TypeError, "only an array of one record"),
         (lambda: record.copy_to_host(np.zeros(1, PLAIN)[0]), TypeError, "incompatible dtype"),
@@ -223,7 +242,12 @@ def test_records_from_memory():
 
 def test_the_constructor_of_arrays():
     array = DeviceNDArray((2, 3), (24, 8), np.float64)
-    assert (array.shape, array.strides, array.dtype, array.alloc_size) == ((2, 3), (24, 8), "f8", 48)
+    assert (array.shape, array.strides, array.dtype, array.alloc_size) == (
+        (2, 3),
+        (24, 8),
+        "f8",
+        48,
+    )
     array[:] = 5
     view = DeviceNDArray((3,), (8,), "f8", gpu_data=array.gpu_data)
     view[0] = 1
@@ -245,8 +269,21 @@ def test_attributes():
     device = cuda.to_device(host)
     for name in ("shape", "strides", "dtype", "ndim", "size", "itemsize", "nbytes"):
         assert getattr(device, name) == getattr(host, name)
-    for part, of in ((device, host), (device.T, host.T), (device[::2], host[::2]), (device[:1], host[:1])):
-        for name in ("c_contiguous", "f_contiguous", "contiguous", "forc", "fnc", "writeable", "aligned"):
+    for part, of in (
+        (device, host),
+        (device.T, host.T),
+        (device[::2], host[::2]),
+        (device[:1], host[:1]),
+    ):
+        for name in (
+            "c_contiguous",
+            "f_contiguous",
+            "contiguous",
+            "forc",
+            "fnc",
+            "writeable",
+            "aligned",
+        ):
             assert getattr(part.flags, name) == getattr(of.flags, name), name
         for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "C", "F", "A", "W", "ALIGNED", "FORC"):
             assert part.flags[name] == of.flags[name], name
@@ -255,15 +292,22 @@ def test_attributes():
     with pytest.raises(KeyError):
         device.flags["nothing"]
     with pytest.raises(AttributeError):
-        device.flags.nothing  # noqa: B018
+        device.flags.nothing
     assert device.alloc_size == 48 and device[1:].alloc_size == 48
-    assert device.device_ctypes_pointer.value == device.address == device.gpu_data.device_pointer_value
+    assert (
+        device.device_ctypes_pointer.value == device.address == device.gpu_data.device_pointer_value
+    )
     assert int(device.gpu_data) == device.address and device.gpu_data.size == 48
     assert device.gpu_data.context == cuda.current_context()
     assert str(device._numba_type_) == "int32[:,::1]" or "int32" in str(device._numba_type_)
     assert device.as_cuda_arg() is device
     assert device.__cuda_memory__ is True and device.__cuda_ndarray__ is True
-    assert [device.item(5), device.item(-1), device.item(1, 2), device.item((1, 2))] == [5, 11, 6, 6]
+    assert [device.item(5), device.item(-1), device.item(1, 2), device.item((1, 2))] == [
+        5,
+        11,
+        6,
+        6,
+    ]
     with pytest.raises(IndexError, match="index 12 is out of bounds for size 12"):
         device.item(12)
 
@@ -273,7 +317,9 @@ def test_numbas_functions():
     device = cuda.to_device(host)
     assert devicearray.is_cuda_ndarray(device) and not devicearray.is_cuda_ndarray(host)
     assert not devicearray.is_cuda_ndarray(DeviceNDArray)
-    assert devicearray.is_cuda_ndarray(cuda.mapped_array(3)) and devicearray.is_cuda_ndarray(cuda.managed_array(3))
+    assert devicearray.is_cuda_ndarray(cuda.mapped_array(3)) and devicearray.is_cuda_ndarray(
+        cuda.managed_array(3)
+    )
     devicearray.verify_cuda_ndarray_interface(device)
     devicearray.verify_cuda_ndarray_interface(cuda.to_device(records())[0])
     with pytest.raises(ValueError, match="require a device array object, got ndarray"):
@@ -282,7 +328,7 @@ def test_numbas_functions():
     class Almost:
         __cuda_ndarray__ = True
         shape = (1,)
-        strides = [8]
+        strides = 8
 
     with pytest.raises(AttributeError, match="strides must be of type"):
         devicearray.verify_cuda_ndarray_interface(Almost())
