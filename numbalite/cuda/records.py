@@ -35,6 +35,12 @@ class DeviceRecord(DeviceNDArray):
             made = DeviceNDArray((), (), dtype, 0, gpu_data)
         return made._record().bind(stream) if stream else made._record()
 
+    @property
+    def _numba_type_(self):
+        from numbalite import types
+
+        return types.Record(self.dtype)
+
     def __repr__(self):
         return f"DeviceRecord(dtype={self.dtype}, device={self.device})"
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from numbalite import cuda
+from numbalite import cuda, types
 from numbalite.cuda.cudadrv import devicearray
 from numbalite.cuda.cudadrv.devicearray import (
     DeviceNDArray,
@@ -198,6 +198,7 @@ def check_record(reference, record):
     assert record.gpu_data is not None
     assert record.device_ctypes_pointer != ctypes.c_void_p(0)
     assert record.as_cuda_arg() is record
+    assert record._numba_type_ == types.Record(record.dtype)
 
 
 @pytest.mark.parametrize("make", [np.zeros, np.recarray])
