@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/module.h"
+#include "core/hostblock.h"
 #include "core/stream.h"
 #include "py/state.h"
 
@@ -57,10 +58,23 @@ static PyObject *traced(PyObject *module, PyObject *unused) {
 static PyObject *live(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    return Py_BuildValue("{sn sn sn sn sn}", "blocks", (Py_ssize_t)nl_mem_live(), "buffers",
+    return Py_BuildValue("{sn sn sn sn sn sn}", "blocks",
+                         (Py_ssize_t)(nl_mem_live() - nl_pool_kept()), "buffers",
                          (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(),
                          "events", (Py_ssize_t)nl_event_live(), "modules",
-                         (Py_ssize_t)nl_module_live());
+                         (Py_ssize_t)nl_module_live(), "host_blocks", (Py_ssize_t)nl_hostblock_live());
+}
+
+static PyObject *pretend_no_memory_pools(PyObject *module, PyObject *unused) {
+    nl_error err;
+    (void)module;
+    (void)unused;
+    nl_device *dev = nl_device_current(&err);
+    if (dev == NULL)
+        return nl_py_raise(&err);
+    dev->has_memory_pools = 0;
+    dev->pool = NULL;
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
@@ -75,6 +89,8 @@ static PyMethodDef methods[] = {
      "requests since last time."},
     {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
     {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
+    {"pretend_no_memory_pools", pretend_no_memory_pools, METH_NOARGS,
+     "This thread's device allocates as if it had no memory pools."},
     {"live", live, METH_NOARGS, "How many things are alive: a dict of counts."},
     {NULL, NULL, 0, NULL},
 };
