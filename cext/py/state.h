@@ -17,6 +17,7 @@
     X(PyTypeObject, devarray_class) /* register_array_class: what C makes instances of */ \
     X(PyTypeObject, transfer_type) \
     X(PyTypeObject, hostmemory_type) \
+    X(PyTypeObject, ipc_type) \
     X(PyTypeObject, module_type) \
     X(PyTypeObject, kernel_type) \
     X(PyTypeObject, dispatcher_type) \
@@ -77,6 +78,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_exchange_exec) \
     X(nl_py_hostmemory_exec) \
     X(nl_py_memory_exec) \
+    X(nl_py_ipc_exec) \
     X(nl_py_argument_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \

@@ -264,6 +264,16 @@ class Context:
         with gpus[self.device.id]:
             return self.memory_manager.mempin(owner, pointer, size, mapped)
 
+    def get_ipc_handle(self, memory):
+        """The IpcHandle of memory of this context (`array.gpu_data`, or what memalloc gave)."""
+        return self.memory_manager.get_ipc_handle(memory)
+
+    def open_ipc_handle(self, handle, size):
+        """Memory of another process, a MemoryPointer: `handle` is the driver's 64 bytes."""
+        from numbalite.cuda.ipc import IpcHandle
+
+        return IpcHandle(None, handle, size).open(self)
+
     def can_access_peer(self, other) -> bool:
         return self.device.can_access_peer(getattr(other, "device", other))
 
