@@ -83,7 +83,10 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
     size_t size;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOO:variable", names, &lowered, &dtype, &shape))
         return NULL;
-    if (nl_py_shape_from(shape, &layout) < 0)
+    int whole = shape == Py_None;
+    if (whole)
+        layout = (nl_layout){.ndim = 1};
+    else if (nl_py_shape_from(shape, &layout) < 0)
         return NULL;
     parts.descr = nl_host_descr(dtype);
     if (!parts.descr)
@@ -94,12 +97,14 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
         PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", parts.descr);
         goto done;
     }
-    if (nl_py_layout_order(&layout, 'C') < 0)
-        goto done;
     if (nl_module_global(m->module, lowered, &address, &size, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }
+    if (whole && layout.itemsize > 0)
+        layout.shape[0] = (int64_t)size / layout.itemsize;
+    if (nl_py_layout_order(&layout, 'C') < 0)
+        goto done;
     int64_t wanted = nl_layout_count(&layout) * layout.itemsize;
     if (wanted < 0 || (size_t)wanted != size) {
         PyErr_Format(PyExc_ValueError, "%s has %zu bytes, not the %lld of that shape and dtype",
@@ -433,7 +438,8 @@ static PyMethodDef module_methods[] = {
      "parameters are "
      "tuples as numbalite.describe.Parameter."},
     {"variable", KEYWORDS(module_variable),
-     "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable."},
+     "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable; "
+     "shape None: all of it, in one dimension."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef module_getset[] = {

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from numbalite import _core, config
 from numbalite.cuda.attributes import NUMBERS
+from numbalite.cuda.contexts import ContextParts
 from numbalite.errors import CudaSupportError, SimulatorWarning, warn
 
 
@@ -135,10 +136,10 @@ class Device:
 
     @property
     def primary_context(self) -> Context:
-        return Context(self)
+        return _context(self.id)
 
     def get_primary_context(self) -> Context:
-        return Context(self)
+        return _context(self.id)
 
     def release_primary_context(self):
         """Contexts live as long as the process; here for programs that call it."""
@@ -192,6 +193,11 @@ def _device(number):
     return Device(number)
 
 
+@functools.cache
+def _context(number):
+    return Context(_device(number))
+
+
 _stacks = _local()  # the devices that a thread will go back to
 
 
@@ -212,7 +218,7 @@ def _pop():
     _core.select_device(stack.pop())
 
 
-class Context:
+class Context(ContextParts):
     """The context of a device."""
 
     def __init__(self, device):
@@ -415,7 +421,7 @@ def get_current_device() -> Device:
 
 def current_context(devnum=None) -> Context:
     """The context of a device, or of the calling thread's."""
-    return Context(get_current_device() if devnum is None else _device(gpus[devnum].id))
+    return _context(_core.current_device() if devnum is None else gpus[devnum].id)
 
 
 def is_float16_supported() -> bool:
@@ -426,6 +432,11 @@ def is_float16_supported() -> bool:
 def is_bfloat16_supported() -> bool:
     """Has the calling thread's device arithmetic in bfloat16?"""
     return get_current_device().supports_bfloat16
+
+
+def is_fp8_supported() -> bool:
+    """Has the calling thread's device arithmetic in 8-bit floating point?"""
+    return get_current_device().supports_fp8
 
 
 def require_context(function):
