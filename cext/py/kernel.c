@@ -255,8 +255,10 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
     if (!k)
         return NULL;
     k->module = Py_NewRef(self);
-    k->parameters = PySequence_Tuple(rows);
-    if (!k->parameters || nl_py_params_from(k->parameters, &params) < 0)
+    int known = rows != Py_None;
+    k->parameters = known ? PySequence_Tuple(rows) : PyTuple_New(0);
+    params = (nl_params){.count = -1};
+    if (!k->parameters || (known && nl_py_params_from(k->parameters, &params) < 0))
         goto fail;
     if (nl_kernel_create(m->module, lowered, name, &params, &k->kernel, &err) < 0) {
         nl_params_clear(&params);
@@ -436,7 +438,7 @@ static PyMethodDef module_methods[] = {
     {"function", KEYWORDS(module_function),
      "function(lowered, name, parameters, fault=None) -> Kernel: a kernel by its symbol; "
      "parameters are "
-     "tuples as numbalite.describe.Parameter."},
+     "tuples as numbalite.describe.Parameter; None: not known, it cannot be launched."},
     {"variable", KEYWORDS(module_variable),
      "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable; "
      "shape None: all of it, in one dimension."},

@@ -65,7 +65,7 @@ class CudaPythonFunction:
     def __init__(self, module, name, signature):
         self.module = module
         self.name = name
-        rows = _rows(signature) if signature is not None else []
+        rows = _rows(signature) if signature is not None else None
         with _devices.gpus[module.context.device.id]:
             self.handle = module._loaded().function(name, name, rows)
         self._dispatcher = None
