@@ -334,12 +334,11 @@ static int keep(nl_buffer *buffer) {
 
 static void free_memory(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
-    nl_error ignored;
     nl_pool_leave(&dev->cache, &buffer->block);
     if (!nl_device_bind_for_release(dev, buffer->generation))
         return;
-    if (buffer->pooled && waits_for(buffer) == NL_POOL_IDLE)
-        wait_until_idle(dev, &ignored); /* a lost context has nothing to be waited for */
+    if (buffer->pooled && waits_for(buffer) == NL_POOL_IDLE && !nl_device_wait_for_release(dev))
+        return; /* rather lost than used by two */
     give_back(buffer);
 }
 
@@ -363,7 +362,7 @@ static void destroy(void *thing) {
     if (buffer->finalizer != NULL) {
         if (nl_atomic_load(&buffer->users) & NL_BUFFER_FOREIGN &&
             nl_device_bind_for_release(buffer->device, buffer->generation))
-            (void)nl_cu.CtxSynchronize();
+            (void)nl_device_wait_for_release(buffer->device);
         buffer->finalizer(buffer->owner);
     }
     delete_buffer(buffer);

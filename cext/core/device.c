@@ -290,6 +290,17 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     return nl_device_bind(dev, &ignored) == 0;
 }
 
+/* A lost context runs nothing any more; another failure may be a passing one. */
+int nl_device_wait_for_release(nl_device *dev) {
+    uint64_t stamp = nl_pool_stamp(&dev->cache);
+    CUresult status = nl_cu.CtxSynchronize();
+    if (status != CUDA_SUCCESS && !nl_driver_is_sticky(status))
+        status = nl_cu.CtxSynchronize();
+    if (status == CUDA_SUCCESS)
+        nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
+    return status == CUDA_SUCCESS || nl_driver_is_sticky(status);
+}
+
 void nl_device_callback_begin(void) {
     here.in_callback = 1;
     here.bound = NULL;

@@ -81,6 +81,9 @@ int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *
 /* The same as nl_device_bind for release functions: 1 if calls on things of this generation may be
  * made, else 0. */
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
+/* For release functions, bound: waits until the device is idle. 0 if it cannot be told that it is:
+ * then what it may be using must not be freed. */
+int nl_device_wait_for_release(nl_device *dev);
 /* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* cuCtxSynchronize on dev. Call without the interpreter's lock. */

@@ -261,7 +261,7 @@ static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsi
 }
 
 int nl_hostblock_take(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
-                   nl_host_block **out, nl_error *err) {
+                      nl_host_block **out, nl_error *err) {
     return is_pooled(kind) ? take_pages(dev, size, kind, out, err)
                            : take_from_driver(dev, size, kind, flags, out, err);
 }
@@ -285,7 +285,7 @@ static void give_to_driver(nl_host_block *b) {
         if (b->kind == NL_HOST_MANAGED) {
             nl_driver_report(nl_cu.MemFree((CUdeviceptr)(uintptr_t)b->memory), "cuMemFree");
         } else {
-            (void)nl_cu.CtxSynchronize();
+            (void)nl_device_wait_for_release(b->device);
             nl_driver_report(nl_cu.MemFreeHost(b->memory), "cuMemFreeHost");
         }
     }
@@ -299,7 +299,7 @@ static void destroy(void *thing) {
         return;
     }
     if (b->kind == NL_HOST_MAPPED && nl_device_bind_for_release(b->device, b->generation))
-        (void)nl_cu.CtxSynchronize();
+        (void)nl_device_wait_for_release(b->device);
     size_t most = nl_atomic_load(&the_pool()->cache_limit);
     if (nl_pool_put(&pool, &b->block, NL_POOL_READY))
         return;

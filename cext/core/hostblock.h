@@ -40,7 +40,7 @@ void nl_hostblock_set_limit(size_t bytes);
 size_t nl_hostblock_limit(void);
 /* dev must be bound. The memory is not initialised. `flags`: of cuMemAllocManaged. */
 int nl_hostblock_take(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
-                   nl_host_block **out, nl_error *err);
+                      nl_host_block **out, nl_error *err);
 /* Can the device copy from and to it without the driver's help? */
 int nl_hostblock_is_locked(const nl_host_block *block);
 /* Where kernels find it. */

@@ -27,7 +27,8 @@ static struct { /* of the team's owner */
     nl_device *device;
     uint64_t generation;
     CUevent events[NL_TEAM_MOST * SLOTS];
-    int count;
+    CUstream streams[NL_TEAM_MOST];
+    int count, stream_count;
 } marks;
 
 typedef struct staging {
@@ -120,28 +121,30 @@ static size_t next_chunk(staging *s, size_t *offset) {
     return s->size - *offset < s->chunk ? s->size - *offset : s->chunk;
 }
 
-static int send_all(staging *s, char *const *slot, const CUevent *event, nl_error *err) {
+static int send_all(staging *s, char *const *slot, const CUevent *event, CUstream stream,
+                    nl_error *err) {
     size_t offset, size;
     for (unsigned k = 0; (size = next_chunk(s, &offset)) > 0; k++) {
         unsigned i = k % SLOTS;
         if (k >= SLOTS && NL_CU(err, EventSynchronize, event[i]) < 0)
             return -1;
         memcpy(slot[i], s->here + offset, size);
-        if (NL_CU(err, MemcpyHtoDAsync, s->there + offset, slot[i], size, s->stream) < 0 ||
-            NL_CU(err, EventRecord, event[i], s->stream) < 0)
+        if (NL_CU(err, MemcpyHtoDAsync, s->there + offset, slot[i], size, stream) < 0 ||
+            NL_CU(err, EventRecord, event[i], stream) < 0)
             return -1;
     }
-    return 0;
+    return NL_CU(err, StreamSynchronize, stream);
 }
 
-static int receive_all(staging *s, char *const *slot, const CUevent *event, nl_error *err) {
+static int receive_all(staging *s, char *const *slot, const CUevent *event, CUstream stream,
+                       nl_error *err) {
     size_t offset[SLOTS], size[SLOTS] = {0};
     for (unsigned k = 0;; k++) {
         unsigned i = k % SLOTS, before = (k + 1) % SLOTS;
         size[i] = next_chunk(s, &offset[i]);
         if (size[i] > 0 &&
-            (NL_CU(err, MemcpyDtoHAsync, slot[i], s->there + offset[i], size[i], s->stream) < 0 ||
-             NL_CU(err, EventRecord, event[i], s->stream) < 0))
+            (NL_CU(err, MemcpyDtoHAsync, slot[i], s->there + offset[i], size[i], stream) < 0 ||
+             NL_CU(err, EventRecord, event[i], stream) < 0))
             return -1;
         if (size[before] > 0) {
             if (NL_CU(err, EventSynchronize, event[before]) < 0)
@@ -160,9 +163,10 @@ static void take_part(void *job, int member) {
     for (int i = 0; i < SLOTS; i++)
         slot[i] = s->slots + (size_t)(member * SLOTS + i) * s->chunk;
     const CUevent *event = &marks.events[member * SLOTS];
+    CUstream stream = marks.streams[member];
     if (nl_device_bind(s->device, &err) < 0 ||
-        (s->direction == NL_HOST_TO_DEVICE ? send_all(s, slot, event, &err)
-                                           : receive_all(s, slot, event, &err)) < 0)
+        (s->direction == NL_HOST_TO_DEVICE ? send_all(s, slot, event, stream, &err)
+                                           : receive_all(s, slot, event, stream, &err)) < 0)
         fail(s, &err);
 }
 
@@ -173,25 +177,33 @@ static void drop_marks(void) {
     for (int i = 0; i < marks.count; i++)
         if (nl_device_bind_for_release(marks.device, marks.generation))
             nl_driver_report(nl_cu.EventDestroy(marks.events[i]), "cuEventDestroy");
-    marks.count = 0;
+    for (int i = 0; i < marks.stream_count; i++)
+        if (nl_device_bind_for_release(marks.device, marks.generation))
+            nl_driver_report(nl_cu.StreamDestroy(marks.streams[i]), "cuStreamDestroy");
+    marks.count = marks.stream_count = 0;
 }
 
-static int open_marks(nl_device *dev, int count, nl_error *err) {
+static int open_marks(nl_device *dev, int members, nl_error *err) {
     uint64_t generation = nl_atomic_load(&dev->generation);
-    if (marks.count > 0 && (marks.device != dev || marks.generation != generation))
+    if (marks.stream_count > 0 && (marks.device != dev || marks.generation != generation))
         drop_marks();
     marks.device = dev;
     marks.generation = generation;
     if (nl_device_bind(dev, err) < 0)
         return -1;
-    for (; marks.count < count; marks.count++)
+    for (; marks.stream_count < members; marks.stream_count++)
+        if (NL_CU(err, StreamCreateWithPriority, &marks.streams[marks.stream_count],
+                  CU_STREAM_NON_BLOCKING, 0) < 0)
+            return -1;
+    for (; marks.count < members * SLOTS; marks.count++)
         if (NL_CU(err, EventCreate, &marks.events[marks.count], CU_EVENT_DISABLE_TIMING) < 0)
             return -1;
     return 0;
 }
 
 /* Chunks small enough for everybody to have two, and no more members than there are chunks.
- * *slots_size is one of two for all copies, so that page-locked memory of no more sizes is needed. */
+ * *slots_size is one of two for all copies, so that page-locked memory of no more sizes is needed.
+ */
 static int divide(staging *s, size_t *slots_size) {
     size_t down = nl_atomic_load(&threads_to_device), up = nl_atomic_load(&threads_to_host);
     size_t processors = (size_t)nl_team_processors();
@@ -212,7 +224,7 @@ static int copy_with_team(staging *s, nl_error *err) {
     size_t slots_size;
     int members = divide(s, &slots_size);
     nl_host_block *block = NULL;
-    if (!nl_stage_can_lock(slots_size) || open_marks(s->device, members * SLOTS, err) < 0 ||
+    if (!nl_stage_can_lock(slots_size) || open_marks(s->device, members, err) < 0 ||
         nl_hostblock_take(s->device, slots_size, NL_HOST_LOCKED, 0, &block, err) < 0)
         return 0;
     int status = NL_CU(err, StreamSynchronize, s->stream);
@@ -222,9 +234,8 @@ static int copy_with_team(staging *s, nl_error *err) {
         if (s->failed) {
             *err = s->error;
             status = -1;
-            (void)nl_cu.StreamSynchronize(s->stream);
-        } else {
-            status = NL_CU(err, StreamSynchronize, s->stream);
+            for (int i = 0; i < members; i++)
+                (void)nl_cu.StreamSynchronize(marks.streams[i]);
         }
     }
     nl_hostblock_give(block);

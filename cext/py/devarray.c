@@ -179,9 +179,14 @@ static PyObject *devarray_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromLongLong(nl_py_array_count(a) * a->itemsize);
 }
 
-static PyObject *devarray_address(PyObject *self, void *Py_UNUSED(closure)) {
-    nl_buffer_expose(((nl_py_array *)self)->buffer);
+static PyObject *devarray_own_address(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(((nl_py_array *)self)->address);
+}
+
+/* Whoever asks may go on to use it on any stream. */
+static PyObject *devarray_address(PyObject *self, void *closure) {
+    nl_buffer_expose(((nl_py_array *)self)->buffer);
+    return devarray_own_address(self, closure);
 }
 
 static PyObject *devarray_device(PyObject *self, void *Py_UNUSED(closure)) {
@@ -466,6 +471,7 @@ static PyGetSetDef devarray_getset[] = {
     {"itemsize", devarray_itemsize, NULL, "Bytes of one element.", NULL},
     {"nbytes", devarray_nbytes, NULL, "Bytes of all elements.", NULL},
     {"address", devarray_address, NULL, "Device address of the first element.", NULL},
+    {"_address", devarray_own_address, NULL, "The same, not to be given away.", NULL},
     {"device", devarray_device, NULL, "Number of the device that holds the memory.", NULL},
     {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.",
      NULL},

@@ -73,7 +73,8 @@ static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blo
         return -1;
     return nl_buffer_use(buffer, stream, blocking, err);
 }
-/* nl_buffer_alloc on a bound device, without the interpreter's lock where that takes driver calls. */
+/* nl_buffer_alloc on a bound device, without the interpreter's lock where that takes driver calls.
+ */
 int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Gives a reference up, without the interpreter's lock where that takes driver calls. */
 void nl_py_buffer_release(nl_buffer *buffer);

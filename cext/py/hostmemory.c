@@ -1,6 +1,7 @@
-/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer protocol, so
- * that numpy.ndarray takes it as any buffer and keeps it as the base; with the last array over it
- * the block goes back to its pool. Registering memory that others own is here too, as functions. */
+/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer protocol,
+ * so that numpy.ndarray takes it as any buffer and keeps it as the base; with the last array over
+ * it the block goes back to its pool. Registering memory that others own is here too, as functions.
+ */
 #include "py/hostmemory.h"
 
 #include <string.h>
