@@ -42,6 +42,19 @@ static void explain_opening(nl_error *err) {
                              "and the device must reach it)");
 }
 
+/* From the memory's address on. A driver that does not know it leaves it unknown. */
+static int read_size(nl_ipc_memory *memory, nl_error *err) {
+    CUdeviceptr base = 0;
+    size_t size = 0;
+    if (NL_CU(err, MemGetAddressRange, &base, &size, memory->address) == 0)
+        memory->size = size - (size_t)(memory->address - base);
+    else if (err->code == CUDA_ERROR_INVALID_VALUE || err->code == CUDA_ERROR_NOT_FOUND)
+        memory->size = SIZE_MAX >> 1;
+    else
+        return -1;
+    return 0;
+}
+
 int nl_ipc_open(nl_device *dev, const CUipcMemHandle *handle, nl_ipc_memory **out, nl_error *err) {
     nl_ipc_memory *memory = new_memory(dev, err);
     if (memory == NULL)
@@ -54,7 +67,7 @@ int nl_ipc_open(nl_device *dev, const CUipcMemHandle *handle, nl_ipc_memory **ou
     }
     memory->opened = 1;
     nl_atomic_add(&live, 1);
-    if (NL_CU(err, MemGetAddressRange, NULL, &memory->size, memory->address) < 0) {
+    if (read_size(memory, err) < 0) {
         nl_ipc_release(memory);
         return -1;
     }

@@ -10,7 +10,7 @@
 
 typedef struct nl_ipc_memory {
     CUdeviceptr address;
-    size_t size; /* of the whole allocation */
+    size_t size; /* of the whole allocation; SIZE_MAX / 2 where the driver does not tell */
     nl_device *device;
     uint64_t generation;
     int opened; /* another process's */
