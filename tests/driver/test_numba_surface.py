@@ -53,6 +53,9 @@ MODULES = {
     "cudadrv.runtime": "runtime get_version Runtime",
     "cudadrv.libs": "get_cudalib open_cudalib get_libdevice test",
     "cudadrv.nvvm": "is_available",
+    "cudadrv.linkable_code": """
+        LinkableCode PTXSource CUSource Cubin Fatbin Archive Object LTOIR
+    """,
     "core.errors": """
         NumbaPerformanceWarning NumbaInvalidConfigWarning NumbaWarning TypingError LoweringError
         DeprecationError
@@ -228,6 +231,29 @@ def test_ptx_of_a_context():
         x = cuda.to_device(np.ones(4, "f4"))
         module.get_function("scale", "void(float32[:], int32)")[1, 32](x, 2)
         assert x.copy_to_host().tolist() == [3, 3, 1, 1]
+
+
+def test_linkable_code(tmp_path):
+    source = cuda.CUSource("__device__ int seven() { return 7; }", name="seven.cu")
+    assert source.name == "seven.cu" and isinstance(source, cuda.LinkableCode)
+    path = tmp_path / "eight.cu"
+    path.write_text("__device__ int eight() { return 8; }")
+    for code, word, want in (
+        (source, "seven", 7),
+        (cuda.LinkableCode.from_path(path), "eight", 8),
+        (cuda.LinkableCode.from_path_or_obj(str(path)), "eight", 8),
+    ):
+        kernel = cuda.jit(f"__global__ void k(int* x) {{ *x = {word}(); }}", link=[code])
+        x = cuda.device_array(1, np.int32)
+        kernel[1, 1](x)
+        assert x[0] == want
+    assert cuda.LinkableCode.from_path_or_obj(source) is source
+    with pytest.raises(NotImplementedError, match="PTXSource"):
+        cuda.jit("__global__ void k(int* x) { *x = 1; }", link=[cuda.PTXSource("")])
+    with pytest.raises(NotImplementedError, match="callback"):
+        cuda.CUSource("", setup_callback=print)
+    with pytest.raises(RuntimeError, match="extension"):
+        cuda.LinkableCode.from_path(tmp_path / "what.zip")
 
 
 def test_driver_object():
