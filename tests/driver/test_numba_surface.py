@@ -42,7 +42,8 @@ MODULES = {
     """,
     "cudadrv.devices": "gpus get_context require_context reset",
     "cudadrv.devicearray": """
-        DeviceNDArray MappedNDArray ManagedNDArray IpcArrayHandle is_cuda_ndarray require_cuda_ndarray
+        DeviceNDArray DeviceNDArrayBase DeviceRecord MappedNDArray ManagedNDArray IpcArrayHandle
+        from_record_like array_core is_cuda_ndarray require_cuda_ndarray
         verify_cuda_ndarray_interface from_array_like is_contiguous auto_device
         check_array_compatibility errmsg_contiguous_buffer
     """,
@@ -111,6 +112,7 @@ def test_context():
     context.deallocations.clear()
     assert len(context.deallocations) == 0 and not context.deallocations.is_locked
     assert context.can_access_peer(0) in (False, True)
+    assert callable(context.enable_peer_access)
 
 
 def test_raw_memory_of_a_context():
@@ -490,6 +492,9 @@ def test_array_attributes():
     assert len(array) == 2 and [len(part) for part in array.ravel().split(4)] == [4, 2]
     with pytest.raises(ValueError):
         array.__array__(copy=False)
+    assert array.as_cuda_arg() is not None
+    record = cuda.to_device(np.array([(1, 2.0)], [("n", "i4"), ("x", "f8")]))[0]
+    assert isinstance(record, cuda.cudadrv.devicearray.DeviceRecord) and record["n"] == 1
 
 
 def test_array_functions_of_the_module():
@@ -527,11 +532,3 @@ def test_exchange():
     masked = dict(array.__cuda_array_interface__, mask=array)
     with pytest.raises(NotImplementedError):
         cuda.from_cuda_array_interface(masked)
-
-
-@pytest.mark.xfail(strict=True, reason="records and peer access are made elsewhere")
-def test_names_to_come():
-    from numbalite.cuda.cudadrv import devicearray, driver
-
-    assert hasattr(driver.Context, "enable_peer_access")
-    assert hasattr(devicearray, "DeviceRecord") and hasattr(devicearray, "from_record_like")

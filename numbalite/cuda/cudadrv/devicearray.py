@@ -1,25 +1,32 @@
-"""numba's names around device arrays: see numbalite.cuda.arrays, .hostarrays and .ipc."""
+"""numba's names around device arrays: see numbalite.cuda.arrays, records and hostarrays."""
 
-from numbalite.cuda.arrays import DeviceNDArray, device_array_like, is_cuda_array, to_device
+import numpy as np
+
+from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, is_cuda_array, to_device
 from numbalite.cuda.hostarrays import ManagedNDArray, MappedNDArray
 from numbalite.cuda.ipc import IpcArrayHandle
+from numbalite.cuda.records import DeviceRecord, from_array_like, from_record_like
 
 __all__ = [
     "DeviceNDArray",
+    "DeviceNDArrayBase",
+    "DeviceRecord",
     "IpcArrayHandle",
     "ManagedNDArray",
     "MappedNDArray",
+    "array_core",
     "auto_device",
     "check_array_compatibility",
-    "errmsg_contiguous_buffer",
     "from_array_like",
+    "from_record_like",
     "is_contiguous",
     "is_cuda_ndarray",
     "require_cuda_ndarray",
     "verify_cuda_ndarray_interface",
 ]
 
-# numba raises ValueError with this text; here arrays with gaps are packed instead.
+DeviceNDArrayBase = DeviceNDArray
+
 errmsg_contiguous_buffer = (
     "Array contains non-contiguous buffer and cannot be transferred as a single memory region. "
     "Please ensure contiguous buffer with numpy .ascontiguousarray()"
@@ -27,16 +34,10 @@ errmsg_contiguous_buffer = (
 
 
 def is_cuda_ndarray(obj) -> bool:
-    """Is it a device array of this package?"""
-    return bool(getattr(obj, "__cuda_ndarray__", False))
-
-
-def verify_cuda_ndarray_interface(obj):
-    """AttributeError or TypeError unless it has what kernels ask of a device array."""
-    require_cuda_ndarray(obj)
-    for name, kind in (("shape", tuple), ("strides", tuple), ("size", int)):
-        if not isinstance(getattr(obj, name), kind):
-            raise AttributeError(f"{name} must be of type {kind}")
+    """Is it a device array of this package, or one that says it is like that?"""
+    return isinstance(obj, MappedNDArray | ManagedNDArray) or (
+        not isinstance(obj, type) and getattr(obj, "__cuda_ndarray__", False) is True
+    )
 
 
 def require_cuda_ndarray(obj):
@@ -46,32 +47,40 @@ def require_cuda_ndarray(obj):
         raise ValueError(f"require a device array object, got {kind}")
 
 
+def verify_cuda_ndarray_interface(obj):
+    """AttributeError unless it has the attributes of a device array, each of its type."""
+    require_cuda_ndarray(obj)
+    for name, kind in (("shape", tuple), ("strides", tuple), ("dtype", np.dtype), ("size", int)):
+        if not hasattr(obj, name):
+            raise AttributeError(name)
+        if not isinstance(getattr(obj, name), kind):
+            raise AttributeError(f"{name} must be of type {kind}")
+
+
 def is_contiguous(ary) -> bool:
-    """Are the elements without gaps, in either order?"""
-    flags = ary.flags
-    return bool(flags["C_CONTIGUOUS"] or flags["F_CONTIGUOUS"])
+    """Do the elements lie in C or Fortran order, where they are not repeated?"""
+    core = array_core(ary)
+    return bool(core.flags["C_CONTIGUOUS"] or core.flags["F_CONTIGUOUS"])
 
 
-def from_array_like(ary, stream=0, gpu_data=None):
-    """A device array like `ary`, not initialised."""
-    if gpu_data is not None:
-        from numbalite import _core
-
-        address = gpu_data.device_ctypes_pointer.value or 0
-        return _core.from_pointer(address, ary.shape, ary.strides, ary.dtype, gpu_data)
-    return device_array_like(ary, stream)
-
-
-def auto_device(obj, stream=0, copy=True, user_explicit=False) -> tuple:
-    """(device array, whether it is new): `obj` itself if it is on a device, else a copy there."""
-    if is_cuda_array(obj):
-        return to_device(obj, stream), False
-    return to_device(obj, stream, copy=copy), True
+def array_core(ary):
+    """The array without what is repeated by a stride of zero: the elements that have to travel."""
+    if not ary.strides or not ary.size:
+        return ary
+    return ary[tuple(0 if step == 0 else slice(None) for step in ary.strides)]
 
 
 def check_array_compatibility(ary1, ary2):
-    """TypeError or ValueError unless one can be copied to the other."""
+    """TypeError, ValueError for arrays that cannot be copied to each other."""
+    first, second = ary1.squeeze(), ary2.squeeze()
     if ary1.dtype != ary2.dtype:
         raise TypeError(f"incompatible dtype: {ary1.dtype} vs. {ary2.dtype}")
-    if ary1.shape != ary2.shape:
+    if first.shape != second.shape:
         raise ValueError(f"incompatible shape: {ary1.shape} vs. {ary2.shape}")
+
+
+def auto_device(obj, stream=0, copy=True, user_explicit=False):
+    """(a device array for what is given, whether it was made for it)"""
+    if is_cuda_array(obj):
+        return as_cuda_array(obj), False
+    return to_device(obj, stream, copy), True
