@@ -68,7 +68,7 @@ static CUresult sim_MemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream ha
     NL_SIM_REQUIRE(pointer && size);
     NL_SIM_STREAM(stream, context, handle);
     uintptr_t address = 0;
-    CUresult status = allocate(stream->context, NL_SIM_MEMORY_DEVICE, size, &address);
+    CUresult status = allocate(stream->context, NL_SIM_MEMORY_POOLED, size, &address);
     if (status != CUDA_SUCCESS)
         return status;
     uint64_t used = nl_atomic_add(&stream->context->pool_used, size) + size;
@@ -97,7 +97,7 @@ static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     NL_SIM_STREAM(stream, context, handle);
     nl_sim_memory_info info;
     if (!nl_sim_memory_find((uintptr_t)pointer, &info) || info.address != pointer ||
-        info.kind != NL_SIM_MEMORY_DEVICE)
+        (info.kind != NL_SIM_MEMORY_DEVICE && info.kind != NL_SIM_MEMORY_POOLED))
         return CUDA_ERROR_INVALID_VALUE;
     free_op *f = calloc(1, sizeof *f);
     if (!f)

@@ -237,6 +237,15 @@ static PyObject *stream_get_non_blocking(nl_py_stream *self, void *unused) {
     return PyBool_FromLong(!self->stream->blocking);
 }
 
+static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
+    (void)unused;
+    nl_error err;
+    int priority = 0;
+    if (nl_stream_priority(self->stream, &priority, &err) < 0)
+        return nl_py_raise(&err);
+    return PyLong_FromLong(priority);
+}
+
 static PyMethodDef stream_methods[] = {
     {"wrap", (PyCFunction)(void (*)(void))stream_wrap, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
      "wrap(handle, owner=None): a stream made elsewhere; owner is kept alive with it."},
@@ -259,6 +268,7 @@ static PyGetSetDef stream_getset[] = {
     {"external", (getter)stream_get_external, NULL, "Was the stream made elsewhere?", NULL},
     {"non_blocking", (getter)stream_get_non_blocking, NULL,
      "Is its work independent of the default stream's?", NULL},
+    {"priority", (getter)stream_get_priority, NULL, "Lower numbers go first.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
