@@ -11,6 +11,7 @@
 #include "core/buffer.h"
 
 #include "base/mem.h"
+#include "core/graph.h"
 
 static uint64_t live;
 
@@ -35,19 +36,20 @@ static void delete_buffer(nl_buffer *buffer) {
     nl_mem_free(buffer);
 }
 
-static CUresult allocate(nl_device *dev, size_t size, CUdeviceptr *address) {
-    if (dev->has_memory_pools)
+/* Not from the pool while something is captured: that goes by the default stream. */
+static CUresult allocate(size_t size, int pooled, CUdeviceptr *address) {
+    if (pooled)
         return nl_cu.MemAllocAsync(address, size, NULL);
     return nl_cu.MemAlloc(address, size);
 }
 
 /* Memory that is freed but still in the pool, in other sizes or waiting for work, is given back to
  * the system before giving up. */
-static CUresult allocate_after_trim(nl_device *dev, size_t size, CUdeviceptr *address) {
+static CUresult allocate_after_trim(nl_device *dev, size_t size, int pooled, CUdeviceptr *address) {
     CUresult status = nl_cu.CtxSynchronize();
     if (status == CUDA_SUCCESS && dev->pool != NULL)
         status = nl_cu.MemPoolTrimTo(dev->pool, 0);
-    return status == CUDA_SUCCESS ? allocate(dev, size, address) : status;
+    return status == CUDA_SUCCESS ? allocate(size, pooled, address) : status;
 }
 
 /* The driver's text, and in front of it how much was asked for and how much there is. */
@@ -71,15 +73,15 @@ int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err)
     if (size != 0) {
         /* Whole words: atomics on 8 and 16 bits are done on the word around them. */
         size_t words = size <= SIZE_MAX - 3 ? (size + 3) & ~(size_t)3 : size;
-        CUresult status = allocate(dev, words, &buffer->address);
-        if (status == CUDA_ERROR_OUT_OF_MEMORY) {
-            status = allocate_after_trim(dev, words, &buffer->address);
-        }
+        int pooled = dev->has_memory_pools && !nl_graph_capturing();
+        CUresult status = allocate(words, pooled, &buffer->address);
+        if (status == CUDA_ERROR_OUT_OF_MEMORY && !nl_graph_capturing())
+            status = allocate_after_trim(dev, words, pooled, &buffer->address);
         if (status != CUDA_SUCCESS) {
             delete_buffer(buffer);
             return refuse(dev, size, status, err);
         }
-        buffer->pooled = dev->has_memory_pools;
+        buffer->pooled = pooled;
         if (buffer->pooled)
             buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
     }
@@ -177,6 +179,11 @@ int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *er
     if (blocking)
         return 0;
     nl_device *dev = buffer->device;
+    if (nl_graph_capturing()) { /* the graph's launches will use it */
+        int noted = nl_graph_note(stream, buffer, err);
+        if (noted != 0)
+            return noted < 0 ? -1 : 0;
+    }
     nl_atomic_store(&buffer->foreign, 1);
     if (!buffer->pooled || nl_atomic_load(&dev->settled) >= buffer->ticket)
         return 0;

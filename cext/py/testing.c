@@ -2,6 +2,7 @@
  * made, and to see that nothing is left. */
 #include "base/mem.h"
 #include "core/buffer.h"
+#include "core/graph.h"
 #include "core/module.h"
 #include "core/stream.h"
 #include "py/state.h"
@@ -57,10 +58,10 @@ static PyObject *traced(PyObject *module, PyObject *unused) {
 static PyObject *live(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    return Py_BuildValue("{sn sn sn sn sn}", "blocks", (Py_ssize_t)nl_mem_live(), "buffers",
+    return Py_BuildValue("{sn sn sn sn sn sn}", "blocks", (Py_ssize_t)nl_mem_live(), "buffers",
                          (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(),
                          "events", (Py_ssize_t)nl_event_live(), "modules",
-                         (Py_ssize_t)nl_module_live());
+                         (Py_ssize_t)nl_module_live(), "graphs", (Py_ssize_t)nl_graph_live());
 }
 
 static PyMethodDef methods[] = {
