@@ -44,6 +44,7 @@ from numbalite.cuda.devices import (
 )
 from numbalite.cuda.streams import (
     Event,
+    Graph,
     Stream,
     default_stream,
     event,
@@ -78,6 +79,7 @@ __all__ = [
     "CudaSupportError",
     "DeviceNDArray",
     "Event",
+    "Graph",
     "In",
     "InOut",
     "KernelRuntimeError",

@@ -110,6 +110,11 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     def copy_to_host(self, ary=None, stream=0) -> np.ndarray:
         """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides)."""
         if ary is None:
+            if _core.capture_here():
+                raise RuntimeError(
+                    "copy_to_host() inside a capture needs the array to copy to, which each launch of"
+                    " the graph then fills: d.copy_to_host(array, stream=stream)"
+                )
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             ary = np.empty(self.shape, self.dtype, order)
         else:
