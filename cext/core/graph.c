@@ -20,14 +20,25 @@ static void forget_in_child(void) {
     under_way = NULL;
 }
 
+/* It cannot be told which capture the stream belongs to: none of them may pass for complete. */
+static void spoil_all(CUresult status) {
+    nl_mutex_lock(&lock);
+    for (nl_graph *g = under_way; g != NULL; g = g->next)
+        g->spoilt = status;
+    nl_mutex_unlock(&lock);
+}
+
 /* The number of the stream's capture, 0 if it is not captured. */
 static unsigned long long capture_of(CUstream stream) {
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     unsigned long long id = 0;
     if (stream == NULL || stream == CU_STREAM_LEGACY)
         return 0;
-    if (nl_cu.StreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL) != CUDA_SUCCESS)
+    CUresult answer = nl_cu.StreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL);
+    if (answer != CUDA_SUCCESS) {
+        spoil_all(answer);
         return 0;
+    }
     return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;
 }
 
@@ -285,6 +296,8 @@ int nl_graph_end(nl_graph *g, nl_error *err) {
         status = -1;
     }
     close_capture(g);
+    if (status == 0 && g->spoilt != CUDA_SUCCESS)
+        status = nl_driver_check(g->spoilt, "cuStreamGetCaptureInfo", err);
     return status < 0 ? -1 : make_launchable(g, err);
 }
 

@@ -20,6 +20,7 @@ typedef struct nl_graph {
     void *owner;         /* while capturing: a Python object, see nl_graph_owner */
     const void *thread;  /* that began the capture */
     unsigned long long id;
+    CUresult spoilt;       /* why what was captured is not complete */
     struct nl_graph *next; /* of the captures under way */
     CUgraph handle;
     CUgraphExec exec;
