@@ -364,6 +364,8 @@ int nl_graph_set_values(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
     nl_mutex_unlock(&g->lock);
     if (status < 0)
         nl_error_prefix(err, "%s()", kernel->name);
+    else
+        nl_atomic_store(&g->updated, 1);
     return status;
 }
 

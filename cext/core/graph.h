@@ -26,6 +26,7 @@ typedef struct nl_graph {
     CUgraphExec exec;
     nl_buffer **buffers; /* sorted by address */
     size_t count, capacity;
+    uint64_t updated;      /* launches have got other arguments than it has noted */
     uint64_t touches_host; /* copies from or to host memory are in it */
     nl_event *done;        /* recorded after each launch, if so */
     nl_mutex lock;         /* of `exec`: the driver wants one call at a time */

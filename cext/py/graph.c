@@ -224,7 +224,7 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t 
     }
     if (nl_py_stream_from(g->state, nargs + named ? args[0] : NULL, &stream, &blocking) < 0)
         return NULL;
-    if (!blocking)
+    if (!blocking && nl_atomic_load(&g->graph->updated))
         result = use_updated(g, stream, &err);
     if (result == 0 && nl_py_callbacks_pending()) {
         /* the queue may be full, and what empties it may need the interpreter */
@@ -380,16 +380,18 @@ static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize
     call.kept = NULL;
     nl_py_staging_init(&call.staging);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
-    if (result == 0)
-        result = set_values(c, values);
     PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
-    if (tuple)
+    if (!tuple || set_values(c, values) < 0)
+        result = -1;
+    if (result == 0)
         replace_arguments(c, tuple, Py_XNewRef(call.kept));
+    else
+        Py_XDECREF(tuple);
     if (call.staging.use_count)
         nl_py_staging_clear(&call.staging);
     Py_XDECREF(call.kept);
     nl_mem_free(values);
-    return tuple ? Py_NewRef(Py_None) : NULL;
+    return result == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *captured_name(PyObject *self, void *Py_UNUSED(closure)) {

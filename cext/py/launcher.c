@@ -93,7 +93,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
                        unsigned char *block, void **values) {
     const nl_params *params = &k->kernel->params;
     nl_error err;
-    int result = -1;
+    int result = -1, capturing = nl_graph_capturing();
     nl_py_call call; /* not cleared as a whole: it is large */
     call.state = l->dispatcher->state;
     call.name = k->kernel->name;
@@ -101,7 +101,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
     call.kernel = k->kernel;
     call.device = dev;
     call.stream = l->shape.stream;
-    call.blocking = nl_graph_capturing() ? is_ordered(l) : l->blocking;
+    call.blocking = capturing ? is_ordered(l) : l->blocking;
     call.strayed = 0;
     call.kept = NULL;
     nl_py_staging_init(&call.staging);
@@ -114,7 +114,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
         nl_py_raise(&err);
         goto done;
     }
-    result = nl_graph_capturing()     ? run_capturing(l, k, &call, args, block, values)
+    result = capturing                ? run_capturing(l, k, &call, args, block, values)
              : call.staging.use_count ? run_staged(l, k, &call, block, values)
                                       : nl_py_kernel_run(k, &l->shape, values);
 done:
