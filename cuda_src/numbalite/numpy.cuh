@@ -169,36 +169,36 @@ NUMBALITE_NP T np_heaviside(const T &x, const T &at_zero) {
 }
 
 /* Integers are whole already. */
-#define NUMBALITE_NP_ROUND(name) \
-    NUMBALITE_NP T np_##name(const T &x) { \
+#define NUMBALITE_NP_ROUND(name, function) \
+    NUMBALITE_NP T name(const T &x) { \
         if constexpr (nl_detail::np_is_integer<T>) \
             return x; \
         else \
-            return T(::name(nl_detail::np_up(x))); \
+            return T(::function(nl_detail::np_up(x))); \
     }
-NUMBALITE_NP_ROUND(floor)
-NUMBALITE_NP_ROUND(ceil)
-NUMBALITE_NP_ROUND(trunc)
-NUMBALITE_NP_ROUND(rint)
+NUMBALITE_NP_ROUND(np_floor, floor)
+NUMBALITE_NP_ROUND(np_ceil, ceil)
+NUMBALITE_NP_ROUND(np_trunc, trunc)
+NUMBALITE_NP_ROUND(np_rint, rint)
 #undef NUMBALITE_NP_ROUND
 
 /* CUDA's function of two real numbers. */
 #define NUMBALITE_NP_PAIR(name, function) \
-    NUMBALITE_NP T np_##name(const T &x, const T &y) { \
+    NUMBALITE_NP T name(const T &x, const T &y) { \
         return T(::function(nl_detail::np_up(x), nl_detail::np_up(y))); \
     }
-NUMBALITE_NP_PAIR(arctan2, atan2)
-NUMBALITE_NP_PAIR(hypot, hypot)
-NUMBALITE_NP_PAIR(copysign, copysign)
+NUMBALITE_NP_PAIR(np_arctan2, atan2)
+NUMBALITE_NP_PAIR(np_hypot, hypot)
+NUMBALITE_NP_PAIR(np_copysign, copysign)
 #undef NUMBALITE_NP_PAIR
 
 #define NUMBALITE_NP_ONE(name, function) \
-    NUMBALITE_NP T np_##name(const T &x) { \
+    NUMBALITE_NP T name(const T &x) { \
         return T(::function(nl_detail::np_up(x))); \
     }
-NUMBALITE_NP_ONE(arcsinh, asinh)
-NUMBALITE_NP_ONE(arccosh, acosh)
-NUMBALITE_NP_ONE(arctanh, atanh)
+NUMBALITE_NP_ONE(np_arcsinh, asinh)
+NUMBALITE_NP_ONE(np_arccosh, acosh)
+NUMBALITE_NP_ONE(np_arctanh, atanh)
 #undef NUMBALITE_NP_ONE
 
 NUMBALITE_NP T np_logaddexp(const T &x, const T &y) {

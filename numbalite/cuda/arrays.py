@@ -98,9 +98,6 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     def __repr__(self):
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
 
-    def __str__(self):
-        return str(self.copy_to_host())
-
     def bind(self, stream=0) -> DeviceNDArray:
         """The same array with another stream for methods that are given none."""
         return self._bind(stream)

@@ -79,6 +79,8 @@ _TABLE = {
     "isfinite": ("np_isfinite(x)", _ALL),
     "signbit": ("np_signbit(x)", "f"),
 }
+# Without identity, but the order in which several axes are folded does not matter.
+_REORDERABLE = (np.maximum, np.minimum, np.fmax, np.fmin)
 _ADVICE = {
     "matmul": "for matrix products use CuPy or cuBLAS on the same memory, or write a kernel",
     "vecdot": "write it as a guvectorize function, or multiply and sum",
@@ -95,7 +97,8 @@ class NumpyUfunc(CudaUfunc):
         function = element.element_function(
             source=expression, args=args, name=f"np_{_name(ufunc)}_"
         )
-        super().__init__(function, (), None, ufunc.identity, ufunc.__doc__)
+        identity = "reorderable" if ufunc in _REORDERABLE else ufunc.identity
+        super().__init__(function, (), None, identity, ufunc.__doc__)
         self.__name__ = ufunc.__name__
 
     def _counts(self):

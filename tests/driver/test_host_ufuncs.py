@@ -461,7 +461,8 @@ def test_half_and_complex(target):
 def test_one_bad_signature_is_named():
     with pytest.raises(CompileError, match=r"complex64") as caught:
         make("x % 3", "x", ["int32(int32)", "complex64(complex64)", "int64(int64)"])
-    assert "int64(int64)" not in str(caught.value)
+    # below the first line stands the user's own, with all three
+    assert "int64(int64)" not in str(caught.value).partition("\n")[0]
 
 
 def test_two_signatures_for_the_same_inputs():

@@ -179,6 +179,7 @@ def test_reductions():
     check(np.add.reduce(device, axis=None), np.asarray(host.sum()))
     check(np.sum(device, axis=1), np.sum(host, axis=1))
     check(np.max(device, axis=1, keepdims=True), np.max(host, axis=1, keepdims=True))
+    check(np.max(device), np.asarray(np.max(host)))
     check(np.prod(device % 5 + 1, axis=0), np.prod(host % 5 + 1, axis=0))
     check(np.maximum.accumulate(device, axis=1), np.maximum.accumulate(host, axis=1))
     check(np.multiply.outer(device[0], device[1]), np.multiply.outer(host[0], host[1]))

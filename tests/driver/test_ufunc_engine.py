@@ -655,6 +655,7 @@ def test_one_driver_call(add):
     d = cuda.to_device(np.arange(64, dtype="f4"))
     out = cuda.device_array_like(d)
     add(d, d, out=out)
+    add(d, 2, out=d)
     _core.trace(True)
     add(d, d, out=out)
     add(d, 2, out=d)
@@ -665,6 +666,7 @@ def test_one_driver_call(add):
 def test_small_host_calls_are_one_launch_and_one_wait(add):
     x = np.arange(8, dtype="f4")
     add(x, x)
+    add(x, 1)
     _core.trace(True)
     add(x, x)
     add(x, 1)

@@ -127,7 +127,7 @@ def outs(draw, target, shape, dtype):
 
 
 # ---- where elements lie ----
-@examples(40)
+@examples(30)
 @given(data=st.data())
 def check_layouts(target, data):
     operation = OPERATIONS["subtract"]
@@ -144,7 +144,7 @@ def test_layouts(target):
     check_layouts(target)
 
 
-@examples(30)
+@examples(20)
 @given(data=st.data())
 def check_out(target, data):
     arguments, hosts = data.draw(operands(target, 2, ["f4"], max_dims=4))
@@ -251,11 +251,11 @@ def test_values(target, name):
             compare(operation.on(target)(*hosts), expected, ulps, operation.scale)
 
 
-@examples(25)
+@examples(16)
 @given(data=st.data())
 def check_dtypes(target, data):
     """Two dtypes: the same loop as NumPy, the same refusal."""
-    names = {"cpu": ["add", "less", "bitwise_and", "maximum", "sqrt"]}
+    names = {"cpu": ["add", "less", "sqrt"]}
     name = data.draw(st.sampled_from(names.get(target, ["add", "sqrt"])))
     operation = OPERATIONS[name]
     dtypes = [data.draw(st.sampled_from(ALL)) for _ in range(operation.nin)]
@@ -312,7 +312,7 @@ SCALARS = [
 ]
 
 
-@examples(30)
+@examples(20)
 @given(data=st.data())
 def check_python_scalars(target, data):
     """NEP 50: a Python number takes the array's dtype, if its kind allows."""

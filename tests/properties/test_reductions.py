@@ -19,7 +19,7 @@ def ufunc(name):
     names = [drawn.numba_name(t) for t in TYPES]
     expressions = {
         "add": ("x + y", 0),
-        "maximum": ("x >= y || x != x ? x : y", None),
+        "maximum": ("x >= y || x != x ? x : y", "reorderable"),
         "subtract": ("x - y", None),
     }
     expression, identity = expressions[name]
