@@ -24,7 +24,7 @@ void nl_thread_join(nl_thread t) {
     pthread_join(t, NULL);
 }
 
-#define MAX_CHILDREN 8
+#define MAX_CHILDREN 16
 static nl_mutex fork_lock = NL_MUTEX_INIT;
 static void (*children[MAX_CHILDREN])(void);
 

@@ -55,6 +55,13 @@ static inline void nl_thread_detach(nl_thread t) {
 static inline void nl_thread_block_signals(const sigset_t *set) {
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
+/* Around the start of such a thread, which inherits them. */
+static inline void nl_thread_swap_signals(const sigset_t *set, sigset_t *before) {
+    pthread_sigmask(SIG_SETMASK, set, before);
+}
+static inline void nl_thread_set_signals(const sigset_t *set) {
+    pthread_sigmask(SIG_SETMASK, set, NULL);
+}
 static inline void nl_thread_yield(void) {
     sched_yield();
 }

@@ -1,15 +1,24 @@
-/* core/buffer: device memory, allocated and freed in the order of the default stream.
+/* core/buffer: device memory, allocated and freed in the order of the default stream, and kept in
+ * between.
  *
- * cuMemAllocAsync on stream 0 may hand out memory whose last use on stream 0 (or on a stream
- * ordered with it) is still to come. Work on ordered streams comes after that by itself. A
- * non-blocking stream does not, so nl_buffer_use makes it wait for an event on stream 0, the
- * device's fence, until the fence has been seen to be done once. The tickets count allocations: a
- * fence recorded when `allocated` was n covers the first n of them; `settled` is how many are known
- * to have happened. Freeing: stream order again, or for a foreign buffer after the whole device is
- * idle (a synchronous cuMemFree would not wait: for memory from a pool the driver trusts the
- * caller). */
+ * Memory that is new on stream 0 (cuMemAllocAsync, or a block of the cache) may have its last use
+ * on stream 0, or on a stream that has been joined to it, still to come. Work on ordered streams
+ * comes after that by itself. A non-blocking stream does not, so nl_buffer_use makes it wait for an
+ * event on stream 0, the device's fence, until the fence has been seen to be done once. The tickets
+ * count allocations: a fence recorded when `allocated` was n covers the first n of them; `settled`
+ * is how many are known to have happened.
+ *
+ * Two streams that are ordered with stream 0 are not ordered with each other. What one of them has
+ * used can be given to the other only after something on stream 0, which comes after the first and
+ * before the second: the join, two driver calls for all the blocks that wait for it. What other
+ * streams have used is kept until the device has been idle. Both are left to wait until there is
+ * enough of them, while new memory is allocated.
+ *
+ * Freeing: stream order again, or for a foreign buffer after the whole device is idle (a
+ * synchronous cuMemFree would not wait: for memory from a pool the driver trusts the caller). */
 #include "core/buffer.h"
 
+#include <stdio.h>
 #include "base/mem.h"
 #include "core/graph.h"
 
@@ -19,15 +28,25 @@ size_t nl_buffer_live(void) {
     return nl_atomic_load(&live);
 }
 
+static nl_buffer_allocator allocator;
+
+void nl_buffer_set_allocator(nl_buffer_allocator function) {
+    nl_atomic_store_entry(&allocator, function);
+}
+
+static void begin(nl_buffer *buffer, nl_device *dev, size_t size) {
+    buffer->references = 1;
+    buffer->size = size;
+    buffer->device = dev;
+    nl_atomic_add(&live, 1);
+}
+
 static nl_buffer *new_buffer(nl_device *dev, size_t size, nl_error *err) {
     nl_buffer *buffer = nl_mem_zalloc(sizeof *buffer, err);
     if (buffer == NULL)
         return NULL;
-    buffer->references = 1;
-    buffer->size = size;
-    buffer->device = dev;
     buffer->generation = nl_atomic_load(&dev->generation);
-    nl_atomic_add(&live, 1);
+    begin(buffer, dev, size);
     return buffer;
 }
 
@@ -36,110 +55,8 @@ static void delete_buffer(nl_buffer *buffer) {
     nl_mem_free(buffer);
 }
 
-/* Not from the pool while something is captured: that goes by the default stream. */
-static CUresult allocate(size_t size, int pooled, CUdeviceptr *address) {
-    if (pooled)
-        return nl_cu.MemAllocAsync(address, size, NULL);
-    return nl_cu.MemAlloc(address, size);
-}
-
-/* Memory that is freed but still in the pool, in other sizes or waiting for work, is given back to
- * the system before giving up. */
-static CUresult allocate_after_trim(nl_device *dev, size_t size, int pooled, CUdeviceptr *address) {
-    CUresult status = nl_cu.CtxSynchronize();
-    if (status == CUDA_SUCCESS && dev->pool != NULL)
-        status = nl_cu.MemPoolTrimTo(dev->pool, 0);
-    return status == CUDA_SUCCESS ? allocate(size, pooled, address) : status;
-}
-
-/* The driver's text, and in front of it how much was asked for and how much there is. */
-static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
-    size_t available = 0, total = 0;
-    nl_driver_check(status, dev->has_memory_pools ? "cuMemAllocAsync" : "cuMemAlloc", err);
-    if (status == CUDA_ERROR_OUT_OF_MEMORY &&
-        nl_cu.MemGetInfo(&available, &total) == CUDA_SUCCESS) {
-        nl_error_prefix(err, "%zu bytes on device %d (%zu of %zu bytes are free)", size,
-                        dev->ordinal, available, total);
-    }
-    return -1;
-}
-
-int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
-    if (nl_device_bind(dev, err) < 0)
-        return -1;
-    nl_buffer *buffer = new_buffer(dev, size, err);
-    if (buffer == NULL)
-        return -1;
-    if (size != 0) {
-        /* Whole words: atomics on 8 and 16 bits are done on the word around them. */
-        size_t words = size <= SIZE_MAX - 3 ? (size + 3) & ~(size_t)3 : size;
-        int pooled = dev->has_memory_pools && !nl_graph_capturing();
-        CUresult status = allocate(words, pooled, &buffer->address);
-        if (status == CUDA_ERROR_OUT_OF_MEMORY && !nl_graph_capturing())
-            status = allocate_after_trim(dev, words, pooled, &buffer->address);
-        if (status != CUDA_SUCCESS) {
-            delete_buffer(buffer);
-            return refuse(dev, size, status, err);
-        }
-        buffer->pooled = pooled;
-        if (buffer->pooled)
-            buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
-    }
-    *out = buffer;
-    return 0;
-}
-
-int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_finalizer finalizer,
-                   void *owner, nl_buffer **out, nl_error *err) {
-    nl_buffer *buffer = new_buffer(dev, size, err);
-    if (buffer == NULL)
-        return -1;
-    buffer->address = address;
-    buffer->wrapped = 1;
-    buffer->finalizer = finalizer;
-    buffer->owner = owner;
-    *out = buffer;
-    return 0;
-}
-
-void nl_buffer_retain(nl_buffer *buffer) {
-    nl_atomic_add(&buffer->references, 1);
-}
-
-static void free_memory(nl_buffer *buffer) {
-    nl_device *dev = buffer->device;
-    if (!nl_device_bind_for_release(dev, buffer->generation))
-        return;
-    if (!buffer->pooled) {
-        nl_driver_report(nl_cu.MemFree(buffer->address), "cuMemFree");
-        return;
-    }
-    if (buffer->foreign)
-        nl_driver_report(nl_cu.CtxSynchronize(), "cuCtxSynchronize");
-    nl_driver_report(nl_cu.MemFreeAsync(buffer->address, NULL), "cuMemFreeAsync");
-}
-
-/* Does releasing it call the driver? */
-static int owns_memory(const nl_buffer *buffer) {
-    return !buffer->wrapped && buffer->address != 0;
-}
-
-static void destroy(void *thing) {
-    nl_buffer *buffer = thing;
-    if (owns_memory(buffer))
-        free_memory(buffer);
-    if (buffer->finalizer != NULL)
-        buffer->finalizer(buffer->owner);
-    delete_buffer(buffer);
-}
-
-void nl_buffer_release(nl_buffer *buffer) {
-    if (buffer == NULL || nl_atomic_sub(&buffer->references, 1) != 1)
-        return;
-    if (owns_memory(buffer) && nl_device_postpone(&buffer->later, destroy, buffer))
-        return;
-    destroy(buffer);
-}
+/* ------------------------------------------------------------------------------------- the fence
+ */
 
 /* The event on stream 0 that covers every allocation so far; recorded anew only where it has to be.
  */
@@ -175,17 +92,22 @@ static int order_lock_held(nl_device *dev, uint64_t ticket, CUstream stream, nl_
     return NL_CU(err, StreamWaitEvent, stream, dev->fence, 0);
 }
 
-int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
-    if (blocking)
-        return 0;
-    nl_device *dev = buffer->device;
-    if (nl_graph_capturing()) { /* the graph's launches will use it */
+static void mark(nl_buffer *buffer, uint64_t user) {
+    if (!(nl_atomic_load(&buffer->users) & user))
+        nl_atomic_or(&buffer->users, user);
+}
+
+int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
+    if (nl_graph_capturing() && !blocking) { /* the graph's launches will use it */
         int noted = nl_graph_note(stream, buffer, err);
         if (noted != 0)
             return noted < 0 ? -1 : 0;
     }
-    nl_atomic_store(&buffer->foreign, 1);
-    if (!buffer->pooled || nl_atomic_load(&dev->settled) >= buffer->ticket)
+    mark(buffer, blocking ? NL_BUFFER_JOINED : NL_BUFFER_FOREIGN);
+    if (blocking)
+        return 0;
+    nl_device *dev = buffer->device;
+    if (nl_atomic_load(&dev->settled) >= buffer->ticket)
         return 0;
     if (nl_device_alive(dev, buffer->generation, err) < 0)
         return -1;
@@ -195,4 +117,285 @@ int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *er
     int status = order_lock_held(dev, buffer->ticket, stream, err);
     nl_mutex_unlock(&dev->lock);
     return status;
+}
+
+void nl_buffer_expose(nl_buffer *buffer) {
+    mark(buffer, NL_BUFFER_FOREIGN);
+}
+
+void nl_buffer_settle(nl_buffer *buffer) {
+    nl_atomic_store(&buffer->users, 0);
+}
+
+/* ------------------------------------------------------------------------------------- the cache
+ */
+
+#define CROWD_BYTES ((size_t)64 << 20) /* of blocks that wait before they are waited for */
+#define CROWD_BLOCKS 64
+
+/* Stream 0 comes after all that the ordered streams have been given, and they after it. Where that
+ * cannot be said (a stream is being captured) the blocks wait on. */
+static void join_streams(nl_device *dev) {
+    nl_error ignored;
+    uint64_t stamp = nl_pool_stamp(&dev->cache);
+    nl_mutex_lock(&dev->lock);
+    int status = record_fence_lock_held(dev, UINT64_MAX, &ignored);
+    if (status == 0)
+        status = NL_CU(&ignored, StreamWaitEvent, NULL, dev->fence, 0);
+    nl_mutex_unlock(&dev->lock);
+    if (status == 0)
+        nl_pool_settle(&dev->cache, NL_POOL_JOIN, stamp);
+}
+
+static int wait_until_idle(nl_device *dev, nl_error *err) {
+    uint64_t stamp = nl_pool_stamp(&dev->cache);
+    if (NL_CU0(err, CtxSynchronize) < 0)
+        return -1;
+    nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
+    return 0;
+}
+
+static nl_buffer *take(nl_device *dev, size_t size, size_t capacity) {
+    nl_buffer *buffer = (nl_buffer *)nl_pool_take(&dev->cache, capacity);
+    if (buffer == NULL)
+        return NULL;
+    begin(buffer, dev, size);
+    buffer->users = 0;
+    buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
+    return buffer;
+}
+
+nl_buffer *nl_buffer_take(nl_device *dev, size_t size) {
+    if (size == 0 || nl_atomic_load_entry(&allocator) != NULL)
+        return NULL;
+    return take(dev, size, nl_pool_round(&dev->cache, size));
+}
+
+static void give_back(nl_buffer *buffer) {
+    if (buffer->pooled) {
+        nl_driver_report(nl_cu.MemFreeAsync(buffer->address, NULL), "cuMemFreeAsync");
+    } else {
+        nl_driver_report(nl_cu.MemFree(buffer->address), "cuMemFree");
+    }
+}
+
+/* The oldest blocks go; nobody uses them any more, or only what stream 0 comes after. */
+static void evict(nl_device *dev, size_t keep) {
+    for (nl_block *b = nl_pool_evict(&dev->cache, keep), *next; b != NULL; b = next) {
+        next = b->next;
+        give_back((nl_buffer *)b);
+        nl_mem_free(b);
+    }
+}
+
+int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
+    if (nl_device_bind(dev, err) < 0 || wait_until_idle(dev, err) < 0)
+        return -1;
+    evict(dev, keep);
+    if (dev->pool == NULL)
+        return 0;
+    return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
+}
+
+/* ------------------------------------------------------------------------------------ allocating
+ */
+
+/* Not from the driver's pool while something is captured: that goes by the default stream. */
+static CUresult allocate(size_t size, int pooled, CUdeviceptr *address) {
+    if (pooled)
+        return nl_cu.MemAllocAsync(address, size, NULL);
+    return nl_cu.MemAlloc(address, size);
+}
+
+/* Memory that is freed but still kept, by us or by the driver, in other sizes or waiting for work,
+ * is given back to the system before giving up. */
+static CUresult allocate_after_trim(nl_device *dev, size_t size, int pooled, CUdeviceptr *address) {
+    nl_error problem;
+    if (nl_buffer_trim(dev, 0, &problem) < 0)
+        return problem.code != 0 ? (CUresult)problem.code : CUDA_ERROR_OUT_OF_MEMORY;
+    return allocate(size, pooled, address);
+}
+
+/* What a message says of a number of bytes. */
+static void put_limit(size_t limit, char *text, size_t size) {
+    text[0] = '\0';
+    if (limit != SIZE_MAX)
+        snprintf(text, size, ", memory_pool().limit is %zu", limit);
+}
+
+/* The driver's text, and in front of it how much was asked for, how much arrays use, how much is
+ * kept for others, and how much there is. */
+static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
+    size_t available = 0, total = 0;
+    char limit[64];
+    nl_pool_statistics s = nl_pool_read(&dev->cache);
+    nl_driver_check(status, dev->has_memory_pools ? "cuMemAllocAsync" : "cuMemAlloc", err);
+    if (status != CUDA_ERROR_OUT_OF_MEMORY || nl_cu.MemGetInfo(&available, &total) != CUDA_SUCCESS)
+        return -1;
+    put_limit(s.limit, limit, sizeof limit);
+    nl_error_prefix(err,
+                    "%zu bytes on device %d (%zu of %zu bytes are free; arrays of this process use "
+                    "%zu and %zu more are held for reuse%s)",
+                    size, dev->ordinal, available, total, s.used, s.cached, limit);
+    return -1;
+}
+
+/* From the cache after all, if what waits there has become enough to wait for it. */
+static nl_buffer *take_crowded(nl_device *dev, size_t size, size_t capacity) {
+    nl_error ignored;
+    nl_buffer *buffer = take(dev, size, capacity);
+    if (buffer != NULL || nl_graph_capturing()) /* which forbids waiting */
+        return buffer;
+    if (nl_pool_is_crowded(&dev->cache, NL_POOL_IDLE, CROWD_BYTES, CROWD_BLOCKS)) {
+        if (wait_until_idle(dev, &ignored) < 0)
+            return NULL; /* allocating will say why */
+    } else if (nl_pool_is_crowded(&dev->cache, NL_POOL_JOIN, CROWD_BYTES, CROWD_BLOCKS)) {
+        join_streams(dev);
+    } else {
+        return NULL;
+    }
+    return take(dev, size, capacity);
+}
+
+static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_error *err) {
+    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+    int capturing = nl_graph_capturing(), pooled = dev->has_memory_pools && !capturing;
+    if (nl_pool_enter(&dev->cache, &buffer->block, capacity) == 0) {
+        status = allocate(capacity, pooled, &buffer->address);
+        if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)
+            status = allocate_after_trim(dev, capacity, pooled, &buffer->address);
+        if (status != CUDA_SUCCESS)
+            nl_pool_leave(&dev->cache, &buffer->block);
+    }
+    if (status != CUDA_SUCCESS)
+        return refuse(dev, buffer->size, status, err);
+    buffer->pooled = pooled;
+    if (buffer->pooled)
+        buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
+    return 0;
+}
+
+int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
+    nl_buffer_allocator other = nl_atomic_load_entry(&allocator);
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    if (other != NULL && size != 0)
+        return other(dev, size, out, err);
+    size_t capacity = nl_pool_round(&dev->cache, size);
+    nl_buffer *buffer = size != 0 ? take_crowded(dev, size, capacity) : NULL;
+    if (buffer == NULL) {
+        buffer = new_buffer(dev, size, err);
+        if (buffer == NULL)
+            return -1;
+        if (size != 0 && allocate_new(dev, capacity, buffer, err) < 0) {
+            delete_buffer(buffer);
+            return -1;
+        }
+    }
+    *out = buffer;
+    return 0;
+}
+
+int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_finalizer finalizer,
+                   void *owner, nl_buffer **out, nl_error *err) {
+    nl_buffer *buffer = new_buffer(dev, size, err);
+    if (buffer == NULL)
+        return -1;
+    buffer->address = address;
+    buffer->wrapped = 1;
+    buffer->finalizer = finalizer;
+    buffer->owner = owner;
+    *out = buffer;
+    return 0;
+}
+
+void nl_buffer_retain(nl_buffer *buffer) {
+    nl_atomic_add(&buffer->references, 1);
+}
+
+/* ------------------------------------------------------------------------------------- releasing
+ */
+
+/* Does releasing it concern the driver? */
+static int owns_memory(const nl_buffer *buffer) {
+    return !buffer->wrapped && buffer->address != 0;
+}
+
+static nl_pool_state waits_for(const nl_buffer *buffer) {
+    uint64_t users = nl_atomic_load(&buffer->users);
+    if (users & NL_BUFFER_FOREIGN)
+        return NL_POOL_IDLE;
+    return users & NL_BUFFER_JOINED ? NL_POOL_JOIN : NL_POOL_READY;
+}
+
+/* Into the cache, without a driver call. */
+static int keep(nl_buffer *buffer) {
+    nl_device *dev = buffer->device;
+    if (!nl_device_usable() || buffer->generation != nl_atomic_load(&dev->generation))
+        return 0;
+    nl_atomic_sub(&live, 1); /* afterwards it may be somebody else's at once */
+    if (nl_pool_put(&dev->cache, &buffer->block, waits_for(buffer)))
+        return 1;
+    nl_atomic_add(&live, 1);
+    return 0;
+}
+
+static void free_memory(nl_buffer *buffer) {
+    nl_device *dev = buffer->device;
+    nl_pool_leave(&dev->cache, &buffer->block);
+    if (!nl_device_bind_for_release(dev, buffer->generation))
+        return;
+    if (buffer->pooled && waits_for(buffer) == NL_POOL_IDLE && !nl_device_wait_for_release(dev))
+        return; /* rather lost than used by two */
+    give_back(buffer);
+}
+
+/* Room for one more is made by giving up the oldest of the others. */
+static int keep_instead(nl_buffer *buffer) {
+    nl_device *dev = buffer->device;
+    uint64_t most = nl_atomic_load(&dev->cache.cache_limit);
+    if (buffer->block.capacity > most || !nl_device_bind_for_release(dev, buffer->generation))
+        return 0;
+    evict(dev, most - buffer->block.capacity);
+    return keep(buffer);
+}
+
+static void destroy(void *thing) {
+    nl_buffer *buffer = thing;
+    if (owns_memory(buffer)) {
+        if (keep(buffer) || keep_instead(buffer))
+            return;
+        free_memory(buffer);
+    }
+    if (buffer->finalizer != NULL) {
+        if (nl_atomic_load(&buffer->users) & NL_BUFFER_FOREIGN &&
+            nl_device_bind_for_release(buffer->device, buffer->generation))
+            (void)nl_device_wait_for_release(buffer->device);
+        buffer->finalizer(buffer->owner);
+    }
+    delete_buffer(buffer);
+}
+
+nl_buffer *nl_buffer_drop(nl_buffer *buffer) {
+    if (buffer == NULL || nl_atomic_sub(&buffer->references, 1) != 1)
+        return NULL;
+    if (owns_memory(buffer) ? keep(buffer) : 0)
+        return NULL;
+    if (owns_memory(buffer) || buffer->finalizer != NULL)
+        return buffer;
+    delete_buffer(buffer);
+    return NULL;
+}
+
+void nl_buffer_destroy(nl_buffer *dropped) {
+    if (dropped == NULL)
+        return;
+    if ((owns_memory(dropped) || dropped->finalizer != NULL) &&
+        nl_device_postpone(&dropped->later, destroy, dropped))
+        return;
+    destroy(dropped);
+}
+
+void nl_buffer_release(nl_buffer *buffer) {
+    nl_buffer_destroy(nl_buffer_drop(buffer));
 }

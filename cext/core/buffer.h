@@ -1,9 +1,11 @@
 /* core/buffer: a piece of device memory with an owner.
  *
- * Device arrays and their views share one buffer by reference count. A buffer that only streams
- * ordered with the legacy default stream have used is freed in stream order (cuMemFreeAsync on
- * stream 0); one that another stream has touched (`foreign`) is freed after the device is idle. So
- * nothing is reused while work needs it. */
+ * Device arrays and their views share one buffer by reference count. With the last reference the
+ * memory goes into the device's cache (core/pool), from where the next buffer of about that size
+ * takes it without a driver call. A buffer remembers which streams have used it, as far as that
+ * matters: the default stream alone, streams ordered with it, others. By that it is ready at once,
+ * when the default stream has joined the ordered ones, or when the device has been idle. So nothing
+ * is reused while work needs it, and releasing never waits. */
 #ifndef NL_CORE_BUFFER_H
 #define NL_CORE_BUFFER_H
 
@@ -12,32 +14,61 @@
 typedef struct nl_buffer nl_buffer;
 typedef void (*nl_buffer_finalizer)(void *owner);
 
+enum {                        /* besides the default stream, it was used by */
+       NL_BUFFER_JOINED = 1,  /* streams ordered with the legacy default stream */
+       NL_BUFFER_FOREIGN = 2, /* other streams, or by nobody knows whom */
+};
+
 struct nl_buffer {
+    nl_block block; /* capacity: what was allocated */
     uint64_t references;
     CUdeviceptr address; /* 0 for size 0 */
     size_t size;
     nl_device *device;
-    uint64_t foreign;    /* set (never cleared) when a non-blocking stream uses it */
+    uint64_t users;
     int wrapped;         /* belongs to someone else */
     int pooled;          /* from cuMemAllocAsync */
-    uint64_t ticket;     /* pooled: the number of its allocation on the device */
+    uint64_t ticket;     /* 0, or the number of its allocation in the default stream's order */
     uint64_t generation; /* of the device */
     nl_postponed later;
     nl_buffer_finalizer finalizer; /* wrapped memory: called instead of freeing, may be NULL */
     void *owner;
 };
 
-/* size 0 gives address 0 and no driver call. */
+/* size 0 gives address 0 and no driver call. May wait for the device. */
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
+/* The same where that takes no driver call: from the cache. Else NULL. dev must be bound. */
+nl_buffer *nl_buffer_take(nl_device *dev, size_t size);
 /* Memory that belongs to someone else; finalizer(owner) runs with the last reference. */
 int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_finalizer finalizer,
                    void *owner, nl_buffer **out, nl_error *err);
 void nl_buffer_retain(nl_buffer *buffer);
-void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never raises; may wait for the device */
+void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never raises */
+/* In two steps: the first makes no driver call and calls no finalizer; where one is needed it
+ * returns the buffer, for the second. Accepts NULL. */
+nl_buffer *nl_buffer_drop(nl_buffer *buffer);
+void nl_buffer_destroy(nl_buffer *dropped);
+
+int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
 /* To be called before work on `stream` touches the buffer. `blocking`: the stream is ordered with
- * the legacy default stream; then there is nothing to do. Otherwise the buffer becomes foreign, and
- * the stream is made to wait for its allocation. Never waits itself. */
-int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
+ * the legacy default stream. Otherwise the stream is made to wait for its allocation. Never waits
+ * itself. */
+static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
+    if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_LEGACY)
+        return 0;
+    return nl_buffer_use_elsewhere(buffer, stream, blocking, err);
+}
+/* Its address was given away: whoever has it may use any stream. */
+void nl_buffer_expose(nl_buffer *buffer);
+/* Everything that used it has been waited for. */
+void nl_buffer_settle(nl_buffer *buffer);
+
+/* Gives what is cached back to the system: all but `keep` bytes. Waits for the device. */
+int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err);
+/* Memory from somebody else's allocator, for every device: fills *out with a wrapped buffer. NULL:
+ * none. */
+typedef int (*nl_buffer_allocator)(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
+void nl_buffer_set_allocator(nl_buffer_allocator allocator);
 size_t nl_buffer_live(void); /* for leak tests */
 
 #endif

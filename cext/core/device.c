@@ -40,8 +40,10 @@ static void after_fork(void) {
     nl_mutex_init(&lock);
     nl_mutex_init(&postponed_lock);
     nl_atomic_store(&nl_device_captures, 0);
-    for (int i = 0; i < device_count; ++i)
+    for (int i = 0; i < device_count; ++i) {
         nl_mutex_init(&devices[i].lock);
+        nl_mutex_init(&devices[i].cache.lock);
+    }
     if (nl_atomic_load(&opening))
         nl_atomic_store(&forked, 1);
     nl_atomic_add(&epoch, 1);
@@ -110,6 +112,7 @@ static int open_lock_held(nl_error *err) {
     for (int i = 0; i < device_count; ++i) {
         devices[i].ordinal = i;
         nl_mutex_init(&devices[i].lock);
+        nl_pool_init(&devices[i].cache, 0);
     }
     nl_atomic_store(&opened, 1);
     return 0;
@@ -207,10 +210,25 @@ static int open_pool(nl_device *dev, nl_error *err) {
                  &everything);
 }
 
+/* How much freed memory a device may keep for arrays to come. Other programs get it back when they
+ * ask the driver for it in vain, as the driver's own pool works too. */
+#define KEPT_SHARE 4
+
+/* Only the first time: what the user has set since then stays. */
+static int open_cache(nl_device *dev, nl_error *err) {
+    size_t total = 0;
+    if (dev->generation > 0 || nl_cu.watches_freed)
+        return 0;
+    if (NL_CU(err, DeviceTotalMem, &total, dev->handle) < 0)
+        return -1;
+    nl_pool_set_limits(&dev->cache, SIZE_MAX, total / KEPT_SHARE);
+    return 0;
+}
+
 static int retain_lock_held(nl_device *dev, nl_error *err) {
     if (NL_CU(err, DeviceGet, &dev->handle, dev->ordinal) < 0)
         return -1;
-    if (read_limits(dev, err) < 0)
+    if (read_limits(dev, err) < 0 || open_cache(dev, err) < 0)
         return -1;
     if (NL_CU(err, DevicePrimaryCtxRetain, &dev->context, dev->handle) < 0)
         return -1;
@@ -275,6 +293,17 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     return nl_device_bind(dev, &ignored) == 0;
 }
 
+/* A lost context runs nothing any more; another failure may be a passing one. */
+int nl_device_wait_for_release(nl_device *dev) {
+    uint64_t stamp = nl_pool_stamp(&dev->cache);
+    CUresult status = nl_cu.CtxSynchronize();
+    if (status != CUDA_SUCCESS && !nl_driver_is_sticky(status))
+        status = nl_cu.CtxSynchronize();
+    if (status == CUDA_SUCCESS)
+        nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
+    return status == CUDA_SUCCESS || nl_driver_is_sticky(status);
+}
+
 void nl_device_callback_begin(void) {
     here.in_callback = 1;
     here.bound = NULL;
@@ -306,6 +335,10 @@ void nl_device_release_postponed(void) {
         next = p->next; /* p is part of what is released */
         p->release(p->thing);
     }
+}
+
+int nl_device_in_callback(void) {
+    return here.in_callback;
 }
 
 int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing) {
@@ -369,8 +402,10 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
     uint64_t allocated = nl_atomic_load(&dev->allocated);
+    uint64_t stamp = nl_pool_stamp(&dev->cache);
     if (NL_CU0(err, CtxSynchronize) < 0)
         return -1;
+    nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
     nl_mutex_lock(&dev->lock);
     if (dev->settled < allocated)
         nl_atomic_store(&dev->settled, allocated);
@@ -391,6 +426,7 @@ static int reset_lock_held(nl_device *dev, nl_error *err) {
     dev->allocated = dev->settled = dev->fence_ticket = 0;
     dev->fence = NULL;
     nl_mutex_unlock(&dev->lock);
+    nl_pool_forget(&dev->cache);
     nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
     return retain_lock_held(dev, err);
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
+#include "core/pool.h"
 #include "driver/driver.h"
 
 typedef struct nl_device {
@@ -29,6 +30,7 @@ typedef struct nl_device {
     uint64_t allocated, settled, fence_ticket;
     CUevent fence;
     nl_mutex lock; /* of the fence */
+    nl_pool cache; /* of buffers that were freed */
 } nl_device;
 
 /* How to open the driver when something first needs it; set from Python's config before that.
@@ -66,6 +68,8 @@ void nl_device_callback_begin(void);
 void nl_device_callback_end(void);
 /* Does what was put off; the waiting functions of core/ call it when they have waited. */
 void nl_device_release_postponed(void);
+/* Is this thread in a callback, so that no driver call can be made? */
+int nl_device_in_callback(void);
 /* Part of a thing whose release may have to be put off. */
 typedef struct nl_postponed {
     struct nl_postponed *next;
@@ -86,6 +90,9 @@ static inline int nl_device_captures_under_way(void) {
 /* The same as nl_device_bind for release functions: 1 if calls on things of this generation may be
  * made, else 0. */
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
+/* For release functions, bound: waits until the device is idle. 0 if it cannot be told that it is:
+ * then what it may be using must not be freed. */
+int nl_device_wait_for_release(nl_device *dev);
 /* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* cuCtxSynchronize on dev. Call without the interpreter's lock. */

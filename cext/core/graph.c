@@ -324,7 +324,7 @@ int nl_graph_launch(nl_graph *g, CUstream stream, int blocking, nl_error *err) {
         return -1;
     if (nl_graph_capturing() && capture_of(stream) != 0)
         return nl_error_set(err, NL_ERR_RUNTIME, "a graph cannot be launched inside a capture");
-    for (size_t i = 0; !blocking && i < g->count; i++)
+    for (size_t i = 0; stream != NULL && i < g->count; i++)
         if (nl_buffer_use(g->buffers[i], stream, blocking, err) < 0)
             return -1;
     nl_mutex_lock(&g->lock);

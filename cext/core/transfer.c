@@ -5,14 +5,19 @@
  * waits anyway, the host side is packed into (or unpacked from) a dense block here, in pieces, and
  * where the device side has short rows too, a dense block on the device stands between, for within
  * the device short rows are fast. Sorted by the device's strides, the dense block is often just
- * what is on the device, and one plain copy is left. */
+ * what is on the device, and one plain copy is left. Large plain copies go by way of core/stage.
+ *
+ * An upload on a stream that nobody waits for reads a copy of its source that is put aside in
+ * page-locked memory, so that the call need not wait for the stream. */
 #include "core/transfer.h"
 
 #include <string.h>
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/pack.h"
+#include "core/hostblock.h"
 #include "core/plan.h"
+#include "core/stage.h"
 #include "core/stream.h"
 
 /* Bytes of a row from which the driver is as fast as packing, measured on an H200 with driver 580;
@@ -34,9 +39,12 @@ static int finish(CUstream stream, int status, nl_error *err) {
  * stream it is one call, which comes after all ordered work; the driver may return from it before
  * the last bytes have arrived on the device, which only a stream that is not ordered with the
  * default stream can notice. */
-static int copy_block(nl_direction direction, CUdeviceptr device, void *host, int64_t bytes,
-                      CUstream stream, nl_error *err) {
+static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
+                      int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
+    int done = nl_stage_copy(dev, direction, device, host, size, stream, err);
+    if (done != 0)
+        return done < 0 ? -1 : 0;
     if (direction == NL_DEVICE_TO_HOST) {
         if (stream == NULL)
             return NL_CU(err, MemcpyDtoH, host, device, size);
@@ -55,8 +63,9 @@ static int copy_block(nl_direction direction, CUdeviceptr device, void *host, in
 typedef struct {
     nl_device *dev;
     nl_plan plan;
-    char *dense;       /* on the host, PIECE bytes or what is needed */
-    nl_buffer *beside; /* on the device, the same size; NULL if the device side needs none */
+    char *dense;           /* on the host, PIECE bytes or what is needed */
+    nl_host_block *locked; /* what dense is in, if it is page-locked */
+    nl_buffer *beside;     /* on the device, the same size; NULL if the device side needs none */
 } packing;
 
 /* Is the device side, in the order of the plan, one dense block? */
@@ -90,7 +99,7 @@ static nl_plan dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr 
 static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
     if (is_dense(p))
-        return copy_block(p->direction, p->to, k->dense, bytes, p->stream, err);
+        return copy_block(k->dev, p->direction, p->to, k->dense, bytes, p->stream, err);
     if (k->beside == NULL) {
         nl_plan rows = dense_copy(p, p->direction, (CUdeviceptr)(uintptr_t)k->dense);
         return finish(p->stream, nl_plan_copy(&rows, err), err);
@@ -99,9 +108,10 @@ static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
     if (p->direction == NL_DEVICE_TO_HOST) {
         if (nl_plan_copy(&rows, err) < 0)
             return -1;
-        return copy_block(p->direction, k->beside->address, k->dense, bytes, p->stream, err);
+        return copy_block(k->dev, p->direction, k->beside->address, k->dense, bytes, p->stream,
+                          err);
     }
-    if (copy_block(p->direction, k->beside->address, k->dense, bytes, p->stream, err) < 0)
+    if (copy_block(k->dev, p->direction, k->beside->address, k->dense, bytes, p->stream, err) < 0)
         return -1;
     return finish(p->stream, nl_plan_copy(&rows, err), err);
 }
@@ -168,11 +178,30 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
     return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
 }
 
+/* Page-locked memory of few sizes is used again more often. */
+static size_t locked_size(size_t size) {
+    size_t rounded = 64 << 10;
+    while (rounded < size)
+        rounded *= 2;
+    return rounded;
+}
+
+/* A large dense block is page-locked if it can be: what it holds is to travel. */
+static int open_dense(packing *k, size_t size, nl_error *err) {
+    if (nl_stage_is_worth(size) && nl_stage_can_lock(size) &&
+        nl_hostblock_take(k->dev, locked_size(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
+        k->dense = k->locked->memory;
+        return 0;
+    }
+    k->locked = NULL;
+    k->dense = nl_mem_alloc(size, err);
+    return k->dense == NULL ? -1 : 0;
+}
+
 static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     packing k = {.dev = dev, .plan = *p};
     int64_t size = piece_size(p);
-    k.dense = nl_mem_alloc((size_t)size, err);
-    if (k.dense == NULL)
+    if (open_dense(&k, (size_t)size, err) < 0)
         return -1;
     int status = open_beside(&k, size, err);
     if (status == 0)
@@ -180,11 +209,29 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     if (k.beside != NULL) {
         if (status < 0)
             finish(p->stream, -1, err);
-        k.beside->foreign = 0; /* the stream has been waited for */
+        nl_buffer_settle(k.beside); /* the stream has been waited for */
         nl_buffer_release(k.beside);
     }
-    nl_mem_free(k.dense);
+    if (k.locked != NULL)
+        nl_hostblock_give(k.locked);
+    else
+        nl_mem_free(k.dense);
     return status;
+}
+
+/* Uploads what is dense on the device from a packed copy that stays until the stream is done with
+ * it. 0: that is not possible here, and nothing has happened. */
+static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
+    nl_host_block *aside;
+    nl_error ignored;
+    size_t size = (size_t)nl_plan_bytes(p);
+    if (p->stream == NULL || size > NL_STAGE_ASIDE || !nl_stage_can_lock(size) || !is_dense(p) ||
+        nl_hostblock_take(dev, locked_size(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+        return 0;
+    nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
+    int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
+    nl_hostblock_give_after(aside, dev, p->stream);
+    return status < 0 ? -1 : 1;
 }
 
 /* Would the driver take this copy between host and device badly? `host_dense`: one block there. */
@@ -217,6 +264,9 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
     if (direction == NL_DEVICE_TO_DEVICE)
         return finish(stream, nl_plan_copy(&p, err), err);
     int to_device = direction == NL_HOST_TO_DEVICE;
+    int aside = to_device ? upload_aside(dev, &p, err) : 0;
+    if (aside != 0)
+        return aside < 0 ? -1 : 0;
     if (is_ragged(&p, is_block(to_device ? from_layout : to_layout))) {
         nl_plan seen = {.direction = direction, .stream = stream};
         seen.to = to_device ? to : from;
@@ -227,6 +277,6 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
     }
     if (p.rank > 0)
         return finish(stream, nl_plan_copy(&p, err), err);
-    return copy_block(direction, to_device ? p.to : p.from,
+    return copy_block(dev, direction, to_device ? p.to : p.from,
                       (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
 }

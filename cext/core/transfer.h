@@ -1,8 +1,9 @@
 /* core/transfer: moving bytes between host and device, any strides on either side.
  *
  * A copy is cut into the fewest cuMemcpy3D pieces that its strides allow: dimensions are dropped,
- * merged, sorted and flipped first. With stream NULL the call returns when the copy is done;
- * otherwise it is ordered on the stream and the caller keeps both sides alive.
+ * merged, sorted and flipped first. The call returns when the copy is done, or for an upload on a
+ * stream when the host side has been read. Asynchronous ones are only ordered on the stream, and
+ * the caller keeps both sides alive: for page-locked host memory.
  * Call without the interpreter's lock. */
 #ifndef NL_CORE_TRANSFER_H
 #define NL_CORE_TRANSFER_H

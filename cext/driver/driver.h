@@ -20,6 +20,11 @@ typedef struct nl_driver {
      * knows block, thread, line. The text is copied into `buffer` and taken: a second call gives 0.
      */
     int (*TakeFault)(char *buffer, size_t size);
+    /* Memory that was freed is watched: nothing should be kept back from freeing to be used again.
+     */
+    int watches_freed;
+    /* The device's memory is the host's, so that copies are best made in one go. */
+    int shares_memory;
 } nl_driver;
 
 /* The open table. Its pointers are never NULL: before opening, each returns

@@ -58,6 +58,11 @@
       (device, host, flags)) \
     X(MemAllocManaged, 6000, (CUdeviceptr * pointer, size_t size, unsigned flags), \
       (pointer, size, flags)) \
+    X(MemPrefetchAsync, 8000, \
+      (CUdeviceptr pointer, size_t size, CUdevice device, CUstream stream), \
+      (pointer, size, device, stream)) \
+    X(MemAdvise, 8000, (CUdeviceptr pointer, size_t size, int advice, CUdevice device), \
+      (pointer, size, advice, device)) \
     X(PointerGetAttribute, 4000, (void *value, int attribute, CUdeviceptr pointer), \
       (value, attribute, pointer)) \
     X(MemcpyHtoD, 3020, (CUdeviceptr to, const void *from, size_t size), (to, from, size)) \

@@ -150,5 +150,6 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     nl_driver_sim_fill_graph(table);
     table->kind = "sim";
     table->TakeFault = nl_sim_fault_take;
+    table->watches_freed = table->shares_memory = 1;
     return 0;
 }

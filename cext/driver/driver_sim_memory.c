@@ -232,6 +232,33 @@ static CUresult sim_MemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned 
     return status;
 }
 
+/* There is nothing to move: only what the arguments are is checked. */
+static int is_managed(CUdeviceptr pointer, size_t size) {
+    nl_sim_memory_info info;
+    return size && nl_sim_memory_find((uintptr_t)pointer, &info) &&
+           info.kind == NL_SIM_MEMORY_MANAGED && nl_sim_memory_covers((uintptr_t)pointer, size);
+}
+
+static CUresult sim_MemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice device,
+                                     CUstream handle) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_STREAM(stream, context, handle);
+    (void)stream;
+    NL_SIM_REQUIRE(is_managed(pointer, size));
+    if (device != CU_DEVICE_CPU && !nl_driver_sim_has_device(device))
+        return CUDA_ERROR_INVALID_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult sim_MemAdvise(CUdeviceptr pointer, size_t size, int advice, CUdevice device) {
+    NL_SIM_BEGIN_IN(context);
+    (void)context;
+    NL_SIM_REQUIRE(is_managed(pointer, size) && advice >= 1 && advice <= 6);
+    if (advice > 2 && device != CU_DEVICE_CPU && !nl_driver_sim_has_device(device))
+        return CUDA_ERROR_INVALID_DEVICE;
+    return CUDA_SUCCESS;
+}
+
 enum { /* CUpointer_attribute, beyond those in cuda_abi.h */
        POINTER_DEVICE_POINTER = 3,
        POINTER_HOST_POINTER = 4,
@@ -304,5 +331,7 @@ void nl_driver_sim_fill_memory(nl_driver *table) {
     table->MemHostUnregister = sim_MemHostUnregister;
     table->MemHostGetDevicePointer = sim_MemHostGetDevicePointer;
     table->MemAllocManaged = sim_MemAllocManaged;
+    table->MemPrefetchAsync = sim_MemPrefetchAsync;
+    table->MemAdvise = sim_MemAdvise;
     table->PointerGetAttribute = sim_PointerGetAttribute;
 }

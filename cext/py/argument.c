@@ -573,6 +573,8 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
         if (nl_py_array_check_exact(call->state, value)) {
             const nl_py_array *a = (nl_py_array *)value;
             if (fits_at_once(call, p, a)) {
+                if (call->stream)
+                    (void)nl_buffer_use(a->buffer, call->stream, 1, NULL);
                 write_array(p, at, a->address, a->shape, nl_py_array_strides(a));
                 return 0;
             }

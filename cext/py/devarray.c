@@ -8,7 +8,6 @@
 #include <string.h>
 #include "base/mem.h"
 #include "py/argument.h"
-#include "py/callback.h"
 #include "py/stream.h"
 
 /* --------------------------------------------------------------------------- making and dropping
@@ -93,21 +92,14 @@ static int devarray_clear(PyObject *self) {
     return 0; /* the owner stays: while the array can be reached, so must its memory */
 }
 
-/* Memory that only ordered streams have used is given back in their order, which takes no time;
- * unless a callback is about, for which the driver may let every call wait. */
 void nl_py_buffer_release(nl_buffer *buffer) {
     PyObject *type, *value, *traceback;
-    if (!buffer)
+    buffer = nl_buffer_drop(buffer);
+    if (__builtin_expect(buffer == NULL, 1))
         return;
-    int at_once = buffer->pooled && !buffer->foreign && !nl_py_callbacks_pending();
-    if (nl_atomic_load(&buffer->references) > 1 || at_once ||
-        (buffer->wrapped && !buffer->finalizer) || buffer->size == 0) {
-        nl_buffer_release(buffer);
-        return;
-    }
     PyErr_Fetch(&type, &value, &traceback);
     Py_BEGIN_ALLOW_THREADS;
-    nl_buffer_release(buffer);
+    nl_buffer_destroy(buffer);
     Py_END_ALLOW_THREADS;
     PyErr_Restore(type, value, traceback);
 }
@@ -187,8 +179,14 @@ static PyObject *devarray_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromLongLong(nl_py_array_count(a) * a->itemsize);
 }
 
-static PyObject *devarray_address(PyObject *self, void *Py_UNUSED(closure)) {
+static PyObject *devarray_own_address(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(((nl_py_array *)self)->address);
+}
+
+/* Whoever asks may go on to use it on any stream. */
+static PyObject *devarray_address(PyObject *self, void *closure) {
+    nl_buffer_expose(((nl_py_array *)self)->buffer);
+    return devarray_own_address(self, closure);
 }
 
 static PyObject *devarray_device(PyObject *self, void *Py_UNUSED(closure)) {
@@ -263,54 +261,101 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
     return NULL;
 }
 
-/* With a callback about, the driver may let it wait for that, and the callback wants the
- * interpreter. */
-static int alloc_buffer(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
+/* The driver may let every call wait for a callback, and that for the interpreter. */
+int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     int result;
-    if (!nl_py_callbacks_pending())
-        return nl_buffer_alloc(dev, size, out, err);
+    *out = nl_buffer_take(dev, size);
+    if (*out)
+        return 0;
     Py_BEGIN_ALLOW_THREADS;
     result = nl_buffer_alloc(dev, size, out, err);
     Py_END_ALLOW_THREADS;
     return result;
 }
 
-static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"shape", "dtype", "order", "strides", NULL};
-    PyObject *shape, *dtype, *strides = Py_None, *result = NULL;
-    const char *order = "C";
+/* A new array; the arguments are those of device_array, NULL where they were not given. */
+static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype, PyObject *strides,
+                            PyObject *order_text, PyObject *stream) {
+    PyObject *result = NULL;
+    Py_UCS4 order = 'C';
     nl_py_array_parts parts = {0};
     nl_buffer *buffer = NULL;
     nl_layout layout;
     nl_error err;
     int64_t low, high;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|sO:device_empty", names, &shape, &dtype,
-                                     &order, &strides))
+    CUstream handle = NULL;
+    if (order_text) {
+        order = PyUnicode_Check(order_text) && PyUnicode_GET_LENGTH(order_text) == 1
+                    ? PyUnicode_READ_CHAR(order_text, 0)
+                    : 0;
+        if (order != 'C' && order != 'F')
+            return PyErr_Format(PyExc_ValueError, "order must be 'C' or 'F', not %R", order_text);
+    }
+    if (stream && nl_py_stream_from(state, stream, &handle, NULL) < 0)
         return NULL;
-    if (strcmp(order, "C") != 0 && strcmp(order, "F") != 0)
-        return PyErr_Format(PyExc_ValueError, "order must be 'C' or 'F', not '%.20s'", order);
     if (nl_py_shape_from(shape, &layout) < 0)
         return NULL;
     parts.descr = element_dtype(dtype, &parts.element, &layout);
     if (!parts.descr)
         return NULL;
-    if (strides == Py_None ? nl_py_layout_order(&layout, *order) < 0
-                           : nl_py_strides_from(strides, &layout, "strides") < 0)
+    if (!strides || strides == Py_None ? nl_py_layout_order(&layout, (char)order) < 0
+                                       : nl_py_strides_from(strides, &layout, "strides") < 0)
         goto done;
     if (nl_py_layout_extent(&layout, &low, &high) < 0)
         goto done;
     nl_device *dev = nl_device_current(&err);
-    if (!dev || alloc_buffer(dev, (size_t)(high - low), &buffer, &err) < 0) {
+    if (!dev || nl_py_buffer_alloc(dev, (size_t)(high - low), &buffer, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }
     parts.buffer = buffer;
     parts.address = buffer->address - (CUdeviceptr)low;
-    result = nl_py_array_new(nl_py_state_of(module), &parts, &layout);
+    parts.stream = handle ? stream : NULL;
+    result = nl_py_array_new(state, &parts, &layout);
 done:
     nl_py_buffer_release(buffer);
     Py_DECREF(parts.descr);
     return result;
+}
+
+enum { MAKE_SHAPE, MAKE_DTYPE, MAKE_STRIDES, MAKE_ORDER, MAKE_STREAM, MAKE_COUNT };
+
+/* Made often and small: the arguments are read by hand. */
+static PyObject *device_array(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                              PyObject *keywords) {
+    static const char *const names[MAKE_COUNT] = {"shape", "dtype", "strides", "order", "stream"};
+    PyObject *values[MAKE_COUNT] = {NULL};
+    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    if (nargs > MAKE_COUNT)
+        return PyErr_Format(PyExc_TypeError, "device_array() takes at most %d arguments, not %zd",
+                            MAKE_COUNT, nargs);
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        values[i] = args[i];
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, i);
+        int which = 0;
+        while (which < MAKE_COUNT && PyUnicode_CompareWithASCIIString(name, names[which]) != 0)
+            which++;
+        if (which == MAKE_COUNT || values[which])
+            return PyErr_Format(PyExc_TypeError, "device_array() got %s argument %R",
+                                which == MAKE_COUNT ? "an unexpected keyword" : "twice the", name);
+        values[which] = args[nargs + i];
+    }
+    if (!values[MAKE_SHAPE])
+        return PyErr_Format(PyExc_TypeError, "device_array() needs a shape");
+    if (!values[MAKE_DTYPE])
+        values[MAKE_DTYPE] = (PyObject *)&PyFloat_Type;
+    return make_array(nl_py_state_of(module), values[MAKE_SHAPE], values[MAKE_DTYPE],
+                      values[MAKE_STRIDES], values[MAKE_ORDER], values[MAKE_STREAM]);
+}
+
+static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"shape", "dtype", "order", "strides", NULL};
+    PyObject *shape, *dtype, *order = NULL, *strides = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO:device_empty", names, &shape, &dtype,
+                                     &order, &strides))
+        return NULL;
+    return make_array(nl_py_state_of(module), shape, dtype, strides, order, NULL);
 }
 
 static int address_from(PyObject *obj, CUdeviceptr *address) {
@@ -426,6 +471,7 @@ static PyGetSetDef devarray_getset[] = {
     {"itemsize", devarray_itemsize, NULL, "Bytes of one element.", NULL},
     {"nbytes", devarray_nbytes, NULL, "Bytes of all elements.", NULL},
     {"address", devarray_address, NULL, "Device address of the first element.", NULL},
+    {"_address", devarray_own_address, NULL, "The same, not to be given away.", NULL},
     {"device", devarray_device, NULL, "Number of the device that holds the memory.", NULL},
     {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.",
      NULL},
@@ -448,6 +494,8 @@ static PyMethodDef devarray_methods[] = {
     {"_view", KEYWORDS(devarray_view),
      "_view(shape, strides, dtype, offset_bytes=0): any geometry inside the same memory."},
     {"_read", KEYWORDS(nl_py_array_read), "_read(dest, stream=None): copies to a NumPy array."},
+    {"_download", KEYWORDS(nl_py_array_download),
+     "_download(order, stream=None): a new NumPy array, complete on return."},
     {"_write", KEYWORDS(nl_py_array_write), "_write(src, stream=None): copies from a NumPy array."},
     {"_copy", KEYWORDS(nl_py_array_copy), "_copy(src, stream=None): copies from a device array."},
     {"_fill", KEYWORDS(nl_py_array_fill), "_fill(value, stream=None): value is a 0-d NumPy array."},
@@ -460,6 +508,9 @@ static PyMethodDef devarray_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef functions[] = {
+    {"device_array", (PyCFunction)(void (*)(void))device_array, METH_FASTCALL | METH_KEYWORDS,
+     "device_array(shape, dtype='float64', strides=None, order='C', stream=0)\n--\n\n"
+     "A new array on the device, not initialised."},
     {"device_empty", KEYWORDS(device_empty),
      "device_empty(shape, dtype, order='C', strides=None): a new array, not initialised."},
     {"from_pointer", KEYWORDS(from_pointer),

@@ -71,10 +71,12 @@ static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blo
     nl_buffer *buffer = a->buffer;
     if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
         return -1;
-    return blocking ? 0 : nl_buffer_use(buffer, stream, blocking, err);
+    return nl_buffer_use(buffer, stream, blocking, err);
 }
-/* Gives a reference up, without the interpreter's lock where that may have to wait for the device.
+/* nl_buffer_alloc on a bound device, without the interpreter's lock where that takes driver calls.
  */
+int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
+/* Gives a reference up, without the interpreter's lock where that takes driver calls. */
 void nl_py_buffer_release(nl_buffer *buffer);
 
 /* py/geometry: shapes and strides from Python, checked. */
@@ -96,6 +98,7 @@ PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index);
 /* py/devcopy */
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
 PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);

@@ -3,15 +3,18 @@
  *
  * On the default stream a copy from or to the host is done when the call returns. On another stream
  * it is only ordered there if the host memory is page-locked, and the NumPy array is kept until the
- * copy is done; for ordinary memory, which the driver cannot read later, the call waits. Copies
+ * copy is done. Ordinary memory cannot be read or written later: an upload is read before the call
+ * returns, a download is waited for. Copies
  * between device arrays and fills never wait. */
 #include "py/devarray.h"
 
 #include <stdlib.h>
 #include "base/mem.h"
 #include "core/graph.h"
+#include "core/stage.h"
 #include "core/transfer.h"
 #include "py/graph.h"
+#include "py/hostmemory.h"
 #include "py/stream.h"
 
 /* ---------------------------------------------------------------- keeping arrays of copies under
@@ -64,13 +67,6 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
     if (result < 0)
         *err = second;
     return result;
-}
-
-static int is_page_locked(const void *memory) {
-    unsigned type = 0;
-    return nl_cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                     (CUdeviceptr)(uintptr_t)memory) == CUDA_SUCCESS &&
-           (type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED);
 }
 
 /* ------------------------------------------------------------------------------------- the element
@@ -204,9 +200,11 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
         return -1;
     if (nl_atomic_load_pointer(&released))
         drop_released(NULL);
+    int ordinary = stream == NULL || nl_py_host_is_result(a->state, host->array);
     Py_BEGIN_ALLOW_THREADS;
     result = nl_device_bind(dev, &err);
-    asynchronous = result == 0 && stream && (captured || is_page_locked(host->data));
+    asynchronous =
+        result == 0 && stream && (captured || (!ordinary && nl_stage_is_locked(host->data)));
     if (result == 0) {
         CUdeviceptr memory = (CUdeviceptr)(uintptr_t)host->data;
         result = direction == NL_HOST_TO_DEVICE
@@ -254,6 +252,30 @@ PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
 done:
     Py_XDECREF(keeper);
     return result < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* A new NumPy array with the elements. It is complete on return, whatever memory it lies in. */
+PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs) {
+    nl_py_array *a = (nl_py_array *)self;
+    PyObject *order, *keeper, *result = NULL;
+    CUstream stream;
+    int blocking;
+    nl_host_array host;
+    nl_layout layout;
+    if (parse(a, args, kwargs, "order", &order, &stream, &blocking, &keeper) < 0)
+        return NULL;
+    nl_py_array_layout(a, &layout);
+    if (PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "F") == 0)
+        nl_layout_set_f(&layout);
+    else
+        nl_layout_set_c(&layout);
+    result = nl_py_host_empty(a->state, a->descr, &layout);
+    if (result && nl_py_array_count(a) * a->itemsize > 0 &&
+        (nl_host_array_read(result, &host) < 0 ||
+         host_copy(a, &host, NL_DEVICE_TO_HOST, stream) < 0))
+        Py_CLEAR(result);
+    Py_XDECREF(keeper);
+    return result;
 }
 
 /* Writing needs a destination whose elements are apart. */

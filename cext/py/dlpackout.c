@@ -183,10 +183,9 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int simulated) {
             return 0;
         goto fail;
     }
-    if (unordered) {
-        nl_atomic_store(&a->buffer->foreign, 1);
+    nl_buffer_expose(a->buffer); /* the consumer may go on with other streams */
+    if (unordered)
         return 0;
-    }
     Py_BEGIN_CRITICAL_SECTION(a);
     stream = Py_XNewRef(a->stream);
     Py_END_CRITICAL_SECTION();

@@ -368,6 +368,7 @@ PyObject *nl_py_array_interface(PyObject *self, void *Py_UNUSED(closure)) {
     const nl_py_state *state = a->state;
     CUdeviceptr address = nl_py_array_count(a) > 0 && a->itemsize > 0 ? a->address : 0;
     PyObject *dict = PyDict_New(), *typestr = PyObject_GetAttrString(a->descr, "str");
+    nl_buffer_expose(a->buffer);
     if (!dict || !typestr ||
         set_item(dict, key(state, KEY_SHAPE), nl_py_tuple_from(a->shape, a->ndim)) < 0 ||
         set_item(dict, key(state, KEY_STRIDES),

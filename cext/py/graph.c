@@ -195,7 +195,7 @@ static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
 }
 
 /* Arguments that came by update(): ordered on the stream as those of any launch. */
-static int use_updated(nl_py_graph *g, CUstream stream, nl_error *err) {
+static int use_updated(nl_py_graph *g, CUstream stream, int blocking, nl_error *err) {
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(g->launches); i++) {
         nl_py_captured *c = (nl_py_captured *)PyList_GET_ITEM(g->launches, i);
@@ -203,7 +203,7 @@ static int use_updated(nl_py_graph *g, CUstream stream, nl_error *err) {
         for (Py_ssize_t j = 0; c->updated && result == 0 && j < PyTuple_GET_SIZE(c->args); j++) {
             PyObject *value = PyTuple_GET_ITEM(c->args, j);
             if (nl_py_array_check(c->state, value))
-                result = nl_py_array_use((nl_py_array *)value, stream, 0, err);
+                result = nl_py_array_use((nl_py_array *)value, stream, blocking, err);
         }
         Py_END_CRITICAL_SECTION();
     }
@@ -224,8 +224,8 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t 
     }
     if (nl_py_stream_from(g->state, nargs + named ? args[0] : NULL, &stream, &blocking) < 0)
         return NULL;
-    if (!blocking && nl_atomic_load(&g->graph->updated))
-        result = use_updated(g, stream, &err);
+    if (stream && nl_atomic_load(&g->graph->updated))
+        result = use_updated(g, stream, blocking, &err);
     if (result == 0 && nl_py_callbacks_pending()) {
         /* the queue may be full, and what empties it may need the interpreter */
         Py_BEGIN_ALLOW_THREADS;

@@ -206,18 +206,39 @@ PyObject *nl_host_array_native(PyObject *array) {
     return native ? PyArray_CastToType((PyArrayObject *)array, native, 0) : NULL;
 }
 
-PyObject *nl_host_array_new(nl_dtype dtype, const nl_layout *layout) {
+PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base) {
     npy_intp shape[NL_MAX_DIMS], strides[NL_MAX_DIMS];
-    PyObject *descr = nl_host_descr_plain(dtype);
-    if (!descr)
-        return NULL;
     for (int i = 0; i < layout->ndim; i++) {
         shape[i] = (npy_intp)layout->shape[i];
         strides[i] = (npy_intp)layout->strides[i];
     }
-    /* steals the dtype, also when it fails */
-    return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, strides,
-                                NULL, 0, NULL);
+    Py_INCREF(descr); /* which is stolen, also when it fails */
+    PyObject *array =
+        PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, layout->ndim, shape, strides,
+                             data, data ? NPY_ARRAY_WRITEABLE : 0, NULL);
+    if (!array) {
+        Py_XDECREF(base);
+        return NULL;
+    }
+    if (base && PyArray_SetBaseObject((PyArrayObject *)array, base) < 0) {
+        Py_DECREF(array);
+        return NULL;
+    }
+    return array;
+}
+
+PyObject *nl_host_array_root(PyObject *array) {
+    PyObject *root = PyArray_BASE((PyArrayObject *)array);
+    for (;;) {
+        PyObject *next = NULL;
+        if (root && PyArray_Check(root))
+            next = PyArray_BASE((PyArrayObject *)root);
+        else if (root && PyMemoryView_Check(root))
+            next = PyMemoryView_GET_BASE(root);
+        if (!next)
+            return root;
+        root = next;
+    }
 }
 
 int nl_host_array_assign(PyObject *to, PyObject *from) {

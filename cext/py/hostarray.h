@@ -49,12 +49,16 @@ int nl_host_is_array(PyObject *obj);
 int nl_host_is_exact_array(PyObject *obj);
 PyObject *nl_host_array_type(void); /* numpy.ndarray, borrowed */
 int nl_host_array_read(PyObject *array, nl_host_array *out);
+/* A new array whose elements lie without gaps: over `data`, which `base` keeps (a reference that it
+ * takes), or over memory of NumPy's own, not initialised, if data is NULL. */
+PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base);
+/* What the memory of an array belongs to, through all views: borrowed; NULL if it is the array's.
+ */
+PyObject *nl_host_array_root(PyObject *array);
 int nl_host_array_writable(PyObject *array);
-/* New references: numpy.asarray(obj); a copy in this machine's byte order; an array that is not
- * initialised. */
+/* New references: numpy.asarray(obj); a copy in this machine's byte order. */
 PyObject *nl_host_array_from(PyObject *obj);
 PyObject *nl_host_array_native(PyObject *array);
-PyObject *nl_host_array_new(nl_dtype dtype, const nl_layout *layout);
 /* to[...] = from */
 int nl_host_array_assign(PyObject *to, PyObject *from);
 /* A NumPy scalar of an array without dimensions: new reference. */

@@ -12,11 +12,11 @@
 #include <string.h>
 #include "core/transfer.h"
 #include "py/argument.h"
-#include "py/callback.h"
 #include "py/devarray.h"
 #include "py/graph.h"
 #include "py/dlpack.h"
 #include "py/exchange.h"
+#include "py/hostmemory.h"
 
 #define BLOCK_ALIGN 64 /* of operands in the page-locked block */
 
@@ -272,18 +272,9 @@ int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, void *bytes) {
 /* ------------------------------------------------------------------------------------------ making
  */
 
-/* With a callback about, the driver may let it wait for that, and the callback wants the
- * interpreter. */
 static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
     nl_error err;
-    int result;
-    if (nl_py_callbacks_pending()) {
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_buffer_alloc(call->device, (size_t)size, out, &err);
-        Py_END_ALLOW_THREADS;
-    } else {
-        result = nl_buffer_alloc(call->device, (size_t)size, out, &err);
-    }
+    int result = nl_py_buffer_alloc(call->device, (size_t)size, out, &err);
     if (result == 0) {
         result = nl_buffer_use(*out, call->stream, call->blocking, &err);
         if (result < 0) {
@@ -332,7 +323,9 @@ int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, 
         op->made = 1;
         return result;
     }
-    PyObject *array = nl_host_array_new(dtype, &layout);
+    PyObject *descr = nl_host_descr_plain(dtype);
+    PyObject *array = descr ? nl_py_host_empty(call->state, descr, &layout) : NULL;
+    Py_XDECREF(descr);
     if (!array || set_host(op, array) < 0)
         return -1;
     op->made = 1;
@@ -498,7 +491,7 @@ int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count) 
     for (int i = 0; i < count; i++) {
         nl_py_operand *op = &ops[i];
         if (op->buffer)
-            op->buffer->foreign = 0; /* the stream has been waited for */
+            nl_buffer_settle(op->buffer); /* the stream has been waited for */
         /* an output in the other byte order */
         if ((op->stage & NL_PY_STAGE_OUT) && !op->made && op->array != op->given &&
             nl_host_array_assign(op->given, op->array) < 0)

@@ -16,6 +16,7 @@
     X(PyTypeObject, devarray_type)  /* the C type */ \
     X(PyTypeObject, devarray_class) /* register_array_class: what C makes instances of */ \
     X(PyTypeObject, transfer_type) \
+    X(PyTypeObject, hostmemory_type) \
     X(PyTypeObject, module_type) \
     X(PyTypeObject, kernel_type) \
     X(PyTypeObject, dispatcher_type) \
@@ -76,6 +77,8 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_hostarray_exec) \
     X(nl_py_devarray_exec) \
     X(nl_py_exchange_exec) \
+    X(nl_py_hostmemory_exec) \
+    X(nl_py_memory_exec) \
     X(nl_py_argument_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \

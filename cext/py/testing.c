@@ -4,6 +4,7 @@
 #include "core/buffer.h"
 #include "core/graph.h"
 #include "core/module.h"
+#include "core/hostblock.h"
 #include "core/stream.h"
 #include "py/state.h"
 
@@ -58,10 +59,23 @@ static PyObject *traced(PyObject *module, PyObject *unused) {
 static PyObject *live(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
-    return Py_BuildValue("{sn sn sn sn sn sn}", "blocks", (Py_ssize_t)nl_mem_live(), "buffers",
-                         (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(),
-                         "events", (Py_ssize_t)nl_event_live(), "modules",
-                         (Py_ssize_t)nl_module_live(), "graphs", (Py_ssize_t)nl_graph_live());
+    return Py_BuildValue(
+        "{sn sn sn sn sn sn sn}", "blocks", (Py_ssize_t)(nl_mem_live() - nl_pool_kept()), "buffers",
+        (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(), "events",
+        (Py_ssize_t)nl_event_live(), "modules", (Py_ssize_t)nl_module_live(), "host_blocks",
+        (Py_ssize_t)nl_hostblock_live(), "graphs", (Py_ssize_t)nl_graph_live());
+}
+
+static PyObject *pretend_no_memory_pools(PyObject *module, PyObject *unused) {
+    nl_error err;
+    (void)module;
+    (void)unused;
+    nl_device *dev = nl_device_current(&err);
+    if (dev == NULL)
+        return nl_py_raise(&err);
+    dev->has_memory_pools = 0;
+    dev->pool = NULL;
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
@@ -76,6 +90,8 @@ static PyMethodDef methods[] = {
      "requests since last time."},
     {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
     {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
+    {"pretend_no_memory_pools", pretend_no_memory_pools, METH_NOARGS,
+     "This thread's device allocates as if it had no memory pools."},
     {"live", live, METH_NOARGS, "How many things are alive: a dict of counts."},
     {NULL, NULL, 0, NULL},
 };

@@ -105,7 +105,11 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     # ---- to and from the host
 
     def copy_to_host(self, ary=None, stream=0) -> np.ndarray:
-        """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides)."""
+        """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides).
+
+        A new array is complete on return. With a stream and a page-locked `ary` the copy is only put
+        into the stream's order: wait for the stream before reading it.
+        """
         if ary is None:
             if _core.capture_here():
                 raise RuntimeError(
@@ -113,9 +117,8 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
                     " the graph then fills: d.copy_to_host(array, stream=stream)"
                 )
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
-            ary = np.empty(self.shape, self.dtype, order)
-        else:
-            _check_match(self, ary)
+            return self._download(order, stream)
+        _check_match(self, ary)
         self._read(ary, stream)
         return ary
 
@@ -439,19 +442,19 @@ def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
     if to is not None:
         to.copy_to_device(obj, stream)
         return to
-    if is_cuda_array(obj):
+    if type(obj) is not np.ndarray and is_cuda_array(obj):
         return as_cuda_array(obj)
     host = np.asarray(obj)
-    result = device_array_like(host)
+    if host.flags.c_contiguous:
+        result = device_array(host.shape, host.dtype)
+    else:
+        result = device_array_like(host)
     if copy:
         result._write(host, stream)
     return result._bind(stream) if stream else result
 
 
-def device_array(shape, dtype=np.float64, strides=None, order="C", stream=0) -> DeviceNDArray:
-    """A new array on the device, not initialised."""
-    result = _core.device_empty(shape, np.dtype(dtype), order, strides)
-    return result._bind(stream) if stream else result
+device_array = _core.device_array
 
 
 def device_array_like(ary, stream=0) -> DeviceNDArray:

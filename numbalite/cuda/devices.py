@@ -20,7 +20,11 @@ from numbalite.errors import CudaSupportError, SimulatorWarning, warn
 def _on_open(kind):
     """Called by the extension: with None before it opens the driver, with its kind afterwards."""
     if kind is None:
+        from numbalite.cuda import managers, memory
+
         _core.configure(config.driver(), config.SIM_DEVICES)
+        _core.host_set_limit(memory.default_host_limit())
+        managers.read_environment()
     elif kind == "sim" and config.DRIVER != "sim":
         why = cuda_error() or _core.fallback_reason()
         quiet = "NUMBALITE_DRIVER=sim asks for it without this warning"
@@ -152,6 +156,7 @@ class Device:
 
     def reset(self):
         """Resets the device: everything in its memory is lost. Needed after a kernel's crash."""
+        _forget(self.id)
         _core.reset_device(self.id)
 
     def synchronize(self):
@@ -229,15 +234,44 @@ class Context:
     def get_memory_info(self) -> MemoryInfo:
         """Free and total bytes of the device's memory."""
         with gpus[self.device.id]:
-            return MemoryInfo(*_core.memory_info())
+            info = self.memory_manager.get_memory_info()
+        return MemoryInfo(info[0], info[1])
+
+    @property
+    def memory_manager(self):
+        """What allocates the device's memory; see `cuda.set_memory_manager`."""
+        from numbalite.cuda import managers
+
+        return managers.manager(self.device.id)
+
+    def memalloc(self, bytesize):
+        """Device memory without an array around it, a MemoryPointer."""
+        with gpus[self.device.id]:
+            return self.memory_manager.memalloc(bytesize)
+
+    def memhostalloc(self, bytesize, mapped=False, portable=False, wc=False):
+        """Page-locked host memory without an array around it."""
+        with gpus[self.device.id]:
+            return self.memory_manager.memhostalloc(bytesize, mapped, portable, wc)
+
+    def memallocmanaged(self, bytesize, attach_global=True):
+        """Managed memory without an array around it."""
+        with gpus[self.device.id]:
+            return self.memory_manager.memallocmanaged(bytesize, attach_global)
+
+    def mempin(self, owner, pointer, size, mapped=False):
+        """Page-locks memory of others until the object that is returned dies."""
+        with gpus[self.device.id]:
+            return self.memory_manager.mempin(owner, pointer, size, mapped)
 
     def can_access_peer(self, other) -> bool:
         return self.device.can_access_peer(getattr(other, "device", other))
 
     @contextmanager
     def defer_cleanup(self):
-        """Memory is freed in stream order, so there is nothing that would have to be deferred."""
-        yield
+        """Our own memory is freed in stream order, without waiting; a plug-in may defer that."""
+        with self.memory_manager.defer_cleanup():
+            yield
 
     def create_stream(self):
         from numbalite.cuda import streams
@@ -410,13 +444,21 @@ def close():
     _stacks.__dict__.clear()
     if _core.is_open():
         for number in range(_core.device_count()):
+            _forget(number)
             _core.reset_device(number)
+
+
+def _forget(number):
+    from numbalite.cuda import managers
+
+    managers.reset(number)
 
 
 @contextmanager
 def defer_cleanup():
-    """Memory is freed in stream order, so there is nothing that would have to be deferred."""
-    yield
+    """Our own memory is freed in stream order, without waiting; a plug-in may defer that."""
+    with current_context().defer_cleanup():
+        yield
 
 
 def profile_start():

@@ -312,8 +312,8 @@ class _Call:
         other than element by element) or kernels cannot write to it."""
         if self.out_on_device and operands.is_aligned(self.out):
             same = exact and all(
-                (s.address, s.strides, s.dtype)
-                == (self.out.address, self.out.strides, self.out.dtype)
+                (s._address, s.strides, s.dtype)
+                == (self.out._address, self.out.strides, self.out.dtype)
                 for s in sources
             )
             if same or not any(s is not None and operands.overlap(s, self.out) for s in sources):

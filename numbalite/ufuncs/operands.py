@@ -108,12 +108,12 @@ def spread(array, shape):
 def is_aligned(array) -> bool:
     """Do the elements lie at multiples of their alignment, as kernels need them?"""
     need = array.dtype.alignment - 1
-    return not (array.address & need or any(step & need for step in array.strides))
+    return not (array._address & need or any(step & need for step in array.strides))
 
 
 def extent(array):
     """(first, last + 1): the addresses that an array's elements are within."""
-    low = high = array.address
+    low = high = array._address
     for length, step in zip(array.shape, array.strides, strict=True):
         low += min(0, (length - 1) * step)
         high += max(0, (length - 1) * step)

@@ -272,7 +272,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     """
     axis = segments[0] if segments else None
     key = (
-        array.shape, array.strides, array.dtype.num, array.address % 16, axes, loop.num,
+        array.shape, array.strides, array.dtype.num, array._address % 16, axes, loop.num,
         out.strides, out.shape, out.dtype.num, initial, None if where is None else where.strides,
         axis, reorderable,
     )  # fmt: skip
@@ -300,7 +300,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
             folded = plans.merged(plans.by_stride(folded) if reorderable else folded)
         dtypes = array.dtype, loop, out.dtype
         return _folding(
-            loops, kept, folded, dtypes, array.address % 16, where is not None, initial,
+            loops, kept, folded, dtypes, array._address % 16, where is not None, initial,
             0 if segment else None,
         )  # fmt: skip
 
@@ -326,7 +326,7 @@ def accumulate(loops, array, axis, loop, out, stream=0):
         array = array.copy(stream=stream)
     key = (
         "scan", array.shape, array.strides, array.dtype.num, axis, loop.num, out.strides,
-        out.dtype.num, array.address % 16,
+        out.dtype.num, array._address % 16,
     )  # fmt: skip
 
     def make():
@@ -335,7 +335,7 @@ def accumulate(loops, array, axis, loop, out, stream=0):
             for length, step, output in zip(array.shape, array.strides, out.strides, strict=True)
         ]
         kept = plans.merged(plans.by_stride(every[:axis] + every[axis + 1 :]))
-        return _scan_plan(loops, kept, every[axis], (array.dtype, loop, out.dtype), array.address)
+        return _scan_plan(loops, kept, every[axis], (array.dtype, loop, out.dtype), array._address)
 
     totals, scan, parts = loops.planned(key, make)
     x, y = first_of(array), first_of(out)

@@ -5,9 +5,7 @@ through; then the same with host allocations. After every failure: an exception 
 nothing left behind, and the same operation works when it is tried once more.
 """
 
-import contextlib
 import gc
-import itertools
 import warnings
 
 import numpy as np
@@ -17,7 +15,6 @@ from numbalite import _core, cuda, errors, vectorize
 
 OUT_OF_MEMORY = 2
 LAUNCH_FAILED = 719
-CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, MemoryError)
 KERNEL_TEXT = "__device__ float table[4]; __global__ void twice(const float* x, float* y, int n) { int i = grid<1>(); if (i < n) y[i] = 2 * x[i]; }"
 
 
@@ -256,68 +253,17 @@ def run(request):
     yield run
 
 
-def collected():
-    gc.collect()
-    return dict(_core.live())
-
-
-def walk(run, operation, arm, disarm):
-    """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
-    run(operation)  # once for what is made once (compiled, loaded, cached)
-    cuda.synchronize()
-    before = collected()
-    for step in itertools.count(1):
-        assert step < 500, "this never succeeds"
-        arm(step)
-        failure = None
-        try:
-            run(operation)
-        except CLEAN as error:
-            failure = error.with_traceback(None)
-            failure.__context__ = failure.__cause__ = None
-        finally:
-            disarm()
-        if failure is None and not fired(step):
-            break
-        with contextlib.suppress(Exception):
-            cuda.synchronize()
-        if failure is not None:
-            assert str(failure) or isinstance(failure, MemoryError)
-            del failure
-        after = collected()
-        assert after == before, f"step {step} left something behind: {before} -> {after}"
-        run(operation)  # and the next one works
-        cuda.synchronize()
-        after = collected()
-        assert after == before, f"after step {step}: {before} -> {after}"
-    return step - 1
-
-
-SEEN = {}
-
-
-def fired(step):
-    """Did the last run reach the armed step? (Some failures are survived: a pool that falls back.)"""
-    return SEEN["count"] >= step
-
-
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 @pytest.mark.sim
-def test_driver_calls(operation, status, run):
-    def disarm():
-        SEEN["count"] = _core.fail_call_at(0)
-
-    steps = walk(run, operation, lambda n: _core.fail_call_at(n, status), disarm)
+def test_driver_calls(operation, status, run, walk):
+    steps = walk(run, operation, lambda n: _core.fail_call_at(n, status))
     assert steps, "nothing was made to fail"
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_allocations(operation, run):
-    def disarm():
-        SEEN["count"] = _core.fail_alloc_at(0)
-
-    walk(run, operation, _core.fail_alloc_at, disarm)
+def test_allocations(operation, run, walk):
+    walk(run, operation, _core.fail_alloc_at)
 
 
 def test_the_error_names_the_call():

@@ -293,3 +293,130 @@ def test_an_interrupted_wait_ends_the_process(run_python):
     code = BUSY + "raise KeyError('mine')"
     result = run_python(code, check=False)
     assert result.returncode == 1 and "KeyError: 'mine'" in result.stderr
+
+
+# ---- memory
+
+
+@pytest.fixture
+def _kept():
+    """As on a GPU: freed memory is kept, large copies are made by several threads."""
+    from numbalite import _core
+
+    pool = cuda.memory_pool()
+    pool.cache_limit = 32 << 20
+    _core.copy_settings(always=True)
+    yield pool
+    _core.copy_settings(always=False)
+    pool.cache_limit = 0
+
+
+def test_one_pool_for_many_threads(_kept):
+    """Arrays of the same sizes, made, used and dropped everywhere: nobody sees another's values."""
+
+    def body(number):
+        stream = [0, cuda.stream(), cuda.stream(non_blocking=True)][number % 3]
+        ones = cuda.to_device(np.ones(3000, "f4"), stream=stream)
+        for turn in range(60):
+            y = cuda.device_array(3000, np.float32)
+            scaled[3, 1024, stream](ones, float(number * 100 + turn), y)
+            assert (y.copy_to_host(stream=stream) == number * 100 + turn).all()
+            if turn % 20 == 0:
+                _kept.trim()
+
+    together(*(lambda n=n: body(n) for n in range(COUNT)))
+    assert _kept.used == 0
+
+
+def test_large_copies_from_many_threads(_kept):
+    """One has the copying threads, the others go without."""
+
+    def body(number):
+        x = np.full(150_000, float(number))
+        stream = cuda.stream() if number % 2 else 0
+        for _ in range(10):
+            d = cuda.to_device(x, stream=stream)
+            got = d.copy_to_host(stream=stream)
+            assert (got == number).all()
+            d.copy_to_host(got)
+            assert (got == number).all()
+            d.copy_to_device(got[::-1], stream=stream)
+
+    together(*(lambda n=n: body(n) for n in range(COUNT)))
+    assert cuda.host_memory_pool().used == 0
+
+
+def test_limits_changed_while_others_allocate(_kept):
+    stop = threading.Event()
+
+    def change():
+        host = cuda.host_memory_pool()
+        limit = host.limit
+        for turn in range(50):
+            _kept.cache_limit = (turn % 4) << 20
+            host.limit = (turn % 3) << 20
+            host.trim()
+        _kept.cache_limit, host.limit = 32 << 20, limit
+        stop.set()
+
+    def work():
+        while not stop.is_set():
+            d = cuda.to_device(np.ones(70_000))
+            assert d.copy_to_host().sum() == 70_000
+
+    together(change, *[work] * 3)
+
+
+def test_forked_with_copying_threads(run_python):
+    """The child has none of the threads; it may read results, and the parent goes on."""
+    run_python(
+        """
+import os, numpy as np
+from numbalite import _core, cuda
+_core.copy_settings(always=True)
+cuda.memory_pool().cache_limit = 1 << 26
+x = np.arange(200_000.0)
+d = cuda.to_device(x)
+results = [d.copy_to_host() for _ in range(3)]
+del results[0]
+results.append(d.copy_to_host())
+pinned = cuda.pinned_array(1000)
+pinned[:] = 1
+pid = os.fork()
+if pid == 0:
+    ok = all((r == x).all() for r in results) and (pinned == 1).all()
+    try:
+        d.copy_to_host()
+        ok = False
+    except RuntimeError as error:
+        ok = ok and "fork" in str(error)
+    results.clear()
+    del d, pinned
+    os._exit(0 if ok else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert (cuda.to_device(x).copy_to_host() == x).all()
+"""
+    )
+
+
+@pytest.mark.parametrize("seconds", [0, 0.02])
+def test_exit_while_others_copy(run_python, seconds):
+    """The process ends while daemon threads are in the middle of large copies."""
+    run_python(
+        """
+import sys, threading, time, numpy as np
+from numbalite import _core, cuda
+_core.copy_settings(always=True)
+cuda.memory_pool().cache_limit = 1 << 26
+x = np.arange(300_000.0)
+def work():
+    stream = cuda.stream()
+    while True:
+        cuda.to_device(x, stream=stream).copy_to_host(stream=stream)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1 + float(sys.argv[1]))
+""",
+        seconds,
+        timeout=60,
+    )

@@ -2,6 +2,18 @@
 
 from numbalite.cuda.arrays import is_cuda_array
 from numbalite.cuda.devices import Context, Device, MemoryInfo
+from numbalite.cuda.managers import (
+    AutoFreePointer,
+    BaseCUDAMemoryManager,
+    GetIpcHandleMixin,
+    HostOnlyCUDAMemoryManager,
+    ManagedMemory,
+    MappedMemory,
+    MemoryPointer,
+    NumbaCUDAMemoryManager,
+    PinnedMemory,
+    set_memory_manager,
+)
 from numbalite.cuda.streams import Event, Stream
 from numbalite.errors import (
     CudaAPIError,
@@ -12,6 +24,8 @@ from numbalite.errors import (
 )
 
 __all__ = [
+    "AutoFreePointer",
+    "BaseCUDAMemoryManager",
     "Context",
     "CudaAPIError",
     "CudaDriverError",
@@ -19,12 +33,20 @@ __all__ = [
     "DeadMemoryError",
     "Device",
     "Event",
+    "GetIpcHandleMixin",
+    "HostOnlyCUDAMemoryManager",
     "LinkerError",
+    "ManagedMemory",
+    "MappedMemory",
     "MemoryInfo",
+    "MemoryPointer",
+    "NumbaCUDAMemoryManager",
+    "PinnedMemory",
     "Stream",
     "device_pointer",
     "is_device_memory",
     "require_device_memory",
+    "set_memory_manager",
 ]
 
 

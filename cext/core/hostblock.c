@@ -1,0 +1,354 @@
+/* core/hostblock: a pool of pages.
+ *
+ * Locking pages costs more than copying them: a result that is made once had better be pageable, a
+ * result that is made again and again had better be page-locked. So a block for results is
+ * registered when it is taken for the second time; by then its pages have been touched too, which
+ * makes that cheaper. Large blocks ask for huge pages.
+ *
+ * A block that an asynchronous copy still reads is given back with an event behind the copy, and
+ * waits in the pool until the event has happened; whoever wants a block looks. Registered memory
+ * is never unmapped before the driver has let go of it: if it will not, the pages stay. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core/hostblock.h"
+
+#include <sys/mman.h>
+#include "base/mem.h"
+
+#define PAGE ((size_t)4096)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static nl_pool pool;
+static nl_mutex busy_lock = NL_MUTEX_INIT; /* only its holder takes blocks out of those that wait */
+static uint64_t opened, locked_bytes, live;
+
+static void after_fork(void) {
+    nl_mutex_init(&pool.lock);
+    nl_mutex_init(&busy_lock);
+}
+
+static void open_pool(void) {
+    static nl_mutex once = NL_MUTEX_INIT;
+    nl_mutex_lock(&once);
+    if (!opened) {
+        nl_pool_init(&pool, 0);
+        nl_fork_on_child(after_fork);
+        nl_atomic_store(&opened, 1);
+    }
+    nl_mutex_unlock(&once);
+}
+
+static nl_pool *the_pool(void) {
+    if (__builtin_expect(!nl_atomic_load(&opened), 0))
+        open_pool();
+    return &pool;
+}
+
+size_t nl_hostblock_live(void) {
+    return nl_atomic_load(&live);
+}
+
+nl_pool_statistics nl_hostblock_statistics(size_t *locked) {
+    *locked = nl_atomic_load(&locked_bytes);
+    return nl_pool_read(the_pool());
+}
+
+void nl_hostblock_reset_peak(void) {
+    nl_pool_reset_peak(the_pool());
+}
+
+/* ----------------------------------------------------------------------------------------- pages
+ */
+
+static size_t round_to(size_t size, size_t to) {
+    return (size + to - 1) / to * to;
+}
+
+/* Large ones begin on a huge page. */
+static void *map_pages(size_t size) {
+    size_t extra = size >= 2 * HUGE_PAGE ? HUGE_PAGE : 0;
+    char *all =
+        mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return NULL;
+    if (!extra)
+        return all;
+    char *begin = (char *)round_to((uintptr_t)all, HUGE_PAGE);
+    if (begin > all)
+        munmap(all, (size_t)(begin - all));
+    if (begin + size < all + size + extra)
+        munmap(begin + size, (size_t)(all + extra - begin));
+#ifdef MADV_HUGEPAGE
+    (void)madvise(begin, size, MADV_HUGEPAGE);
+#endif
+    return begin;
+}
+
+int nl_hostblock_is_locked(const nl_host_block *b) {
+    return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
+}
+
+/* dev is bound. */
+static int lock_pages(nl_host_block *b, nl_device *dev, nl_error *err) {
+    enum { PORTABLE = 1, DEVICEMAP = 2 };
+    if (nl_hostblock_is_locked(b))
+        return 0;
+    if (NL_CU(err, MemHostRegister, b->memory, b->block.capacity, PORTABLE | DEVICEMAP) < 0)
+        return -1;
+    if (b->device == NULL)
+        nl_atomic_add(&locked_bytes, b->block.capacity);
+    b->device = dev;
+    b->generation = nl_atomic_load(&dev->generation);
+    return 0;
+}
+
+/* 0: the driver still has the pages. */
+static int unlock_pages(nl_host_block *b) {
+    if (b->device == NULL)
+        return 1;
+    if (nl_hostblock_is_locked(b) && nl_device_usable()) {
+        if (!nl_device_bind_for_release(b->device, b->generation))
+            return 0;
+        CUresult status = nl_cu.MemHostUnregister(b->memory);
+        nl_driver_report(status, "cuMemHostUnregister");
+        if (status != CUDA_SUCCESS)
+            return 0;
+    }
+    nl_atomic_sub(&locked_bytes, b->block.capacity);
+    b->device = NULL;
+    return 1;
+}
+
+static void drop_event(nl_host_block *b) {
+    if (b->event != NULL && nl_device_bind_for_release(b->event_device, b->event_generation))
+        nl_driver_report(nl_cu.EventDestroy(b->event), "cuEventDestroy");
+    b->event = NULL;
+}
+
+static void free_pages(nl_host_block *b) {
+    drop_event(b);
+    if (unlock_pages(b))
+        munmap(b->memory, b->block.capacity);
+    nl_mem_free(b);
+}
+
+static void evict(size_t keep) {
+    for (nl_block *b = nl_pool_evict(the_pool(), keep), *next; b != NULL; b = next) {
+        next = b->next;
+        free_pages((nl_host_block *)b);
+    }
+}
+
+/* --------------------------------------------------------------------------- those that are busy
+ */
+
+static int is_done(const nl_host_block *b) {
+    if (b->event == NULL || !nl_device_usable() ||
+        b->event_generation != nl_atomic_load(&b->event_device->generation))
+        return 1;
+    return nl_cu.EventQuery(b->event) != CUDA_ERROR_NOT_READY;
+}
+
+static void settle(void) {
+    nl_block *b;
+    nl_mutex_lock(&busy_lock);
+    while ((b = nl_pool_first(the_pool(), NL_POOL_IDLE)) != NULL && is_done((nl_host_block *)b))
+        nl_pool_settle(the_pool(), NL_POOL_IDLE, b->sequence);
+    nl_mutex_unlock(&busy_lock);
+}
+
+void nl_hostblock_trim(size_t keep) {
+    settle();
+    evict(keep);
+}
+
+size_t nl_hostblock_limit(void) {
+    return nl_atomic_load(&the_pool()->cache_limit);
+}
+
+void nl_hostblock_set_limit(size_t bytes) {
+    nl_pool_set_limits(the_pool(), SIZE_MAX, bytes);
+    nl_hostblock_trim(bytes);
+}
+
+/* ---------------------------------------------------------------------------------------- taking
+ */
+
+static int is_pooled(nl_host_kind kind) {
+    return kind <= NL_HOST_MAPPED;
+}
+
+static nl_host_block *make_pages(size_t capacity, nl_error *err) {
+    nl_host_block *b = nl_mem_zalloc(sizeof *b, err);
+    if (b == NULL)
+        return NULL;
+    b->memory = map_pages(capacity);
+    if (b->memory == NULL) {
+        nl_mem_free(b);
+        nl_error_no_memory(err, capacity);
+        return NULL;
+    }
+    nl_pool_enter(the_pool(), &b->block, capacity); /* there is no limit on what users hold */
+    return b;
+}
+
+/* Results are locked within the limit, and where that fails they stay as they are. */
+static void lock_result(nl_host_block *b, nl_device *dev) {
+    nl_error ignored;
+    size_t most = nl_atomic_load(&the_pool()->cache_limit), now = nl_atomic_load(&locked_bytes);
+    if (b->turns < 2 || b->unlockable || nl_hostblock_is_locked(b))
+        return;
+    if (now > most || b->block.capacity > most - now)
+        return;
+    b->unlockable = lock_pages(b, dev, &ignored) < 0;
+}
+
+static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_block **out,
+                      nl_error *err) {
+    if (size > SIZE_MAX / 4)
+        return nl_error_no_memory(err, size);
+    size_t capacity = round_to(nl_pool_round(the_pool(), size != 0 ? size : 1), PAGE);
+    nl_host_block *b = (nl_host_block *)nl_pool_take(&pool, capacity);
+    if (b == NULL && nl_pool_first(&pool, NL_POOL_IDLE) != NULL) {
+        settle();
+        b = (nl_host_block *)nl_pool_take(&pool, capacity);
+    }
+    if (b == NULL)
+        b = make_pages(capacity, err);
+    if (b == NULL)
+        return -1;
+    nl_atomic_add(&live, 1);
+    b->kind = kind;
+    b->size = size;
+    b->turns++;
+    if (kind == NL_HOST_RESULT) {
+        lock_result(b, dev);
+    } else if (lock_pages(b, dev, err) < 0) {
+        b->kind = NL_HOST_RESULT;
+        nl_hostblock_give(b);
+        return -1;
+    }
+    *out = b;
+    return 0;
+}
+
+static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
+                            nl_host_block **out, nl_error *err) {
+    size_t wanted = size != 0 ? size : 1;
+    CUdeviceptr address = 0;
+    nl_host_block *b = nl_mem_zalloc(sizeof *b, err);
+    if (b == NULL)
+        return -1;
+    int status = kind == NL_HOST_MANAGED
+                     ? NL_CU(err, MemAllocManaged, &address, wanted, flags)
+                     : NL_CU(err, MemHostAlloc, &b->memory, wanted,
+                             CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
+                                 CU_MEMHOSTALLOC_WRITECOMBINED);
+    if (status < 0) {
+        nl_mem_free(b);
+        return -1;
+    }
+    if (kind == NL_HOST_MANAGED)
+        b->memory = (void *)(uintptr_t)address;
+    nl_atomic_add(&live, 1);
+    b->kind = kind;
+    b->size = size;
+    b->device = dev;
+    b->generation = nl_atomic_load(&dev->generation);
+    *out = b;
+    return 0;
+}
+
+int nl_hostblock_take(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
+                      nl_host_block **out, nl_error *err) {
+    return is_pooled(kind) ? take_pages(dev, size, kind, out, err)
+                           : take_from_driver(dev, size, kind, flags, out, err);
+}
+
+int nl_hostblock_device_address(const nl_host_block *b, CUdeviceptr *address, nl_error *err) {
+    if (b->device == NULL)
+        return nl_error_set(err, NL_ERR_VALUE, "this memory is not mapped for a device");
+    if (nl_device_alive(b->device, b->generation, err) < 0)
+        return -1;
+    *address = (CUdeviceptr)(uintptr_t)b->memory;
+    if (b->kind == NL_HOST_MANAGED)
+        return 0;
+    return NL_CU(err, MemHostGetDevicePointer, address, b->memory, 0);
+}
+
+/* ---------------------------------------------------------------------------------------- giving
+ */
+
+static void give_to_driver(nl_host_block *b) {
+    if (nl_device_bind_for_release(b->device, b->generation)) {
+        if (b->kind == NL_HOST_MANAGED) {
+            nl_driver_report(nl_cu.MemFree((CUdeviceptr)(uintptr_t)b->memory), "cuMemFree");
+        } else {
+            (void)nl_device_wait_for_release(b->device);
+            nl_driver_report(nl_cu.MemFreeHost(b->memory), "cuMemFreeHost");
+        }
+    }
+    nl_mem_free(b);
+}
+
+static void destroy(void *thing) {
+    nl_host_block *b = thing;
+    if (!is_pooled(b->kind)) {
+        give_to_driver(b);
+        return;
+    }
+    if (b->kind == NL_HOST_MAPPED && nl_device_bind_for_release(b->device, b->generation))
+        (void)nl_device_wait_for_release(b->device);
+    size_t most = nl_atomic_load(&the_pool()->cache_limit);
+    if (nl_pool_put(&pool, &b->block, NL_POOL_READY))
+        return;
+    if (b->block.capacity <= most) {
+        nl_hostblock_trim(most - b->block.capacity);
+        if (nl_pool_put(&pool, &b->block, NL_POOL_READY))
+            return;
+    }
+    nl_pool_leave(&pool, &b->block);
+    free_pages(b);
+}
+
+void nl_hostblock_give(nl_host_block *b) {
+    if (b == NULL)
+        return;
+    nl_atomic_sub(&live, 1);
+    if (!nl_device_postpone(&b->later, destroy, b))
+        destroy(b);
+}
+
+/* An event of this device behind what the stream has been given. */
+static int mark_stream(nl_host_block *b, nl_device *dev, CUstream stream, nl_error *err) {
+    if (b->event != NULL &&
+        (b->event_device != dev || b->event_generation != nl_atomic_load(&dev->generation)))
+        drop_event(b);
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    if (b->event == NULL) {
+        if (NL_CU(err, EventCreate, &b->event, CU_EVENT_DISABLE_TIMING) < 0) {
+            b->event = NULL;
+            return -1;
+        }
+        b->event_device = dev;
+        b->event_generation = nl_atomic_load(&dev->generation);
+    }
+    return NL_CU(err, EventRecord, b->event, stream);
+}
+
+void nl_hostblock_give_after(nl_host_block *b, nl_device *dev, CUstream stream) {
+    nl_error ignored;
+    if (b == NULL)
+        return;
+    if (mark_stream(b, dev, stream, &ignored) == 0) {
+        nl_atomic_sub(&live, 1);
+        if (nl_pool_put(the_pool(), &b->block, NL_POOL_IDLE))
+            return;
+        nl_atomic_add(&live, 1);
+    }
+    if (nl_device_bind(dev, &ignored) == 0)
+        (void)nl_cu.StreamSynchronize(stream);
+    nl_hostblock_give(b);
+}

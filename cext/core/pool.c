@@ -1,0 +1,228 @@
+/* core/pool: a list for each state, oldest first, and the ready blocks in buckets by capacity too,
+ * newest first, because what was used last is still in caches. Finding, keeping and handing out are
+ * a few pointers under a lock. Sizes that share a bucket are told apart by looking at a few blocks
+ * and no further. */
+#include "core/pool.h"
+
+#include <string.h>
+#include "base/mem.h"
+
+#define GRANULE 512             /* the driver's own */
+#define LARGE_GRANULE (2 << 20) /* its pages: no more than that is lost in a large block */
+#define MOST_LOOKED_AT 32
+#define MOST_BLOCKS 32768
+
+void nl_pool_init(nl_pool *pool, size_t cache_limit) {
+    memset(pool, 0, sizeof *pool);
+    nl_mutex_init(&pool->lock);
+    pool->limit = SIZE_MAX;
+    pool->cache_limit = cache_limit;
+}
+
+size_t nl_pool_round(const nl_pool *pool, size_t size) {
+    size_t step = GRANULE;
+    if (nl_atomic_load(&pool->cache_limit) == 0 || size > SIZE_MAX - LARGE_GRANULE)
+        step = 4; /* whole words: atomics on 8 and 16 bits are done on the word around them */
+    else
+        while (step < LARGE_GRANULE && step < size / 16)
+            step *= 2;
+    return size > SIZE_MAX - step ? size : (size + step - 1) / step * step;
+}
+
+static uint64_t kept; /* by all pools */
+
+size_t nl_pool_kept(void) {
+    return nl_atomic_load(&kept);
+}
+
+static nl_block **bucket_of(nl_pool *pool, size_t capacity) {
+    uint64_t mixed = (uint64_t)capacity * 0x9e3779b97f4a7c15u;
+    return &pool->buckets[mixed >> 55];
+}
+_Static_assert(NL_POOL_BUCKETS == 1 << (64 - 55),
+               "the hash has as many values as there are buckets");
+
+static void append_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
+    nl_pool_list *list = &pool->lists[state];
+    b->next = NULL;
+    b->prev = list->last;
+    *(list->last ? &list->last->next : &list->first) = b;
+    list->last = b;
+    list->bytes += b->capacity;
+    list->blocks++;
+    nl_atomic_add(&kept, 1);
+    if (state != NL_POOL_READY)
+        return;
+    nl_block **bucket = bucket_of(pool, b->capacity);
+    b->before = NULL;
+    b->after = *bucket;
+    if (*bucket)
+        (*bucket)->before = b;
+    *bucket = b;
+}
+
+static void remove_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
+    nl_pool_list *list = &pool->lists[state];
+    *(b->prev ? &b->prev->next : &list->first) = b->next;
+    *(b->next ? &b->next->prev : &list->last) = b->prev;
+    list->bytes -= b->capacity;
+    list->blocks--;
+    nl_atomic_sub(&kept, 1);
+    if (state != NL_POOL_READY)
+        return;
+    *(b->before ? &b->before->after : bucket_of(pool, b->capacity)) = b->after;
+    if (b->after)
+        b->after->before = b->before;
+}
+
+static void count_use_lock_held(nl_pool *pool, size_t capacity) {
+    pool->used += capacity;
+    if (pool->used > pool->peak)
+        pool->peak = pool->used;
+}
+
+static int fits_lock_held(const nl_pool *pool, size_t capacity) {
+    return capacity <= pool->limit && pool->used <= pool->limit - capacity;
+}
+
+nl_block *nl_pool_take(nl_pool *pool, size_t capacity) {
+    nl_mutex_lock(&pool->lock);
+    nl_block *b = fits_lock_held(pool, capacity) ? *bucket_of(pool, capacity) : NULL;
+    for (int i = 0; b && b->capacity != capacity; i++)
+        b = i < MOST_LOOKED_AT ? b->after : NULL;
+    if (b) {
+        remove_lock_held(pool, NL_POOL_READY, b);
+        count_use_lock_held(pool, capacity);
+    }
+    nl_mutex_unlock(&pool->lock);
+    return b;
+}
+
+int nl_pool_enter(nl_pool *pool, nl_block *b, size_t capacity) {
+    nl_mutex_lock(&pool->lock);
+    int fits = fits_lock_held(pool, capacity);
+    b->capacity = capacity;
+    b->epoch = pool->epoch;
+    if (fits)
+        count_use_lock_held(pool, capacity);
+    nl_mutex_unlock(&pool->lock);
+    return fits ? 0 : -1;
+}
+
+void nl_pool_leave(nl_pool *pool, const nl_block *b) {
+    nl_mutex_lock(&pool->lock);
+    if (b->epoch == pool->epoch)
+        pool->used -= b->capacity;
+    nl_mutex_unlock(&pool->lock);
+}
+
+static size_t cached_lock_held(const nl_pool *pool, size_t *blocks) {
+    size_t bytes = 0;
+    *blocks = 0;
+    for (int i = 0; i < NL_POOL_STATES; i++) {
+        bytes += pool->lists[i].bytes;
+        *blocks += pool->lists[i].blocks;
+    }
+    return bytes;
+}
+
+int nl_pool_put(nl_pool *pool, nl_block *b, nl_pool_state state) {
+    size_t blocks;
+    nl_mutex_lock(&pool->lock);
+    size_t cached = cached_lock_held(pool, &blocks);
+    int room = b->epoch == pool->epoch && b->capacity <= pool->cache_limit &&
+               cached <= pool->cache_limit - b->capacity && blocks < MOST_BLOCKS;
+    if (room) {
+        pool->used -= b->capacity;
+        b->sequence = ++pool->sequence;
+        append_lock_held(pool, state, b);
+    }
+    nl_mutex_unlock(&pool->lock);
+    return room;
+}
+
+uint64_t nl_pool_stamp(nl_pool *pool) {
+    nl_mutex_lock(&pool->lock);
+    uint64_t stamp = pool->sequence;
+    nl_mutex_unlock(&pool->lock);
+    return stamp;
+}
+
+void nl_pool_settle(nl_pool *pool, nl_pool_state state, uint64_t stamp) {
+    nl_mutex_lock(&pool->lock);
+    for (int i = NL_POOL_READY + 1; i <= (int)state; i++) {
+        nl_block *b;
+        while ((b = pool->lists[i].first) && b->sequence <= stamp) {
+            remove_lock_held(pool, (nl_pool_state)i, b);
+            append_lock_held(pool, NL_POOL_READY, b);
+        }
+    }
+    nl_mutex_unlock(&pool->lock);
+}
+
+nl_block *nl_pool_first(nl_pool *pool, nl_pool_state state) {
+    nl_mutex_lock(&pool->lock);
+    nl_block *b = pool->lists[state].first;
+    nl_mutex_unlock(&pool->lock);
+    return b;
+}
+
+int nl_pool_is_crowded(nl_pool *pool, nl_pool_state state, size_t bytes, size_t blocks) {
+    nl_mutex_lock(&pool->lock);
+    const nl_pool_list *list = &pool->lists[state];
+    int crowded = list->bytes >= bytes || list->blocks >= blocks;
+    nl_mutex_unlock(&pool->lock);
+    return crowded;
+}
+
+nl_block *nl_pool_evict(nl_pool *pool, size_t keep) {
+    nl_block *out = NULL, *b;
+    nl_mutex_lock(&pool->lock);
+    nl_pool_list *ready = &pool->lists[NL_POOL_READY];
+    while ((b = ready->first) && (ready->bytes > keep || ready->blocks >= MOST_BLOCKS)) {
+        remove_lock_held(pool, NL_POOL_READY, b);
+        b->next = out;
+        out = b;
+    }
+    nl_mutex_unlock(&pool->lock);
+    return out;
+}
+
+void nl_pool_forget(nl_pool *pool) {
+    nl_block *b;
+    nl_mutex_lock(&pool->lock);
+    for (int i = 0; i < NL_POOL_STATES; i++) {
+        while ((b = pool->lists[i].first)) {
+            remove_lock_held(pool, (nl_pool_state)i, b);
+            nl_mem_free(b);
+        }
+    }
+    pool->used = pool->peak = 0;
+    pool->epoch++;
+    nl_mutex_unlock(&pool->lock);
+}
+
+void nl_pool_set_limits(nl_pool *pool, size_t limit, size_t cache_limit) {
+    nl_mutex_lock(&pool->lock);
+    pool->limit = limit;
+    nl_atomic_store(&pool->cache_limit, cache_limit);
+    nl_mutex_unlock(&pool->lock);
+}
+
+nl_pool_statistics nl_pool_read(nl_pool *pool) {
+    nl_pool_statistics s = {0};
+    nl_mutex_lock(&pool->lock);
+    s.cached = cached_lock_held(pool, &s.blocks);
+    s.used = pool->used;
+    s.peak = pool->peak;
+    s.limit = pool->limit;
+    s.cache_limit = pool->cache_limit;
+    nl_mutex_unlock(&pool->lock);
+    return s;
+}
+
+void nl_pool_reset_peak(nl_pool *pool) {
+    nl_mutex_lock(&pool->lock);
+    pool->peak = pool->used;
+    nl_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,117 @@
+/* core/team: a job is a number that goes up. A worker sleeps until the number is another than the
+ * last one it saw; if the job wants it, it runs its share and counts itself down. Threads are
+ * started one at a time, and those that cannot be started are done without: the shares are taken
+ * from a common counter by whoever is there. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core/team.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#define STACK ((size_t)256 << 10)
+
+static nl_mutex owner = NL_MUTEX_INIT; /* of `taken` */
+static int taken;
+
+static nl_mutex lock = NL_MUTEX_INIT;
+static nl_cond called = NL_COND_INIT, finished = NL_COND_INIT;
+static uint64_t number;
+static int workers, wanted, running;
+static nl_team_task task;
+static void *job;
+
+/* The threads do not exist in a forked child. */
+static void after_fork(void) {
+    nl_mutex_init(&owner);
+    nl_mutex_init(&lock);
+    nl_cond_init(&called);
+    nl_cond_init(&finished);
+    taken = workers = wanted = running = 0;
+}
+
+int nl_team_processors(void) {
+    cpu_set_t set;
+    long count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                             : sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > NL_TEAM_MOST ? NL_TEAM_MOST : (int)count;
+}
+
+int nl_team_enter(void) {
+    nl_mutex_lock(&owner);
+    int free = !taken;
+    taken = 1;
+    nl_mutex_unlock(&owner);
+    return free;
+}
+
+void nl_team_leave(void) {
+    nl_mutex_lock(&owner);
+    taken = 0;
+    nl_mutex_unlock(&owner);
+}
+
+static void *work(void *argument) {
+    int member = (int)(intptr_t)argument;
+    uint64_t seen = 0;
+    nl_mutex_lock(&lock);
+    for (;;) {
+        while (number == seen || member >= wanted) {
+            seen = number;
+            nl_cond_wait(&called, &lock);
+        }
+        seen = number;
+        nl_team_task share = task;
+        void *data = job;
+        nl_mutex_unlock(&lock);
+        share(data, member);
+        nl_mutex_lock(&lock);
+        if (--running == 0)
+            nl_cond_signal(&finished);
+    }
+    return NULL;
+}
+
+/* As many as there can be; signals are for other threads. */
+static void start_workers(int members) {
+    nl_error ignored;
+    sigset_t all, before;
+    if (workers >= members - 1)
+        return;
+    nl_fork_on_child(after_fork);
+    sigfillset(&all);
+    nl_thread_swap_signals(&all, &before);
+    while (workers < members - 1) {
+        nl_thread thread;
+        if (nl_thread_start(&thread, work, (void *)(intptr_t)(workers + 1), STACK, &ignored) < 0)
+            break;
+        nl_thread_detach(thread);
+        workers++;
+    }
+    nl_thread_set_signals(&before);
+}
+
+void nl_team_run(int members, nl_team_task function, void *data) {
+    if (members > 1)
+        start_workers(members);
+    int helpers = members - 1 < workers ? members - 1 : workers;
+    if (helpers > 0) {
+        nl_mutex_lock(&lock);
+        task = function;
+        job = data;
+        wanted = helpers + 1;
+        running = helpers;
+        number++;
+        nl_cond_broadcast(&called);
+        nl_mutex_unlock(&lock);
+    }
+    function(data, 0);
+    if (helpers > 0) {
+        nl_mutex_lock(&lock);
+        while (running > 0)
+            nl_cond_wait(&finished, &lock);
+        wanted = 0;
+        nl_mutex_unlock(&lock);
+    }
+}

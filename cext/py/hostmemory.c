@@ -1,0 +1,284 @@
+/* py/hostmemory: blocks of core/hostblock under NumPy arrays. A HostMemory has the buffer protocol,
+ * so that numpy.ndarray takes it as any buffer and keeps it as the base; with the last array over
+ * it the block goes back to its pool. Registering memory that others own is here too, as functions.
+ */
+#include "py/hostmemory.h"
+
+#include <string.h>
+#include "py/devarray.h"
+#include "py/stream.h"
+
+static const char *const kinds[] = {"result", "locked", "mapped", "write-combined", "managed"};
+
+/* ---------------------------------------------------------------------------------------- the type
+ */
+
+static nl_host_block *take_block(size_t size, nl_host_kind kind, unsigned flags) {
+    nl_host_block *block = NULL;
+    nl_error err;
+    int result;
+    nl_device *dev;
+    Py_BEGIN_ALLOW_THREADS;
+    dev = nl_device_current(&err);
+    result = dev ? nl_hostblock_take(dev, size, kind, flags, &block, &err) : -1;
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        nl_py_raise(&err);
+    return block;
+}
+
+static void give_block(nl_host_block *block) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_BEGIN_ALLOW_THREADS;
+    nl_hostblock_give(block);
+    Py_END_ALLOW_THREADS;
+    PyErr_Restore(type, value, traceback);
+}
+
+/* Takes the block over. */
+static PyObject *wrap_block(nl_py_state *state, nl_host_block *block) {
+    PyTypeObject *type = state->hostmemory_type;
+    nl_py_hostmemory *self = (nl_py_hostmemory *)type->tp_alloc(type, 0);
+    if (!self) {
+        give_block(block);
+        return NULL;
+    }
+    self->block = block;
+    return (PyObject *)self;
+}
+
+static void hostmemory_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    nl_py_hostmemory *m = (nl_py_hostmemory *)self;
+    if (m->weakrefs)
+        PyObject_ClearWeakRefs(self);
+    give_block(m->block);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* What the driver has allocated is gone when its device was reset; our own pages stay. */
+static int check_alive(const nl_host_block *b) {
+    nl_error err;
+    if (b->kind < NL_HOST_WRITE_COMBINED || nl_device_alive(b->device, b->generation, &err) == 0)
+        return 0;
+    nl_py_raise(&err);
+    return -1;
+}
+
+static int hostmemory_getbuffer(PyObject *self, Py_buffer *view, int flags) {
+    const nl_host_block *b = ((nl_py_hostmemory *)self)->block;
+    if (check_alive(b) < 0) {
+        view->obj = NULL;
+        return -1;
+    }
+    return PyBuffer_FillInfo(view, self, b->memory, (Py_ssize_t)b->size, 0, flags);
+}
+
+static PyObject *hostmemory_address(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromVoidPtr(((nl_py_hostmemory *)self)->block->memory);
+}
+
+static PyObject *hostmemory_device_address(PyObject *self, void *Py_UNUSED(closure)) {
+    CUdeviceptr address;
+    nl_error err;
+    if (nl_hostblock_device_address(((nl_py_hostmemory *)self)->block, &address, &err) < 0)
+        return nl_py_raise(&err);
+    return PyLong_FromUnsignedLongLong(address);
+}
+
+static PyObject *hostmemory_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromSize_t(((nl_py_hostmemory *)self)->block->size);
+}
+
+static PyObject *hostmemory_kind(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyUnicode_FromString(kinds[((nl_py_hostmemory *)self)->block->kind]);
+}
+
+static PyObject *hostmemory_is_locked(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyBool_FromLong(nl_hostblock_is_locked(((nl_py_hostmemory *)self)->block));
+}
+
+static PyGetSetDef hostmemory_getset[] = {
+    {"address", hostmemory_address, NULL, "Where it begins on the host.", NULL},
+    {"device_address", hostmemory_device_address, NULL, "Where kernels find it.", NULL},
+    {"nbytes", hostmemory_nbytes, NULL, "Its size.", NULL},
+    {"size", hostmemory_nbytes, NULL, "Its size.", NULL},
+    {"kind", hostmemory_kind, NULL, "result, locked, mapped, write-combined or managed.", NULL},
+    {"is_locked", hostmemory_is_locked, NULL, "Does the device reach it by itself?", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMemberDef hostmemory_members[] = {
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_hostmemory, weakrefs), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot hostmemory_slots[] = {
+    {Py_tp_doc, "Host memory that the device can reach; a buffer."},
+    {Py_tp_dealloc, hostmemory_dealloc},
+    {Py_tp_getset, hostmemory_getset},
+    {Py_tp_members, hostmemory_members},
+    {Py_bf_getbuffer, hostmemory_getbuffer},
+    {0, NULL}};
+
+static PyType_Spec hostmemory_spec = {
+    .name = "numbalite._core.HostMemory",
+    .basicsize = sizeof(nl_py_hostmemory),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = hostmemory_slots,
+};
+
+/* ------------------------------------------------------------------------------------------ making
+ */
+
+static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"nbytes", "kind", "flags", NULL};
+    Py_ssize_t size;
+    const char *name;
+    unsigned flags = CU_MEM_ATTACH_GLOBAL;
+    int kind = 0, count = (int)(sizeof kinds / sizeof kinds[0]);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ns|I:host_memory", names, &size, &name, &flags))
+        return NULL;
+    while (kind < count && strcmp(kinds[kind], name) != 0)
+        kind++;
+    if (kind == count)
+        return PyErr_Format(PyExc_ValueError, "no host memory is called '%.40s'", name);
+    if (size < 0)
+        return PyErr_Format(PyExc_ValueError, "nbytes must not be negative");
+    nl_host_block *block = take_block((size_t)size, (nl_host_kind)kind, flags);
+    return block ? wrap_block(nl_py_state_of(module), block) : NULL;
+}
+
+PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout) {
+    size_t size = (size_t)(nl_layout_count(layout) * layout->itemsize);
+    if (size >= NL_HOSTBLOCK_LEAST && size <= nl_hostblock_limit()) {
+        nl_host_block *block = take_block(size, NL_HOST_RESULT, 0);
+        PyObject *memory = block ? wrap_block(state, block) : NULL;
+        if (!memory)
+            return NULL;
+        return nl_host_array_new(descr, layout, block->memory, memory);
+    }
+    return nl_host_array_new(descr, layout, NULL, NULL);
+}
+
+int nl_py_host_is_result(nl_py_state *state, PyObject *array) {
+    PyObject *root = nl_host_array_root(array);
+    return root && Py_TYPE(root) == state->hostmemory_type &&
+           ((nl_py_hostmemory *)root)->block->kind == NL_HOST_RESULT;
+}
+
+static PyObject *host_empty(PyObject *module, PyObject *args) {
+    PyObject *shape, *dtype, *result = NULL;
+    const char *order = "C";
+    nl_layout layout;
+    if (!PyArg_ParseTuple(args, "OO|s:host_empty", &shape, &dtype, &order))
+        return NULL;
+    if (nl_py_shape_from(shape, &layout) < 0)
+        return NULL;
+    PyObject *descr = nl_host_descr(dtype);
+    if (!descr)
+        return NULL;
+    layout.itemsize = nl_host_element(descr).itemsize;
+    if (nl_py_layout_order(&layout, *order) == 0)
+        result = nl_py_host_empty(nl_py_state_of(module), descr, &layout);
+    Py_DECREF(descr);
+    return result;
+}
+
+/* ------------------------------------------------------------------------- other people's memory
+ */
+
+static PyObject *host_register(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    Py_ssize_t size;
+    unsigned flags;
+    nl_error err;
+    int result;
+    CUdeviceptr device = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "KnI:host_register", &address, &size, &flags))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    void *memory = (void *)(uintptr_t)address;
+    result =
+        nl_device_current(&err) ? NL_CU(&err, MemHostRegister, memory, (size_t)size, flags) : -1;
+    if (result == 0 && NL_CU(&err, MemHostGetDevicePointer, &device, memory, 0) < 0) {
+        nl_driver_report(nl_cu.MemHostUnregister(memory), "cuMemHostUnregister");
+        result = -1;
+    }
+    Py_END_ALLOW_THREADS;
+    return result < 0 ? nl_py_raise(&err) : PyLong_FromUnsignedLongLong(device);
+}
+
+static PyObject *host_unregister(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    nl_error err;
+    int result;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "K:host_unregister", &address))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    result =
+        nl_device_current(&err) ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address) : -1;
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *prefetch(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    Py_ssize_t size;
+    int device, result;
+    PyObject *stream;
+    CUstream handle;
+    nl_error err;
+    if (!PyArg_ParseTuple(args, "KniO:prefetch", &address, &size, &device, &stream) ||
+        nl_py_stream_from(nl_py_state_of(module), stream, &handle, NULL) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    result = nl_device_current(&err)
+                 ? NL_CU(&err, MemPrefetchAsync, address, (size_t)size, device, handle)
+                 : -1;
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *advise(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    Py_ssize_t size;
+    int advice, device, result;
+    nl_error err;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Knii:advise", &address, &size, &advice, &device))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    result = nl_device_current(&err) ? NL_CU(&err, MemAdvise, address, (size_t)size, advice, device)
+                                     : -1;
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"host_memory", (PyCFunction)(void (*)(void))host_memory, METH_VARARGS | METH_KEYWORDS,
+     "host_memory(nbytes, kind, flags=1): a HostMemory; flags are those of managed memory."},
+    {"host_empty", host_empty, METH_VARARGS,
+     "host_empty(shape, dtype, order='C'): a NumPy array for a result, not initialised."},
+    {"host_register", host_register, METH_VARARGS,
+     "host_register(address, nbytes, flags): page-locks memory; returns its device address."},
+    {"host_unregister", host_unregister, METH_VARARGS, "host_unregister(address)"},
+    {"prefetch", prefetch, METH_VARARGS,
+     "prefetch(address, nbytes, device, stream): moves managed memory; device -1 is the host."},
+    {"advise", advise, METH_VARARGS, "advise(address, nbytes, advice, device)"},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_hostmemory_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    if (nl_py_add_type(module, &hostmemory_spec, NULL, &state->hostmemory_type) < 0)
+        return -1;
+    return nl_py_add_functions(module, functions);
+}

@@ -1,0 +1,223 @@
+/* py/memory: the pools of device and host memory, as numbers to read and limits to set; copying
+ * threads, likewise; and an allocator written in Python in place of ours. */
+#include "py/state.h"
+
+#include "core/buffer.h"
+#include "core/hostblock.h"
+#include "core/stage.h"
+
+static PyObject *describe(const nl_pool_statistics *s) {
+    PyObject *limit = s->limit == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(s->limit);
+    return Py_BuildValue("{sn sn sn sN sn sn}", "used", (Py_ssize_t)s->used, "cached",
+                         (Py_ssize_t)s->cached, "peak", (Py_ssize_t)s->peak, "limit", limit,
+                         "cache_limit", (Py_ssize_t)s->cache_limit, "cached_blocks",
+                         (Py_ssize_t)s->blocks);
+}
+
+static nl_device *device_at(int ordinal) {
+    nl_error err;
+    nl_device *dev;
+    Py_BEGIN_ALLOW_THREADS;
+    dev = nl_device_get(ordinal, &err);
+    Py_END_ALLOW_THREADS;
+    if (!dev)
+        nl_py_raise(&err);
+    return dev;
+}
+
+static PyObject *pool_statistics(PyObject *module, PyObject *args) {
+    int ordinal;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "i:pool_statistics", &ordinal))
+        return NULL;
+    nl_device *dev = device_at(ordinal);
+    if (!dev)
+        return NULL;
+    nl_pool_statistics s = nl_pool_read(&dev->cache);
+    return describe(&s);
+}
+
+/* A size, None for none at all. */
+static int size_from(PyObject *value, size_t *size) {
+    *size = value == Py_None ? SIZE_MAX : PyLong_AsSize_t(value);
+    return *size == SIZE_MAX && PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *trim(nl_device *dev, size_t keep) {
+    nl_error err;
+    int result;
+    Py_BEGIN_ALLOW_THREADS;
+    result = nl_buffer_trim(dev, keep, &err);
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pool_set_limits(PyObject *module, PyObject *args) {
+    int ordinal;
+    PyObject *limit, *cache_limit;
+    size_t most, kept;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "iOO:pool_set_limits", &ordinal, &limit, &cache_limit) ||
+        size_from(limit, &most) < 0 || size_from(cache_limit, &kept) < 0)
+        return NULL;
+    nl_device *dev = device_at(ordinal);
+    if (!dev)
+        return NULL;
+    nl_pool_set_limits(&dev->cache, most, kept);
+    if (nl_pool_read(&dev->cache).cached <= kept)
+        Py_RETURN_NONE;
+    return trim(dev, kept);
+}
+
+static PyObject *pool_trim(PyObject *module, PyObject *args) {
+    int ordinal;
+    Py_ssize_t keep;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "in:pool_trim", &ordinal, &keep))
+        return NULL;
+    nl_device *dev = device_at(ordinal);
+    return dev ? trim(dev, keep < 0 ? 0 : (size_t)keep) : NULL;
+}
+
+static PyObject *pool_reset_peak(PyObject *module, PyObject *args) {
+    int ordinal;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "i:pool_reset_peak", &ordinal))
+        return NULL;
+    nl_device *dev = device_at(ordinal);
+    if (!dev)
+        return NULL;
+    nl_pool_reset_peak(&dev->cache);
+    Py_RETURN_NONE;
+}
+
+/* ------------------------------------------------------------------------------------------- host
+ */
+
+static PyObject *host_statistics(PyObject *module, PyObject *unused) {
+    size_t locked;
+    nl_pool_statistics s = nl_hostblock_statistics(&locked);
+    (void)module;
+    (void)unused;
+    PyObject *dict = describe(&s), *value = dict ? PyLong_FromSize_t(locked) : NULL;
+    if (!value || PyDict_SetItemString(dict, "locked", value) < 0)
+        Py_CLEAR(dict);
+    Py_XDECREF(value);
+    return dict;
+}
+
+static PyObject *host_set_limit(PyObject *module, PyObject *value) {
+    size_t limit;
+    (void)module;
+    if (size_from(value, &limit) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    nl_hostblock_set_limit(limit);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *host_trim(PyObject *module, PyObject *value) {
+    size_t keep;
+    (void)module;
+    if (size_from(value, &keep) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    nl_hostblock_trim(keep);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *host_reset_peak(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_hostblock_reset_peak();
+    Py_RETURN_NONE;
+}
+
+static PyObject *copy_settings(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"to_device", "to_host", "chunk", "always", NULL};
+    nl_stage_settings s = nl_stage_configure(NULL);
+    Py_ssize_t chunk = 0;
+    (void)module;
+    s.to_device = s.to_host = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|iinp:copy_settings", names, &s.to_device,
+                                     &s.to_host, &chunk, &s.always))
+        return NULL;
+    s.chunk = chunk > 0 ? ((size_t)chunk + 4095) & ~(size_t)4095 : 0;
+    s = nl_stage_configure(&s);
+    return Py_BuildValue("{si si sn sO}", "to_device", s.to_device, "to_host", s.to_host, "chunk",
+                         (Py_ssize_t)s.chunk, "always", s.always ? Py_True : Py_False);
+}
+
+/* -------------------------------------------------------------------- an allocator in Python */
+
+static PyObject *allocator;
+
+static void drop_owner(void *owner) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DECREF((PyObject *)owner);
+    PyErr_Restore(type, value, traceback);
+    PyGILState_Release(gil);
+}
+
+/* The exception stays raised in this thread, and nl_py_raise leaves it alone. */
+static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    unsigned long long address = 0;
+    PyObject *owner = NULL, *function = Py_XNewRef(allocator);
+    PyObject *pair =
+        function ? PyObject_CallFunction(function, "in", dev->ordinal, (Py_ssize_t)size) : NULL;
+    int result = -1;
+    if (pair && PyArg_ParseTuple(pair, "KO", &address, &owner)) {
+        result = nl_buffer_wrap(dev, address, size, drop_owner, owner, out, err);
+        if (result == 0)
+            Py_INCREF(owner);
+    } else {
+        nl_error_set(err, NL_ERR_RUNTIME, "the memory manager failed");
+    }
+    Py_XDECREF(pair);
+    Py_XDECREF(function);
+    PyGILState_Release(gil);
+    return result;
+}
+
+static PyObject *set_allocator(PyObject *module, PyObject *function) {
+    (void)module;
+    PyObject *old = allocator;
+    allocator = function == Py_None ? NULL : Py_NewRef(function);
+    nl_buffer_set_allocator(allocator ? allocate_in_python : NULL);
+    Py_XDECREF(old);
+    Py_RETURN_NONE;
+}
+
+#define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
+static PyMethodDef functions[] = {
+    {"pool_statistics", pool_statistics, METH_VARARGS,
+     "pool_statistics(device): used, cached, peak, limit, ... of the device's memory."},
+    {"pool_set_limits", pool_set_limits, METH_VARARGS,
+     "pool_set_limits(device, limit, cache_limit): bytes in use, bytes kept; None: no limit."},
+    {"pool_trim", pool_trim, METH_VARARGS,
+     "pool_trim(device, keep): gives memory that is not in use back, all but `keep` bytes."},
+    {"pool_reset_peak", pool_reset_peak, METH_VARARGS, "pool_reset_peak(device)"},
+    {"host_statistics", host_statistics, METH_NOARGS,
+     "The same of the host memory under results and pinned arrays."},
+    {"host_set_limit", host_set_limit, METH_O,
+     "host_set_limit(nbytes): how much may be page-locked for results, and kept."},
+    {"host_trim", host_trim, METH_O, "host_trim(keep)"},
+    {"host_reset_peak", host_reset_peak, METH_NOARGS, "host_reset_peak()"},
+    {"copy_settings", KEYWORDS(copy_settings),
+     "copy_settings(to_device=, to_host=, chunk=, always=): threads and bytes of large copies; "
+     "always: on the simulator too."},
+    {"set_allocator", set_allocator, METH_O,
+     "set_allocator(function): function(device, nbytes) -> (address, owner) makes device memory; "
+     "None: our own."},
+    {NULL, NULL, 0, NULL}};
+
+int nl_py_memory_exec(PyObject *module) {
+    return nl_py_add_functions(module, functions);
+}

@@ -1,0 +1,288 @@
+"""NumPy arrays in memory that the device can reach: pinned, mapped, managed.
+
+A pinned array is an ordinary NumPy array in page-locked memory: copies from and to it run at the
+bus's speed, and with a stream they are not waited for. Mapped and managed arrays are device arrays
+too: a kernel that is given one works on that memory itself. What a kernel has written may be read
+after `cuda.synchronize()` (or waiting for its stream).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from numbalite import _core, shapes
+from numbalite.cuda import managers
+
+_ADVICE = {
+    "read_mostly": 1,
+    "unset_read_mostly": 2,
+    "preferred_location": 3,
+    "unset_preferred_location": 4,
+    "accessed_by": 5,
+    "unset_accessed_by": 6,
+}
+
+
+def _extent(shape, strides, itemsize):
+    """Bytes from the first element to the end of the memory, which begins at the first element."""
+    if 0 in shape:
+        return 0
+    if any(step < 0 for step in strides):
+        raise ValueError("strides of new memory must not be negative")
+    return sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + itemsize
+
+
+def _over(cls, shape, dtype, strides, order, allocate):
+    """An array of class cls over allocate(nbytes), a buffer."""
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        raise TypeError(f"dtype {dtype!r} cannot be held in device memory")
+    shape = (shape,) if not np.iterable(shape) else tuple(shape)
+    if any(isinstance(n, float) for n in shape):
+        raise TypeError(f"a shape is made of integers, not {shape!r}")
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F', not {order!r}")
+    if strides is None:
+        strides = shapes.packed(shape, dtype.itemsize, order)
+    nbytes = _extent(shape, strides, dtype.itemsize)
+    memory = allocate(nbytes)
+    array = np.ndarray.__new__(cls, shape, dtype, buffer=memory, strides=strides)
+    if cls is not np.ndarray:
+        array._memory = memory
+    return array
+
+
+def _like(ary, make, **options):
+    """make() with the shape, dtype and order of axes of an array."""
+    strides = shapes.packed_like(ary.shape, ary.strides, ary.dtype.itemsize)
+    return make(ary.shape, ary.dtype, strides=strides, **options)
+
+
+class _ReachableArray(np.ndarray):
+    """A NumPy array whose memory kernels use in place. Views of it are such arrays too; results of
+    arithmetic, which have memory of their own, are treated as the ordinary arrays that they are."""
+
+    _memory = None
+    __array_priority__ = -1
+
+    def __array_finalize__(self, source):
+        self._memory = getattr(source, "_memory", None)
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+    @property
+    def __cuda_array_interface__(self):
+        memory = self._memory
+        if memory is None:
+            raise AttributeError("__cuda_array_interface__")
+        address = 0
+        if self.size:
+            low, high = byte_bounds(self)
+            if not memory.address <= low <= high <= memory.address + memory.nbytes:
+                raise AttributeError("__cuda_array_interface__")
+            address = self.ctypes.data - memory.address + memory.device_address
+        described = self.__array_interface__
+        return {
+            "shape": self.shape,
+            "strides": None if self.flags.c_contiguous else self.strides,
+            "typestr": described["typestr"],
+            "descr": described["descr"],
+            "data": (address, not self.flags.writeable),
+            "version": 3,
+        }
+
+    def __reduce__(self):
+        return np.array(self, subok=False).__reduce__()
+
+    def copy_to_host(self, ary=None, stream=0) -> np.ndarray:
+        """A copy in an array of its own, or in `ary`, after waiting for the device."""
+        _core.synchronize()
+        if ary is None:
+            return np.array(self, subok=False)
+        np.copyto(ary, self)
+        return ary
+
+    def copy_to_device(self, ary, stream=0):
+        """Takes the elements of a NumPy array or a device array, after waiting for the device."""
+        _core.synchronize()
+        if isinstance(ary, _core.DeviceArray):
+            ary = ary.copy_to_host()
+        np.copyto(self, ary)
+
+
+class MappedNDArray(_ReachableArray):
+    """Page-locked host memory in which kernels read and write over the bus."""
+
+
+class ManagedNDArray(_ReachableArray):
+    """Memory that moves to where it is used, host or device."""
+
+    def _range(self):
+        low, high = byte_bounds(self)
+        return low, high - low
+
+    def prefetch(self, device=None, stream=0):
+        """Moves the memory to a device (number; None: the calling thread's; "cpu": the host) in the
+        order of the stream, before it is used there."""
+        if self.size:
+            _core.prefetch(*self._range(), _place(device), stream)
+
+    def advise(self, advice, device=None):
+        """Tells the driver how the memory is going to be used.
+
+        advice: "read_mostly", "preferred_location" or "accessed_by" (with the device, or "cpu"), or
+        one of them with "unset_" in front.
+        """
+        number = _ADVICE.get(advice)
+        if number is None:
+            raise ValueError(f"advice must be one of {', '.join(_ADVICE)}, not {advice!r}")
+        if self.size:
+            _core.advise(*self._range(), number, _place(device))
+
+
+def _place(device):
+    if isinstance(device, str):
+        if device.lower() not in ("cpu", "host"):
+            raise ValueError(f'a place is a device, None or "cpu", not {device!r}')
+        return -1
+    if device is None:
+        return _core.current_device()
+    return int(getattr(device, "id", device))
+
+
+# ----------------------------------------------------------------------------------------- making
+
+
+def pinned_array(shape, dtype=np.float64, strides=None, order="C") -> np.ndarray:
+    """A new NumPy array in page-locked memory, not initialised."""
+    return _over(
+        np.ndarray,
+        shape,
+        dtype,
+        strides,
+        order,
+        lambda nbytes: managers.host_memory(nbytes, mapped=False, portable=True, wc=False),
+    )
+
+
+def pinned_array_like(ary) -> np.ndarray:
+    """A new pinned array of the same shape, dtype and order of axes."""
+    return _like(ary, pinned_array)
+
+
+def mapped_array(
+    shape, dtype=np.float64, strides=None, order="C", stream=0, portable=False, wc=False
+) -> MappedNDArray:
+    """A new array in page-locked memory that kernels use in place, not initialised.
+
+    wc=True: write-combined memory, which the bus reads faster and the host reads very slowly.
+    portable: for the contexts of all devices, which it always is here.
+    """
+    return _over(
+        MappedNDArray,
+        shape,
+        dtype,
+        strides,
+        order,
+        lambda nbytes: managers.host_memory(nbytes, mapped=True, portable=portable, wc=wc),
+    )
+
+
+def mapped_array_like(ary, stream=0, portable=False, wc=False) -> MappedNDArray:
+    """A new mapped array of the same shape, dtype and order of axes."""
+    return _like(ary, mapped_array, stream=stream, portable=portable, wc=wc)
+
+
+def managed_array(
+    shape, dtype=np.float64, strides=None, order="C", stream=0, attach_global=True
+) -> ManagedNDArray:
+    """A new array in managed memory, which host and devices share, not initialised.
+
+    attach_global=False: only the host uses it, until a stream is attached to it.
+    """
+    return _over(
+        ManagedNDArray,
+        shape,
+        dtype,
+        strides,
+        order,
+        lambda nbytes: _core.host_memory(nbytes, "managed", 1 if attach_global else 2),
+    )
+
+
+# --------------------------------------------------------------------------- for the time of a block
+
+
+def _memory_of(array):
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"a NumPy array is needed, not {type(array).__name__}")
+    if array.size == 0:
+        return None
+    low, high = byte_bounds(array)
+    if high - low != array.nbytes:
+        raise ValueError("the elements of an array to be page-locked must lie without gaps")
+    return low, high - low
+
+
+@contextmanager
+def pinned(*arrays):
+    """Page-locks arrays for the time of a block, so that copies of them are fast and, with a stream,
+    are not waited for. At its end the device has done with them."""
+    with _registered(arrays, 1):
+        yield
+
+
+@contextmanager
+def mapped(*arrays, stream=0):
+    """Page-locks arrays for the time of a block and gives device arrays over their memory: one, or a
+    list of several. At the end of the block the device has done with them."""
+    with _registered(arrays, 3) as addresses:
+        made = [_device_array(*pair, stream) for pair in zip(arrays, addresses, strict=True)]
+        yield made[0] if len(made) == 1 else made
+
+
+def _device_array(array, address, stream):
+    made = _core.from_pointer(
+        address, array.shape, array.strides, array.dtype, array, not array.flags.writeable
+    )
+    return made._bind(stream) if stream else made
+
+
+@contextmanager
+def _registered(arrays, flags):
+    """The device addresses of the arrays' first elements, in a block in which they are page-locked."""
+    done, addresses = [], []
+    try:
+        for array in arrays:
+            memory = _memory_of(array)
+            if memory is None:
+                addresses.append(0)
+                continue
+            device = _core.host_register(*memory, flags)
+            done.append(memory[0])
+            addresses.append(array.ctypes.data - memory[0] + device)
+        yield addresses
+    finally:
+        _release(done)
+
+
+def _release(done):
+    """Waits and unlocks; of several failures the first is raised, after all have been tried."""
+    problem = None
+    if done:
+        try:
+            _core.synchronize()
+        except Exception as error:
+            problem = error
+    for address in reversed(done):
+        try:
+            _core.host_unregister(address)
+        except Exception as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem

@@ -1,0 +1,344 @@
+"""numba's plug-in interface for memory managers (EMM, version 1): RMM, CuPy's pool and others.
+
+After `set_memory_manager(cls)` all device memory of arrays, also that of the copies which a launch
+makes of host arrays, comes from an instance of cls per device: `memalloc(nbytes)` returns a
+MemoryPointer, whose finalizer is called when no array uses the memory any more. Where a stream that is
+not ordered with the default one has used it, the device is waited for before that.
+"""
+
+from __future__ import annotations
+
+import abc
+import ctypes
+import importlib
+import threading
+import weakref
+from contextlib import contextmanager
+
+from numbalite import _core, config
+
+_lock = threading.RLock()
+_class = None  # of the manager; None: our own
+_read = False  # the environment has been asked
+_instances = {}  # device number -> manager
+
+
+# ------------------------------------------------------------------------------------ what they give
+
+
+def _address(pointer) -> int:
+    """An address from an int, a ctypes object or a driver binding's pointer."""
+    value = getattr(pointer, "value", pointer)
+    return 0 if value is None else int(value)
+
+
+class MemoryPointer:
+    """Device memory, and what to call when nobody uses it any more."""
+
+    __cuda_memory__ = True
+
+    def __init__(self, context, pointer, size, owner=None, finalizer=None):
+        self.context = context
+        self.device_pointer = pointer
+        self.size = size
+        self._cuda_memsize_ = size
+        self.owner = owner
+        self.is_managed = finalizer is not None
+        self._finalizer = weakref.finalize(self, finalizer) if finalizer is not None else None
+        if self._finalizer is not None:
+            self._finalizer.atexit = False
+
+    def own(self):
+        return self
+
+    def free(self):
+        """Frees it now; arrays over it must not be used any more."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    @property
+    def device_pointer_value(self) -> int | None:
+        return _address(self.device_pointer) or None
+
+    @property
+    def device_ctypes_pointer(self):
+        return ctypes.c_void_p(_address(self.device_pointer))
+
+    @property
+    def address(self) -> int:
+        return _address(self.device_pointer)
+
+    def __int__(self):
+        return _address(self.device_pointer)
+
+
+class AutoFreePointer(MemoryPointer):
+    """The same (numba counts references of it differently)."""
+
+
+class ManagedMemory(AutoFreePointer):
+    """Managed memory."""
+
+    __cuda_memory__ = True
+
+
+class _HostPointer(MemoryPointer):
+    """Host memory at `pointer`: a buffer, by `memoryview(obj.buffer)`."""
+
+    @property
+    def buffer(self):
+        return (ctypes.c_char * max(self.size, 1)).from_address(self.host_address)
+
+    @property
+    def host_address(self) -> int:
+        return _address(self.device_pointer)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    @property
+    def address(self) -> int:
+        return self.host_address
+
+
+class PinnedMemory(_HostPointer):
+    """Page-locked host memory."""
+
+
+class MappedMemory(_HostPointer):
+    """Page-locked host memory that kernels use in place; `pointer` is its host address."""
+
+    @property
+    def device_address(self) -> int:
+        return self.host_address
+
+
+class _OwnHostMemory:
+    """A block of our own host memory, as the managers' users see it."""
+
+    def __init__(self, memory):
+        self.memory = memory
+        self.size = self.nbytes = memory.nbytes
+
+    @property
+    def buffer(self):
+        return self.memory
+
+    @property
+    def address(self):
+        return self.memory.address
+
+    @property
+    def device_address(self):
+        return self.memory.device_address
+
+    @property
+    def host_pointer(self):
+        return self.memory.address
+
+
+# ------------------------------------------------------------------------------------- the interface
+
+
+class BaseCUDAMemoryManager(abc.ABC):
+    """What a memory manager has to offer; one object per device."""
+
+    def __init__(self, *args, **kwargs):
+        self.context = kwargs.pop("context", None)
+
+    @abc.abstractmethod
+    def memalloc(self, size):
+        """Device memory of `size` bytes: a MemoryPointer."""
+
+    @abc.abstractmethod
+    def memhostalloc(self, size, mapped, portable, wc):
+        """Page-locked host memory: a MappedMemory if mapped, else a PinnedMemory."""
+
+    @abc.abstractmethod
+    def mempin(self, owner, pointer, size, mapped):
+        """Page-locks memory of others."""
+
+    @abc.abstractmethod
+    def initialize(self):
+        """Called once before the first use on the device; may be called again."""
+
+    @abc.abstractmethod
+    def get_ipc_handle(self, memory):
+        """A handle by which other processes open the memory."""
+
+    @abc.abstractmethod
+    def get_memory_info(self):
+        """MemoryInfo(free, total) of the device."""
+
+    @abc.abstractmethod
+    def reset(self):
+        """Frees everything: the context goes away."""
+
+    @abc.abstractmethod
+    def defer_cleanup(self):
+        """A context manager in which nothing is freed that would interrupt other work."""
+
+    @property
+    @abc.abstractmethod
+    def interface_version(self):
+        """The version of this interface: 1."""
+
+
+class HostOnlyCUDAMemoryManager(BaseCUDAMemoryManager):
+    """Host memory as without a manager; for managers of device memory only."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.allocations = {}
+        self.deallocations = []
+
+    def initialize(self):
+        pass
+
+    def memhostalloc(self, size, mapped=False, portable=False, wc=False):
+        return _OwnHostMemory(_own_host_memory(size, mapped, wc))
+
+    def mempin(self, owner, pointer, size, mapped=False):
+        address = _address(pointer)
+        _core.host_register(address, size, 3 if mapped else 1)
+        kind = MappedMemory if mapped else PinnedMemory
+        return kind(
+            self.context, address, size, owner, finalizer=lambda: _core.host_unregister(address)
+        )
+
+    def memallocmanaged(self, size, attach_global=True):
+        return _OwnHostMemory(_core.host_memory(size, "managed", 1 if attach_global else 2))
+
+    def reset(self):
+        self.allocations.clear()
+
+    @contextmanager
+    def defer_cleanup(self):
+        yield
+
+    def get_ipc_handle(self, memory):
+        raise NotImplementedError(f"{type(self).__name__} offers no IPC handles")
+
+
+class GetIpcHandleMixin:
+    """get_ipc_handle for memory that the driver itself has allocated."""
+
+    def get_ipc_handle(self, memory):
+        raise NotImplementedError("IPC handles of a plug-in's memory are not offered")
+
+
+class _OwnManager(HostOnlyCUDAMemoryManager):
+    """Our own memory through the same interface: what `Context.memory_manager` is without a plug-in."""
+
+    def memalloc(self, size):
+        array = _core.device_empty((int(size),), "u1")
+        return MemoryPointer(self.context, array.address, size, owner=array)
+
+    def get_memory_info(self):
+        from numbalite.cuda.devices import MemoryInfo
+
+        return MemoryInfo(*_core.memory_info())
+
+    @property
+    def interface_version(self):
+        return 1
+
+
+NumbaCUDAMemoryManager = _OwnManager
+
+
+# ------------------------------------------------------------------------------------------ choosing
+
+
+def set_memory_manager(mm_plugin):
+    """From now on device memory comes from instances of this class (None: from our own pool).
+
+    RuntimeError if its interface_version is not 1. Arrays made before keep the memory they have.
+    """
+    global _class, _read
+    if mm_plugin is not None:
+        version = mm_plugin(context=None).interface_version
+        if version != 1:
+            raise RuntimeError(f"EMM Plugin interface has version {version} - version 1 required")
+    with _lock:
+        _class, _read = mm_plugin, True
+        _instances.clear()
+        _core.set_allocator(None if mm_plugin in (None, _OwnManager) else _allocate)
+
+
+def read_environment():
+    """Sets the manager that NUMBALITE_CUDA_MEMORY_MANAGER (or numba's variable) names, once."""
+    global _read
+    with _lock:
+        if _read:
+            return
+        _read = True
+        name = config.CUDA_MEMORY_MANAGER
+        if name == "default":
+            return
+        try:
+            plugin = importlib.import_module(name)._numba_memory_manager
+        except Exception as problem:
+            raise RuntimeError(f"Failed to use memory manager from {name}") from problem
+        set_memory_manager(plugin)
+
+
+def manager(device):
+    """The memory manager of a device."""
+    from numbalite.cuda.devices import Context, _device
+
+    with _lock:
+        found = _instances.get(device)
+        if found is None:
+            found = (_class or _OwnManager)(context=Context(_device(device)))
+            found.initialize()
+            _instances[device] = found
+        return found
+
+
+def is_plugged() -> bool:
+    """Has a memory manager been set?"""
+    return _class not in (None, _OwnManager)
+
+
+def reset(device):
+    """The device is about to be reset: its manager forgets everything."""
+    with _lock:
+        found = _instances.get(device)
+    if found is not None:
+        found.reset()
+
+
+def _allocate(device, nbytes):
+    memory = manager(device).memalloc(nbytes)
+    return _address(memory.device_pointer), memory
+
+
+def _own_host_memory(nbytes, mapped, wc):
+    return _core.host_memory(nbytes, "write-combined" if wc else "mapped" if mapped else "locked")
+
+
+def host_memory(nbytes, *, mapped, portable, wc):
+    """Page-locked host memory, a buffer with address and device_address."""
+    if not is_plugged():
+        return _own_host_memory(nbytes, mapped, wc)
+    given = manager(_core.current_device()).memhostalloc(
+        nbytes, mapped=mapped, portable=portable, wc=wc
+    )
+    if isinstance(given, _OwnHostMemory):
+        return given.memory
+    block = (ctypes.c_char * max(nbytes, 1)).from_address(_host_address(given))
+    block._memory = given
+    block.address = _host_address(given)
+    block.nbytes = nbytes
+    block.device_address = _address(given.device_pointer)
+    return block
+
+
+def _host_address(memory):
+    for name in ("host_address", "host_pointer", "_bufptr_"):
+        value = getattr(memory, name, None)
+        if value is not None:
+            return _address(value)
+    return _address(memory.device_pointer)

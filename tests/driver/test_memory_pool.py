@@ -1,0 +1,411 @@
+"""Device memory that is kept and used again: when it is, when it must not be yet, how much of it."""
+
+import gc
+import random
+import re
+import time
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, errors
+
+SIZE = 1 << 16
+
+
+@cuda.jit("void(float32[:], float32)")
+def fill(x, value):
+    "int i = grid<1>(); if (i < x.size()) x[i] = value;"
+
+
+@pytest.fixture
+def pool():
+    """The pool of device 0, keeping up to 256 MiB, with nothing in it."""
+    pool = cuda.memory_pool()
+    before = pool.cache_limit
+    pool.cache_limit = 256 << 20
+    pool.trim()
+    yield pool
+    pool.limit = None
+    pool.cache_limit = before
+    pool.trim()
+
+
+def calls(function):
+    """The driver calls that it makes."""
+    _core.trace(True)
+    try:
+        function()
+    finally:
+        _core.trace(False)
+    return _core.traced()
+
+
+def make(count=SIZE):
+    return cuda.device_array(count, np.float32)
+
+
+@pytest.mark.sim
+def test_the_simulator_keeps_nothing():
+    """There every use of freed memory is found, and that needs it to be freed."""
+    pool = cuda.memory_pool()
+    assert pool.cache_limit == 0
+    make()
+    assert pool.cached == 0
+
+
+def test_a_size_seen_before_costs_no_driver_call(pool):
+    def repeat(count):
+        for _ in range(10):
+            make(count)
+
+    make()
+    assert calls(lambda: repeat(SIZE)) == []
+    assert calls(lambda: repeat(SIZE - 3)) == []  # of the same class
+
+
+def test_work_of_the_default_stream_needs_no_waiting(pool):
+    def work():
+        for _ in range(10):
+            fill[64, 1024](make(), 1)
+
+    work()
+    assert set(calls(work)) == {"cuLaunchKernel"}
+
+
+def test_statistics(pool):
+    pool.reset_peak()
+    used = pool.used
+    array = make()
+    assert pool.used - used == array.nbytes == 4 * SIZE
+    assert pool.peak == pool.used
+    view = array[5:]
+    del array
+    assert pool.used - used == 4 * SIZE  # the view keeps it
+    del view
+    assert pool.used == used and pool.cached == 4 * SIZE and pool.held == used + 4 * SIZE
+    assert pool.peak == used + 4 * SIZE
+    pool.reset_peak()
+    assert pool.peak == used
+    make()
+    assert pool.cached == 4 * SIZE
+    pool.trim()
+    assert pool.cached == 0
+    assert re.fullmatch(
+        r"<memory pool of device 0: .+ used, 0 bytes cached, peak .+, limit none>", repr(pool)
+    )
+
+
+def test_rounding_loses_little(pool):
+    rng = random.Random(1)
+    for _ in range(200):
+        size = int(2 ** rng.uniform(0, 24))
+        before = pool.used
+        array = cuda.device_array(size, np.uint8)
+        taken = pool.used - before
+        assert size <= taken <= max(size * 1.125, size + 512)
+        assert cuda.to_device(np.zeros(1)).copy_to_host()[0] == 0
+        del array
+
+
+def test_limit(pool):
+    pool.limit = pool.used + (1 << 20)
+    first = cuda.device_array(1 << 19, np.uint8)
+    with pytest.raises(errors.CudaAPIError) as caught:
+        cuda.device_array(1 << 20, np.uint8)
+    text = str(caught.value)
+    assert "1048576 bytes on device 0" in text
+    assert f"memory_pool().limit is {pool.limit}" in text
+    assert f"arrays of this process use {pool.used}" in text and "held for reuse" in text
+    assert caught.value.code == 2
+    del first
+    cuda.device_array(1 << 20, np.uint8)
+    pool.limit = None
+    assert pool.limit is None
+    cuda.device_array(1 << 24, np.uint8)
+    for wrong in (-1, -5):
+        with pytest.raises(ValueError, match="negative"):
+            pool.limit = wrong
+    with pytest.raises(TypeError):
+        pool.cache_limit = None
+
+
+def test_what_is_kept_is_bounded(pool):
+    pool.cache_limit = 10 << 20
+    for size in range(1, 200):
+        cuda.device_array(size << 14, np.uint8)
+        assert pool.cached <= 10 << 20
+    assert pool.cached > 5 << 20
+    cuda.device_array(11 << 20, np.uint8)  # too large to be kept
+    assert pool.cached <= 10 << 20
+    pool.cache_limit = 1 << 20
+    assert pool.cached <= 1 << 20
+    pool.cache_limit = 0
+    assert pool.cached == 0
+
+
+def test_the_oldest_goes_first(pool):
+    pool.cache_limit = 4 * (4 * SIZE)
+    arrays = [make(), make(2 * SIZE)]
+    del arrays[0]
+    del arrays[0]
+    make()  # used again: now the larger one is the oldest
+    arrays = [make(SIZE // 2 * 3)]
+    del arrays[0]
+    assert calls(make) == []
+
+
+def test_out_of_memory_gives_back_what_is_kept(pool):
+    """An allocation that fails is tried again when nothing is kept any more."""
+    make()
+    assert pool.cached
+    make_large = lambda: cuda.device_array(3 * SIZE, np.float32)
+    _core.fail_call_at(1, 2)
+    try:
+        array = make_large()
+    finally:
+        _core.fail_call_at(0)
+    assert pool.cached == 0
+    array.fill(1)
+    del array
+
+
+@pytest.mark.sim
+def test_really_out_of_memory(pool):
+    total = cuda.current_context().get_memory_info().total
+    make()
+    with pytest.raises(errors.CudaAPIError, match="are free; arrays of this process use"):
+        cuda.device_array(total + 1, np.uint8)
+    assert pool.cached == 0
+    assert (cuda.to_device(np.ones(3)).copy_to_host() == 1).all()
+
+
+# ---- when it may be used again
+
+
+def slow(stream, seconds=0.2):
+    """Keeps a stream busy."""
+    started = time.monotonic()
+    stream.add_callback(lambda *unused: time.sleep(seconds))
+    return started
+
+
+@pytest.mark.parametrize("non_blocking", [False, True], ids=["ordered", "apart"])
+def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
+    """While the work of a stream is waiting, its array is dropped and others are made and filled."""
+    stream = cuda.stream(non_blocking=non_blocking)
+    one = make()
+    fill[64, 1024, stream](one, 1)
+    stream.synchronize()
+    result = cuda.pinned_array(SIZE, np.float32)
+    slow(stream)
+    fill[64, 1024, stream](one, 7)
+    one.copy_to_host(result, stream=stream)
+    del one
+    others = [make() for _ in range(5)]
+    beside = cuda.stream(non_blocking=True)
+    for other in others:
+        fill[64, 1024, beside](other, 9)
+    beside.synchronize()
+    stream.synchronize()
+    assert (result == 7).all()
+    assert all((other.copy_to_host() == 9).all() for other in others)
+
+
+def test_what_the_default_stream_uses_is_waited_for_elsewhere(pool):
+    """Memory comes back at once, but a stream that is in no order with the default one waits."""
+    first, apart = cuda.stream(), cuda.stream(non_blocking=True)
+    out = cuda.pinned_array(SIZE, np.float32)
+    make()
+    slow(first)
+    one = make()
+    fill[64, 1024](one, 3)  # after `first`, for it is on the default stream
+    del one
+    two = make()  # the same memory
+    fill[64, 1024, apart](two, 5)
+    two.copy_to_host(out, stream=apart)
+    apart.synchronize()
+    cuda.synchronize()
+    assert (out == 5).all() and (two.copy_to_host() == 5).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_streams_at_random(pool, seed):
+    """Arrays made, filled, copied and dropped on streams of every kind: nobody sees another's values."""
+    rng = random.Random(seed)
+    streams = [
+        0,
+        cuda.stream(),
+        cuda.stream(),
+        cuda.stream(non_blocking=True),
+        cuda.stream(non_blocking=True),
+        cuda.per_thread_default_stream(),
+    ]
+    pending = []
+    for number in range(150):
+        stream = rng.choice(streams)
+        size = rng.choice([1000, 1000, 5000, 20000])
+        array = make(size)
+        fill[20, 1024, stream](array, number)
+        if rng.random() < 0.3:
+            second = make(size)
+            second.copy_to_device(array, stream=stream)
+            array = second
+        out = cuda.pinned_array(size, np.float32)
+        array.copy_to_host(out, stream=stream)
+        pending.append((number, out))
+        if rng.random() < 0.1:
+            del array
+            cuda.synchronize()
+            for expected, got in pending:
+                assert (got == expected).all()
+            pending.clear()
+    cuda.synchronize()
+    for expected, got in pending:
+        assert (got == expected).all()
+
+
+def test_streams_do_not_pile_memory_up(pool):
+    """What streams have used comes back without anybody waiting for the device."""
+    for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
+        pool.trim()
+        for _ in range(600):
+            fill[64, 1024, stream](make(), 1)
+        assert pool.cached <= 130 << 20
+        assert pool.cached < 300 * 4 * SIZE
+
+
+def test_an_exported_address_is_safe(pool):
+    """Whoever got the address may be using any stream: that memory comes back when the device is idle."""
+    cuda.synchronize()
+    pool.trim()
+    array = make()
+    array.__cuda_array_interface__
+    address = array.address
+    del array
+    other = make()
+    assert other.address != address
+    del other
+    cuda.synchronize()
+    assert address in (make().address, *(a.address for a in [make(), make()]))
+
+
+def test_reset_forgets(pool):
+    array = make()
+    make(2 * SIZE)
+    assert pool.cached
+    cuda.close()
+    assert pool.cached == pool.used == 0
+    del array
+    assert pool.used == 0
+    fresh = make()
+    fresh.fill(2)
+    assert (fresh.copy_to_host() == 2).all() and pool.used == 4 * SIZE
+    del fresh
+    make()
+    assert pool.cached == 4 * SIZE
+    gc.collect()
+
+
+@pytest.mark.sim
+def test_a_damaged_array_is_found_when_it_is_trimmed(pool):
+    """With the cache on, writes outside are still found, if later: when the memory is given back."""
+
+    @cuda.jit("void(float32*, int32)")
+    def stray(x, i):
+        "x[i] = 1;"
+
+    x = cuda.device_array(1024, np.float32)
+    stray[1, 1](x, -3)
+    with pytest.raises(errors.KernelError, match="before the beginning"):
+        cuda.synchronize()
+        del x
+        pool.trim()
+        cuda.synchronize()
+
+
+def test_memory_pool_of():
+    assert cuda.memory_pool(0) == cuda.memory_pool() == cuda.memory_pool(cuda.gpus[0])
+    assert hash(cuda.memory_pool(0)) == hash(cuda.memory_pool())
+    with pytest.raises(IndexError):
+        cuda.memory_pool(99)
+
+
+@pytest.mark.sim
+def test_two_devices(run_python):
+    run_python(
+        """
+import numpy as np
+from numbalite import cuda
+for pool in map(cuda.memory_pool, (0, 1)):
+    pool.cache_limit = 1 << 26
+with cuda.gpus[1]:
+    a = cuda.device_array(1000)
+    assert a.device == 1
+assert cuda.memory_pool(1).used == 8192 and cuda.memory_pool(0).used == 0
+del a
+assert cuda.memory_pool(1).cached == 8192 and cuda.memory_pool(0).cached == 0
+b = cuda.device_array(1000)
+assert b.device == 0 and cuda.memory_pool(1).cached == 8192
+cuda.memory_pool(1).trim()
+assert cuda.memory_pool(1).cached == 0 and cuda.memory_pool(0).used == 8192
+""",
+        NUMBALITE_SIM_DEVICES="2",
+        NUMBALITE_DRIVER="sim",
+    )
+
+
+@pytest.mark.leaks
+def test_nothing_leaks(pool):
+    for _ in range(2000):
+        make(random.randrange(1, 5000))
+
+
+def test_at_exit(run_python):
+    """Arrays that live, memory that is kept, work that is waiting: the process ends, quietly."""
+    done = run_python(
+        """
+import numpy as np
+from numbalite import cuda
+cuda.memory_pool().cache_limit = 1 << 26
+kept = [cuda.device_array(1000) for _ in range(10)]
+stream = cuda.stream(non_blocking=True)
+other = cuda.to_device(np.ones(100000), stream=stream)
+result = other.copy_to_host()
+pinned, mapped = cuda.pinned_array(1000), cuda.mapped_array(1000)
+del kept[3:]
+"""
+    )
+    assert done.stderr.count("numbalite:") == 0
+
+
+# ---- without the driver's pools
+
+
+@pytest.mark.sim
+def test_without_memory_pools(run_python):
+    """A device that has no memory pools: the same, over cuMemAlloc and cuMemFree."""
+    run_python(
+        """
+import numpy as np
+from numbalite import _core, cuda
+_core.pretend_no_memory_pools()
+pool = cuda.memory_pool()
+pool.cache_limit = 1 << 26
+_core.trace(True)
+a = cuda.device_array(1000)
+a.fill(3)
+assert (a.copy_to_host() == 3).all()
+del a
+b = cuda.device_array(1000)
+del b
+pool.trim()
+_core.trace(False)
+names = _core.traced()
+assert names.count("cuMemAlloc") == names.count("cuMemFree") == 1, names
+assert "cuMemAllocAsync" not in names
+apart = cuda.stream(non_blocking=True)
+c = cuda.to_device(np.arange(10.0), stream=apart)
+assert c.copy_to_host(stream=apart)[9] == 9
+"""
+    )

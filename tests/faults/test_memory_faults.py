@@ -1,0 +1,190 @@
+"""The n-th driver call and the n-th allocation fail in what has to do with memory: the pools switched on
+as on a GPU, host memory of every kind, and large copies by several threads."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, errors
+
+OUT_OF_MEMORY = 2
+LAUNCH_FAILED = 719
+
+pytestmark = pytest.mark.sim
+
+LARGE = np.arange(100_000, dtype="f8")  # enough for the copying threads
+GRID = np.arange(300 * 400, dtype="f4").reshape(300, 400)
+
+
+@cuda.jit("void(float32[:])")
+def increment(x):
+    "int i = grid<1>(); if (i < x.size()) x[i] += 1;"
+
+
+@pytest.fixture(autouse=True)
+def _as_on_a_gpu():
+    """Freed memory is kept, and copies take the way they take on a GPU."""
+    pool, host = cuda.memory_pool(), cuda.host_memory_pool()
+    pool.cache_limit, limit = 64 << 20, host.limit
+    _core.copy_settings(always=True)
+    yield
+    _core.fail_call_at(0)
+    _core.fail_alloc_at(0)
+    _core.copy_settings(always=False)
+    pool.limit = None
+    pool.cache_limit = 0
+    host.limit = limit
+
+
+def make_and_drop():
+    for size in (1000, 5000, 1000):
+        cuda.device_array(size, np.float32)
+
+
+def crowded():
+    """More waits for streams than is left waiting."""
+    stream = cuda.stream()
+    for _ in range(70):
+        increment[1, 32, stream](cuda.device_array(32, np.float32))
+
+
+def crowded_elsewhere():
+    """The same with a stream that is in no order with the default one."""
+    stream = cuda.stream(non_blocking=True)
+    for _ in range(70):
+        increment[1, 32, stream](cuda.device_array(32, np.float32))
+
+
+def trim():
+    cuda.device_array(1000, np.float32)
+    cuda.memory_pool().trim()
+
+
+def trim_host():
+    cuda.to_device(LARGE).copy_to_host()
+    cuda.host_memory_pool().trim()
+
+
+def nothing_kept():
+    cuda.memory_pool().cache_limit = 0
+    cuda.device_array(1000, np.float32)
+    cuda.memory_pool().cache_limit = 64 << 20
+
+
+def large_up():
+    return cuda.to_device(LARGE)
+
+
+def large_down():
+    return cuda.to_device(LARGE).copy_to_host()
+
+
+def large_into():
+    cuda.to_device(LARGE).copy_to_host(np.empty_like(LARGE))
+
+
+def large_strided():
+    return cuda.to_device(GRID[:, ::2])[:, ::3].copy_to_host()
+
+
+def upload_on_stream():
+    stream = cuda.stream()
+    array = cuda.to_device(GRID[::2, ::2], stream=stream)
+    stream.synchronize()
+    return array
+
+
+def download_on_stream():
+    stream = cuda.stream()
+    array = cuda.to_device(LARGE).copy_to_host(stream=stream)
+    stream.synchronize()
+    return array
+
+
+def pinned_copies():
+    stream = cuda.stream()
+    host = cuda.pinned_array(1000, np.float32)
+    array = cuda.to_device(host, stream=stream)
+    array.copy_to_host(host, stream=stream)
+    stream.synchronize()
+
+
+def mapped_array():
+    array = cuda.mapped_array(100, np.float32)
+    increment[4, 32](array)
+
+
+def write_combined():
+    cuda.mapped_array(100, np.float32, wc=True)[:] = 1
+
+
+def managed_array():
+    array = cuda.managed_array(100, np.float32)
+    increment[4, 32](array)
+    array.prefetch("cpu")
+    array.advise("read_mostly")
+
+
+def pinned_block():
+    one, two = np.ones(5000), np.ones(6000)
+    with cuda.pinned(one, two):
+        cuda.to_device(one)
+
+
+def mapped_block():
+    one, two = np.ones(5000, "f4"), np.ones(6000, "f4")
+    with cuda.mapped(one, two) as (first, second):
+        increment[200, 32](first)
+        increment[200, 32](second)
+
+
+OPERATIONS = [
+    make_and_drop, crowded, crowded_elsewhere, trim, trim_host, nothing_kept, large_up, large_down, large_into, large_strided,
+    upload_on_stream, download_on_stream, pinned_copies, mapped_array, write_combined, managed_array,
+    pinned_block, mapped_block,
+]  # fmt: skip
+
+
+def run(operation):
+    return operation()
+
+
+@pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_driver_calls(operation, status, walk):
+    walk(run, operation, lambda n: _core.fail_call_at(n, status))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_allocations(operation, walk):
+    walk(run, operation, _core.fail_alloc_at)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_releases(operation, capfd):
+    """A release that fails is told on stderr; nothing is raised, and the next call works."""
+    operation()
+    for step in range(1, 6):
+        _core.fail_call_at(step, OUT_OF_MEMORY, True)
+        # The end of a `with` block can raise, and does.
+        with contextlib.suppress(errors.CudaAPIError if "block" in operation.__name__ else ()):
+            operation()
+        _core.fail_call_at(0)
+    operation()
+    text = capfd.readouterr().err
+    assert "Traceback" not in text
+
+
+def test_results_after_faults():
+    """What comes through is right, whatever failed on the way."""
+    array = cuda.to_device(LARGE)
+    for step in range(1, 40):
+        _core.fail_call_at(step, OUT_OF_MEMORY)
+        try:
+            got = array.copy_to_host()
+        except Exception:
+            continue
+        finally:
+            _core.fail_call_at(0)
+        np.testing.assert_array_equal(got, LARGE)
