@@ -5,6 +5,7 @@ through; then the same with host allocations. After every failure: an exception 
 nothing left behind, and the same operation works when it is tried once more.
 """
 
+import contextlib
 import gc
 import warnings
 
