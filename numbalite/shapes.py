@@ -8,6 +8,10 @@ from __future__ import annotations
 import math
 import operator
 
+import numpy as np
+
+AxisError = getattr(np, "exceptions", np).AxisError
+
 
 def squeezed_to(shape, wanted):
     """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
@@ -30,10 +34,11 @@ def spread(shape, strides, wanted):
     return (0,) * missing + tuple(0 if have != want else step for have, want, step in pairs)
 
 
-def axis_number(axis, ndim):
+def axis_number(axis, ndim, what=None):
+    """An axis counted from the front; AxisError, in which `what` names the argument."""
     number = operator.index(axis)
     if not -ndim <= number < ndim:
-        raise ValueError(f"axis {number} is out of bounds for an array of dimension {ndim}")
+        raise AxisError(number, ndim, what)
     return number % ndim
 
 

@@ -414,6 +414,23 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
     return 0;
 }
 
+/* A context is let into another one's plain allocations, and a device into another one's pool. */
+int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
+    uint64_t bit = UINT64_C(1) << peer->ordinal;
+    if (dev == peer || (nl_atomic_load(&dev->peers) & bit))
+        return 0;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    if (NL_CU(err, CtxEnablePeerAccess, peer->context, 0) < 0 &&
+        err->code != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+        return -1;
+    CUmemAccessDesc access = {.location_type = 1, .location = dev->handle, .flags = 3};
+    if (peer->pool && NL_CU(err, MemPoolSetAccess, peer->pool, &access, 1) < 0)
+        return -1;
+    nl_atomic_or(&dev->peers, bit);
+    return 0;
+}
+
 /* Releasing our use before retaining anew makes the driver forget the old context, a faulted one
  * too, unless another library holds it. */
 static int reset_lock_held(nl_device *dev, nl_error *err) {
@@ -422,6 +439,11 @@ static int reset_lock_held(nl_device *dev, nl_error *err) {
     nl_atomic_add(&dev->generation, 1);
     nl_atomic_add(&epoch, 1);
     nl_atomic_store(&ready[dev->ordinal], 0);
+    for (int i = 0; i < device_count; i++) /* whoever could reach it must be let in anew */
+        if (i != dev->ordinal)
+            nl_atomic_store(&devices[i].peers,
+                            nl_atomic_load(&devices[i].peers) & ~(UINT64_C(1) << dev->ordinal));
+    nl_atomic_store(&dev->peers, 0);
     nl_mutex_lock(&dev->lock);
     dev->allocated = dev->settled = dev->fence_ticket = 0;
     dev->fence = NULL;

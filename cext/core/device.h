@@ -24,6 +24,7 @@ typedef struct nl_device {
     int shared_default, shared_optin; /* bytes per block without and with opting in */
     int has_memory_pools, can_cooperate;
     CUmemoryPool pool;   /* the device's default one, NULL without memory pools */
+    uint64_t peers;      /* bit per ordinal: nl_device_enable_peer has been done */
     uint64_t generation; /* goes up with every reset: what was made before is gone */
     /* Allocations in stream order, see buffer.c: how many were made, how many of them have surely
      * happened, and an event on the default stream that covers the first fence_ticket of them. */
@@ -95,6 +96,9 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
 int nl_device_wait_for_release(nl_device *dev);
 /* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
+/* Lets kernels and copies of dev reach peer's memory directly; 0 if they can by now, -1 with the
+ * driver's reason if not. Binds dev. */
+int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err);
 /* cuCtxSynchronize on dev. Call without the interpreter's lock. */
 int nl_device_synchronize(nl_device *dev, nl_error *err);
 /* Resets the primary context (after a fault): everything on the device is lost. */

@@ -15,6 +15,12 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+/* Who may reach a pool's memory: location_type 1 is a device, flags 3 reading and writing. */
+typedef struct CUmemAccessDesc {
+    int location_type;
+    int location;
+    int flags;
+} CUmemAccessDesc;
 typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUarray_st *CUarray;
 typedef struct CUgraph_st *CUgraph;

@@ -49,6 +49,8 @@
       (pool, attribute, value)) \
     X(MemPoolGetAttribute, 11020, (CUmemoryPool pool, int attribute, void *value), \
       (pool, attribute, value)) \
+    X(MemPoolSetAccess, 11020, (CUmemoryPool pool, const CUmemAccessDesc *access, size_t count), \
+      (pool, access, count)) \
     X(MemPoolTrimTo, 11020, (CUmemoryPool pool, size_t keep), (pool, keep)) \
     X(MemHostAlloc, 2020, (void **pointer, size_t size, unsigned flags), (pointer, size, flags)) \
     X(MemFreeHost, 2000, (void *pointer), (pointer)) \

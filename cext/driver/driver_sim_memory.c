@@ -173,6 +173,16 @@ static CUresult sim_MemPoolGetAttribute(CUmemoryPool pool, int attribute, void *
     }
 }
 
+static CUresult sim_MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access,
+                                     size_t count) {
+    NL_SIM_BEGIN();
+    NL_SIM_REQUIRE(nl_sim_context_is(pool) && (access || !count));
+    for (size_t i = 0; i < count; i++)
+        NL_SIM_REQUIRE(access[i].location_type == 1 &&
+                       (access[i].flags == 0 || access[i].flags == 3));
+    return CUDA_SUCCESS; /* all simulated memory can be reached from everywhere */
+}
+
 static CUresult sim_MemPoolTrimTo(CUmemoryPool pool, size_t keep) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(nl_sim_context_is(pool));
@@ -324,6 +334,7 @@ void nl_driver_sim_fill_memory(nl_driver *table) {
     table->DeviceGetDefaultMemPool = sim_DeviceGetDefaultMemPool;
     table->MemPoolSetAttribute = sim_MemPoolSetAttribute;
     table->MemPoolGetAttribute = sim_MemPoolGetAttribute;
+    table->MemPoolSetAccess = sim_MemPoolSetAccess;
     table->MemPoolTrimTo = sim_MemPoolTrimTo;
     table->MemHostAlloc = sim_MemHostAlloc;
     table->MemFreeHost = sim_MemFreeHost;

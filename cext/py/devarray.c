@@ -29,7 +29,7 @@ static uint8_t misalignment(CUdeviceptr address, const nl_layout *layout) {
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout) {
     nl_error err;
-    PyTypeObject *type = state->devarray_class;
+    PyTypeObject *type = parts->record ? state->devrecord_class : state->devarray_class;
     nl_py_array *a = (nl_py_array *)type->tp_alloc(type, 0);
     if (!a)
         return NULL;
@@ -76,6 +76,21 @@ PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const n
         .readonly = base->flags & NL_PY_ARRAY_READONLY,
     };
     return nl_py_array_new(base->state, &parts, layout);
+}
+
+PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address) {
+    nl_layout layout = {.ndim = 0, .itemsize = base->itemsize};
+    nl_py_array_parts parts = {
+        .buffer = base->buffer,
+        .address = address,
+        .descr = base->descr,
+        .element = {(nl_dtype)base->dtype, (nl_element_class)base->class, base->itemsize},
+        .owner = base->owner,
+        .stream = base->stream,
+        .readonly = base->flags & NL_PY_ARRAY_READONLY,
+        .record = 1,
+    };
+    return nl_py_array_new(base->state, &parts, &layout);
 }
 
 static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -437,7 +452,7 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
         goto done;
     __int128 start = (__int128)a->address - a->buffer->address + offset;
     if (high > low ? start + low < 0 || start + high > (__int128)a->buffer->size
-                   : start < 0 || start > (__int128)a->buffer->size) {
+                   : offset != 0 && (start < 0 || start > (__int128)a->buffer->size)) {
         PyErr_SetString(PyExc_ValueError, "the view would reach outside of the array's memory");
         goto done;
     }
@@ -448,14 +463,36 @@ done:
     return result;
 }
 
+static int check_class(const nl_py_state *state, PyObject *class, const char *function) {
+    if (PyType_Check(class) && PyType_IsSubtype((PyTypeObject *)class, state->devarray_type))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "%s takes a sub-class of DeviceArray", function);
+    return -1;
+}
+
 static PyObject *register_array_class(PyObject *module, PyObject *class) {
     nl_py_state *state = nl_py_state_of(module);
-    if (!PyType_Check(class) || !PyType_IsSubtype((PyTypeObject *)class, state->devarray_type)) {
-        PyErr_SetString(PyExc_TypeError, "register_array_class takes a sub-class of DeviceArray");
+    if (check_class(state, class, "register_array_class") < 0)
         return NULL;
-    }
     Py_XSETREF(state->devarray_class, (PyTypeObject *)Py_NewRef(class));
     Py_RETURN_NONE;
+}
+
+static PyObject *register_record_class(PyObject *module, PyObject *class) {
+    nl_py_state *state = nl_py_state_of(module);
+    if (check_class(state, class, "register_record_class") < 0)
+        return NULL;
+    Py_XSETREF(state->devrecord_class, (PyTypeObject *)Py_NewRef(class));
+    Py_RETURN_NONE;
+}
+
+/* _record(): an array of one record as that record. */
+static PyObject *devarray_record(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    nl_py_array *a = (nl_py_array *)self;
+    if (nl_py_array_count(a) == 1 && a->class == NL_ELEMENT_RECORD)
+        return nl_py_array_record(a, a->address);
+    PyErr_SetString(PyExc_TypeError, "only an array of one record is a record");
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------- type
@@ -490,6 +527,7 @@ static PyMethodDef devarray_methods[] = {
      "Whether the elements lie in C order without gaps."},
     {"is_f_contiguous", devarray_is_f, METH_NOARGS,
      "Whether the elements lie in Fortran order without gaps."},
+    {"_record", devarray_record, METH_NOARGS, "_record(): an array of one record as that record."},
     {"_bind", devarray_bind, METH_O, "_bind(stream): the same array with another default stream."},
     {"_view", KEYWORDS(devarray_view),
      "_view(shape, strides, dtype, offset_bytes=0): any geometry inside the same memory."},
@@ -519,6 +557,8 @@ static PyMethodDef functions[] = {
      "that owner keeps."},
     {"register_array_class", register_array_class, METH_O,
      "register_array_class(cls): the sub-class of DeviceArray that arrays are made of."},
+    {"register_record_class", register_record_class, METH_O,
+     "register_record_class(cls): the sub-class of DeviceArray that records are made of."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef devarray_members[] = {
@@ -552,5 +592,6 @@ int nl_py_devarray_exec(PyObject *module) {
     if (nl_py_add_type(module, &devarray_spec, NULL, &state->devarray_type) < 0)
         return -1;
     state->devarray_class = (PyTypeObject *)Py_NewRef(state->devarray_type);
+    state->devrecord_class = (PyTypeObject *)Py_NewRef(state->devarray_type);
     return nl_py_add_functions(module, functions);
 }

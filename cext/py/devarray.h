@@ -53,12 +53,15 @@ typedef struct nl_py_array_parts {
     PyObject *owner;
     PyObject *stream;
     int readonly;
+    int record; /* an instance of devrecord_class, without dimensions */
 } nl_py_array_parts;
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout);
 /* A view of `base` with another address and geometry, unchecked. */
 PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout);
+/* The record at `address` of an array of records, as an object over the same memory. */
+PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address);
 /* An array over `address` on the current device; fills parts->buffer and parts->address itself. */
 PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                            nl_py_array_parts *parts);

@@ -320,23 +320,50 @@ static int copy_on(nl_device *dev, place to, place from, CUstream stream, nl_err
                        stream, 1, err);
 }
 
-/* Through packed memory on each side that needs it. Everything is waited for, device by device:
- * streams of two devices are in no order. */
+/* One dense block of the same layout on either side. */
+static int is_same_block(const nl_layout *a, const nl_layout *b) {
+    return (nl_layout_is_c(a) && nl_layout_is_c(b)) || (nl_layout_is_f(a) && nl_layout_is_f(b));
+}
+
+static int copy_to_peer(place to, place from, int64_t bytes, nl_error *err) {
+    nl_error ignored; /* without direct access the driver takes the way through the host */
+    int can = 0;
+    if (NL_CU(err, DeviceCanAccessPeer, &can, to.device->handle, from.device->handle) < 0)
+        return -1;
+    if (can)
+        nl_device_enable_peer(to.device, from.device, &ignored);
+    if (nl_device_bind(to.device, err) < 0)
+        return -1;
+    return NL_CU(err, MemcpyPeerAsync, to.address, to.device->context, from.address,
+                 from.device->context, (size_t)bytes, NULL);
+}
+
+/* Dense blocks go directly, anything else through packed memory on either side. Everything is
+ * waited for, device by device: streams of two devices are in no order. */
 static int copy_between_devices(place to, place from, int64_t bytes, nl_error *err) {
     nl_layout packed = *from.layout;
     nl_buffer *out = NULL, *in = NULL;
-    int result = -1;
+    int result = -1, direct = is_same_block(to.layout, from.layout);
     nl_layout_set_c(&packed);
-    if (nl_device_bind(from.device, err) < 0 ||
-        nl_buffer_alloc(from.device, (size_t)bytes, &out, err) < 0 ||
-        copy_on(from.device, (place){from.device, out->address, &packed}, from, NULL, err) < 0 ||
-        NL_CU0(err, CtxSynchronize) < 0)
+    place sent = from, received = to;
+    if (nl_device_bind(from.device, err) < 0)
+        return -1;
+    if (!direct) {
+        if (nl_buffer_alloc(from.device, (size_t)bytes, &out, err) < 0)
+            goto done;
+        sent = (place){from.device, out->address, &packed};
+        if (copy_on(from.device, sent, from, NULL, err) < 0)
+            goto done;
+    }
+    if (NL_CU0(err, CtxSynchronize) < 0 || nl_device_bind(to.device, err) < 0)
         goto done;
-    if (nl_device_bind(to.device, err) < 0 ||
-        nl_buffer_alloc(to.device, (size_t)bytes, &in, err) < 0 ||
-        NL_CU(err, MemcpyPeerAsync, in->address, to.device->context, out->address,
-              from.device->context, (size_t)bytes, NULL) < 0 ||
-        copy_on(to.device, to, (place){to.device, in->address, &packed}, NULL, err) < 0 ||
+    if (!direct) {
+        if (nl_buffer_alloc(to.device, (size_t)bytes, &in, err) < 0)
+            goto done;
+        received = (place){to.device, in->address, &packed};
+    }
+    if (NL_CU0(err, CtxSynchronize) < 0 || copy_to_peer(received, sent, bytes, err) < 0 ||
+        (!direct && copy_on(to.device, to, received, NULL, err) < 0) ||
         NL_CU0(err, CtxSynchronize) < 0)
         goto done;
     result = 0;

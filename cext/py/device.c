@@ -261,6 +261,24 @@ static PyObject *can_access_peer(PyObject *module, PyObject *args) {
     return PyBool_FromLong(can);
 }
 
+static PyObject *enable_peer_access(PyObject *module, PyObject *args) {
+    (void)module;
+    nl_error err;
+    PyObject *first, *second;
+    int result;
+    if (!PyArg_ParseTuple(args, "OO:enable_peer_access", &first, &second))
+        return NULL;
+    nl_device *dev = read_device(first), *peer = dev ? read_device(second) : NULL;
+    if (!peer)
+        return NULL;
+    if (dev == peer)
+        return PyErr_Format(PyExc_ValueError, "device %d is no peer of itself", dev->ordinal);
+    Py_BEGIN_ALLOW_THREADS;
+    result = nl_device_enable_peer(dev, peer, &err);
+    Py_END_ALLOW_THREADS;
+    return result < 0 ? nl_py_raise(&err) : Py_NewRef(Py_None);
+}
+
 static PyObject *current_device(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -395,6 +413,8 @@ static PyMethodDef methods[] = {
     {"device_pci_bus_id", device_pci_bus_id, METH_O, "device_pci_bus_id(device) -> str"},
     {"can_access_peer", can_access_peer, METH_VARARGS,
      "can_access_peer(device, peer): can device reach peer's memory?"},
+    {"enable_peer_access", enable_peer_access, METH_VARARGS,
+     "enable_peer_access(device, peer): lets kernels of device use peer's memory."},
     {"current_device", current_device, METH_NOARGS, "The number of this thread's device."},
     {"select_device", select_device, METH_O, "Selects this thread's device."},
     {"synchronize", synchronize, METH_NOARGS, "Waits for all work of this thread's device."},

@@ -1,7 +1,8 @@
 /* py/devindex: d[key] with NumPy's basic indexing. The key is read from left to right into a new
  * layout;
  * `...` stands for as many whole dimensions as the other items leave. When integers name one
- * element, it is read and returned as a NumPy scalar, otherwise the result is a view. Messages are
+ * element, it is read and returned as a NumPy scalar (a record is returned as an object over its
+ * memory), otherwise the result is a view. Messages are
  * NumPy's, because so are the habits of those who read them. */
 #include "py/devarray.h"
 
@@ -85,7 +86,8 @@ static int refuse(PyObject *item) {
     if (PyBool_Check(item) || PyList_Check(item) || nl_host_is_array(item))
         PyErr_Format(PyExc_IndexError,
                      "device arrays are indexed by integers, slices (`:`), ellipsis (`...`) and "
-                     "numpy.newaxis (`None`), not by masks or arrays of indices (%.80s)",
+                     "numpy.newaxis (`None`), not by masks or arrays of indices (%.80s): use "
+                     "copy_to_host()[...], a ufunc with where=, or a kernel",
                      Py_TYPE(item)->tp_name);
     else
         PyErr_Format(PyExc_IndexError,
@@ -121,6 +123,13 @@ static int count_taken(const nl_py_array *a, PyObject *const *items, Py_ssize_t 
     return taken;
 }
 
+/* A record with fields stays where it is: its fields can be assigned to. */
+static PyObject *element_at(const nl_py_array *a, CUdeviceptr address) {
+    if (a->class == NL_ELEMENT_RECORD && nl_host_has_fields(a->descr))
+        return nl_py_array_record(a, address);
+    return nl_py_array_read_element(a, address);
+}
+
 static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, Py_ssize_t n) {
     cursor c;
     int view = 0, ellipsis = 0, taken = count_taken(a, items, n);
@@ -149,7 +158,7 @@ static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, P
     if (!ellipsis && take_whole(&c, a->ndim - taken) < 0)
         return NULL;
     if (!view && c.layout.ndim == 0)
-        return nl_py_array_read_element(a, c.address);
+        return element_at(a, c.address);
     return nl_py_array_view(a, c.address, &c.layout);
 }
 
@@ -199,12 +208,37 @@ done:
     return result;
 }
 
+/* d[["x", "y"]]: some of the fields, as a view with a dtype that skips the others. */
+static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
+    nl_layout layout;
+    PyObject *result = NULL, *descr = PyObject_GetItem(a->descr, names);
+    if (!descr)
+        return NULL;
+    nl_py_array_parts parts = {.buffer = a->buffer,
+                               .address = a->address,
+                               .descr = descr,
+                               .element = nl_host_element(descr),
+                               .owner = a->owner,
+                               .stream = a->stream,
+                               .readonly = a->flags & NL_PY_ARRAY_READONLY};
+    nl_py_array_layout(a, &layout);
+    if (parts.element.itemsize == a->itemsize)
+        result = nl_py_array_new(a->state, &parts, &layout);
+    else
+        PyErr_SetString(PyExc_ValueError, "these fields do not make a view of the records");
+    Py_DECREF(descr);
+    return result;
+}
+
 PyObject *nl_py_array_subscript(PyObject *self, PyObject *key) {
     const nl_py_array *a = (nl_py_array *)self;
     if (PyTuple_Check(key))
         return subscript_items(a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
     if (PyUnicode_Check(key))
         return subscript_field(a, key);
+    if (PyList_Check(key) && a->class == NL_ELEMENT_RECORD && PyList_GET_SIZE(key) > 0 &&
+        PyUnicode_Check(PyList_GET_ITEM(key, 0)))
+        return subscript_fields(a, key);
     return subscript_items(a, &key, 1);
 }
 
@@ -220,6 +254,6 @@ PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index) {
     if (take_integer(&c, index) < 0 || take_whole(&c, a->ndim - 1) < 0)
         return NULL;
     if (c.layout.ndim == 0)
-        return nl_py_array_read_element(a, c.address);
+        return element_at(a, c.address);
     return nl_py_array_view(a, c.address, &c.layout);
 }

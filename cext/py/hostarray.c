@@ -132,6 +132,10 @@ const char *nl_host_dtype_name(PyObject *descr, char *text, size_t size) {
     return text;
 }
 
+int nl_host_has_fields(PyObject *descr) {
+    return PyDataType_HASFIELDS((PyArray_Descr *)descr);
+}
+
 int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset) {
     PyArray_Descr *d = (PyArray_Descr *)descr;
     if (!PyDataType_HASFIELDS(d))

@@ -41,6 +41,8 @@ nl_element nl_host_element(PyObject *descr);
 int nl_host_same_dtype(PyObject *a, PyObject *b);
 /* NULL-terminated name for messages, in `text`. */
 const char *nl_host_dtype_name(PyObject *descr, char *text, size_t size);
+/* Is it a structured dtype? */
+int nl_host_has_fields(PyObject *descr);
 /* Looks a field up: 1 and a new reference to its dtype, 0 if there is none, -1. */
 int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset);
 

@@ -15,6 +15,7 @@
     X(PyTypeObject, event_type) \
     X(PyTypeObject, devarray_type)  /* the C type */ \
     X(PyTypeObject, devarray_class) /* register_array_class: what C makes instances of */ \
+    X(PyTypeObject, devrecord_class) /* register_record_class: a record of an array of records */ \
     X(PyTypeObject, transfer_type) \
     X(PyTypeObject, hostmemory_type) \
     X(PyTypeObject, module_type) \

@@ -7,6 +7,7 @@ kernels written in CUDA C++ (cuda.grid in Python code) is spelled in the kernel'
 from __future__ import annotations
 
 import importlib
+import sys
 
 from numbalite.cuda.arrays import (
     DeviceNDArray,
@@ -42,6 +43,7 @@ from numbalite.cuda.devices import (
     select_device,
     synchronize,
 )
+from numbalite.cuda.records import DeviceRecord
 from numbalite.cuda.streams import (
     Event,
     Graph,
@@ -99,6 +101,7 @@ __all__ = [
     "BaseCUDAMemoryManager",
     "CudaSupportError",
     "DeviceNDArray",
+    "DeviceRecord",
     "Event",
     "GetIpcHandleMixin",
     "Graph",
@@ -190,3 +193,9 @@ def __getattr__(name):
 
 def __dir__():
     return sorted({*globals(), *_LATER})
+
+
+if "dask" in sys.modules or "distributed" in sys.modules:
+    from numbalite.cuda import serialize
+
+    serialize.register()

@@ -3,7 +3,7 @@
 The C base class has the memory, basic indexing and the copies; here is what makes it behave as
 NumPy's users expect: assignment with broadcasting and casting, reshaping, conversions. Views share
 memory as in NumPy, and where NumPy would copy (reshaping a strided array), so does this, on the
-device. What needs arithmetic on elements (casting) goes through the host.
+device, with a warning. How elements are assigned and converted is in numbalite/cuda/assign.py.
 
 stream=0 means: on the array's own stream (the default one unless `bind` gave another), and host
 copies have happened on return.
@@ -13,16 +13,35 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import sys
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from numbalite import _core, config, shapes
+from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
+from numbalite.cuda.views import Views
+
+_FLAG_NAMES = {
+    "C": "C_CONTIGUOUS", "CONTIGUOUS": "C_CONTIGUOUS", "F": "F_CONTIGUOUS", "A": "ALIGNED",
+    "FORTRAN": "F_CONTIGUOUS", "O": "OWNDATA", "W": "WRITEABLE",
+}  # fmt: skip
 
 
 class Flags(dict):
-    """numba's dictionary, with NumPy's attributes."""
+    """numba's dictionary, with NumPy's attributes and short names."""
+
+    def __missing__(self, name):
+        name = _FLAG_NAMES.get(name, name)
+        c, f = dict.get(self, "C_CONTIGUOUS"), dict.get(self, "F_CONTIGUOUS")
+        if name == "FNC":
+            return f and not c
+        if name == "FORC":
+            return f or c
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
 
     def __getattr__(self, name):
         try:
@@ -53,11 +72,30 @@ class DeviceMemory:
     def size(self) -> int:
         return self._array.alloc_size
 
+    @property
+    def owner(self):
+        """The object that lends the memory; None where it is our own."""
+        return self._array._owner
+
+    @property
+    def context(self):
+        return _devices.current_context(self._array.device)
+
     def __int__(self):
         return self._array.address
 
+    __index__ = __int__
 
-class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
+    def __eq__(self, other):
+        if not isinstance(other, DeviceMemory):
+            return NotImplemented
+        return (int(self), self._array.device) == (int(other), other._array.device)
+
+    def __hash__(self):
+        return hash((DeviceMemory, int(self)))
+
+
+class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     """An n-dimensional array in device memory; made by `to_device`, `device_array` and views.
 
     NumPy's element-wise ufuncs and Python's operators run on the device: `np.sqrt(d)`, `d * 2 + e`.
@@ -68,6 +106,21 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     __cuda_memory__ = True
     __cuda_ndarray__ = True
     __array_priority__ = 100
+
+    def __new__(cls, shape, strides, dtype, stream=0, gpu_data=None):
+        """numba's constructor: new memory, or an array over `gpu_data`, which is kept.
+
+        Programs are better off with `device_array` and `from_cuda_array_interface`.
+        """
+        dtype = np.dtype(dtype)
+        if gpu_data is None:
+            return device_array(shape, dtype, strides=strides, stream=stream)
+        if isinstance(gpu_data, DeviceMemory):
+            made = gpu_data._array._view(shape, strides, dtype)
+        else:
+            pointer = gpu_data.device_ctypes_pointer.value or 0
+            made = _core.from_pointer(pointer, shape, strides, dtype, gpu_data)
+        return made._bind(stream) if stream else made
 
     # Operators compare elements; as a key of a dictionary an array is itself.
     __hash__ = object.__hash__
@@ -84,8 +137,14 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         return Flags(
             C_CONTIGUOUS=self.is_c_contiguous(),
             F_CONTIGUOUS=self.is_f_contiguous(),
+            OWNDATA=self._owner is None,
             WRITEABLE=not self.readonly,
+            ALIGNED=self._is_aligned(),
         )
+
+    def _is_aligned(self):
+        low = self.dtype.alignment - 1
+        return not (self._address & low or any(step & low for step in self.strides))
 
     @property
     def gpu_data(self) -> DeviceMemory:
@@ -94,6 +153,16 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     @property
     def device_ctypes_pointer(self):
         return ctypes.c_void_p(self.address)
+
+    @property
+    def _numba_type_(self):
+        from numbalite import types
+
+        return types.typeof(self)
+
+    def as_cuda_arg(self) -> DeviceNDArray:
+        """What a kernel is given for this array: itself."""
+        return self
 
     def __repr__(self):
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
@@ -119,19 +188,30 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             return self._download(order, stream)
         _check_match(self, ary)
-        self._read(ary, stream)
+        if self.dtype.names is not None and _assign.has_gaps(self.dtype):
+            np.copyto(ary, self.copy_to_host(stream=stream))  # what is between its fields stays
+        else:
+            self._read(ary, stream)
         return ary
 
     def copy_to_device(self, ary, stream=0):
-        """Copies from a NumPy array or a device array of the same shape and dtype."""
-        if is_cuda_array(ary):
+        """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
+        any strides. (`d[...] = ary` broadcasts and converts.)"""
+        if type(ary) is not np.ndarray and is_cuda_array(ary):
             source = as_cuda_array(ary)
             _check_match(self, source)
-            self._copy(source, stream)
+            _writable(self)
+            if self.dtype.names is not None:
+                _assign.assign(self, source, stream)
+            elif self.size:
+                _assign.copy(source, self, stream)
         else:
             source = np.asarray(ary)
             _check_match(self, source)
-            self._write(source, stream)
+            if self.dtype.names is not None and _assign.has_gaps(self.dtype):
+                _assign.assign(self, source, stream)
+            else:
+                self._write(source, stream)
 
     def __array__(self, dtype=None, copy=None):
         if copy is False:
@@ -139,13 +219,35 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         result = self.copy_to_host()
         return result if dtype is None else result.astype(dtype, copy=False)
 
-    def __reduce__(self):
-        return to_device, (self.copy_to_host(),)
+    def __reduce_ex__(self, protocol):
+        """By way of the host; with protocol 5 the elements go out of band. Loading makes an array on
+        the device that is current there."""
+        if "distributed" in sys.modules or "dask" in sys.modules:
+            from numbalite.cuda import serialize
+
+            serialize.register()
+        dense = self._dense()
+        memory = dense._view((dense.nbytes,), (1,), np.uint8)
+        return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
+
+    def _dense(self):
+        """The array, or a copy, in memory without gaps, with the axes in its order."""
+        if self.strides == shapes.packed_like(self.shape, self.strides, self.itemsize):
+            return self
+        return self.copy("K")
 
     def item(self, *args):
         """An element as a Python scalar; without arguments, the only one."""
         if args:
-            return self.copy_to_host().item(*args)
+            index = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+            if len(index) == 1 != self.ndim:  # counts all elements in C order
+                number = operator.index(index[0])
+                if not -self.size <= number < self.size:
+                    raise IndexError(f"index {number} is out of bounds for size {self.size}")
+                index = np.unravel_index(number % self.size, self.shape)
+            if len(index) != self.ndim:
+                raise ValueError("incorrect number of indices for array")
+            return self._part(tuple(map(operator.index, index))).item()
         self._only_one("item()")
         return self.copy_to_host().item()
 
@@ -184,7 +286,7 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     def __iter__(self):
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        if self.ndim == 1:
+        if self.ndim == 1 and self.dtype.names is None:
             return iter(self.copy_to_host())  # one copy, not one for each element
         return (self[i] for i in range(self.shape[0]))
 
@@ -199,11 +301,11 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
 
     def setitem(self, key, value, stream=0):
         """Assigns to a part, with NumPy's broadcasting and casting."""
-        _assign(self._part(key), value, stream)
+        _assign.assign(self._part(key), value, stream)
 
     def _part(self, key):
         """The view that a key selects, 0-dimensional where it selects one element."""
-        if isinstance(key, str):
+        if isinstance(key, (str, list)):
             return self[key]
         if not isinstance(key, tuple):
             key = (key,)
@@ -212,114 +314,29 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
         return self[key]
 
     def fill(self, value, stream=0):
-        """Sets every element to a scalar."""
-        self._fill(_scalar(value, self.dtype), stream)
-
-    # ---- other shapes
-
-    def _geometry(self, shape, strides):
-        return self._view(tuple(shape), tuple(strides), self.dtype)
-
-    def reshape(self, *shape, order="C") -> DeviceNDArray:
-        """The same elements in another shape: a view where strides allow, else a copy."""
-        shape = shapes.new_shape_of(self.size, shape)
-        if order not in ("C", "F", "A"):
-            raise ValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
-        if order == "A":
-            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
-        strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
-        source = self
-        if strides is None:
-            source = self.copy(order)
-            strides = shapes.packed(shape, self.itemsize, order)
-        return source._geometry(shape, strides)
-
-    def ravel(self, order="C", stream=0) -> DeviceNDArray:
-        """One dimension: a view where the array is contiguous, else a copy."""
-        if order == "K":
-            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
-        source = self._bind(stream) if stream else self
-        return source.reshape(self.size, order=order)
-
-    def flatten(self, order="C") -> DeviceNDArray:
-        """A copy with one dimension."""
-        return self.copy(order).reshape(self.size, order=order)
-
-    @property
-    def T(self) -> DeviceNDArray:
-        """The array with its axes reversed (a view)."""
-        return self.transpose()
-
-    def transpose(self, *axes) -> DeviceNDArray:
-        """The array with its axes in another order (a view)."""
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0]
-        if not axes:
-            axes = range(self.ndim)[::-1]
-        order = [shapes.axis_number(axis, self.ndim) for axis in axes]
-        if sorted(order) != list(range(self.ndim)):
-            raise ValueError(f"axes {tuple(axes)} do not name each of {self.ndim} axes once")
-        shape, strides = self.shape, self.strides
-        return self._geometry((shape[i] for i in order), (strides[i] for i in order))
-
-    def swapaxes(self, axis1, axis2) -> DeviceNDArray:
-        order = list(range(self.ndim))
-        i, j = shapes.axis_number(axis1, self.ndim), shapes.axis_number(axis2, self.ndim)
-        order[i], order[j] = order[j], order[i]
-        return self.transpose(order)
-
-    def squeeze(self, axis=None, stream=0) -> DeviceNDArray:
-        """The array without its axes of length one, or without those named (a view)."""
-        shape, strides = self.shape, self.strides
-        if axis is None:
-            gone = {i for i, length in enumerate(shape) if length == 1}
-        else:
-            axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-            gone = {shapes.axis_number(one, self.ndim) for one in axes}
-            if any(shape[i] != 1 for i in gone):
-                raise ValueError("cannot squeeze an axis whose length is not one")
-        kept = [i for i in range(self.ndim) if i not in gone]
-        result = self._geometry((shape[i] for i in kept), (strides[i] for i in kept))
-        return result.bind(stream) if stream else result
-
-    def view(self, dtype) -> DeviceNDArray:
-        """The same bytes as elements of another dtype."""
-        dtype = np.dtype(dtype)
-        old, new = self.itemsize, dtype.itemsize
-        if old == new:
-            return self._view(self.shape, self.strides, dtype)
-        if not (self.ndim and new and self.strides[-1] == old):
-            raise ValueError("to change the size of elements, the last axis must be contiguous")
-        length = self.shape[-1] * old
-        if length % new:
-            raise ValueError(
-                f"the last axis has {length} bytes, which elements of {new} do not fill"
-            )
-        strides = (*self.strides[:-1], new)
-        return self._view((*self.shape[:-1], length // new), strides, dtype)
-
-    def split(self, section, stream=0):
-        """Yields the pieces of a one-dimensional array, `section` elements each (the last may have less)."""
-        if self.ndim != 1:
-            raise ValueError("only a one-dimensional array can be split")
-        section = operator.index(section)
-        if section < 1:
-            raise ValueError("section must be positive")
-        for start in range(0, self.size, section):
-            piece = self[start : start + section]
-            yield piece.bind(stream) if stream else piece
+        """Sets every element to a scalar, converted as NumPy converts it (OverflowError for an int
+        that does not fit)."""
+        if getattr(value, "ndim", 0):
+            raise ValueError("fill() takes a scalar: use d[...] = array")
+        _assign.assign(self[...], value, stream)
 
     # ---- copies
 
     def copy(self, order="C", stream=0) -> DeviceNDArray:
-        """A contiguous copy on the same device; order "K" keeps the order of the axes."""
-        with _devices.gpus[self.device]:
-            if order in ("K", "A"):
+        """A copy without gaps on the same device; order: C, F, A (F where the array lies so, else C)
+        or K (the axes as they are)."""
+        if order not in ("C", "F", "A", "K"):
+            raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+        with _assign.on_device(self.device):
+            if order == "K":
                 result = device_array_like(self)
             else:
+                order = self._own_order() if order == "A" else order
                 result = _core.device_empty(self.shape, self.dtype, order)
-        result._copy(self, stream or self.stream)
-        return result
+        if self.size:
+            _assign.copy(self, result, stream or self.stream)
+        stream = stream or self.stream
+        return result._bind(stream) if stream else result
 
     def __copy__(self):
         return self.copy("K")
@@ -327,23 +344,52 @@ class DeviceNDArray(_core.DeviceArray, NDArrayOperatorsMixin):
     def __deepcopy__(self, memo):
         return self.copy("K")
 
-    def astype(self, dtype, order="K", casting="unsafe", copy=True, stream=0) -> DeviceNDArray:
-        """The elements as another dtype, in a new array."""
+    def astype(
+        self, dtype, order="K", casting="unsafe", subok=True, copy=True, stream=0
+    ) -> DeviceNDArray:
+        """The elements as another dtype, in a new array on the same device; with copy=False the array
+        itself where dtype and order are its own. (subok is NumPy's and means nothing here.)
+
+        Converted on the device as a C cast does; what has no C++ type (text, times, records) is
+        converted by NumPy, on the host.
+        """
         dtype = np.dtype(dtype)
+        if order not in ("C", "F", "A", "K"):
+            raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
         if not np.can_cast(self.dtype, dtype, casting):
-            raise TypeError(f"cannot cast from {self.dtype} to {dtype} with casting={casting!r}")
+            raise TypeError(
+                f"cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule "
+                f"{casting!r}"
+            )
         if dtype == self.dtype:
-            return self.copy(order, stream) if copy else self
-        source = self._bind(stream) if stream else self
-        host = source.copy_to_host()
-        with _devices.gpus[self.device]:
-            return to_device(host.astype(dtype, order), stream)
+            fits = {
+                "C": self.is_c_contiguous(),
+                "F": self.is_f_contiguous(),
+                "A": self.is_c_contiguous() or self.is_f_contiguous(),
+            }
+            return self if not copy and fits.get(order, True) else self.copy(order, stream)
+        stream = stream or self.stream
+        if order == "A":
+            order = self._own_order()
+        if order == "K":
+            strides = shapes.packed_like(self.shape, self.strides, dtype.itemsize)
+        else:
+            strides = shapes.packed(self.shape, dtype.itemsize, order)
+        with _assign.on_device(self.device):
+            result = _core.device_empty(self.shape, dtype, strides=strides)
+        _assign.assign(result, self, stream)
+        return result._bind(stream) if stream else result
 
 
 _core.register_array_class(DeviceNDArray)
 
 
 # ---------------------------------------------------------------------------------------- helpers
+
+
+def _rebuild(memory, dtype, shape, strides):
+    """What a pickled array becomes."""
+    return to_device(memory)._view(shape, strides, dtype)
 
 
 def _check_match(array, other):
@@ -354,49 +400,9 @@ def _check_match(array, other):
         raise ValueError(f"incompatible shape: {array.shape} vs. {other.shape}")
 
 
-def _scalar(value, dtype):
-    """A 0-dimensional array of the dtype, converted as NumPy converts on assignment."""
-    result = np.empty((), dtype)
-    result[()] = value
-    return result
-
-
-def _assign(target, value, stream):
-    if is_cuda_array(value):
-        source = as_cuda_array(value)
-        if source.dtype != target.dtype:
-            source = source.astype(target.dtype, stream=stream)
-        target._copy(_broadcast(source, target.shape), stream)
-        return
-    if not isinstance(value, np.ndarray):
-        if target.dtype.names is not None or np.ndim(value) == 0:
-            try:
-                target._fill(_scalar(value, target.dtype), stream)
-                return
-            except (TypeError, ValueError):
-                if np.ndim(value) == 0:
-                    raise
-        if target.ndim == 0:
-            raise ValueError("setting an array element with a sequence")
-        value = np.asarray(value, dtype=target.dtype)
-    if value.ndim == 0:
-        target._fill(_scalar(value, target.dtype), stream)
-        return
-    host = value.astype(target.dtype, copy=False)
-    if host.size < target.size:  # upload it as it is, spread it there
-        shapes.squeezed_to(host.shape, target.shape)
-        with _devices.gpus[target.device]:
-            target._copy(_broadcast(to_device(host, stream), target.shape), stream)
-    else:
-        shape = shapes.squeezed_to(host.shape, target.shape)
-        target._write(np.broadcast_to(host.reshape(shape), target.shape), stream)
-
-
-def _broadcast(array, shape):
-    """A view of a device array with a larger shape; lengths of one are repeated by zero strides."""
-    if array.shape == shape:
-        return array
-    return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
+def _writable(array):
+    if array.readonly:
+        raise ValueError("the device array is read-only")
 
 
 # ----------------------------------------------------------------------------------------- making
@@ -433,15 +439,20 @@ def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
     return _core.from_interface(_Described(desc, owner), sync)
 
 
-def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
+def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
     """Copies an array (any strides) to the device.
 
     A device array is returned as it is, a foreign one as a view. copy=False allocates only; `to` is
-    an array to copy into.
+    an array to copy into. `device` (number or object): where to have it, by default the calling
+    thread's device, for device arrays where they are; an array of another device is copied over.
     """
     if to is not None:
+        if device is not None and _devices.number_of(device) != to.device:
+            raise ValueError(f"the array to copy into is on device {to.device}, not on {device}")
         to.copy_to_device(obj, stream)
         return to
+    if device is not None:
+        return _to_device(obj, stream, copy, _devices.number_of(device))
     if type(obj) is not np.ndarray and is_cuda_array(obj):
         return as_cuda_array(obj)
     host = np.asarray(obj)
@@ -451,7 +462,23 @@ def to_device(obj, stream=0, copy=True, to=None) -> DeviceNDArray:
         result = device_array_like(host)
     if copy:
         result._write(host, stream)
-    return result._bind(stream) if stream else result
+    if host.dtype.names is not None and isinstance(obj, np.void):
+        result = result._record()
+    return result.bind(stream) if stream else result
+
+
+def _to_device(obj, stream, copy, number):
+    if type(obj) is np.ndarray or not is_cuda_array(obj):
+        with _devices.gpus[number]:
+            return to_device(obj, stream, copy)
+    array = as_cuda_array(obj)
+    if array.device == number:
+        return array
+    if not copy:
+        with _devices.gpus[number]:
+            return device_array_like(array, stream)
+    array = _assign.moved(array, number)
+    return array.bind(stream) if stream else array
 
 
 device_array = _core.device_array

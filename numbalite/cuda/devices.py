@@ -8,6 +8,7 @@ environment is read when the driver is opened, wherever that happens, through th
 from __future__ import annotations
 
 import functools
+import operator
 from _thread import _local
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -267,6 +268,14 @@ class Context:
     def can_access_peer(self, other) -> bool:
         return self.device.can_access_peer(getattr(other, "device", other))
 
+    def enable_peer_access(self, peer_context, flags=0):
+        """Lets kernels on this device use the other one's memory; CudaAPIError where the hardware
+        cannot. Copies between devices do not need it."""
+        if flags:
+            raise ValueError("flags must be 0")
+        other = getattr(peer_context, "device", peer_context)
+        _core.enable_peer_access(self.device.id, number_of(other))
+
     @contextmanager
     def defer_cleanup(self):
         """Our own memory is freed in stream order, without waiting; a plug-in may defer that."""
@@ -382,6 +391,14 @@ class _DeviceList:
 
 
 gpus = _DeviceList()
+
+
+def number_of(device) -> int:
+    """The number of a device given as such or as an object; IndexError where there is none."""
+    number = operator.index(getattr(device, "id", device))
+    if not 0 <= number < _core.device_count():
+        raise IndexError(f"there is no device {number}: {_core.device_count()} found")
+    return number
 
 
 def list_devices():

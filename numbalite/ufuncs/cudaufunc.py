@@ -286,17 +286,22 @@ def _letters(loop, nin):
 _casts = {}  # dtype -> CudaUfunc
 
 
-def cast(array, dtype, stream=0):
-    """The array with another dtype, converted on its device as a C cast does: complex numbers to real
-    ones by their real part, anything to bool by "is it not zero".
-
-    ``array`` is a device array of any strides; the result is a new one. TypeError for a dtype that has
-    no type in C++.
-    """
+def cast_ufunc(dtype):
+    """The ufunc that converts to a dtype, as `cast`; TypeError for a dtype that has no type in C++."""
     t = types.scalar(dtype)
     ufunc = _casts.get(t)
     if ufunc is None:
         function = element.element_function(source="return x;", args="x", name="cast")
         given = [types.Signature(t, (t,))]
         ufunc = _casts[t] = CudaUfunc(function, given, Options(), None, "", compile=False)
-    return ufunc(array, casting="unsafe", stream=stream)
+    return ufunc
+
+
+def cast(array, dtype, stream=0, order="K"):
+    """The array with another dtype, converted on its device as a C cast does: complex numbers to real
+    ones by their real part, anything to bool by "is it not zero".
+
+    ``array`` is a device array of any strides; the result is a new one. TypeError for a dtype that has
+    no type in C++.
+    """
+    return cast_ufunc(dtype)(array, casting="unsafe", order=order, stream=stream)

@@ -8,7 +8,7 @@ import operator
 import numpy as np
 
 from .. import _core, shapes
-from ..cuda import arrays, devices
+from ..cuda import arrays, assign, devices
 
 AxisError = getattr(np, "exceptions", np).AxisError
 
@@ -136,5 +136,6 @@ def empty(shape, dtype):
 def copy(source, target, stream):
     """Copies between device arrays of one shape, converting."""
     if source.dtype != target.dtype:
-        source = source.astype(target.dtype, stream=stream)
-    target._copy(source, stream)
+        assign.convert(source, target, stream)
+    else:
+        assign.copy(source, target, stream)

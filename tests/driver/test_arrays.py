@@ -274,6 +274,7 @@ def test_fill(dtype, step):
 
 
 # ---- other shapes ---------------------------------------------------------------------------------------
+@pytest.mark.filterwarnings("ignore:reshape of")
 @pytest.mark.parametrize("new", [(12,), (3, -1), (2, 2, 3), -1, (12, 1)], ids=str)
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::-1], np.s_[:, ::-1]], ids=str)
 def test_reshape(new, key):

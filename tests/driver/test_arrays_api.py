@@ -239,6 +239,7 @@ def test_records():
 # ---- other shapes
 
 
+@pytest.mark.filterwarnings("ignore:reshape of")
 def test_reshape(host):
     device = cuda.to_device(host)
     for shape in ((-1,), (1, -1), host.shape, (*host.shape, 1)):
@@ -251,6 +252,7 @@ def test_reshape(host):
     same(device.flatten("F"), host.flatten("F"))
 
 
+@pytest.mark.filterwarnings("ignore:reshape of")
 def test_reshape_of_views():
     host = np.arange(48).reshape(4, 3, 4)
     device = cuda.to_device(host)

@@ -249,9 +249,10 @@ def test_fields():
     with pytest.raises(ValueError, match="no field of name nothing"):
         device["nothing"]
     record = device[1, 2]
-    assert isinstance(record, np.void) and record.dtype == RECORD and record == host[1, 2]
-    record["n"] = 1  # a copy
-    assert on_host(device)[1, 2] == host[1, 2]
+    assert isinstance(record, cuda.DeviceRecord) and record.dtype == RECORD
+    assert record.shape == () and record == host[1, 2]
+    record["n"] = host[1, 2]["n"] = 1  # not a copy
+    same(device, host)
 
 
 def test_length_and_iteration():

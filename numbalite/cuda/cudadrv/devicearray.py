@@ -1,13 +1,41 @@
-"""numba's names around device arrays: see numbalite.cuda.arrays."""
+"""numba's names around device arrays: see numbalite.cuda.arrays, records and hostarrays."""
 
-from numbalite.cuda.arrays import DeviceNDArray, is_cuda_array
+import numpy as np
 
-__all__ = ["DeviceNDArray", "is_cuda_ndarray", "require_cuda_ndarray"]
+from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, is_cuda_array, to_device
+from numbalite.cuda.hostarrays import ManagedNDArray, MappedNDArray
+from numbalite.cuda.records import DeviceRecord, from_array_like, from_record_like
+
+__all__ = [
+    "DeviceNDArray",
+    "DeviceNDArrayBase",
+    "DeviceRecord",
+    "ManagedNDArray",
+    "MappedNDArray",
+    "array_core",
+    "auto_device",
+    "check_array_compatibility",
+    "from_array_like",
+    "from_record_like",
+    "is_contiguous",
+    "is_cuda_ndarray",
+    "require_cuda_ndarray",
+    "verify_cuda_ndarray_interface",
+]
+
+DeviceNDArrayBase = DeviceNDArray
+
+errmsg_contiguous_buffer = (
+    "Array contains non-contiguous buffer and cannot be transferred as a single memory region. "
+    "Please ensure contiguous buffer with numpy .ascontiguousarray()"
+)
 
 
 def is_cuda_ndarray(obj) -> bool:
-    """Is it a device array of this package?"""
-    return isinstance(obj, DeviceNDArray)
+    """Is it a device array of this package, or one that says it is like that?"""
+    return isinstance(obj, MappedNDArray | ManagedNDArray) or (
+        not isinstance(obj, type) and getattr(obj, "__cuda_ndarray__", False) is True
+    )
 
 
 def require_cuda_ndarray(obj):
@@ -15,3 +43,42 @@ def require_cuda_ndarray(obj):
     if not is_cuda_ndarray(obj):
         kind = "another package's device array" if is_cuda_array(obj) else type(obj).__name__
         raise ValueError(f"require a device array object, got {kind}")
+
+
+def verify_cuda_ndarray_interface(obj):
+    """AttributeError unless it has the attributes of a device array, each of its type."""
+    require_cuda_ndarray(obj)
+    for name, kind in (("shape", tuple), ("strides", tuple), ("dtype", np.dtype), ("size", int)):
+        if not hasattr(obj, name):
+            raise AttributeError(name)
+        if not isinstance(getattr(obj, name), kind):
+            raise AttributeError(f"{name} must be of type {kind}")
+
+
+def is_contiguous(ary) -> bool:
+    """Do the elements lie in C or Fortran order, where they are not repeated?"""
+    core = array_core(ary)
+    return bool(core.flags["C_CONTIGUOUS"] or core.flags["F_CONTIGUOUS"])
+
+
+def array_core(ary):
+    """The array without what is repeated by a stride of zero: the elements that have to travel."""
+    if not ary.strides or not ary.size:
+        return ary
+    return ary[tuple(0 if step == 0 else slice(None) for step in ary.strides)]
+
+
+def check_array_compatibility(ary1, ary2):
+    """TypeError, ValueError for arrays that cannot be copied to each other."""
+    first, second = ary1.squeeze(), ary2.squeeze()
+    if ary1.dtype != ary2.dtype:
+        raise TypeError(f"incompatible dtype: {ary1.dtype} vs. {ary2.dtype}")
+    if first.shape != second.shape:
+        raise ValueError(f"incompatible shape: {ary1.shape} vs. {ary2.shape}")
+
+
+def auto_device(obj, stream=0, copy=True, user_explicit=False):
+    """(a device array for what is given, whether it was made for it)"""
+    if is_cuda_array(obj):
+        return as_cuda_array(obj), False
+    return to_device(obj, stream, copy), True

@@ -1,0 +1,290 @@
+"""Putting elements into a device array: from numbers, host arrays and device arrays of any dtype.
+
+Whatever the shapes, strides and dtypes are, it is one kernel or one copy on the array's device:
+
+* The same dtype, lying alike on both sides: a plain copy.
+* Otherwise an element-wise kernel reads each element, converts it as NumPy's assignment does, and
+  writes it. Host arrays travel as they are: what is broadcast travels once.
+* Dtypes that no C++ type stands for (text, times in other units, ...) are converted by NumPy, on the
+  host. Records are assigned field by field.
+
+An array of another device is copied over first.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from numbalite import _core, errors, shapes
+from numbalite.cuda import devices as _devices
+
+_ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
+_MAX_DIMS = 32
+
+
+class _Nothing:
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exception):
+        pass
+
+
+_nothing = _Nothing()
+
+
+def on_device(number):
+    """The context in which a device is the calling thread's."""
+    return _nothing if number == _core.current_device() else _devices.gpus[number]
+
+
+def is_number(dtype) -> bool:
+    """Is there a C++ type for it, in native byte order?"""
+    return dtype.kind in "biufc" and dtype.isnative and dtype.itemsize <= (16, 8)[dtype.kind != "c"]
+
+
+def assign(target, value, stream=0):
+    """target[...] = value, with NumPy's broadcasting and casting."""
+    if target.readonly:
+        raise ValueError("assignment destination is read-only")
+    if target.dtype.names is not None and has_gaps(target.dtype):
+        _between_gaps(target, value, stream)
+    elif isinstance(value, _core.DeviceArray):
+        _from_device(target, value, stream)
+    elif type(value) is np.ndarray:
+        _from_host(target, value, stream)
+    elif hasattr(value, "__cuda_array_interface__"):  # mapped NumPy arrays too
+        from numbalite.cuda.arrays import as_cuda_array
+
+        _from_device(target, as_cuda_array(value), stream)
+    elif isinstance(value, np.ndarray):
+        _from_host(target, np.asarray(value), stream)
+    else:
+        _from_object(target, value, stream)
+
+
+def scalar(value, dtype):
+    """A 0-dimensional array of the dtype, converted as NumPy converts on assignment."""
+    result = np.empty((), dtype)
+    result[()] = value
+    return result
+
+
+def _from_object(target, value, stream):
+    """A number, a tuple for a record, a nested list, or anything that NumPy makes an array of."""
+    if target.dtype.names is not None or np.ndim(value) == 0:
+        try:
+            target._fill(scalar(value, target.dtype), stream)
+            return
+        except (TypeError, ValueError):
+            if np.ndim(value) == 0 or (isinstance(value, tuple) and target.dtype.names):
+                raise
+    if target.ndim == 0:
+        raise ValueError("setting an array element with a sequence.")
+    _from_host(target, np.asarray(value, dtype=target.dtype), stream)
+
+
+def _from_host(target, host, stream):
+    if host.ndim == 0:
+        target._fill(scalar(host, target.dtype), stream)
+        return
+    short = shapes.squeezed_to(host.shape, target.shape)
+    host = host.reshape(short) if short != host.shape else host
+    if 0 in target.shape:
+        return
+    if host.dtype == target.dtype:
+        if host.shape == target.shape:
+            target._write(host, stream)
+            return
+        lies = _words(host, target) if host.size * 4 < target.size else None
+        if lies is None:
+            target._write(np.broadcast_to(host, target.shape), stream)
+            return
+        host, target = lies
+    elif not (is_number(target.dtype) and is_number(host.dtype.newbyteorder("="))):
+        _from_host(target, host.astype(target.dtype), stream)
+        return
+    else:
+        _warn_of_complex(host.dtype, target.dtype)
+    convert(host, target, stream)
+
+
+def _from_device(target, source, stream):
+    short = shapes.squeezed_to(source.shape, target.shape)
+    if short != source.shape:
+        gone = source.ndim - len(short)
+        source = source._view(short, source.strides[gone:], source.dtype)
+    if 0 in target.shape:
+        return
+    if source.device != target.device:
+        if source.shape == target.shape and source.dtype == target.dtype:
+            target._copy(source, stream or target.stream)
+            return
+        source = moved(source, target.device)
+    if source.dtype == target.dtype:
+        copy(spread(source, target.shape), target, stream)
+    elif is_number(source.dtype) and is_number(target.dtype):
+        _warn_of_complex(source.dtype, target.dtype)
+        convert(source, target, stream)
+    elif target.dtype.names and source.dtype.names:
+        _fields(target, source, stream)
+    else:
+        host = source.copy_to_host(stream=stream or target.stream)
+        _from_host(target, host.astype(target.dtype), stream)
+
+
+def _fields(target, source, stream):
+    """Records to records: field by field in their order, whatever the names are."""
+    if len(target.dtype.names) != len(source.dtype.names):
+        raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
+    if _may_overlap(target, source):
+        source = source.copy("K", stream)
+    target, source = target[...], source[...]
+    for to, of in zip(target.dtype.names, source.dtype.names, strict=True):
+        assign(target[to], source[of], stream)
+
+
+@functools.lru_cache(256)
+def has_gaps(dtype) -> bool:
+    """Has a structured dtype bytes that belong to none of its fields and are not just padding?
+
+    They may belong to other fields: in `d[["x", "z"]]` they do.
+    """
+    fields = [dtype.fields[name][0] for name in dtype.names]
+    if sum(field.itemsize for field in fields) == dtype.itemsize:
+        return False
+    padded = np.dtype(list(zip(dtype.names, fields, strict=True)), align=True)
+    return padded.itemsize != dtype.itemsize or any(
+        padded.fields[name][1] != dtype.fields[name][1] for name in dtype.names
+    )
+
+
+def _between_gaps(target, value, stream):
+    """Field by field, so that what lies between them stays as it is."""
+    if not hasattr(value, "__cuda_array_interface__"):
+        if not (isinstance(value, (np.ndarray, np.void)) and value.dtype.names):
+            try:
+                value = scalar(value, target.dtype)
+            except (TypeError, ValueError):
+                if np.ndim(value) == 0 or not target.ndim:
+                    raise
+                value = np.asarray(value, target.dtype)
+        names = value.dtype.names
+        if len(names) != len(target.dtype.names):
+            raise TypeError(f"cannot cast from {value.dtype} to {target.dtype}")
+        target = target[...]
+        for to, of in zip(target.dtype.names, names, strict=True):
+            assign(target[to], value[of], stream)
+        return
+    from numbalite.cuda.arrays import as_cuda_array
+
+    source = as_cuda_array(value)
+    if not source.dtype.names:
+        raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
+    if source.device != target.device:
+        source = moved(source, target.device)
+    _fields(target, source, stream)
+
+
+def _may_overlap(a, b):
+    first, last = sorted((_extent(a), _extent(b)))
+    return a.device == b.device and last[0] < first[1]
+
+
+def _extent(array):
+    low = high = array._address
+    for length, step in zip(array.shape, array.strides, strict=True):
+        low += min(0, (length - 1) * step)
+        high += max(0, (length - 1) * step)
+    return low, high + array.itemsize
+
+
+def _warn_of_complex(given, wanted):
+    if given.kind == "c" and wanted.kind not in "cb":
+        errors.warn("Casting complex values to real discards the imaginary part", _ComplexWarning)
+
+
+# ------------------------------------------------------------------------------------ on the device
+
+
+def convert(source, target, stream=0):
+    """An element-wise kernel: target[...] = source, whose shape broadcasts to that of target."""
+    from numbalite.ufuncs.cudaufunc import cast_ufunc
+
+    with on_device(target.device):
+        cast_ufunc(target.dtype)(
+            source, out=target, casting="unsafe", stream=stream or target.stream
+        )
+
+
+def copy(source, target, stream=0):
+    """Elements of the same shape and dtype, from anywhere to anywhere."""
+    if source.device != target.device or _is_one_copy(source, target):
+        target._copy(source, stream or target.stream)
+        return
+    lies = _words(source, target)
+    if lies is None:
+        target._copy(source, stream or target.stream)
+    else:
+        convert(*lies, stream or target.stream)
+
+
+def _is_one_copy(source, target):
+    """Can the driver do it at once? Dense blocks, and rows that go up on both sides."""
+    if source.is_c_contiguous() and target.is_c_contiguous():
+        return True
+    if source.is_f_contiguous() and target.is_f_contiguous():
+        return True
+    axes = [
+        (b, a)
+        for n, a, b in zip(source.shape, source.strides, target.strides, strict=True)
+        if n != 1
+    ]
+    size = source.itemsize
+    if len(axes) > 2 or any(a < size or b < size for b, a in axes):
+        return not axes
+    return len(axes) < 2 or (min(axes) == (size, size))
+
+
+def _words(source, target):
+    """Both as integers with the bits of their elements, or None where there are too many axes.
+
+    Elements of other sizes than those of integers get an axis of their own.
+    """
+    size = target.dtype.itemsize
+    word = next((n for n in (8, 4, 2, 1) if size and size % n == 0), 0)
+    if word == 0 or target.ndim == _MAX_DIMS:
+        return None
+    dtype = np.dtype(f"u{word}")
+    return _as_words(source, dtype, size // word), _as_words(target, dtype, size // word)
+
+
+def _as_words(array, dtype, count):
+    shape, strides = array.shape, array.strides
+    if count > 1:
+        shape, strides = (*shape, count), (*strides, dtype.itemsize)
+    if isinstance(array, _core.DeviceArray):
+        return array._view(shape, strides, dtype)
+    array = np.ascontiguousarray(array)  # small: it is going to be broadcast
+    return array.reshape(-1).view(dtype).reshape(shape)
+
+
+def spread(array, shape):
+    """A view of a device array with a larger shape; lengths of one are repeated by zero strides."""
+    if array.shape == shape:
+        return array
+    return array._view(shape, shapes.spread(array.shape, array.strides, shape), array.dtype)
+
+
+def moved(array, number):
+    """A copy on another device, its axes in the same order."""
+    with on_device(number):
+        result = _core.device_empty(
+            array.shape,
+            array.dtype,
+            strides=shapes.packed_like(array.shape, array.strides, array.itemsize),
+        )
+    result._copy(array)
+    return result

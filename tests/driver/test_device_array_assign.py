@@ -1,0 +1,396 @@
+"""Assignment and casts of device arrays with NumPy as the judge: any shapes, strides and dtypes on either
+side; and that it takes one copy or one kernel on the device."""
+
+import random
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+
+DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
+ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
+discards = pytest.mark.filterwarnings("ignore:Casting complex values")
+# float to unsigned and out of range is undefined in C, and NumPy's result differs between CPUs
+VALUES = {"?": 2, "u1": 100, "u2": 100, "u4": 100, "u8": 100}
+
+
+def values(shape, dtype):
+    """Small numbers that every dtype has; fractions where there are some."""
+    count = int(np.prod(shape))
+    x = np.arange(count) % VALUES.get(np.dtype(dtype).str[1:], 100)
+    x = x.astype(dtype)
+    if x.dtype.kind in "fc":
+        x = x + x.dtype.type(0.5)
+    if x.dtype.kind == "c":
+        x = x * x.dtype.type(1 + 2j)
+    return x.reshape(shape)
+
+
+def same(device, host):
+    assert type(device) is cuda.DeviceNDArray
+    assert (device.shape, device.dtype) == (host.shape, host.dtype)
+    np.testing.assert_array_equal(device.copy_to_host(), host)
+
+
+# ---- every dtype into every dtype ----
+@discards
+@pytest.mark.parametrize("to", DTYPES)
+def test_casts(to):
+    for of in random.Random(to).sample(DTYPES, 4):
+        given = values((3, 4), of)
+        for where in "host", "device":
+            host = np.zeros((3, 4), to)
+            device = cuda.to_device(host)
+            host[...] = given
+            device[...] = cuda.to_device(given) if where == "device" else given
+            same(device, host)
+        same(cuda.to_device(given).astype(to), given.astype(to))
+
+
+def test_astype():
+    host = values((4, 6, 2), "f8")
+    for key in (np.s_[...], np.s_[::2, ::-1], np.s_[:, 1], np.s_[1:1]):
+        for axes in ((0, 1, 2), (2, 0, 1)):
+            x = host.transpose(axes)[key]
+            d = cuda.to_device(host).transpose(axes)[key]
+            for order in "CFAK":
+                for dtype in ("f4", "f8", "i2"):
+                    expected, got = x.astype(dtype, order), d.astype(dtype, order)
+                    same(got, expected)
+                    strides = [s for s, n in zip(expected.strides, x.shape, strict=True) if n > 1]
+                    mine = [s for s, n in zip(got.strides, x.shape, strict=True) if n > 1]
+                    assert strides == mine or not x.size
+    d = cuda.to_device(host)
+    assert d.astype("f8", copy=False) is d and d.astype("f8", "K", "no", True, False) is d
+    assert d.astype("f8", order="F", copy=False) is not d
+    assert d.T.astype("f8", order="F", copy=False).address == d.address
+    assert d.astype("f8").address != d.address
+    stream = cuda.stream()
+    assert d.astype("f4", stream=stream).stream is stream
+    same(d.bind(stream).astype("i4"), host.astype("i4"))
+    for casting, to in (("no", "f4"), ("equiv", "f4"), ("safe", "f4"), ("same_kind", "i4")):
+        with pytest.raises(TypeError, match="cannot cast array data from"):
+            d.astype(to, casting=casting)
+    same(d.astype("f4", casting="same_kind"), host.astype("f4"))
+    with pytest.raises(ValueError, match="order must be"):
+        d.astype("f4", order="X")
+    with pytest.raises(TypeError):
+        d.astype("O")
+
+
+def test_dtypes_without_a_type_in_cpp():
+    """Text, times, the other byte order: NumPy converts them, on the host."""
+    for of, to in [("f4", "S6"), ("S3", "i4"), ("M8[s]", "M8[ms]"), ("i4", "m8[s]"), (">f4", "i2"), ("f4", ">i4")]:  # fmt: skip
+        given = np.arange(6).astype(of if of[0] not in "SU" else "i4").astype(of).reshape(2, 3)
+        host = np.zeros((2, 3), to)
+        expected = given.astype(to)
+        for value in (given, cuda.to_device(given)):
+            device = cuda.to_device(host)
+            device[...] = value
+            same(device, expected)
+            device[:, ::2] = value[:, :1]
+            expected2 = expected.copy()
+            expected2[:, ::2] = expected[:, :1]
+            same(device, expected2)
+        same(cuda.to_device(given).astype(to), expected)
+
+
+def test_what_is_lost_is_said():
+    device = cuda.to_device(np.zeros(3))
+    for value in (np.ones(3, "c8"), cuda.to_device(np.ones(3, "c8"))):
+        with pytest.warns(ComplexWarning, match="discards the imaginary part"):
+            device[:] = value
+    with pytest.warns(ComplexWarning):
+        cuda.to_device(np.ones(3, "c8")).astype("f4")
+
+
+# ---- random shapes, strides and dtypes ----
+def random_case(rng):
+    """(host base, key, shape of a value that fits)"""
+    shape = tuple(rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.randint(1, 4)))
+    base = values(shape, rng.choice(["i2", "f4", "i8", "c16"]))
+    items = []
+    for n in shape:
+        items.append(
+            rng.choice([slice(None), slice(None), slice(None, None, -1), slice(None, None, 2),
+                        slice(1, None), slice(None, 0), rng.randrange(n), np.int64(-1)])
+        )  # fmt: skip
+    if rng.random() < 0.3:
+        items[rng.randrange(len(items))] = Ellipsis
+    if rng.random() < 0.3:
+        items.insert(rng.randrange(len(items) + 1), None)
+    key = tuple(items)
+    wanted = np.shape(base[key])
+    given = tuple(1 if rng.random() < 0.2 else n for n in wanted)[rng.randint(0, len(wanted)) :]
+    if rng.random() < 0.2:
+        given = (1, *given)
+    return base, key, given
+
+
+@discards
+@pytest.mark.parametrize("seed", range(10))
+def test_random_assignments(seed):
+    rng = random.Random(seed)
+    for _ in range(30):
+        host, key, shape = random_case(rng)
+        value = values(shape, rng.choice([host.dtype, "i2", "f4", "?"]))
+        if value.ndim and rng.random() < 0.5:
+            turned = np.asfortranarray(value[..., ::-1])
+            value = turned[..., ::-1]
+        device = cuda.to_device(host)
+        other = cuda.to_device(value) if rng.random() < 0.5 else value
+        if not isinstance(host[key], np.ndarray) and value.ndim:
+            continue  # as [1] to an element: NumPy refuses, in words that change
+        if not host[key].size and value.size > 1:
+            continue
+        host[key] = value
+        device[key] = other
+        same(device, host)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_copies(seed):
+    """Every combination of strides: copy(), copy_to_device, copy_to_host."""
+    rng = random.Random(seed)
+    for _ in range(40):
+        host, key, _ = random_case(rng)
+        device = cuda.to_device(host)
+        part = host[key]
+        if not isinstance(part, np.ndarray):
+            continue
+        for order in "CFAK":
+            made = device[key].copy(order)
+            same(made, part.copy(order))
+            assert not part.size or made.address != device[key].address
+        target = cuda.to_device(np.zeros((*part.shape, 2), part.dtype))
+        target[..., 1].copy_to_device(device[key])
+        same(target[..., 1], part)
+        assert not target[..., 0].copy_to_host().any()
+        back = np.zeros((*part.shape, 2), part.dtype)
+        device[key].copy_to_host(back[..., 0])
+        np.testing.assert_array_equal(back[..., 0], part)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "S3", "f4", "S6", "f8", "S12", "c16", "S24", "M8[s]",
+                                   [("a", "i1"), ("b", "f4"), ("c", "f8", (2,))]], ids=str)  # fmt: skip
+def test_elements_of_any_size(dtype):
+    dtype = np.dtype(dtype)
+    host = (np.arange(5 * 6 * dtype.itemsize) % 7 + 48).astype("u1").view(dtype).reshape(5, 6)
+    if dtype.kind == "M":
+        host = np.arange(30).reshape(5, 6).astype(dtype)
+    device = cuda.to_device(host)
+    same(device.T.copy(), host.T)
+    same(device[::-1, ::2].copy(), host[::-1, ::2])
+    device[::-2, :3] = device[:3, 3:].copy()
+    host[::-2, :3] = host[:3, 3:].copy()
+    same(device, host)
+    device[:] = device[2].copy()
+    host[:] = host[2].copy()
+    same(device, host)
+    device[:, 1:] = host[:, :1]
+    host[:, 1:] = host[:, :1].copy()
+    same(device, host)
+
+
+def test_many_dimensions():
+    host = np.arange(2**16, dtype="f4").reshape((2,) * 16)
+    device = cuda.to_device(host)
+    same(device.T.copy(), host.T)
+    device[...] = device.T
+    same(device, host.T.copy())
+    deep = cuda.to_device(host[..., :1].reshape((2,) * 15 + (1,) * 17))
+    same(deep.T.copy(), deep.copy_to_host().T)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+def test_overlapping(dtype):
+    """As if the right-hand side had been read before, also where the dtype is another."""
+    for key, source in [(np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[::-1], np.s_[:]), (np.s_[:50], np.s_[::2])]:  # fmt: skip
+        host = np.arange(100).astype(dtype)
+        device = cuda.to_device(host)
+        host[key] = host[source].copy()
+        device[key] = device[source]
+        same(device, host)
+    host = np.arange(36.0).reshape(6, 6)
+    device = cuda.to_device(host)
+    device[...] = device.T
+    same(device, host.T.copy())
+    bits = np.arange(20, dtype="f4")
+    device = cuda.to_device(bits)
+    device[:10] = device.view("i4")[5:15]
+    bits[:10] = bits.view("i4")[5:15].copy()
+    same(device, bits)
+
+
+# ---- Python values ----
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "f2", "f4", "c8"])
+@pytest.mark.parametrize("value", [0, 1, 7, True, 2.75, np.float32(3), np.int8(3), np.array(5), [1], [1, 2, 3], [[1], [2], [3]], -0.0, "12"], ids=repr)  # fmt: skip
+def test_python_values(dtype, value):
+    for key in (np.s_[...], np.s_[::-1, ::-1], np.s_[1], np.s_[0, 2]):
+        if isinstance(value, list) and key == (0, 2):
+            continue
+        host = np.zeros((3, 3), dtype)
+        device = cuda.to_device(host)
+        try:
+            host[key] = value
+        except (TypeError, ValueError) as error:
+            with pytest.raises((TypeError, ValueError)):
+                device[key] = value
+            assert error is not None
+        else:
+            device[key] = value
+        same(device, host)
+
+
+def test_fill():
+    host = np.zeros((4, 6), "i2")
+    device = cuda.to_device(host)
+    for key, value in [
+        (np.s_[...], 3),
+        (np.s_[::2, ::-3], 7.9),
+        (np.s_[:, 1:2], np.int64(5)),
+        (np.s_[0:0], 1),
+    ]:
+        host[key].fill(value)
+        device[key].fill(value)
+        same(device, host)
+    stream = cuda.stream()
+    device.fill(9, stream=stream)
+    stream.synchronize()
+    assert (device.copy_to_host() == 9).all()
+    with pytest.raises(OverflowError):
+        device.fill(1 << 20)
+    with pytest.raises(ValueError, match=r"use d\[...\] = array"):
+        device.fill(np.zeros(6, "i2"))
+    with pytest.raises((TypeError, ValueError)):
+        device.fill("text")
+
+
+# ---- what does not go ----
+def test_messages():
+    device = cuda.to_device(np.zeros((3, 4), "i1"))
+    for value in (
+        np.zeros(3),
+        np.zeros((2, 4), "i1"),
+        np.zeros((3, 1, 4)),
+        np.zeros((2, 3, 4)),
+        [1, 2, 3],
+    ):
+        for given in (value, cuda.to_device(np.asarray(value))):
+            with pytest.raises(ValueError, match="could not broadcast input array from shape"):
+                device[:] = given
+    with pytest.raises(ValueError, match=r"from shape \(3,\) into shape \(3, ?4\)"):
+        device[:] = np.zeros(3)
+    with pytest.raises(OverflowError):
+        device[0, 0] = 300
+    with pytest.raises(ValueError, match="with a sequence"):
+        device[0, 0] = [1, 2]
+    with pytest.raises(ValueError):
+        device[0] = [[1], [1, 2]]
+    with pytest.raises(TypeError):
+        device[0] = None
+    with pytest.raises(IndexError):
+        device[3] = 1
+    with pytest.raises(TypeError):
+        device[0] = object()
+    with pytest.raises(TypeError):
+        device[...] = np.array([object()] * 4)
+    assert not device.copy_to_host().any()
+
+
+def test_read_only():
+    memory = cuda.to_device(np.zeros(4))
+    interface = {**memory.__cuda_array_interface__, "data": (memory.address, True)}
+    frozen = cuda.from_cuda_array_interface(interface, owner=memory)
+    for wrong in (
+        lambda: frozen.__setitem__(0, 1),
+        lambda: frozen.__setitem__(..., np.ones(4, "f4")),
+        lambda: frozen.__setitem__(..., memory),
+        lambda: frozen.fill(1),
+        lambda: frozen.copy_to_device(np.ones(4)),
+        lambda: frozen.copy_to_device(memory[::-1]),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            wrong()
+    same(frozen.astype("f4"), np.zeros(4, "f4"))
+    assert not frozen.flags.writeable and memory.flags.writeable
+
+
+def test_elements_that_overlap_themselves():
+    device = cuda.to_device(np.arange(4.0))
+    twice = device._view((2, 4), (0, 8), None)
+    for value in (
+        cuda.to_device(np.ones((2, 4))),
+        np.ones((2, 4), "f4"),
+        cuda.to_device(np.ones((2, 4), "i4")),
+    ):
+        with pytest.raises(ValueError, match="overlap|internal"):
+            twice[...] = value
+
+
+# ---- streams, and how many calls it takes ----
+def test_streams():
+    stream = cuda.stream()
+    host = np.arange(1000, dtype="f4").reshape(20, 50)
+    device = cuda.to_device(np.zeros((20, 50)), stream)
+    device[::2] = host[::2]
+    device.setitem(np.s_[1::2], cuda.to_device(host)[1::2], stream)
+    device.setitem((0, 0), 5, stream)
+    got = device.getitem(np.s_[:5], stream)
+    assert got.stream is stream
+    back = device.copy_to_host(stream=stream)
+    stream.synchronize()
+    host[0, 0] = 5
+    np.testing.assert_array_equal(back, host)
+    assert device.getitem((0, 1), stream) == 1
+    same(device.T.copy(stream=stream), host.T.astype("f8"))
+
+
+def driver_calls(function):
+    function()  # kernels are compiled, memory is there
+    cuda.synchronize()
+    _core.trace(True)
+    try:
+        function()
+        return _core.traced()
+    finally:
+        _core.trace(False)
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        (np.s_[:], np.arange(1000, dtype="f4")),  # broadcast
+        (np.s_[:], np.arange(64, dtype="i2").reshape(64, 1)),
+        (np.s_[::-1], np.ones((64, 1000), "f4")),
+        (np.s_[:, ::2], np.ones((64, 500), "f8")),
+        (np.s_[...], np.ones((1000, 64), "f4").T),
+    ],
+    ids=["row", "column", "reversed", "strided", "transposed"],
+)
+def test_from_the_device_it_is_one_kernel(key, value):
+    device = cuda.to_device(np.zeros((64, 1000), "f4"))
+    other = cuda.to_device(value)
+    names = [
+        name for name in driver_calls(lambda: device.__setitem__(key, other)) if "Ctx" not in name
+    ]
+    assert names == ["cuLaunchKernel"], names
+    names = driver_calls(lambda: device.__setitem__(key, value))
+    assert sum("Launch" in name for name in names) <= 1, names
+    assert sum("Memcpy" in name for name in names) <= 2, names
+
+
+def test_dense_copies_are_one_copy():
+    device, other = cuda.to_device(np.zeros((64, 100))), cuda.to_device(np.ones((64, 100)))
+    for use in (
+        lambda: device.__setitem__(..., other),
+        lambda: device.T.copy_to_device(other.T),
+        lambda: device[3:9].copy_to_device(other[3:9]),
+        lambda: device[:, 3:9].copy_to_device(other[:, 3:9]),
+    ):
+        names = driver_calls(use)
+        assert sum("Memcpy" in name for name in names) == 1, names
+        assert not any("Launch" in name for name in names)
+    names = driver_calls(lambda: device.astype("f4"))
+    assert sum("Launch" in name for name in names) == 1 and not any("Memcpy" in n for n in names)

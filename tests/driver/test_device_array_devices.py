@@ -1,0 +1,243 @@
+"""Arrays of several devices: two simulated ones, each in a process of its own."""
+
+import pytest
+
+START = """
+import threading
+import numpy as np
+import pytest
+from numbalite import cuda, vectorize, _core
+assert len(cuda.gpus) == 2
+host = np.arange(24, dtype="f4").reshape(4, 6)
+def same(device, host, number):
+    assert device.device == number, device
+    assert (device.shape, device.dtype) == (host.shape, host.dtype)
+    np.testing.assert_array_equal(device.copy_to_host(), host)
+here = cuda.to_device(host)
+there = cuda.to_device(host * 10, device=1)
+same(here, host, 0)
+same(there, host * 10, 1)
+assert cuda.get_current_device().id == 0
+"""
+
+
+@pytest.fixture
+def on_two(run_python):
+    def run(code):
+        return run_python(START + code, NUMBALITE_DRIVER="sim", NUMBALITE_SIM_DEVICES="2")
+
+    return run
+
+
+def test_to_device(on_two):
+    on_two("""
+assert cuda.to_device(here) is here and cuda.to_device(here, device=0) is here
+assert cuda.to_device(there) is there, "where it is"
+for device in (1, cuda.gpus[1], cuda.gpus[1]._device, np.int64(1)):
+    moved = cuda.to_device(here, device=device)
+    same(moved, host, 1)
+same(cuda.to_device(here[::-1, ::2], device=1), host[::-1, ::2], 1)
+turned = cuda.to_device(here.T, device=1)
+same(turned, host.T, 1)
+assert turned.strides == here.T.strides, "the axes keep their order"
+same(cuda.to_device([1, 2, 3], device=1), np.array([1, 2, 3]), 1)
+assert cuda.to_device(host, device=1, copy=False).device == 1
+assert cuda.to_device(here, device=1, copy=False).device == 1
+stream = cuda.stream()
+with cuda.gpus[1]:
+    other = cuda.stream()
+assert cuda.to_device(here, other, device=1).stream is other
+cuda.to_device(host, to=there)
+same(there, host, 1)
+with pytest.raises(ValueError, match="the array to copy into is on device 1, not on 0"):
+    cuda.to_device(host, to=there, device=0)
+for wrong in (2, -1, 1 << 40):
+    with pytest.raises(IndexError, match="there is no device"):
+        cuda.to_device(host, device=wrong)
+for wrong in ("1", 1.0):
+    with pytest.raises(TypeError):
+        cuda.to_device(host, device=wrong)
+class Foreign:
+    __cuda_array_interface__ = there.__cuda_array_interface__
+same(cuda.to_device(Foreign(), device=0), host, 0)
+records = cuda.to_device(np.zeros(3, [("a", "i4"), ("b", "f8")]), device=1)
+records[1]["a"] = 5
+assert records[1]["a"] == 5 and type(records[1]) is cuda.DeviceRecord
+same(cuda.to_device(records, device=0), records.copy_to_host(), 0)
+""")
+
+
+def test_assignment_between_devices(on_two):
+    on_two("""
+for key, of in [(..., ...), (np.s_[::2], np.s_[1::2]), (np.s_[:, 1], np.s_[:, 2]), (np.s_[::-1], np.s_[::1])]:
+    for dtype in ("f4", "i2", "c16"):
+        x, y = np.zeros((4, 6), dtype), host * 10
+        d = cuda.to_device(x)
+        e = cuda.to_device(y, device=1)
+        d[key] = e[of]
+        x[key] = y[of]
+        same(d, x, 0)
+        with cuda.gpus[1]:
+            d[key] = 0
+            d[key] = e[of]
+        same(d, x, 0)
+d = cuda.to_device(np.zeros((4, 6)), device=1)
+d[...] = here[1]          # broadcast
+same(d, np.broadcast_to(host[1], (4, 6)).astype("f8"), 1)
+d[...] = host[2]          # from the host, while another device is current
+same(d, np.broadcast_to(host[2], (4, 6)).astype("f8"), 1)
+d[:, ::2] = 7
+d.fill(3)
+same(d, np.full((4, 6), 3.0), 1)
+d[0, 0] = here[1, 1]
+assert d[0, 0] == host[1, 1]
+here.copy_to_device(there)
+same(here, host * 10, 0)
+here.T.copy_to_device(there.T[:, ::-1])
+same(here, (host * 10)[::-1], 0)
+with pytest.raises(ValueError, match="could not broadcast"):
+    d[...] = here[:, :5]
+with pytest.raises(TypeError, match="incompatible dtype"):
+    d.copy_to_device(here)
+records = np.zeros(3, [("a", "i4"), ("b", "f8")])
+r, s = cuda.to_device(records), cuda.to_device(np.ones(3, [("x", "f4"), ("y", "f4")]), device=1)
+r[:] = s
+assert r.copy_to_host()["b"].tolist() == [1, 1, 1]
+""")
+
+
+def test_what_is_made_of_an_array_is_on_its_device(on_two):
+    on_two("""
+for make in (
+    lambda d: d.copy(), lambda d: d.copy("F"), lambda d: d[::2].copy("K"), lambda d: d.astype("i4"), lambda d: d.T.flatten(),
+    lambda d: d.T.reshape(-1, copy=True), lambda d: d.astype("c8").imag, lambda d: d.imag, lambda d: d[1:], lambda d: d.view("i4"),
+):
+    same(make(there), make(cuda.to_device(host * 10)).copy_to_host(), 1)
+assert cuda.get_current_device().id == 0
+assert repr(there).endswith("device=1)")
+import copy
+assert copy.deepcopy(there).device == 1
+with cuda.gpus[1]:
+    made = cuda.device_array(3)
+    assert made.device == 1 and cuda.device_array_like(here).device == 1
+    assert cuda.to_device(host).device == 1 and cuda.to_device(here) is here
+    with cuda.gpus[0]:
+        assert cuda.device_array(3).device == 0
+    assert cuda.get_current_device().id == 1
+assert cuda.device_array(3).device == 0
+assert there.gpu_data.context == cuda.current_context(1)
+""")
+
+
+def test_a_launch_says_where_its_arrays_are(on_two):
+    on_two("""
+kernel = cuda.jit("__global__ void k(float* x) { x[0] = 7; }")
+before = there.copy_to_host()
+with pytest.raises(ValueError, match=r"on device 1, but the kernel runs on device 0: copy it over"):
+    kernel[1, 1](there)
+np.testing.assert_array_equal(there.copy_to_host(), before)
+with cuda.gpus[1]:
+    kernel[1, 1](there)
+    with pytest.raises(ValueError, match=r"on device 0, but the kernel runs on device 1"):
+        kernel[1, 1](here)
+assert there[0, 0] == 7
+
+twice = vectorize(["float32(float32)"], target="cuda", source="return 2 * x;", args="x")
+for call in (lambda: twice(there), lambda: twice(here, out=there), lambda: np.sqrt(there), lambda: there + 1, lambda: here + there):
+    with pytest.raises(ValueError, match=r"is on device \\d, but the call is on device \\d: copy it"):
+        call()
+with cuda.gpus[1]:
+    same(twice(there), there.copy_to_host() * 2, 1)
+    same(there + 1, there.copy_to_host() + 1, 1)
+    with pytest.raises(ValueError, match="on device 0, but the call is on device 1"):
+        here + there
+""")
+
+
+def test_peer_access(on_two):
+    on_two("""
+first, second = cuda.current_context(0), cuda.current_context(1)
+assert first.can_access_peer(second) and first.can_access_peer(1) and cuda.gpus[0].can_access_peer(1)
+for _ in range(2):  # twice is no mistake
+    first.enable_peer_access(second)
+    second.enable_peer_access(first, flags=0)
+with pytest.raises(ValueError, match="device 0 is no peer of itself"):
+    first.enable_peer_access(first)
+with pytest.raises(ValueError, match="flags must be 0"):
+    first.enable_peer_access(second, 1)
+with pytest.raises(IndexError):
+    first.enable_peer_access(7)
+cuda.gpus[1].reset()
+again = cuda.to_device(here, device=1)
+same(again, host, 1)
+first.enable_peer_access(second)
+with pytest.raises(RuntimeError, match="was reset"):
+    here[...] = there
+with pytest.raises(RuntimeError, match="was reset"):
+    there[...] = here
+same(here, host, 0)
+""")
+
+
+def test_copies_between_devices_take_few_calls(on_two):
+    on_two("""
+def calls(use):
+    use()
+    _core.trace(True)
+    use()
+    _core.trace(False)
+    return [name for name in _core.traced() if "Memcpy" in name or "Alloc" in name]
+wide = cuda.to_device(np.zeros((4, 6), "f4"), device=1)
+assert calls(lambda: wide.__setitem__(..., here)) == ["cuMemcpyPeerAsync"]
+assert calls(lambda: wide.T.copy_to_device(here.T)) == ["cuMemcpyPeerAsync"]
+assert calls(lambda: wide[:, ::2].copy_to_device(here[:, 1::2])).count("cuMemcpyPeerAsync") == 1
+""")
+
+
+def test_threads_with_a_device_each(on_two):
+    on_two("""
+problems = []
+def work(number):
+    try:
+        with cuda.gpus[number]:
+            mine = cuda.to_device(np.full(1000, number, "f8"))
+            other = cuda.to_device(np.full(1000, 10.0), device=1 - number)
+            for i in range(30):
+                mine[::2] = other[::2]
+                other[...] = mine
+                same(other.astype("i4"), np.where(np.arange(1000) % 2, number, 10).astype("i4"), 1 - number)
+                other.fill(10)
+            assert cuda.get_current_device().id == number
+    except BaseException as problem:
+        problems.append(problem)
+threads = [threading.Thread(target=work, args=(i % 2,)) for i in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert not problems, problems
+""")
+
+
+def test_pickled_on_one_loaded_on_another(on_two):
+    on_two("""
+import pickle
+data = pickle.dumps(there)
+same(pickle.loads(data), host * 10, 0)
+with cuda.gpus[1]:
+    same(pickle.loads(data), host * 10, 1)
+""")
+
+
+def test_nothing_is_left(on_two):
+    on_two("""
+import gc
+here[...] = there
+there[::2] = here[::2].astype("f8")
+cuda.to_device(here[:, ::2], device=1)
+cuda.close()
+del here, there
+from numbalite.ufuncs import cudaufunc
+cudaufunc._casts.clear()
+gc.collect()
+assert not any(_core.live().values()), _core.live()
+again = cuda.to_device(host, device=1)
+same(again, host, 1)
+""")
