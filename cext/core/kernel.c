@@ -8,6 +8,8 @@
 
 static int check_against_driver(nl_kernel *k, nl_error *err) {
     size_t offset, size;
+    if (k->params.count < 0)
+        return 0;
     for (int i = 0; i < k->params.count; i++) {
         CUresult status = nl_cu.FuncGetParamInfo(k->handle, (size_t)i, &offset, &size);
         if (status == CUDA_ERROR_NOT_SUPPORTED || status == CUDA_ERROR_NOT_FOUND)

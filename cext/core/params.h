@@ -34,7 +34,7 @@ typedef struct nl_param {
 } nl_param;
 
 typedef struct nl_params {
-    int count;
+    int count;     /* -1: not known, so no call fits */
     uint32_t size; /* of the block */
     nl_param *items;
 } nl_params;

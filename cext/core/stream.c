@@ -121,6 +121,10 @@ int nl_stream_query(nl_stream *stream, int *done, nl_error *err) {
     return status == CUDA_ERROR_NOT_READY ? 0 : nl_driver_check(status, "cuStreamQuery", err);
 }
 
+int nl_stream_priority(nl_stream *stream, int *priority, nl_error *err) {
+    return prepare(stream, err) < 0 ? -1 : NL_CU(err, StreamGetPriority, stream->handle, priority);
+}
+
 int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;

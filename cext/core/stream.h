@@ -21,6 +21,7 @@ void nl_stream_retain(nl_stream *stream);
 void nl_stream_release(nl_stream *stream); /* accepts NULL */
 int nl_stream_synchronize(nl_stream *stream, nl_error *err);
 int nl_stream_query(nl_stream *stream, int *done, nl_error *err);
+int nl_stream_priority(nl_stream *stream, int *priority, nl_error *err);
 /* Is work on this handle (any, also foreign) ordered with the legacy default stream? */
 int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err);
 /* Has this process seen a stream that is not ordered with the legacy default stream? */

@@ -132,6 +132,7 @@ enum {
     CU_MEMORYTYPE_HOST = 1,
     CU_MEMORYTYPE_DEVICE = 2,
     CU_MEMORYTYPE_UNIFIED = 4,
+    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1,
     CU_LIMIT_STACK_SIZE = 0,
     CU_LIMIT_PRINTF_FIFO_SIZE = 1,
     CU_LIMIT_MALLOC_HEAP_SIZE = 2,
@@ -144,6 +145,11 @@ enum {
 };
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
+
+/* Names an allocation to other processes. */
+typedef struct CUipcMemHandle {
+    char reserved[64];
+} CUipcMemHandle;
 
 typedef struct CUDA_MEMCPY3D {
     size_t srcXInBytes, srcY, srcZ, srcLOD;

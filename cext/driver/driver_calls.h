@@ -65,6 +65,12 @@
       (pointer, size, device, stream)) \
     X(MemAdvise, 8000, (CUdeviceptr pointer, size_t size, int advice, CUdevice device), \
       (pointer, size, advice, device)) \
+    X(MemGetAddressRange, 3020, (CUdeviceptr * base, size_t * size, CUdeviceptr pointer), \
+      (base, size, pointer)) \
+    X(IpcGetMemHandle, 4010, (CUipcMemHandle * handle, CUdeviceptr pointer), (handle, pointer)) \
+    X(IpcOpenMemHandle, 11000, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags), \
+      (pointer, handle, flags)) \
+    X(IpcCloseMemHandle, 4010, (CUdeviceptr pointer), (pointer)) \
     X(PointerGetAttribute, 4000, (void *value, int attribute, CUdeviceptr pointer), \
       (value, attribute, pointer)) \
     X(MemcpyHtoD, 3020, (CUdeviceptr to, const void *from, size_t size), (to, from, size)) \
@@ -94,6 +100,7 @@
     X(StreamSynchronize, 2000, (CUstream stream), (stream)) \
     X(StreamQuery, 2000, (CUstream stream), (stream)) \
     X(StreamGetFlags, 5050, (CUstream stream, unsigned *flags), (stream, flags)) \
+    X(StreamGetPriority, 5050, (CUstream stream, int *priority), (stream, priority)) \
     X(StreamWaitEvent, 3020, (CUstream stream, CUevent event, unsigned flags), \
       (stream, event, flags)) \
     X(StreamIsCapturing, 10000, (CUstream stream, int *status), (stream, status)) \

@@ -143,6 +143,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->ProfilerStop = sim_ProfilerStop;
     nl_driver_sim_fill_device(table);
     nl_driver_sim_fill_memory(table);
+    nl_driver_sim_fill_ipc(table);
     nl_driver_sim_fill_copy(table);
     nl_driver_sim_fill_stream(table);
     nl_driver_sim_fill_module(table);

@@ -16,6 +16,7 @@ int nl_driver_sim_has_device(CUdevice device);
 
 void nl_driver_sim_fill_device(nl_driver *table);
 void nl_driver_sim_fill_memory(nl_driver *table);
+void nl_driver_sim_fill_ipc(nl_driver *table);
 void nl_driver_sim_fill_copy(nl_driver *table);
 void nl_driver_sim_fill_stream(nl_driver *table);
 void nl_driver_sim_fill_module(nl_driver *table);

@@ -70,7 +70,7 @@ static CUresult sim_MemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream ha
     if (nl_sim_capture_has(stream)) /* graphs here have no memory of their own */
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     uintptr_t address = 0;
-    CUresult status = allocate(stream->context, NL_SIM_MEMORY_DEVICE, size, &address);
+    CUresult status = allocate(stream->context, NL_SIM_MEMORY_POOLED, size, &address);
     if (status != CUDA_SUCCESS)
         return status;
     uint64_t used = nl_atomic_add(&stream->context->pool_used, size) + size;
@@ -101,7 +101,7 @@ static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     nl_sim_memory_info info;
     if (!nl_sim_memory_find((uintptr_t)pointer, &info) || info.address != pointer ||
-        info.kind != NL_SIM_MEMORY_DEVICE)
+        (info.kind != NL_SIM_MEMORY_DEVICE && info.kind != NL_SIM_MEMORY_POOLED))
         return CUDA_ERROR_INVALID_VALUE;
     free_op *f = calloc(1, sizeof *f);
     if (!f)

@@ -44,6 +44,14 @@ static CUresult sim_StreamQuery(CUstream handle) {
     return nl_sim_stream_is_done(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
+static CUresult sim_StreamGetPriority(CUstream handle, int *priority) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_STREAM(stream, context, handle);
+    NL_SIM_REQUIRE(priority);
+    *priority = stream->priority;
+    return CUDA_SUCCESS;
+}
+
 static CUresult sim_StreamGetFlags(CUstream handle, unsigned *flags) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(flags);
@@ -167,6 +175,7 @@ void nl_driver_sim_fill_stream(nl_driver *table) {
     table->StreamSynchronize = sim_StreamSynchronize;
     table->StreamQuery = sim_StreamQuery;
     table->StreamGetFlags = sim_StreamGetFlags;
+    table->StreamGetPriority = sim_StreamGetPriority;
     table->StreamWaitEvent = sim_StreamWaitEvent;
     table->LaunchHostFunc = sim_LaunchHostFunc;
     table->EventCreate = sim_EventCreate;

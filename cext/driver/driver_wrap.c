@@ -23,7 +23,7 @@ static size_t ring_count; /* ever written since the trace was started */
 static int destroys(const char *call) {
     return strstr(call, "Free") != NULL || strstr(call, "Destroy") != NULL ||
            strstr(call, "Unload") != NULL || strstr(call, "Release") != NULL ||
-           strstr(call, "Unregister") != NULL;
+           strstr(call, "Unregister") != NULL || strstr(call, "Close") != NULL;
 }
 
 static void record(const char *call) {

@@ -349,6 +349,47 @@ static PyObject *memory_info(PyObject *module, PyObject *unused) {
     return Py_BuildValue("nn", (Py_ssize_t)available, (Py_ssize_t)total);
 }
 
+static PyObject *context_handle(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    nl_device *dev;
+    long ordinal = PyLong_AsLong(argument);
+    if (ordinal == -1 && PyErr_Occurred())
+        return NULL;
+    if (ordinal != (int)ordinal)
+        ordinal = -1;
+    Py_BEGIN_ALLOW_THREADS dev = nl_device_get((int)ordinal, &err);
+    Py_END_ALLOW_THREADS if (dev == NULL) return nl_py_raise(&err);
+    return PyLong_FromVoidPtr(dev->context);
+}
+
+static PyObject *memory_range(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    CUdeviceptr base = 0;
+    size_t size = 0;
+    unsigned long long address = PyLong_AsUnsignedLongLong(argument);
+    if (address == (unsigned long long)-1 && PyErr_Occurred())
+        return NULL;
+    if (current() == NULL)
+        return NULL;
+    if (NL_CU(&err, MemGetAddressRange, &base, &size, address) < 0)
+        return nl_py_raise(&err);
+    return Py_BuildValue("KK", (unsigned long long)base, (unsigned long long)size);
+}
+
+static PyObject *priority_range(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_error err;
+    int least = 0, greatest = 0;
+    if (current() == NULL)
+        return NULL;
+    if (NL_CU(&err, CtxGetStreamPriorityRange, &least, &greatest) < 0)
+        return nl_py_raise(&err);
+    return Py_BuildValue("ii", least, greatest);
+}
+
 static PyObject *profiler_start(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -422,6 +463,11 @@ static PyMethodDef methods[] = {
     {"reset_device", reset_device, METH_O,
      "Destroys and remakes the context of a device: everything on it is lost."},
     {"memory_info", memory_info, METH_NOARGS, "(free, total) bytes of this thread's device."},
+    {"context_handle", context_handle, METH_O, "context_handle(device): the CUcontext, an int."},
+    {"memory_range", memory_range, METH_O,
+     "memory_range(address) -> (base, size) of the allocation that the address is in."},
+    {"priority_range", priority_range, METH_NOARGS,
+     "(least, greatest) priority of streams of this thread's device."},
     {"profiler_start", profiler_start, METH_NOARGS, "Starts collecting for a profiler."},
     {"profiler_stop", profiler_stop, METH_NOARGS, "Stops collecting for a profiler."},
     {"context_limit", context_limit, METH_VARARGS,

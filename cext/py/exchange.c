@@ -10,6 +10,7 @@
 #include <string.h>
 #include "core/graph.h"
 #include "core/stream.h"
+#include "py/known.h"
 #include "py/stream.h"
 
 /* Interned once; the order is that of `keys` below. */
@@ -263,6 +264,8 @@ int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     /* a class has the attribute of its instances, as a descriptor */
     if (PyType_Check(obj))
         return 0;
+    if (nl_py_known_read(state, obj, out))
+        return 1;
     int found = nl_py_lookup_attribute(obj, key(state, KEY_ATTRIBUTE), &dict);
     if (found <= 0)
         return found;

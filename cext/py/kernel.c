@@ -84,7 +84,10 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
     size_t size;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOO:variable", names, &lowered, &dtype, &shape))
         return NULL;
-    if (nl_py_shape_from(shape, &layout) < 0)
+    int whole = shape == Py_None;
+    if (whole)
+        layout = (nl_layout){.ndim = 1};
+    else if (nl_py_shape_from(shape, &layout) < 0)
         return NULL;
     parts.descr = nl_host_descr(dtype);
     if (!parts.descr)
@@ -95,12 +98,14 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
         PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", parts.descr);
         goto done;
     }
-    if (nl_py_layout_order(&layout, 'C') < 0)
-        goto done;
     if (nl_module_global(m->module, lowered, &address, &size, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }
+    if (whole && layout.itemsize > 0)
+        layout.shape[0] = (int64_t)size / layout.itemsize;
+    if (nl_py_layout_order(&layout, 'C') < 0)
+        goto done;
     int64_t wanted = nl_layout_count(&layout) * layout.itemsize;
     if (wanted < 0 || (size_t)wanted != size) {
         PyErr_Format(PyExc_ValueError, "%s has %zu bytes, not the %lld of that shape and dtype",
@@ -251,8 +256,10 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
     if (!k)
         return NULL;
     k->module = Py_NewRef(self);
-    k->parameters = PySequence_Tuple(rows);
-    if (!k->parameters || nl_py_params_from(k->parameters, &params) < 0)
+    int known = rows != Py_None;
+    k->parameters = known ? PySequence_Tuple(rows) : PyTuple_New(0);
+    params = (nl_params){.count = -1};
+    if (!k->parameters || (known && nl_py_params_from(k->parameters, &params) < 0))
         goto fail;
     if (nl_kernel_create(m->module, lowered, name, &params, &k->kernel, &err) < 0) {
         nl_params_clear(&params);
@@ -449,9 +456,10 @@ static PyMethodDef module_methods[] = {
     {"function", KEYWORDS(module_function),
      "function(lowered, name, parameters, fault=None) -> Kernel: a kernel by its symbol; "
      "parameters are "
-     "tuples as numbalite.describe.Parameter."},
+     "tuples as numbalite.describe.Parameter; None: not known, it cannot be launched."},
     {"variable", KEYWORDS(module_variable),
-     "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable."},
+     "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable; "
+     "shape None: all of it, in one dimension."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef module_getset[] = {

@@ -18,6 +18,7 @@
     X(PyTypeObject, devrecord_class) /* register_record_class: a record of an array of records */ \
     X(PyTypeObject, transfer_type) \
     X(PyTypeObject, hostmemory_type) \
+    X(PyTypeObject, ipc_type) \
     X(PyTypeObject, module_type) \
     X(PyTypeObject, kernel_type) \
     X(PyTypeObject, dispatcher_type) \
@@ -33,7 +34,12 @@
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
     X(PyObject, record_dtypes)  /* list: record index - 1 -> dtype */ \
     X(PyObject, record_codes)   /* dict: dtype -> record index */ \
-    X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */
+    X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */ \
+    X(PyObject, known_names)    /* tuple of the names that known.c looks up */ \
+    X(PyTypeObject, cupy_array) /* known.c: classes of other libraries that were met, */ \
+    X(PyTypeObject, torch_tensor) \
+    X(PyObject, cupy_stream)  /* and what goes with them: cupy.cuda.get_current_stream, */ \
+    X(PyObject, torch_dtypes) /* a dict of torch's dtypes -> nl_dtype */
 
 typedef struct nl_py_state {
 #define NL_DECLARE(type, name) type *name;
@@ -78,8 +84,10 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_hostarray_exec) \
     X(nl_py_devarray_exec) \
     X(nl_py_exchange_exec) \
+    X(nl_py_known_exec) \
     X(nl_py_hostmemory_exec) \
     X(nl_py_memory_exec) \
+    X(nl_py_ipc_exec) \
     X(nl_py_argument_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \

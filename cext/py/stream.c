@@ -263,6 +263,15 @@ static PyObject *stream_is_capturing(nl_py_stream *self, void *unused) {
     return PyBool_FromLong(status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
+static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
+    (void)unused;
+    nl_error err;
+    int priority = 0;
+    if (nl_stream_priority(self->stream, &priority, &err) < 0)
+        return nl_py_raise(&err);
+    return PyLong_FromLong(priority);
+}
+
 static PyMethodDef stream_methods[] = {
     {"wrap", (PyCFunction)(void (*)(void))stream_wrap, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
      "wrap(handle, owner=None): a stream made elsewhere; owner is kept alive with it."},
@@ -287,6 +296,7 @@ static PyGetSetDef stream_getset[] = {
      "Is its work independent of the default stream's?", NULL},
     {"is_capturing", (getter)stream_is_capturing, NULL,
      "Is work put into it captured for a graph instead of run?", NULL},
+    {"priority", (getter)stream_get_priority, NULL, "Lower numbers go first.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

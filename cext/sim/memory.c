@@ -6,6 +6,7 @@
 #endif
 #include "sim/memory.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ typedef struct allocation {
     nl_sim_memory_info info;
     uintptr_t low; /* of its pages; 0 if they are not ours */
     size_t span;
+    int file; /* its descriptor plus 1 where the memory is shared, else 0 */
 } allocation;
 
 static nl_mutex lock = NL_MUTEX_INIT;
@@ -148,8 +150,9 @@ static void paint(const allocation *a) {
 }
 
 static const char *noun(nl_sim_memory_kind kind) {
-    static const char *const nouns[] = {"device memory", "managed memory", "page-locked memory",
-                                        "registered memory", "a module's variable"};
+    static const char *const nouns[] = {
+        "device memory",       "managed memory", "page-locked memory",       "registered memory",
+        "a module's variable", "device memory",  "memory of another process"};
     return nouns[kind];
 }
 
@@ -262,9 +265,11 @@ CUresult nl_sim_memory_alloc(nl_sim_memory_kind kind, int device, size_t size, u
 }
 
 static void free_lock_held(allocation *a) {
+    if (a->file)
+        close(a->file - 1);
     if (a->low) {
         give_back(a->low, a->span);
-        if (a->info.kind != NL_SIM_MEMORY_HOST)
+        if (a->info.kind != NL_SIM_MEMORY_HOST && a->info.kind != NL_SIM_MEMORY_OPENED)
             memory.used[a->info.device] -= round_up(a->info.size, ALIGNMENT);
     }
     erase(a);
@@ -272,7 +277,8 @@ static void free_lock_held(allocation *a) {
 
 static int is_kind(const allocation *a, nl_sim_memory_kind kind) {
     return a->info.kind == kind ||
-           (kind == NL_SIM_MEMORY_DEVICE && a->info.kind == NL_SIM_MEMORY_MANAGED);
+           (kind == NL_SIM_MEMORY_DEVICE &&
+            (a->info.kind == NL_SIM_MEMORY_MANAGED || a->info.kind == NL_SIM_MEMORY_POOLED));
 }
 
 CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
@@ -286,6 +292,82 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
         free_lock_held(a);
         status = CUDA_SUCCESS;
     }
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+/* Sharing: the pages are copied into a file without a name, which is then mapped in their place. */
+
+static int write_all(int fd, uintptr_t from, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(fd, (const void *)from, size);
+        if (written < 0 && errno != EINTR)
+            return -1;
+        if (written > 0) {
+            from += (size_t)written;
+            size -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+static int map_file(int fd, uintptr_t low, size_t span) {
+    return mmap((void *)low, span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+                   MAP_FAILED
+               ? -1
+               : 0;
+}
+
+static CUresult share_lock_held(allocation *a, nl_sim_memory_file *file) {
+    if (!a->file) {
+        int fd = memfd_create("numbalite-device-memory", MFD_CLOEXEC);
+        if (fd < 0)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        if (write_all(fd, a->low, a->span) < 0 || map_file(fd, a->low, a->span) < 0) {
+            close(fd);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        a->file = fd + 1;
+    }
+    *file = (nl_sim_memory_file){
+        .fd = a->file - 1, .span = a->span, .lead = a->info.address - a->low, .size = a->info.size};
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file) {
+    CUresult status = CUDA_ERROR_INVALID_VALUE;
+    nl_mutex_lock(&lock);
+    allocation *a = containing(address);
+    if (a && a->info.address == address && a->info.kind == NL_SIM_MEMORY_DEVICE)
+        status = share_lock_held(a, file);
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+static CUresult open_file_lock_held(int device, const nl_sim_memory_file *file,
+                                    uintptr_t *address) {
+    if (file->span > memory.high - memory.low)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    uintptr_t low = find_addresses(file->span, memory.page);
+    if (!low || reserve_entry() < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (map_file(file->fd, low, file->span) < 0) {
+        give_back(low, file->span);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = low + file->lead;
+    insert((allocation){.info = {.address = *address,
+                                 .size = file->size,
+                                 .kind = NL_SIM_MEMORY_OPENED,
+                                 .device = device},
+                        .low = low,
+                        .span = file->span});
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address) {
+    nl_mutex_lock(&lock);
+    CUresult status = open_file_lock_held(device, file, address);
     nl_mutex_unlock(&lock);
     return status;
 }

@@ -17,6 +17,8 @@ typedef enum nl_sim_memory_kind {
     NL_SIM_MEMORY_HOST,       /* page-locked, ours */
     NL_SIM_MEMORY_REGISTERED, /* page-locked, somebody else's */
     NL_SIM_MEMORY_GLOBAL,     /* a variable of a module */
+    NL_SIM_MEMORY_POOLED,     /* device memory from a pool */
+    NL_SIM_MEMORY_OPENED,     /* device memory of another process */
 } nl_sim_memory_kind;
 
 typedef struct nl_sim_memory_info {
@@ -35,13 +37,24 @@ size_t nl_sim_memory_total(void);
 size_t nl_sim_memory_used(int device);
 
 CUresult nl_sim_memory_alloc(nl_sim_memory_kind kind, int device, size_t size, uintptr_t *address);
-/* Frees what begins at `address` and is of kind `kind` (DEVICE stands for MANAGED too). Puts into
+/* Frees what begins at `address` and is of kind `kind` (DEVICE stands for MANAGED and POOLED
+ * too). Puts into
  * `damage` what a kernel wrote outside of it, or "". Nothing of it may be in use. */
 CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
                             char damage[NL_SIM_MEMORY_TEXT]);
 /* Memory that is not ours to free, so that it is known. */
 CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *address, size_t size);
 CUresult nl_sim_memory_unregister(nl_sim_memory_kind kind, void *address);
+/* Device memory as a file that other processes can map; it keeps its address and contents. Nothing
+ * of it may be in use. */
+typedef struct nl_sim_memory_file {
+    int fd;            /* stays ours */
+    size_t span, lead; /* of its pages; of the pages in front of the memory's first byte */
+    size_t size;
+} nl_sim_memory_file;
+CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file);
+/* The memory that such a file holds, of kind OPENED. */
+CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address);
 /* Everything that belongs to a device. */
 void nl_sim_memory_clear(int device);
 

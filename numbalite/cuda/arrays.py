@@ -171,6 +171,15 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
         """The same array with another stream for methods that are given none."""
         return self._bind(stream)
 
+    def get_ipc_handle(self):
+        """A handle by which other processes open this array (`with handle as array:`); it pickles.
+
+        RuntimeError where the memory cannot be shared: `cuda.ipc_array` makes arrays that can.
+        """
+        from numbalite.cuda import ipc
+
+        return ipc.handle(self)
+
     # ---- to and from the host
 
     def copy_to_host(self, ary=None, stream=0) -> np.ndarray:

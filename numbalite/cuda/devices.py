@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from numbalite import _core, config
 from numbalite.cuda.attributes import NUMBERS
+from numbalite.cuda.contexts import ContextParts
 from numbalite.errors import CudaSupportError, SimulatorWarning, warn
 
 
@@ -136,10 +137,10 @@ class Device:
 
     @property
     def primary_context(self) -> Context:
-        return Context(self)
+        return _context(self.id)
 
     def get_primary_context(self) -> Context:
-        return Context(self)
+        return _context(self.id)
 
     def release_primary_context(self):
         """Contexts live as long as the process; here for programs that call it."""
@@ -193,6 +194,11 @@ def _device(number):
     return Device(number)
 
 
+@functools.cache
+def _context(number):
+    return Context(_device(number))
+
+
 _stacks = _local()  # the devices that a thread will go back to
 
 
@@ -213,7 +219,7 @@ def _pop():
     _core.select_device(stack.pop())
 
 
-class Context:
+class Context(ContextParts):
     """The context of a device."""
 
     def __init__(self, device):
@@ -264,6 +270,16 @@ class Context:
         """Page-locks memory of others until the object that is returned dies."""
         with gpus[self.device.id]:
             return self.memory_manager.mempin(owner, pointer, size, mapped)
+
+    def get_ipc_handle(self, memory):
+        """The IpcHandle of memory of this context (`array.gpu_data`, or what memalloc gave)."""
+        return self.memory_manager.get_ipc_handle(memory)
+
+    def open_ipc_handle(self, handle, size):
+        """Memory of another process, a MemoryPointer: `handle` is the driver's 64 bytes."""
+        from numbalite.cuda.ipc import IpcHandle
+
+        return IpcHandle(None, handle, size).open(self)
 
     def can_access_peer(self, other) -> bool:
         return self.device.can_access_peer(getattr(other, "device", other))
@@ -422,7 +438,7 @@ def get_current_device() -> Device:
 
 def current_context(devnum=None) -> Context:
     """The context of a device, or of the calling thread's."""
-    return Context(get_current_device() if devnum is None else _device(gpus[devnum].id))
+    return _context(_core.current_device() if devnum is None else gpus[devnum].id)
 
 
 def is_float16_supported() -> bool:
@@ -433,6 +449,11 @@ def is_float16_supported() -> bool:
 def is_bfloat16_supported() -> bool:
     """Has the calling thread's device arithmetic in bfloat16?"""
     return get_current_device().supports_bfloat16
+
+
+def is_fp8_supported() -> bool:
+    """Has the calling thread's device arithmetic in 8-bit floating point?"""
+    return get_current_device().supports_fp8
 
 
 def require_context(function):

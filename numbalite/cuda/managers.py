@@ -225,10 +225,12 @@ class GetIpcHandleMixin:
     """get_ipc_handle for memory that the driver itself has allocated."""
 
     def get_ipc_handle(self, memory):
-        raise NotImplementedError("IPC handles of a plug-in's memory are not offered")
+        from numbalite.cuda import ipc
+
+        return ipc.handle_of_memory(memory)
 
 
-class _OwnManager(HostOnlyCUDAMemoryManager):
+class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     """Our own memory through the same interface: what `Context.memory_manager` is without a plug-in."""
 
     def memalloc(self, size):

@@ -66,6 +66,11 @@ class Stream(_core.Stream):
     def __int__(self):
         return self.handle
 
+    @staticmethod
+    def priority_range() -> tuple:
+        """(least, greatest): the priorities that the current device knows; lower numbers go first."""
+        return _core.priority_range()
+
     @contextmanager
     def auto_synchronize(self):
         """Waits for the stream at the end of the block."""

@@ -4,12 +4,14 @@ import numpy as np
 
 from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, is_cuda_array, to_device
 from numbalite.cuda.hostarrays import ManagedNDArray, MappedNDArray
+from numbalite.cuda.ipc import IpcArrayHandle
 from numbalite.cuda.records import DeviceRecord, from_array_like, from_record_like
 
 __all__ = [
     "DeviceNDArray",
     "DeviceNDArrayBase",
     "DeviceRecord",
+    "IpcArrayHandle",
     "ManagedNDArray",
     "MappedNDArray",
     "array_core",

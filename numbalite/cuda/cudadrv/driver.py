@@ -1,7 +1,17 @@
 """numba's names around the driver: see numbalite.errors, numbalite.cuda.devices and .streams."""
 
-from numbalite.cuda.arrays import is_cuda_array
-from numbalite.cuda.devices import Context, Device, MemoryInfo
+from numbalite import _core
+from numbalite.cuda import devices as _devices
+from numbalite.cuda.contexts import PendingDeallocs as _PendingDeallocs  # noqa: F401
+from numbalite.cuda.devices import (
+    Context,
+    Device,
+    MemoryInfo,
+    profile_start,
+    profile_stop,
+    profiling,
+)
+from numbalite.cuda.ipc import IpcHandle
 from numbalite.cuda.managers import (
     AutoFreePointer,
     BaseCUDAMemoryManager,
@@ -14,7 +24,23 @@ from numbalite.cuda.managers import (
     PinnedMemory,
     set_memory_manager,
 )
-from numbalite.cuda.streams import Event, Stream
+from numbalite.cuda.rawmemory import (
+    device_ctypes_pointer,
+    device_extents,
+    device_memory_size,
+    device_memset,
+    device_pointer,
+    device_to_device,
+    device_to_host,
+    host_memory_extents,
+    host_memory_size,
+    host_pointer,
+    host_to_device,
+    is_device_memory,
+    require_device_memory,
+)
+from numbalite.cuda.rawmodules import CudaPythonFunction, CudaPythonModule, FuncAttr
+from numbalite.cuda.streams import Event, Stream, event_elapsed_time
 from numbalite.errors import (
     CudaAPIError,
     CudaDriverError,
@@ -29,12 +55,18 @@ __all__ = [
     "Context",
     "CudaAPIError",
     "CudaDriverError",
+    "CudaPythonFunction",
+    "CudaPythonModule",
     "CudaSupportError",
     "DeadMemoryError",
     "Device",
+    "Driver",
     "Event",
+    "FuncAttr",
+    "Function",
     "GetIpcHandleMixin",
     "HostOnlyCUDAMemoryManager",
+    "IpcHandle",
     "LinkerError",
     "ManagedMemory",
     "MappedMemory",
@@ -43,25 +75,78 @@ __all__ = [
     "NumbaCUDAMemoryManager",
     "PinnedMemory",
     "Stream",
+    "device_ctypes_pointer",
+    "device_extents",
+    "device_memory_size",
+    "device_memset",
     "device_pointer",
+    "device_to_device",
+    "device_to_host",
+    "driver",
+    "event_elapsed_time",
+    "get_version",
+    "host_memory_extents",
+    "host_memory_size",
+    "host_pointer",
+    "host_to_device",
     "is_device_memory",
+    "profile_start",
+    "profile_stop",
+    "profiling",
     "require_device_memory",
     "set_memory_manager",
 ]
 
-
-def is_device_memory(obj) -> bool:
-    """Is it a device array, of this package or another?"""
-    return is_cuda_array(obj)
+Function = CudaPythonFunction
 
 
-def require_device_memory(obj):
-    """TypeError unless it is a device array."""
-    if not is_cuda_array(obj):
-        raise TypeError(f"a device array is needed, not {type(obj).__name__}")
+class Driver:
+    """What numba's `driver` object answers; it makes no calls by the driver's names."""
+
+    @property
+    def is_available(self) -> bool:
+        return _devices.cuda_error() is None or _devices.is_simulated()
+
+    @property
+    def is_initialized(self) -> bool:
+        return _core.is_open()
+
+    @property
+    def initialization_error(self):
+        return None if self.is_available else _devices.cuda_error()
+
+    def ensure_initialized(self):
+        _core.open()
+
+    def get_version(self) -> tuple:
+        """(major, minor) of CUDA that the driver is for."""
+        _core.open()
+        number = _core.driver_version()
+        return number // 1000, number % 1000 // 10
+
+    def get_device_count(self) -> int:
+        return _core.device_count()
+
+    def get_device(self, devnum=0):
+        return _devices._device(_devices.gpus[devnum].id)
+
+    def get_active_context(self):
+        return _devices.current_context()
+
+    def get_context(self):
+        return _devices.current_context().handle
+
+    def __getattr__(self, name):
+        if name.startswith("cu"):
+            raise AttributeError(
+                f"driver.{name}: numbalite offers no raw driver calls; the package cuda.bindings does"
+            )
+        raise AttributeError(name)
 
 
-def device_pointer(obj) -> int:
-    """The device address of an array's first element."""
-    require_device_memory(obj)
-    return obj.__cuda_array_interface__["data"][0]
+driver = Driver()
+
+
+def get_version() -> tuple:
+    """(major, minor) of CUDA that the driver is for."""
+    return driver.get_version()

@@ -1,0 +1,250 @@
+/* py/ipc: device memory for several processes: the type IpcMemory, and handles of arrays.
+ *
+ * The driver exports no memory of its pools, so an array that is to be exported and lies there is
+ * moved, once: that is possible while nobody else knows its address, no view and no other library.
+ * Otherwise the exception says how to make the array in the first place. */
+#include "py/devarray.h"
+
+#include <string.h>
+#include "core/ipc.h"
+
+typedef struct {
+    PyObject_HEAD nl_ipc_memory *memory; /* NULL once it is closed */
+} py_ipc;
+
+static nl_ipc_memory *take_memory(py_ipc *self) {
+    nl_ipc_memory *memory;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    memory = self->memory;
+    self->memory = NULL;
+    Py_END_CRITICAL_SECTION();
+    return memory;
+}
+
+static PyObject *wrap(PyTypeObject *type, nl_ipc_memory *memory) {
+    py_ipc *self = (py_ipc *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        Py_BEGIN_ALLOW_THREADS;
+        nl_ipc_release(memory);
+        Py_END_ALLOW_THREADS;
+        return NULL;
+    }
+    self->memory = memory;
+    return (PyObject *)self;
+}
+
+static PyObject *ipc_alloc(PyObject *type, PyObject *number) {
+    nl_ipc_memory *memory = NULL;
+    nl_error err;
+    int status;
+    size_t size = PyLong_AsSize_t(number);
+    if (size == (size_t)-1 && PyErr_Occurred())
+        return NULL;
+    if (size == 0 || size > SIZE_MAX / 2)
+        return PyErr_Format(PyExc_ValueError, "memory to share has at least 1 byte, not %zu", size);
+    Py_BEGIN_ALLOW_THREADS;
+    nl_device *dev = nl_device_current(&err);
+    status = dev != NULL ? nl_ipc_alloc(dev, size, &memory, &err) : -1;
+    Py_END_ALLOW_THREADS;
+    return status < 0 ? nl_py_raise(&err) : wrap((PyTypeObject *)type, memory);
+}
+
+static PyObject *ipc_open(PyObject *type, PyObject *bytes) {
+    nl_ipc_memory *memory = NULL;
+    CUipcMemHandle handle;
+    nl_error err;
+    int status;
+    if (!PyBytes_Check(bytes) || PyBytes_GET_SIZE(bytes) != (Py_ssize_t)sizeof handle)
+        return PyErr_Format(PyExc_ValueError, "an IPC handle is %zu bytes", sizeof handle);
+    memcpy(&handle, PyBytes_AS_STRING(bytes), sizeof handle);
+    Py_BEGIN_ALLOW_THREADS;
+    nl_device *dev = nl_device_current(&err);
+    status = dev != NULL ? nl_ipc_open(dev, &handle, &memory, &err) : -1;
+    Py_END_ALLOW_THREADS;
+    return status < 0 ? nl_py_raise(&err) : wrap((PyTypeObject *)type, memory);
+}
+
+static PyObject *ipc_close(PyObject *self, PyObject *unused) {
+    (void)unused;
+    nl_error err;
+    int status = 0;
+    nl_ipc_memory *memory = take_memory((py_ipc *)self);
+    if (memory == NULL)
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS;
+    if (nl_device_in_callback())
+        nl_ipc_release(memory);
+    else
+        status = nl_ipc_close(memory, &err);
+    Py_END_ALLOW_THREADS;
+    if (status < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static void ipc_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    nl_ipc_memory *memory = take_memory((py_ipc *)self);
+    if (memory != NULL) {
+        PyObject *kind, *value, *traceback;
+        PyErr_Fetch(&kind, &value, &traceback);
+        Py_BEGIN_ALLOW_THREADS;
+        nl_ipc_release(memory);
+        Py_END_ALLOW_THREADS;
+        PyErr_Restore(kind, value, traceback);
+    }
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* One number of the memory, 0 when it is closed. */
+static PyObject *ipc_address(PyObject *self, void *unused) {
+    (void)unused;
+    nl_ipc_memory *memory = ((py_ipc *)self)->memory;
+    return PyLong_FromUnsignedLongLong(memory != NULL ? memory->address : 0);
+}
+
+static PyObject *ipc_nbytes(PyObject *self, void *unused) {
+    (void)unused;
+    nl_ipc_memory *memory = ((py_ipc *)self)->memory;
+    return PyLong_FromSize_t(memory != NULL ? memory->size : 0);
+}
+
+static PyMethodDef ipc_methods[] = {
+    {"alloc", ipc_alloc, METH_O | METH_CLASS, "alloc(nbytes): memory that can be exported."},
+    {"open", ipc_open, METH_O | METH_CLASS, "open(handle): memory of another process."},
+    {"close", ipc_close, METH_NOARGS, "Frees or closes it; arrays over it must not be used again."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef ipc_getset[] = {
+    {"address", ipc_address, NULL, "Device address; 0 when closed.", NULL},
+    {"nbytes", ipc_nbytes, NULL, "Bytes of the whole allocation.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot ipc_slots[] = {
+    {Py_tp_doc, "Device memory that several processes can use; alloc() or open() make one."},
+    {Py_tp_dealloc, ipc_dealloc},
+    {Py_tp_methods, ipc_methods},
+    {Py_tp_getset, ipc_getset},
+    {0, NULL},
+};
+
+static PyType_Spec ipc_spec = {
+    .name = "numbalite._core.IpcMemory",
+    .basicsize = sizeof(py_ipc),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = ipc_slots,
+};
+
+/* ------------------------------------------------------------------------------------------ export
+ */
+
+static void release_memory(void *owner) {
+    nl_ipc_release(owner);
+}
+
+static int refuse_move(nl_error *err) {
+    return nl_error_set(
+        err, NL_ERR_RUNTIME,
+        "this array's memory is from a pool, which the driver does not share with other processes, "
+        "and it cannot be moved: views of it, other libraries or streams of their own know where "
+        "it is; make the array with cuda.ipc_array(), or ask for its handle right after making it");
+}
+
+/* Nobody but this array knows where its memory is. */
+static int is_alone(const nl_py_array *a) {
+    return nl_atomic_load(&a->buffer->references) == 1 &&
+           !(nl_atomic_load(&a->buffer->users) & NL_BUFFER_FOREIGN);
+}
+
+/* Plain memory with the array's bytes in it, as a buffer. The device is idle. */
+static int copy_to_plain(nl_buffer *old, nl_buffer **out, nl_error *err) {
+    nl_ipc_memory *memory = NULL;
+    if (nl_ipc_alloc(old->device, old->size, &memory, err) < 0)
+        return -1;
+    if (NL_CU(err, MemcpyDtoD, memory->address, old->address, old->size) < 0 ||
+        NL_CU(err, StreamSynchronize, NULL) < 0 ||
+        nl_buffer_wrap(old->device, memory->address, old->size, release_memory, memory, out, err) <
+            0) {
+        nl_ipc_release(memory);
+        return -1;
+    }
+    return 0;
+}
+
+/* The copy is made without the interpreter's lock. Other threads that use the array meanwhile are
+ * the program's mistake; that they made views of it is seen. In a free-threaded interpreter one
+ * could be about to use the old buffer even now, so there it stays, with the new one. */
+static int move(nl_py_array *a, nl_error *err) {
+    nl_buffer *old = a->buffer, *plain = NULL;
+    int status;
+    if (!is_alone(a))
+        return refuse_move(err);
+    Py_BEGIN_ALLOW_THREADS;
+    status = nl_device_synchronize(old->device, err);
+    if (status == 0)
+        status = copy_to_plain(old, &plain, err);
+    Py_END_ALLOW_THREADS;
+    if (status < 0)
+        return -1;
+    if (!is_alone(a)) {
+        nl_py_buffer_release(plain);
+        return refuse_move(err);
+    }
+    a->address = plain->address + (a->address - old->address);
+    a->buffer = plain;
+#ifndef Py_GIL_DISABLED
+    nl_py_buffer_release(old);
+#endif
+    return 0;
+}
+
+/* ipc_export(array) -> (handle, offset, nbytes): the handle of the whole allocation. */
+static PyObject *ipc_export(PyObject *module, PyObject *argument) {
+    nl_py_state *state = nl_py_state_of(module);
+    CUipcMemHandle handle;
+    size_t offset = 0, size = 0;
+    nl_error err;
+    int status;
+    if (!nl_py_array_check(state, argument))
+        return PyErr_Format(PyExc_TypeError, "a device array is needed, not %.100s",
+                            Py_TYPE(argument)->tp_name);
+    nl_py_array *a = (nl_py_array *)argument;
+    if (nl_py_array_count(a) == 0 || a->itemsize == 0 || a->buffer->size == 0) {
+        return PyErr_Format(PyExc_ValueError,
+                            "an array without elements has no memory that could be shared");
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    status = nl_device_alive(a->buffer->device, a->buffer->generation, &err);
+    if (status == 0)
+        status = nl_device_bind(a->buffer->device, &err);
+    Py_END_ALLOW_THREADS;
+    if (status == 0 && a->buffer->pooled)
+        status = move(a, &err);
+    if (status < 0)
+        return nl_py_raise(&err);
+    nl_device *dev = a->buffer->device;
+    CUdeviceptr address = a->address;
+    nl_buffer_expose(a->buffer);
+    Py_BEGIN_ALLOW_THREADS;
+    status = nl_ipc_export(dev, address, &handle, &offset, &size, &err);
+    Py_END_ALLOW_THREADS;
+    if (status < 0)
+        return nl_py_raise(&err);
+    return Py_BuildValue("(y#nn)", handle.reserved, (Py_ssize_t)sizeof handle, (Py_ssize_t)offset,
+                         (Py_ssize_t)size);
+}
+
+static PyMethodDef functions[] = {
+    {"ipc_export", ipc_export, METH_O,
+     "ipc_export(array) -> (handle, offset, nbytes) for another process; may move the array."},
+    {NULL, NULL, 0, NULL},
+};
+
+int nl_py_ipc_exec(PyObject *module) {
+    return nl_py_add_type(module, &ipc_spec, NULL, &nl_py_state_of(module)->ipc_type) < 0
+               ? -1
+               : nl_py_add_functions(module, functions);
+}

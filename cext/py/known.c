@@ -1,0 +1,272 @@
+/* py/known: the arrays of CuPy and PyTorch by their attributes.
+ *
+ * Their __cuda_array_interface__ is a property that builds a dictionary, which costs more than a
+ * launch does. What it would say can be had from a few attributes. Only plain arrays are read so,
+ * contiguous ones or with strides: exactly of the library's own class, of an element type of ours,
+ * and without anything that makes the interface refuse. Whatever is unusual, also an exception,
+ * goes the long way.
+ *
+ * A class is known once its module and name have said so; the library's module is never imported
+ * here, as its arrays cannot exist without it. */
+#include "py/known.h"
+
+#include <string.h>
+#include "base/lock.h"
+
+enum {
+    NAME_SHAPE,
+    NAME_DTYPE,
+    NAME_DATA,
+    NAME_PTR,
+    NAME_CONTIGUOUS,
+    NAME_IS_CUDA,
+    NAME_REQUIRES_GRAD,
+    NAME_IS_SPARSE,
+    NAME_DATA_PTR,
+    NAME_IS_CONTIGUOUS,
+    NAME_STRIDE,
+    NAME_COUNT
+};
+static const char *const names[NAME_COUNT] = {
+    "shape",         "dtype",     "data",     "ptr",           "_c_contiguous", "is_cuda",
+    "requires_grad", "is_sparse", "data_ptr", "is_contiguous", "stride"};
+
+static const struct {
+    const char *name;
+    nl_dtype dtype;
+} torch_types[] = {
+    {"bool", NL_BOOL},           {"int8", NL_INT8},
+    {"int16", NL_INT16},         {"int32", NL_INT32},
+    {"int64", NL_INT64},         {"uint8", NL_UINT8},
+    {"uint16", NL_UINT16},       {"uint32", NL_UINT32},
+    {"uint64", NL_UINT64},       {"float16", NL_FLOAT16},
+    {"float32", NL_FLOAT32},     {"float64", NL_FLOAT64},
+    {"complex64", NL_COMPLEX64}, {"complex128", NL_COMPLEX128},
+};
+
+static PyObject *get(const nl_py_state *state, PyObject *obj, int which) {
+    return PyObject_GetAttr(obj, PyTuple_GET_ITEM(state->known_names, which));
+}
+
+static PyObject *call(const nl_py_state *state, PyObject *obj, int which) {
+    return PyObject_CallMethodNoArgs(obj, PyTuple_GET_ITEM(state->known_names, which));
+}
+
+/* Takes the reference: 1 or 0 for True and False, -1 for everything else. */
+static int truth(PyObject *value) {
+    int result = value == Py_True ? 1 : value == Py_False ? 0 : -1;
+    Py_XDECREF(value);
+    return result;
+}
+
+/* Takes the reference. */
+static int take_address(PyObject *value, CUdeviceptr *address) {
+    if (value == NULL)
+        return -1;
+    *address = PyLong_Check(value) ? PyLong_AsUnsignedLongLong(value) : (CUdeviceptr)-1;
+    Py_DECREF(value);
+    return *address == (CUdeviceptr)-1 ? -1 : 0;
+}
+
+/* Takes the reference: a tuple of ints that are not negative, each times `unit`. */
+static int take_ints(PyObject *tuple, int64_t *values, int *count, int64_t unit) {
+    int good = tuple != NULL && PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) <= NL_MAX_DIMS;
+    Py_ssize_t n = good ? PyTuple_GET_SIZE(tuple) : 0;
+    for (Py_ssize_t i = 0; good && i < n; i++) {
+        PyObject *item = PyTuple_GET_ITEM(tuple, i);
+        long long value = PyLong_Check(item) ? PyLong_AsLongLong(item) : -1;
+        good = value >= 0 && !__builtin_mul_overflow(value, unit, &values[i]);
+    }
+    *count = (int)n;
+    Py_XDECREF(tuple);
+    return good ? 0 : -1;
+}
+
+/* Like a dictionary of the interface: memory for every element. */
+static int check_whole(nl_py_foreign *f) {
+    int64_t low, high;
+    if (nl_layout_count(&f->layout) == 0)
+        f->address = 0;
+    return nl_py_layout_extent(&f->layout, &low, &high) == 0 &&
+                   (high <= low || (f->address != 0 && f->address + (CUdeviceptr)low <=
+                                                           f->address + (CUdeviceptr)high))
+               ? 0
+               : -1;
+}
+
+/* ------------------------------------------------------------------------------------------- CuPy
+ */
+
+/* Its current stream, which the interface names too. */
+static int read_cupy_stream(const nl_py_state *state, nl_py_foreign *f) {
+    CUdeviceptr handle;
+    PyObject *stream = PyObject_CallNoArgs(state->cupy_stream);
+    if (stream == NULL)
+        return -1;
+    int result = take_address(get(state, stream, NAME_PTR), &handle);
+    Py_DECREF(stream);
+    f->has_stream = 1;
+    f->stream = handle ? (CUstream)(uintptr_t)handle : CU_STREAM_LEGACY;
+    return result;
+}
+
+static int read_cupy(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
+    PyObject *descr = NULL, *data = NULL;
+    int result = -1;
+    if (truth(get(state, obj, NAME_CONTIGUOUS)) != 1 ||
+        (descr = get(state, obj, NAME_DTYPE)) == NULL || !nl_host_is_descr(descr))
+        goto done;
+    f->element = nl_host_element(descr);
+    if (f->element.class != NL_ELEMENT_PLAIN)
+        goto done;
+    f->layout.itemsize = f->element.itemsize;
+    if (take_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0 ||
+        nl_py_layout_order(&f->layout, 'C') < 0 || (data = get(state, obj, NAME_DATA)) == NULL ||
+        take_address(get(state, data, NAME_PTR), &f->address) < 0)
+        goto done;
+    result = read_cupy_stream(state, f);
+done:
+    Py_XDECREF(descr);
+    Py_XDECREF(data);
+    return result;
+}
+
+/* ---------------------------------------------------------------------------------------- PyTorch
+ */
+
+static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
+    if (truth(get(state, obj, NAME_IS_CUDA)) != 1 ||
+        truth(get(state, obj, NAME_REQUIRES_GRAD)) != 0 ||
+        truth(get(state, obj, NAME_IS_SPARSE)) != 0)
+        return -1;
+    PyObject *dtype = get(state, obj, NAME_DTYPE);
+    PyObject *code = dtype != NULL ? PyDict_GetItemWithError(state->torch_dtypes, dtype) : NULL;
+    Py_XDECREF(dtype);
+    if (code == NULL)
+        return -1;
+    f->element.dtype = (nl_dtype)PyLong_AsLong(code);
+    f->element.class = NL_ELEMENT_PLAIN;
+    f->layout.itemsize = f->element.itemsize = (int64_t)nl_dtype_size(f->element.dtype);
+    f->has_stream = 0;
+    if (take_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0)
+        return -1;
+    int count, contiguous = truth(call(state, obj, NAME_IS_CONTIGUOUS));
+    if (contiguous < 0)
+        return -1;
+    if (contiguous ? nl_py_layout_order(&f->layout, 'C') < 0
+                   : take_ints(call(state, obj, NAME_STRIDE), f->layout.strides, &count,
+                               f->layout.itemsize) < 0 ||
+                         count != f->layout.ndim)
+        return -1;
+    return take_address(call(state, obj, NAME_DATA_PTR), &f->address);
+}
+
+/* ------------------------------------------------------------------------------------ who is known
+ */
+
+static nl_mutex lock = NL_MUTEX_INIT; /* of who is known; no Python runs under it */
+
+/* The module, if it is loaded and `type` is what it has under this name. */
+static PyObject *module_of(PyTypeObject *type, const char *module, const char *name) {
+    PyObject *text = PyUnicode_FromString(module);
+    PyObject *found = text != NULL ? PyImport_GetModule(text) : NULL;
+    PyObject *class = found != NULL ? PyObject_GetAttrString(found, name) : NULL;
+    if (class != (PyObject *)type)
+        Py_CLEAR(found);
+    Py_XDECREF(class);
+    Py_XDECREF(text);
+    return found;
+}
+
+/* Takes the reference of `helper`. */
+static void publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
+                    PyObject *helper) {
+    nl_mutex_lock(&lock);
+    int first = *slot == NULL;
+    if (first) {
+        *helper_slot = helper;
+        nl_atomic_store_entry(slot, (PyTypeObject *)Py_NewRef((PyObject *)type));
+    }
+    nl_mutex_unlock(&lock);
+    if (!first)
+        Py_DECREF(helper);
+}
+
+static void meet_cupy(nl_py_state *state, PyTypeObject *type) {
+    PyObject *module = module_of(type, "cupy", "ndarray");
+    PyObject *cuda = module != NULL ? PyObject_GetAttrString(module, "cuda") : NULL;
+    PyObject *stream = cuda != NULL ? PyObject_GetAttrString(cuda, "get_current_stream") : NULL;
+    if (stream != NULL)
+        publish(&state->cupy_array, type, &state->cupy_stream, stream);
+    Py_XDECREF(cuda);
+    Py_XDECREF(module);
+}
+
+static PyObject *torch_dtypes(PyObject *module) {
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict != NULL && i < sizeof torch_types / sizeof *torch_types; i++) {
+        PyObject *dtype = PyObject_GetAttrString(module, torch_types[i].name);
+        PyObject *code = PyLong_FromLong(torch_types[i].dtype);
+        if (dtype == NULL) /* older versions lack some */
+            PyErr_Clear();
+        else if (code == NULL || PyDict_SetItem(dict, dtype, code) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(dtype);
+        Py_XDECREF(code);
+    }
+    return dict;
+}
+
+static void meet_torch(nl_py_state *state, PyTypeObject *type) {
+    PyObject *module = module_of(type, "torch", "Tensor");
+    PyObject *dtypes = module != NULL ? torch_dtypes(module) : NULL;
+    if (dtypes != NULL)
+        publish(&state->torch_tensor, type, &state->torch_dtypes, dtypes);
+    Py_XDECREF(module);
+}
+
+/* 1 if this made the type known. */
+static int meet(nl_py_state *state, PyTypeObject *type) {
+    PyTypeObject **slot;
+    if (strcmp(type->tp_name, "ndarray") == 0)
+        slot = &state->cupy_array;
+    else if (strcmp(type->tp_name, "Tensor") == 0)
+        slot = &state->torch_tensor;
+    else
+        return 0;
+    if (nl_atomic_load_entry(slot) != NULL)
+        return 0;
+    (slot == &state->cupy_array ? meet_cupy : meet_torch)(state, type);
+    PyErr_Clear();
+    return nl_atomic_load_entry(slot) == type;
+}
+
+int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
+    PyTypeObject *type = Py_TYPE(obj);
+    int is_cupy = type == nl_atomic_load_entry(&state->cupy_array);
+    if (!is_cupy && type != nl_atomic_load_entry(&state->torch_tensor)) {
+        if (!meet(state, type))
+            return 0;
+        is_cupy = type == nl_atomic_load_entry(&state->cupy_array);
+    }
+    out->descr = NULL;
+    out->readonly = 0;
+    if ((is_cupy ? read_cupy : read_torch)(state, obj, out) == 0 && check_whole(out) == 0)
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
+int nl_py_known_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    PyObject *tuple = PyTuple_New(NAME_COUNT);
+    for (int i = 0; tuple != NULL && i < NAME_COUNT; i++) {
+        PyObject *name = PyUnicode_InternFromString(names[i]);
+        if (name == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, name);
+    }
+    state->known_names = tuple;
+    return tuple != NULL ? 0 : -1;
+}

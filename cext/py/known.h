@@ -1,0 +1,12 @@
+/* py/known: arrays of libraries that are known by name, read without their interface's dictionary.
+ */
+#ifndef NL_PY_KNOWN_H
+#define NL_PY_KNOWN_H
+
+#include "py/exchange.h"
+
+/* 1 and *out filled like nl_py_foreign_read does; 0 where the object's interface has to be asked,
+ * which also says what is wrong with it. Never raises. */
+int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
+
+#endif

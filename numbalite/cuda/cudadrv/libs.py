@@ -1,0 +1,50 @@
+"""numba's names around the libraries of the toolkit. numbalite needs one of them, NVRTC."""
+
+import ctypes
+import sys
+
+from numbalite.compilers import nvrtc, toolkit
+from numbalite.errors import CudaSupportError
+
+__all__ = ["get_cuda_include_dir", "get_cudalib", "get_libdevice", "open_cudalib", "test"]
+
+_NONE = "numbalite compiles CUDA C++ with NVRTC and uses neither libNVVM nor libdevice"
+
+
+def get_cudalib(lib, static=False) -> str:
+    """The path of a library; for others than NVRTC the name by which the system would look for it."""
+    if lib == "nvrtc" and not static:
+        return str(toolkit.library().path)
+    return f"lib{lib}.a" if static else f"lib{lib}.so"
+
+
+def open_cudalib(lib):
+    """The library, opened by ctypes."""
+    return ctypes.CDLL(get_cudalib(lib))
+
+
+def get_libdevice():
+    """CudaSupportError: there is none."""
+    raise CudaSupportError(_NONE)
+
+
+open_libdevice = get_libdevice
+
+
+def get_cuda_include_dir():
+    """The first of the toolkit's include directories, None where there is none."""
+    found = toolkit.include_directories()
+    return str(found[0]) if found else None
+
+
+def test() -> bool:
+    """Prints what was found, as `numba -s` does; True if kernels can be compiled."""
+    try:
+        library, version, _ = nvrtc.open_library()
+    except CudaSupportError as problem:
+        print(f"\tNVRTC: ERROR: {problem}", file=sys.stdout)
+        return False
+    print(f"\tNVRTC {version[0]}.{version[1]}: {library.path}")
+    for path in toolkit.include_directories():
+        print(f"\tinclude directory: {path}")
+    return True

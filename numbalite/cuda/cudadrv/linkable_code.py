@@ -1,0 +1,112 @@
+"""Code to link with kernels, under numba's names. numbalite links sources: CUSource."""
+
+from __future__ import annotations
+
+import io
+import os
+
+__all__ = [
+    "LTOIR",
+    "Archive",
+    "CUSource",
+    "Cubin",
+    "Fatbin",
+    "LinkableCode",
+    "Object",
+    "PTXSource",
+]
+
+
+class LinkableCode:
+    """Code in memory: `data` is a str, bytes or a file object with them.
+
+    Only CUSource can be linked; `link=` says so of the others, which exist for programs that make
+    them. Callbacks on loading and unloading are not called, so giving one is an error.
+    """
+
+    default_name = "<unnamed-linkable>"
+    suffixes: tuple = ()
+
+    def __init__(self, data, name=None, setup_callback=None, teardown_callback=None, nrt=False):
+        if setup_callback is not None or teardown_callback is not None:
+            raise NotImplementedError("callbacks of linked code are not called: give none")
+        if nrt:
+            raise NotImplementedError("there is no NRT to link")
+        self._data = data
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name or self.default_name
+
+    @property
+    def data(self):
+        if isinstance(self._data, (io.StringIO, io.BytesIO)):
+            return self._data.getvalue()
+        return self._data
+
+    @classmethod
+    def from_path(cls, path):
+        """The code in a file, of the class that its suffix names."""
+        suffix = os.path.splitext(os.fspath(path))[1][1:]
+        for kind in (CUSource, PTXSource, Cubin, Fatbin, Archive, Object, LTOIR):
+            if suffix in kind.suffixes:
+                with open(path, "rb") as file:
+                    return kind(file.read(), name=os.path.basename(path))
+        raise RuntimeError(f"Don't know how to link file with extension {suffix!r}: {path}")
+
+    @classmethod
+    def from_path_or_obj(cls, path_or_obj):
+        """`from_path`, or the object itself if it is LinkableCode."""
+        if isinstance(path_or_obj, LinkableCode):
+            return path_or_obj
+        return cls.from_path(path_or_obj)
+
+
+class CUSource(LinkableCode):
+    """CUDA C++ source."""
+
+    default_name = "<unnamed-cu>"
+    suffixes = ("cu", "cuh", "cpp", "cc", "h")
+
+
+class PTXSource(LinkableCode):
+    """PTX."""
+
+    default_name = "<unnamed-ptx>"
+    suffixes = ("ptx",)
+
+
+class Cubin(LinkableCode):
+    """Machine code of one architecture."""
+
+    default_name = "<unnamed-cubin>"
+    suffixes = ("cubin",)
+
+
+class Fatbin(LinkableCode):
+    """Machine code of several architectures."""
+
+    default_name = "<unnamed-fatbin>"
+    suffixes = ("fatbin",)
+
+
+class Archive(LinkableCode):
+    """An archive of objects."""
+
+    default_name = "<unnamed-archive>"
+    suffixes = ("a", "lib")
+
+
+class Object(LinkableCode):
+    """An object file."""
+
+    default_name = "<unnamed-object>"
+    suffixes = ("o", "obj")
+
+
+class LTOIR(LinkableCode):
+    """The compiler's intermediate representation."""
+
+    default_name = "<unnamed-ltoir>"
+    suffixes = ("ltoir",)

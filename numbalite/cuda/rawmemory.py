@@ -1,0 +1,133 @@
+"""Bytes of device and host memory by address: the functions of numba's cudadrv.driver.
+
+With stream=0 a copy has happened on return; with a stream it is in the stream's order, and the host
+memory has to stay as it is until then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda.arrays import is_cuda_array
+
+
+def is_device_memory(obj) -> bool:
+    """Is it device memory: an array, of this package or another, or a MemoryPointer?"""
+    return bool(getattr(obj, "__cuda_memory__", False)) or is_cuda_array(obj)
+
+
+def require_device_memory(obj):
+    """TypeError unless it is device memory."""
+    if not is_device_memory(obj):
+        raise TypeError(f"Not a CUDA memory object: {type(obj).__name__}")
+
+
+def device_pointer(obj) -> int:
+    """The device address of an array's first element, of a MemoryPointer, or of an address."""
+    if obj is None:
+        return 0
+    if isinstance(obj, int):
+        return obj
+    return device_ctypes_pointer(obj).value or 0
+
+
+def device_ctypes_pointer(obj):
+    """The same as a ctypes.c_void_p."""
+    if obj is None:
+        return ctypes.c_void_p(0)
+    require_device_memory(obj)
+    found = getattr(obj, "device_ctypes_pointer", None)
+    if found is None:
+        found = ctypes.c_void_p(obj.__cuda_array_interface__["data"][0])
+    return found
+
+
+def device_extents(obj) -> tuple:
+    """(first, last + 1): the addresses of the allocation that the memory is in."""
+    base, size = _core.memory_range(device_pointer(obj))
+    return base, base + size
+
+
+def device_memory_size(obj) -> int:
+    """Bytes of device memory: of the allocation that an array is in, or of a MemoryPointer."""
+    require_device_memory(obj)
+    for name in ("_cuda_memsize_", "alloc_size"):
+        size = getattr(obj, name, None)
+        if size is not None:
+            return size
+    low, high = device_extents(obj)
+    return high - low
+
+
+def _host_view(obj, readonly):
+    array = obj if isinstance(obj, (np.ndarray, np.generic)) else np.asarray(memoryview(obj))
+    if not readonly and isinstance(array, np.ndarray) and not array.flags.writeable:
+        raise ValueError("the host memory is read-only")
+    return array
+
+
+def host_pointer(obj, readonly=False) -> int:
+    """The address of a host array's first element."""
+    if isinstance(obj, int):
+        return obj
+    return _host_view(obj, readonly).__array_interface__["data"][0]
+
+
+def host_memory_extents(obj) -> tuple:
+    """(first, last + 1): the addresses that a host array's elements are within."""
+    array = _host_view(obj, True)
+    low = high = array.__array_interface__["data"][0]
+    if array.size == 0:
+        return low, low
+    for length, step in zip(array.shape, array.strides, strict=True):
+        low += min(0, (length - 1) * step)
+        high += max(0, (length - 1) * step)
+    return low, high + array.itemsize
+
+
+def host_memory_size(obj) -> int:
+    """Bytes between a host array's first and last."""
+    low, high = host_memory_extents(obj)
+    return high - low
+
+
+def _device_bytes(obj, size):
+    return _core.from_pointer(device_pointer(obj), (int(size),), None, "u1", obj)
+
+
+def _host_bytes(obj, size, readonly):
+    address = host_pointer(obj, readonly)
+    if not isinstance(obj, int) and size > host_memory_size(obj):
+        raise ValueError(
+            f"{size} bytes are more than the {host_memory_size(obj)} of the host memory"
+        )
+    block = (ctypes.c_ubyte * int(size)).from_address(address)
+    block._owner = obj
+    return np.ctypeslib.as_array(block)
+
+
+def host_to_device(dst, src, size, stream=0):
+    """Copies bytes to the device."""
+    if size:
+        _device_bytes(dst, size)._write(_host_bytes(src, size, True), stream)
+
+
+def device_to_host(dst, src, size, stream=0):
+    """Copies bytes to the host."""
+    if size:
+        _device_bytes(src, size)._read(_host_bytes(dst, size, False), stream)
+
+
+def device_to_device(dst, src, size, stream=0):
+    """Copies bytes on the device."""
+    if size:
+        _device_bytes(dst, size)._copy(_device_bytes(src, size), stream)
+
+
+def device_memset(dst, val, size, stream=0):
+    """Sets bytes on the device to a value of 0 to 255 (-128 to -1 for the upper half)."""
+    if size:
+        _device_bytes(dst, size)._fill(np.array(val & 0xFF, np.uint8), stream)

@@ -1,0 +1,244 @@
+"""Device memory shared by several processes: handles of arrays and of raw memory."""
+
+import gc
+import pickle
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, errors
+
+OPEN = """
+import pickle, sys
+import numpy as np
+from numbalite import cuda
+handle = pickle.loads(bytes.fromhex(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def elsewhere(run_python):
+    """elsewhere(code, thing): runs code in another process, where `handle` is thing; its output."""
+
+    def run(code, thing, **environment):
+        return run_python(OPEN + code, pickle.dumps(thing).hex(), **environment).stdout
+
+    return run
+
+
+@pytest.mark.leaks
+@pytest.mark.parametrize("make", [cuda.to_device, None], ids=["moved", "ipc_array"])
+def test_both_processes_see_the_same_memory(make, elsewhere):
+    host = np.arange(1000, dtype="f4")
+    if make is None:
+        array = cuda.ipc_array(host.shape, host.dtype)
+        array.copy_to_device(host)
+    else:
+        array = make(host)
+    handle = array.get_ipc_handle()
+    code = (
+        "with handle as a:\n"
+        "    assert a.dtype == np.float32 and a.shape == (1000,)\n"
+        "    print(float(a.copy_to_host().sum()))\n"
+        "    a[2:4] = 77\n"
+        "    cuda.synchronize()\n"
+    )
+    assert float(elsewhere(code, handle)) == host.sum()
+    host[2:4] = 77
+    np.testing.assert_array_equal(array.copy_to_host(), host)
+    array[:2] = -1  # and the other way, through the same handle
+    cuda.synchronize()
+    code = "with handle as a: print(a.copy_to_host()[:4].tolist(), (a + 1).copy_to_host()[0])"
+    assert elsewhere(code, handle) == "[-1.0, -1.0, 77.0, 77.0] 0.0\n"
+
+
+@cuda.jit("void(float64[:, :])")
+def negated(x):
+    "auto [i, j] = grid<2>(); if (i < x.shape[0] && j < x.shape[1]) x(i, j) = -x(i, j);"
+
+
+def test_kernels_work_on_it(elsewhere):
+    """Strided parts keep their geometry, and kernels on both sides use the memory."""
+    host = np.arange(24.0).reshape(4, 6)
+    array = cuda.to_device(host)[1:, ::2]
+    negated[1, (8, 8)](array)
+    code = (
+        "with handle as a:\n"
+        "    print(a.shape, a.strides, a.copy_to_host().tolist())\n"
+        "    set = cuda.jit('__global__ void set(array<double, 2> x) { x(threadIdx.x, threadIdx.y) = 5; }')\n"
+        "    set[1, (3, 3)](a)\n"
+        "    cuda.synchronize()\n"
+    )
+    text = elsewhere(code, array.get_ipc_handle())
+    assert text == f"(3, 3) (48, 16) {(-host[1:, ::2]).tolist()}\n"
+    assert array.copy_to_host().tolist() == [[5.0] * 3] * 3
+
+
+def test_records(elsewhere):
+    dtype = np.dtype([("n", "i4"), ("x", "f8")], align=True)
+    host = np.array([(1, 2.5), (3, 4.5)], dtype)
+    handle = cuda.to_device(host).get_ipc_handle()
+    base = handle._ipc_handle.base
+    assert base is not None, "the handle keeps the memory alive"
+    text = elsewhere("with handle as a: print(a.copy_to_host().tolist(), a.dtype.names)", handle)
+    assert text == "[(1, 2.5), (3, 4.5)] ('n', 'x')\n"
+
+
+def test_open_ipc_array(elsewhere):
+    """A handle as bytes, as other libraries give it, and where in the allocation to begin."""
+    array = cuda.to_device(np.arange(12, dtype="i8"))
+    handle = cuda.current_context().get_ipc_handle(array.gpu_data)
+    assert bytes(handle.handle) == handle.handle.reserved and len(handle.handle) == 64
+    code = (
+        "raw, offset = handle\n"
+        "with cuda.open_ipc_array(raw, shape=3, dtype=np.int64, offset=offset + 16) as a:\n"
+        "    print(a.copy_to_host())\n"
+        "with cuda.open_ipc_array(tuple(raw), (2, 2), 'i8', (48, 16), offset) as a:\n"
+        "    print(a.copy_to_host().tolist())\n"
+        "try:\n"
+        "    with cuda.open_ipc_array(raw, 1 << 30, 'i8'): pass\n"
+        "except ValueError as error: print('ValueError', 'are not in' in str(error))\n"
+        "ctx = cuda.current_context()\n"
+        "memory = ctx.open_ipc_handle(raw, 96)\n"
+        "print(memory.size, memory.device_pointer_value > 0)\n"
+    )
+    text = elsewhere(code, (bytes(handle.handle), handle.offset))
+    assert text == "[2 3 4]\n[[0, 2], [6, 8]]\nValueError True\n96 True\n"
+
+
+def test_handles_open_once_and_elsewhere():
+    array = cuda.to_device(np.arange(4))
+    handle = array.get_ipc_handle()
+    with pytest.raises(ValueError, match="original process"):
+        handle.open()
+    with pytest.raises(ValueError, match="not opened"):
+        handle.close()
+    copy = pickle.loads(pickle.dumps(handle))
+    with pytest.raises(errors.CudaAPIError, match="another process"):
+        copy.open()
+    assert array.get_ipc_handle()._ipc_handle.handle == handle._ipc_handle.handle
+    assert array.copy_to_host().tolist() == [0, 1, 2, 3]
+
+
+def test_opening_and_closing(elsewhere):
+    array = cuda.to_device(np.arange(4))
+    code = (
+        "from numbalite import _core\n"
+        "a = handle.open()\n"
+        "try: handle.open()\n"
+        "except ValueError as error: print(error)\n"
+        "print(handle._ipc_handle.can_access_peer(cuda.current_context()))\n"
+        "handle.close()\n"
+        "del a\n"
+        "b = handle.open(); handle.close(); del b\n"
+        "c = handle._ipc_handle.open_staged(cuda.current_context())\n"
+        "print(c.size); handle.close(); del c\n"
+        "print(_core.live()['ipc'])\n"
+    )
+    text = elsewhere(code, array.get_ipc_handle())
+    assert text == "IpcHandle is already opened\nTrue\n32\n0\n"
+
+
+@pytest.mark.leaks
+def test_what_cannot_be_shared():
+    whole = cuda.to_device(np.arange(8))
+    part = whole[2:]
+    with pytest.raises(RuntimeError, match="cuda.ipc_array"):
+        part.get_ipc_handle()
+    del whole
+    part.get_ipc_handle()  # now nobody else knows the memory
+    assert part.copy_to_host().tolist() == [2, 3, 4, 5, 6, 7]
+    given = cuda.to_device(np.arange(8))
+    interface = given.__cuda_array_interface__
+    with pytest.raises(RuntimeError, match="other libraries"):
+        given.get_ipc_handle()
+    assert interface["data"][0] == given.address
+    with pytest.raises(ValueError, match="without elements"):
+        cuda.device_array(0).get_ipc_handle()
+    with pytest.raises(NotImplementedError, match="negative strides"):
+        cuda.to_device(np.arange(3))[::-1].get_ipc_handle()
+    with pytest.raises(TypeError):
+        _core.ipc_export(np.arange(3))
+    for bad in (b"", b"x" * 63, "x" * 64):
+        with pytest.raises(ValueError, match="64 bytes"):
+            _core.IpcMemory.open(bad)
+    with pytest.raises(errors.CudaAPIError):
+        _core.IpcMemory.open(bytes(64))
+    with pytest.raises(ValueError):
+        _core.IpcMemory.alloc(0)
+
+
+def test_managed_memory_cannot_be_shared():
+    array = cuda.as_cuda_array(cuda.managed_array(4))
+    with pytest.raises(errors.CudaAPIError, match=r"cuda\.ipc_array"):
+        array.get_ipc_handle()
+
+
+def test_the_maker_is_gone(elsewhere, run_python):
+    """A handle whose memory no longer exists is an error, not a crash."""
+    code = (
+        "import pickle, numpy as np\n"
+        "from numbalite import cuda\n"
+        "print(pickle.dumps(cuda.to_device(np.arange(4)).get_ipc_handle()).hex())"
+    )
+    handle = pickle.loads(bytes.fromhex(run_python(code).stdout))
+    with pytest.raises(errors.CudaAPIError, match="must still exist"):
+        handle.open()
+
+
+@pytest.mark.leaks
+def test_ipc_array():
+    array = cuda.ipc_array((3, 4), np.int32, order="F")
+    assert array.is_f_contiguous() and array.alloc_size == 48
+    array[:] = np.arange(12).reshape(3, 4)
+    assert array[1].copy_to_host().tolist() == [4, 5, 6, 7]
+    stream = cuda.stream()
+    assert cuda.ipc_array(5, stream=stream).stream is stream
+    assert cuda.ipc_array((2, 0)).shape == (2, 0)
+    assert cuda.ipc_array(3, "u1", strides=(2,)).strides == (2,)
+    view = array[1:, 1]
+    handle = view.get_ipc_handle()
+    assert handle._ipc_handle.offset == 16 and handle._ipc_handle.size == 8
+    del array, view, handle, stream
+    gc.collect()
+
+
+def test_other_devices(elsewhere):
+    """The handle says which device its memory is on; another one reaches it or gets a copy."""
+    handle = cuda.to_device(np.arange(4)).get_ipc_handle()
+    assert handle._ipc_handle.source_info == cuda.get_current_device().get_device_identity()
+    if not cuda.is_simulated():
+        pytest.skip("several simulated devices")
+    code = (
+        "cuda.select_device(1)\n"
+        "with handle as a: print(a.copy_to_host())\n"
+        "ipc = handle._ipc_handle\n"
+        "memory = ipc.open_staged(cuda.current_context())\n"
+        "print(memory.size)\n"
+        "ipc.close()\n"
+    )
+    assert elsewhere(code, handle, NUMBALITE_SIM_DEVICES="2") == "[0 1 2 3]\n32\n"
+
+
+def test_every_call_may_fail(live):
+    """get_ipc_handle and ipc_array with each driver call failing in turn: nothing is left behind."""
+    for operation in (
+        lambda: cuda.to_device(np.arange(100)).get_ipc_handle(),
+        lambda: cuda.ipc_array(100).get_ipc_handle(),
+    ):
+        operation()
+        before = live()
+        for fail in (_core.fail_call_at, _core.fail_alloc_at):
+            for n in range(1, 40):
+                fail(n)
+                try:
+                    operation()
+                except (errors.NumbaliteError, MemoryError, RuntimeError):
+                    pass
+                else:
+                    break
+                finally:
+                    fail(0)
+            else:
+                pytest.fail("it never got through")
+            assert live() == before

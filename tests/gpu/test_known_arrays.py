@@ -1,0 +1,88 @@
+"""The arrays of CuPy and PyTorch themselves, read by their attributes: the results and the refusals
+are those of their interface."""
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, vectorize
+
+pytestmark = pytest.mark.gpu
+
+
+@vectorize(target="cuda")
+def twice(x):
+    "return x + x;"
+
+
+@cuda.jit
+def add(x, y, z):
+    "int i = grid<1>(); if (i < z.size()) z[i] = x[i] + y[i];"
+
+
+class Unknown:
+    """The same array through its dictionary."""
+
+    def __init__(self, array):
+        self.array = array
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.array.__cuda_array_interface__
+
+
+def same(array):
+    """Both ways give the same array; it."""
+    known, asked = _core.from_interface(array), _core.from_interface(Unknown(array))
+    assert (known.shape, known.strides, known.dtype) == (asked.shape, asked.strides, asked.dtype)
+    assert (known.address, known.readonly) == (asked.address, asked.readonly)
+    return known
+
+
+@pytest.mark.parametrize("dtype", ["bool", "i1", "i4", "i8", "u1", "f2", "f4", "f8", "c8", "c16"])
+def test_cupy(dtype):
+    cupy = pytest.importorskip("cupy")
+    host = np.arange(12).astype(dtype).reshape(3, 4)
+    x = cupy.asarray(host)
+    for array in (x, x.T, x[:, ::2], x[:0], x[1], x[1, 2], cupy.asfortranarray(x), x.reshape(-1)):
+        np.testing.assert_array_equal(same(array).copy_to_host(), array.get())
+    with cupy.cuda.Stream(non_blocking=True):
+        y = cupy.asarray(host)
+        np.testing.assert_array_equal(same(y).copy_to_host(), host)
+
+
+def test_cupy_launches():
+    cupy = pytest.importorskip("cupy")
+    x, z = cupy.arange(100, dtype="f4"), cupy.zeros(100, "f4")
+    add[1, 128](x, x, z)
+    assert z.get().tolist() == (2 * np.arange(100)).tolist()
+    assert twice(x).copy_to_host().tolist() == z.get().tolist()
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        z = x * 3
+        add[1, 128, stream](z, z, z)
+        stream.synchronize()
+        assert z.get().tolist() == (6 * np.arange(100)).tolist()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int32", "int64", "uint8", "float16", "float32", "complex64"]
+)
+def test_torch(dtype):
+    torch = pytest.importorskip("torch")
+    x = torch.arange(12, device="cuda").reshape(3, 4).to(getattr(torch, dtype))
+    for array in (x, x.T, x[:, ::2], x[:0], x[1], x[1, 2]):
+        np.testing.assert_array_equal(same(array).copy_to_host(), array.cpu().numpy())
+
+
+def test_torch_launches():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(100, device="cuda", dtype=torch.float32)
+    z = torch.zeros_like(x)
+    add[1, 128](x, x, z)
+    assert z.tolist() == twice(x).copy_to_host().tolist() == (2 * np.arange(100)).tolist()
+    needs = torch.ones(3, device="cuda", requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        _core.from_interface(needs)
+    with pytest.raises(TypeError):
+        _core.from_interface(torch.ones(3))
+    with pytest.raises((TypeError, KeyError, BufferError)):
+        twice(torch.ones(3, device="cuda", dtype=torch.bfloat16))

@@ -1,0 +1,211 @@
+"""What else many threads do at once: ufuncs, gufuncs, reductions, exchange, streams, shared arrays."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, guvectorize, vectorize
+
+COUNT = 5
+
+
+def together(*bodies):
+    """Runs each body in a thread of its own, all started at once; raises the first failure."""
+    barrier = threading.Barrier(len(bodies))
+    failures = []
+
+    def guarded(body):
+        try:
+            barrier.wait()
+            body()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+@pytest.fixture
+def clean(live):
+    """together(), after each body ran once alone (what is compiled stays): and nothing is left."""
+
+    def run(*bodies):
+        for body in bodies:
+            body()
+        before = live()
+        together(*bodies)
+        assert live() == before
+
+    return run
+
+
+@vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
+def plus(x, y):
+    "return x + y;"
+
+
+@vectorize(target="cuda")
+def thrice(x):
+    "return 3 * x;"
+
+
+@vectorize(["float64(float64)"], target="parallel")
+def halved(x):
+    "return x / 2;"
+
+
+@guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),()->(n)", target="cuda")
+def shifted(x, y, out):
+    "for (int i = 0; i < out.size(); ++i) out[i] = x[i] + y[0];"
+
+
+total = cuda.reduce("a + b")
+
+
+def test_ufuncs(clean):
+    """Host and device operands, two dtypes, with and without streams and out=."""
+
+    def body(seed):
+        host = np.arange(300, dtype="f4") + seed
+        device = cuda.to_device(host.astype("f8"))
+        stream = cuda.stream(non_blocking=bool(seed % 2))
+        out = cuda.device_array_like(device)
+        for _ in range(8):
+            np.testing.assert_array_equal(plus(host, host), 2 * host)
+            assert plus(seed, 1.0) == seed + 1.0
+            plus(device, device, out=out, stream=stream)
+            stream.synchronize()
+            np.testing.assert_array_equal(out.copy_to_host(), 2 * host)
+            np.testing.assert_array_equal(halved(host), host / 2)
+
+    clean(*(lambda s=s: body(s) for s in range(COUNT)))
+
+
+def test_a_ufunc_meets_new_types_from_many_threads():
+    results = []
+
+    def body(dtype):
+        x = np.arange(5).astype(dtype)
+        results.append((thrice(x).tolist(), thrice(cuda.to_device(x)).copy_to_host().tolist()))
+
+    together(*(lambda d=d: body(d) for d in ("f4", "f4", "i4", "i4", "f8")))
+    assert results == [([0, 3, 6, 9, 12], [0, 3, 6, 9, 12])] * 5
+
+
+def test_gufuncs_and_reductions(clean):
+    def body(seed):
+        host = np.arange(24.0).reshape(4, 6) + seed
+        device = cuda.to_device(host)
+        for _ in range(8):
+            np.testing.assert_array_equal(shifted(host, 1.0), host + 1)
+            np.testing.assert_array_equal(shifted(device, 2.0).copy_to_host(), host + 2)
+            assert total(device.ravel()) == host.sum()
+            np.testing.assert_array_equal(plus.reduce(host, axis=1), host.sum(1))
+            np.testing.assert_array_equal(
+                plus.accumulate(device, axis=0).copy_to_host(), np.cumsum(host, 0)
+            )
+
+    clean(*(lambda s=s: body(s) for s in range(COUNT)))
+
+
+class Foreign:
+    """An array of another library, by either protocol."""
+
+    def __init__(self, array):
+        self.array = array
+
+
+class ByInterface(Foreign):
+    @property
+    def __cuda_array_interface__(self):
+        return self.array.__cuda_array_interface__
+
+
+class ByDLPack(Foreign):
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_exchange(clean):
+    """One array is lent to all threads by both protocols, and each lends its own."""
+    shared = cuda.to_device(np.arange(64, dtype="f4"))
+    wanted = np.arange(64, dtype="f4")
+
+    def body(kind):
+        for _ in range(12):
+            view = cuda.from_dlpack(shared)
+            np.testing.assert_array_equal(view.copy_to_host(), wanted)
+            got = plus(kind(shared), kind(cuda.to_device(wanted)))
+            np.testing.assert_array_equal(got.copy_to_host(), 2 * wanted)
+            assert cuda.as_cuda_array(ByInterface(shared[3:])).copy_to_host()[0] == 3
+            del view, got
+
+    clean(*(lambda k=k: body(k) for k in (ByInterface, ByDLPack, ByInterface, ByDLPack)))
+
+
+def test_streams_and_events(clean):
+    """Streams and events are made, waited for across threads, and dropped."""
+    shared = cuda.stream()
+    events = [cuda.event() for _ in range(COUNT)]
+    for event in events:
+        event.record()
+
+    def body(number):
+        mine = cuda.stream(non_blocking=True)
+        x = cuda.to_device(np.ones(100), stream=mine)
+        for turn in range(10):
+            y = x + turn
+            events[number].record(shared)
+            events[(number + 1) % COUNT].wait(mine)
+            y.copy_to_host(stream=mine)
+            assert shared.query() in (True, False)
+            events[number].synchronize()
+            del y
+        mine.synchronize()
+
+    clean(*(lambda n=n: body(n) for n in range(COUNT)))
+    shared.synchronize()
+
+
+def test_assignment_and_views(clean):
+    shared = cuda.to_device(np.zeros((COUNT, 50)))
+
+    def body(row):
+        mine = shared[row]
+        for value in range(20):
+            mine[::2] = value
+            mine[1::2] = np.arange(25.0)
+            mine.fill(value)
+        assert mine.T.copy_to_host().tolist() == [19.0] * 50
+
+    clean(*(lambda r=r: body(r) for r in range(COUNT)))
+
+
+def test_shared_memory_handles(clean):
+    def body():
+        for size in range(1, 12):
+            array = cuda.to_device(np.arange(size))
+            array.get_ipc_handle()
+            assert array.copy_to_host().tolist() == list(range(size))
+            cuda.ipc_array(size).fill(1)
+
+    clean(*[body] * 4)
+
+
+def test_devices_are_each_threads_own():
+    def body():
+        for _ in range(20):
+            with cuda.gpus[0] as device:
+                assert cuda.get_current_device().id == device.id == 0
+                cuda.current_context().synchronize()
+
+    together(*[body] * COUNT)
