@@ -424,7 +424,7 @@ int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
     if (NL_CU(err, CtxEnablePeerAccess, peer->context, 0) < 0 &&
         err->code != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
         return -1;
-    CUmemAccessDesc access = {.location_type = 1, .location = dev->handle, .flags = 3};
+    CUmemAccessDesc access = {.location = {.type = 1, .id = dev->handle}, .flags = 3};
     if (peer->pool && NL_CU(err, MemPoolSetAccess, peer->pool, &access, 1) < 0)
         return -1;
     nl_atomic_or(&dev->peers, bit);

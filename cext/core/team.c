@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-
 static nl_mutex owner = NL_MUTEX_INIT; /* of `taken` */
 static int taken;
 
@@ -72,8 +71,8 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* As many as there can be; signals are for other threads. Their stacks are of the usual size: on the
- * simulator whoever waits for a stream may run what is in it. */
+/* As many as there can be; signals are for other threads. Their stacks are of the usual size: on
+ * the simulator whoever waits for a stream may run what is in it. */
 static void start_workers(int members) {
     nl_error ignored;
     sigset_t all, before;

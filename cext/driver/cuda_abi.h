@@ -15,10 +15,14 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
-/* Who may reach a pool's memory: location_type 1 is a device, flags 3 reading and writing. */
+typedef struct CUmemLocation {
+    int type; /* 1: a device */
+    int id;
+} CUmemLocation;
+
+/* Who may reach a pool's memory; flags 3: reading and writing. */
 typedef struct CUmemAccessDesc {
-    int location_type;
-    int location;
+    CUmemLocation location;
     int flags;
 } CUmemAccessDesc;
 typedef struct CUlinkState_st *CUlinkState;

@@ -178,7 +178,7 @@ static CUresult sim_MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *a
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(nl_sim_context_is(pool) && (access || !count));
     for (size_t i = 0; i < count; i++)
-        NL_SIM_REQUIRE(access[i].location_type == 1 &&
+        NL_SIM_REQUIRE(access[i].location.type == 1 &&
                        (access[i].flags == 0 || access[i].flags == 3));
     return CUDA_SUCCESS; /* all simulated memory can be reached from everywhere */
 }
