@@ -20,6 +20,7 @@
 
 #include <stdio.h>
 #include "base/mem.h"
+#include "core/graph.h"
 
 static uint64_t live;
 
@@ -97,6 +98,11 @@ static void mark(nl_buffer *buffer, uint64_t user) {
 }
 
 int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
+    if (nl_graph_capturing() && !blocking) { /* the graph's launches will use it */
+        int noted = nl_graph_note(stream, buffer, err);
+        if (noted != 0)
+            return noted < 0 ? -1 : 0;
+    }
     mark(buffer, blocking ? NL_BUFFER_JOINED : NL_BUFFER_FOREIGN);
     if (blocking)
         return 0;
@@ -194,19 +200,20 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
 /* ------------------------------------------------------------------------------------ allocating
  */
 
-static CUresult allocate(nl_device *dev, size_t size, CUdeviceptr *address) {
-    if (dev->has_memory_pools)
+/* Not from the driver's pool while something is captured: that goes by the default stream. */
+static CUresult allocate(size_t size, int pooled, CUdeviceptr *address) {
+    if (pooled)
         return nl_cu.MemAllocAsync(address, size, NULL);
     return nl_cu.MemAlloc(address, size);
 }
 
 /* Memory that is freed but still kept, by us or by the driver, in other sizes or waiting for work,
  * is given back to the system before giving up. */
-static CUresult allocate_after_trim(nl_device *dev, size_t size, CUdeviceptr *address) {
+static CUresult allocate_after_trim(nl_device *dev, size_t size, int pooled, CUdeviceptr *address) {
     nl_error problem;
     if (nl_buffer_trim(dev, 0, &problem) < 0)
         return problem.code != 0 ? (CUresult)problem.code : CUDA_ERROR_OUT_OF_MEMORY;
-    return allocate(dev, size, address);
+    return allocate(size, pooled, address);
 }
 
 /* What a message says of a number of bytes. */
@@ -237,7 +244,7 @@ static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
 static nl_buffer *take_crowded(nl_device *dev, size_t size, size_t capacity) {
     nl_error ignored;
     nl_buffer *buffer = take(dev, size, capacity);
-    if (buffer != NULL)
+    if (buffer != NULL || nl_graph_capturing()) /* which forbids waiting */
         return buffer;
     if (nl_pool_is_crowded(&dev->cache, NL_POOL_IDLE, CROWD_BYTES, CROWD_BLOCKS)) {
         if (wait_until_idle(dev, &ignored) < 0)
@@ -252,16 +259,17 @@ static nl_buffer *take_crowded(nl_device *dev, size_t size, size_t capacity) {
 
 static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_error *err) {
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+    int capturing = nl_graph_capturing(), pooled = dev->has_memory_pools && !capturing;
     if (nl_pool_enter(&dev->cache, &buffer->block, capacity) == 0) {
-        status = allocate(dev, capacity, &buffer->address);
-        if (status == CUDA_ERROR_OUT_OF_MEMORY)
-            status = allocate_after_trim(dev, capacity, &buffer->address);
+        status = allocate(capacity, pooled, &buffer->address);
+        if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)
+            status = allocate_after_trim(dev, capacity, pooled, &buffer->address);
         if (status != CUDA_SUCCESS)
             nl_pool_leave(&dev->cache, &buffer->block);
     }
     if (status != CUDA_SUCCESS)
         return refuse(dev, buffer->size, status, err);
-    buffer->pooled = dev->has_memory_pools;
+    buffer->pooled = pooled;
     if (buffer->pooled)
         buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
     return 0;

@@ -26,6 +26,8 @@ static uint64_t opened, opening, forked, epoch;
 static nl_mutex postponed_lock = NL_MUTEX_INIT;
 static nl_postponed *postponed; /* by callbacks that have ended: for the next who waits anyway */
 
+uint64_t nl_device_captures;
+
 static NL_THREAD_LOCAL struct {
     nl_device *bound; /* its context is current, if epoch is still the global one */
     uint64_t epoch;
@@ -37,6 +39,7 @@ static NL_THREAD_LOCAL struct {
 static void after_fork(void) {
     nl_mutex_init(&lock);
     nl_mutex_init(&postponed_lock);
+    nl_atomic_store(&nl_device_captures, 0);
     for (int i = 0; i < device_count; ++i) {
         nl_mutex_init(&devices[i].lock);
         nl_mutex_init(&devices[i].cache.lock);
@@ -321,7 +324,8 @@ void nl_device_callback_end(void) {
 }
 
 void nl_device_release_postponed(void) {
-    if (here.in_callback || nl_atomic_load_entry(&postponed) == NULL)
+    if (here.in_callback || nl_atomic_load_entry(&postponed) == NULL ||
+        nl_device_captures_under_way())
         return;
     nl_mutex_lock(&postponed_lock);
     nl_postponed *p = postponed;
@@ -338,13 +342,29 @@ int nl_device_in_callback(void) {
 }
 
 int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing) {
-    if (!here.in_callback)
+    if (!here.in_callback && !nl_device_captures_under_way())
         return 0;
     place->release = release;
     place->thing = thing;
-    place->next = here.postponed;
-    here.postponed = place;
+    if (here.in_callback) {
+        place->next = here.postponed;
+        here.postponed = place;
+        return 1;
+    }
+    nl_mutex_lock(&postponed_lock);
+    place->next = postponed;
+    nl_atomic_store_entry(&postponed, place);
+    nl_mutex_unlock(&postponed_lock);
     return 1;
+}
+
+void nl_device_capture_begin(void) {
+    nl_atomic_add(&nl_device_captures, 1);
+}
+
+void nl_device_capture_end(void) {
+    nl_atomic_sub(&nl_device_captures, 1);
+    nl_device_release_postponed();
 }
 
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {
@@ -404,7 +424,7 @@ int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
     if (NL_CU(err, CtxEnablePeerAccess, peer->context, 0) < 0 &&
         err->code != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
         return -1;
-    CUmemAccessDesc access = {.location_type = 1, .location = dev->handle, .flags = 3};
+    CUmemAccessDesc access = {.location = {.type = 1, .id = dev->handle}, .flags = 3};
     if (peer->pool && NL_CU(err, MemPoolSetAccess, peer->pool, &access, 1) < 0)
         return -1;
     nl_atomic_or(&dev->peers, bit);

@@ -205,7 +205,27 @@ static const meaning meanings[] = {
     {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "this driver or device cannot do it",
      "A newer driver may: see `python -m numbalite info`.", 0},
     {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-     "this cannot be done while a stream is being captured", "Do it before the capture begins.", 0},
+     "this cannot be done while a stream is being captured: nothing that waits can be part of a "
+     "graph",
+     "Do it before the capture begins or after it.", 0},
+    {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "an earlier error has spoilt this capture", "Begin it anew, without what failed.", 0},
+    {CUDA_ERROR_STREAM_CAPTURE_MERGE, "CUDA_ERROR_STREAM_CAPTURE_MERGE",
+     "an event would tie two captures together", "Capture on streams of one capture only.", 0},
+    {CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
+     "a capture ends on the stream on which it began", "End it there.", 0},
+    {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
+     "work on another stream joined the capture, and the captured stream does not wait for its end",
+     "Record an event there after its last work, and let the captured stream wait for it.", 0},
+    {CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+     "captured work cannot wait for an event from outside of the capture",
+     "Wait for it before the capture begins.", 0},
+    {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+     "the default stream cannot be used while a stream that is ordered with it is being captured",
+     "Name the captured stream (stream=), or capture a stream made with non_blocking=True.", 0},
+    {CUDA_ERROR_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
+     "the event was recorded inside a capture: it never happens itself",
+     "Record it again after the capture.", 0},
 };
 
 static const meaning *find_meaning(CUresult status) {

@@ -106,6 +106,22 @@
     X(StreamIsCapturing, 10000, (CUstream stream, int *status), (stream, status)) \
     X(LaunchHostFunc, 10000, (CUstream stream, CUhostFn function, void *data), \
       (stream, function, data)) \
+    /* capturing a stream's work, and graphs of it */ \
+    X(StreamBeginCapture, 10010, (CUstream stream, int mode), (stream, mode)) \
+    X(StreamEndCapture, 10000, (CUstream stream, CUgraph * graph), (stream, graph)) \
+    X(StreamGetCaptureInfo, 11030, \
+      (CUstream stream, int *status, unsigned long long *id, CUgraph *graph, \
+       const CUgraphNode **nodes, size_t *count), \
+      (stream, status, id, graph, nodes, count)) \
+    X(GraphInstantiateWithFlags, 11040, \
+      (CUgraphExec * exec, CUgraph graph, unsigned long long flags), (exec, graph, flags)) \
+    X(GraphExecKernelNodeSetParams, 10010, \
+      (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params), \
+      (exec, node, params)) \
+    X(GraphUpload, 11010, (CUgraphExec exec, CUstream stream), (exec, stream)) \
+    X(GraphLaunch, 10000, (CUgraphExec exec, CUstream stream), (exec, stream)) \
+    X(GraphExecDestroy, 10000, (CUgraphExec exec), (exec)) \
+    X(GraphDestroy, 10000, (CUgraph graph), (graph)) \
     X(EventCreate, 2000, (CUevent * event, unsigned flags), (event, flags)) \
     X(EventDestroy, 4000, (CUevent event), (event)) \
     X(EventRecord, 2000, (CUevent event, CUstream stream), (event, stream)) \

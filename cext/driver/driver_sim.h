@@ -5,6 +5,7 @@
 #define NL_DRIVER_DRIVER_SIM_H
 
 #include "driver/driver.h"
+#include "sim/capture.h"
 #include "sim/context.h"
 #include "sim/fault.h"
 
@@ -20,6 +21,7 @@ void nl_driver_sim_fill_copy(nl_driver *table);
 void nl_driver_sim_fill_stream(nl_driver *table);
 void nl_driver_sim_fill_module(nl_driver *table);
 void nl_driver_sim_fill_launch(nl_driver *table);
+void nl_driver_sim_fill_graph(nl_driver *table);
 
 /* First in every call. What an earlier call of this thread reported is no longer the last fault. */
 #define NL_SIM_BEGIN() \
@@ -38,10 +40,22 @@ void nl_driver_sim_fill_launch(nl_driver *table);
     return CUDA_ERROR_INVALID_CONTEXT
 
 /* Declares `stream` for a handle. */
-#define NL_SIM_STREAM(stream, context, handle) \
+#define NL_SIM_ANY_STREAM(stream, context, handle) \
     nl_sim_stream *stream = nl_sim_context_stream(context, handle); \
     if (!stream) \
     return CUDA_ERROR_INVALID_HANDLE
+
+#define NL_SIM_CHECK(call) \
+    do { \
+        CUresult checked_ = (call); \
+        if (checked_ != CUDA_SUCCESS) \
+            return checked_; \
+    } while (0)
+
+/* The same for calls that give it work, which captures may forbid. */
+#define NL_SIM_STREAM(stream, context, handle) \
+    NL_SIM_ANY_STREAM(stream, context, handle); \
+    NL_SIM_CHECK(nl_sim_capture_admit(stream))
 
 #define NL_SIM_REQUIRE(condition) \
     do { \

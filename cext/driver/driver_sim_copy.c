@@ -31,11 +31,16 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
     }
 }
 
+static nl_sim_op *copy_copy(const nl_sim_op *op) {
+    return nl_sim_op_copy(op, sizeof(copy_op)); /* nothing is staged in a capture */
+}
+
 static copy_op *make_copy(void *to, const void *from, size_t size, size_t staged) {
     copy_op *c = calloc(1, sizeof *c + staged);
     if (!c)
         return NULL;
     c->op.run = run_copy;
+    c->op.copy = copy_copy;
     c->box.dstHost = to;
     c->box.srcHost = from;
     c->box.WidthInBytes = size;
@@ -73,6 +78,7 @@ static void *at(CUdeviceptr address) {
 
 static CUresult sim_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     NL_SIM_BEGIN_IN(context);
+    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(from && is_device(to, size));
@@ -81,6 +87,7 @@ static CUresult sim_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
 
 static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     NL_SIM_BEGIN_IN(context);
+    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
@@ -89,6 +96,7 @@ static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
 
 static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
     NL_SIM_BEGIN_IN(context);
+    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(is_device(to, size) && is_device(from, size));
@@ -102,7 +110,7 @@ static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t siz
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(from && is_device(to, size));
-    int pinned = nl_sim_memory_is_pinned(from);
+    int pinned = nl_sim_memory_is_pinned(from) || nl_sim_capture_has(stream);
     copy_op *copy = make_copy(at(to), from, size, !pinned && size <= STAGED ? size : 0);
     if (pinned || size <= STAGED)
         return run_later(stream, copy);
@@ -119,7 +127,8 @@ static CUresult sim_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUs
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
     copy_op *copy = make_copy(to, at(from), size, 0);
-    return nl_sim_memory_is_pinned(to) ? run_later(stream, copy) : run_now(stream, copy);
+    int later = nl_sim_memory_is_pinned(to) || nl_sim_capture_has(stream);
+    return later ? run_later(stream, copy) : run_now(stream, copy);
 }
 
 static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
@@ -201,6 +210,8 @@ static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
     copy->box.srcHeight = source.height;
     copy->box.dstPitch = target.pitch;
     copy->box.dstHeight = target.height;
+    if (nl_sim_capture_has(stream))
+        return run_later(stream, copy);
     if (to_pageable)
         return run_now(stream, copy);
     if (!from_pageable)
@@ -232,6 +243,10 @@ static void run_set(nl_sim_op *op, nl_sim_stream *stream) {
     }
 }
 
+static nl_sim_op *copy_set(const nl_sim_op *op) {
+    return nl_sim_op_copy(op, sizeof(set_op));
+}
+
 static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_t count,
                            CUstream handle) {
     NL_SIM_BEGIN_IN(context);
@@ -243,6 +258,7 @@ static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_
     if (!s)
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->op.run = run_set;
+    s->op.copy = copy_set;
     s->to = at(to);
     s->count = count;
     s->value = value;

@@ -235,6 +235,7 @@ static CUresult sim_CtxSetCurrent(CUcontext context) {
 
 static CUresult sim_CtxSynchronize(void) {
     NL_SIM_BEGIN_IN(context);
+    NL_SIM_CHECK(nl_sim_capture_refuse_context(context));
     nl_sim_stream_wait_context(context);
     nl_sim_ops_flush();
     return nl_sim_stream_report_fault(context, NULL);

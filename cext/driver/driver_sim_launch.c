@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/lock.h"
 #include "driver/driver_sim_function.h"
+#include "sim/handle.h"
 #include "sim/limits.h"
 #include "sim/memory.h"
 
@@ -125,36 +126,63 @@ static launch_op *make_launch(const nl_sim_kernel *kernel, void **params, void *
     return l;
 }
 
+static nl_sim_op *copy_launch(const nl_sim_op *op) {
+    const launch_op *from = (const launch_op *)op;
+    CUresult status;
+    launch_op *l = make_launch(from->job.kernel, from->pointers, NULL, &status);
+    if (!l)
+        return NULL;
+    l->op.run = run_launch;
+    l->op.copy = copy_launch;
+    l->job.kernel = from->job.kernel;
+    l->job.habits = from->job.habits;
+    l->job.stack_size = from->job.stack_size;
+    l->job.launch = from->job.launch;
+    l->job.launch.args = l->pointers;
+    return &l->op;
+}
+
 /* A fiber's stack: what C code on the CPU needs anyway, and what the program asked for. */
 static size_t stack_size(const nl_sim_context *context) {
     size_t asked = context->stack_limit;
     return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
 }
 
+/* The operation, with the values copied; NULL with *status set if it cannot be. */
+static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void **params,
+                          void **extra, CUresult *status) {
+    *status = check_shape(f, s);
+    if (*status != CUDA_SUCCESS)
+        return NULL;
+    launch_op *l = make_launch(f->kernel, params, extra, status);
+    if (!l)
+        return NULL;
+    l->op.run = run_launch;
+    l->op.copy = copy_launch;
+    l->job.kernel = f->kernel;
+    l->job.habits = &f->habits;
+    l->job.stack_size = stack;
+    l->job.launch = (nl_sim_launch){.grid = s->grid,
+                                    .block = s->block,
+                                    .shared_bytes = s->shared,
+                                    .cooperative = (unsigned)s->cooperative,
+                                    .args = l->pointers};
+    return l;
+}
+
 static CUresult launch(CUfunction handle, const shape *s, CUstream stream_handle, void **params,
                        void **extra) {
     NL_SIM_BEGIN_IN(context);
+    CUresult status;
     nl_sim_function *f = nl_driver_sim_function(handle);
     if (!f)
         return CUDA_ERROR_INVALID_HANDLE;
     NL_SIM_STREAM(stream, context, stream_handle);
     if (f->context != stream->context)
         return CUDA_ERROR_INVALID_HANDLE;
-    CUresult status = check_shape(f, s);
-    if (status != CUDA_SUCCESS)
-        return status;
-    launch_op *l = make_launch(f->kernel, params, extra, &status);
+    launch_op *l = prepare(f, s, stack_size(context), params, extra, &status);
     if (!l)
         return status;
-    l->op.run = run_launch;
-    l->job.kernel = f->kernel;
-    l->job.habits = &f->habits;
-    l->job.stack_size = stack_size(context);
-    l->job.launch = (nl_sim_launch){.grid = s->grid,
-                                    .block = s->block,
-                                    .shared_bytes = s->shared,
-                                    .cooperative = (unsigned)s->cooperative,
-                                    .args = l->pointers};
     nl_sim_stream_issue(stream, &l->op);
     return CUDA_SUCCESS;
 }
@@ -195,8 +223,30 @@ static CUresult sim_LaunchKernelEx(const CUlaunchConfig *config, CUfunction func
     return launch(function, &s, config->hStream, params, extra);
 }
 
+static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                 const CUDA_KERNEL_NODE_PARAMS_v1 *p) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_REQUIRE(p);
+    CUresult status;
+    nl_sim_function *f = nl_driver_sim_function(p->func);
+    if (!f || !nl_sim_handle_is(NL_SIM_HANDLE_EXEC, exec))
+        return CUDA_ERROR_INVALID_HANDLE;
+    const launch_op *old = (const launch_op *)nl_sim_exec_find((nl_sim_exec *)exec, node);
+    NL_SIM_REQUIRE(old && old->op.run == run_launch);
+    shape s = {{p->gridDimX, p->gridDimY, p->gridDimZ},
+               {p->blockDimX, p->blockDimY, p->blockDimZ},
+               p->sharedMemBytes,
+               (int)old->job.launch.cooperative};
+    launch_op *l = prepare(f, &s, stack_size(context), p->kernelParams, p->extra, &status);
+    if (!l)
+        return status;
+    nl_sim_exec_replace((nl_sim_exec *)exec, node, &l->op);
+    return CUDA_SUCCESS;
+}
+
 void nl_driver_sim_fill_launch(nl_driver *table) {
     table->LaunchKernel = sim_LaunchKernel;
+    table->GraphExecKernelNodeSetParams = sim_GraphExecKernelNodeSetParams;
     table->LaunchKernelEx = sim_LaunchKernelEx;
     table->LaunchCooperativeKernel = sim_LaunchCooperativeKernel;
 }

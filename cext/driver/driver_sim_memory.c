@@ -67,6 +67,8 @@ static CUresult sim_MemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream ha
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(pointer && size);
     NL_SIM_STREAM(stream, context, handle);
+    if (nl_sim_capture_has(stream)) /* graphs here have no memory of their own */
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     uintptr_t address = 0;
     CUresult status = allocate(stream->context, NL_SIM_MEMORY_POOLED, size, &address);
     if (status != CUDA_SUCCESS)
@@ -95,6 +97,8 @@ static void run_free(nl_sim_op *op, nl_sim_stream *stream) {
 static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
+    if (nl_sim_capture_has(stream)) /* graphs here have no memory of their own */
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     nl_sim_memory_info info;
     if (!nl_sim_memory_find((uintptr_t)pointer, &info) || info.address != pointer ||
         (info.kind != NL_SIM_MEMORY_DEVICE && info.kind != NL_SIM_MEMORY_POOLED))
@@ -174,7 +178,7 @@ static CUresult sim_MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *a
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(nl_sim_context_is(pool) && (access || !count));
     for (size_t i = 0; i < count; i++)
-        NL_SIM_REQUIRE(access[i].location_type == 1 &&
+        NL_SIM_REQUIRE(access[i].location.type == 1 &&
                        (access[i].flags == 0 || access[i].flags == 3));
     return CUDA_SUCCESS; /* all simulated memory can be reached from everywhere */
 }

@@ -31,6 +31,7 @@ static CUresult sim_StreamDestroy(CUstream handle) {
 static CUresult sim_StreamSynchronize(CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
+    NL_SIM_CHECK(nl_sim_capture_refuse(stream));
     nl_sim_stream_wait(stream);
     nl_sim_ops_flush();
     return nl_sim_stream_report_fault(stream->context, stream);
@@ -39,6 +40,7 @@ static CUresult sim_StreamSynchronize(CUstream handle) {
 static CUresult sim_StreamQuery(CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
+    NL_SIM_CHECK(nl_sim_capture_refuse(stream));
     return nl_sim_stream_is_done(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -53,7 +55,7 @@ static CUresult sim_StreamGetPriority(CUstream handle, int *priority) {
 static CUresult sim_StreamGetFlags(CUstream handle, unsigned *flags) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(flags);
-    NL_SIM_STREAM(stream, context, handle);
+    NL_SIM_ANY_STREAM(stream, context, handle);
     *flags = stream->flags;
     return CUDA_SUCCESS;
 }
@@ -65,15 +67,6 @@ static CUresult sim_StreamWaitEvent(CUstream handle, CUevent event, unsigned fla
     if (!nl_sim_handle_is(NL_SIM_HANDLE_EVENT, event))
         return CUDA_ERROR_INVALID_HANDLE;
     return nl_sim_event_make_wait(stream, (nl_sim_event *)event);
-}
-
-static CUresult sim_StreamIsCapturing(CUstream handle, int *status) {
-    NL_SIM_BEGIN_IN(context);
-    NL_SIM_REQUIRE(status);
-    NL_SIM_STREAM(stream, context, handle);
-    (void)stream;
-    *status = 0;
-    return CUDA_SUCCESS;
 }
 
 typedef struct host_op {
@@ -88,6 +81,10 @@ static void run_host(nl_sim_op *op, nl_sim_stream *stream) {
     h->function(h->data);
 }
 
+static nl_sim_op *copy_host(const nl_sim_op *op) {
+    return nl_sim_op_copy(op, sizeof(host_op));
+}
+
 static CUresult sim_LaunchHostFunc(CUstream handle, CUhostFn function, void *data) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(function);
@@ -96,6 +93,7 @@ static CUresult sim_LaunchHostFunc(CUstream handle, CUhostFn function, void *dat
     if (!h)
         return CUDA_ERROR_OUT_OF_MEMORY;
     h->op.run = run_host;
+    h->op.copy = copy_host;
     h->op.flags = NL_SIM_OP_HOST;
     h->function = function;
     h->data = data;
@@ -145,6 +143,7 @@ static CUresult sim_EventQuery(CUevent handle) {
     nl_sim_event *event = find_event(handle);
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
+    NL_SIM_CHECK(nl_sim_event_admit(event));
     return nl_sim_event_is_done(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -153,6 +152,7 @@ static CUresult sim_EventSynchronize(CUevent handle) {
     nl_sim_event *event = find_event(handle);
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
+    NL_SIM_CHECK(nl_sim_event_admit(event));
     CUresult status = nl_sim_event_wait(event);
     nl_sim_ops_flush();
     return status;
@@ -164,6 +164,8 @@ static CUresult sim_EventElapsedTime(float *milliseconds, CUevent start, CUevent
     nl_sim_event *first = find_event(start), *last = find_event(end);
     if (!first || !last)
         return CUDA_ERROR_INVALID_HANDLE;
+    NL_SIM_CHECK(nl_sim_event_admit(first));
+    NL_SIM_CHECK(nl_sim_event_admit(last));
     return nl_sim_event_elapsed(first, last, milliseconds);
 }
 
@@ -175,7 +177,6 @@ void nl_driver_sim_fill_stream(nl_driver *table) {
     table->StreamGetFlags = sim_StreamGetFlags;
     table->StreamGetPriority = sim_StreamGetPriority;
     table->StreamWaitEvent = sim_StreamWaitEvent;
-    table->StreamIsCapturing = sim_StreamIsCapturing;
     table->LaunchHostFunc = sim_LaunchHostFunc;
     table->EventCreate = sim_EventCreate;
     table->EventDestroy = sim_EventDestroy;

@@ -10,8 +10,10 @@
 
 #include <stdlib.h>
 #include "base/mem.h"
+#include "core/graph.h"
 #include "core/stage.h"
 #include "core/transfer.h"
+#include "py/graph.h"
 #include "py/hostmemory.h"
 #include "py/stream.h"
 
@@ -75,6 +77,8 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     nl_error err;
     PyObject *result = NULL;
     int status = 0;
+    if (nl_graph_capturing() && nl_py_graph_check_default(NULL, "reading an element") < 0)
+        return NULL;
     if (a->itemsize > (int64_t)sizeof small) {
         bytes = nl_mem_alloc((size_t)a->itemsize, &err);
         if (!bytes)
@@ -148,10 +152,13 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
             return -1;
         }
     }
+    if (nl_graph_capturing() && nl_py_graph_check_default(*stream, "a copy") < 0)
+        goto fail;
     if (nl_py_array_use(a, *stream, *blocking, &err) == 0)
         return 0;
-    Py_CLEAR(*keeper);
     nl_py_raise(&err);
+fail:
+    Py_CLEAR(*keeper);
     return -1;
 }
 
@@ -187,14 +194,17 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     nl_device *dev = a->buffer->device;
     nl_layout device;
     nl_error err;
-    int result, asynchronous;
+    int result, asynchronous, captured = 0;
     nl_py_array_layout(a, &device);
+    if (nl_graph_capturing() && (captured = nl_py_graph_keep(stream, host->array, 1)) < 0)
+        return -1;
     if (nl_atomic_load_pointer(&released))
         drop_released(NULL);
     int ordinary = stream == NULL || nl_py_host_is_result(a->state, host->array);
     Py_BEGIN_ALLOW_THREADS;
     result = nl_device_bind(dev, &err);
-    asynchronous = result == 0 && !ordinary && nl_stage_is_locked(host->data);
+    asynchronous =
+        result == 0 && stream && (captured || (!ordinary && nl_stage_is_locked(host->data)));
     if (result == 0) {
         CUdeviceptr memory = (CUdeviceptr)(uintptr_t)host->data;
         result = direction == NL_HOST_TO_DEVICE
@@ -204,7 +214,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
                                    stream, asynchronous, &err);
     }
     Py_END_ALLOW_THREADS;
-    if (result == 0 && asynchronous)
+    if (result == 0 && asynchronous && !captured)
         result = keep(host->array, stream, &err);
     if (result < 0)
         nl_py_raise(&err);
@@ -456,6 +466,8 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
                             "the value must be a 0-dimensional NumPy array of the same dtype");
         goto done;
     }
+    if (nl_graph_capturing() && nl_py_graph_keep(stream, value, 0) < 0)
+        goto done;
     nl_py_array_layout(a, &layout);
     result = 0;
     if (nl_py_array_count(a) * a->itemsize > 0) {

@@ -381,7 +381,7 @@ static PyObject *dispatcher_subscript(PyObject *self, PyObject *key) {
         return NULL;
     if (n > 2 && !is_default_stream(PyTuple_GET_ITEM(key, 2))) {
         stream = PyTuple_GET_ITEM(key, 2);
-        if (nl_py_stream_from(d->state, stream, &shape.stream, &blocking) < 0)
+        if (nl_py_stream_read(d->state, stream, &shape.stream, &blocking) < 0)
             return NULL;
     }
     if (n > 3 && shared_bytes(PyTuple_GET_ITEM(key, 3), &shape.shared) < 0)

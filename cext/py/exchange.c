@@ -8,6 +8,7 @@
 #include "py/exchange.h"
 
 #include <string.h>
+#include "core/graph.h"
 #include "core/stream.h"
 #include "py/known.h"
 #include "py/stream.h"
@@ -292,6 +293,8 @@ int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocki
     if (!foreign->has_stream || foreign->stream == stream ||
         (foreign->stream == CU_STREAM_LEGACY && blocking))
         return 0;
+    if (nl_graph_capturing() && nl_graph_has(stream))
+        return 0; /* whoever launches the graph sees to it */
     nl_device *dev = nl_device_current(&err);
     Py_BEGIN_ALLOW_THREADS;
     result = dev ? NL_CU(&err, StreamSynchronize, foreign->stream) : -1;

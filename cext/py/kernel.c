@@ -8,6 +8,7 @@
 #include "core/image.h"
 #include "py/callback.h"
 #include "py/devarray.h"
+#include "py/graph.h"
 
 /* -------------------------------------------------------------------------------------------
  * Module */
@@ -390,7 +391,7 @@ static int read_fault(const nl_py_kernel *k, CUstream stream, char *record, nl_e
     return NL_CU(err, MemcpyHtoD, k->fault, zeros, k->fault_size) < 0 ? -1 : 1;
 }
 
-static int check_fault(const nl_py_kernel *k, CUstream stream) {
+int nl_py_kernel_check_fault(const nl_py_kernel *k, CUstream stream) {
     char record[NL_PY_FAULT_BYTES] = {0};
     nl_error err;
     int found;
@@ -411,7 +412,7 @@ static int check_fault(const nl_py_kernel *k, CUstream stream) {
     return result ? 0 : -1;
 }
 
-int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
+static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     nl_error err;
     int result;
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
@@ -422,11 +423,28 @@ int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     } else {
         result = nl_launch_run(shape, k->kernel, values, &err);
     }
-    if (result < 0) {
+    if (result < 0)
         nl_py_raise(&err);
+    return result;
+}
+
+/* A captured launch faults, if ever, when its graph is launched. */
+static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_launch *shape,
+                                                   void **values) {
+    int kept = nl_py_graph_check_default(shape->stream, "a launch");
+    if (kept == 0)
+        kept = nl_py_graph_keep_kernel(shape->stream, k);
+    if (kept < 0 || run(k, shape, values) < 0)
         return -1;
-    }
-    return k->hook ? check_fault(k, shape->stream) : 0;
+    return k->hook && !kept ? nl_py_kernel_check_fault(k, shape->stream) : 0;
+}
+
+int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
+    if (nl_graph_capturing())
+        return run_capturing(k, shape, values);
+    if (run(k, shape, values) < 0)
+        return -1;
+    return k->hook ? nl_py_kernel_check_fault(k, shape->stream) : 0;
 }
 
 /* --------------------------------------------------------------------------------------------

@@ -30,5 +30,7 @@ int nl_py_params_from(PyObject *tuples, nl_params *params);
 /* Launches on the current device, which is the kernel's; a kernel that reports faults is waited
  * for. 0 or -1 with an exception. */
 int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values);
+/* Waits for the stream; if the kernel has left a record of a fault, its hook is called. 0 or -1. */
+int nl_py_kernel_check_fault(const nl_py_kernel *kernel, CUstream stream);
 
 #endif

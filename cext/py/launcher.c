@@ -13,6 +13,7 @@
 #include "py/callback.h"
 #include "py/devarray.h"
 #include "py/exchange.h"
+#include "py/graph.h"
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
@@ -69,11 +70,30 @@ static void drop_kept(PyObject *kept) {
     PyErr_Restore(type, value, traceback);
 }
 
+/* In a capture device arrays go the longer way too, so that the graph notes them. */
+static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
+    return l->blocking && !nl_graph_has(l->shape.stream);
+}
+
+static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kernel *k,
+                                                   nl_py_call *call, PyObject *const *args,
+                                                   unsigned char *block, void **values) {
+    if (call->staging.use_count) {
+        if (nl_py_graph_check_waiting(l->shape.stream, "a launch with host arrays, which waits for "
+                                                       "its copies: pass device arrays; it") < 0)
+            return -1;
+        return run_staged(l, k, call, block, values);
+    }
+    if (nl_py_kernel_run(k, &l->shape, values) < 0)
+        return -1;
+    return nl_py_graph_add_launch(k, &l->shape, args, call->kept);
+}
+
 static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObject *const *args,
                        unsigned char *block, void **values) {
     const nl_params *params = &k->kernel->params;
     nl_error err;
-    int result = -1;
+    int result = -1, capturing = nl_graph_capturing();
     nl_py_call call; /* not cleared as a whole: it is large */
     call.state = l->dispatcher->state;
     call.name = k->kernel->name;
@@ -81,7 +101,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
     call.kernel = k->kernel;
     call.device = dev;
     call.stream = l->shape.stream;
-    call.blocking = l->blocking;
+    call.blocking = capturing ? is_ordered(l) : l->blocking;
     call.strayed = 0;
     call.kept = NULL;
     nl_py_staging_init(&call.staging);
@@ -94,8 +114,9 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
         nl_py_raise(&err);
         goto done;
     }
-    result = call.staging.use_count ? run_staged(l, k, &call, block, values)
-                                    : nl_py_kernel_run(k, &l->shape, values);
+    result = capturing                ? run_capturing(l, k, &call, args, block, values)
+             : call.staging.use_count ? run_staged(l, k, &call, block, values)
+                                      : nl_py_kernel_run(k, &l->shape, values);
 done:
     if (call.staging.use_count)
         nl_py_staging_clear(&call.staging);

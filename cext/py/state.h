@@ -23,6 +23,8 @@
     X(PyTypeObject, kernel_type) \
     X(PyTypeObject, dispatcher_type) \
     X(PyTypeObject, launcher_type) \
+    X(PyTypeObject, graph_type) \
+    X(PyTypeObject, captured_type) \
     X(PyTypeObject, ufunc_type) \
     X(PyTypeObject, gufunc_type) \
     X(PyTypeObject, hostmodule_type) \
@@ -91,6 +93,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_kernel_exec) \
     X(nl_py_dispatcher_exec) \
     X(nl_py_launcher_exec) \
+    X(nl_py_graph_exec) \
     X(nl_py_dlpack_exec) \
     X(nl_py_keywords_exec) \
     X(nl_py_override_exec) \

@@ -2,6 +2,8 @@
 #include "py/stream.h"
 
 #include <stdint.h>
+#include "core/graph.h"
+#include "py/graph.h"
 
 /* What `stream` asks its object's __cuda_stream__ for: (version, handle); a method by the protocol,
  * an attribute in objects of its first days. */
@@ -45,7 +47,7 @@ static int has_protocol(PyObject *argument) {
     return found != NULL;
 }
 
-int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
+int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
     nl_error err;
     if (blocking != NULL)
         *blocking = 1;
@@ -79,6 +81,14 @@ int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, 
 fail:
     nl_py_raise(&err);
     return -1;
+}
+
+int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
+    if (nl_py_stream_read(state, argument, handle, blocking) < 0)
+        return -1;
+    if (nl_graph_capturing() && blocking != NULL && nl_graph_has(*handle))
+        *blocking = 0;
+    return 0;
 }
 
 /* A Python object over a stream whose reference it takes, also when it fails. */
@@ -203,6 +213,9 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
     if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0) {
         return nl_py_raise(&err);
     }
+    if (nl_graph_capturing() &&
+        nl_py_graph_check_waiting(stream->handle, "a call of a Python function") < 0)
+        return NULL;
     if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -246,6 +259,19 @@ static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
     return PyLong_FromLong(priority);
 }
 
+static PyObject *stream_is_capturing(nl_py_stream *self, void *unused) {
+    (void)unused;
+    nl_error err;
+    int status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUstream handle = self->stream->handle;
+    if (handle == NULL || handle == CU_STREAM_LEGACY)
+        Py_RETURN_FALSE;
+    if (nl_device_bind(self->stream->device, &err) < 0 ||
+        NL_CU(&err, StreamIsCapturing, handle, &status) < 0)
+        return nl_py_raise(&err);
+    return PyBool_FromLong(status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
 static PyMethodDef stream_methods[] = {
     {"wrap", (PyCFunction)(void (*)(void))stream_wrap, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
      "wrap(handle, owner=None): a stream made elsewhere; owner is kept alive with it."},
@@ -269,6 +295,8 @@ static PyGetSetDef stream_getset[] = {
     {"non_blocking", (getter)stream_get_non_blocking, NULL,
      "Is its work independent of the default stream's?", NULL},
     {"priority", (getter)stream_get_priority, NULL, "Lower numbers go first.", NULL},
+    {"is_capturing", (getter)stream_is_capturing, NULL,
+     "Is work put into it captured for a graph instead of run?", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

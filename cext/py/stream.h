@@ -17,5 +17,8 @@ typedef struct nl_py_stream {
  * default stream (NULL if not wanted). The caller keeps `argument` alive while it uses the handle.
  * 0 or -1 with an exception. */
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
+/* The same; but while the stream is being captured `blocking` is 0 above, so that all arrays go by
+ * nl_buffer_use, and here it is what the stream is. */
+int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
 #endif

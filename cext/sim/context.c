@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/lock.h"
 #include "sim/grid.h"
+#include "sim/capture.h"
 #include "sim/handle.h"
 #include "sim/heap.h"
 #include "sim/memory.h"
@@ -93,6 +94,10 @@ static void destroy_contents(nl_sim_context *context) {
         nl_sim_event_close(object);
     while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_STREAM, device)))
         nl_sim_stream_close(object);
+    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_EXEC, device)))
+        nl_sim_exec_destroy(object);
+    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_GRAPH, device)))
+        nl_sim_graph_destroy(object);
     while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_MODULE, device)))
         nl_sim_module_destroy(object);
     nl_sim_stream_wait_context(context);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <time.h>
+#include "sim/capture.h"
 #include "sim/sched.h"
 
 struct nl_sim_event {
@@ -12,6 +13,7 @@ struct nl_sim_event {
     nl_sim_stream *stream; /* where it was recorded last, or NULL */
     uint64_t ticket, time, records, reached;
     unsigned flags;
+    nl_sim_mark mark; /* where it was recorded last, if that was in a capture */
 };
 
 static void release_event_lock_held(nl_sim_event *event) {
@@ -19,6 +21,7 @@ static void release_event_lock_held(nl_sim_event *event) {
         return;
     if (event->stream)
         nl_sim_stream_release_lock_held(event->stream);
+    nl_sim_capture_unmark_lock_held(&event->mark);
     free(event);
 }
 
@@ -81,9 +84,15 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     if (event->stream)
         nl_sim_stream_release_lock_held(event->stream);
     event->stream = stream;
-    event->ticket = stream->issued + 1;
     r->record = ++event->records;
-    nl_sim_stream_issue_lock_held(stream, &r->op);
+    if (nl_sim_capture_mark_lock_held(stream, &event->mark)) {
+        event->reached = event->records; /* it never happens, so there is nothing to wait for */
+        release_event_lock_held(event);
+        free(r);
+    } else {
+        event->ticket = stream->issued + 1;
+        nl_sim_stream_issue_lock_held(stream, &r->op);
+    }
     nl_sim_sched_unlock();
     return CUDA_SUCCESS;
 }
@@ -96,8 +105,9 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
     nl_sim_op *op = calloc(1, sizeof *op);
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult status = CUDA_SUCCESS;
     nl_sim_sched_lock();
-    if (is_done_lock_held(event)) {
+    if (nl_sim_capture_wait_lock_held(stream, &event->mark, &status) || is_done_lock_held(event)) {
         free(op);
     } else {
         (void)nl_sim_op_add_after(op, event->stream,
@@ -105,7 +115,14 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
         nl_sim_stream_issue_lock_held(stream, op);
     }
     nl_sim_sched_unlock();
-    return CUDA_SUCCESS;
+    return status;
+}
+
+CUresult nl_sim_event_admit(nl_sim_event *event) {
+    nl_sim_sched_lock();
+    CUresult status = nl_sim_capture_refuse_mark_lock_held(&event->mark);
+    nl_sim_sched_unlock();
+    return status;
 }
 
 int nl_sim_event_is_done(nl_sim_event *event) {

@@ -8,6 +8,8 @@ typedef enum nl_sim_handle_kind {
     NL_SIM_HANDLE_EVENT,
     NL_SIM_HANDLE_MODULE,
     NL_SIM_HANDLE_FUNCTION,
+    NL_SIM_HANDLE_GRAPH,
+    NL_SIM_HANDLE_EXEC,
 } nl_sim_handle_kind;
 
 /* 0, or -1 without memory. */

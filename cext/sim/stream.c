@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/lock.h"
+#include "sim/capture.h"
 #include "sim/context.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
@@ -77,6 +78,7 @@ static void retire_lock_held(nl_sim_stream *stream) {
 void nl_sim_stream_close(nl_sim_stream *stream) {
     nl_mutex_lock(&sched.lock);
     stream->closed = 1;
+    nl_sim_capture_lose_lock_held(stream);
     if (stream->state == IDLE)
         retire_lock_held(stream);
     nl_mutex_unlock(&sched.lock);
@@ -301,6 +303,10 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
 }
 
 uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
+    if (stream->capture) {
+        nl_sim_capture_add_lock_held(stream, op);
+        return 0;
+    }
     add_legacy_lock_held(stream, op);
     op->next = NULL;
     if (stream->tail)

@@ -14,6 +14,7 @@
 
 struct nl_sim_context;
 struct nl_sim_job;
+struct nl_sim_capture;
 typedef struct nl_sim_stream nl_sim_stream;
 typedef struct nl_sim_event nl_sim_event;
 typedef struct nl_sim_op nl_sim_op;
@@ -34,6 +35,8 @@ struct nl_sim_op {
     void (*run)(nl_sim_op *op, nl_sim_stream *stream);    /* without the lock, or NULL */
     void (*settle)(nl_sim_op *op, nl_sim_stream *stream); /* afterwards with the lock, or NULL */
     void (*drop)(nl_sim_op *op);                          /* releases what it holds, or NULL */
+    /* The same once more, for captures, or NULL without memory. */
+    nl_sim_op *(*copy)(const nl_sim_op *op);
     unsigned flags;
     unsigned after_count, after_capacity;
     nl_sim_after *after, after_few[3];
@@ -58,6 +61,11 @@ struct nl_sim_stream {
     int closed;             /* the handle is gone */
     struct nl_sim_job *job; /* being run */
     nl_sim_pending fault;
+    /* While it is being captured, see capture.h: */
+    struct nl_sim_capture *capture;
+    nl_sim_op *captured;     /* its last operation in the capture */
+    uint64_t captured_count; /* of its operations */
+    int unjoined;            /* nothing in the first stream of the capture comes after them yet */
 };
 
 /* A stream of a context, with one reference; NULL if there is no memory. */
@@ -91,6 +99,8 @@ void nl_sim_event_close(nl_sim_event *event);
 struct nl_sim_context *nl_sim_event_context(const nl_sim_event *event);
 CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream);
 CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event);
+/* CUDA_ERROR_CAPTURED_EVENT for an event that was recorded in a capture. */
+CUresult nl_sim_event_admit(nl_sim_event *event);
 int nl_sim_event_is_done(nl_sim_event *event);
 CUresult nl_sim_event_wait(nl_sim_event *event); /* reports the fault of its stream */
 CUresult nl_sim_event_elapsed(nl_sim_event *start, nl_sim_event *end, float *milliseconds);

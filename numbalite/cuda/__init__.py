@@ -47,6 +47,7 @@ from numbalite.cuda.devices import (
 from numbalite.cuda.records import DeviceRecord
 from numbalite.cuda.streams import (
     Event,
+    Graph,
     Stream,
     default_stream,
     event,
@@ -120,6 +121,7 @@ __all__ = [
     "DeviceRecord",
     "Event",
     "GetIpcHandleMixin",
+    "Graph",
     "HostOnlyCUDAMemoryManager",
     "In",
     "InOut",

@@ -189,6 +189,11 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
         into the stream's order: wait for the stream before reading it.
         """
         if ary is None:
+            if _core.capture_here():
+                raise RuntimeError(
+                    "copy_to_host() inside a capture needs the array to copy to, which each launch of"
+                    " the graph then fills: d.copy_to_host(array, stream=stream)"
+                )
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             return self._download(order, stream)
         _check_match(self, ary)

@@ -13,8 +13,55 @@ from numbalite import _core
 Event = _core.Event
 
 
+class Graph(_core.Graph):
+    """Work of a stream, captured by `with stream.capture() as graph:` and launched at will.
+
+    `launch(stream)` puts all of it into a stream with one call of the driver. `launches` has the kernel
+    launches in it, in order, each with `update(*args)` for new arguments; calls of ufuncs, copies and
+    fills are in the graph too, but not in that list. Everything that captured work uses is kept as
+    long as the graph.
+    """
+
+    def __repr__(self):
+        state = "being captured" if self.is_capturing else f"of {len(self.launches)} launches"
+        return f"<CUDA graph {state}>"
+
+
 class Stream(_core.Stream):
     """A queue of work for a device: what is put into it runs in order."""
+
+    @contextmanager
+    def capture(self):
+        """Within the block, work put into this stream is captured for a graph instead of run.
+
+        Launches, ufuncs with device arrays, copies and fills are captured, with `stream=` this stream,
+        also in other streams that wait for an event recorded in this one (which then has to wait for
+        theirs before the block ends). Copies from and to NumPy arrays happen at each launch of the
+        graph, with what is in the arrays then. New device arrays may be made in the block.
+
+        RuntimeError: for work that would have to wait (host arrays as arguments, `synchronize()`,
+        callbacks), for work of this thread on the default stream, and for a capture in a capture;
+        ValueError: for the default stream. An exception in the block ends the capture and drops it.
+        While a stream is captured that was made without `non_blocking=True`, other threads may not use
+        the default stream either.
+
+        Example::
+
+            stream = cuda.stream()
+            with stream.capture() as graph:
+                step[blocks, threads, stream](a, b)
+                step[blocks, threads, stream](b, a)
+            for _ in range(1000):
+                graph.launch(stream)
+            graph.launches[0].update(c, b)
+        """
+        graph = Graph(self)
+        try:
+            yield graph
+        except BaseException:
+            graph._abandon()
+            raise
+        graph._finish()
 
     def __int__(self):
         return self.handle

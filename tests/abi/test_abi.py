@@ -108,6 +108,9 @@ def test_constants_structs_and_handles(tmp_path):
         "CUfunction",
         "CUstream",
         "CUevent",
+        "CUgraph",
+        "CUgraphNode",
+        "CUgraphExec",
         "CUdeviceptr",
         "CUdevice",
         "nvrtcProgram",
@@ -133,8 +136,8 @@ def parameter_types(parameters):
 def test_calls_have_the_toolkits_signatures(tmp_path):
     """Each parameter of each call in driver_calls.h is as wide, and as much a pointer, as in cuda.h.
 
-    Enumerations of the toolkit are plain ints in our table. cuda.h names the newest version of a call
-    first, which is what the numbers in our table ask for.
+    Enumerations of the toolkit are plain ints in our table. Some calls have several versions:
+    cudaTypedefs.h has each by its number; without it, cuda.h's first with as many parameters counts.
     """
     text = re.sub(r"/\*.*?\*/", "", (ROOT / "cext/driver/driver_calls.h").read_text(), flags=re.S)
     text = " ".join(text.replace("\\\n", " ").split())
@@ -144,11 +147,16 @@ def test_calls_have_the_toolkits_signatures(tmp_path):
     headers = [folder / "cuda.h", folder / "cudaProfiler.h"]  # pip's packages have no second one
     header = "".join(path.read_text() for path in headers if path.exists())
     lines = ["#include <cuda.h>"]
-    for name, _version, parameters in calls:
-        theirs = re.search(rf"CUresult\s+CUDAAPI\s+cu{name}(?:_v\d)?\s*(\([^()]*\))", header)
-        if not theirs:
+    numbered = folder / "cudaTypedefs.h"
+    numbered = numbered.read_text() if numbered.exists() else ""
+    for name, version, parameters in calls:
+        versions = re.findall(rf"PFN_cu{name}_v{version}\)\s*(\([^()]*\))", numbered) or re.findall(
+            rf"CUresult\s+CUDAAPI\s+cu{name}(?:_v\d)?\s*(\([^()]*\))", header
+        )
+        if not versions:
             continue  # newer than this toolkit
-        ours, theirs = parameter_types(parameters), parameter_types(theirs[1])
+        ours, versions = parameter_types(parameters), [parameter_types(v) for v in versions]
+        theirs = next((v for v in versions if len(v) == len(ours)), versions[0])
         assert len(ours) == len(theirs), f"cu{name}: {ours} and {theirs}"
         for mine, wanted in zip(ours, theirs):
             assert mine.count("*") == wanted.count("*"), f"cu{name}: {mine} and {wanted}"

@@ -1,10 +1,11 @@
 /* The floors: what the driver, NVRTC and the processor themselves cost, with no Python in between.
  *
  *   floor driver CUBIN     launches, copies, allocations; CUBIN has the kernel add3 (three views,
- * one int) floor first CUBIN      one fresh process to its first kernel result (the caller times
- * the process) floor nvrtc LIBRARY ARCH   compiles a small kernel, several times floor cpu one
- * fiber switch, and one thread of vadd as an inlined loop floor copies   bytes per microsecond over
- * the bus, from and to page-locked memory
+ * one int) floor diffusion CUBIN   one iteration of many, launched in a loop and by a graph; CUBIN
+ * has the kernel diffusion (two views of 32 x 32) floor first CUBIN      one fresh process to its
+ * first kernel result (the caller times the process) floor nvrtc LIBRARY ARCH   compiles a small
+ * kernel, several times floor cpu one fiber switch, and one thread of vadd as an inlined loop floor
+ * copies   bytes per microsecond over the bus, from and to page-locked memory
  *
  * Prints lines "name value" (microseconds; cpu: nanoseconds). Everything is looked up at run time,
  * so that building it takes a C compiler and nothing else: cc -O2 -Icext floor.c -o floor -ldl */
@@ -125,10 +126,14 @@ static void launch(CUstream where) {
        kernel, 4, 1, 1, 256, 1, 1, 0, where, arguments, NULL);
 }
 
-static void load(const char *image) {
+static void load_kernel(const char *image, const char *name) {
     CUmodule module;
     CU(cuModuleLoadData, (CUmodule *, const void *), &module, image);
-    CU(cuModuleGetFunction, (CUfunction *, CUmodule, const char *), &kernel, module, "add3");
+    CU(cuModuleGetFunction, (CUfunction *, CUmodule, const char *), &kernel, module, name);
+}
+
+static void load(const char *image) {
+    load_kernel(image, "add3");
 }
 
 static void bench_driver(const char *path) {
@@ -159,6 +164,50 @@ static void bench_driver(const char *path) {
     MEDIAN("alloc_free_1m", 300, {
         CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &q, 1 << 20);
         CU(cuMemFree_v2, (CUdeviceptr), q);
+    });
+}
+
+static void diffuse(void) {
+    enum { N = 32, ROW = N * sizeof(float) };
+    static struct {
+        CUdeviceptr data;
+        long long shape[2], strides[2];
+    } field = {0, {N, N}, {ROW, sizeof(float)}}, laplacian;
+    void *arguments[] = {&field, &laplacian};
+    if (!field.data) {
+        laplacian = field;
+        CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &field.data, N * ROW);
+        CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &laplacian.data, N * ROW);
+        CU(cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t), field.data, 0, N * ROW);
+    }
+    CU(cuLaunchKernel,
+       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+        void **, void **),
+       kernel, N / 8, N / 8, 1, 8, 8, 1, 0, stream, arguments, NULL);
+}
+
+static void bench_diffusion(const char *path) {
+    enum { NODES = 1000 };
+    CUgraph graph;
+    CUgraphExec exec;
+    open_device();
+    load_kernel(read_file(path), "diffusion");
+    CU(cuStreamCreate, (CUstream *, unsigned), &stream, CU_STREAM_DEFAULT);
+    diffuse();
+    synchronize();
+    MEDIAN("diffusion_loop", 3, {
+        for (int node = 0; node < NODES; ++node)
+            diffuse();
+        synchronize();
+    });
+    CU(cuStreamBeginCapture_v2, (CUstream, int), stream, 2);
+    for (int node = 0; node < NODES; ++node)
+        diffuse();
+    CU(cuStreamEndCapture, (CUstream, CUgraph *), stream, &graph);
+    CU(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long), &exec, graph, 0);
+    MEDIAN("diffusion_graph", 3, {
+        CU(cuGraphLaunch, (CUgraphExec, CUstream), exec, stream);
+        synchronize();
     });
 }
 
@@ -303,6 +352,8 @@ static void bench_loop(void) {
 int main(int count, char **words) {
     if (count == 3 && !strcmp(words[1], "driver"))
         bench_driver(words[2]);
+    else if (count == 3 && !strcmp(words[1], "diffusion"))
+        bench_diffusion(words[2]);
     else if (count == 3 && !strcmp(words[1], "first"))
         bench_first(words[2]);
     else if (count == 2 && !strcmp(words[1], "copies"))

@@ -24,6 +24,36 @@ extern "C" __global__ void add3(view a, view b, view c, int n) {
     if (i < n) c.data[i] = a.data[i] + b.data[i];
 }"""
 
+# The texts' kernel: its body is what numbalite compiles too; views are what array<float, 2> is.
+DIFFUSION_BODY = r"""
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    __shared__ float s[10][10];
+    if (tx == 0 && x > 0) s[0][ty + 1] = u(x - 1, y);
+    if (ty == 0 && y > 0) s[tx + 1][0] = u(x, y - 1);
+    if (tx == 7 && x < u.shape[0] - 1) s[9][ty + 1] = u(x + 1, y);
+    if (ty == 7 && y < u.shape[1] - 1) s[tx + 1][9] = u(x, y + 1);
+    s[tx + 1][ty + 1] = u(x, y);
+    float v = 4 * s[tx + 1][ty + 1];
+    __syncthreads();
+    if (x > 0) v -= s[tx][ty + 1];
+    if (y > 0) v -= s[tx + 1][ty];
+    if (x < u.shape[0] - 1) v -= s[tx + 2][ty + 1];
+    if (y < u.shape[1] - 1) v -= s[tx + 1][ty + 2];
+    if (x < u.shape[0] && y < u.shape[1]) { l(x, y) = v; u(x, y) -= v * 0.25f; }
+"""
+DIFFUSION = (
+    r"""
+struct view {
+    char* data;
+    long long shape[2], strides[2];
+    __device__ float& operator()(long long i, long long j) { return *(float*)(data + i * strides[0] + j * strides[1]); }
+};
+extern "C" __global__ void diffusion(view u, view l) {"""
+    + DIFFUSION_BODY
+    + "}"
+)
+
 
 class LeftOut(Exception):
     """This row cannot be measured here; the text says why."""
@@ -87,11 +117,11 @@ class Floor:
         source = [str(HERE / "floor.c"), f"-I{ROOT / 'cext'}", "-o", self.program, "-ldl"]
         subprocess.run([compiler, "-O3", "-march=native", *source], check=True)
 
-    def cubin(self):
-        """add3 for this GPU, compiled once."""
-        path = self.folder / "add3.cubin"
+    def cubin(self, name="add3", source=ADD3):
+        """A kernel for this GPU, compiled once."""
+        path = self.folder / f"{name}.cubin"
         if not path.exists():
-            path.write_bytes(compiled(ADD3))
+            path.write_bytes(compiled(source))
         return str(path)
 
     def run(self, *words):
@@ -110,6 +140,10 @@ class Floor:
 
     def driver(self, name):
         return self.part("driver", self.cubin())[name]
+
+    def diffusion(self, name):
+        """Of one iteration: the program gives those of 1000."""
+        return self.part("diffusion", self.cubin("diffusion", DIFFUSION))[name] / 1000
 
     def nvrtc(self, arch="sm_90"):
         return self.part("nvrtc", nvrtc_library(), arch)["nvrtc"]

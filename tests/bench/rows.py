@@ -6,7 +6,7 @@ import statistics
 import time
 
 import numpy as np
-from measure import LeftOut, arch, median, nvrtc_library, process, row
+from measure import DIFFUSION_BODY, LeftOut, arch, median, nvrtc_library, process, row
 
 FRESH = itertools.count(time.time_ns() % 1_000_000_007)  # makes each compiled source a new one
 
@@ -55,6 +55,52 @@ def launch_configured(floor):
     ours = median(lambda: kernel[4, 256](a, b, c, 1000), 2000, sync)
     least = floor.driver("launch_default_stream")
     return ours, least, 1.25 * least
+
+
+# ---- iterating ---------------------------------------------------------------------------------------
+def diffusion_setup(n=32):
+    from numbalite import cuda
+
+    kernel = cuda.jit(
+        f"__global__ void diffusion(array<float, 2> u, array<float, 2> l) {{{DIFFUSION_BODY}}}"
+    )
+    u = cuda.to_device(np.random.default_rng(0).random((n, n), dtype=np.float32))
+    laplacian = cuda.device_array_like(u)
+    stream = cuda.stream()
+    bound = kernel[(n // 8, n // 8), (8, 8), stream]
+    bound(u, laplacian)
+    cuda.synchronize()
+    return bound, u, laplacian, stream
+
+
+@row("K2a", "diffusion 32 x 32, an iteration of 10000, loop", "us", "1.1 x C loop", gpu=True)
+def diffusion_loop(floor):
+    bound, u, laplacian, stream = diffusion_setup()
+
+    def run():
+        for _ in range(10_000):
+            bound(u, laplacian)
+        stream.synchronize()
+
+    least = floor.diffusion("diffusion_loop")
+    return median(run, rounds=5) / 10_000, least, 1.1 * least
+
+
+@row("K2b", "the same, by a graph of 1000", "us", "1.1 x C graph", gpu=True)
+def diffusion_graph(floor):
+    bound, u, laplacian, stream = diffusion_setup()
+    with stream.capture() as graph:
+        for _ in range(1000):
+            bound(u, laplacian)
+    graph.launch(stream)
+
+    def run():
+        for _ in range(10):
+            graph.launch(stream)
+        stream.synchronize()
+
+    least = floor.diffusion("diffusion_graph")
+    return median(run, rounds=5) / 10_000, least, 1.1 * least
 
 
 # ---- compiling and starting ------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ through; then the same with host allocations. After every failure: an exception 
 nothing left behind, and the same operation works when it is tried once more.
 """
 
+import contextlib
 import gc
 import warnings
 
@@ -93,6 +94,32 @@ def launch_on_stream(d):
     stream = cuda.stream()
     double[2, 32, stream](d, d)
     stream.synchronize()
+
+
+def capture(d):
+    stream = cuda.stream()
+    other, fork, join = cuda.stream(), cuda.event(), cuda.event()
+    result, into = cuda.device_array(64, np.float32), np.zeros(64, "f4")
+    with stream.capture() as graph:
+        double[2, 32, stream](d, result)
+        fork.record(stream)
+        fork.wait(other)
+        plus(d[::2], 1, stream=other)
+        join.record(other)
+        join.wait(stream)
+        result.copy_to_host(into, stream=stream)
+    graph.upload(stream)
+    graph.launch(stream)
+    graph.launches[0].update(result, d)
+    graph.launch(cuda.stream(non_blocking=True))
+    stream.synchronize()
+
+
+def capture_and_drop(d):
+    stream = cuda.stream(non_blocking=True)
+    with contextlib.suppress(KeyError), stream.capture():
+        double[2, 32, stream](d, cuda.device_array(64, np.float32))
+        raise KeyError
 
 
 def load_module():
@@ -186,6 +213,8 @@ OPERATIONS = [
     launch_on_host_arrays,
     launch_on_strided_host_arrays,
     launch_on_stream,
+    capture,
+    capture_and_drop,
     load_module,
     load_and_launch,
     stream,

@@ -1,0 +1,26 @@
+/* py/graph: the types Graph and CapturedLaunch, and what a capture under way asks of the rest: that
+ * what captured work uses is kept, and that what cannot be captured is refused before the driver
+ * refuses it, for then the capture would be lost. */
+#ifndef NL_PY_GRAPH_H
+#define NL_PY_GRAPH_H
+
+#include "py/state.h"
+#include "core/graph.h"
+#include "py/kernel.h"
+
+/* All of these only after nl_graph_capturing(), so that ordinary calls pay for one test. */
+
+/* If work on the stream is being captured, keeps the object as long as the graph: 1; else 0, or -1
+ * with an exception. `host`: it is an array that the graph will copy from or to. */
+int nl_py_graph_keep(CUstream stream, PyObject *object, int host);
+/* The same for a kernel that is about to be launched. */
+int nl_py_graph_keep_kernel(CUstream stream, nl_py_kernel *kernel);
+/* RuntimeError (-1) if `what` goes to the default stream from a thread that captures another. */
+int nl_py_graph_check_default(CUstream stream, const char *what);
+/* RuntimeError (-1) if work on the stream is being captured: `what` has to wait. */
+int nl_py_graph_check_waiting(CUstream stream, const char *what);
+/* A launch has just been made: if it was captured, it is put into the graph's list. 0 or -1. */
+int nl_py_graph_add_launch(nl_py_kernel *kernel, const nl_launch *shape, PyObject *const *args,
+                           PyObject *kept);
+
+#endif
