@@ -13,9 +13,9 @@
 #define NL_STATE_OBJECTS(X) \
     X(PyTypeObject, stream_type) \
     X(PyTypeObject, event_type) \
-    X(PyTypeObject, devarray_type)  /* the C type */ \
-    X(PyTypeObject, devarray_class) /* register_array_class: what C makes instances of */ \
-    X(PyTypeObject, devrecord_class) /* register_record_class: a record of an array of records */ \
+    X(PyTypeObject, devarray_type)   /* the C type */ \
+    X(PyTypeObject, devarray_class)  /* register_array_class: what C makes instances of */ \
+    X(PyTypeObject, devrecord_class) /* register_record_class: the same for single records */ \
     X(PyTypeObject, transfer_type) \
     X(PyTypeObject, hostmemory_type) \
     X(PyTypeObject, ipc_type) \

@@ -144,7 +144,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
 
     def _is_aligned(self):
         low = self.dtype.alignment - 1
-        return not (self.address & low or any(step & low for step in self.strides))
+        return not (self._address & low or any(step & low for step in self.strides))
 
     @property
     def gpu_data(self) -> DeviceMemory:

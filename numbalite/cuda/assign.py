@@ -194,7 +194,7 @@ def _may_overlap(a, b):
 
 
 def _extent(array):
-    low = high = array.address
+    low = high = array._address
     for length, step in zip(array.shape, array.strides, strict=True):
         low += min(0, (length - 1) * step)
         high += max(0, (length - 1) * step)

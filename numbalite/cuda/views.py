@@ -81,7 +81,7 @@ class Views:
     def flatten(self, order="C") -> DeviceNDArray:
         """A copy with one dimension."""
         flat = self.ravel(order)
-        return flat.copy() if flat.address == self.address else flat
+        return flat.copy() if flat._address == self._address else flat
 
     @property
     def T(self) -> DeviceNDArray:
