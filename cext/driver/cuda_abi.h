@@ -15,12 +15,12 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+/* A place of memory: type 1 is a device. */
 typedef struct CUmemLocation {
-    int type; /* 1: a device */
+    int type;
     int id;
 } CUmemLocation;
-
-/* Who may reach a pool's memory; flags 3: reading and writing. */
+/* Who may reach a pool's memory: flags 3 is reading and writing. */
 typedef struct CUmemAccessDesc {
     CUmemLocation location;
     int flags;

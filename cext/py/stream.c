@@ -250,6 +250,15 @@ static PyObject *stream_get_non_blocking(nl_py_stream *self, void *unused) {
     return PyBool_FromLong(!self->stream->blocking);
 }
 
+static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
+    (void)unused;
+    nl_error err;
+    int priority = 0;
+    if (nl_stream_priority(self->stream, &priority, &err) < 0)
+        return nl_py_raise(&err);
+    return PyLong_FromLong(priority);
+}
+
 static PyObject *stream_is_capturing(nl_py_stream *self, void *unused) {
     (void)unused;
     nl_error err;
@@ -261,15 +270,6 @@ static PyObject *stream_is_capturing(nl_py_stream *self, void *unused) {
         NL_CU(&err, StreamIsCapturing, handle, &status) < 0)
         return nl_py_raise(&err);
     return PyBool_FromLong(status != CU_STREAM_CAPTURE_STATUS_NONE);
-}
-
-static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
-    (void)unused;
-    nl_error err;
-    int priority = 0;
-    if (nl_stream_priority(self->stream, &priority, &err) < 0)
-        return nl_py_raise(&err);
-    return PyLong_FromLong(priority);
 }
 
 static PyMethodDef stream_methods[] = {
@@ -294,9 +294,9 @@ static PyGetSetDef stream_getset[] = {
     {"external", (getter)stream_get_external, NULL, "Was the stream made elsewhere?", NULL},
     {"non_blocking", (getter)stream_get_non_blocking, NULL,
      "Is its work independent of the default stream's?", NULL},
+    {"priority", (getter)stream_get_priority, NULL, "Lower numbers go first.", NULL},
     {"is_capturing", (getter)stream_is_capturing, NULL,
      "Is work put into it captured for a graph instead of run?", NULL},
-    {"priority", (getter)stream_get_priority, NULL, "Lower numbers go first.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

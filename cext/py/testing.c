@@ -64,8 +64,8 @@ static PyObject *live(PyObject *module, PyObject *unused) {
         "{sn sn sn sn sn sn sn sn}", "blocks", (Py_ssize_t)(nl_mem_live() - nl_pool_kept()),
         "buffers", (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(), "events",
         (Py_ssize_t)nl_event_live(), "modules", (Py_ssize_t)nl_module_live(), "host_blocks",
-        (Py_ssize_t)nl_hostblock_live(), "ipc", (Py_ssize_t)nl_ipc_live(), "graphs",
-        (Py_ssize_t)nl_graph_live());
+        (Py_ssize_t)nl_hostblock_live(), "graphs", (Py_ssize_t)nl_graph_live(), "ipc",
+        (Py_ssize_t)nl_ipc_live());
 }
 
 static PyObject *pretend_no_memory_pools(PyObject *module, PyObject *unused) {

@@ -150,7 +150,9 @@ def test_calls_have_the_toolkits_signatures(tmp_path):
     numbered = folder / "cudaTypedefs.h"
     numbered = numbered.read_text() if numbered.exists() else ""
     for name, version, parameters in calls:
-        versions = re.findall(rf"PFN_cu{name}_v{version}\)\s*(\([^()]*\))", numbered) or re.findall(rf"CUresult\s+CUDAAPI\s+cu{name}(?:_v\d)?\s*(\([^()]*\))", header)
+        versions = re.findall(rf"PFN_cu{name}_v{version}\)\s*(\([^()]*\))", numbered) or re.findall(
+            rf"CUresult\s+CUDAAPI\s+cu{name}(?:_v\d)?\s*(\([^()]*\))", header
+        )
         if not versions:
             continue  # newer than this toolkit
         ours, versions = parameter_types(parameters), [parameter_types(v) for v in versions]

@@ -82,7 +82,7 @@ raw = cuda.jit("__global__ void raw(const float* x, float* y, int n) { int i = t
 @pytest.fixture
 def with_libraries(run_python):
     def run(code):
-        result = run_python(STAND_INS + code)
+        result = run_python(STAND_INS + code, timeout=300)
         assert result.stdout.endswith("done\n"), result.stdout + result.stderr
 
     return run
@@ -92,8 +92,10 @@ def with_libraries(run_python):
 def test_contiguous_arrays(with_libraries, library):
     with_libraries(f"""
 kind = {library}
-for dtype in ("f4", "f8", "i4", "i8", "u1", "c8", "f2", "i2", "i1", "c16"):
-    if dtype == "f2": continue
+for dtype in ("?", "f4", "f8", "i4", "i8", "u1", "c8", "f2", "i2", "i1", "c16"):
+    d = cuda.to_device(np.arange(6).astype(dtype))
+    assert as_array(kind(d)).dtype == d.dtype and as_array(kind(d)).address == d.address
+for dtype in ("f4", "i8"):
     x = kind(cuda.to_device(np.arange(6).astype(dtype)))
     z = kind(cuda.device_array(6, dtype))
     add[1, 32](x, x, z)
