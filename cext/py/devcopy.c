@@ -72,26 +72,53 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
 /* ------------------------------------------------------------------------------------- the element
  */
 
+/* The array's own stream: its handle (NULL: it has none, or the default one) and what keeps it. */
+static int own_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **keeper) {
+    *stream = NULL;
+    Py_BEGIN_CRITICAL_SECTION(a);
+    *keeper = Py_XNewRef(a->stream);
+    Py_END_CRITICAL_SECTION();
+    if (*keeper && nl_py_stream_from(a->state, *keeper, stream, blocking) < 0) {
+        Py_CLEAR(*keeper);
+        return -1;
+    }
+    return 0;
+}
+
+static int read_bytes(void *to, CUdeviceptr from, size_t size, CUstream stream, nl_error *err) {
+    if (stream == NULL)
+        return NL_CU(err, MemcpyDtoH, to, from, size);
+    if (NL_CU(err, MemcpyDtoHAsync, to, from, size, stream) < 0)
+        return -1;
+    return NL_CU(err, StreamSynchronize, stream);
+}
+
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     unsigned char small[256], *bytes = small;
     nl_error err;
-    PyObject *result = NULL;
+    PyObject *result = NULL, *keeper;
+    CUstream stream;
     int status = 0;
     if (nl_graph_capturing() && nl_py_graph_check_default(NULL, "reading an element") < 0)
         return NULL;
+    if (own_stream((nl_py_array *)a, &stream, NULL, &keeper) < 0)
+        return NULL;
     if (a->itemsize > (int64_t)sizeof small) {
         bytes = nl_mem_alloc((size_t)a->itemsize, &err);
-        if (!bytes)
+        if (!bytes) {
+            Py_XDECREF(keeper);
             return nl_py_raise(&err);
+        }
     }
     if (a->itemsize > 0) {
         Py_BEGIN_ALLOW_THREADS;
         status = nl_device_alive(a->buffer->device, a->buffer->generation, &err) < 0 ||
                          nl_device_bind(a->buffer->device, &err) < 0
                      ? -1
-                     : NL_CU(&err, MemcpyDtoH, bytes, address, (size_t)a->itemsize);
+                     : read_bytes(bytes, address, (size_t)a->itemsize, stream, &err);
         Py_END_ALLOW_THREADS;
     }
+    Py_XDECREF(keeper);
     result = status < 0 ? nl_py_raise(&err) : nl_host_scalar(a->descr, bytes);
     if (bytes != small)
         nl_mem_free(bytes);
@@ -143,15 +170,8 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
         return -1;
     if (nl_py_stream_from(a->state, argument, stream, blocking) < 0)
         return -1;
-    if (*stream == NULL) {
-        Py_BEGIN_CRITICAL_SECTION(a);
-        *keeper = Py_XNewRef(a->stream);
-        Py_END_CRITICAL_SECTION();
-        if (*keeper && nl_py_stream_from(a->state, *keeper, stream, blocking) < 0) {
-            Py_CLEAR(*keeper);
-            return -1;
-        }
-    }
+    if (*stream == NULL && own_stream(a, stream, blocking, keeper) < 0)
+        return -1;
     if (nl_graph_capturing() && nl_py_graph_check_default(*stream, "a copy") < 0)
         goto fail;
     if (nl_py_array_use(a, *stream, *blocking, &err) == 0)

@@ -265,26 +265,32 @@ def test_managed_array():
     assert cuda.managed_array(10, attach_global=False).base.kind == "managed"
 
 
-def test_after_a_reset():
+def test_after_a_reset(run_python):
     """What the driver has given is gone; pages of our own stay."""
-    pinned = cuda.pinned_array(1000, np.float32)
-    result = cuda.to_device(np.ones(LEAST)).copy_to_host()
-    again = cuda.to_device(np.ones(LEAST)).copy_to_host()
-    pinned[:] = 4
-    managed = cuda.managed_array(10)
-    memory = managed.base
-    del managed
-    cuda.close()
-    assert (pinned == 4).all() and (result == 1).all() and (again == 1).all()
-    assert not pinned.base.is_locked
-    with pytest.raises(RuntimeError, match="reset"):
-        memoryview(memory)
-    d = cuda.to_device(pinned)
-    assert (d.copy_to_host() == 4).all()
-    del pinned, result, again, memory
-    assert cuda.pinned_array(1000, np.float32).base.is_locked
-    add[1, 1](cuda.device_array(1, np.float32), 0)  # loaded again here, and not in a later test
-    add_grid[1, 1](cuda.device_array((1, 1), np.float32))
+    run_python("""
+import numpy as np
+from numbalite import cuda
+pinned = cuda.pinned_array(1000, np.float32)
+result = cuda.to_device(np.ones(1 << 16)).copy_to_host()
+again = cuda.to_device(np.ones(1 << 16)).copy_to_host()
+pinned[:] = 4
+managed = cuda.managed_array(10)
+memory = managed.base
+del managed
+cuda.close()
+assert (pinned == 4).all() and (result == 1).all() and (again == 1).all()
+assert not pinned.base.is_locked
+try:
+    memoryview(memory)
+except RuntimeError as error:
+    assert "reset" in str(error), error
+else:
+    raise SystemExit("it did not notice")
+d = cuda.to_device(pinned)
+assert (d.copy_to_host() == 4).all()
+del pinned, result, again, memory
+assert cuda.pinned_array(1000, np.float32).base.is_locked
+""")
 
 
 # ---- for the time of a block

@@ -1,6 +1,5 @@
 """Device memory that is kept and used again: when it is, when it must not be yet, how much of it."""
 
-import gc
 import random
 import re
 import time
@@ -290,21 +289,29 @@ def test_an_exported_address_is_safe(pool):
     assert address in (make().address, *(a.address for a in [make(), make()]))
 
 
-def test_reset_forgets(pool):
-    array = make()
-    make(2 * SIZE)
-    assert pool.cached
-    cuda.close()
-    assert pool.cached == pool.used == 0
-    del array
-    assert pool.used == 0
-    fresh = make()
-    fresh.fill(2)
-    assert (fresh.copy_to_host() == 2).all() and pool.used == 4 * SIZE
-    del fresh
-    make()
-    assert pool.cached == 4 * SIZE
-    gc.collect()
+def test_reset_forgets(run_python):
+    run_python("""
+import gc
+import numpy as np
+from numbalite import cuda
+SIZE = 1 << 16
+pool = cuda.memory_pool()
+pool.cache_limit = 256 << 20
+array = cuda.device_array(SIZE, np.float32)
+cuda.device_array(2 * SIZE, np.float32)
+assert pool.cached
+cuda.close()
+assert pool.cached == pool.used == 0
+del array
+assert pool.used == 0
+fresh = cuda.device_array(SIZE, np.float32)
+fresh.fill(2)
+assert (fresh.copy_to_host() == 2).all() and pool.used == 4 * SIZE
+del fresh
+cuda.device_array(SIZE, np.float32)
+assert pool.cached == 4 * SIZE
+gc.collect()
+""")
 
 
 @pytest.mark.sim
