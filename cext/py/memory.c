@@ -188,6 +188,9 @@ static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_e
 
 static PyObject *set_allocator(PyObject *module, PyObject *function) {
     (void)module;
+    if (function != Py_None && !PyCallable_Check(function))
+        return PyErr_Format(PyExc_TypeError, "an allocator is a function or None, not %R",
+                            function);
     PyObject *old = allocator;
     allocator = function == Py_None ? NULL : Py_NewRef(function);
     nl_buffer_set_allocator(allocator ? allocate_in_python : NULL);

@@ -45,11 +45,12 @@ def things():
         d, d[1:], d[:0], d.T, cuda.stream(), cuda.event(), cuda.default_stream(),
     ]
 
-# What would be no test: it ends the process, waits for a person, believes an address, or begins a capture
-# that goes on.
+# What would be no test: it ends the process, waits for a person, believes an address, or changes what all
+# that follows does (a capture goes on, memory has another source or a limit).
 NOT = {"configure", "fail_call_at", "fail_alloc_at", "from_pointer", "reset_device", "set_open_hook", "register_array_class",
        "trace", "wrap", "external_stream", "from_interface", "profile_start", "profile_stop", "close", "open_ipc_array", "launch",
-       "nvrtc_open", "device_pointer_value", "Graph"}
+       "nvrtc_open", "device_pointer_value", "Graph",
+       "set_allocator", "pool_set_limits", "host_register", "host_unregister", "prefetch", "advise"}
 
 def callables():
     if what == "module":
