@@ -133,7 +133,7 @@ def _headers():
     from numbalite.compilers import headers, toolkit
 
     try:
-        library = toolkit.library().path
+        library = toolkit.nvrtc_library().path
     except ImportError:
         library = None
     found = toolkit.include_directories(library)

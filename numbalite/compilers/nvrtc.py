@@ -23,7 +23,7 @@ def open_library() -> tuple:
     if _opened is None:
         from numbalite import _core
 
-        chosen = toolkit.library()
+        chosen = toolkit.nvrtc_library()
         try:
             version = tuple(_core.nvrtc_open(chosen.path))
         except OSError as problem:

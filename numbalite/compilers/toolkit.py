@@ -146,7 +146,7 @@ def _driver_major():
 
 def fingerprint() -> tuple:
     """What tells one NVRTC from another without loading it."""
-    path = os.path.realpath(library().path)
+    path = os.path.realpath(nvrtc_library().path)
     status = os.stat(path)
     return path, status.st_size, status.st_mtime_ns
 
@@ -154,7 +154,7 @@ def fingerprint() -> tuple:
 _chosen = None  # (what the choice depends on, the library)
 
 
-def library() -> Library:
+def nvrtc_library() -> Library:
     """The NVRTC to use: the first that is not newer than the driver, where that is known.
 
     A driver runs what NVRTCs of its own CUDA version and of older ones make.

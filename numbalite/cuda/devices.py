@@ -75,7 +75,7 @@ def is_supported_version() -> bool:
 
         if not is_available():
             return False
-        toolkit.library()
+        toolkit.nvrtc_library()
         return _core.open() == "cuda" and _core.driver_version() >= 12000
     except Exception:
         return False

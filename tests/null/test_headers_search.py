@@ -39,7 +39,7 @@ def touch(path, text=""):
 def test_nothing_found_says_what_to_install():
     assert toolkit.libraries() == []
     with pytest.raises(errors.CudaSupportError, match=r'pip install "numbalite\[cuda13\]"'):
-        toolkit.library()
+        toolkit.nvrtc_library()
 
 
 def test_pip_packages_come_first(tmp_path, monkeypatch):
@@ -48,7 +48,7 @@ def test_pip_packages_come_first(tmp_path, monkeypatch):
     installed = touch(tmp_path / "toolkit/lib64/libnvrtc.so.12")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
     assert [one.path for one in toolkit.libraries()] == [new, old, installed]
-    assert toolkit.library().path == new
+    assert toolkit.nvrtc_library().path == new
 
 
 def test_the_driver_decides_the_version(tmp_path, monkeypatch):
@@ -56,7 +56,7 @@ def test_the_driver_decides_the_version(tmp_path, monkeypatch):
     old = touch(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
     for driver, expected in ((12, old), (13, new), (14, new), (11, new)):
         monkeypatch.setattr(toolkit, "_driver_major", lambda driver=driver: driver)
-        assert toolkit.library().path == expected
+        assert toolkit.nvrtc_library().path == expected
 
 
 @pytest.mark.parametrize("variable", ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"])
@@ -64,7 +64,7 @@ def test_the_driver_decides_the_version(tmp_path, monkeypatch):
 def test_toolkits(tmp_path, monkeypatch, variable, folder):
     path = touch(tmp_path / "toolkit" / folder / "libnvrtc.so.13")
     monkeypatch.setenv(variable, str(tmp_path / "toolkit"))
-    library = toolkit.library()
+    library = toolkit.nvrtc_library()
     assert (library.major, library.path) == (13, path)
 
 
@@ -79,16 +79,16 @@ def test_too_old(tmp_path, monkeypatch):
     touch(tmp_path / "libnvrtc.so.11")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     with pytest.raises(errors.CudaSupportError, match="NVRTC 11 .* too old, numbalite needs 12"):
-        toolkit.library()
+        toolkit.nvrtc_library()
 
 
 def test_named_library(tmp_path, monkeypatch):
     path = touch(tmp_path / "libnvrtc.so.12.4.99")
     monkeypatch.setenv("NUMBALITE_NVRTC", path)
-    assert (toolkit.library().major, toolkit.library().path) == (12, path)
+    assert (toolkit.nvrtc_library().major, toolkit.nvrtc_library().path) == (12, path)
     monkeypatch.setenv("NUMBALITE_NVRTC", path + "x")
     with pytest.raises(errors.CudaSupportError, match="NUMBALITE_NVRTC"):
-        toolkit.library()
+        toolkit.nvrtc_library()
 
 
 def test_fingerprint_follows_the_file(tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ def library():
     from numbalite.errors import CudaSupportError
 
     try:
-        return ctypes.CDLL(toolkit.library().path)
+        return ctypes.CDLL(toolkit.nvrtc_library().path)
     except (CudaSupportError, OSError):
         return None
 

@@ -143,7 +143,7 @@ NEEDS_TOOLKIT = """array atomic bit chrono complex concepts functional iterator 
 
 
 def has_cccl():
-    found = toolkit.include_directories(toolkit.library().path)
+    found = toolkit.include_directories(toolkit.nvrtc_library().path)
     return "cccl" not in [part for part, _ in toolkit.missing_parts(found)]
 
 

@@ -14,7 +14,7 @@ _NONE = "numbalite compiles CUDA C++ with NVRTC and uses neither libNVVM nor lib
 def get_cudalib(lib, static=False) -> str:
     """The path of a library; for others than NVRTC the name by which the system would look for it."""
     if lib == "nvrtc" and not static:
-        return str(toolkit.library().path)
+        return str(toolkit.nvrtc_library().path)
     return f"lib{lib}.a" if static else f"lib{lib}.so"
 
 
