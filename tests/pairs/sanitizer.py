@@ -20,6 +20,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -110,9 +111,11 @@ class Runner:
         try:
             text = process.communicate(timeout=self.limit)[0].decode(errors="replace")
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            text = process.communicate()[0].decode(errors="replace")
-            return "hangs", text
+            os.killpg(process.pid, signal.SIGKILL)
+            try:
+                return "hangs", process.communicate(timeout=10)[0].decode(errors="replace")
+            except subprocess.TimeoutExpired:
+                return "hangs", ""
         match = re.search(r"^outcome: (.*)$", text, re.M)
         return (match[1] if match else f"ended with {process.returncode}"), text
 

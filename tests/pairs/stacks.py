@@ -17,15 +17,15 @@ def recursion_without_an_end(n: ints(4, below=9), out: counts(4)):
     """
 
 
-@pair("stack", grid=1, block=1, right={"cells": np.full(64, 1, np.int32)}, expect=lambda cells: 64)
-def flood_that_visits_cells_again(cells: np.full(64, 2, np.int32), out: counts(1)):
+@pair("stack", grid=1, block=1, right={"cells": np.full(16, 1, np.int32)}, expect=lambda: 16)
+def flood_that_visits_cells_again(cells: np.full(16, 2, np.int32), out: counts(1)):
     """
     __device__ __noinline__ int flood(int* cells, int at) {
-        if (at < 0 || at >= 64 || cells[at] == 0) return 0;
+        if (at < 0 || at >= 16 || cells[at] == 0) return 0;
         if (cells[at] == 1) cells[at] = 0;            // visited
         return 1 + flood(cells, at - 1) + flood(cells, at + 1);  //!
     }
     __global__ void fill(int* cells, int* out) {
-        *out = flood(cells, 32);
+        *out = flood(cells, 8);
     }
     """  # fmt: skip
