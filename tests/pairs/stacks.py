@@ -4,15 +4,16 @@ import numpy as np
 from pairs.form import counts, ints, pair
 
 
-@pair("stack", grid=1, block=1, expect=lambda n: np.cumsum(np.arange(9))[n])
-def recursion_without_an_end(n: ints(4, below=9), out: counts(4)):
+@pair("stack", grid=1, block=1, expect=lambda n: [[0, 1, 1, 2, 3, 5, 8, 13, 21][k] for k in n])
+def recursion_that_runs_past_its_end(n: ints(4, below=9), out: counts(4)):
     """
-    __device__ __noinline__ int triangle(int n) {
-        return n + triangle(n - 1);                   //-!
-        return n == 0 ? 0 : n + triangle(n - 1);      //+
+    __device__ __noinline__ int fibonacci(int n) {
+        if (n == 1) return 1;                         //-
+        if (n <= 1) return n;                         //+
+        return fibonacci(n - 1) + fibonacci(n - 2);   //!
     }
-    __global__ void sums(const int* n, int* out) {
-        for (int i = 0; i < 4; ++i) out[i] = triangle(n[i]);  //!
+    __global__ void numbers(const int* n, int* out) {
+        for (int i = 0; i < 4; ++i) out[i] = fibonacci(n[i]);  //!
     }
     """
 
