@@ -3,7 +3,7 @@
 #ifndef NUMBALITE_SIM_LIBRARY_H
 #define NUMBALITE_SIM_LIBRARY_H
 
-#define NUMBALITE_SIM_HIDDEN __attribute__((visibility("hidden"), used))
+#define NUMBALITE_SIM_HIDDEN NUMBALITE_SIM_UNCHECKED __attribute__((visibility("hidden"), used))
 
 extern "C" {
 NUMBALITE_SIM_HIDDEN int nl_sim_print(const char *format, ...) __asm__("nl_sim_printf");
