@@ -316,6 +316,16 @@ event.wait(late)
 one.copy_to_device(zero, late)
 late.synchronize()
 assert (one.copy_to_host() == 4).all()
+worker = streams(0)["non-blocking"]
+late = streams(1)["non-blocking"]
+for part in (..., np.s_[::-1]):
+    gate = Gate(worker, 0)
+    add(zero, worker)
+    event.record(worker)
+    event.wait(late)                        # what makes the source is known to this stream alone
+    one[part].copy_to_device(zero[part], late)
+    gate.open()
+    np.testing.assert_array_equal(one.copy_to_host(), zero.copy_to_host())
 """)
 
 
