@@ -41,13 +41,23 @@ _CODE = np.dtype("<u4")
 # Options of numba's that say nothing about compiled C++.
 _WITHOUT_MEANING = frozenset(["nopython", "locals", "looplift"])
 _COMPILING = frozenset(
-    ["cache", "debug", "fastmath", "forceinline", "headers", "inline", "opt", "options", "std"]
+    [
+        "boundscheck",
+        "cache",
+        "debug",
+        "fastmath",
+        "forceinline",
+        "headers",
+        "inline",
+        "opt",
+        "options",
+        "std",
+    ]
 )
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {
-    "boundscheck", "error_model", "forceobj", "nogil", "parallel"
+    "error_model", "forceobj", "nogil", "parallel"
 }  # fmt: skip
 _MOST_PARAMETERS = 64
-_CHECKED = "-DNUMBALITE_DEBUG=1"
 
 
 def jit(signature_or_function=None, *, source=None, name=None, args=None, **given):
@@ -147,8 +157,6 @@ def _options(given):
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
     parallel = given.get("parallel")
     options = options_.parse(wanted, "jit")
-    if given.get("boundscheck") and not options.debug:
-        options = options.replace(options=(_CHECKED, *options.options))
     nogil = given.get("nogil")
     return options, None if parallel is None else bool(parallel), nogil is None or bool(nogil)
 
@@ -377,7 +385,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
     def targetoptions(self) -> dict:
         """The options, as numba shows them."""
         return {"nopython": True, "nogil": self._nogil, "fastmath": self._options.fastmath,
-                "boundscheck": self._options.debug or _CHECKED in self._options.options,
+                "boundscheck": self._options.has_checks,
                 "parallel": bool(self._parallel)}  # fmt: skip
 
     def inspect_source(self, signature=None):
