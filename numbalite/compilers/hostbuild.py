@@ -34,6 +34,7 @@ from numbalite.errors import CompileError, CudaSupportError
 _MAGIC = Struct("<8sQ")  # nl_sim_image_header
 _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
+_SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
 _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
@@ -89,11 +90,20 @@ def _family(compiler):
     return "gcc" if re.search(r"(^|-)(g\+\+|gcc)(-\d+)?$", name) else identify(compiler).family
 
 
-def _run(command, stdin=b"", folder=None):
+def _environment():
+    """The compiler's: its messages in English; a sanitizer preloaded into this process stays here."""
     environment = {**os.environ, "LC_ALL": "C"}
+    preloaded = re.split(r"[\s:]+", environment.pop("LD_PRELOAD", "").strip())
+    kept = [name for name in preloaded if name and not _SANITIZER.match(os.path.basename(name))]
+    if kept:
+        environment["LD_PRELOAD"] = ":".join(kept)
+    return environment
+
+
+def _run(command, stdin=b"", folder=None):
     try:
         return subprocess.run(
-            command, input=stdin, capture_output=True, env=environment, cwd=folder, check=False
+            command, input=stdin, capture_output=True, env=_environment(), cwd=folder, check=False
         )
     except OSError as problem:
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem

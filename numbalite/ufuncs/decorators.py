@@ -17,11 +17,20 @@ from . import element
 
 TARGETS = ("cuda", "cpu", "parallel")
 # Options of numba's that say nothing about compiled C++.
-_WITHOUT_MEANING = frozenset(
-    ["nopython", "nogil", "error_model", "locals", "boundscheck", "inline"]
-)
+_WITHOUT_MEANING = frozenset(["nopython", "nogil", "error_model", "locals", "inline"])
 _COMPILING = frozenset(
-    ["cache", "debug", "fastmath", "headers", "lineinfo", "max_registers", "opt", "options", "std"]
+    [
+        "boundscheck",
+        "cache",
+        "debug",
+        "fastmath",
+        "headers",
+        "lineinfo",
+        "max_registers",
+        "opt",
+        "options",
+        "std",
+    ]
 )
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {"forceobj"}
 
@@ -291,8 +300,6 @@ def _options(what, given, more=()):
     if given.get("writable_args"):
         raise NotImplementedError(f"{what}: inputs are not written; make an output of the argument")
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
-    if given.get("boundscheck"):
-        wanted["debug"] = True
     return options_.parse(wanted, what)
 
 

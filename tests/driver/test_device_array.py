@@ -102,7 +102,9 @@ def test_shapes_that_are_none():
 
 
 @pytest.mark.parametrize(
-    "dtype", ["O", [("a", "i4"), ("b", "O")], "no dtype", object(), ("f4", (2,))], ids=str
+    "dtype",
+    ["O", [("a", "i4"), ("b", "O")], "no dtype", pytest.param(object(), id="object"), ("f4", (2,))],
+    ids=str,
 )
 def test_dtypes_that_stay_on_the_host(dtype):
     with pytest.raises(TypeError):

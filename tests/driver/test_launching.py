@@ -38,6 +38,9 @@ class Seven:
     def __index__(self):
         return 7
 
+    def __repr__(self):
+        return "Seven()"
+
 
 # ---- configurations ----
 @pytest.mark.parametrize("grid, block, expected", [
@@ -66,7 +69,7 @@ def test_configurations(kernel, grid, block, expected):
     (TypeError, (True, 1)), (TypeError, (np.zeros(2), 1)), (ValueError, ((), 1)),
     (ValueError, ((1,) * 4, 1)), (ValueError, (-1, 1)), (ValueError, (1, 2**32)), (ValueError, (1, 2**70)),
     (ValueError, (1, -(2**70))), (ValueError, (1, (np.uint64(2**40), 1))),
-    (TypeError, (1, 1, "s")), (TypeError, (1, 1, 1.5)), (TypeError, (1, 1, object())),
+    (TypeError, (1, 1, "s")), (TypeError, (1, 1, 1.5)), pytest.param(TypeError, (1, 1, object()), id="TypeError-object"),
     (TypeError, (1, 1, 0, 1.5)), (TypeError, (1, 1, 0, None)), (ValueError, (1, 1, 0, -1)),
     (ValueError, (1, 1, 0, 2**40)), (ValueError, (1, 1, 0, 2**70)),
 ], ids=repr)  # fmt: skip

@@ -70,6 +70,36 @@ def test_everything_compiles_with_other_options(nvrtc, toolkit_options, options)
     assert result.status == 0, result.log
 
 
+CHECKED = """
+#include <cassert>
+#include <cstdlib>
+#include "numbalite/groups.cuh"
+__device__ int fail(array<int, 2> a, int n) {
+    assert(n > 0 && "a, b");
+    if (n > 5) __trap();
+    return n > 4 ? a(n, 0) : (std::abort(), 0);
+}
+__global__ void k(array<int, 2> a, int n) {
+    cooperative_groups::this_grid().sync();
+    a[1][2] = fail(a, n);
+    if (n == 3) abort();
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-G",), ("-DNDEBUG",)], ids=" ".join)
+@pytest.mark.parametrize("arch", [75, 90, 100])
+def test_checked_kernels_never_stop_the_context(nvrtc, arch, options):
+    """No call of __assertfail and no trap is left in the code."""
+    need(nvrtc, arch)
+    options = [*options, "-default-device", f"-I{CUDA_SRC}/std"]
+    result = nvrtc(HEAD + CHECKED, arch, ["-DNUMBALITE_DEBUG=1", *options])
+    assert (result.status, result.log) == (0, "")
+    assert b"__assertfail" not in result.cubin
+    plain = nvrtc(HEAD + CHECKED, arch, options)
+    assert plain.status == 0 and (b"__assertfail" in plain.cubin) == ("-DNDEBUG" not in options)
+
+
 def _std(options):
     return next((o[5:] for o in options if o.startswith("-std=")), "c++17")
 
