@@ -6,7 +6,6 @@ or compiling the overload that fits, and everything that users ask about a kerne
 
 from __future__ import annotations
 
-import inspect
 from _thread import RLock
 
 import numpy as np
@@ -17,6 +16,7 @@ from .compilers import Unit
 from .cuda import devices  # noqa: F401  (sets how the driver is opened)
 from .errors import PerformanceWarning, SignatureError, warn
 from .program import Overload, Program
+from .surface import ByTypes
 from .types import Array, Scalar, Signature
 
 _CODE = np.dtype("<u4")
@@ -36,7 +36,7 @@ def _warn_host():
         )
 
 
-class Dispatcher(_core.Dispatcher):
+class Dispatcher(ByTypes, _core.Dispatcher):
     """A kernel. ``origin`` is what overloads are made from: a BodyKernel or a module's kernel."""
 
     def __init__(self, origin, given=(), py_func=None):
@@ -173,16 +173,6 @@ class Dispatcher(_core.Dispatcher):
     # --- what there is
 
     @property
-    def overloads(self) -> dict:
-        """Argument types -> compiled kernel."""
-        return dict(self._overloads)
-
-    @property
-    def signatures(self) -> list:
-        """The argument types that it is compiled for."""
-        return list(self._overloads)
-
-    @property
     def nopython_signatures(self) -> list:
         return [Signature(types.void, args) for args in self._overloads]
 
@@ -195,17 +185,13 @@ class Dispatcher(_core.Dispatcher):
         return list(self._origin.options.extensions)
 
     @property
+    def _parameter_names(self):
+        return self._origin.parameter_names
+
+    @property
     def module(self):
         """The cuda.module that the kernel is from, or None."""
         return self._origin.module
-
-    @property
-    def __signature__(self):
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        names = self._origin.parameter_names
-        if any(not name.isidentifier() for name in names):
-            names = [f"arg{i}" for i in range(len(names))]
-        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
     def _ask(self, signature, question):
         """One answer for a signature or a specialised kernel; else a dict for all overloads."""
@@ -289,12 +275,6 @@ class Dispatcher(_core.Dispatcher):
 
     def __reduce__(self):
         return _unpickle, (type(self), self._origin, self._given)
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
 
 def _unpickle(kind, origin, given):

@@ -393,6 +393,8 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
         return PyErr_Format(PyExc_ValueError, "address %llu cannot be that of %lld bytes",
                             (unsigned long long)address, (long long)(high - low));
     nl_device *dev = nl_device_current(&err);
+    if (dev && parts->find_device && high > low)
+        dev = nl_device_of_address(dev, address + (CUdeviceptr)low);
     if (!dev || nl_buffer_wrap(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL, NULL,
                                &buffer, &err) < 0)
         return nl_py_raise(&err);

@@ -1,22 +1,17 @@
-/* sim/module: an image is a shared object. It is written to an anonymous file and opened with
- * dlopen, so that loading it twice gives two modules with variables of their own. dlopen remembers
- * names, and a file descriptor's number is used again: so each load spells the same path in its own
- * way. */
+/* sim/module: an image is a shared object; loading it twice gives two modules with variables of
+ * their own. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "sim/module.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "base/image.h"
 #include "base/lock.h"
 #include "sim/elf.h"
 #include "sim/handle.h"
@@ -43,67 +38,6 @@ static nl_mutex lock = NL_MUTEX_INIT, loader_lock = NL_MUTEX_INIT;
 
 /* Loading */
 
-static int write_all(int file, const char *bytes, size_t size) {
-    while (size) {
-        ssize_t written = write(file, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return -1;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return 0;
-}
-
-/* "/proc/self/fd/././/7": the number's bits, as "./" and ".//". It counts from the address of the
- * counter, because a second copy of this engine in the process (the tests have one) counts too. */
-static void spell_path(char *path, size_t size, int file) {
-    static uint64_t loads;
-    size_t length = (size_t)snprintf(path, size, "/proc/self/fd/");
-    for (uint64_t n = (uintptr_t)&loads / 8 + nl_atomic_add(&loads, 1); n && length + 24 < size;
-         n >>= 1)
-        length += (size_t)snprintf(path + length, size - length, n & 1 ? ".//" : "./");
-    snprintf(path + length, size - length, "%d", file);
-}
-
-static void *open_anonymous(const void *bytes, size_t size) {
-    char path[256];
-    void *library = NULL;
-#ifdef MFD_CLOEXEC
-    int file = memfd_create("numbalite", MFD_CLOEXEC);
-    if (file < 0)
-        return NULL;
-    if (write_all(file, bytes, size) == 0) {
-        spell_path(path, sizeof path, file);
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    close(file);
-#endif
-    (void)path, (void)bytes, (void)size;
-    return library;
-}
-
-/* Where there is no /proc, or it may not be executed from: a file in a directory of our own. */
-static void *open_temporary(const void *bytes, size_t size) {
-    char directory[300], path[340];
-    snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX", P_tmpdir);
-    if (!mkdtemp(directory))
-        return NULL;
-    snprintf(path, sizeof path, "%s/image.so", directory);
-    void *library = NULL;
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-    if (file >= 0) {
-        int written = write_all(file, bytes, size);
-        close(file);
-        if (written == 0)
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        unlink(path);
-    }
-    rmdir(directory);
-    return library;
-}
-
 static void say(char *log, size_t size, const char *text) {
     if (log && size)
         snprintf(log, size, "%s", text ? text : "");
@@ -111,9 +45,7 @@ static void say(char *log, size_t size, const char *text) {
 
 static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     nl_mutex_lock(&loader_lock);
-    m->library = open_anonymous(m->bytes, m->size);
-    if (!m->library)
-        m->library = open_temporary(m->bytes, m->size);
+    m->library = nl_image_open(m->bytes, m->size);
     nl_mutex_unlock(&loader_lock);
     if (!m->library) {
         say(log, log_size, dlerror());

@@ -110,6 +110,7 @@ extern "C" {
 #else
 #include "thread.h"
 #endif
+#include "words.h"
 #include "math.h"
 #include "special.h"
 #include "intrinsics.h"
@@ -118,12 +119,10 @@ extern "C" {
 #include "video.h"
 #include "memory.h"
 #include "atomics.h"
-#ifdef NUMBALITE_HOST
-#include "../host/library.h"
-#else
+#ifndef NUMBALITE_HOST
 #include "warp.h"
-#include "library.h"
 #endif
+#include "library.h"
 #include "unsupported.h"
 #include "new.h"
 

@@ -2,8 +2,7 @@
  *
  * `here` is the place of the thread that runs now, one per OS thread. Its address never leaves this
  * image and only its single members are read and written, so that the compiler sees through it and
- * turns the loop over a block's threads into vector code. threadIdx & co. are macros over functions
- * that return copies: nothing can write to them, as in CUDA.
+ * turns the loop over a block's threads into vector code.
  *
  * An engine call may let other threads run on this OS thread; `engine_call` keeps this thread's
  * index on its own stack meanwhile and puts it back. */
@@ -108,12 +107,6 @@ template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
 
 } // namespace numbalite_sim
 
-#define threadIdx (::numbalite_sim::thread_index())
-#define blockIdx (::numbalite_sim::block_index())
-#define blockDim (::numbalite_sim::block_dim())
-#define gridDim (::numbalite_sim::grid_dim())
-#define warpSize 32
-
 /* How check.cuh ends a thread. */
 [[noreturn]] NUMBALITE_SIM_INLINE void __nl_sim_exit() {
     numbalite_sim::exit_thread();
@@ -138,7 +131,7 @@ NUMBALITE_SIM_INLINE int __syncthreads_or(int predicate, const char *file = __bu
     return numbalite_sim::barrier(NL_SIM_BARRIER_OR, predicate, file, line);
 }
 
-/* ---- fences, time, faults ---- */
+/* ---- fences, which threads may be waiting at ---- */
 
 NUMBALITE_SIM_INLINE void __threadfence(const char *file = __builtin_FILE(),
                                         int line = __builtin_LINE()) {
@@ -157,27 +150,5 @@ NUMBALITE_SIM_INLINE void __nanosleep(unsigned, const char *file = __builtin_FIL
                                       int line = __builtin_LINE()) {
     numbalite_sim::yield(file, line);
 }
-NUMBALITE_SIM_INLINE long long clock64() {
-    return static_cast<long long>(numbalite_sim::ops->clock());
-}
-
-[[noreturn]] NUMBALITE_SIM_INLINE void __trap(const char *file = __builtin_FILE(),
-                                              int line = __builtin_LINE()) {
-    numbalite_sim::fault(719, "trap", file, line);
-}
-NUMBALITE_SIM_INLINE void __brkpt() {}
-NUMBALITE_SIM_INLINE void __prof_trigger(int) {}
-
-/* Without regard to NDEBUG, which comes after the prelude: hostoptions.py and include/assert.h see
- * to it. */
-#define assert(...) \
-    (static_cast<bool>(__VA_ARGS__) \
-         ? static_cast<void>(0) \
-         : ::numbalite_sim::fault(710, "Assertion `" #__VA_ARGS__ "` failed.", __FILE__, \
-                                  __LINE__))
-
-#if !defined(__clang__)
-#define __builtin_assume(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
-#endif
 
 #endif
