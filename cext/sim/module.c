@@ -115,7 +115,7 @@ void nl_sim_module_destroy(nl_sim_module *m) {
     }
     if (m->library) {
         nl_mutex_lock(&loader_lock);
-        dlclose(m->library);
+        nl_image_close(m->library);
         nl_mutex_unlock(&loader_lock);
     }
     free(m->bytes);
