@@ -101,6 +101,7 @@ typedef struct nl_sim_worker {
     char *shared_end; /* where dynamic shared memory ends, and a guard begins */
     char *signal_stack;
     struct nl_sim_worker *next_idle;
+    uintptr_t image_low, image_high; /* in a checked launch */
 
     nl_sim_warp warp[NL_SIM_WARPS];
     nl_sim_thread thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */

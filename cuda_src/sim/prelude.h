@@ -86,6 +86,17 @@
 #define NUMBALITE_SIM_HAS(builtin) 0
 #endif
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
+/* For our own functions in instrumented images (check.h). */
+#ifdef NUMBALITE_SIM_CHECKED
+#define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread")))
+#define NUMBALITE_SIM_OWN static __attribute__((noinline, no_sanitize("thread")))
+/* What it gives does not change as long as the thread lives. */
+#define NUMBALITE_SIM_PLACE static __attribute__((noinline, no_sanitize("thread"), const))
+#else
+#define NUMBALITE_SIM_UNCHECKED
+#define NUMBALITE_SIM_OWN NUMBALITE_SIM_INLINE
+#define NUMBALITE_SIM_PLACE NUMBALITE_SIM_INLINE
+#endif
 
 /* simsource.py puts these in the place of what cannot be compiled at all. */
 #define NUMBALITE_SIM_ASM(...) \
@@ -125,5 +136,8 @@ extern "C" {
 #include "library.h"
 #include "unsupported.h"
 #include "new.h"
+#ifdef NUMBALITE_SIM_CHECKED
+#include "check.h"
+#endif
 
 #endif

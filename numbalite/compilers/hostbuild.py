@@ -109,12 +109,12 @@ def _run(command, stdin=b"", folder=None):
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
 
 
-def compile(unit, compiler, kind="sim") -> Image:
-    """Compiles a unit with a compiler that host.find gave, for the target `kind`."""
+def compile(unit, compiler, kind="sim", checks=()) -> Image:
+    """Compiles a unit with a compiler that host.find gave, for the target `kind` (see host.compile)."""
     family = _family(compiler)
     options = hostoptions.read(unit)
-    flags = host.flags(family, options, unit.opt, kind)
-    source = _whole(unit, options, simsource.translate(unit.source), kind)
+    flags = host.flags(family, options, unit.opt, kind, checks)
+    source = _whole(unit, options, simsource.translate(unit.source), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
         search = _search(unit, options, folder)
         if options.debug:
@@ -216,7 +216,7 @@ def _quoted(name):
     return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _whole(unit, options, text, kind):
+def _whole(unit, options, text, kind, checks=()):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
     lines = [f'#line 1 "{_quoted(unit.name)}"', text]
     lines.append(f'#line 1 "{_END}"')
@@ -237,6 +237,9 @@ def _whole(unit, options, text, kind):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
             lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
+        if checks:
+            names = "".join(f"{p}," for p in _parameters(unit.source, name))
+            lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
         if unit.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
     for i, name in enumerate(unit.variables):
@@ -249,6 +252,15 @@ def _whole(unit, options, text, kind):
                 f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::variable_description<decltype({name})>)"
             )
     return options.before + "\n".join(lines) + "\n"
+
+
+def _parameters(source, kernel):
+    """The names of a kernel's parameters, as far as the source tells."""
+    base = kernel.partition("<")[0].rpartition("::")[2].strip()
+    for found in cxx.scan(source)[0]:
+        if found.name.partition("<")[0].rpartition("::")[2] == base:
+            return found.parameters
+    return ()
 
 
 def _is_ours(file):
@@ -286,11 +298,17 @@ class _Build:
             common.append("-fno-sanitize=undefined")
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
         front = [*common, limit, *prelude, *self.search, "-x", "c++", "-"]
+        path = self.output[: -len(".so")]
+        checked = any(flag.startswith("-fsanitize=") for flag in self.flags)
         if gcc:
             libraries = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
-            self._step([*front, "-o", self.output, *_LINK, *libraries], text)
+            link = ["-o", self.output, *_LINK, *libraries]
+            if checked:  # linked apart, or the compiler would add the sanitizer's own library
+                self._step([*front, "-c", "-o", path + ".o"], text)
+                self._step([*self.compiler.command, path + ".o", *link])
+            else:
+                self._step([*front, *link], text)
             return
-        path = self.output[: -len(".so")]
         self._step(
             [*front, "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", path + ".ll"],
             text,
@@ -309,8 +327,12 @@ class _Build:
             self._step(link)
             self._check_names()
         else:
-            libraries = ["-nostdlib++", "-lm"]
-            self._step([*common, path + ".ll", "-o", self.output, *_LINK, *libraries])
+            link = ["-o", self.output, *_LINK, "-nostdlib++", "-lm"]
+            if checked:
+                self._step([*common, "-c", path + ".ll", "-o", path + ".o"])
+                self._step([*self.compiler.command, path + ".o", *link])
+            else:
+                self._step([*common, path + ".ll", *link])
 
     def _vectors(self):
         """The vector functions that may be called; zig does not link with their library."""
