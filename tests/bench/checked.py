@@ -5,6 +5,7 @@ launch with everything around it, the median of several, and how many times the 
 The last row is an empty kernel: what a checked launch costs by being waited for.
 """
 
+import functools
 import statistics
 import sys
 import time
@@ -90,7 +91,7 @@ def main(size):
         for options in ({}, {"boundscheck": True}, {"debug": True}):
             kernel = cuda.jit(**options)(function)[grid, block]
             repeats = 1 if cuda.is_simulated() else 20
-            row.append(seconds(lambda kernel=kernel: kernel(*args), repeats))
+            row.append(seconds(functools.partial(kernel, *args), repeats))
         shown = [f"{row[0] * 1e6:.1f} µs"]
         shown += [f"{t * 1e6:.1f} µs ({t / row[0]:.1f}x)" for t in row[1:]]
         print(f"| {name} | {' | '.join(shown)} |", flush=True)
