@@ -336,6 +336,8 @@ static int replay(nl_sim_worker *w) {
 static int step(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;
+    if (w->job->check)
+        nl_sim_check_block(w);
     if (w->first == 0 && nl_sim_job_synchronises(w->job)) {
         begin_fibers(w, 0);
         w->current = nl_sim_take_ready(w, 0, 1);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "sim/arena.h"
 #include "sim/block.h"
 #include "sim/culprit.h"
 #include "sim/fault.h"
@@ -67,6 +68,11 @@ CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_
 void nl_sim_check_enter(nl_sim_worker *w) {
     const struct nl_sim_module *image = w->job->check->image;
     nl_sim_module_extent(image, &w->image_low, &w->image_high);
+    nl_sim_arena_open(w);
+}
+
+void nl_sim_check_block(nl_sim_worker *w) {
+    nl_sim_arena_block(w);
 }
 
 int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
@@ -182,12 +188,6 @@ void nl_sim_check_fill(void *to, int value, unsigned long long size, const void 
         return;
     nl_sim_check_access(to, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE, pc);
     memset(to, value, size);
-}
-
-void *nl_sim_check_shared(const char *name, unsigned long long size, unsigned long long align,
-                          const void *identity) {
-    (void)name, (void)size, (void)align, (void)identity;
-    return NULL;
 }
 
 _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {

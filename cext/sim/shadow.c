@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "base/lock.h"
+#include "sim/arena.h"
 #include "sim/check.h"
 #include "sim/memory.h"
 
@@ -18,7 +19,7 @@ nl_sim_checker nl_sim_shadow = {
     .access = nl_sim_check_access,
     .copy = nl_sim_check_copy,
     .fill = nl_sim_check_fill,
-    .shared = nl_sim_check_shared,
+    .shared = nl_sim_arena_shared,
     .index = nl_sim_check_index,
 };
 static nl_mutex lock = NL_MUTEX_INIT;

@@ -115,6 +115,7 @@ enum {
  * NL_SIM_WRITTEN once something has been written there. */
 enum { NL_SIM_THERE = 1, NL_SIM_WRITTEN = 2 };
 struct nl_sim_index;
+struct nl_sim_shared;
 typedef struct nl_sim_checker {
     unsigned long long low, span;
     unsigned char *shadow;
@@ -127,11 +128,18 @@ typedef struct nl_sim_checker {
     void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);
     void (*fill)(void *to, int value, unsigned long long size, const void *pc);
     /* A __shared__ variable of the block: the first thread that asks makes it. */
-    void *(*shared)(const char *name, unsigned long long size, unsigned long long align,
-                    const void *identity);
+    void *(*shared)(const struct nl_sim_shared *variable);
     /* An index of an array outside of its shape: `what` says which (check.h). Does not return. */
     void (*index)(const struct nl_sim_index *what, const void *pc) __attribute__((noreturn));
 } nl_sim_checker;
+
+/* A __shared__ variable. Its address says which it is. */
+typedef struct nl_sim_shared {
+    const char *name;
+    unsigned long long size; /* 0: all of the dynamic memory */
+    unsigned item, ndim;     /* bytes of an element; dimensions as declared */
+    unsigned long long extents[4]; /* of the first four */
+} nl_sim_shared;
 
 /* An index that an array does not have. */
 typedef struct nl_sim_index {

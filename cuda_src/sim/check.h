@@ -11,7 +11,7 @@
 #define NUMBALITE_SIM_CHECK_H
 
 #define NUMBALITE_SIM_HOOK \
-    extern "C" __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread")))
+    extern "C" NUMBALITE_SIM_UNCHECKED __attribute__((visibility("hidden"), used, noinline))
 
 namespace numbalite_sim {
 
@@ -47,7 +47,7 @@ template <> struct shadow<8> {
 };
 
 template <int size>
-static inline __attribute__((always_inline, no_sanitize("thread"))) void
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check(void *address, unsigned kind, const void *pc) {
     const nl_sim_checker *c = checker;
     unsigned long long at = reinterpret_cast<unsigned long long>(address) - c->low;
@@ -64,7 +64,7 @@ check(void *address, unsigned kind, const void *pc) {
 }
 
 /* Of any size; an address that is not a multiple of the size is checked byte by byte. */
-static inline __attribute__((always_inline, no_sanitize("thread"))) void
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
     if (size)
         checker->access(address, size, kind | NL_SIM_ACCESS_RANGE, pc);

@@ -114,9 +114,11 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     family = _family(compiler)
     options = hostoptions.read(unit)
     flags = host.flags(family, options, unit.opt, kind, checks)
-    source = _whole(unit, options, simsource.translate(unit.source), kind, checks)
+    source = _whole(unit, options, simsource.translate(unit.source, bool(checks)), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
-        search = _search(unit, options, folder)
+        search = _search(unit, options, folder, bool(checks))
+        if options.debug:
+            search += _text_flags(unit, folder)
         output = os.path.join(folder, "image.so")
         log = _Build(unit, compiler, family, flags, search, output, kind).run(source)
         with open(output, "rb") as file:
@@ -141,6 +143,14 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     )
 
 
+def _text_flags(unit, folder):
+    """Says that everything was compiled where debuggers find the texts that are in no file."""
+    from numbalite import debugger
+
+    texts = debugger.keep_texts(unit.source)
+    return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
+
+
 def _check_shared(data, source):
     """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern."""
     for name, size in elf.thread_locals(data):
@@ -153,15 +163,15 @@ def _check_shared(data, source):
             )
 
 
-def _search(unit, options, folder):
+def _search(unit, options, folder, checked=False):
     """The include directories, in the order in which NVRTC looks; all of them absolute."""
     near = os.path.abspath(os.path.dirname(unit.name))
     users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     own = os.path.join(folder, "include")
-    translated = {name: simsource.translate(text) for name, text in unit.headers}
+    translated = {name: simsource.translate(text, checked) for name, text in unit.headers}
     seen = set()
     for text in (unit.source, *dict(unit.headers).values()):
-        _gather(text, [near, *users], translated, seen)
+        _gather(text, [near, *users], translated, seen, checked)
     search = []
     if translated:
         search += ["-I", own]
@@ -177,7 +187,7 @@ def _search(unit, options, folder):
     return [*search, "-I", cuda_src, "-I", os.path.join(cuda_src, "sim", "include")]
 
 
-def _gather(text, folders, found, seen):
+def _gather(text, folders, found, seen, checked=False):
     """Adds to `found` the user's headers on disk that must be translated, or that include such ones.
 
     By the names they go by, since they are put into a folder that comes first. Tells if it added any.
@@ -194,8 +204,8 @@ def _gather(text, folders, found, seen):
         seen.add(path)
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             inside = file.read()
-        changed = simsource.translate(inside)
-        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen)
+        changed = simsource.translate(inside, checked)
+        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen, checked)
         if deeper or changed != inside:
             found[name] = f'#line 1 "{_quoted(path)}"\n{changed}'
             added = True
