@@ -7,6 +7,10 @@ import pytest
 from pairs.form import Together
 from pairs.themes import KINDS, PAIRS
 
+from numbalite import cuda, errors
+
+LIMIT = 2.0  # seconds for a launch
+SEEDS = (None, 1, 2, 3)
 EVERY = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 
 
@@ -38,7 +42,27 @@ def test_the_corrected_kernel_does_what_numpy_does(pair):
     pair.check(pair.run(True))
 
 
+def checks_for(pair, seed=None):
+    """All checks; NaN too where it is not meant."""
+    return cuda.checks("all", *(["nan"] if pair.theme == "arithmetic" else []), seed=seed, limit=LIMIT)
+
+
 @pytest.mark.sim
 @EVERY
-def test_the_corrected_kernel_does_what_numpy_does_on_the_simulator(pair, kernel_of):
-    pair.check(pair.run(True, kernel_of(pair, True)))
+def test_the_mistake_is_found(pair, kernel_of):
+    with pytest.raises(errors.KernelError) as caught, checks_for(pair):
+        pair.run(False, kernel_of(pair, False))
+    found = caught.value
+    assert found.kind == pair.kind, found
+    assert found.file == pair.file and found.line in pair.lines, found
+    assert len(found.block) == len(found.thread) == 3
+    if pair.array:
+        assert found.array == pair.array and pair.array in str(found), found
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("seed", SEEDS)
+@EVERY
+def test_the_corrected_kernel_is_not_reported(pair, kernel_of, seed):
+    with checks_for(pair, seed):
+        pair.check(pair.run(True, kernel_of(pair, True)))
