@@ -97,8 +97,8 @@ static const char *verb(unsigned kind) {
 }
 
 static int is_known(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
-    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0},
-                                variable, w->next);
+    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0}, variable,
+                                w->next);
 }
 
 _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,

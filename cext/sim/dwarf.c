@@ -1,7 +1,8 @@
-/* sim/dwarf: .debug_info is walked once from its beginning to its end. Each entry's abbreviation says
- * which attributes follow; of inlined calls (DW_TAG_inlined_subroutine) we want the addresses and the
- * place of the call, of all else only how long it is. Entries of calls within calls come after the
- * one that they are in, so those that hold the address come in the order that is wanted. */
+/* sim/dwarf: .debug_info is walked once from its beginning to its end. Each entry's abbreviation
+ * says which attributes follow; of inlined calls (DW_TAG_inlined_subroutine) we want the addresses
+ * and the place of the call, of all else only how long it is. Entries of calls within calls come
+ * after the one that they are in, so those that hold the address come in the order that is wanted.
+ */
 #include "sim/dwarf.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ typedef struct unit {
     nl_sim_reader abbreviations, ranges;
     size_t address_size, offset_size;
     unsigned version;
-    uint64_t base; /* that its ranges are relative to */
+    uint64_t base;                                  /* that its ranges are relative to */
     const unsigned char *known[MOST_ABBREVIATIONS]; /* by code: behind the code */
 } unit;
 

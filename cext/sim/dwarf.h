@@ -1,5 +1,5 @@
-/* sim/dwarf: reading debug information: numbers and texts of an image's sections, and the calls that
- * the compiler has inlined. DWARF 2 to 4; images are compiled so. */
+/* sim/dwarf: reading debug information: numbers and texts of an image's sections, and the calls
+ * that the compiler has inlined. DWARF 2 to 4; images are compiled so. */
 #ifndef NL_SIM_DWARF_H
 #define NL_SIM_DWARF_H
 
@@ -10,7 +10,8 @@ typedef struct nl_sim_reader {
     const unsigned char *at, *end;
 } nl_sim_reader;
 
-/* At the end of the data each gives 0 or "". Numbers are in this machine's byte order, as images are.
+/* At the end of the data each gives 0 or "". Numbers are in this machine's byte order, as images
+ * are.
  */
 uint64_t nl_sim_read(nl_sim_reader *r, size_t size);
 uint64_t nl_sim_read_uleb(nl_sim_reader *r);

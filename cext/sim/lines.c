@@ -1,8 +1,8 @@
 /* sim/lines: reads the line table (.debug_line in DWARF 2 to 4; instrumented images are compiled
  * so), as far as one address needs it.
  *
- * Code of our own headers that was inlined into the user's is not what the user wants to see: then it
- * is where it was called (sim/dwarf.h). */
+ * Code of our own headers that was inlined into the user's is not what the user wants to see: then
+ * it is where it was called (sim/dwarf.h). */
 #include "sim/lines.h"
 
 #include <stdint.h>
@@ -165,8 +165,7 @@ static int run_program(nl_sim_reader *r, search *s, const unit *u) {
             now.line += (uint64_t)(int64_t)(u->line_base + (int)(special % u->line_range));
             found = next_row(s, &now);
         } else {
-            found =
-                operation ? run_standard(r, s, u, &now, operation) : run_extended(r, s, &now);
+            found = operation ? run_standard(r, s, u, &now, operation) : run_extended(r, s, &now);
         }
         if (found)
             return 1;
