@@ -3,7 +3,9 @@
  * Locking pages costs more than copying them: a result that is made once had better be pageable, a
  * result that is made again and again had better be page-locked. So a block for results is
  * registered when it is taken for the second time; by then its pages have been touched too, which
- * makes that cheaper. Large blocks ask for huge pages.
+ * makes that cheaper. A large one is nearly as fast without, by several threads, once its pages
+ * have been touched, so that it takes more turns until locking it pays. Large blocks ask for huge
+ * pages.
  *
  * A block that an asynchronous copy still reads is given back with an event behind the copy, and
  * waits in the pool until the event has happened; whoever wants a block looks. Registered memory
@@ -18,6 +20,8 @@
 
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
+#define LARGE_BLOCK ((size_t)64 << 20)
+#define TURNS_OF_LARGE 8
 
 static nl_pool pool;
 static nl_mutex busy_lock = NL_MUTEX_INIT; /* only its holder takes blocks out of those that wait */
@@ -197,7 +201,8 @@ static nl_host_block *make_pages(size_t capacity, nl_error *err) {
 static void lock_result(nl_host_block *b, nl_device *dev) {
     nl_error ignored;
     size_t most = nl_atomic_load(&the_pool()->cache_limit), now = nl_atomic_load(&locked_bytes);
-    if (b->turns < 2 || b->unlockable || nl_hostblock_is_locked(b))
+    if (b->turns < (b->block.capacity > LARGE_BLOCK ? TURNS_OF_LARGE : 2) || b->unlockable ||
+        nl_hostblock_is_locked(b))
         return;
     if (now > most || b->block.capacity > most - now)
         return;
