@@ -10,6 +10,7 @@
 
 #include <string.h>
 #include "base/lock.h"
+#include "sim/check.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
 #include "sim/schedule.h"
@@ -335,6 +336,8 @@ static int replay(nl_sim_worker *w) {
 static int step(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;
+    if (w->job->check)
+        nl_sim_check_block(w);
     if (w->first == 0 && nl_sim_job_synchronises(w->job)) {
         begin_fibers(w, 0);
         w->current = nl_sim_take_ready(w, 0, 1);
@@ -377,6 +380,8 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_fiber_adopt_thread(&w->main);
     nl_sim_fault_scope scope;
     nl_sim_fault_enter(w, &scope);
+    if (job->check)
+        nl_sim_check_enter(w);
     w->chunk = 1;
     while (nl_sim_job_take(job, w)) {
         uint64_t row = w->next / launch->grid.x;

@@ -104,3 +104,49 @@ size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel
     }
     return total;
 }
+
+void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t *high,
+                       uintptr_t *locals_size) {
+    object o;
+    *low = *high = *locals_size = 0;
+    if (!open_object(&o, bytes, size))
+        return;
+    const Elf64_Ehdr *header = bytes;
+    if (header->e_phentsize != sizeof(Elf64_Phdr) ||
+        !within(&o, header->e_phoff, (uint64_t)header->e_phnum * sizeof(Elf64_Phdr)))
+        return;
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        Elf64_Phdr part;
+        memcpy(&part, o.bytes + header->e_phoff + i * sizeof part, sizeof part);
+        if (part.p_type == PT_TLS)
+            *locals_size = part.p_memsz;
+        if (part.p_type == PT_LOAD && part.p_vaddr + part.p_memsz > *high)
+            *high = part.p_vaddr + part.p_memsz;
+    }
+}
+
+const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const char *name,
+                                        size_t *length) {
+    object o;
+    if (!open_object(&o, bytes, size) || !o.sections)
+        return NULL;
+    const Elf64_Ehdr *header = bytes;
+    if (header->e_shstrndx >= o.section_count)
+        return NULL;
+    const Elf64_Shdr *names = &o.sections[header->e_shstrndx];
+    if (!within(&o, names->sh_offset, names->sh_size))
+        return NULL;
+    for (size_t i = 0; i < o.section_count; i++) {
+        const Elf64_Shdr *s = &o.sections[i];
+        size_t left = s->sh_name < names->sh_size ? names->sh_size - s->sh_name : 0;
+        const char *text = o.bytes + names->sh_offset + s->sh_name;
+        if (strlen(name) >= left || memcmp(text, name, strlen(name) + 1) != 0)
+            continue;
+        if (s->sh_type == SHT_NOBITS || (s->sh_flags & SHF_COMPRESSED) ||
+            !within(&o, s->sh_offset, s->sh_size))
+            return NULL;
+        *length = s->sh_size;
+        return (const unsigned char *)o.bytes + s->sh_offset;
+    }
+    return NULL;
+}

@@ -101,6 +101,9 @@ typedef struct nl_sim_worker {
     char *shared_end; /* where dynamic shared memory ends, and a guard begins */
     char *signal_stack;
     struct nl_sim_worker *next_idle;
+    /* In a checked launch: */
+    uintptr_t image_low, image_high;
+    struct nl_sim_arena *arena; /* the block's shared memory (sim/arena.h); made once */
 
     nl_sim_warp warp[NL_SIM_WARPS];
     nl_sim_thread thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */
