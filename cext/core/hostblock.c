@@ -93,8 +93,7 @@ int nl_hostblock_is_locked(const nl_host_block *b) {
     return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
 }
 
-/* dev is bound. */
-static int lock_pages(nl_host_block *b, nl_device *dev, nl_error *err) {
+int nl_hostblock_lock(nl_host_block *b, nl_device *dev, nl_error *err) {
     enum { PORTABLE = 1, DEVICEMAP = 2 };
     if (nl_hostblock_is_locked(b))
         return 0;
@@ -206,7 +205,7 @@ static void lock_result(nl_host_block *b, nl_device *dev) {
         return;
     if (now > most || b->block.capacity > most - now)
         return;
-    b->unlockable = lock_pages(b, dev, &ignored) < 0;
+    b->unlockable = nl_hostblock_lock(b, dev, &ignored) < 0;
 }
 
 static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_block **out,
@@ -229,7 +228,7 @@ static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_bl
     b->turns++;
     if (kind == NL_HOST_RESULT) {
         lock_result(b, dev);
-    } else if (lock_pages(b, dev, err) < 0) {
+    } else if (nl_hostblock_lock(b, dev, err) < 0) {
         b->kind = NL_HOST_RESULT;
         nl_hostblock_give(b);
         return -1;

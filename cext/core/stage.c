@@ -6,11 +6,12 @@
  * Up to the device the blocks of a call are one row of chunks. A member takes the next one, copies
  * it into its slot, and goes on; only who comes round the ring waits. Each copy costs the bus a few
  * microseconds, so that slots that are full go together, as neighbours. They go by the caller's
- * stream: nobody waits for their arrival here.
+ * stream: nobody waits for their arrival here. The bus reads slowly what lies in another
+ * processor's cache, so slots are written past the caches; not in large copies, whose sources are
+ * in memory, for then memory has too much to do.
  *
  * Down, whoever asks puts copies into all slots that are free on a stream of ours, and notes which
- * have arrived. Members empty those, in order; with nothing to empty they touch pages further on,
- * because memory that is new costs more than copying does.
+ * have arrived; members empty those. New pages of the host's are made by so many threads too.
  *
  * The ring is a block of the page-locked pool, the events and the stream stay from copy to copy.
  * All this belongs to whoever has the team. */
@@ -26,17 +27,22 @@
 #endif
 
 /* Measured on an H200 with 16 cores. */
+#define MIDDLE_COPY ((size_t)128 << 20) /* up to here, to the device: past the caches */
+#define MIDDLE_RING ((size_t)16 << 20)  /* of which these need no more */
 #define LEAST_CHUNK ((size_t)64 << 10)
-#define MIDDLE_COPY ((size_t)64 << 20) /* up to here chunks are no larger than MIDDLE_CHUNK */
 #define MIDDLE_CHUNK ((size_t)256 << 10)
-#define UNCACHED_COPY ((uint64_t)128 << 20) /* up to here the bus is to find the ring in memory */
-#define GROUP ((size_t)512 << 10)           /* that goes to the device together */
-#define TOUCHED_COPY ((size_t)4 << 20)      /* from here on pages are touched ahead */
+#define LEAST_GROUP ((size_t)256 << 10) /* of slots, that go to the device as one */
+#define LARGE_COPY ((size_t)256 << 20)  /* from here on, to the host: all threads */
+#define FEW_THREADS 4
+#define MORE_THREADS 8
 #define MOST_SLOTS 256
+#define HUGE_PAGE ((size_t)2 << 20)
+#define POPULATE_WRITE \
+    23 /* MADV_POPULATE_WRITE, of Linux 5.14; elsewhere an error without effect */
 
-static uint64_t threads_to_device = 8, threads_to_host = 16, largest_chunk = (uint64_t)2 << 20;
-static uint64_t ring_size = (uint64_t)32 << 20, uncached = UNCACHED_COPY, group = GROUP;
-static uint64_t looks = 2000, always;
+static uint64_t threads_to_device = 8, threads_to_host = 12, largest_chunk = (uint64_t)2 << 20;
+static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
+static uint64_t looks = 1000, always;
 
 static struct { /* of the team's owner */
     nl_device *device;
@@ -63,8 +69,7 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
         set(&threads_to_host, s->to_host < NL_TEAM_MOST ? s->to_host : NL_TEAM_MOST);
         set(&largest_chunk, (int64_t)s->chunk);
         set(&ring_size, (int64_t)s->ring);
-        set(&uncached, (int64_t)s->uncached);
-        set(&group, (int64_t)s->group);
+        set(&largest_group, (int64_t)s->group);
         set(&looks, s->looks);
         nl_atomic_store(&always, s->always != 0);
     }
@@ -72,8 +77,7 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
                                .to_host = (int)nl_atomic_load(&threads_to_host),
                                .chunk = nl_atomic_load(&largest_chunk),
                                .ring = nl_atomic_load(&ring_size),
-                               .uncached = nl_atomic_load(&uncached),
-                               .group = nl_atomic_load(&group),
+                               .group = nl_atomic_load(&largest_group),
                                .looks = (int)nl_atomic_load(&looks),
                                .always = (int)nl_atomic_load(&always)};
 }
@@ -169,28 +173,49 @@ static size_t round_to_pages(size_t size) {
     return (size + 4095) & ~(size_t)4095;
 }
 
-/* Small enough for everybody to have two, and for the ring to hold some. */
-static size_t choose_chunk(size_t total, size_t members) {
-    size_t most = nl_atomic_load(&largest_chunk), chunk = round_to_pages(total / (members * 2) + 1);
-    if (total <= MIDDLE_COPY)
-        most = smaller(most, MIDDLE_CHUNK);
-    if (chunk < LEAST_CHUNK)
-        chunk = LEAST_CHUNK;
-    return smaller(smaller(chunk, most), round_to_pages(nl_atomic_load(&ring_size) / 4));
+static size_t between(size_t low, size_t size, size_t high) {
+    return size > low ? smaller(size, high) : smaller(low, high);
 }
 
-static uint64_t count_slots(size_t chunk) {
-    return smaller(nl_atomic_load(&ring_size) / chunk, MOST_SLOTS);
+/* Of the ring there are four at least. */
+static size_t choose_chunk(size_t low, size_t size, size_t high) {
+    size_t most = smaller(nl_atomic_load(&largest_chunk), nl_atomic_load(&ring_size) / 4);
+    return between(low, round_to_pages(size), smaller(high, most));
 }
 
-/* One size for all copies, so that the same block serves again. NULL: do without. */
-static nl_host_block *take_ring(nl_device *dev) {
+static int count_members(uint64_t setting, uint64_t chunks) {
+    return (int)smaller(smaller(setting, (size_t)nl_team_processors()), chunks);
+}
+
+typedef struct ring {
+    char *memory;
+    uint64_t next, pages; /* huge ones */
+} ring;
+
+static void touch_some(void *job, int member) {
+    ring *r = job;
+    uint64_t k;
+    (void)member;
+    while ((k = nl_atomic_add(&r->next, 1)) < r->pages)
+        (void)madvise(r->memory + k * HUGE_PAGE, HUGE_PAGE, POPULATE_WRITE);
+}
+
+/* One size for all copies, so that the same block serves again. The first time its pages are made
+ * by all members, for locking them one by one makes them one by one. NULL: do without. */
+static nl_host_block *take_ring(nl_device *dev, int members) {
     nl_host_block *block = NULL;
     nl_error ignored;
     size_t size = nl_atomic_load(&ring_size);
-    if (nl_hostblock_take(dev, size, NL_HOST_LOCKED, 0, &block, &ignored) < 0)
+    if (nl_hostblock_take(dev, size, NL_HOST_RESULT, 0, &block, &ignored) < 0)
         return NULL;
-    return block;
+    if (nl_hostblock_is_locked(block))
+        return block;
+    ring r = {block->memory, 0, size / HUGE_PAGE};
+    nl_team_run(members, (int)nl_atomic_load(&looks), touch_some, &r);
+    if (nl_hostblock_lock(block, dev, &ignored) == 0)
+        return block;
+    nl_hostblock_give(block);
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------- to the device
@@ -307,14 +332,21 @@ static void send_some(void *job, int member) {
     }
 }
 
-static void cut(sending *s, size_t members) {
-    s->chunk = choose_chunk(s->total, members);
+static void cut(sending *s) {
+    size_t members = nl_atomic_load(&threads_to_device), room = nl_atomic_load(&ring_size);
+    s->past_caches = s->total <= MIDDLE_COPY;
+    if (s->past_caches) {
+        s->chunk = choose_chunk(LEAST_CHUNK, s->total / (members * 2), MIDDLE_CHUNK);
+        room = smaller(room, MIDDLE_RING);
+    } else {
+        s->chunk = choose_chunk(LEAST_CHUNK, s->total, SIZE_MAX);
+    }
     for (int i = 0; i < s->count; i++)
         s->first[i + 1] = s->first[i] + (s->parts[i].size + s->chunk - 1) / s->chunk;
     s->chunks = s->first[s->count];
-    s->slot_count = count_slots(s->chunk);
-    s->group = smaller(nl_atomic_load(&group) / s->chunk, s->slot_count / 4);
-    s->past_caches = s->total <= nl_atomic_load(&uncached);
+    s->slot_count = smaller(room / s->chunk, MOST_SLOTS);
+    size_t bytes = between(LEAST_GROUP, s->total / 8, nl_atomic_load(&largest_group));
+    s->group = smaller(bytes / s->chunk, s->slot_count / 4);
 }
 
 /* The ring of the copy before is waited for: a second one would cost more. Where the ring is too
@@ -327,19 +359,19 @@ static int prepare_stream(sending *s, nl_error *err) {
 }
 
 static int send_with_team(sending *s, nl_error *err) {
-    size_t members = smaller(nl_atomic_load(&threads_to_device), (size_t)nl_team_processors());
     nl_host_block *block;
     nl_error ignored;
-    cut(s, members);
+    cut(s);
+    int members = count_members(nl_atomic_load(&threads_to_device), s->chunks);
     if (open_marks(s->device, s->chunks > s->slot_count ? s->slot_count : 0, &ignored) < 0)
         return 0;
     if (prepare_stream(s, err) < 0)
         return -1;
-    block = take_ring(s->device);
+    block = take_ring(s->device, members);
     if (block == NULL)
         return 0;
     s->ring = block->memory;
-    nl_team_run((int)smaller(members, s->chunks), (int)nl_atomic_load(&looks), send_some, s);
+    nl_team_run(members, (int)nl_atomic_load(&looks), send_some, s);
     if (s->failed) {
         *err = s->error;
         (void)nl_cu.StreamSynchronize(s->stream);
@@ -383,7 +415,6 @@ typedef struct receiving {
     uint64_t asking, asked;    /* is somebody at the driver; chunks that it was asked for */
     uint64_t arrived, taken;   /* of those; of those that arrived, by members */
     uint64_t free[MOST_SLOTS]; /* how often the slot has been emptied */
-    uint64_t touched;          /* chunks whose pages somebody has touched, or is about to */
     uint64_t failed;
     nl_error error; /* of the first who failed */
 } receiving;
@@ -441,31 +472,15 @@ static void take_turn(receiving *r, int wait) {
     nl_atomic_swap(&r->asking, 0);
 }
 
-/* The pages that lie in chunk k as a whole. What they hold stays; where it is not possible they are
- * touched later, by copying. */
-static void touch(const receiving *r, uint64_t k) {
-#ifdef MADV_POPULATE_WRITE
-    uintptr_t begin = (uintptr_t)r->here + (uintptr_t)k * r->chunk;
-    uintptr_t end = (begin + size_of_chunk(r, k)) & ~(uintptr_t)4095;
-    begin = (begin + 4095) & ~(uintptr_t)4095;
-    if (begin < end)
-        (void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
-#else
-    (void)r;
-    (void)k;
-#endif
-}
-
 static void empty_slot(receiving *r, uint64_t k) {
     uint64_t slot = k % r->slot_count;
-    copy_past_caches(r->here + (size_t)k * r->chunk, r->ring + (size_t)slot * r->chunk,
-                     size_of_chunk(r, k));
+    memcpy(r->here + (size_t)k * r->chunk, r->ring + (size_t)slot * r->chunk, size_of_chunk(r, k));
     nl_atomic_store(&r->free[slot], k / r->slot_count + 1);
 }
 
 static void receive_some(void *job, int member) {
     receiving *r = job;
-    uint64_t k, ahead;
+    uint64_t k;
     nl_error err;
     (void)member;
     if (nl_device_bind(r->device, &err) < 0 && nl_atomic_swap(&r->failed, 1) == 0)
@@ -475,9 +490,6 @@ static void receive_some(void *job, int member) {
         if (k < nl_atomic_load(&r->arrived)) {
             if (nl_atomic_swap_if(&r->taken, k, k + 1))
                 empty_slot(r, k);
-        } else if (nl_atomic_load(&r->touched) < r->chunks) {
-            if ((ahead = nl_atomic_add(&r->touched, 1)) < r->chunks && ahead >= k)
-                touch(r, ahead);
         } else {
             take_turn(r, 1);
         }
@@ -486,20 +498,22 @@ static void receive_some(void *job, int member) {
 
 /* What came before on the stream is waited for here, where nobody spins for it. */
 static int receive_with_team(receiving *r, CUstream stream, nl_error *err) {
-    size_t members = smaller(nl_atomic_load(&threads_to_host), (size_t)nl_team_processors());
     nl_host_block *block;
     nl_error ignored;
-    r->chunk = choose_chunk(r->size, members);
+    uint64_t threads = nl_atomic_load(&threads_to_host);
+    r->chunk = choose_chunk(MIDDLE_CHUNK, r->size / 32, SIZE_MAX);
     r->chunks = (r->size + r->chunk - 1) / r->chunk;
-    r->slot_count = count_slots(r->chunk);
-    r->touched = r->size < TOUCHED_COPY ? r->chunks : 0;
+    r->slot_count = smaller(nl_atomic_load(&ring_size) / r->chunk, MOST_SLOTS);
+    if (r->size < LARGE_COPY)
+        threads = between(FEW_THREADS, r->size / HUGE_PAGE, smaller(MORE_THREADS, threads));
+    int members = count_members(threads, r->chunks);
     if (open_marks(r->device, smaller(r->slot_count, r->chunks), &ignored) < 0 ||
-        (block = take_ring(r->device)) == NULL)
+        (block = take_ring(r->device, members)) == NULL)
         return 0;
     int status = NL_CU(err, StreamSynchronize, stream);
     if (status == 0) {
         r->ring = block->memory;
-        nl_team_run((int)smaller(members, r->chunks), (int)nl_atomic_load(&looks), receive_some, r);
+        nl_team_run(members, (int)nl_atomic_load(&looks), receive_some, r);
         if (r->failed) {
             *err = r->error;
             status = -1;

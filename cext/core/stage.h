@@ -15,8 +15,7 @@ typedef struct nl_stage_settings {
     int to_device, to_host; /* threads */
     size_t chunk;           /* bytes that a thread copies at a time, at most */
     size_t ring;            /* bytes of page-locked memory that they go through */
-    size_t uncached;        /* larger copies to the device go through the caches */
-    size_t group;           /* bytes to the device that are worth a driver call */
+    size_t group;           /* bytes that go to the device as one copy, at most */
     int looks;              /* of a thread that waits, before it sleeps */
     int always;             /* also where device memory is host memory, for tests */
 } nl_stage_settings;
