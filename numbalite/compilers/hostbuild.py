@@ -218,7 +218,8 @@ def _quoted(name):
 
 def _whole(unit, options, text, kind, checks=()):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
-    lines = [f'#line 1 "{_quoted(unit.name)}"', text]
+    # In reports of checks, what was generated around the user's text is nobody's place.
+    lines = [f'#line 1 "{"numbalite/" if checks else ""}{_quoted(unit.name)}"', text]
     lines.append(f'#line 1 "{_END}"')
     if unit.describe:
         lines.append('#include "numbalite/describe.cuh"')
