@@ -29,6 +29,8 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, const 
                                   unsigned thread, nl_sim_site site);
 _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *worker, unsigned thread);
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *worker);
+/* `lanes` of a warp have met in one operation, called at different lines. */
+_Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 /* On the worker's own stack: records worker->trap. thread: -1 if it is not known. */
 void nl_sim_fault_trapped(nl_sim_worker *worker, int thread);
 

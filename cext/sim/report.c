@@ -1,5 +1,5 @@
 /* sim/report: the text about a block that cannot go on: which threads wait where, for what, and
- * which threads they wait for. */
+ * which threads they wait for; and about lanes whose warp operations do not fit together. */
 #include "sim/fault.h"
 
 #include <stdarg.h>
@@ -129,36 +129,63 @@ static void add_missing(text *t, const nl_sim_worker *w, const nl_sim_thread *th
     }
 }
 
+/* "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": each of the kinds of waiting for
+ * which `wanted` holds. */
+static void add_waiting(text *t, const nl_sim_worker *w, member_fn *wanted, const void *data) {
+    unsigned kinds = 0;
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (!leads(w, i) || (wanted && !wanted(w, i, data)))
+            continue;
+        const nl_sim_thread *thread = &w->thread[i];
+        if (kinds++)
+            add(t, "; ");
+        if (kinds > 8) {
+            add(t, "and others elsewhere");
+            break;
+        }
+        add_ranges(t, w, is_alike, thread);
+        add(t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?", thread->site.line,
+            operation(thread->wait));
+        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
+            add(t, " with mask 0x%08x", thread->mask);
+            add_missing(t, w, thread);
+        }
+    }
+}
+
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
     text t = {.length = 0};
     t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
     int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
     add(&t,
         mixed ? "threads of the block are at different barriers: " : "the block cannot go on: ");
-    unsigned kinds = 0;
-    for (unsigned i = 0; i < w->threads; i++) {
-        if (!leads(w, i))
-            continue;
-        const nl_sim_thread *thread = &w->thread[i];
-        if (kinds++)
-            add(&t, "; ");
-        if (kinds > 8) {
-            add(&t, "and others elsewhere");
-            break;
-        }
-        add_ranges(&t, w, is_alike, thread);
-        add(&t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?", thread->site.line,
-            operation(thread->wait));
-        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
-            add(&t, " with mask 0x%08x", thread->mask);
-            add_missing(&t, w, thread);
-        }
-    }
+    add_waiting(&t, w, NULL, NULL);
     if (w->live < w->threads) {
         add(&t, "; ended: ");
         add_ranges(&t, w, has_ended, NULL);
     }
     nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
+    nl_sim_block_leave(w, NL_SIM_FAULT);
+}
+
+typedef struct lanes {
+    unsigned warp;
+    uint32_t set;
+} lanes;
+
+static int is_lane(const nl_sim_worker *w, unsigned thread, const void *data) {
+    const lanes *l = data;
+    (void)w;
+    return thread / NL_SIM_LANES == l->warp && (l->set >> thread % NL_SIM_LANES & 1);
+}
+
+_Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_t set) {
+    text t = {.length = 0};
+    t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
+    add(&t, "lanes of a warp that name one another in their masks are at different lines, and each "
+            "line is an instruction of its own, which only its own lanes execute: ");
+    add_waiting(&t, w, is_lane, &(lanes){warp, set});
+    nl_sim_job_fail(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, t.buffer);
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 

@@ -38,7 +38,8 @@ typedef struct nl_sim_thread {
 /* Lanes that have arrived at one warp operation. */
 typedef struct nl_sim_group {
     uint32_t mask, arrived;
-    uint32_t op;
+    uint16_t op, mixed; /* mixed: lanes came from different lines */
+    int line;
 } nl_sim_group;
 
 typedef struct nl_sim_warp {
