@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include "sim/fault.h"
+#include "sim/race.h"
 #include "sim/schedule.h"
 
 #define FOR_LANES(lane, set) \
@@ -105,6 +106,8 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
         nl_sim_fault_mixed_warp(w, index, set);
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
     *group = warp->groups[--warp->group_count];
+    if (w->race)
+        nl_sim_race_warp(w, index, set);
     nl_sim_wake(w, index, set);
 }
 
@@ -189,7 +192,7 @@ static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t 
 }
 
 void nl_sim_warp_complete_active(nl_sim_worker *w) {
-    for (unsigned i = 0; i < w->warps && w->active_waiting; i++) {
+    for (unsigned i = 0; i < w->warps && w->active_waiting > w->shuffled; i++) {
         nl_sim_warp *warp = &w->warp[i];
         if (!warp->active || (warp->ready & ~warp->yielded))
             continue;

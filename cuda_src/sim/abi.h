@@ -89,6 +89,15 @@ typedef enum nl_sim_warp_op {
                            that wait at the same site */
 } nl_sim_warp_op;
 
+/* What an instrumented image tells of an access, as bits. */
+enum {
+    NL_SIM_ACCESS_WRITE = 1,
+    NL_SIM_ACCESS_ATOMIC = 2, /* reads too */
+    NL_SIM_ACCESS_VOLATILE = 4,
+    NL_SIM_ACCESS_RANGE = 8, /* any number of bytes at any address */
+    NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
+};
+
 /* What the engine offers to a running thread. */
 typedef struct nl_sim_ops {
     unsigned abi;
