@@ -33,8 +33,11 @@ build: $(VENV)/.built
 demo: build
 	$(PY) -m numbalite demo
 
+# Tests run on all cores where pytest-xdist is installed; without it, on one.
+WORKERS = $$($(abspath $(PY)) -c 'import xdist; print("-n auto --dist worksteal")' 2>/dev/null)
+
 test: build
-	$(PY) -m pytest -q $(ARGS)
+	$(PY) -m pytest -q $(WORKERS) $(ARGS)
 
 bench: build
 	$(PY) tests/bench/run.py --json bench.json $(ARGS)
@@ -65,6 +68,8 @@ TESTS_address = tests
 # What never runs our instrumented code teaches nothing here (tests/sim_engine has sanitizer builds of its own).
 IGNORED = layout build abi null sim_engine
 TESTS_thread = tests/threads
+# ThreadSanitizer tells of what it found by the exit status of the process, which has to be the first one.
+WORKERS_address = $(WORKERS)
 ASAN = detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0:allocator_may_return_null=1:abort_on_error=0
 # ThreadSanitizer wants its addresses where old kernels put them.
 PREFIX_thread = $(shell command -v setarch >/dev/null && echo setarch -R)
@@ -81,7 +86,7 @@ sanitize: $(BUILD)/.built
 	ASAN_OPTIONS=$(ASAN):$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$$UBSAN_OPTIONS \
 	TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=0:exitcode=66:$$TSAN_OPTIONS \
 	$(PREFIX_$(SAN)) $(abspath $(PY)) -m pytest -q -c ../pyproject.toml --rootdir .. -p no:cacheprovider \
-	    $(addprefix ../,$(TESTS_$(SAN))) $(addprefix --ignore=../tests/,$(IGNORED)) $(ARGS)
+	    $(WORKERS_$(SAN)) $(addprefix ../,$(TESTS_$(SAN))) $(addprefix --ignore=../tests/,$(IGNORED)) $(ARGS)
 
 clean:
 	rm -rf build build-address build-thread dist *.egg-info $(VENV) .pytest_cache .ruff_cache .hypothesis bench.json

@@ -13,7 +13,6 @@ is done here, once; calling is the extension's (py/hostfunction).
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 from _thread import RLock
@@ -25,7 +24,7 @@ from . import options as options_
 from .capture import ascii_name
 from .compilers import Unit, compile_unit
 from .devicefunction import DeviceFunction
-from .dispatcher import _rate
+from .dispatcher import _cheapest, _rate
 from .errors import (
     BoundsError,
     CompileError,
@@ -34,6 +33,7 @@ from .errors import (
     SignatureError,
     warn,
 )
+from .surface import ByTypes
 from .types import Array, Signature
 from .ufuncs import element
 
@@ -41,13 +41,23 @@ _CODE = np.dtype("<u4")
 # Options of numba's that say nothing about compiled C++.
 _WITHOUT_MEANING = frozenset(["nopython", "locals", "looplift"])
 _COMPILING = frozenset(
-    ["cache", "debug", "fastmath", "forceinline", "headers", "inline", "opt", "options", "std"]
+    [
+        "boundscheck",
+        "cache",
+        "debug",
+        "fastmath",
+        "forceinline",
+        "headers",
+        "inline",
+        "opt",
+        "options",
+        "std",
+    ]
 )
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {
-    "boundscheck", "error_model", "forceobj", "nogil", "parallel"
+    "error_model", "forceobj", "nogil", "parallel"
 }  # fmt: skip
 _MOST_PARAMETERS = 64
-_CHECKED = "-DNUMBALITE_DEBUG=1"
 
 
 def jit(signature_or_function=None, *, source=None, name=None, args=None, **given):
@@ -131,15 +141,7 @@ def _check_given(text):
 
 def _options(given):
     """(options.Options, parallel, nogil); TypeError for an option that does not exist."""
-    for name in given:
-        if name not in _KNOWN:
-            import difflib
-
-            near = difflib.get_close_matches(name, _KNOWN, 1, 0.6)
-            guess = f"did you mean {near[0]}=? " if near else ""
-            raise TypeError(
-                f"jit() has no option {name!r}; {guess}it has {', '.join(sorted(_KNOWN))}"
-            )
+    options_.check_names("jit", given, _KNOWN)
     if given.get("forceobj"):
         raise TypeError("jit: there is no object mode: the function is C++")
     if given.get("error_model") not in (None, "numpy", "python"):
@@ -147,8 +149,6 @@ def _options(given):
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
     parallel = given.get("parallel")
     options = options_.parse(wanted, "jit")
-    if given.get("boundscheck") and not options.debug:
-        options = options.replace(options=(_CHECKED, *options.options))
     nogil = given.get("nogil")
     return options, None if parallel is None else bool(parallel), nogil is None or bool(nogil)
 
@@ -177,7 +177,7 @@ class Overload:
         return self.image.source
 
 
-class HostDispatcher(_core.HostFunction):
+class HostDispatcher(ByTypes, _core.HostFunction):
     """What ``jit`` makes: a function on the CPU, compiled for each list of argument types."""
 
     def __init__(self, function: DeviceFunction, given=(), options=None, parallel=None, nogil=True):
@@ -208,7 +208,7 @@ class HostDispatcher(_core.HostFunction):
         names = function.definition.parameters if is_body else None
         if names is None and count is not None:
             names = _names_in(function, count)
-        self._names = names
+        self._parameter_names = names
         super().__init__(self.__name__, names, typed=len(self._given) == 1, nogil=nogil)
 
     # --- from arguments to compiled code
@@ -239,16 +239,7 @@ class HostDispatcher(_core.HostFunction):
                 )
                 width = sum(want.size for want in signature.args)  # the nearest type of a kind
                 rated.append(((*cost, strays, width), signature))
-        called = f"{self.__name__}({', '.join(map(str, wanted))})"
-        if not rated:
-            declared = "".join(f"\n    {s}" for s in self._given)
-            raise TypeError(f"no signature of {self.__name__} takes {called}; it has{declared}")
-        least = min(cost for cost, _ in rated)
-        best = [signature for cost, signature in rated if cost == least]
-        if len(best) > 1:
-            listed = "".join(f"\n    {s}" for s in best)
-            raise TypeError(f"{called} is ambiguous between{listed}")
-        return best[0].args
+        return _cheapest(self.__name__, wanted, self._given, rated)
 
     def _made(self, args):
         with self._lock:
@@ -285,14 +276,14 @@ class HostDispatcher(_core.HostFunction):
             self._overloads[args] = Overload(args, image, module, entry, row, generated)
 
     def _rows(self, args):
-        names = self._names or [f"arg{i}" for i in range(len(args))]
+        names = self._parameter_names or [f"arg{i}" for i in range(len(args))]
         if len(args) > _MOST_PARAMETERS:
             raise TypeError(f"{self.__name__}(): more than {_MOST_PARAMETERS} arguments")
         return [types.parameter(t, name) for t, name in zip(args, names, strict=True)]
 
     def _explain(self, problem, generated, lists):
         definition = self._function.definition
-        names = self._names or ()
+        names = self._parameter_names or ()
         arrays = []
         for args in lists:
             arrays += [(n, t) for n, t in zip(names, args) if isinstance(t, Array)]
@@ -369,16 +360,6 @@ class HostDispatcher(_core.HostFunction):
         return self._function
 
     @property
-    def overloads(self) -> dict:
-        """Argument types -> compiled code."""
-        return dict(self._overloads)
-
-    @property
-    def signatures(self) -> list:
-        """The argument types that it is compiled for."""
-        return list(self._overloads)
-
-    @property
     def nopython_signatures(self) -> list:
         """The same with the types of the results."""
         return [overload.signature for overload in self._overloads.values()]
@@ -387,18 +368,8 @@ class HostDispatcher(_core.HostFunction):
     def targetoptions(self) -> dict:
         """The options, as numba shows them."""
         return {"nopython": True, "nogil": self._nogil, "fastmath": self._options.fastmath,
-                "boundscheck": self._options.debug or _CHECKED in self._options.options,
+                "boundscheck": self._options.has_checks,
                 "parallel": bool(self._parallel)}  # fmt: skip
-
-    @property
-    def __signature__(self):
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        names = self._names
-        if names is None:
-            return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
-        if any(not name.isidentifier() for name in names):
-            names = [f"arg{i}" for i in range(len(names))]
-        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
     def inspect_source(self, signature=None):
         """The C++ that the compiler got; without a signature, of all overloads in a dict."""
@@ -427,7 +398,7 @@ class HostDispatcher(_core.HostFunction):
     def __repr__(self):
         if self._given:
             return f"<function {self.__name__} on the CPU: {', '.join(map(str, self._given))}>"
-        listed = "..." if self._names is None else ", ".join(self._names)
+        listed = "..." if self._parameter_names is None else ", ".join(self._parameter_names)
         return f"<function {self.__name__}({listed}) on the CPU>"
 
     def __reduce__(self):
@@ -438,12 +409,6 @@ class HostDispatcher(_core.HostFunction):
             del frozen.scope.locals[name]
         options = (self._options, self._parallel, self._nogil)
         return _unpickle, (type(self), frozen, self._given, *options)
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
 
 _FAULT = re.compile(r"(.*)\((\d+)\): (.*)", re.DOTALL)

@@ -42,7 +42,9 @@ def jit(
     ``source=`` (or a string with __global__ in the first place) is a translation unit, ``name=``
     says which kernel of it, for a template which instance ("saxpy<float>").
 
-    Options as numba's (``fastmath debug lineinfo opt max_registers launch_bounds link ...``), and
+    ``debug=True`` checks array indices and asserts, and compiles without optimisation;
+    ``boundscheck=True`` checks them in optimised code. What they find is a KernelError at the launch.
+    Other options as numba's (``fastmath lineinfo opt max_registers launch_bounds link ...``), and
     ``options=[...]`` for the compiler, ``std=``, ``headers={name: text}``, ``cooperative=``,
     ``cluster=``.
     """

@@ -6,7 +6,6 @@ or compiling the overload that fits, and everything that users ask about a kerne
 
 from __future__ import annotations
 
-import inspect
 from _thread import RLock
 
 import numpy as np
@@ -17,6 +16,7 @@ from .compilers import Unit
 from .cuda import devices  # noqa: F401  (sets how the driver is opened)
 from .errors import PerformanceWarning, SignatureError, warn
 from .program import Overload, Program
+from .surface import ByTypes
 from .types import Array, Scalar, Signature
 
 _CODE = np.dtype("<u4")
@@ -36,7 +36,7 @@ def _warn_host():
         )
 
 
-class Dispatcher(_core.Dispatcher):
+class Dispatcher(ByTypes, _core.Dispatcher):
     """A kernel. ``origin`` is what overloads are made from: a BodyKernel or a module's kernel."""
 
     def __init__(self, origin, given=(), py_func=None):
@@ -92,16 +92,7 @@ class Dispatcher(_core.Dispatcher):
             cost = _rate(wanted, signature.args, args)
             if cost is not None:
                 rated.append((cost, signature))
-        called = f"{self.__name__}({', '.join(map(str, wanted))})"
-        if not rated:
-            declared = "".join(f"\n    {s}" for s in self._given)
-            raise TypeError(f"no signature of {self.__name__} takes {called}; it has{declared}")
-        least = min(cost for cost, _ in rated)
-        best = [signature for cost, signature in rated if cost == least]
-        if len(best) > 1:
-            listed = "".join(f"\n    {s}" for s in best)
-            raise TypeError(f"{called} is ambiguous between{listed}")
-        return best[0].args
+        return _cheapest(self.__name__, wanted, self._given, rated)
 
     def compile_given(self):
         """Compiles the declared signatures, so that mistakes show where they are made."""
@@ -173,16 +164,6 @@ class Dispatcher(_core.Dispatcher):
     # --- what there is
 
     @property
-    def overloads(self) -> dict:
-        """Argument types -> compiled kernel."""
-        return dict(self._overloads)
-
-    @property
-    def signatures(self) -> list:
-        """The argument types that it is compiled for."""
-        return list(self._overloads)
-
-    @property
     def nopython_signatures(self) -> list:
         return [Signature(types.void, args) for args in self._overloads]
 
@@ -195,17 +176,13 @@ class Dispatcher(_core.Dispatcher):
         return list(self._origin.options.extensions)
 
     @property
+    def _parameter_names(self):
+        return self._origin.parameter_names
+
+    @property
     def module(self):
         """The cuda.module that the kernel is from, or None."""
         return self._origin.module
-
-    @property
-    def __signature__(self):
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        names = self._origin.parameter_names
-        if any(not name.isidentifier() for name in names):
-            names = [f"arg{i}" for i in range(len(names))]
-        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
     def _ask(self, signature, question):
         """One answer for a signature or a specialised kernel; else a dict for all overloads."""
@@ -290,12 +267,6 @@ class Dispatcher(_core.Dispatcher):
     def __reduce__(self):
         return _unpickle, (type(self), self._origin, self._given)
 
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
 
 def _unpickle(kind, origin, given):
     return kind(origin, given)
@@ -361,6 +332,20 @@ class ForAll:
 
 
 # --- choosing among signatures -------------------------------------------------------------------------
+
+
+def _cheapest(name, wanted, given, rated):
+    """The argument types of the signature among `rated`, pairs (cost, signature), that costs least."""
+    called = f"{name}({', '.join(map(str, wanted))})"
+    if not rated:
+        declared = "".join(f"\n    {s}" for s in given)
+        raise TypeError(f"no signature of {name} takes {called}; it has{declared}")
+    least = min(cost for cost, _ in rated)
+    best = [signature for cost, signature in rated if cost == least]
+    if len(best) > 1:
+        listed = "".join(f"\n    {s}" for s in best)
+        raise TypeError(f"{called} is ambiguous between{listed}")
+    return best[0].args
 
 
 def _rate(wanted, declared, args):

@@ -73,7 +73,8 @@ class DeprecationError(NumbaliteError, TypeError):
 class KernelError(NumbaliteError, RuntimeError):
     """A kernel went wrong on the device: a failed assert, or with ``debug=True`` a bad index.
 
-    Attributes that are not known are None. ``block`` and ``thread`` are (x, y, z).
+    Attributes that are not known are None. ``block`` and ``thread`` are (x, y, z); ``others`` tells how
+    many more findings there were in the launch, beside this first one.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class KernelError(NumbaliteError, RuntimeError):
         index=None,
         file=None,
         line=None,
+        others=None,
     ):
         super().__init__(message)
         self.kernel = kernel
@@ -95,10 +97,11 @@ class KernelError(NumbaliteError, RuntimeError):
         self.index = index
         self.file = file
         self.line = line
+        self.others = others
 
     def __reduce__(self):
         return type(self), (*self.args, self.kernel, self.block, self.thread, self.array,
-                            self.index, self.file, self.line)  # fmt: skip
+                            self.index, self.file, self.line, self.others)  # fmt: skip
 
     @property
     def msg(self):

@@ -1,7 +1,8 @@
 """What a kernel compiled with debug=True left behind when a check failed.
 
-The kernel writes one `numbalite::fault_record` (cuda_src/numbalite/check.cuh), 256 bytes, into the device
-variable VARIABLE; FORMAT here is that struct.
+The kernel writes one `numbalite::fault_record` (cuda_src/numbalite/check.cuh), 336 bytes, into the device
+variable VARIABLE; FORMAT here is that struct. The record has the address of the array; which of the
+launch's arguments that was is found out here.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import struct
 
 VARIABLE = "nl_fault_record"
-# kind, line, block[3], thread[3], ndim, axis, index, extent, shape[4], name, text, file
-FORMAT = "<2i3I3I2i2q4q40s64s64s"
+# kind, line, block[3], thread[3], ndim, axis, index, extent, shape[4], address, count, name, text, file
+FORMAT = "<2i3I3I2i2q4q2Q40s128s64s"
 SIZE = struct.calcsize(FORMAT)
-KINDS = {0: None, 1: "index", 2: "assert"}
+KINDS = {0: None, 1: "index", 2: "assert", 3: "trap"}
 
 
 def _text(field):
@@ -22,9 +23,10 @@ def _text(field):
 def decode(record: bytes) -> dict:
     """The record as a dict.
 
-    kind: None (nothing happened), "index" or "assert". file (its end only, where it is long), line (0: the
-    compiler could not tell). block, thread: (x, y, z). For "index": array (name, "" where not known),
-    shape (of the first four dimensions), ndim, axis, index, extent. For "assert": condition, function.
+    kind: None (nothing happened), "index", "assert" or "trap". file (its end only, where it is long), line
+    (0: the compiler could not tell). block, thread: (x, y, z). others: how many more threads failed. For
+    "index": address, shape (of the first four dimensions), ndim, axis, index, extent. For "assert" and
+    "trap": condition, function.
     """
     kind, line, *numbers, name, text, file = struct.unpack_from(FORMAT, record)
     fault = {
@@ -33,36 +35,102 @@ def decode(record: bytes) -> dict:
         "line": line,
         "block": tuple(numbers[0:3]),
         "thread": tuple(numbers[3:6]),
+        "others": max(numbers[15] - 1, 0),
     }
     if kind == 1:
-        ndim, axis, index, extent, *shape = numbers[6:]
+        ndim, axis, index, extent, *shape = numbers[6:14]
         fault.update(
-            array=_text(name),
+            address=numbers[14],
             shape=tuple(shape[: min(ndim, 4)]),
             ndim=ndim,
             axis=axis,
             index=index,
             extent=extent,
         )
-    elif kind == 2:
+    elif kind in (2, 3):
         fault.update(condition=_text(text), function=_text(name))
     return fault
 
 
 def message(fault: dict, kernel: str = "") -> str:
-    """One line for people: what happened and which thread did it. File and line are not in it."""
+    """One line for people: what happened and which thread did it. File and line are not in it.
+
+    ``array`` and ``is_part`` of the fault, where they are there: its name, and whether it is only a part
+    of what has that name.
+    """
     if fault["kind"] == "index":
-        array = f"'{fault['array']}'" if fault["array"] else "an array"
+        array = f"'{fault['array']}'" if fault.get("array") else "an array"
+        part = "a part of " if fault.get("is_part") else ""
         dots = ", ..." if fault["ndim"] > len(fault["shape"]) else ""
         comma = "," if len(fault["shape"]) == 1 else ""
         shape = f"({', '.join(map(str, fault['shape']))}{comma}{dots})"
         what = (
             f"index {fault['index']} is out of bounds for axis {fault['axis']} "
-            f"of {array} with shape {shape}"
+            f"of {part}{array} with shape {shape}"
         )
     elif fault["kind"] == "assert":
         what = f"assertion `{fault['condition']}` failed"
+    elif fault["kind"] == "trap":
+        what = f"{'abort' if fault['function'] == 'abort' else '__trap'}() was called"
     else:
         what = "a check failed"
     where = f"block {fault['block']}, thread {fault['thread']}"
-    return f"{kernel + ': ' if kernel else ''}{what} [{where}]"
+    others = fault.get("others")
+    more = f"; {others} more thread{'s' * (others != 1)} failed a check" if others else ""
+    return f"{kernel + ': ' if kernel else ''}{what} [{where}{more}]"
+
+
+# --- which array -------------------------------------------------------------------------------------
+
+
+def name_array(fault: dict, arguments) -> None:
+    """Adds ``array`` and ``is_part`` to the fault of an index, if one of the launch's arrays has it.
+
+    arguments: for each array (name, address, shape, strides, itemsize), or (name, object) with an object
+    of the CUDA Array Interface.
+    """
+    if fault["kind"] != "index":
+        return
+    best = None
+    for argument in arguments:
+        known = argument if len(argument) == 5 else _from_object(*argument)
+        if known is None:
+            continue
+        name, address, shape, strides, itemsize = known
+        low, high = _range(address, shape, strides, itemsize)
+        if not low <= fault["address"] < high:
+            continue
+        # Arrays may share memory: the one that looks like it is meant.
+        same = address == fault["address"] and tuple(shape[:4]) == fault["shape"]
+        rank = (same, len(shape) == fault["ndim"])
+        if best is None or rank > best[0]:
+            best = rank, name, len(shape) > fault["ndim"]
+    if best is not None:
+        fault["array"], fault["is_part"] = best[1:]
+
+
+def _range(address, shape, strides, itemsize):
+    low, high = address, address + max(itemsize, 1)
+    if 0 not in shape:
+        for n, step in zip(shape, strides, strict=True):
+            reach = (n - 1) * step
+            low, high = low + min(reach, 0), high + max(reach, 0)
+    return low, high  # an empty array still has an address
+
+
+def _from_object(name, value):
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if not isinstance(interface, dict):
+        return None
+    try:
+        shape = tuple(map(int, interface["shape"]))
+        itemsize = int(interface["typestr"][2:])
+        strides = interface.get("strides")
+        if strides is None:
+            strides = [itemsize] * len(shape)
+            for k in reversed(range(len(shape) - 1)):
+                strides[k] = strides[k + 1] * shape[k + 1]
+        address, strides = int(interface["data"][0]), tuple(map(int, strides))
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+    return (name, address, shape, strides, itemsize) if len(strides) == len(shape) else None

@@ -21,6 +21,7 @@ class Options(NamedTuple):
     link: tuple = ()
     """C++ sources to compile before the kernel's, as linemap.Texts."""
     debug: bool = False
+    boundscheck: bool = False
     opt: object = True
     lineinfo: bool = False
     cache: bool = True
@@ -41,28 +42,43 @@ class Options(NamedTuple):
         return {
             "options": self.options, "std": self.std, "headers": self.headers,
             "fastmath": self.fastmath, "debug": self.debug, "lineinfo": self.lineinfo,
-            "opt": self.opt, "max_registers": self.max_registers,
+            "opt": self.opt, "max_registers": self.max_registers, "boundscheck": self.boundscheck,
         }  # fmt: skip
 
     def replace(self, **changes) -> Options:
         return self._replace(**changes)
 
+    @property
+    def has_checks(self):
+        return self.debug or self.boundscheck
+
 
 def parse(given: dict, what: str = "cuda.jit") -> Options:
     """Options from keyword arguments; TypeError or ValueError says what is wrong with one."""
-    known = set(Options._fields) | {"boundscheck"}
+    known = Options._fields
     for name in given:
         if name in ("argtypes", "restype", "bind"):
             raise DeprecationError(f"{what}: {name}= is long gone; give a signature instead")
         if name not in known:
             raise TypeError(f"{what}() has no option {name!r}{_nearest(name, known)}")
     values = {name: _PARSERS[name](name, value) for name, value in given.items()}
-    if values.pop("boundscheck", False):
-        values["debug"] = True
     _defaults(values, given)
     options = Options(**values)
     _check_combination(options, given)
     return options
+
+
+def check_names(what, given, known):
+    """TypeError for an option of `what` that is not among the known ones."""
+    for name in given:
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, 1, 0.6)
+            guess = f"did you mean {near[0]}=? " if near else ""
+            raise TypeError(
+                f"{what}() has no option {name!r}; {guess}it has {', '.join(sorted(known))}"
+            )
 
 
 def _nearest(name, known):

@@ -39,7 +39,7 @@ class Program:
     """
 
     def __init__(self, unit: Unit, explain=None):
-        if unit.debug:
+        if unit.has_checks:
             unit = unit.replace(variables=(*unit.variables, fault.VARIABLE))
         self.unit = unit
         self.explain = explain
@@ -126,7 +126,7 @@ class Overload:
         module = self.program.module(device)
         image = self.program.image(target_of(device))
         hook = None
-        if self.options.debug:
+        if self.program.unit.has_checks:
             hook = image.lowered[fault.VARIABLE], self._fault
         kernel = module.function(
             image.lowered[self.expression], self.name, list(self.parameters), hook
@@ -135,8 +135,12 @@ class Overload:
             kernel.set_attribute(CARVEOUT, self.options.shared_memory_carveout)
         return kernel
 
-    def _fault(self, record):
+    def _fault(self, record, kernels, arrays):
+        """Raises KernelError for a record. kernels: names of those that may have left it; arrays: what they
+        were given (fault.name_array)."""
         found = fault.decode(record)
+        fault.name_array(found, arrays)
+        name = " or ".join(dict.fromkeys(kernels))
         where = found["file"]
         for label in self.labels:
             if where and label.endswith(where):
@@ -144,14 +148,15 @@ class Overload:
         line = found["line"] or None
         place = f"{where}({line}): " if where and line else ""
         raise KernelError(
-            place + fault.message(found, self.name),
-            kernel=self.name,
+            place + fault.message(found, name),
+            kernel=name,
             block=found["block"],
             thread=found["thread"],
             array=found.get("array") or None,
             index=found.get("index"),
             file=where or None,
             line=line,
+            others=found["others"],
         )
 
     # --- what the compiler made of it

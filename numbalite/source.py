@@ -312,12 +312,6 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     args = ", ".join(f"{t.cxx} {p}" for t, p in zip(signature.args, parameters, strict=True))
     bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
     builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n')
-    arrays = [p for p, t in zip(parameters, signature.args, strict=True) if t.is_array]
-    if arrays:
-        builder.write("#ifdef NUMBALITE_DEBUG\n")
-        for slot, parameter in enumerate(arrays):
-            builder.write(f"NUMBALITE_NAME_ARRAY({slot}, {parameter});\n")
-        builder.write("#endif\n")
     builder.write("{\n")
     builder.write_user(definition.text.replace(definition.body).numbered())
     builder.write("}\n}\n")

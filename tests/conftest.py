@@ -2,6 +2,10 @@
 
 Nothing here touches a GPU or a compiler before a test asks for it. The driver is chosen once for the
 session: what NUMBALITE_DRIVER says, else the GPU if a fresh process can see one, else the simulator.
+
+With pytest-xdist several processes share the work (`make test` asks for it): the driver and the disk
+cache are the first process's, so what one has compiled the others find. Tests are as independent as
+they must be to run in any of them: each has its own folder, and counts what its own process holds.
 """
 
 import gc
@@ -24,21 +28,36 @@ assert driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) ==
 """
 
 
+def choose_driver():
+    """Puts the driver of this session into the environment, and gives it."""
+    if not os.environ.get("NUMBALITE_DRIVER"):
+        gpu = subprocess.run([sys.executable, "-c", FIND_GPU], capture_output=True, check=False)
+        os.environ["NUMBALITE_DRIVER"] = "sim" if gpu.returncode else "cuda"
+    return os.environ["NUMBALITE_DRIVER"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """`-n auto`: every core that we may use; fewer processes where all of them share one GPU."""
+    cores = len(os.sched_getaffinity(0))
+    return cores if choose_driver() == "sim" else min(cores, 4)
+
+
 def pytest_configure(config):
     if config.getoption("--hypothesis-profile", None) == "long":
         import hypothesis
 
         hypothesis.settings.register_profile("long")
-    cache = tempfile.mkdtemp(prefix="numbalite-tests-")
-    config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
-    os.environ["NUMBALITE_CACHE_DIR"] = cache
-    if not os.environ.get("NUMBALITE_DRIVER"):
-        gpu = subprocess.run([sys.executable, "-c", FIND_GPU], capture_output=True, check=False)
-        os.environ["NUMBALITE_DRIVER"] = "sim" if gpu.returncode else "cuda"
+    choose_driver()
+    if not hasattr(config, "workerinput"):
+        cache = tempfile.mkdtemp(prefix="numbalite-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
+        os.environ["NUMBALITE_CACHE_DIR"] = cache
 
 
-def pytest_collection_finish(session):
-    """What was imported and collected stays: tests that call gc.collect() look at newer objects alone."""
+@pytest.fixture(scope="module", autouse=True)
+def _only_newer_objects_are_collected():
+    """What is there when a module begins stays: gc.collect() in its tests looks at newer objects alone."""
     gc.collect()
     gc.freeze()
 

@@ -431,6 +431,38 @@ int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
     return 0;
 }
 
+nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address) {
+    int ordinal = 0;
+    unsigned type = 0, managed = 0;
+    nl_error ignored;
+    if (device_count <= 1 || address == 0 ||
+        NL_CU(&ignored, PointerGetAttribute, &ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+              address) < 0 ||
+        ordinal == here->ordinal)
+        return here;
+    if (NL_CU(&ignored, PointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) <
+            0 ||
+        type != CU_MEMORYTYPE_DEVICE ||
+        NL_CU(&ignored, PointerGetAttribute, &managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) <
+            0 ||
+        managed)
+        return here;
+    nl_device *dev = nl_device_get(ordinal, &ignored);
+    return dev != NULL ? dev : here;
+}
+
+int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err) {
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    nl_mutex_lock(&dev->lock);
+    int status = 0;
+    if (dev->courier == NULL)
+        status = NL_CU(err, StreamCreateWithPriority, &dev->courier, CU_STREAM_NON_BLOCKING, 0);
+    *stream = dev->courier;
+    nl_mutex_unlock(&dev->lock);
+    return status;
+}
+
 /* Releasing our use before retaining anew makes the driver forget the old context, a faulted one
  * too, unless another library holds it. */
 static int reset_lock_held(nl_device *dev, nl_error *err) {
@@ -447,6 +479,7 @@ static int reset_lock_held(nl_device *dev, nl_error *err) {
     nl_mutex_lock(&dev->lock);
     dev->allocated = dev->settled = dev->fence_ticket = 0;
     dev->fence = NULL;
+    dev->courier = NULL;
     nl_mutex_unlock(&dev->lock);
     nl_pool_forget(&dev->cache);
     nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");

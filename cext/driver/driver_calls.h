@@ -101,6 +101,7 @@
     X(StreamQuery, 2000, (CUstream stream), (stream)) \
     X(StreamGetFlags, 5050, (CUstream stream, unsigned *flags), (stream, flags)) \
     X(StreamGetPriority, 5050, (CUstream stream, int *priority), (stream, priority)) \
+    X(StreamGetCtx, 9020, (CUstream stream, CUcontext * context), (stream, context)) \
     X(StreamWaitEvent, 3020, (CUstream stream, CUevent event, unsigned flags), \
       (stream, event, flags)) \
     X(StreamIsCapturing, 10000, (CUstream stream, int *status), (stream, status)) \

@@ -274,7 +274,6 @@ enum { /* CUpointer_attribute, beyond those in cuda_abi.h */
        POINTER_HOST_POINTER = 4,
        POINTER_SYNC_MEMOPS = 6,
        POINTER_BUFFER_ID = 7,
-       POINTER_IS_MANAGED = 8,
        POINTER_RANGE_START = 11,
        POINTER_RANGE_SIZE = 12,
        POINTER_MAPPED = 13,
@@ -305,7 +304,7 @@ static CUresult sim_PointerGetAttribute(void *value, int attribute, CUdeviceptr 
     case POINTER_SYNC_MEMOPS:
         *(unsigned *)value = 0;
         return CUDA_SUCCESS;
-    case POINTER_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         *(unsigned *)value = info.kind == NL_SIM_MEMORY_MANAGED;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:

@@ -60,6 +60,14 @@ static CUresult sim_StreamGetFlags(CUstream handle, unsigned *flags) {
     return CUDA_SUCCESS;
 }
 
+static CUresult sim_StreamGetCtx(CUstream handle, CUcontext *owner) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_REQUIRE(owner);
+    NL_SIM_ANY_STREAM(stream, context, handle);
+    *owner = (CUcontext)stream->context;
+    return CUDA_SUCCESS;
+}
+
 static CUresult sim_StreamWaitEvent(CUstream handle, CUevent event, unsigned flags) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(flags == 0);
@@ -176,6 +184,7 @@ void nl_driver_sim_fill_stream(nl_driver *table) {
     table->StreamQuery = sim_StreamQuery;
     table->StreamGetFlags = sim_StreamGetFlags;
     table->StreamGetPriority = sim_StreamGetPriority;
+    table->StreamGetCtx = sim_StreamGetCtx;
     table->StreamWaitEvent = sim_StreamWaitEvent;
     table->LaunchHostFunc = sim_LaunchHostFunc;
     table->EventCreate = sim_EventCreate;

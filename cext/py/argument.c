@@ -223,6 +223,8 @@ static int write_foreign(nl_py_call *call, int index, PyObject *value, const nl_
     for (int i = 0; i < f->layout.ndim; i++)
         bits |= f->layout.shape[i] > 1 ? (uint64_t)f->layout.strides[i] : 0;
     s.misaligned = f->address ? (uint8_t)bits : 0;
+    if (call->device && nl_layout_count(&f->layout) > 0)
+        s.device = nl_device_of_address((nl_device *)call->device, f->address);
     if (check_array(call, index, value, &s) < 0 ||
         nl_py_foreign_wait(f, call->stream, call->blocking) < 0)
         return -1;

@@ -54,6 +54,7 @@ typedef struct nl_py_array_parts {
     PyObject *stream;
     int readonly;
     int record; /* an instance of devrecord_class, without dimensions */
+    int find_device;
 } nl_py_array_parts;
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
@@ -62,7 +63,8 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
 PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout);
 /* The record at `address` of an array of records, as an object over the same memory. */
 PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address);
-/* An array over `address` on the current device; fills parts->buffer and parts->address itself. */
+/* An array over `address`, on the current device or, if find_device, on the one whose memory it is;
+ * fills parts->buffer and parts->address itself. */
 PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                            nl_py_array_parts *parts);
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include "base/mem.h"
 #include "core/graph.h"
+#include "core/peer.h"
 #include "core/stage.h"
 #include "core/transfer.h"
 #include "py/graph.h"
@@ -340,57 +341,36 @@ static int copy_on(nl_device *dev, place to, place from, CUstream stream, nl_err
                        stream, 1, err);
 }
 
-/* One dense block of the same layout on either side. */
-static int is_same_block(const nl_layout *a, const nl_layout *b) {
-    return (nl_layout_is_c(a) && nl_layout_is_c(b)) || (nl_layout_is_f(a) && nl_layout_is_f(b));
+static int is_default(CUstream stream) {
+    return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-static int copy_to_peer(place to, place from, int64_t bytes, nl_error *err) {
-    nl_error ignored; /* without direct access the driver takes the way through the host */
-    int can = 0;
-    if (NL_CU(err, DeviceCanAccessPeer, &can, to.device->handle, from.device->handle) < 0)
-        return -1;
-    if (can)
-        nl_device_enable_peer(to.device, from.device, &ignored);
-    if (nl_device_bind(to.device, err) < 0)
-        return -1;
-    return NL_CU(err, MemcpyPeerAsync, to.address, to.device->context, from.address,
-                 from.device->context, (size_t)bytes, NULL);
-}
-
-/* Dense blocks go directly, anything else through packed memory on either side. Everything is
- * waited for, device by device: streams of two devices are in no order. */
-static int copy_between_devices(place to, place from, int64_t bytes, nl_error *err) {
-    nl_layout packed = *from.layout;
-    nl_buffer *out = NULL, *in = NULL;
-    int result = -1, direct = is_same_block(to.layout, from.layout);
-    nl_layout_set_c(&packed);
-    place sent = from, received = to;
-    if (nl_device_bind(from.device, err) < 0)
-        return -1;
-    if (!direct) {
-        if (nl_buffer_alloc(from.device, (size_t)bytes, &out, err) < 0)
-            goto done;
-        sent = (place){from.device, out->address, &packed};
-        if (copy_on(from.device, sent, from, NULL, err) < 0)
-            goto done;
+/* The streams of both sides of a copy between devices. One that was asked for on its own side, and
+ * what goes with it on the other; else each array's own stream, or its device's default one. */
+static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocking, int asked,
+                        const nl_peer **given, nl_error *err) {
+    nl_device *device = NULL;
+    if (!is_default(to->stream)) {
+        if (nl_peer_of_stream(to->stream, to->device, from->device, &device, err) < 0)
+            return -1;
+        nl_peer *side = device == to->device ? to : from;
+        if (asked || side == from) {
+            *given = side;
+            side->stream = to->stream;
+            side->blocking = to->blocking;
+            return nl_peer_choose(side == to ? from : to, side->blocking, err);
+        }
+    } else if (asked) {
+        from->stream = to->stream;
+        return 0;
     }
-    if (NL_CU0(err, CtxSynchronize) < 0 || nl_device_bind(to.device, err) < 0)
-        goto done;
-    if (!direct) {
-        if (nl_buffer_alloc(to.device, (size_t)bytes, &in, err) < 0)
-            goto done;
-        received = (place){to.device, in->address, &packed};
+    if (!is_default(own) && nl_peer_of_stream(own, from->device, to->device, &device, err) < 0)
+        return -1;
+    if (is_default(own) || device == from->device) {
+        from->stream = own;
+        from->blocking = own_blocking;
     }
-    if (NL_CU0(err, CtxSynchronize) < 0 || copy_to_peer(received, sent, bytes, err) < 0 ||
-        (!direct && copy_on(to.device, to, received, NULL, err) < 0) ||
-        NL_CU0(err, CtxSynchronize) < 0)
-        goto done;
-    result = 0;
-done:
-    nl_buffer_release(in);
-    nl_buffer_release(out);
-    return result;
+    return 0;
 }
 
 /* Source and destination share bytes: by way of a packed copy, so that the result is as if the
@@ -420,6 +400,35 @@ static int share_bytes(const place *a, const place *b) {
            b->address + (CUdeviceptr)low[1] < a->address + (CUdeviceptr)high[0];
 }
 
+/* Between devices, in the order of the stream, or of the arrays' own ones where the call named
+ * none. */
+static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int asked) {
+    const nl_peer *given = NULL;
+    PyObject *keeper = NULL;
+    CUstream stream = to->stream, own = NULL;
+    int blocking = to->blocking, own_blocking = 1, result = -1;
+    nl_error err;
+    if (!asked && own_stream(source, &own, &own_blocking, &keeper) < 0)
+        return -1;
+    if (nl_graph_capturing() && (nl_py_graph_check_waiting(stream, "a copy between devices") < 0 ||
+                                 nl_py_graph_check_waiting(own, "a copy between devices") < 0 ||
+                                 nl_py_graph_check_default(NULL, "a copy between devices") < 0))
+        goto done;
+    Py_BEGIN_ALLOW_THREADS;
+    result = find_streams(to, from, own, own_blocking, asked, &given, &err);
+    if (result == 0)
+        result = nl_buffer_use(source->buffer, given ? stream : from->stream,
+                               given ? blocking : from->blocking, &err);
+    if (result == 0)
+        result = nl_peer_copy(to, from, given, &err);
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        nl_py_raise(&err);
+done:
+    Py_XDECREF(keeper);
+    return result;
+}
+
 PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self, *b;
     PyObject *src, *keeper;
@@ -442,19 +451,25 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
         result = 0;
         goto done;
     }
-    if (nl_py_array_use(b, stream, blocking, &err) < 0) {
+    nl_device *dev = a->buffer->device, *other = b->buffer->device;
+    if (nl_device_alive(other, b->buffer->generation, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }
     nl_py_array_layout(a, &to_layout);
     nl_py_array_layout(b, &from_layout);
-    place to = {a->buffer->device, a->address, &to_layout};
-    place from = {b->buffer->device, b->address, &from_layout};
+    if (dev != other) {
+        nl_peer to = {dev, a->address, &to_layout, stream, blocking, 0};
+        nl_peer from = {other, b->address, &from_layout, NULL, 1, 0};
+        result = copy_to_peer(&to, &from, b, stream != NULL && keeper == NULL);
+        goto done;
+    }
+    place to = {dev, a->address, &to_layout}, from = {dev, b->address, &from_layout};
     Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_bind(to.device, &err);
-    if (result == 0 && to.device != from.device)
-        result = copy_between_devices(to, from, bytes, &err);
-    else if (result == 0 && share_bytes(&to, &from))
+    result = nl_buffer_use(b->buffer, stream, blocking, &err);
+    if (result == 0)
+        result = nl_device_bind(dev, &err);
+    if (result == 0 && share_bytes(&to, &from))
         result = copy_overlapping(to, from, bytes, stream, blocking, &err);
     else if (result == 0)
         result = copy_on(to.device, to, from, stream, &err);

@@ -308,7 +308,7 @@ PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *
     if (!f->descr && !(f->descr = nl_host_descr_plain(f->element.dtype)))
         return NULL;
     nl_py_array_parts parts = {
-        .descr = f->descr, .element = f->element, .owner = obj, .readonly = f->readonly};
+        .descr = f->descr, .element = f->element, .owner = obj, .readonly = f->readonly, .find_device = 1};
     return nl_py_array_over(state, f->address, &f->layout, &parts);
 }
 

@@ -11,6 +11,7 @@
 #include "py/argument.h"
 #include "py/callback.h"
 #include "py/devarray.h"
+#include "py/fault.h"
 #include "py/stream.h"
 
 typedef struct nl_py_graph {
@@ -210,6 +211,28 @@ static int use_updated(nl_py_graph *g, CUstream stream, int blocking, nl_error *
     return result;
 }
 
+static PyObject *launch_pair(nl_py_captured *c) {
+    PyObject *pair;
+    Py_BEGIN_CRITICAL_SECTION(c);
+    pair = PyTuple_Pack(2, (PyObject *)c->kernel, c->args);
+    Py_END_CRITICAL_SECTION();
+    return pair;
+}
+
+static int check_faults(nl_py_graph *g, CUstream stream) {
+    PyObject *launches = PyList_New(0);
+    int result = launches ? 0 : -1;
+    for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(g->launches); i++) {
+        PyObject *pair = launch_pair((nl_py_captured *)PyList_GET_ITEM(g->launches, i));
+        result = pair ? PyList_Append(launches, pair) : -1;
+        Py_XDECREF(pair);
+    }
+    if (result == 0)
+        result = nl_py_fault_check_graph(g->hooked, launches, stream);
+    Py_XDECREF(launches);
+    return result;
+}
+
 static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     nl_py_graph *g = (nl_py_graph *)self;
@@ -236,9 +259,8 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t 
     }
     if (result < 0)
         return nl_py_raise(&err);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(g->hooked); i++)
-        if (nl_py_kernel_check_fault((nl_py_kernel *)PyList_GET_ITEM(g->hooked, i), stream) < 0)
-            return NULL;
+    if (PyList_GET_SIZE(g->hooked) && check_faults(g, stream) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 

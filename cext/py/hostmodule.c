@@ -1,24 +1,16 @@
 /* py/hostmodule: the type HostModule: loaded code of the cpu and parallel targets.
  *
- * An image is a shared object. It is written to an anonymous file and opened with dlopen; the
- * file's number is used again for later images, and dlopen remembers names, so each load spells the
- * same path in its own way. The library is closed when the HostModule dies: whoever keeps an
- * address keeps the module. */
+ * An image is a shared object. It is closed when the HostModule dies: whoever keeps an address
+ * keeps the module. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "py/hostmodule.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#include "base/lock.h"
+#include "base/image.h"
 #include "core/hostloop.h"
 #include "py/state.h"
 
@@ -27,66 +19,6 @@ typedef struct {
     const void *code; /* the range handed to nl_host_range_add */
     const nl_host_image *image;
 } hostmodule;
-
-static int write_all(int file, const char *bytes, size_t size) {
-    while (size) {
-        ssize_t written = write(file, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return -1;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return 0;
-}
-
-/* "/proc/self/fd/././/7": a counter's bits, as "./" and ".//"; a leading one keeps it apart from
- * the simulator's, which spells its own images so. */
-static void spell_path(char *path, size_t size, int file) {
-    static uint64_t loads;
-    size_t length = (size_t)snprintf(path, size, "/proc/./self/fd/");
-    for (uint64_t n = (uintptr_t)&loads / 8 + nl_atomic_add(&loads, 1); n && length + 24 < size;
-         n >>= 1)
-        length += (size_t)snprintf(path + length, size - length, n & 1 ? ".//" : "./");
-    snprintf(path + length, size - length, "%d", file);
-}
-
-static void *open_anonymous(const char *bytes, size_t size) {
-    void *library = NULL;
-#ifdef MFD_CLOEXEC
-    char path[256];
-    int file = memfd_create("numbalite", MFD_CLOEXEC);
-    if (file < 0)
-        return NULL;
-    if (write_all(file, bytes, size) == 0) {
-        spell_path(path, sizeof path, file);
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    close(file);
-#endif
-    return library;
-}
-
-/* Where there is no /proc, or it may not be executed from: a file in a directory of our own. */
-static void *open_temporary(const char *bytes, size_t size) {
-    char directory[300], path[340];
-    snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX", P_tmpdir);
-    if (!mkdtemp(directory))
-        return NULL;
-    snprintf(path, sizeof path, "%s/image.so", directory);
-    void *library = NULL;
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-    if (file >= 0) {
-        int written = write_all(file, bytes, size);
-        close(file);
-        if (written == 0)
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        unlink(path);
-    }
-    rmdir(directory);
-    return library;
-}
 
 typedef struct code_search {
     uintptr_t base, low, high;
@@ -109,9 +41,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *argument) {
 }
 
 static int load(hostmodule *self, const char *bytes, size_t size) {
-    self->library = open_anonymous(bytes, size);
-    if (self->library == NULL)
-        self->library = open_temporary(bytes, size);
+    self->library = nl_image_open(bytes, size);
     if (self->library == NULL) {
         const char *why = dlerror();
         PyErr_Format(PyExc_ImportError, "host code cannot be loaded: %s", why ? why : "no memory");

@@ -8,6 +8,7 @@
 #include "core/image.h"
 #include "py/callback.h"
 #include "py/devarray.h"
+#include "py/fault.h"
 #include "py/graph.h"
 
 /* -------------------------------------------------------------------------------------------
@@ -215,32 +216,6 @@ fail:
 /* -------------------------------------------------------------------------------------------
  * Kernel */
 
-/* fault=(variable, hook) */
-static int set_fault(nl_py_kernel *k, nl_module *module, PyObject *fault) {
-    const char *lowered;
-    PyObject *hook;
-    nl_error err;
-    if (!PyTuple_Check(fault)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "fault must be a tuple of a variable's name and a callable");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(fault, "sO;fault is (variable, hook)", &lowered, &hook))
-        return -1;
-    if (nl_module_global(module, lowered, &k->fault, &k->fault_size, &err) < 0) {
-        nl_py_raise(&err);
-        return -1;
-    }
-    if (k->fault_size < sizeof(int32_t)) {
-        PyErr_Format(PyExc_ValueError, "%s is too small for a record of a fault", lowered);
-        return -1;
-    }
-    if (k->fault_size > NL_PY_FAULT_BYTES)
-        k->fault_size = NL_PY_FAULT_BYTES;
-    k->hook = Py_NewRef(hook);
-    return 0;
-}
-
 static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"lowered", "name", "parameters", "fault", NULL};
     nl_py_module *m = (nl_py_module *)self;
@@ -266,7 +241,7 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
         nl_py_raise(&err);
         goto fail;
     }
-    if (fault != Py_None && set_fault(k, m->module, fault) < 0)
+    if (fault != Py_None && nl_py_fault_set(k, m->module, fault) < 0)
         goto fail;
     return (PyObject *)k;
 fail:
@@ -375,42 +350,7 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
     return Py_BuildValue("(ii)", grid, block);
 }
 
-/* ------------------------------------------------------------------------------ launching,
- * faults */
-
-/* Reads the record; 1 if there was a fault, which is then wiped out. */
-static int read_fault(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
-    int32_t kind;
-    if (NL_CU(err, StreamSynchronize, stream) < 0 ||
-        NL_CU(err, MemcpyDtoH, record, k->fault, k->fault_size) < 0)
-        return -1;
-    memcpy(&kind, record, sizeof kind);
-    if (kind == 0)
-        return 0;
-    char zeros[NL_PY_FAULT_BYTES] = {0};
-    return NL_CU(err, MemcpyHtoD, k->fault, zeros, k->fault_size) < 0 ? -1 : 1;
-}
-
-int nl_py_kernel_check_fault(const nl_py_kernel *k, CUstream stream) {
-    char record[NL_PY_FAULT_BYTES] = {0};
-    nl_error err;
-    int found;
-    Py_BEGIN_ALLOW_THREADS;
-    found = read_fault(k, stream, record, &err);
-    Py_END_ALLOW_THREADS;
-    if (found < 0) {
-        nl_error_prefix(&err, "%s()", k->kernel->name);
-        nl_py_raise(&err);
-        return -1;
-    }
-    PyObject *hook = found ? Py_XNewRef(k->hook) : NULL;
-    if (!hook)
-        return 0;
-    PyObject *result = PyObject_CallFunction(hook, "y#", record, (Py_ssize_t)sizeof record);
-    Py_DECREF(hook);
-    Py_XDECREF(result);
-    return result ? 0 : -1;
-}
+/* ------------------------------------------------------------------------------ launching */
 
 static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     nl_error err;
@@ -436,7 +376,7 @@ static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_lau
         kept = nl_py_graph_keep_kernel(shape->stream, k);
     if (kept < 0 || run(k, shape, values) < 0)
         return -1;
-    return k->hook && !kept ? nl_py_kernel_check_fault(k, shape->stream) : 0;
+    return k->hook && !kept ? nl_py_fault_check(k, shape->stream, values) : 0;
 }
 
 int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
@@ -444,7 +384,7 @@ int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
         return run_capturing(k, shape, values);
     if (run(k, shape, values) < 0)
         return -1;
-    return k->hook ? nl_py_kernel_check_fault(k, shape->stream) : 0;
+    return k->hook ? nl_py_fault_check(k, shape->stream, values) : 0;
 }
 
 /* --------------------------------------------------------------------------------------------

@@ -5,9 +5,6 @@
 #include "py/state.h"
 #include "core/launch.h"
 
-/* The record that a kernel compiled with debug=True leaves in a variable when it faults. */
-#define NL_PY_FAULT_BYTES 256
-
 typedef struct nl_py_module {
     PyObject_HEAD nl_py_state *state;
     nl_module *module;
@@ -30,7 +27,5 @@ int nl_py_params_from(PyObject *tuples, nl_params *params);
 /* Launches on the current device, which is the kernel's; a kernel that reports faults is waited
  * for. 0 or -1 with an exception. */
 int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values);
-/* Waits for the stream; if the kernel has left a record of a fault, its hook is called. 0 or -1. */
-int nl_py_kernel_check_fault(const nl_py_kernel *kernel, CUstream stream);
 
 #endif

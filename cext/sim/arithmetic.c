@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "sim/check.h"
+#include "sim/grid.h"
 
 static void number(char *text, size_t size, const nl_sim_arithmetic *what) {
     if (what->is_signed)

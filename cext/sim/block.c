@@ -10,6 +10,7 @@
 
 #include <string.h>
 #include "base/lock.h"
+#include "sim/check.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
 #include "sim/race.h"
@@ -460,6 +461,8 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_sim_fault_scope scope;
     nl_sim_fault_enter(w, &scope);
     nl_sim_watch_enter(w);
+    if (job->check)
+        nl_sim_check_enter(w);
     w->chunk = 1;
     w->race = job->race;
     w->shuffled = job->turns && job->shuffled;

@@ -104,3 +104,23 @@ size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel
     }
     return total;
 }
+
+void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t *high,
+                       uintptr_t *locals_size) {
+    object o;
+    *low = *high = *locals_size = 0;
+    if (!open_object(&o, bytes, size))
+        return;
+    const Elf64_Ehdr *header = bytes;
+    if (header->e_phentsize != sizeof(Elf64_Phdr) ||
+        !within(&o, header->e_phoff, (uint64_t)header->e_phnum * sizeof(Elf64_Phdr)))
+        return;
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        Elf64_Phdr part;
+        memcpy(&part, o.bytes + header->e_phoff + i * sizeof part, sizeof part);
+        if (part.p_type == PT_TLS)
+            *locals_size = part.p_memsz;
+        if (part.p_type == PT_LOAD && part.p_vaddr + part.p_memsz > *high)
+            *high = part.p_vaddr + part.p_memsz;
+    }
+}

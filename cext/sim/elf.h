@@ -4,6 +4,7 @@
 #define NL_SIM_ELF_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Is it a complete shared object for this machine? */
 int nl_sim_elf_is_valid(const void *bytes, size_t size);
@@ -12,5 +13,9 @@ int nl_sim_elf_is_valid(const void *bytes, size_t size);
  * are not its. Without a symbol table, the size of all. */
 size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel,
                               const char *const *others, size_t count);
+/* The addresses of a loaded object relative to its base, [*low, *high), and how large its
+ * thread-local variables are. */
+void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t *high,
+                       uintptr_t *locals_size);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct nl_sim_job {
     struct nl_sim_turns *turns;
     uint64_t limit_ms; /* how long it may run; 0: for ever */
     nl_sim_watch watch;
+    struct nl_sim_check *check; /* NULL: nothing is checked (sim/check.h) */
 
     uint64_t blocks, next;     /* next: taken by the workers in chunks */
     uint32_t chunk;            /* the largest */
@@ -75,7 +76,7 @@ static inline int nl_sim_job_stopped(const nl_sim_job *job) {
     return (int)nl_atomic_peek32(&job->stop);
 }
 static inline int nl_sim_job_synchronises(const nl_sim_job *job) {
-    return (int)nl_atomic_peek32(&job->habits->synchronises);
+    return (int)nl_atomic_peek32(&job->habits->synchronises) || job->check != NULL;
 }
 static inline void nl_sim_job_set_synchronises(nl_sim_job *job) {
     nl_atomic_poke32(&job->habits->synchronises, 1);

@@ -1,22 +1,17 @@
-/* sim/module: an image is a shared object. It is written to an anonymous file and opened with
- * dlopen, so that loading it twice gives two modules with variables of their own. dlopen remembers
- * names, and a file descriptor's number is used again: so each load spells the same path in its own
- * way. */
+/* sim/module: an image is a shared object; loading it twice gives two modules with variables of
+ * their own. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "sim/module.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "base/image.h"
 #include "base/lock.h"
 #include "sim/elf.h"
 #include "sim/handle.h"
@@ -36,73 +31,15 @@ struct nl_sim_module {
     size_t size;
     nl_sim_function *functions;
     global *globals;
+    uintptr_t low, high, locals_size;
+    nl_sim_module *twins, *next_twin; /* the same unit, instrumented */
+    uint32_t checks;                  /* of a twin */
 };
 
 /* Of the lists of all modules; and around opening and closing libraries, one at a time. */
 static nl_mutex lock = NL_MUTEX_INIT, loader_lock = NL_MUTEX_INIT;
 
 /* Loading */
-
-static int write_all(int file, const char *bytes, size_t size) {
-    while (size) {
-        ssize_t written = write(file, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return -1;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return 0;
-}
-
-/* "/proc/self/fd/././/7": the number's bits, as "./" and ".//". It counts from the address of the
- * counter, because a second copy of this engine in the process (the tests have one) counts too. */
-static void spell_path(char *path, size_t size, int file) {
-    static uint64_t loads;
-    size_t length = (size_t)snprintf(path, size, "/proc/self/fd/");
-    for (uint64_t n = (uintptr_t)&loads / 8 + nl_atomic_add(&loads, 1); n && length + 24 < size;
-         n >>= 1)
-        length += (size_t)snprintf(path + length, size - length, n & 1 ? ".//" : "./");
-    snprintf(path + length, size - length, "%d", file);
-}
-
-static void *open_anonymous(const void *bytes, size_t size) {
-    char path[256];
-    void *library = NULL;
-#ifdef MFD_CLOEXEC
-    int file = memfd_create("numbalite", MFD_CLOEXEC);
-    if (file < 0)
-        return NULL;
-    if (write_all(file, bytes, size) == 0) {
-        spell_path(path, sizeof path, file);
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    close(file);
-#endif
-    (void)path, (void)bytes, (void)size;
-    return library;
-}
-
-/* Where there is no /proc, or it may not be executed from: a file in a directory of our own. */
-static void *open_temporary(const void *bytes, size_t size) {
-    char directory[300], path[340];
-    snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX", P_tmpdir);
-    if (!mkdtemp(directory))
-        return NULL;
-    snprintf(path, sizeof path, "%s/image.so", directory);
-    void *library = NULL;
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-    if (file >= 0) {
-        int written = write_all(file, bytes, size);
-        close(file);
-        if (written == 0)
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        unlink(path);
-    }
-    rmdir(directory);
-    return library;
-}
 
 static void say(char *log, size_t size, const char *text) {
     if (log && size)
@@ -111,9 +48,7 @@ static void say(char *log, size_t size, const char *text) {
 
 static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     nl_mutex_lock(&loader_lock);
-    m->library = open_anonymous(m->bytes, m->size);
-    if (!m->library)
-        m->library = open_temporary(m->bytes, m->size);
+    m->library = nl_image_open(m->bytes, m->size);
     nl_mutex_unlock(&loader_lock);
     if (!m->library) {
         say(log, log_size, dlerror());
@@ -127,12 +62,18 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
         return CUDA_ERROR_INVALID_IMAGE;
     }
     m->base = info.dli_fbase;
+    nl_sim_elf_extent(m->bytes, m->size, &m->low, &m->high, &m->locals_size);
+    m->low += (uintptr_t)m->base;
+    m->high += (uintptr_t)m->base;
     init(&nl_sim_engine);
     return CUDA_SUCCESS;
 }
 
-CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
-                            char *log, size_t log_size) {
+static void destroy(nl_sim_module *m);
+
+/* Loads, and tells nobody. */
+static CUresult load(nl_sim_context *context, const void *image, nl_sim_module **out, char *log,
+                     size_t log_size) {
     nl_sim_image_header header;
     const char *bytes = (const char *)image + sizeof header;
     memcpy(&header, image, sizeof header.magic);
@@ -154,11 +95,22 @@ CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_m
         status = open_library(m, log, log_size);
     else
         say(log, log_size, "the image holds no shared object for this machine");
-    if (status == CUDA_SUCCESS && nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0)
-        status = CUDA_ERROR_OUT_OF_MEMORY;
-    if (status != CUDA_SUCCESS) {
-        nl_sim_module_destroy(m);
+    if (status == CUDA_SUCCESS)
+        *out = m;
+    else
+        destroy(m);
+    return status;
+}
+
+CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
+                            char *log, size_t log_size) {
+    nl_sim_module *m;
+    CUresult status = load(context, image, &m, log, log_size);
+    if (status != CUDA_SUCCESS)
         return status;
+    if (nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0) {
+        destroy(m);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *out = m;
     return CUDA_SUCCESS;
@@ -169,6 +121,15 @@ nl_sim_context *nl_sim_module_context(const nl_sim_module *module) {
 }
 
 void nl_sim_module_destroy(nl_sim_module *m) {
+    while (m->twins) {
+        nl_sim_module *twin = m->twins;
+        m->twins = twin->next_twin;
+        destroy(twin);
+    }
+    destroy(m);
+}
+
+static void destroy(nl_sim_module *m) {
     while (m->functions) {
         nl_sim_function *f = m->functions;
         m->functions = f->next;
@@ -248,6 +209,85 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->next = m->functions;
     m->functions = f;
     return f;
+}
+
+/* Twins */
+
+static nl_sim_module *find_twin_lock_held(const nl_sim_module *m, uint32_t mask) {
+    nl_sim_module *twin = m->twins;
+    while (twin && twin->checks != mask)
+        twin = twin->next_twin;
+    return twin;
+}
+
+static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn compile,
+                          nl_sim_module **out, char *log, size_t log_size) {
+    void *image = NULL;
+    nl_sim_module *twin = NULL;
+    if (!compile) {
+        say(log, log_size, "nothing has been set up to compile kernels for checks");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (compile(m->bytes, m->size, mask, &image, log, log_size) < 0)
+        return CUDA_ERROR_INVALID_SOURCE;
+    CUresult status = load(m->context, image, &twin, log, log_size);
+    free(image);
+    if (status != CUDA_SUCCESS)
+        return status;
+    twin->checks = mask;
+    nl_mutex_lock(&lock);
+    nl_sim_module *other = find_twin_lock_held(m, mask); /* by another thread, meanwhile */
+    if (!other) {
+        twin->next_twin = m->twins;
+        m->twins = twin;
+    }
+    nl_mutex_unlock(&lock);
+    if (other)
+        destroy(twin);
+    *out = other ? other : twin;
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
+                            nl_sim_function **out, char *log, size_t log_size) {
+    nl_mutex_lock(&lock);
+    nl_sim_module *twin = find_twin_lock_held(function->module, mask);
+    nl_mutex_unlock(&lock);
+    CUresult status = CUDA_SUCCESS;
+    if (!twin)
+        status = make_twin(function->module, mask, compile, &twin, log, log_size);
+    if (status == CUDA_SUCCESS)
+        status = nl_sim_module_function(twin, function->symbol, out);
+    return status;
+}
+
+void nl_sim_module_extent(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
+    *low = m->low;
+    *high = m->high;
+}
+
+void nl_sim_module_locals(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
+    void *local = NULL;
+#ifdef __GLIBC__
+    if (dlinfo(m->library, RTLD_DI_TLS_DATA, &local) != 0)
+        local = NULL;
+#endif
+    *low = (uintptr_t)local;
+    *high = local ? *low + m->locals_size : 0;
+}
+
+const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {
+    char symbol[48];
+    unsigned index;
+    if (sscanf(f->symbol, "nl_sim_kernel_%u", &index) != 1)
+        return NULL;
+    snprintf(symbol, sizeof symbol, "nl_sim_parameters_%u", index);
+    return find_object(f->module, symbol, sizeof(nl_sim_parameters));
+}
+
+const void *nl_sim_module_bytes(const nl_sim_module *m, size_t *size) {
+    *size = m->size;
+    return m->bytes;
 }
 
 CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_function **out) {

@@ -10,6 +10,7 @@
 #include "sim/fault.h"
 #include "sim/grid.h"
 #include "sim/heap.h"
+#include "sim/shadow.h"
 #include "sim/warp.h"
 
 static uint32_t printed;
@@ -95,4 +96,5 @@ const nl_sim_ops nl_sim_engine = {
     .vprintf = print,
     .malloc = nl_sim_heap_alloc,
     .free = free_block,
+    .checker = &nl_sim_shadow,
 };

@@ -98,6 +98,7 @@ typedef struct nl_sim_worker {
     void (*thread_entry)(void *);
     /* Where blocks take turns (turn.h): */
     unsigned mate, shuffled;
+    unsigned slice;          /* accesses until others may run */
     unsigned yields, slices; /* since it gave others a turn */
     struct nl_sim_race *race; /* NULL: races are not looked for */
     struct nl_sim_race_block *race_block;
@@ -115,6 +116,7 @@ typedef struct nl_sim_worker {
     struct nl_sim_worker *next_idle;
     struct nl_sim_worker *next_watched; /* watch.h */
     nl_thread os_thread;
+    uintptr_t image_low, image_high; /* in a checked launch */
 
     nl_sim_warp warp[NL_SIM_WARPS];
     nl_sim_thread thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */

@@ -31,12 +31,6 @@ NUMBALITE_SIM_INLINE unsigned long long globaltimer() {
 
 } // namespace numbalite_sim
 
-#define threadIdx (::numbalite_sim::thread_index())
-#define blockIdx (::numbalite_sim::block_index())
-#define blockDim (::numbalite_sim::block_dim())
-#define gridDim (::numbalite_sim::grid_dim())
-#define warpSize 32
-
 NUMBALITE_HOST_NO_GRID("__syncthreads()") void __syncthreads();
 NUMBALITE_HOST_NO_GRID("__syncthreads_count()") int __syncthreads_count(int);
 NUMBALITE_HOST_NO_GRID("__syncthreads_and()") int __syncthreads_and(int);
@@ -79,24 +73,5 @@ NUMBALITE_SIM_INLINE void __threadfence_system() {
     __threadfence();
 }
 NUMBALITE_SIM_INLINE void __nanosleep(unsigned) {}
-NUMBALITE_SIM_INLINE long long clock64() {
-    return static_cast<long long>(numbalite_sim::ops->clock());
-}
-[[noreturn]] NUMBALITE_SIM_INLINE void __trap(const char *file = __builtin_FILE(),
-                                              int line = __builtin_LINE()) {
-    numbalite_sim::fault(719, "trap", file, line);
-}
-NUMBALITE_SIM_INLINE void __brkpt() {}
-NUMBALITE_SIM_INLINE void __prof_trigger(int) {}
-
-#define assert(...) \
-    (static_cast<bool>(__VA_ARGS__) \
-         ? static_cast<void>(0) \
-         : ::numbalite_sim::fault(710, "Assertion `" #__VA_ARGS__ "` failed.", __FILE__, \
-                                  __LINE__))
-
-#if !defined(__clang__)
-#define __builtin_assume(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
-#endif
 
 #endif

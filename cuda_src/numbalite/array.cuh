@@ -162,7 +162,6 @@ template <class T, int N, layout L> struct array {
 #undef NUMBALITE_INDEX
 
 #ifndef NUMBALITE_DEBUG
-#define NUMBALITE_NAME_ARRAY(slot, array) static_cast<void>(0)
 #define NUMBALITE_LEAVE_AFTER_FAULT static_cast<void>(0)
 #endif
 

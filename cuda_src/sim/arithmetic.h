@@ -50,7 +50,7 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_division(const numbalite_sim::division_plac
         what.kind = place->type->kind == 0 ? NL_SIM_ARITHMETIC_ZERO : NL_SIM_ARITHMETIC_FLOAT_ZERO;
         what.unknown = true;
     }
-    numbalite_sim::ops->checker->arithmetic(&what, __builtin_return_address(0));
+    numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
 }
 
 /* irpatch.py calls these. */
@@ -58,7 +58,7 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_report_overflow() {
     nl_sim_arithmetic what = {};
     what.kind = NL_SIM_ARITHMETIC_OVERFLOW;
     what.unknown = true;
-    numbalite_sim::ops->checker->arithmetic(&what, __builtin_return_address(0));
+    numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
 }
 
 extern "C" __attribute__((visibility("hidden"), used)) inline void
@@ -74,7 +74,7 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_report_not_finite(double result, double a, 
     what.result = result;
     what.a = a;
     what.b = b;
-    numbalite_sim::ops->checker->arithmetic(&what, __builtin_return_address(0));
+    numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
 }
 /* operation: '+', '-', '*', '/', '%', or 'f' for a function. Those of one number get it twice. */
 extern "C" __attribute__((visibility("hidden"), used)) inline void

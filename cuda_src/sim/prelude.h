@@ -86,6 +86,17 @@
 #define NUMBALITE_SIM_HAS(builtin) 0
 #endif
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
+/* For our own functions in instrumented images (check.h). */
+#ifdef NUMBALITE_SIM_CHECKED
+#define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread")))
+#define NUMBALITE_SIM_OWN static __attribute__((noinline, no_sanitize("thread")))
+/* What it gives does not change as long as the thread lives. */
+#define NUMBALITE_SIM_PLACE static __attribute__((noinline, no_sanitize("thread"), const))
+#else
+#define NUMBALITE_SIM_UNCHECKED
+#define NUMBALITE_SIM_OWN NUMBALITE_SIM_INLINE
+#define NUMBALITE_SIM_PLACE NUMBALITE_SIM_INLINE
+#endif
 
 /* simsource.py puts these in the place of what cannot be compiled at all. */
 #define NUMBALITE_SIM_ASM(...) \
@@ -110,6 +121,7 @@ extern "C" {
 #else
 #include "thread.h"
 #endif
+#include "words.h"
 #include "math.h"
 #include "special.h"
 #include "intrinsics.h"
@@ -118,13 +130,15 @@ extern "C" {
 #include "video.h"
 #include "memory.h"
 #include "atomics.h"
-#ifdef NUMBALITE_HOST
-#include "../host/library.h"
-#else
+#ifndef NUMBALITE_HOST
 #include "warp.h"
-#include "library.h"
 #endif
+#include "library.h"
 #include "unsupported.h"
 #include "new.h"
+#ifdef NUMBALITE_SIM_CHECKED
+#include "check.h"
+#include "arithmetic.h"
+#endif
 
 #endif

@@ -2,8 +2,7 @@
  *
  * `here` is the place of the thread that runs now, one per OS thread. Its address never leaves this
  * image and only its single members are read and written, so that the compiler sees through it and
- * turns the loop over a block's threads into vector code. threadIdx & co. are macros over functions
- * that return copies: nothing can write to them, as in CUDA.
+ * turns the loop over a block's threads into vector code.
  *
  * An engine call may let other threads run on this OS thread; `engine_call` keeps this thread's
  * index on its own stack meanwhile and puts it back. */
@@ -26,27 +25,27 @@ static __thread place here;
 static __thread unsigned spins;
 static const nl_sim_ops *ops;
 
-NUMBALITE_SIM_INLINE uint3 thread_index() {
+NUMBALITE_SIM_PLACE uint3 thread_index() {
     return uint3{here.thread_x, here.thread_y, here.thread_z};
 }
-NUMBALITE_SIM_INLINE uint3 block_index() {
+NUMBALITE_SIM_PLACE uint3 block_index() {
     return uint3{here.block_x, here.block_y, here.block_z};
 }
-NUMBALITE_SIM_INLINE dim3 block_dim() {
+NUMBALITE_SIM_PLACE dim3 block_dim() {
     return dim3(here.block_dim_x, here.block_dim_y, here.block_dim_z);
 }
-NUMBALITE_SIM_INLINE dim3 grid_dim() {
+NUMBALITE_SIM_PLACE dim3 grid_dim() {
     return dim3(here.grid_dim_x, here.grid_dim_y, here.grid_dim_z);
 }
 
 /* The thread's number in its block. */
-NUMBALITE_SIM_INLINE unsigned rank() {
+NUMBALITE_SIM_PLACE unsigned rank() {
     return here.thread_x + here.block_dim_x * (here.thread_y + here.block_dim_y * here.thread_z);
 }
-NUMBALITE_SIM_INLINE unsigned lane() {
+NUMBALITE_SIM_PLACE unsigned lane() {
     return rank() & 31;
 }
-NUMBALITE_SIM_INLINE unsigned block_threads() {
+NUMBALITE_SIM_PLACE unsigned block_threads() {
     return here.block_dim_x * here.block_dim_y * here.block_dim_z;
 }
 
@@ -63,56 +62,53 @@ struct engine_call {
     }
 };
 
-NUMBALITE_SIM_INLINE int barrier(nl_sim_block_op op, int value, const char *file, int line) {
+NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, int line) {
     engine_call call;
     return ops->barrier(op, value, rank(), nl_sim_site{file, line});
 }
 
-NUMBALITE_SIM_INLINE void grid_barrier(const char *file = __builtin_FILE(),
+NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
                                        int line = __builtin_LINE()) {
     engine_call call;
     ops->grid_barrier(rank(), nl_sim_site{file, line});
 }
 
-NUMBALITE_SIM_INLINE void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     engine_call call;
     ops->yield(rank(), nl_sim_site{file, line});
 }
 
 /* Called where a thread may be waiting for another in a loop: lets the others run now and then. */
-NUMBALITE_SIM_INLINE void spin(const char *file, int line) {
+NUMBALITE_SIM_OWN void spin(const char *file, int line) {
     if (__builtin_expect((++spins & 255) == 0, 0))
         yield(file, line);
 }
 
 /* What PTX has as %smid, %globaltimer and exit. */
-NUMBALITE_SIM_INLINE unsigned smid() {
+NUMBALITE_SIM_OWN unsigned smid() {
     return ops->smid();
 }
-NUMBALITE_SIM_INLINE unsigned long long globaltimer() {
+NUMBALITE_SIM_OWN unsigned long long globaltimer() {
     return ops->globaltimer();
 }
-[[noreturn]] NUMBALITE_SIM_INLINE void exit_thread() {
+[[noreturn]] NUMBALITE_SIM_OWN void exit_thread() {
     ops->exit_thread(rank());
 }
 
-[[noreturn]] inline __attribute__((noinline, cold)) void fault(int status, const char *message,
+[[noreturn]] inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void fault(int status, const char *message,
                                                                const char *file, int line) {
     ops->fault(status, message, rank(), nl_sim_site{file, line});
 }
 
 /* Dynamic shared memory: `extern __shared__ T x[];` becomes `auto &x = dynamic_shared<T[]>();`. */
+NUMBALITE_SIM_OWN void *dynamic_base() {
+    return ops->dynamic_shared();
+}
 template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
-    return *static_cast<Array *>(ops->dynamic_shared());
+    return *static_cast<Array *>(dynamic_base());
 }
 
 } // namespace numbalite_sim
-
-#define threadIdx (::numbalite_sim::thread_index())
-#define blockIdx (::numbalite_sim::block_index())
-#define blockDim (::numbalite_sim::block_dim())
-#define gridDim (::numbalite_sim::grid_dim())
-#define warpSize 32
 
 /* How check.cuh ends a thread. */
 [[noreturn]] NUMBALITE_SIM_INLINE void __nl_sim_exit() {
@@ -138,7 +134,7 @@ NUMBALITE_SIM_INLINE int __syncthreads_or(int predicate, const char *file = __bu
     return numbalite_sim::barrier(NL_SIM_BARRIER_OR, predicate, file, line);
 }
 
-/* ---- fences, time, faults ---- */
+/* ---- fences, which threads may be waiting at ---- */
 
 NUMBALITE_SIM_INLINE void __threadfence(const char *file = __builtin_FILE(),
                                         int line = __builtin_LINE()) {
@@ -157,27 +153,5 @@ NUMBALITE_SIM_INLINE void __nanosleep(unsigned, const char *file = __builtin_FIL
                                       int line = __builtin_LINE()) {
     numbalite_sim::yield(file, line);
 }
-NUMBALITE_SIM_INLINE long long clock64() {
-    return static_cast<long long>(numbalite_sim::ops->clock());
-}
-
-[[noreturn]] NUMBALITE_SIM_INLINE void __trap(const char *file = __builtin_FILE(),
-                                              int line = __builtin_LINE()) {
-    numbalite_sim::fault(719, "trap", file, line);
-}
-NUMBALITE_SIM_INLINE void __brkpt() {}
-NUMBALITE_SIM_INLINE void __prof_trigger(int) {}
-
-/* Without regard to NDEBUG, which comes after the prelude: hostoptions.py and include/assert.h see
- * to it. */
-#define assert(...) \
-    (static_cast<bool>(__VA_ARGS__) \
-         ? static_cast<void>(0) \
-         : ::numbalite_sim::fault(710, "Assertion `" #__VA_ARGS__ "` failed.", __FILE__, \
-                                  __LINE__))
-
-#if !defined(__clang__)
-#define __builtin_assume(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
-#endif
 
 #endif

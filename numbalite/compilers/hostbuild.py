@@ -34,6 +34,7 @@ from numbalite.errors import CompileError, CudaSupportError
 _MAGIC = Struct("<8sQ")  # nl_sim_image_header
 _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
+_SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
 _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
@@ -89,26 +90,37 @@ def _family(compiler):
     return "gcc" if re.search(r"(^|-)(g\+\+|gcc)(-\d+)?$", name) else identify(compiler).family
 
 
-def _run(command, stdin=b"", folder=None):
+def _environment():
+    """The compiler's: its messages in English; a sanitizer preloaded into this process stays here."""
     environment = {**os.environ, "LC_ALL": "C"}
+    preloaded = re.split(r"[\s:]+", environment.pop("LD_PRELOAD", "").strip())
+    kept = [name for name in preloaded if name and not _SANITIZER.match(os.path.basename(name))]
+    if kept:
+        environment["LD_PRELOAD"] = ":".join(kept)
+    return environment
+
+
+def _run(command, stdin=b"", folder=None):
     try:
         return subprocess.run(
-            command, input=stdin, capture_output=True, env=environment, cwd=folder, check=False
+            command, input=stdin, capture_output=True, env=_environment(), cwd=folder, check=False
         )
     except OSError as problem:
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
 
 
-def compile(unit, compiler, kind="sim") -> Image:
-    """Compiles a unit with a compiler that host.find gave, for the target `kind`."""
+def compile(unit, compiler, kind="sim", checks=()) -> Image:
+    """Compiles a unit with a compiler that host.find gave, for the target `kind` (see host.compile)."""
     family = _family(compiler)
     options = hostoptions.read(unit)
-    flags = host.flags(family, options, unit.opt, kind)
-    source = _whole(unit, options, simsource.translate(unit.source), kind)
+    flags = host.flags(family, options, unit.opt, kind, checks)
+    source = _whole(unit, options, simsource.translate(unit.source), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
         search = _search(unit, options, folder)
         output = os.path.join(folder, "image.so")
-        log = _Build(unit, compiler, family, flags, search, output, kind).run(source)
+        log = _Build(unit, compiler, family, flags, search, output, kind, checks).run(
+            source
+        )
         with open(output, "rb") as file:
             data = file.read()
     names = [*unit.kernels, *unit.variables]
@@ -196,7 +208,7 @@ def _quoted(name):
     return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _whole(unit, options, text, kind):
+def _whole(unit, options, text, kind, checks=()):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
     lines = [f'#line 1 "{_quoted(unit.name)}"', text]
     lines.append(f'#line 1 "{_END}"')
@@ -217,6 +229,9 @@ def _whole(unit, options, text, kind):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
             lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
+        if checks:
+            names = "".join(f"{p}," for p in _parameters(unit.source, name))
+            lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
         if unit.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
     for i, name in enumerate(unit.variables):
@@ -231,6 +246,15 @@ def _whole(unit, options, text, kind):
     return options.before + "\n".join(lines) + "\n"
 
 
+def _parameters(source, kernel):
+    """The names of a kernel's parameters, as far as the source tells."""
+    base = kernel.partition("<")[0].rpartition("::")[2].strip()
+    for found in cxx.scan(source)[0]:
+        if found.name.partition("<")[0].rpartition("::")[2] == base:
+            return found.parameters
+    return ()
+
+
 def _is_ours(file):
     if file in _NOBODYS or file.startswith((headers.cuda_src(), "/usr/include/", "/usr/lib")):
         return True
@@ -240,10 +264,10 @@ def _is_ours(file):
 class _Build:
     """One run of the compiler's steps."""
 
-    def __init__(self, unit, compiler, family, flags, search, output, kind):
+    def __init__(self, unit, compiler, family, flags, search, output, kind, checks=()):
         self.unit, self.compiler, self.family, self.flags = unit, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
-        self.log = ""
+        self.checks, self.log = checks, ""
 
     def run(self, source):
         """Leaves the shared object at `output`; gives the log."""
@@ -266,17 +290,23 @@ class _Build:
             common.append("-fno-sanitize=undefined")
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
         front = [*common, limit, *prelude, *self.search, "-x", "c++", "-"]
+        path = self.output[: -len(".so")]
+        checked = any(flag.startswith("-fsanitize=") for flag in self.flags)
         if gcc:
             libraries = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
-            self._step([*front, "-o", self.output, *_LINK, *libraries], text)
+            link = ["-o", self.output, *_LINK, *libraries]
+            if checked:  # linked apart, or the compiler would add the sanitizer's own library
+                self._step([*front, "-c", "-o", path + ".o"], text)
+                self._step([*self.compiler.command, path + ".o", *link])
+            else:
+                self._step([*front, *link], text)
             return
-        path = self.output[: -len(".so")]
         self._step(
             [*front, "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", path + ".ll"],
             text,
         )
         with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
-            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors())
+            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors(), self.checks)
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
         # The front end has marked what may be fused; "fast" would fuse the rest too.
@@ -289,8 +319,12 @@ class _Build:
             self._step(link)
             self._check_names()
         else:
-            libraries = ["-nostdlib++", "-lm"]
-            self._step([*common, path + ".ll", "-o", self.output, *_LINK, *libraries])
+            link = ["-o", self.output, *_LINK, "-nostdlib++", "-lm"]
+            if checked:
+                self._step([*common, "-c", path + ".ll", "-o", path + ".o"])
+                self._step([*self.compiler.command, path + ".o", *link])
+            else:
+                self._step([*common, path + ".ll", *link])
 
     def _vectors(self):
         """The vector functions that may be called; zig does not link with their library."""

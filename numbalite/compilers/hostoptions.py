@@ -60,7 +60,7 @@ class Options(NamedTuple):
 def read(unit) -> Options:
     """The options of a unit. CompileError for one that NVRTC would not know either."""
     result = Options(std=unit.std, fastmath=unit.fastmath, debug=unit.debug, lineinfo=unit.lineinfo)
-    lines = ["#define NUMBALITE_DEBUG 1"] if unit.debug else []
+    lines = ["#define NUMBALITE_DEBUG 1"] if unit.has_checks else []
     includes = []
     rest = list(unit.options)
     while rest:

@@ -75,8 +75,10 @@ def options(unit, architecture: str, directories=()) -> list:
         result.append("--device-as-default-execution-space")
     if unit.fastmath:
         result.append("--use_fast_math")
+    if unit.has_checks:
+        result.append("-DNUMBALITE_DEBUG=1")
     if unit.debug:
-        result += ["--device-debug", "-DNUMBALITE_DEBUG=1"]
+        result.append("--device-debug")
     elif unit.lineinfo:
         result.append("--generate-line-info")
     if unit.opt is not True and unit.opt is not None and not unit.debug:

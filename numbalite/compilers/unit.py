@@ -32,6 +32,12 @@ class Unit(NamedTuple):
     opt: object = True
     """False or 0 to 3: how much to optimise; True is the compiler's default."""
     max_registers: int | None = None
+    boundscheck: bool = False
+    """Checks of indices and asserts, as debug has them too, but in optimised code."""
+
+    @property
+    def has_checks(self):
+        return self.debug or self.boundscheck
 
     def replace(self, **changes):
         """A copy with some fields changed."""

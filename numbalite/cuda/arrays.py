@@ -486,7 +486,7 @@ def _to_device(obj, stream, copy, number):
     if not copy:
         with _devices.gpus[number]:
             return device_array_like(array, stream)
-    array = _assign.moved(array, number)
+    array = _assign.moved(array, number, stream)
     return array.bind(stream) if stream else array
 
 

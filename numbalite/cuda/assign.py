@@ -120,9 +120,9 @@ def _from_device(target, source, stream):
         return
     if source.device != target.device:
         if source.shape == target.shape and source.dtype == target.dtype:
-            target._copy(source, stream or target.stream)
+            target._copy(source, stream)
             return
-        source = moved(source, target.device)
+        source = moved(source, target.device, stream, target.stream)
     if source.dtype == target.dtype:
         copy(spread(source, target.shape), target, stream)
     elif is_number(source.dtype) and is_number(target.dtype):
@@ -184,7 +184,7 @@ def _between_gaps(target, value, stream):
     if not source.dtype.names:
         raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
     if source.device != target.device:
-        source = moved(source, target.device)
+        source = moved(source, target.device, stream, target.stream)
     _fields(target, source, stream)
 
 
@@ -221,7 +221,14 @@ def convert(source, target, stream=0):
 
 def copy(source, target, stream=0):
     """Elements of the same shape and dtype, from anywhere to anywhere."""
-    if source.device != target.device or _is_one_copy(source, target):
+    if source.device != target.device:
+        if not stream and not _lie_alike(source, target):
+            source = moved(source._dense(), target.device, own=target.stream)
+            copy(source, target)
+        else:
+            target._copy(source, stream)  # without one, in the order of both arrays' own
+        return
+    if _is_one_copy(source, target):
         target._copy(source, stream or target.stream)
         return
     lies = _words(source, target)
@@ -231,11 +238,16 @@ def copy(source, target, stream=0):
         convert(*lies, stream or target.stream)
 
 
+def _lie_alike(source, target):
+    """Dense blocks with the elements in the same order?"""
+    return (source.is_c_contiguous() and target.is_c_contiguous()) or (
+        source.is_f_contiguous() and target.is_f_contiguous()
+    )
+
+
 def _is_one_copy(source, target):
     """Can the driver do it at once? Dense blocks, and rows that go up on both sides."""
-    if source.is_c_contiguous() and target.is_c_contiguous():
-        return True
-    if source.is_f_contiguous() and target.is_f_contiguous():
+    if _lie_alike(source, target):
         return True
     axes = [
         (b, a)
@@ -278,13 +290,18 @@ def spread(array, shape):
     return array._view(shape, shapes.spread(array.shape, array.strides, shape), array.dtype)
 
 
-def moved(array, number):
-    """A copy on another device, its axes in the same order."""
+def moved(array, number, stream=0, own=None):
+    """A copy on another device, its axes in the same order, for work on the stream `own` there.
+
+    It is made in the order of `stream`, else of the array's own stream and of `own`.
+    """
     with on_device(number):
         result = _core.device_empty(
             array.shape,
             array.dtype,
             strides=shapes.packed_like(array.shape, array.strides, array.itemsize),
         )
-    result._copy(array)
+    if own:
+        result = result._bind(own)
+    result._copy(array, stream)
     return result

@@ -27,7 +27,12 @@ def _on_open(kind):
         _core.configure(config.driver(), config.SIM_DEVICES)
         _core.host_set_limit(memory.default_host_limit())
         managers.read_environment()
-    elif kind == "sim" and config.DRIVER != "sim":
+        return
+    if kind == "sim":
+        from numbalite import checks
+
+        checks.on_open()
+    if kind == "sim" and config.DRIVER != "sim":
         why = cuda_error() or _core.fallback_reason()
         quiet = "NUMBALITE_DRIVER=sim asks for it without this warning"
         warn(f"kernels run on the CPU simulator ({quiet}): {why}", SimulatorWarning)

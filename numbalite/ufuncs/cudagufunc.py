@@ -13,11 +13,12 @@ from _thread import RLock
 
 import numpy as np
 
-from .. import _core, signatures, types
+from .. import _core, types
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
 from ..program import current_device, target_of
+from ..surface import ByLoops
 from . import element, gufuncloops, gusignature, resolve
 
 CAST_THERE = 1 << 20
@@ -32,7 +33,7 @@ MOST_FIXED = 8
 """Kernels for core shapes of their own that one loop may have; further shapes take the general one."""
 
 
-class CudaGUfunc(_core.GUfunc):
+class CudaGUfunc(ByLoops, _core.GUfunc):
     """What ``guvectorize(..., target="cuda")`` makes: called as numpy calls its generalized ufuncs.
 
     ``f(*inputs, out=None, axes=, axis=, keepdims=, casting="same_kind", order="K", dtype=None,
@@ -109,51 +110,15 @@ class CudaGUfunc(_core.GUfunc):
         """The types of the function's parameters, for each loop."""
         return [types.Signature(types.void, loop) for loop in self._loops]
 
-    @property
-    def overloads(self) -> dict:
-        """Signature -> the kernels compiled for it."""
-        with self._lock:
-            found = {}
-            for plan, overload in self._overloads.items():
-                found.setdefault(plan.signature, []).append(overload)
-            return found
-
-    def _ask(self, signature, question):
-        """An answer about the general kernel of a loop; of several loops in a dict by signature."""
-        if signature is None:
-            found = {
-                types.Signature(types.void, loop): question(self._overload(self._plan(loop)))
-                for loop in list(self._loops)
-            }
-            return found.popitem()[1] if len(found) == 1 else found
-        wanted = signatures.signature(signature, self._function.definition.scope.get).args
-        for loop in self._loops:
-            if loop == wanted:
-                return question(self._overload(self._plan(loop)))
-        raise KeyError(f"{self.__name__} has no loop for {types.Signature(None, wanted)}")
-
-    def inspect_source(self, signature=None):
-        """The CUDA C++ of the general kernel; of several loops in a dict by signature."""
-        return self._ask(signature, lambda overload: overload.inspect_source())
-
-    def inspect_asm(self, signature=None):
-        """Its PTX."""
-        return self._ask(signature, lambda overload: overload.inspect_asm())
-
-    def inspect_sass(self, signature=None):
-        """Its machine code, disassembled; needs nvdisasm or cuobjdump."""
-        return self._ask(signature, lambda overload: overload.inspect_sass())
+    def _shown(self, signature):
+        """The general kernel of a loop."""
+        return self._overload(self._plan(signature.args))
 
     def resolve_dtypes(self, dtypes, *, signature=None, casting=None, reduction=False) -> tuple:
         """The dtypes that the loop for operands of these would have, as numpy.ufunc.resolve_dtypes:
         one for each operand, int, float or complex for a Python number, None for an output that is
         not given."""
-        dtypes = tuple(dtypes)
-        if reduction:
-            raise NotImplementedError("resolve_dtypes has no reduction=True")
-        if len(dtypes) != self.nargs:
-            raise ValueError(f"{self.__name__}: one dtype for each of {self.nargs} operands")
-        plain = tuple(t if t in (int, float, complex, None) else np.dtype(t) for t in dtypes)
+        plain = self._asked_dtypes(dtypes, reduction)
         loop = self._find_loop(
             plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
         )
@@ -196,12 +161,6 @@ class CudaGUfunc(_core.GUfunc):
 
     def __repr__(self):
         return f"<CUDA gufunc '{self.__name__}' with signature {self.signature}>"
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __reduce__(self):
         return _made, (

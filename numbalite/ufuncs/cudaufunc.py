@@ -13,13 +13,12 @@ import inspect
 import os
 from _thread import RLock
 
-import numpy as np
-
 from .. import _core, signatures, types
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..errors import SignatureError
 from ..options import Options
 from ..program import current_device, target_of
+from ..surface import ByLoops
 from . import cudaloops, element, resolve
 from .methods import ReductionMethods
 
@@ -31,7 +30,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-class CudaUfunc(ReductionMethods, _core.Ufunc):
+class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
     """A NumPy-like ufunc of a C++ function, which runs on the GPU: ``f(x, y, out=None, where=True, ...)``.
 
     Operands are device arrays, NumPy arrays, numbers, and everything with the CUDA Array Interface or
@@ -124,7 +123,7 @@ class CudaUfunc(ReductionMethods, _core.Ufunc):
                 self._overloads[plan] = overload
             return overload
 
-    def _dense(self, signature):
+    def _shown(self, signature):
         """The kernel of a loop for dense operands of the loop's own types."""
         loop = signature.args + element.returned(signature)
         stored = bytes(_CODES[t] for t in loop)
@@ -133,7 +132,7 @@ class CudaUfunc(ReductionMethods, _core.Ufunc):
     def _compile_dense(self, given):
         """Compiles the loops of signatures, several at once where there are several."""
         target = target_of(current_device())
-        programs = [self._dense(signature).program for signature in given]
+        programs = [self._shown(signature).program for signature in given]
         if len(programs) == 1:
             programs[0].image(target)
             return
@@ -194,15 +193,6 @@ class CudaUfunc(ReductionMethods, _core.Ufunc):
         """The loops as signatures."""
         return [self._signature_of(loop) for loop in self._loops]
 
-    @property
-    def overloads(self) -> dict:
-        """Signature -> the kernels compiled for it."""
-        with self._lock:
-            found = {}
-            for plan, overload in self._overloads.items():
-                found.setdefault(plan.signature, []).append(overload)
-            return found
-
     def _signature_of(self, loop):
         scalars = tuple(types.scalar(t) for t in loop)
         returned = scalars[self.nin :]
@@ -214,40 +204,11 @@ class CudaUfunc(ReductionMethods, _core.Ufunc):
         """The dtypes that the loop for operands of these would have, as numpy.ufunc.resolve_dtypes:
         one for each operand, int, float or complex for a Python number, None for an output that is
         not given."""
-        if reduction:
-            raise NotImplementedError("resolve_dtypes has no reduction=True")
-        dtypes = tuple(dtypes)
-        if len(dtypes) != self.nargs:
-            raise ValueError(f"{self.__name__}: one dtype for each of {self.nargs} operands")
-        plain = tuple(t if t in (int, float, complex, None) else np.dtype(t) for t in dtypes)
+        plain = self._asked_dtypes(dtypes, reduction)
         request = resolve.Request(
             self, plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
         )
         return self._loop(request)
-
-    def _ask(self, signature, question):
-        if signature is None:
-            wanted = self.signatures
-            if len(wanted) != 1:
-                return {one: question(self._dense(one)) for one in wanted}
-            return question(self._dense(wanted[0]))
-        args = signatures.signature(signature, self._function.definition.scope.get).args
-        for one in self.signatures:
-            if one.args == args:
-                return question(self._dense(one))
-        raise KeyError(f"{self.__name__} has no loop for {types.Signature(None, args)}")
-
-    def inspect_source(self, signature=None):
-        """The CUDA C++ of the kernel for dense operands; of several loops in a dict by signature."""
-        return self._ask(signature, lambda overload: overload.inspect_source())
-
-    def inspect_asm(self, signature=None):
-        """Its PTX."""
-        return self._ask(signature, lambda overload: overload.inspect_asm())
-
-    def inspect_sass(self, signature=None):
-        """Its machine code, disassembled; needs nvdisasm or cuobjdump."""
-        return self._ask(signature, lambda overload: overload.inspect_sass())
 
     @property
     def __signature__(self):
@@ -264,12 +225,6 @@ class CudaUfunc(ReductionMethods, _core.Ufunc):
     def __reduce__(self):
         state = self._function, self._given, self._options, self.identity, self.__doc__
         return CudaUfunc, state
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
 
 def _loop_of(signature) -> tuple:

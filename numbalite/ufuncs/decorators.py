@@ -17,11 +17,20 @@ from . import element
 
 TARGETS = ("cuda", "cpu", "parallel")
 # Options of numba's that say nothing about compiled C++.
-_WITHOUT_MEANING = frozenset(
-    ["nopython", "nogil", "error_model", "locals", "boundscheck", "inline"]
-)
+_WITHOUT_MEANING = frozenset(["nopython", "nogil", "error_model", "locals", "inline"])
 _COMPILING = frozenset(
-    ["cache", "debug", "fastmath", "headers", "lineinfo", "max_registers", "opt", "options", "std"]
+    [
+        "boundscheck",
+        "cache",
+        "debug",
+        "fastmath",
+        "headers",
+        "lineinfo",
+        "max_registers",
+        "opt",
+        "options",
+        "std",
+    ]
 )
 _KNOWN = _WITHOUT_MEANING | _COMPILING | {"forceobj"}
 
@@ -276,23 +285,12 @@ def _check_target(target):
 
 def _options(what, given, more=()):
     """The parsed options; TypeError for one that does not exist."""
-    known = _KNOWN | set(more)
-    for name in given:
-        if name not in known:
-            import difflib
-
-            near = difflib.get_close_matches(name, known, 1, 0.6)
-            guess = f"did you mean {near[0]}=? " if near else ""
-            raise TypeError(
-                f"{what}() has no option {name!r}; {guess}it has {', '.join(sorted(known))}"
-            )
+    options_.check_names(what, given, _KNOWN | set(more))
     if given.get("forceobj"):
         raise TypeError(f"{what}: there is no object mode: the function is C++")
     if given.get("writable_args"):
         raise NotImplementedError(f"{what}: inputs are not written; make an output of the argument")
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
-    if given.get("boundscheck"):
-        wanted["debug"] = True
     return options_.parse(wanted, what)
 
 

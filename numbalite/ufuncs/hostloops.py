@@ -142,7 +142,7 @@ def _truth(value):
 def _guarded(builder, options):
     """Whether calls of the code must be able to end in the middle."""
     return bool(
-        options.debug
+        options.has_checks
         or builder.includes
         or any(_FAULTS.search(piece) for piece in builder.pieces if piece)
     )

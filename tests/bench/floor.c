@@ -1,15 +1,21 @@
 /* The floors: what the driver, NVRTC and the processor themselves cost, with no Python in between.
  *
- *   floor driver CUBIN     launches, copies, allocations; CUBIN has the kernel add3 (three views,
- * one int) floor diffusion CUBIN   one iteration of many, launched in a loop and by a graph; CUBIN
- * has the kernel diffusion (two views of 32 x 32) floor first CUBIN      one fresh process to its
- * first kernel result (the caller times the process) floor nvrtc LIBRARY ARCH   compiles a small
- * kernel, several times floor cpu one fiber switch, and one thread of vadd as an inlined loop floor
- * copies   bytes per microsecond over the bus, from and to page-locked memory
+ *   floor driver CUBIN         launches, copies, allocations; CUBIN has the kernel add3 (three
+ *                              views, one int)
+ *   floor diffusion CUBIN N    a thousand iterations, launched in a loop and by a graph; CUBIN has
+ *                              the kernel diffusion (two views of N x N)
+ *   floor arguments CUBIN      launches of the kernel takes_views, which has up to 64 views
+ *   floor threads CUBIN N      launches by N threads at once, each into a stream of its own
+ *   floor first CUBIN          one fresh process to its first kernel result (the caller times it)
+ *   floor nvrtc LIBRARY ARCH   compiles a small kernel, several times
+ *   floor cpu                  one fiber switch, and one thread of vadd as an inlined loop
+ *   floor copies               bytes per microsecond over the bus, from and to page-locked memory
  *
  * Prints lines "name value" (microseconds; cpu: nanoseconds). Everything is looked up at run time,
- * so that building it takes a C compiler and nothing else: cc -O2 -Icext floor.c -o floor -ldl */
+ * so that building it takes a C compiler and nothing else: cc -O2 -Icext floor.c -o floor -ldl
+ * -pthread */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,31 +173,43 @@ static void bench_driver(const char *path) {
     });
 }
 
+typedef struct square {
+    CUdeviceptr data;
+    long long shape[2], strides[2];
+} square;
+static square field, laplacian;
+
+/* With numbers in it: zeros can be faster. */
+static square make_square(long long side) {
+    square s = {0, {side, side}, {side * (long long)sizeof(float), sizeof(float)}};
+    size_t count = (size_t)(side * side);
+    float *values = malloc(count * sizeof *values);
+    CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &s.data, count * sizeof *values);
+    for (size_t i = 0; i < count; ++i)
+        values[i] = (float)(i * 2654435761u % 65536) / 65536;
+    CU(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t), s.data, values,
+       count * sizeof *values);
+    free(values);
+    return s;
+}
+
 static void diffuse(void) {
-    enum { N = 32, ROW = N * sizeof(float) };
-    static struct {
-        CUdeviceptr data;
-        long long shape[2], strides[2];
-    } field = {0, {N, N}, {ROW, sizeof(float)}}, laplacian;
     void *arguments[] = {&field, &laplacian};
-    if (!field.data) {
-        laplacian = field;
-        CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &field.data, N * ROW);
-        CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &laplacian.data, N * ROW);
-        CU(cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t), field.data, 0, N * ROW);
-    }
+    unsigned tiles = (unsigned)field.shape[0] / 8;
     CU(cuLaunchKernel,
        (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
         void **, void **),
-       kernel, N / 8, N / 8, 1, 8, 8, 1, 0, stream, arguments, NULL);
+       kernel, tiles, tiles, 1, 8, 8, 1, 0, stream, arguments, NULL);
 }
 
-static void bench_diffusion(const char *path) {
+static void bench_diffusion(const char *path, long long side) {
     enum { NODES = 1000 };
     CUgraph graph;
     CUgraphExec exec;
     open_device();
     load_kernel(read_file(path), "diffusion");
+    field = make_square(side);
+    laplacian = make_square(side);
     CU(cuStreamCreate, (CUstream *, unsigned), &stream, CU_STREAM_DEFAULT);
     diffuse();
     synchronize();
@@ -209,6 +227,64 @@ static void bench_diffusion(const char *path) {
         CU(cuGraphLaunch, (CUgraphExec, CUstream), exec, stream);
         synchronize();
     });
+}
+
+static void bench_arguments(const char *path) {
+    static view views[64];
+    void *arguments[64];
+    open_device();
+    load_kernel(read_file(path), "takes_views");
+    for (int i = 0; i < 64; ++i)
+        arguments[i] = &views[i];
+    MEDIAN("launch_with_arguments", 2000, {
+        CU(cuLaunchKernel,
+           (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+            CUstream, void **, void **),
+           kernel, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL);
+    });
+}
+
+static CUcontext shared_context;
+static pthread_barrier_t together;
+
+static void *launches(void *unused) {
+    CUstream mine;
+    (void)unused;
+    CU(cuCtxSetCurrent, (CUcontext), shared_context);
+    CU(cuStreamCreate, (CUstream *, unsigned), &mine, CU_STREAM_NON_BLOCKING);
+    for (int round = 0; round < 2; ++round) {
+        pthread_barrier_wait(&together);
+        for (int i = 0; i < 5000; ++i)
+            launch(mine);
+        CU(cuStreamSynchronize, (CUstream), mine);
+        pthread_barrier_wait(&together);
+    }
+    return NULL;
+}
+
+/* The second round counts. */
+static void bench_threads(const char *path, int count) {
+    pthread_t threads[64];
+    double start = 0;
+    open_device();
+    load(read_file(path));
+    CU(cuCtxGetCurrent, (CUcontext *), &shared_context);
+    a.shape = n;
+    a.stride = 4;
+    CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &a.data, 1 << 20);
+    launch(NULL);
+    synchronize();
+    pthread_barrier_init(&together, NULL, (unsigned)count + 1);
+    for (int i = 0; i < count; ++i)
+        pthread_create(&threads[i], NULL, launches, NULL);
+    for (int round = 0; round < 2; ++round) {
+        pthread_barrier_wait(&together);
+        start = now();
+        pthread_barrier_wait(&together);
+    }
+    printf("launch_by_threads %.4f\n", (now() - start) / 5000 / count);
+    for (int i = 0; i < count; ++i)
+        pthread_join(threads[i], NULL);
 }
 
 static void bench_copies(void) {
@@ -352,8 +428,12 @@ static void bench_loop(void) {
 int main(int count, char **words) {
     if (count == 3 && !strcmp(words[1], "driver"))
         bench_driver(words[2]);
-    else if (count == 3 && !strcmp(words[1], "diffusion"))
-        bench_diffusion(words[2]);
+    else if (count == 4 && !strcmp(words[1], "diffusion"))
+        bench_diffusion(words[2], atoll(words[3]));
+    else if (count == 3 && !strcmp(words[1], "arguments"))
+        bench_arguments(words[2]);
+    else if (count == 4 && !strcmp(words[1], "threads"))
+        bench_threads(words[2], atoi(words[3]));
     else if (count == 3 && !strcmp(words[1], "first"))
         bench_first(words[2]);
     else if (count == 2 && !strcmp(words[1], "copies"))

@@ -3,6 +3,7 @@
 A row is a function that returns (ours, floor or None, limit or None) in the row's unit.
 """
 
+import collections
 import gc
 import itertools
 import os
@@ -12,10 +13,15 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ROWS = {}
+SMALL = bool(os.environ.get("NUMBALITE_BENCH_SMALL"))  # run.py --small
 
 ADD3 = r"""
 struct view { float* data; long long shape, stride; };
@@ -59,11 +65,25 @@ class LeftOut(Exception):
     """This row cannot be measured here; the text says why."""
 
 
-def row(key, what, unit, target="", gpu=False):
+class Row(NamedTuple):
+    """A line of the table."""
+
+    what: str
+    unit: str
+    target: str
+    """What it is meant to reach, in words."""
+    gpu: bool
+    moved: int | None
+    """Bytes that cross the memory or the bus, where bandwidth is what counts."""
+    measure: Callable
+    """measure(floor) -> (ours, floor or None, limit or None)"""
+
+
+def row(key, what, unit, target="", gpu=False, moved=None):
     """Registers a row. The function returns (ours, floor or None, limit or None)."""
 
     def register(function):
-        ROWS[key] = (what, unit, target, gpu, function)
+        ROWS[key] = Row(what, unit, target, gpu, moved, function)
         return function
 
     return register
@@ -71,6 +91,8 @@ def row(key, what, unit, target="", gpu=False):
 
 def median(function, inner=1, sync=lambda: None, rounds=9):
     """Microseconds of one call; `sync` runs between the rounds, outside the clock."""
+    if SMALL:
+        inner, rounds = min(inner, 3), 1
     function()
     sync()
     times = []
@@ -105,26 +127,52 @@ def process(code, runs=5, **environment):
     return best * 1e6, out
 
 
-class Floor:
-    """Runs floor.c, each part once."""
+def close(got, want, rtol=1e-5):
+    """A result is checked before it is timed."""
+    np.testing.assert_allclose(np.asarray(got), want, rtol=rtol)
 
-    def __init__(self, folder):
-        self.folder, self.parts = folder, {}
+
+class Floor:
+    """Runs floor.c, each part once. ``peers`` is what the others need: {peer: {row: value}}."""
+
+    def __init__(self, folder, peers):
+        self.folder, self.peers, self.parts = folder, peers, {}
         compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
         if not compiler:
             raise SystemExit("the floors need a C compiler")
         self.program = str(folder / "floor")
-        source = [str(HERE / "floor.c"), f"-I{ROOT / 'cext'}", "-o", self.program, "-ldl"]
+        source = [
+            str(HERE / "floor.c"),
+            f"-I{ROOT / 'cext'}",
+            "-o",
+            self.program,
+            "-ldl",
+            "-pthread",
+        ]
         subprocess.run([compiler, "-O3", "-march=native", *source], check=True)
 
     def cubin(self, name="add3", source=ADD3):
-        """A kernel for this GPU, compiled once."""
+        """A kernel for this GPU, compiled once, by nvcc where there is one."""
         path = self.folder / f"{name}.cubin"
-        if not path.exists():
+        nvcc = shutil.which("nvcc")
+        if path.exists():
+            return str(path)
+        if nvcc:
+            text = path.with_suffix(".cu")
+            text.write_text(source)
+            command = [nvcc, "-O3", "-cubin", f"-arch={arch()}", "-o", str(path), str(text)]
+            subprocess.run(command, check=True)
+        else:
             path.write_bytes(compiled(source))
         return str(path)
 
+    def of_peer(self, peer, key):
+        """What a peer needs for a row, or None."""
+        return self.peers.get(peer, {}).get(key)
+
     def run(self, *words):
+        if SMALL:
+            return collections.defaultdict(lambda: 1.0)
         done = subprocess.run([self.program, *words], capture_output=True, text=True, check=False)
         if done.returncode:
             raise LeftOut(done.stderr.strip() or "the floor could not be measured")
@@ -141,9 +189,9 @@ class Floor:
     def driver(self, name):
         return self.part("driver", self.cubin())[name]
 
-    def diffusion(self, name):
-        """Of one iteration: the program gives those of 1000."""
-        return self.part("diffusion", self.cubin("diffusion", DIFFUSION))[name] / 1000
+    def diffusion(self, name, n=32):
+        """Of one iteration of n x n: the program gives those of 1000."""
+        return self.part("diffusion", self.cubin("diffusion", DIFFUSION), str(n))[name] / 1000
 
     def nvrtc(self, arch="sm_90"):
         return self.part("nvrtc", nvrtc_library(), arch)["nvrtc"]
@@ -188,6 +236,9 @@ def compiled(source):
 def device_median(function, inner=20, rounds=9):
     """Microseconds of one call on the device, between two events; `inner` calls lie between them."""
     from numbalite import cuda
+
+    if SMALL:
+        inner, rounds = 1, 1
 
     start, end = cuda.event(), cuda.event()
     function()

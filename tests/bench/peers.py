@@ -1,4 +1,4 @@
-"""What the others need for the same rows: `python peers.py NAME` prints {row: value} as JSON.
+"""What the others need for the same rows: `python peers.py NAME [ROW ...]` prints {row: value} as JSON.
 
 Each peer runs in a process of its own, because they are slow to import and do not always get along. A row
 that fails is left out, with the reason on stderr.
@@ -33,8 +33,13 @@ def median(function, inner=1, sync=lambda: None, rounds=7):
     return statistics.median(times)
 
 
+WANTED = set(sys.argv[2:])
+
+
 def row(name):
     def run(function):
+        if WANTED and name not in WANTED:
+            return function
         try:
             RESULTS[name] = function()
         except Exception as error:
@@ -66,6 +71,107 @@ def process_time(program):
 
 
 LARGE = 1 << 28
+SIDE = 1 << 14
+
+
+def large_copies(to_device, to_host):
+    """T1 and T2: a gibibyte of ordinary memory to the device, and back into a new array."""
+    host = np.ones(1 << 28, np.float32)
+    kept = []
+    row("T1")(lambda: median(lambda: kept.__setitem__(slice(None), [to_device(host)]), rounds=3))
+    row("T2")(lambda: median(lambda: to_host(kept[0]), rounds=3))
+
+
+def diffusion(cuda):
+    """K1 by numba's threads."""
+    from numba import float32
+
+    @cuda.jit
+    def step(u, l):
+        s = cuda.shared.array((10, 10), float32)
+        x, y = cuda.grid(2)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        if tx == 0 and x > 0:
+            s[0, ty + 1] = u[x - 1, y]
+        if ty == 0 and y > 0:
+            s[tx + 1, 0] = u[x, y - 1]
+        if tx == 7 and x < u.shape[0] - 1:
+            s[9, ty + 1] = u[x + 1, y]
+        if ty == 7 and y < u.shape[1] - 1:
+            s[tx + 1, 9] = u[x, y + 1]
+        s[tx + 1, ty + 1] = u[x, y]
+        v = float32(4) * s[tx + 1, ty + 1]
+        cuda.syncthreads()
+        if x > 0:
+            v -= s[tx, ty + 1]
+        if y > 0:
+            v -= s[tx + 1, ty]
+        if x < u.shape[0] - 1:
+            v -= s[tx + 2, ty + 1]
+        if y < u.shape[1] - 1:
+            v -= s[tx + 1, ty + 2]
+        if x < u.shape[0] and y < u.shape[1]:
+            l[x, y] = v
+            u[x, y] -= v * float32(0.25)
+
+    n = 2000
+    u = cuda.to_device(np.random.default_rng(0).random((n, n), np.float32))
+    l, stream = cuda.device_array_like(u), cuda.stream()
+    bound = step[(n // 8, n // 8), (8, 8), stream]
+
+    def run():
+        for _ in range(200):
+            bound(u, l)
+        stream.synchronize()
+
+    return median(run, rounds=3) / 200
+
+
+def on_device(xp, time):
+    """E and R rows for a library like NumPy: ``time(function)`` gives microseconds on the device."""
+    n = LARGE
+
+    def measured(key, make):
+        @row(key)
+        def _():
+            function = make()
+            result = time(function)
+            del function
+            return result
+
+    def adder(a, b, view=lambda x: x, first=lambda x: x, out=None):
+        def make():
+            x, y = xp.ones(*a), xp.ones(*b)
+            x, y = first(x), view(y)
+            z = xp.add(x, y)
+            return lambda: xp.add(x, y, out=z)
+
+        return make
+
+    def summer(dtype, axis):
+        def make():
+            x = xp.ones((SIDE // (2 if dtype == "float64" else 1), SIDE), getattr(xp, dtype))
+            return lambda: (
+                xp.sum(x, dtype=x.dtype) if axis is None else xp.sum(x, axis, dtype=x.dtype)
+            )
+
+        return make
+
+    square = (SIDE, SIDE), xp.float32
+    measured("E1", adder((n, xp.int8), (n, xp.int8)))
+    measured("E2", adder((n, xp.int16), (n, xp.int16)))
+    measured("E3", adder((n // 2, xp.float64), (n // 2, xp.float64)))
+    measured("E4", adder((n // 2, xp.float32), (n // 2, xp.float64)))
+    measured("E6", adder(square, (SIDE, xp.float32)))
+    measured("E7", adder(square, (SIDE, xp.float32), lambda x: x.reshape(SIDE, 1)))
+    measured("E8", adder(square, square, lambda x: x.T))
+    measured("E9", adder((n, xp.float32), (n // 2, xp.float32), first=lambda x: x[::2]))
+    measured(
+        "E10", adder((n // 2, xp.float32), (n // 2, xp.float32), lambda y: y[:-1], lambda x: x[1:])
+    )
+    for number, dtype in enumerate(("float32", "float64", "int8"), 1):
+        for letter, axis in (("a", None), ("b", 1), ("c", 0)):
+            measured(f"R{number}{letter}", summer(dtype, axis))
 
 
 def numba_ufuncs(cuda):
@@ -126,10 +232,48 @@ def numba_ufuncs(cuda):
     row("G1")(lambda: median(lambda: (product(c, d, out=e), sync()), 5))
     n = m.copy()
     row("G2")(lambda: median(lambda: product(m, n), 2, rounds=3))
+
+
+def numba_cpu():
+    """What needs no GPU."""
+    import math
+
+    from numba import vectorize
+
+    def sincos(x, y):
+        return math.sin(x) * math.cos(y)
+
+    x = np.linspace(0, np.pi, 1_000_000)
     cpu = vectorize(["float64(float64, float64)"], target="cpu")(sincos)
     row("P1a")(lambda: median(lambda: cpu(x, x), 5))
     parallel = vectorize(["float64(float64, float64)"], target="parallel")(sincos)
     row("P1b")(lambda: median(lambda: parallel(x, x), 5))
+    row("C4")(lambda: import_time("import numba.cuda"))
+
+
+def numba_simulator():
+    """Nanoseconds of a thread on numba's own simulator."""
+    global cuda  # where the simulator puts what stands for it in a kernel
+    np.row_stack = np.vstack  # what some releases still ask NumPy for
+    from numba import cuda, float32
+
+    @cuda.jit
+    def vadd(a, b, c):
+        i = cuda.grid(1)
+        if i < c.size:
+            c[i] = a[i] + b[i]
+
+    @cuda.jit
+    def reverse(x):
+        s = cuda.shared.array(128, float32)
+        i, t = cuda.grid(1), cuda.threadIdx.x
+        s[t] = x[i]
+        cuda.syncthreads()
+        x[i] = s[127 - t]
+
+    a = cuda.to_device(np.ones(128, np.float32))
+    row("S1a")(lambda: median(lambda: vadd[1, 128](a, a, a), 1, rounds=3) * 1000 / 128)
+    row("S1b")(lambda: median(lambda: reverse[1, 128](a), 1, rounds=3) * 1000 / 128)
 
 
 def numba():
@@ -157,9 +301,15 @@ def numba():
         return median(lambda: bound(p, p, p, 1000), 300, sync)
 
     big = cuda.device_array(1 << 18, np.float32)
+    row("M1")(lambda: median(lambda: cuda.device_array(1 << 18, np.float32), 200))
     row("M2")(lambda: median(lambda: big[10:100], 500))
     row("T3a")(lambda: median(lambda: (cuda.to_device(x), sync()), 50))
     row("T3b")(lambda: median(lambda: a.copy_to_host(), 50))
+    large_copies(lambda y: (cuda.to_device(y), sync())[0], lambda d: d.copy_to_host())
+
+    @row("K1")
+    def _():
+        return diffusion(cuda)
 
     @row("C1")
     def _():
@@ -183,7 +333,10 @@ def numba():
         "x = np.zeros(32, np.float32); k[1, 32](x); assert x[5] == 1"
     )
     row("C3")(lambda: process_time(program))
-    row("C4")(lambda: import_time("import numba.cuda"))
+
+
+def cupy_import():
+    row("C4")(lambda: import_time("import cupy"))
 
 
 def cupy():
@@ -194,9 +347,11 @@ def cupy():
     n = np.int32(1000)
     sync = cupy.cuda.Device().synchronize
     row("L1")(lambda: median(lambda: kernel((4,), (256,), (x, x, x, n)), 1000, sync))
-    row("L2")(lambda: RESULTS["L1"])
+    row("L2")(lambda: median(lambda: kernel((4,), (256,), (x, x, x, n)), 1000, sync))
     big = cupy.empty(1 << 18, np.float32)
+    row("M1")(lambda: median(lambda: cupy.empty(1 << 18, np.float32), 1000))
     row("M2")(lambda: median(lambda: big[10:100], 500))
+    large_copies(lambda y: (cupy.asarray(y), sync())[0], lambda d: d.get())
     host = np.ones(1000, np.float32)
     row("T3a")(lambda: median(lambda: (cupy.asarray(host), sync()), 50))
     row("T3b")(lambda: median(lambda: x.get(), 50))
@@ -255,7 +410,22 @@ def cupy():
         "k((4,), (32,), (x, x, x, np.int32(100)))\nassert x.get()[5] == 2"
     )
     row("C3")(lambda: process_time(program))
-    row("C4")(lambda: import_time("import cupy"))
+
+    def time_on_device(function, inner=5, rounds=5):
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        function()
+        times = []
+        for _ in range(rounds):
+            sync()
+            start.record()
+            for _ in range(inner):
+                function()
+            end.record()
+            end.synchronize()
+            times.append(cupy.cuda.get_elapsed_time(start, end) / inner * 1e3)
+        return statistics.median(times)
+
+    on_device(cupy, time_on_device)
 
 
 def cuda_core():
@@ -275,7 +445,18 @@ def cuda_core():
             lambda: launch(stream, config, kernel, pointer, pointer, pointer, n), 1000, stream.sync
         )
     )
+
+
+def cuda_core_import():
     row("C4")(lambda: import_time("import cuda.core"))
+
+
+def torch_cpu():
+    import torch
+
+    x = torch.linspace(0, np.pi, 1_000_000, dtype=torch.float64)
+    row("P1b")(lambda: median(lambda: torch.sin(x) * torch.cos(x), 5))
+    row("C4")(lambda: import_time("import torch"))
 
 
 def torch():
@@ -284,9 +465,24 @@ def torch():
     sync = torch.cuda.synchronize
     host = torch.ones(1000)
     x = host.cuda()
+    row("M1")(lambda: median(lambda: torch.empty(1 << 18, device="cuda"), 1000))
     row("M2")(lambda: median(lambda: x[10:100], 500))
     row("T3a")(lambda: median(lambda: (host.cuda(), sync()), 50))
     row("T3b")(lambda: median(lambda: x.cpu(), 50))
+    large_copies(lambda y: (torch.from_numpy(y).cuda(), sync())[0], lambda d: d.cpu())
+    small = torch.ones(1)
+    row("U2")(lambda: median(lambda: torch.add(small.cuda(), small.cuda()).cpu(), 200))
+
+    @row("U4")
+    def _():
+        y = torch.linspace(0, np.pi, 1_000_000, dtype=torch.float64)
+        return median(lambda: (torch.sin(y.cuda()) * torch.cos(y.cuda())).cpu(), 10)
+
+    @row("G1")
+    def _():
+        y = torch.ones((4_000_000, 2, 2), device="cuda")
+        return median(lambda: (torch.bmm(y, y), sync()), 3)
+
     one, out = torch.ones(1, device="cuda"), torch.ones(1, device="cuda")
     row("U1")(lambda: median(lambda: torch.add(one, one, out=out), 1000, sync))
 
@@ -300,7 +496,44 @@ def torch():
         y = torch.ones(LARGE, device="cuda")
         return median(lambda: (y.sum(), sync()), 5)
 
-    row("C4")(lambda: import_time("import torch"))
+    on_device(Torch(), torch_time(torch))
+
+
+class Torch:
+    """torch by NumPy's names, as far as on_device needs them."""
+
+    def __getattr__(self, name):
+        import torch
+
+        return getattr(torch, name)
+
+    def ones(self, shape, dtype):
+        import torch
+
+        return torch.ones(shape, dtype=dtype, device="cuda")
+
+    def sum(self, x, axis=None, dtype=None):
+        import torch
+
+        return torch.sum(x, dtype=dtype) if axis is None else torch.sum(x, axis, dtype=dtype)
+
+
+def torch_time(torch):
+    def time_on_device(function, inner=5, rounds=5):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        function()
+        times = []
+        for _ in range(rounds):
+            torch.cuda.synchronize()
+            start.record()
+            for _ in range(inner):
+                function()
+            end.record()
+            end.synchronize()
+            times.append(start.elapsed_time(end) / inner * 1e3)
+        return statistics.median(times)
+
+    return time_on_device
 
 
 def triton():
@@ -326,8 +559,26 @@ def triton():
         sync = torch.cuda.synchronize
         row("L1")(lambda: median(lambda: module.add[grid](x, x, x, 1000, B=256), 1000, sync))
 
+        @row("U3")
+        def _():
+            p, q, r = (torch.ones(LARGE, device="cuda") for _ in range(3))
+            add, many = module.add, (LARGE // 1024,)
+            return torch_time(torch)(lambda: add[many](p, q, r, LARGE, B=1024))
 
-PEERS = {"numba": numba, "cupy": cupy, "cuda.core": cuda_core, "torch": torch, "triton": triton}
+
+# By name, and for some the part: "numba/cpu" is what numba needs for the rows of the processor.
+PEERS = {
+    "numba": numba,
+    "cupy": cupy,
+    "cuda.core": cuda_core,
+    "torch": torch,
+    "triton": triton,
+    "numba/cpu": numba_cpu,
+    "numba/simulator": numba_simulator,
+    "cupy/cpu": cupy_import,
+    "cuda.core/cpu": cuda_core_import,
+    "torch/cpu": torch_cpu,
+}
 
 if __name__ == "__main__":
     try:

@@ -1,4 +1,4 @@
-"""The rows of launching, compiling, starting, the simulator and small memory operations."""
+"""The rows of launching, iterating, compiling, starting and the simulator."""
 
 import itertools
 import json
@@ -6,7 +6,7 @@ import statistics
 import time
 
 import numpy as np
-from measure import DIFFUSION_BODY, LeftOut, arch, median, nvrtc_library, process, row
+from measure import DIFFUSION_BODY, SMALL, LeftOut, arch, median, nvrtc_library, process, row
 
 FRESH = itertools.count(time.time_ns() % 1_000_000_007)  # makes each compiled source a new one
 
@@ -16,9 +16,10 @@ def launch_setup():
     from numbalite import cuda
 
     kernel = cuda.jit("void(float32[:], float32[:], float32[:], int32)")(add3)
-    arrays = [cuda.to_device(np.arange(1000, dtype=np.float32)) for _ in range(3)]
+    host = np.arange(1000, dtype=np.float32)
+    arrays = [cuda.to_device(x) for x in (host, host, np.zeros_like(host))]
     kernel[4, 256](*arrays, 1000)
-    cuda.synchronize()
+    np.testing.assert_array_equal(arrays[2].copy_to_host(), 2 * host)
     return kernel, arrays, cuda.synchronize
 
 
@@ -43,7 +44,10 @@ def launch_cupy(floor):
         raise LeftOut("CuPy is not installed") from None
     kernel, _, sync = launch_setup()
     bound = kernel[4, 256]
-    x = cupy.arange(1000, dtype=cupy.float32)
+    x = cupy.ones(1000, dtype=cupy.float32)
+    bound(x, x, x, 1000)
+    sync()
+    assert (x.get() == 2).all()
     ours = median(lambda: bound(x, x, x, 1000), 2000, sync)
     least = floor.driver("launch_default_stream")
     return ours, least, 2 * least
@@ -58,32 +62,63 @@ def launch_configured(floor):
 
 
 # ---- iterating ---------------------------------------------------------------------------------------
+def diffused(u):
+    """(u, l) after a step of the texts' algorithm, where it does not depend on the order of the blocks: the
+    second is a mask of the elements whose neighbours are of the same block."""
+    l = 4 * u
+    l[1:] -= u[:-1]
+    l[:, 1:] -= u[:, :-1]
+    l[:-1] -= u[1:]
+    l[:, :-1] -= u[:, 1:]
+    inside = np.isin(np.arange(len(u)) % 8, range(1, 7))
+    return u - np.float32(0.25) * l, l, np.ix_(inside, inside)
+
+
 def diffusion_setup(n=32):
     from numbalite import cuda
 
     kernel = cuda.jit(
         f"__global__ void diffusion(array<float, 2> u, array<float, 2> l) {{{DIFFUSION_BODY}}}"
     )
-    u = cuda.to_device(np.random.default_rng(0).random((n, n), dtype=np.float32))
+    host = np.random.default_rng(0).random((n, n), dtype=np.float32)
+    u = cuda.to_device(host)
     laplacian = cuda.device_array_like(u)
     stream = cuda.stream()
     bound = kernel[(n // 8, n // 8), (8, 8), stream]
     bound(u, laplacian)
     cuda.synchronize()
+    stepped, l, inside = diffused(host)
+    np.testing.assert_allclose(u.copy_to_host()[inside], stepped[inside], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(laplacian.copy_to_host()[inside], l[inside], rtol=1e-4, atol=1e-5)
     return bound, u, laplacian, stream
+
+
+@row("K1", "diffusion 2000 x 2000, an iteration", "us", "1.02 x C++", gpu=True)
+def diffusion_large(floor):
+    n = 64 if SMALL else 2000
+    bound, u, laplacian, stream = diffusion_setup(n)
+
+    def run():
+        for _ in range(300):
+            bound(u, laplacian)
+        stream.synchronize()
+
+    least = floor.diffusion("diffusion_loop", n)
+    return median(run, rounds=7) / 300, least, 1.02 * least
 
 
 @row("K2a", "diffusion 32 x 32, an iteration of 10000, loop", "us", "1.1 x C loop", gpu=True)
 def diffusion_loop(floor):
     bound, u, laplacian, stream = diffusion_setup()
+    steps = 100 if SMALL else 10_000
 
     def run():
-        for _ in range(10_000):
+        for _ in range(steps):
             bound(u, laplacian)
         stream.synchronize()
 
     least = floor.diffusion("diffusion_loop")
-    return median(run, rounds=5) / 10_000, least, 1.1 * least
+    return median(run, rounds=5) / steps, least, 1.1 * least
 
 
 @row("K2b", "the same, by a graph of 1000", "us", "1.1 x C graph", gpu=True)
@@ -127,11 +162,15 @@ def compile_new(floor):
             )
             compilers.compile_unit(unit, ("cuda", 9, 0))
     else:
-        a = cuda.to_device(np.ones(32, np.float32))
+        a, c = (cuda.to_device(np.ones(32, np.float32)) for _ in range(2))
 
         def run():
-            cuda.jit(fresh_source())[1, 32](a, a, a, 32)
+            cuda.jit(fresh_source())[1, 32](a, a, c, 32)
             cuda.synchronize()
+
+        run()
+        factor = next(FRESH) - 1
+        np.testing.assert_array_equal(c.copy_to_host(), np.float32(factor) + 1)
 
     least = floor.nvrtc(arch())
     return median(run, rounds=7), least, least + 3400
@@ -150,6 +189,7 @@ start = time.perf_counter()
 make(2)[1, 32](x)
 cuda.synchronize()
 print(time.perf_counter() - start)
+assert (x.copy_to_host() == 5).all()
 """
 
 
@@ -218,7 +258,12 @@ vadd = cuda.jit("__global__ void vadd(const float* a, const float* b, float* c, 
 reverse = cuda.jit("__global__ void reverse(float* x) { __shared__ float s[128]; int i = grid<1>(), t = threadIdx.x;"
                    " s[t] = x[i]; __syncthreads(); x[i] = s[127 - t]; }")
 n = 1 << 15                                     # stays in the processor's cache: threads are measured, not memory
-a, b, c = (cuda.to_device(np.ones(n, np.float32)) for _ in range(3))
+x = np.arange(n, dtype=np.float32)
+a, b, c = (cuda.to_device(x) for _ in range(3))
+vadd[n // 128, 128](a, b, c, n)
+assert (c.copy_to_host() == 2 * x).all()
+reverse[n // 128, 128](c)
+assert (c.copy_to_host() == 2 * x.reshape(-1, 128)[:, ::-1].ravel()).all()
 def per_thread(run, times):
     run(); cuda.synchronize()
     best = []
@@ -249,29 +294,3 @@ def simulator_vadd(floor):
 @row("S1b", "simulator, block reversal, one barrier", "ns", "40 ns")
 def simulator_barrier(floor):
     return simulated()[1], floor.cpu("fiber_switch"), 40
-
-
-# ---- memory ------------------------------------------------------------------------------------------------
-@row("M2", "slice d[10:100]", "us", "0.4 us")
-def slicing(floor):
-    from numbalite import cuda
-
-    d = cuda.device_array(1 << 18, np.float32)
-    return median(lambda: d[10:100], 5000), None, 0.4
-
-
-@row("T3a", "to_device of 4 kB, synchronised", "us", "10 us", gpu=True)
-def small_to_device(floor):
-    from numbalite import cuda
-
-    x = np.ones(1000, np.float32)
-    ours = median(lambda: (cuda.to_device(x), cuda.synchronize()), 300)
-    return ours, floor.driver("to_device_4k"), 10
-
-
-@row("T3b", "copy_to_host of 4 kB", "us", "10 us", gpu=True)
-def small_to_host(floor):
-    from numbalite import cuda
-
-    d = cuda.to_device(np.ones(1000, np.float32))
-    return median(d.copy_to_host, 300), floor.driver("copy_to_host_4k"), 10

@@ -1,10 +1,15 @@
 """numbalite's speed, beside the floor measured in the same run and the peers that are installed.
 
-    python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers]
+    python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers] [--readme]
+    python tests/bench/run.py --from FILE --readme      the table of an earlier run
+    python tests/bench/run.py --small                   tiny sizes, also on the simulator: are all rows right?
 
-One table: what we need, the floor (plain C on the same machine: floor.c), the ratio, the target and
-whether it is met, and the peers. Without a GPU it measures what does not need one and says what it left
-out. Absolute times differ from machine to machine; ratios hardly do.
+One table: what we need, the floor (plain C or CUDA C++ on the same machine: floor.c, hand.cu), the ratio,
+the limit that the row's target gives and whether it is met, and the peers, each in a process of its own.
+Every row checks its result before it times it. Without a GPU it measures what does not need one and says
+what it left out. Absolute times differ from machine to machine; ratios hardly do.
+
+bench_rows.py gives the rows of single calls to pytest-benchmark, for those who compare commits.
 """
 
 import argparse
@@ -16,24 +21,26 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
-import rows  # noqa: F401  (registers)
-import ufunc_rows  # noqa: F401
-from measure import HERE, ROOT, ROWS, Floor, LeftOut
+PEERS = ("numba", "cupy", "cuda.core", "torch", "triton")
+PEERS_ANYWHERE = ("numba/cpu", "numba/simulator", "cupy/cpu", "cuda.core/cpu", "torch/cpu")
 
 
-def peers(real):
+def measure_peers(real, wanted):
     """{peer: {row: value}}, each peer measured in a process of its own."""
+    from measure import HERE
+
     found = {}
-    if not real:
-        return found
-    for name in ("numba", "cupy", "cuda.core", "torch", "triton"):
-        command = [sys.executable, str(HERE / "peers.py"), name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    for name in (*(PEERS if real else ()), *PEERS_ANYWHERE):
+        command = [sys.executable, str(HERE / "peers.py"), name, *sorted(wanted)]
+        simulate = {"NUMBA_ENABLE_CUDASIM": "1"} if name == "numba/simulator" else {}
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={**os.environ, **simulate}
+        )
         try:
-            found[name] = json.loads(done.stdout.splitlines()[-1])
+            values = json.loads(done.stdout.splitlines()[-1])
         except (IndexError, ValueError):
-            found[name] = {}
+            values = {}
+        found.setdefault(name.split("/")[0], {}).update(values)
         if done.stderr.strip():
             print(f"  of {name} left out: {done.stderr.strip()[-600:]}", flush=True)
     return {name: values for name, values in found.items() if values}
@@ -43,59 +50,80 @@ def show(value):
     return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def measure(floor, others, wanted, real):
-    results, left_out = {}, []
-    print(f"{'row':<4} {'work':<50} {'ours':>9} {'floor':>9} {'ratio':>6}  {'limit':>9}      peers")
-    for key, (what, unit, target, gpu, function) in ROWS.items():
+def print_line(key, entry):
+    ours, least, limit = entry["ours"], entry["floor"], entry["limit"]
+    verdict = "" if limit is None else "met" if ours <= limit else "NOT met"
+    ratio = f"{ours / least:.2f}" if least else "-"
+    told = ", ".join(f"{name} {show(value)}" for name, value in entry["peers"].items())
+    if entry["moved"]:
+        told = f"[{entry['moved'] / ours / 1e3:.0f} GB/s] {told}"
+    what = f"{entry['work']} [{entry['unit']}]"
+    print(
+        f"{key:<4} {what:<58} {show(ours):>9} {show(least):>9} {ratio:>6}"
+        f"  {show(limit):>9} {verdict:<8} {told}",
+        flush=True,
+    )
+
+
+def measure_rows(floor, wanted, real, results, left_out, save):
+    """Fills results and left_out; save() is called after each row."""
+    from measure import ROWS, SMALL, LeftOut
+
+    print(f"{'row':<4} {'work':<58} {'ours':>9} {'floor':>9} {'ratio':>6}  {'limit':>9}      peers")
+    for key, row in ROWS.items():
         if wanted and key not in wanted:
             continue
         try:
-            if gpu and not real:
+            if row.gpu and not real and not SMALL:
                 raise LeftOut("needs a GPU")
-            ours, least, limit = function(floor)
+            ours, least, limit = row.measure(floor)
         except LeftOut as reason:
             left_out.append(f"{key}: {reason}")
             continue
         except Exception as error:
-            left_out.append(f"{key}: FAILED: {type(error).__name__}: {error}")
+            left_out.append(f"{key}: FAILED: {type(error).__name__}: {str(error)[:1500]}")
             continue
-        beside = {name: values[key] for name, values in others.items() if key in values}
-        verdict = "" if limit is None else "met" if ours <= limit else "NOT met"
-        ratio = f"{ours / least:.2f}" if least else "-"
-        told = ", ".join(f"{name} {show(value)}" for name, value in beside.items())
-        print(
-            f"{key:<4} {f'{what} [{unit}]':<50} {show(ours):>9} {show(least):>9} {ratio:>6}"
-            f"  {show(limit):>9} {verdict:<8} {told}",
-            flush=True,
-        )
         results[key] = {
-            "work": what,
-            "unit": unit,
+            "work": row.what,
+            "unit": row.unit,
+            "moved": row.moved,
             "ours": ours,
             "floor": least,
             "limit": limit,
-            "target": target,
-            "peers": beside,
+            "target": row.target,
+            "peers": {name: values[key] for name, values in floor.peers.items() if key in values},
         }
+        print_line(key, results[key])
+        save()
     for line in left_out:
         print("left out", line)
-    return results, left_out
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--json", help="also write the results to this file")
-    parser.add_argument("--only", help="rows, separated by commas")
-    parser.add_argument("--no-peers", action="store_true")
-    options = parser.parse_args()
+def environment(folder):
+    """As users have it: modules are compiled to bytecode once. Not into the checkout, though."""
+    from measure import ROOT
+
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+    os.environ["NUMBALITE_CACHE_DIR"] = str(folder / "cache")
+    os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
+    sys.path.insert(0, str(ROOT))
+
+
+def run(options):
+    """Measures; the record of it."""
+    import numpy as np
+    import rows  # noqa: F401  (registers, as the others do)
+    from measure import Floor
+
+    import ufunc_rows  # noqa: F401  isort: skip
+    import element_rows  # noqa: F401  isort: skip
+    import memory_rows  # noqa: F401  isort: skip
+
+    wanted = set(options.only.split(",")) if options.only else set()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        # As users have it: modules are compiled to bytecode once. Not into the checkout, though.
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
-        os.environ["NUMBALITE_CACHE_DIR"] = str(folder / "cache")
-        os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
-        sys.path.insert(0, str(ROOT))
+        environment(folder)
         import warnings
 
         warnings.simplefilter("ignore")
@@ -104,23 +132,46 @@ def main():
         real = not cuda.is_simulated()
         device = cuda.get_current_device().name
         device = device.decode() if isinstance(device, bytes) else device
-        print(
-            f"{device}; {platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, "
-            f"NumPy {np.__version__}\n",
-            flush=True,
+        machine = (
+            f"{platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, "
+            f"NumPy {np.__version__}"
         )
-        others = {} if options.no_peers else peers(real)
-        wanted = set(options.only.split(",")) if options.only else None
-        results, left_out = measure(Floor(folder), others, wanted, real)
-    if options.json:
-        record = {
-            "device": device,
-            "python": platform.python_version(),
-            "rows": results,
-            "left_out": left_out,
-        }
-        pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n")
-    return 1 if any("FAILED" in line for line in left_out) else 0
+        print(f"{device}; {machine}\n", flush=True)
+        peers = {} if options.no_peers else measure_peers(real, wanted)
+        record = {"device": device, "machine": machine, "rows": {}, "left_out": []}
+
+        def save():
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n")
+
+        measure_rows(Floor(folder, peers), wanted, real, record["rows"], record["left_out"], save)
+        save()
+    return record
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", help="also write the results to this file")
+    parser.add_argument("--only", help="rows, separated by commas")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument(
+        "--small", action="store_true", help="a try of all rows; its times say nothing"
+    )
+    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument(
+        "--from", dest="source", help="do not measure: take the results of this file"
+    )
+    options = parser.parse_args()
+    if options.small:
+        os.environ["NUMBALITE_BENCH_SMALL"] = "1"
+    record = (
+        json.loads(pathlib.Path(options.source).read_text()) if options.source else run(options)
+    )
+    if options.readme:
+        import readme
+
+        readme.update(pathlib.Path(__file__).resolve().parents[2] / "README.md", record)
+    return 1 if any("FAILED" in line for line in record["left_out"]) else 0
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+from core_arrays import Foreign, empty, on_device
 
 from numbalite import _core, cuda, errors
 
@@ -16,27 +17,12 @@ def kernel(core_kernels):
     return core_kernels
 
 
-def empty(shape, dtype):
-    device = _core.device_empty(shape, dtype)
-    device._fill(np.zeros((), dtype))
-    return device
-
-
-def on_device(host):
-    device = _core.device_empty(host.shape, host.dtype)
-    device._write(host)
-    return device
-
-
-class Foreign:
-    def __init__(self, array, **changes):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
-
-
 class Seven:
     def __index__(self):
         return 7
+
+    def __repr__(self):
+        return "Seven()"
 
 
 # ---- configurations ----
@@ -66,7 +52,7 @@ def test_configurations(kernel, grid, block, expected):
     (TypeError, (True, 1)), (TypeError, (np.zeros(2), 1)), (ValueError, ((), 1)),
     (ValueError, ((1,) * 4, 1)), (ValueError, (-1, 1)), (ValueError, (1, 2**32)), (ValueError, (1, 2**70)),
     (ValueError, (1, -(2**70))), (ValueError, (1, (np.uint64(2**40), 1))),
-    (TypeError, (1, 1, "s")), (TypeError, (1, 1, 1.5)), (TypeError, (1, 1, object())),
+    (TypeError, (1, 1, "s")), (TypeError, (1, 1, 1.5)), pytest.param(TypeError, (1, 1, object()), id="TypeError-object"),
     (TypeError, (1, 1, 0, 1.5)), (TypeError, (1, 1, 0, None)), (ValueError, (1, 1, 0, -1)),
     (ValueError, (1, 1, 0, 2**40)), (ValueError, (1, 1, 0, 2**70)),
 ], ids=repr)  # fmt: skip
@@ -433,8 +419,11 @@ def test_faults(kernel):
     class Boom(Exception):
         pass
 
-    def hook(record):
+    def hook(record, kernels, arrays):
         records.append(record)
+        assert kernels == ("faulty",)
+        (told,) = arrays
+        assert told[0] == "out" and told[2:] == ((), (), 1), "a pointer has no shape"
         raise Boom
 
     rows = kernel.rows("faulty")
@@ -448,10 +437,8 @@ def test_faults(kernel):
         out = np.zeros(1, "i4")
         with pytest.raises(Boom):
             dispatcher[1, 1, stream](out, 7)
-        assert len(records[0]) == 256 and np.frombuffer(records[0], "i4")[[0, 5]].tolist() == [
-            7,
-            42,
-        ]
+        assert np.frombuffer(records[0], "i4")[[0, 5]].tolist() == [7, 42]
+        assert not any(records[0][256:]), "the variable ends here"
         dispatcher[1, 1, stream](out, 0)  # wiped out: the next launch is a new one
         assert len(records) == 1
     for wrong in (3, ("fault_record",), (3, hook)):

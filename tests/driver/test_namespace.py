@@ -150,9 +150,7 @@ def test_close_starts_afresh(run_python):
 # ---- choosing the driver
 
 
-def test_no_gpu_warns_once_at_first_use(run_python, driver_kind):
-    if driver_kind == "cuda":
-        pytest.skip("there is a GPU")
+def test_no_gpu_warns_once_at_first_use(run_python):
     code = (
         "import warnings; warnings.simplefilter('always')\n"
         "from numbalite import cuda\n"
@@ -160,7 +158,7 @@ def test_no_gpu_warns_once_at_first_use(run_python, driver_kind):
         "cuda.device_array(3)\n"
         "cuda.device_array(3)"
     )
-    auto = run_python(code, NUMBALITE_DRIVER="auto")
+    auto = run_python(code, NUMBALITE_DRIVER="auto", CUDA_VISIBLE_DEVICES="")
     assert auto.stdout.split() == ["False", "True"]
     assert auto.stderr.count("SimulatorWarning") == 1 and "simulator" in auto.stderr
     assert "<string>:4" in auto.stderr, "at the line that used it"
@@ -169,15 +167,14 @@ def test_no_gpu_warns_once_at_first_use(run_python, driver_kind):
         assert run_python(code, **variables).stderr == ""
 
 
-def test_no_gpu_and_cuda_wanted(run_python, driver_kind):
-    if driver_kind == "cuda":
-        pytest.skip("there is a GPU")
+def test_no_gpu_and_cuda_wanted(run_python):
     result = run_python(
         "from numbalite import cuda, errors\n"
         "print(cuda.is_available(), cuda.is_simulated())\n"
         "try: cuda.device_array(3)\n"
         "except errors.CudaSupportError as problem: print(problem)",
         NUMBALITE_DRIVER="cuda",
+        CUDA_VISIBLE_DEVICES="",
     )
     assert result.stdout.startswith("False False\n") and "NUMBALITE_DRIVER=sim" in result.stdout
 

@@ -46,7 +46,7 @@ class World:
         self.many_rows = describe.parameters(image.descriptions["many"])
         self.module = _core.Module(image.data)
         self.kernel = self.function()
-        self.debug = self.function(fault=(image.lowered["fault_record"], lambda record: 1 / 0))
+        self.debug = self.function(fault=(image.lowered["fault_record"], lambda *found: 1 / 0))
         self.typed = self.dispatcher(self.kernel)
         self.many = _core.Dispatcher("many", [f"p{i}" for i in range(80)], typed=True)
         self.many._only(0, self.module.function(image.lowered["many"], "many", self.many_rows))

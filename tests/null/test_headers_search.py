@@ -234,6 +234,7 @@ def test_every_field_is_in_the_key(tmp_path, monkeypatch):
         "source": base.source + " ", "name": "other.cu", "kernels": ("k",), "variables": ("v",),
         "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
         "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
+        "boundscheck": True,
     }  # fmt: skip
     assert set(changes) == set(Unit._fields)
     keys = {
@@ -281,6 +282,9 @@ def test_options():
     own = nvrtc.options(Unit("", options=("-std=c++20", "-arch=sm_80")), "sm_90")
     assert not [o for o in own if "c++17" in o or "sm_90" in o]
     assert "--device-debug" in nvrtc.options(Unit("", debug=True), "sm_90")
+    assert "--device-debug" not in nvrtc.options(Unit("", boundscheck=True), "sm_90")
+    for checked in ({"debug": True}, {"boundscheck": True}):
+        assert "-DNUMBALITE_DEBUG=1" in nvrtc.options(Unit("", **checked), "sm_90")
 
 
 LOG = """lesson.py(14): error: identifier "undefined_x" is undefined

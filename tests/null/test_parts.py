@@ -4,6 +4,8 @@ import re
 import struct
 from pathlib import Path
 
+import pytest
+
 from numbalite import fault, parts
 
 CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
@@ -64,19 +66,27 @@ def test_every_part_is_a_file():
 
 
 def record(
-    kind, line=0, block=(0, 0, 0), thread=(0, 0, 0), numbers=(0,) * 8, texts=(b"", b"", b"")
+    kind,
+    line=0,
+    block=(0, 0, 0),
+    thread=(0, 0, 0),
+    numbers=(0,) * 8,
+    texts=(b"", b"", b""),
+    address=0,
+    count=1,
 ):
-    return struct.pack(fault.FORMAT, kind, line, *block, *thread, *numbers, *texts)
+    return struct.pack(fault.FORMAT, kind, line, *block, *thread, *numbers, address, count, *texts)
 
 
 def test_no_fault():
-    assert fault.SIZE == 256
-    assert fault.decode(bytes(256))["kind"] is None
+    assert fault.SIZE == 336
+    assert fault.decode(bytes(512))["kind"] is None
 
 
 def test_an_index_out_of_bounds():
     numbers = (2, 1, -7, 5, 4, 5, 0, 0)
-    data = record(1, 12, (3, 2, 1), (9, 8, 7), numbers, (b"table\0rest", b"", b"lesson.py"))
+    texts = (b"", b"", b"lesson.py\0rest")
+    data = record(1, 12, (3, 2, 1), (9, 8, 7), numbers, texts, 4096, 3)
     found = fault.decode(data)
     assert found == {
         "kind": "index",
@@ -84,17 +94,60 @@ def test_an_index_out_of_bounds():
         "line": 12,
         "block": (3, 2, 1),
         "thread": (9, 8, 7),
-        "array": "table",
+        "others": 2,
+        "address": 4096,
         "shape": (4, 5),
         "ndim": 2,
         "axis": 1,
         "index": -7,
         "extent": 5,
     }
+    fault.name_array(found, [("x", 0, (), (), 1), ("table", 4096, (4, 5), (20, 4), 4)])
     assert fault.message(found, "poke") == (
         "poke: index -7 is out of bounds for axis 1 of 'table' with shape (4, 5) "
-        "[block (3, 2, 1), thread (9, 8, 7)]"
+        "[block (3, 2, 1), thread (9, 8, 7); 2 more threads failed a check]"
     )
+
+
+class Interface:
+    def __init__(self, **fields):
+        self.__cuda_array_interface__ = {"version": 3, "typestr": "<f4", **fields}
+
+
+@pytest.mark.parametrize(
+    ("address", "ndim", "shape", "expected"),
+    [
+        (1000, 1, (4,), ("a", False)),
+        (1000, 1, (2,), ("first", False)),  # shares its memory with a: its shape tells
+        (1004, 1, (2,), ("a", False)),
+        (2000, 1, (5,), ("b", True)),  # a row
+        (2060, 2, (1, 5), ("b", False)),
+        (2080, 1, (1,), (None, None)),
+        (2999, 1, (8,), ("down", False)),
+        (2971, 1, (8,), ("down", False)),
+        (5000, 2, (0, 3), ("empty", False)),
+        (6000, 1, (9,), ("pointer", False)),
+        (6004, 1, (9,), (None, None)),
+        (7008, 2, (2, 3), ("torch", False)),
+        (8000, 1, (3,), (None, None)),
+    ],
+)
+def test_which_array_it_was(address, ndim, shape, expected):
+    arguments = [
+        ("a", 1000, (4,), (4,), 4),
+        ("first", 1000, (2,), (4,), 4),
+        ("b", 2000, (4, 5), (20, 4), 4),
+        ("down", 2999, (8,), (-4,), 4),
+        ("empty", 5000, (0, 3), (12, 4), 4),
+        ("pointer", 6000, (), (), 1),
+        ("torch", Interface(shape=(2, 3), data=(7008, False), strides=None)),
+        ("odd", Interface(shape=(2, 3), data=(8000, False), strides=(1,))),
+        ("odd", Interface(shape=None)),
+        ("odd", 5),
+    ]
+    found = {"kind": "index", "address": address, "ndim": ndim, "shape": shape}
+    fault.name_array(found, arguments)
+    assert (found.get("array"), found.get("is_part")) == expected
 
 
 def test_messages_of_arrays_without_a_name_and_with_many_dimensions():
@@ -109,18 +162,26 @@ def test_a_failed_assertion():
     found = fault.decode(data)
     assert (found["condition"], found["function"], found["line"]) == ("x > 0", "kernel", 5)
     assert "assertion `x > 0` failed" in fault.message(found)
+    assert "more" not in fault.message(found)
+
+
+def test_a_trap():
+    found = fault.decode(record(3, 5, texts=(b"kernel", b"", b"a.py"), count=2))
+    assert fault.message(found) == (
+        "__trap() was called [block (0, 0, 0), thread (0, 0, 0); 1 more thread failed a check]"
+    )
 
 
 def test_the_record_is_laid_out_as_the_device_writes_it():
     text = (CUDA_SRC / parts.header("check")).read_text()
     declared = re.search(r"struct fault_record \{(.*?)\n\};", text, re.S)[1]
     declared = re.sub(r"/\*.*?\*/", "", declared)
-    sizes = {"int": "i", "unsigned": "I", "int64": "q", "char": "s"}
+    sizes = {"int": "i", "unsigned": "I", "int64": "q", "uint64": "Q", "char": "s"}
     layout = "<"
     for kind, names in re.findall(r"(\w+) ([^;]+);", declared):
         for name in names.split(","):
             count = re.search(r"\[(\d+)\]", name)
             layout += (count[1] if count else "1") + sizes[kind]
     assert struct.calcsize(layout) == fault.SIZE
-    expanded = re.sub(r"(\d+)([iIq])", lambda m: m[2] * int(m[1]), layout)
-    assert expanded == re.sub(r"(\d+)([iIq])", lambda m: m[2] * int(m[1]), fault.FORMAT)
+    expanded = re.sub(r"(\d+)([iIqQ])", lambda m: m[2] * int(m[1]), layout)
+    assert expanded == re.sub(r"(\d+)([iIqQ])", lambda m: m[2] * int(m[1]), fault.FORMAT)

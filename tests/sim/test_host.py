@@ -214,6 +214,19 @@ def test_products_are_fused_as_on_a_gpu(alone):
         assert x[4] == 0
 
 
+@pytest.mark.parametrize("preloaded, left", [
+    ("/usr/lib/libtsan.so.2", ""),
+    ("libm.so.6 /usr/lib/gcc/x86_64-linux-gnu/12/libasan.so:libc.so.6", "libm.so.6:libc.so.6"),
+    ("libclang_rt.asan-x86_64.so", ""),
+    ("libm.so.6", "libm.so.6"),
+    ("", ""),
+])  # fmt: skip
+def test_the_compiler_runs_without_this_process_sanitizer(monkeypatch, preloaded, left):
+    monkeypatch.setenv("LD_PRELOAD", preloaded)
+    done = hostbuild._run(["/bin/sh", "-c", "echo $LD_PRELOAD $LC_ALL"])
+    assert done.stdout.decode().split() == [*left.split(), "C"]
+
+
 def test_precompiled_prelude(compiled, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     unit = Unit(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)

@@ -183,7 +183,6 @@ __global__ void arr(array<float> a, array<const float, 2, layout::C> b, array<fl
            d(1, 2, 3, 4, 5) + d[1][2][3][4][5] + e(x, y, z, gx, gy) + f(x, y, z, gx) + cb(1, 1) +
            ca[2];
     a[0] = a.size() + b.shape[u] + c.strides[1] + b.ndim + (a.data() == nullptr) + max(a.ndim, 3);
-    NUMBALITE_NAME_ARRAY(0, a);
     assert(a[0] > 0);
 }
 

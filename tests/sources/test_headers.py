@@ -38,7 +38,7 @@ def need(nvrtc, arch):
 def test_each_header_compiles_alone(nvrtc, toolkit_options, arch):
     need(nvrtc, arch)
     for header in HEADERS:
-        if header == "check":  # part of the head, with NUMBALITE_DEBUG
+        if header in ("check", "checked"):  # parts of the head, with NUMBALITE_DEBUG
             continue
         before = HEAD if header in ("array", "index", "describe") else ""
         result = nvrtc(f'{before}#include "numbalite/{header}.cuh"\n', arch, toolkit_options)
@@ -68,6 +68,36 @@ def test_everything_compiles(nvrtc, toolkit_options, arch, debug):
 def test_everything_compiles_with_other_options(nvrtc, toolkit_options, options):
     result = nvrtc(source_of("everything.cu"), 90, [*toolkit_options, *options], std=_std(options))
     assert result.status == 0, result.log
+
+
+CHECKED = """
+#include <cassert>
+#include <cstdlib>
+#include "numbalite/groups.cuh"
+__device__ int fail(array<int, 2> a, int n) {
+    assert(n > 0 && "a, b");
+    if (n > 5) __trap();
+    return n > 4 ? a(n, 0) : (std::abort(), 0);
+}
+__global__ void k(array<int, 2> a, int n) {
+    cooperative_groups::this_grid().sync();
+    a[1][2] = fail(a, n);
+    if (n == 3) abort();
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-G",), ("-DNDEBUG",)], ids=" ".join)
+@pytest.mark.parametrize("arch", [75, 90, 100])
+def test_checked_kernels_never_stop_the_context(nvrtc, arch, options):
+    """No call of __assertfail and no trap is left in the code."""
+    need(nvrtc, arch)
+    options = [*options, "-default-device", f"-I{CUDA_SRC}/std"]
+    result = nvrtc(HEAD + CHECKED, arch, ["-DNUMBALITE_DEBUG=1", *options])
+    assert (result.status, result.log) == (0, "")
+    assert b"__assertfail" not in result.cubin
+    plain = nvrtc(HEAD + CHECKED, arch, options)
+    assert plain.status == 0 and (b"__assertfail" in plain.cubin) == ("-DNDEBUG" not in options)
 
 
 def _std(options):

@@ -1,7 +1,5 @@
 """What else many threads do at once: ufuncs, gufuncs, reductions, exchange, streams, shared arrays."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -10,29 +8,8 @@ from numbalite import cuda, guvectorize, vectorize
 COUNT = 5
 
 
-def together(*bodies):
-    """Runs each body in a thread of its own, all started at once; raises the first failure."""
-    barrier = threading.Barrier(len(bodies))
-    failures = []
-
-    def guarded(body):
-        try:
-            barrier.wait()
-            body()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
 @pytest.fixture
-def clean(live):
+def clean(live, together):
     """together(), after each body ran once alone (what is compiled stays): and nothing is left."""
 
     def run(*bodies):
@@ -87,7 +64,7 @@ def test_ufuncs(clean):
     clean(*(lambda s=s: body(s) for s in range(COUNT)))
 
 
-def test_a_ufunc_meets_new_types_from_many_threads():
+def test_a_ufunc_meets_new_types_from_many_threads(together):
     results = []
 
     def body(dtype):
@@ -201,7 +178,7 @@ def test_shared_memory_handles(clean):
     clean(*[body] * 4)
 
 
-def test_devices_are_each_threads_own():
+def test_devices_are_each_threads_own(together):
     def body():
         for _ in range(20):
             with cuda.gpus[0] as device:

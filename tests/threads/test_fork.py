@@ -1,7 +1,14 @@
 """A child forked after the use of a device: whatever needs a device says why it cannot, nothing hangs
 or crashes, what needs none works, and the parent goes on."""
 
+import os
+
 import pytest
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBALITE_SANITIZED") == "thread",
+    reason="ThreadSanitizer cannot follow threads that are started after a fork",
+)
 
 SETUP = """
 import faulthandler, os, pickle, sys, threading, warnings

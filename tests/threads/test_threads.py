@@ -14,27 +14,6 @@ from numbalite import cuda
 COUNT = 6
 
 
-def together(*bodies):
-    """Runs each body in a thread of its own, all started at once; raises the first failure."""
-    barrier = threading.Barrier(len(bodies))
-    failures = []
-
-    def guarded(body):
-        try:
-            barrier.wait()
-            body()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
 @cuda.jit("void(const float32[:], float32, float32[:])")
 def scaled(x, factor, y):
     "int i = grid<1>(); if (i < y.size()) y[i] = x[i] * factor;"
@@ -48,7 +27,7 @@ def _loaded():
 
 
 @pytest.mark.leaks
-def test_one_kernel_from_many_threads():
+def test_one_kernel_from_many_threads(together):
     x = np.arange(1000, dtype="f4")
 
     def body(factor):
@@ -65,7 +44,7 @@ def test_one_kernel_from_many_threads():
 
 
 @pytest.mark.leaks
-def test_launches_with_different_configurations():
+def test_launches_with_different_configurations(together):
     """`kernel[grid, block]` remembers configurations: threads make, use and evict them side by side."""
     x = cuda.to_device(np.ones(64, "f4"))
 
@@ -79,7 +58,7 @@ def test_launches_with_different_configurations():
 
 
 @pytest.mark.leaks
-def test_arrays_made_and_dropped():
+def test_arrays_made_and_dropped(together):
     def body():
         kept = []
         for size in range(1, 200):
@@ -106,7 +85,7 @@ def test_arrays_cross_threads():
     assert not made and all(a.tolist() == [4, 5, 6, 7] for a in used)
 
 
-def test_first_call_compiles_once():
+def test_first_call_compiles_once(together):
     """A lazily typed kernel, first called from many threads at once: one compilation, all results right."""
     from numbalite.compilers import compile_count
 
@@ -128,7 +107,7 @@ def test_first_call_compiles_once():
 
 
 @pytest.mark.slow
-def test_compiling_different_kernels():
+def test_compiling_different_kernels(together):
     def body(n):
         kernel = cuda.jit(f"__global__ void k(int* out) {{ out[0] = {n} * 1000 + 7; }}")
         out = cuda.device_array(1, np.int32)
@@ -138,7 +117,7 @@ def test_compiling_different_kernels():
     together(*(lambda n=n: body(n) for n in range(4)))
 
 
-def test_one_array_one_kernel_one_stream():
+def test_one_array_one_kernel_one_stream(together):
     """The same objects shared by all: order is not fixed, but nothing is lost or broken."""
     total = cuda.to_device(np.zeros(1, "i4"))
     stream = cuda.stream()
@@ -154,7 +133,7 @@ def test_one_array_one_kernel_one_stream():
     assert total.copy_to_host()[0] == 1 + COUNT * 30 * 32
 
 
-def test_callbacks_run_beside_launches():
+def test_callbacks_run_beside_launches(together):
     done = []
     stream = cuda.stream()
     x = cuda.to_device(np.ones(8, "f4"))
@@ -311,7 +290,7 @@ def _kept():
     pool.cache_limit = 0
 
 
-def test_one_pool_for_many_threads(_kept):
+def test_one_pool_for_many_threads(_kept, together):
     """Arrays of the same sizes, made, used and dropped everywhere: nobody sees another's values."""
 
     def body(number):
@@ -328,7 +307,7 @@ def test_one_pool_for_many_threads(_kept):
     assert _kept.used == 0
 
 
-def test_large_copies_from_many_threads(_kept):
+def test_large_copies_from_many_threads(_kept, together):
     """One has the copying threads, the others go without."""
 
     def body(number):
@@ -346,7 +325,7 @@ def test_large_copies_from_many_threads(_kept):
     assert cuda.host_memory_pool().used == 0
 
 
-def test_limits_changed_while_others_allocate(_kept):
+def test_limits_changed_while_others_allocate(_kept, together):
     stop = threading.Event()
 
     def change():

@@ -2,6 +2,10 @@
 #undef assert
 #ifdef NDEBUG
 #define assert(...) static_cast<void>(0)
+#elif defined(NUMBALITE_FAIL) /* numbalite/check.cuh */
+#define assert(...)                                                                                \
+    (static_cast<bool>(__VA_ARGS__) ? static_cast<void>(0)                                         \
+                                    : NUMBALITE_FAIL(fault_assert, #__VA_ARGS__))
 #else
 #define assert(...)                                                                                \
     (static_cast<bool>(__VA_ARGS__)                                                                \

@@ -12,9 +12,15 @@ typedef struct {
 typedef struct {
     long long quot, rem;
 } lldiv_t;
+#ifdef NUMBALITE_FAIL /* numbalite/check.cuh */
+[[noreturn]] inline void abort(int line = NUMBALITE_HERE) {
+    NUMBALITE_FAIL_AT(fault_trap, "", "abort", line, file);
+}
+#else
 [[noreturn]] inline void abort() {
     numbalite_sim::fault(719, "abort() was called", "", 0);
 }
+#endif
 /* Standard headers name it; no kernel can use it. */
 inline int rand() {
     abort();

@@ -1,0 +1,144 @@
+/* core/peer: see the header.
+ *
+ * Dense blocks that lie alike travel at once, everything else packed, through memory on either
+ * side. The copy itself runs in the stream that was asked for, else in the destination's. */
+#include "core/peer.h"
+
+#include "core/buffer.h"
+#include "core/transfer.h"
+
+int nl_peer_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_device **out,
+                      nl_error *err) {
+    CUcontext context = NULL;
+    if (nl_device_bind(first, err) < 0 || NL_CU(err, StreamGetCtx, stream, &context) < 0)
+        return -1;
+    *out = context == first->context ? first : context == second->context ? second : NULL;
+    if (*out != NULL)
+        return 0;
+    return nl_error_set(err, NL_ERR_VALUE,
+                        "the stream belongs to neither of the devices %d and %d between which it "
+                        "is to copy",
+                        first->ordinal, second->ordinal);
+}
+
+int nl_peer_choose(nl_peer *other, int blocking, nl_error *err) {
+    other->stream = NULL;
+    other->blocking = blocking;
+    other->courier = !blocking;
+    return blocking ? 0 : nl_device_courier(other->device, &other->stream, err);
+}
+
+/* Makes what comes into the stream of `later` wait for what is in that of `earlier`. */
+static int join(const nl_peer *later, const nl_peer *earlier, nl_error *err) {
+    CUevent event = NULL;
+    if (nl_device_bind(earlier->device, err) < 0 ||
+        NL_CU(err, EventCreate, &event, CU_EVENT_DISABLE_TIMING) < 0)
+        return -1;
+    int status = NL_CU(err, EventRecord, event, earlier->stream);
+    if (status == 0)
+        status = nl_device_bind(later->device, err);
+    if (status == 0)
+        status = NL_CU(err, StreamWaitEvent, later->stream, event, 0);
+    nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy"); /* when it has happened */
+    return status;
+}
+
+/* Lets `dev` reach the other one's memory directly. Where it cannot, the driver takes the way
+ * through the host by itself. */
+static void let_in(nl_device *dev, nl_device *other) {
+    nl_error ignored;
+    int can = 0;
+    if (nl_atomic_load(&dev->peers) & (UINT64_C(1) << other->ordinal))
+        return;
+    if (NL_CU(&ignored, DeviceCanAccessPeer, &can, dev->handle, other->handle) == 0 && can)
+        (void)nl_device_enable_peer(dev, other, &ignored);
+}
+
+static size_t bytes_of(const nl_layout *layout) {
+    return (size_t)(nl_layout_count(layout) * layout->itemsize);
+}
+
+/* One block to another, in the stream of `by`, which is one of them. */
+static int send(const nl_peer *to, const nl_peer *from, const nl_peer *by, nl_error *err) {
+    let_in(by->device, by == to ? from->device : to->device);
+    if (nl_device_bind(by->device, err) < 0)
+        return -1;
+    return NL_CU(err, MemcpyPeerAsync, to->address, to->device->context, from->address,
+                 from->device->context, bytes_of(from->layout), by->stream);
+}
+
+static int copy_on(const nl_peer *to, const nl_peer *from, nl_error *err) {
+    return nl_transfer(to->device, NL_DEVICE_TO_DEVICE, to->address, to->layout, from->address,
+                       from->layout, to->stream, 1, err);
+}
+
+static int wait_for(const nl_peer *side, nl_error *err) {
+    return nl_device_bind(side->device, err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
+}
+
+/* The end: `waiting` goes on after `working`, by an event or, if that fails, by waiting here. */
+static int part(const nl_peer *waiting, const nl_peer *working, nl_error *err) {
+    return join(waiting, working, err) == 0 ? 0 : wait_for(working, err);
+}
+
+/* After a failure: what was put into the streams is over before its memory is used again. */
+static int abandon(const nl_peer *to, const nl_peer *from) {
+    nl_error ignored;
+    (void)wait_for(from, &ignored);
+    (void)wait_for(to, &ignored);
+    return -1;
+}
+
+static int copy_block(const nl_peer *to, const nl_peer *from, const nl_peer *given, nl_error *err) {
+    const nl_peer *by = given == from ? from : to, *other = by == to ? from : to;
+    if (!other->courier && join(by, other, err) < 0)
+        return -1;
+    if (send(to, from, by, err) < 0)
+        return -1;
+    return part(other, by, err);
+}
+
+/* A side as a packed block of new memory. */
+static int open_packed(nl_peer *packed, nl_layout *layout, nl_buffer **buffer, nl_error *err) {
+    nl_layout_set_c(layout);
+    packed->layout = layout;
+    if (nl_buffer_alloc(packed->device, bytes_of(layout), buffer, err) < 0)
+        return -1;
+    packed->address = (*buffer)->address;
+    return nl_buffer_use(*buffer, packed->stream, packed->blocking, err);
+}
+
+static int copy_packed(const nl_peer *to, const nl_peer *from, const nl_peer *given,
+                       nl_error *err) {
+    nl_layout out_layout = *from->layout, in_layout = *to->layout;
+    nl_peer out = *from, in = *to;
+    nl_buffer *out_buffer = NULL, *in_buffer = NULL;
+    int status = -1;
+    if (open_packed(&out, &out_layout, &out_buffer, err) < 0 ||
+        open_packed(&in, &in_layout, &in_buffer, err) < 0)
+        goto done;
+    if (given == to && join(from, to, err) < 0)
+        goto done;
+    status = copy_on(&out, from, err);
+    if (status == 0)
+        status = join(to, from, err);
+    if (status == 0)
+        status = send(&in, &out, &in, err);
+    if (status == 0)
+        status = copy_on(to, &in, err);
+    if (status == 0)
+        status = part(from, to, err);
+    if (status < 0)
+        status = abandon(to, from);
+done:
+    nl_buffer_release(in_buffer);
+    nl_buffer_release(out_buffer);
+    return status;
+}
+
+int nl_peer_copy(const nl_peer *to, const nl_peer *from, const nl_peer *given, nl_error *err) {
+    const nl_layout *a = to->layout, *b = from->layout;
+    int alike =
+        (nl_layout_is_c(a) && nl_layout_is_c(b)) || (nl_layout_is_f(a) && nl_layout_is_f(b));
+    return (alike ? copy_block : copy_packed)(to, from, given, err);
+}

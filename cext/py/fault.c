@@ -1,0 +1,213 @@
+/* py/fault: records of failed checks.
+ *
+ * A checked kernel's module has one record, in device memory. A launch of such a kernel is waited
+ * for and the record is read, with one small copy in the order of the launch's own stream: work on
+ * other streams, and kernels without checks, are not waited for. What is found is wiped out, and
+ * the hook, a Python callable, is called as
+ *
+ *     hook(record: bytes, kernels: tuple of names, arrays: list)
+ *
+ * with the names of the kernels that may have left the record (several only in a graph), and for
+ * each array that they were given (name, address, shape, strides, itemsize) or (name, object).
+ *
+ * Launches of one module that run at the same time share the record: whoever looks first reports
+ * what is in it. A record that is just being written (its kind is -1) belongs to another launch,
+ * which will be waited for as well, and is left alone. */
+#include "py/fault.h"
+
+#include <string.h>
+#include "py/devarray.h"
+
+int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
+    const char *lowered;
+    PyObject *hook;
+    nl_error err;
+    if (!PyTuple_Check(fault)) {
+        PyErr_SetString(PyExc_TypeError,
+                        "fault must be a tuple of a variable's name and a callable");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(fault, "sO;fault is (variable, hook)", &lowered, &hook))
+        return -1;
+    if (nl_module_global(module, lowered, &k->fault, &k->fault_size, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    if (k->fault_size < sizeof(int32_t)) {
+        PyErr_Format(PyExc_ValueError, "%s is too small for a record of a fault", lowered);
+        return -1;
+    }
+    if (k->fault_size > NL_PY_FAULT_BYTES)
+        k->fault_size = NL_PY_FAULT_BYTES;
+    k->hook = Py_NewRef(hook);
+    return 0;
+}
+
+/* ----------------------------------------------------------------------------- what was launched
+ */
+
+static PyObject *array_row(const nl_param *p, const void *value) {
+    const int64_t *words = value; /* address, shape, strides */
+    int ndim = p->kind == NL_PARAM_ARRAY ? p->ndim : 0;
+    PyObject *shape = nl_py_tuple_from(words + 1, ndim);
+    PyObject *strides = nl_py_tuple_from(words + 1 + ndim, ndim);
+    if (shape && strides)
+        return Py_BuildValue("(sKNNL)", p->name, (unsigned long long)words[0], shape, strides,
+                             (long long)(ndim ? p->itemsize : 1));
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    return NULL;
+}
+
+static int append_new(PyObject *list, PyObject *item) {
+    int result = item ? PyList_Append(list, item) : -1;
+    Py_XDECREF(item);
+    return result;
+}
+
+static int add_values(PyObject *list, const nl_params *params, void *const *values) {
+    for (int i = 0; i < params->count; i++) {
+        const nl_param *p = &params->items[i];
+        if (p->kind != NL_PARAM_ARRAY && p->kind != NL_PARAM_POINTER)
+            continue;
+        if (append_new(list, array_row(p, values[i])) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_arguments(PyObject *list, const nl_params *params, PyObject *args) {
+    for (int i = 0; i < params->count && i < PyTuple_GET_SIZE(args); i++) {
+        const nl_param *p = &params->items[i];
+        if (p->kind != NL_PARAM_ARRAY && p->kind != NL_PARAM_POINTER)
+            continue;
+        if (append_new(list, Py_BuildValue("(sO)", p->name, PyTuple_GET_ITEM(args, i))) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --------------------------------------------------------------------------------------- reading
+ */
+
+static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+    if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0 ||
+        NL_CU(err, StreamSynchronize, stream) < 0)
+        return -1;
+    return 0;
+}
+
+/* 1 if there was a fault, which is then wiped out. Where the launch itself has failed (on the
+ * simulator: others wait in vain for the threads that are gone), a record tells why. */
+static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+    const nl_module *module = k->kernel->module;
+    nl_error again;
+    int32_t kind;
+    if (nl_device_alive(module->device, module->generation, err) < 0 ||
+        nl_device_bind(module->device, err) < 0)
+        return -1;
+    int failed = copy_record(k, stream, record, err) < 0;
+    if (failed && copy_record(k, stream, record, &again) < 0)
+        return -1;
+    memcpy(&kind, record, sizeof kind);
+    if (kind <= 0)
+        return failed ? -1 : 0;
+    if (NL_CU(err, MemsetD8Async, k->fault, 0, k->fault_size, stream) < 0 ||
+        NL_CU(err, StreamSynchronize, stream) < 0)
+        return -1;
+    return 1;
+}
+
+/* The record as bytes, NULL without an exception if there is none. */
+static PyObject *take_record(const nl_py_kernel *k, CUstream stream) {
+    char record[NL_PY_FAULT_BYTES] = {0};
+    nl_error err;
+    int found;
+    Py_BEGIN_ALLOW_THREADS;
+    found = read_record(k, stream, record, &err);
+    Py_END_ALLOW_THREADS;
+    if (found < 0) {
+        nl_error_prefix(&err, "%s()", k->kernel->name);
+        return nl_py_raise(&err);
+    }
+    return found ? PyBytes_FromStringAndSize(record, sizeof record) : NULL;
+}
+
+static int call_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels, PyObject *arrays) {
+    PyObject *hook = Py_XNewRef(k->hook); /* it may be cleared meanwhile */
+    PyObject *result = hook ? PyObject_CallFunctionObjArgs(hook, record, kernels, arrays, NULL)
+                            : Py_NewRef(Py_None);
+    Py_XDECREF(hook);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+int nl_py_fault_check(const nl_py_kernel *k, CUstream stream, void *const *values) {
+    PyObject *record = take_record(k, stream);
+    if (!record)
+        return PyErr_Occurred() ? -1 : 0;
+    PyObject *kernels = Py_BuildValue("(s)", k->kernel->name), *arrays = PyList_New(0);
+    int result = -1;
+    if (kernels && arrays && add_values(arrays, &k->kernel->params, values) == 0)
+        result = call_hook(k, record, kernels, arrays);
+    Py_XDECREF(arrays);
+    Py_XDECREF(kernels);
+    Py_DECREF(record);
+    return result;
+}
+
+/* ---------------------------------------------------------------------------------------- graphs
+ */
+
+static int was_before(PyObject *kernels, Py_ssize_t i) {
+    const nl_py_kernel *k = (nl_py_kernel *)PyList_GET_ITEM(kernels, i);
+    for (Py_ssize_t j = 0; j < i; j++)
+        if (((nl_py_kernel *)PyList_GET_ITEM(kernels, j))->fault == k->fault)
+            return 1;
+    return 0;
+}
+
+/* The names of all launched kernels with this record, and their arrays. */
+static int gather(CUdeviceptr fault, PyObject *launches, PyObject *names, PyObject *arrays) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(launches); i++) {
+        PyObject *pair = PyList_GET_ITEM(launches, i);
+        const nl_py_kernel *k = (nl_py_kernel *)PyTuple_GET_ITEM(pair, 0);
+        if (!k->hook || k->fault != fault)
+            continue;
+        if (append_new(names, PyUnicode_FromString(k->kernel->name)) < 0 ||
+            add_arguments(arrays, &k->kernel->params, PyTuple_GET_ITEM(pair, 1)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int report_graph(const nl_py_kernel *k, PyObject *record, PyObject *launches) {
+    PyObject *names = PyList_New(0), *arrays = PyList_New(0), *kernels = NULL;
+    int result = -1;
+    if (names && arrays && gather(k->fault, launches, names, arrays) == 0 &&
+        (PyList_GET_SIZE(names) || /* a ufunc's launch is in no list */
+         append_new(names, PyUnicode_FromString(k->kernel->name)) == 0))
+        kernels = PyList_AsTuple(names);
+    if (kernels)
+        result = call_hook(k, record, kernels, arrays);
+    Py_XDECREF(kernels);
+    Py_XDECREF(arrays);
+    Py_XDECREF(names);
+    return result;
+}
+
+int nl_py_fault_check_graph(PyObject *kernels, PyObject *launches, CUstream stream) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kernels); i++) {
+        const nl_py_kernel *k = (nl_py_kernel *)PyList_GET_ITEM(kernels, i);
+        if (was_before(kernels, i))
+            continue;
+        PyObject *record = take_record(k, stream);
+        if (!record && PyErr_Occurred())
+            return -1;
+        int result = record ? report_graph(k, record, launches) : 0;
+        Py_XDECREF(record);
+        if (result < 0)
+            return -1;
+    }
+    return 0;
+}

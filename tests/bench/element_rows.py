@@ -1,0 +1,307 @@
+"""The rows of element-wise functions and reductions on the device, by type and by how the operands lie.
+
+The floor of each is the fastest of the hand-written kernels for just that case (hand.cu), timed by events
+beside ours, on data far larger than the caches. Every result is checked: a part of it against NumPy, all
+of it against the hand-written kernel's.
+"""
+
+import functools
+
+import numpy as np
+from measure import HERE, SMALL, close, device_median, row
+
+N = 1 << 17 if SMALL else 1 << 28  # elements of one dimension; half of them where they have 8 bytes
+SIDE = 1 << 12 if SMALL else 1 << 14  # of a square array
+NAMES = {"int8": "signed char", "int16": "short", "float32": "float", "float64": "double"}
+
+
+@functools.cache
+def hand(name):
+    from numbalite import cuda
+
+    return cuda.jit(source=(HERE / "hand.cu").read_text(), name=name)
+
+
+def of(name, *parameters):
+    """A kernel of hand.cu: of("add", "int8", 16, 2) is add<signed char, 16, 2>."""
+    texts = [NAMES.get(p, str(p)) for p in parameters]
+    return hand(f"{name}<{', '.join(texts)}>" if texts else name)
+
+
+def noise(shape, dtype, seed=1):
+    """An array of random numbers on the device."""
+    from numbalite import cuda
+
+    x = cuda.device_array(shape, dtype)
+    flat = x.reshape(x.size)
+    of("noise", dtype)[-(-x.size // 256), 256](flat, x.size, seed)
+    return x
+
+
+def poisoned(shape, dtype):
+    from numbalite import cuda
+
+    x = cuda.device_array(shape, dtype)
+    x.fill(77)
+    return x
+
+
+def assert_same(x, y, what):
+    """All elements of two dense device arrays."""
+    from numbalite import cuda
+
+    count = cuda.to_device(np.zeros(1, np.uint32))
+    flat = x.reshape(x.size), y.reshape(y.size)
+    of("differences", x.dtype.name)[-(-x.size // 256), 256](*flat, x.size, count)
+    different = int(count.copy_to_host()[0])
+    assert different == 0, f"{what}: {different} of {x.size} elements differ"
+
+
+@functools.cache
+def adders():
+    from numbalite import vectorize
+
+    @vectorize(target="cuda")
+    def add(x, y):
+        "x + y"
+
+    @vectorize(["float32(float32)"], target="cuda")
+    def scale(x):
+        "x * 2.5f"
+
+    return add, scale
+
+
+def compare(ours, variants, outputs, moved):
+    """(ours, floor, limit) in microseconds. ``variants`` write into outputs[1], ours into outputs[0]."""
+    from numbalite import cuda
+
+    ours()
+    for variant in variants:
+        outputs[1].fill(55)
+        variant()
+        cuda.synchronize()
+        assert_same(*outputs, "ours and the hand-written kernel's")
+    mine = device_median(ours, 5)
+    least = min(device_median(variant, 5) for variant in variants)
+    return mine, least, least / 0.98
+
+
+def dense(a, b, c, n, widths):
+    """(ours, floor, limit) of c = a + b, dtypes a, b, c; widths are (V, U) of the variants."""
+    add, _ = adders()
+    x, y = noise(n, a), noise(n, b, 2)
+    outputs = poisoned(n, c), poisoned(n, c)
+    add(x, y, out=outputs[0])
+    for part in (slice(0, 4096), slice(n - 4096, n)):
+        want = x[part].copy_to_host() + y[part].copy_to_host()
+        np.testing.assert_array_equal(outputs[0][part].copy_to_host(), want)
+    variants = [
+        functools.partial(of("add", a, b, c, v, u)[n // (v * u * 256), 256], x, y, outputs[1], n)
+        for v, u in widths
+    ]
+    itemsizes = sum(np.dtype(t).itemsize for t in (a, b, c))
+    return compare(lambda: add(x, y, out=outputs[0]), variants, outputs, n * itemsizes)
+
+
+def element_row(key, what, moved):
+    return row(key, what, "us", "floor / 0.98", gpu=True, moved=moved)
+
+
+@element_row("E1", "add int8, 2^28", 3 * N)
+def add_int8(floor):
+    return dense("int8", "int8", "int8", N, [(16, 1), (16, 2)])
+
+
+@element_row("E2", "add int16, 2^28", 6 * N)
+def add_int16(floor):
+    return dense("int16", "int16", "int16", N, [(8, 1), (8, 2)])
+
+
+@element_row("E3", "add f64, 2^27", 12 * N)
+def add_float64(floor):
+    return dense("float64", "float64", "float64", N // 2, [(2, 1), (2, 2)])
+
+
+@element_row("E4", "add f32 + f64, 2^27", 10 * N)
+def add_mixed(floor):
+    return dense("float32", "float64", "float64", N // 2, [(2, 1), (4, 1), (4, 2)])
+
+
+@element_row("E5", "int8 to f32, x * 2.5, 2^28", 5 * N)
+def scale_int8(floor):
+    _, scale = adders()
+    x, outputs = noise(N, "int8"), (poisoned(N, "float32"), poisoned(N, "float32"))
+    scale(x, out=outputs[0])
+    part = slice(N - 4096, N)
+    close(outputs[0][part].copy_to_host(), x[part].copy_to_host() * np.float32(2.5), 1e-6)
+    variants = [
+        functools.partial(
+            of("scale", "int8", "float32", v, u)[N // (v * u * 256), 256], x, outputs[1], N
+        )
+        for v, u in [(4, 1), (4, 4), (16, 1)]
+    ]
+    return compare(lambda: scale(x, out=outputs[0]), variants, outputs, 5 * N)
+
+
+def square(other, hands, view=lambda x: x):
+    """(ours, floor, limit) of a + view(other) for a square a."""
+    add, _ = adders()
+    a, b = noise((SIDE, SIDE), "float32"), noise(other, "float32", 2)
+    outputs = [poisoned((SIDE, SIDE), "float32") for _ in range(2)]
+    seen = view(b)
+    add(a, seen, out=outputs[0])
+    whole = np.broadcast_to(view(b.copy_to_host()), (SIDE, SIDE))
+    for part in (slice(0, 40), slice(SIDE - 40, SIDE)):
+        got = outputs[0][part].copy_to_host()
+        np.testing.assert_array_equal(got, a[part].copy_to_host() + whole[part])
+    flat = [x.reshape(x.size) for x in (a, b, outputs[1])]
+    variants = [
+        functools.partial(kernel[grid, block], *flat, SIDE) for kernel, grid, block in hands
+    ]
+    return compare(lambda: add(a, seen, out=outputs[0]), variants, outputs, 12 * SIDE * SIDE)
+
+
+@element_row("E6", "add f32, a row broadcast, 16384^2", 8 * N)
+def broadcast_row(floor):
+    grid = SIDE // 4 // 256
+    return square(SIDE, [(of("add_row", r), (grid, SIDE // r), 256) for r in (1, 4)])
+
+
+@element_row("E7", "add f32, a column broadcast, 16384^2", 8 * N)
+def broadcast_column(floor):
+    grid = SIDE // 4 // 256
+    hands = [(of("add_column", u), (grid // u, SIDE), 256) for u in (1, 4)]
+    return square(SIDE, hands, lambda x: x.reshape(SIDE, 1))
+
+
+@element_row("E8", "add f32, one transposed, 16384^2", 12 * N)
+def transposed(floor):
+    tiles = SIDE // 32
+    hands = [
+        (of("add_transposed", 8), (tiles, tiles), (32, 8)),
+        (of("add_transposed", 16), (tiles, tiles), (32, 16)),
+        (of("add_transposed_squares"), (tiles // 2, tiles // 2), 256),
+    ]
+    return square((SIDE, SIDE), hands, lambda x: x.T)
+
+
+def shifted(other, seen, first, count, hands, moved):
+    """(ours, floor, limit) of c[:count] = view of a + b."""
+    add, _ = adders()
+    a, b = noise(other, "float32"), noise(N // 2, "float32", 2)
+    outputs = poisoned(N // 2, "float32"), poisoned(N // 2, "float32")
+    x, y, out = seen(a), b[:count], outputs[0][:count]
+    add(x, y, out=out)
+    for part in (slice(0, 4096), slice(count - 4096, count)):
+        want = x[part].copy_to_host() + y[part].copy_to_host()
+        np.testing.assert_array_equal(out[part].copy_to_host(), want)
+    variants = [
+        functools.partial(of(name, u)[N // 2 // (width * u * 256), 256], a, b, outputs[1], N // 2)
+        for name, u, width in hands
+    ]
+    same = [x[:count] for x in outputs]
+    outputs[0][count:].fill(55)
+    assert same[0].size == count
+    return compare(lambda: add(x, y, out=out), variants, (outputs[0], outputs[1]), moved)
+
+
+@element_row("E9", "add f32, x[::2] + y, 2^27", 8 * N)
+def every_other(floor):
+    hands = [("add_every_other", 1, 4), ("add_every_other", 2, 4), ("add_every_other_single", 4, 1)]
+    return shifted(N, lambda x: x[::2], 0, N // 2, hands, 8 * N)
+
+
+@element_row("E10", "add f32, x[1:] + y[:-1], 2^27", 6 * N)
+def unaligned(floor):
+    hands = [("add_next", 1, 4), ("add_next", 2, 4), ("add_next_single", 4, 1)]
+    return shifted(N // 2, lambda x: x[1:], 1, N // 2 - 1, hands, 6 * N)
+
+
+# ---- reductions ----------------------------------------------------------------------------------------
+@functools.cache
+def total():
+    from numbalite import cuda
+
+    return cuda.reduce("a + b")
+
+
+def tolerance(dtype):
+    return {"float32": 2e-4, "float64": 1e-11}.get(dtype, 0)
+
+
+def summed(host, dtype, axis):
+    """The sum as ours must be: of bytes modulo 256."""
+    if dtype == "int8":
+        return host.sum(axis=axis, dtype=np.int64).astype(np.int8)
+    return host.sum(axis=axis, dtype=np.float64)
+
+
+def sums(dtype, axis):
+    """(ours, floor, limit) of the sum of a square array along an axis, or of all of it."""
+    from numbalite import cuda
+
+    rows = SIDE // (2 if dtype == "float64" else 1)
+    x = noise((rows, SIDE), dtype)
+    shape = {None: 1, 1: rows, 0: SIDE}[axis]
+    out, theirs = poisoned(shape, dtype), poisoned(shape, dtype)
+
+    def ours():
+        total()(x, res=out, axis=axis)
+
+    variants, flat = [], x.reshape(x.size)
+    if axis == 0:
+        lanes = 16 // x.dtype.itemsize
+        for pieces, threads in ((64, 128), (128, 128), (128, 256)):
+            grid = (SIDE // lanes // threads, pieces)
+            parts = cuda.device_array(pieces * SIDE, dtype)
+            first = of("sum_columns", dtype, 8)[grid, threads]
+            last = of("sum_columns", dtype, 8)[(SIDE // lanes // 32, 1), 32]
+            variants.append(
+                lambda p=parts, f=first, g=last, n=pieces: (
+                    f(flat, p, SIDE, rows),
+                    g(p, theirs, SIDE, n),
+                )
+            )
+    elif axis == 1:
+        for threads in (128, 256, 512):
+            kernel = of("sum_rows", dtype, 4)[(1, rows), threads]
+            variants.append(lambda k=kernel: k(flat, theirs, SIDE))
+    else:
+        for blocks in (1024, 4096):
+            parts = cuda.device_array(blocks, dtype)
+            first = of("sum_rows", dtype, 4)[(blocks, 1), 256]
+            last = of("sum_rows", dtype, 1)[1, 256]
+            variants.append(
+                lambda p=parts, f=first, g=last, n=blocks: (f(flat, p, x.size), g(p, theirs, n))
+            )
+    ours()
+    host = x.copy_to_host()
+    want = summed(host, dtype, axis)
+    np.testing.assert_allclose(out.copy_to_host(), np.reshape(want, shape), rtol=tolerance(dtype))
+    for variant in variants:
+        theirs.fill(55)
+        variant()
+        np.testing.assert_allclose(
+            theirs.copy_to_host(), np.reshape(want, shape), rtol=tolerance(dtype)
+        )
+    least = min(device_median(variant, 5) for variant in variants)
+    return device_median(ours, 5), least, least / 0.98
+
+
+def reduction_rows():
+    kinds = {"a": (None, "all axes"), "b": (1, "rows"), "c": (0, "columns")}
+    for number, dtype in enumerate(("float32", "float64", "int8"), 1):
+        moved = N * np.dtype(dtype).itemsize // (2 if dtype == "float64" else 1)
+        for letter, (axis, name) in kinds.items():
+            text = {
+                "float32": "f32, 16384^2",
+                "float64": "f64, 8192 x 16384",
+                "int8": "int8, 16384^2",
+            }
+            element_row(f"R{number}{letter}", f"sum of {name}, {text[dtype]}", moved)(
+                lambda floor, dtype=dtype, axis=axis: sums(dtype, axis)
+            )
+
+
+reduction_rows()

@@ -1,0 +1,488 @@
+"""How costs grow: with arguments, dimensions, sizes, streams, threads that call at once, and devices.
+
+    python tests/bench/growth.py --json FILE [--only sizes,threads]    measures
+    python tests/bench/growth.py --from FILE --plot docs               draws (needs matplotlib)
+
+A curve is {"x", "y", "label"}; a figure has several, and says what its axes are. Costs are of calls that
+wait for nothing unless their label says otherwise. Interpreters without the lock of CPython are told from
+those with it.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import sys
+import tempfile
+import threading
+import time
+
+import numpy as np
+from measure import SMALL, Floor, LeftOut, device_median, median
+
+FIGURES = {}
+
+
+def figure(name, title, x, y, log_y=False, base=2):
+    """Registers what measures the curves of a figure: a function of (floor) that yields (label, xs, ys)."""
+
+    def register(function):
+        FIGURES[name] = {
+            "title": title, "x": x, "y": y, "log_y": log_y, "base": base, "measure": function,
+        }  # fmt: skip
+        return function
+
+    return register
+
+
+def curve(label, xs, measure):
+    """(label, xs, ys) as far as there is memory."""
+    from numbalite import cuda
+
+    done, ys = [], []
+    for x in xs:
+        try:
+            y = measure(x)
+        except (MemoryError, LeftOut) as error:
+            print(f"  {label} at {x}: {type(error).__name__}: {str(error)[:100]}", flush=True)
+            break
+        done.append(x)
+        ys.append(y)
+        cuda.synchronize()
+    return label, done, ys
+
+
+# ---- arguments -----------------------------------------------------------------------------------------
+COUNTS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
+
+
+def parameters(pattern, n):
+    return ", ".join(pattern.format(i) for i in range(n))
+
+
+@figure("arguments", "A launch, by its number of arguments", "arguments", "µs a call", base=None)
+def by_arguments(floor):
+    from numbalite import cuda, vectorize
+
+    x = cuda.to_device(np.ones(32, np.float32))
+
+    def launch(pattern, value):
+        def measure(n):
+            text = f"__global__ void k({parameters(pattern, n)}) {{}}"
+            bound = cuda.jit(text)[1, 32]
+            arguments = (value,) * n
+            return median(lambda: bound(*arguments), 1000, cuda.synchronize)
+
+        return measure
+
+    def in_c(n):
+        text = (
+            "struct view { float* data; long long shape, stride; };\n"
+            f'extern "C" __global__ void takes_views({parameters("view a{}", n)}) {{}}'
+        )
+        cubin = floor.cubin(f"views{n}", text)
+        return floor.run("arguments", cubin)["launch_with_arguments"]
+
+    def ufunc(n):
+        add = vectorize(
+            [f"float32({parameters('float32', n)})"], source=" + ".join(f"x{i}" for i in range(n)),
+            args=parameters("x{}", n), target="cuda",
+        )  # fmt: skip
+        out = cuda.device_array(32, np.float32)
+        add(*(x,) * n, out=out)
+        assert (out.copy_to_host() == n).all()
+        return median(lambda: add(*(x,) * n, out=out), 1000, cuda.synchronize)
+
+    yield curve("device arrays", COUNTS, launch("array<float> a{}", x))
+    yield curve("Python ints", COUNTS, launch("int a{}", 7))
+    yield curve("device arrays, in C", COUNTS, in_c)
+    yield curve("a ufunc's inputs", (1, 2, 4, 8, 16, 24, 32, 48, 62), ufunc)
+
+
+# ---- dimensions ----------------------------------------------------------------------------------------
+@figure(
+    "dimensions", "A call, by the dimensions of its arrays", "dimensions", "µs a call", base=None
+)
+def by_dimensions(floor):
+    from numbalite import cuda, vectorize
+
+    @vectorize(["float32(float32, float32)"], target="cuda")
+    def add(x, y):
+        "x + y"
+
+    def launch(n):
+        bound = cuda.jit(f"__global__ void k(array<float, {n}> a) {{}}")[1, 32]
+        x = cuda.device_array((1,) * n, np.float32)
+        return median(lambda: bound(x), 1000, cuda.synchronize)
+
+    def dense(n):
+        x, y, z = (cuda.device_array((2,) * min(n, 8) + (1,) * (n - 8), np.float32) for _ in "123")
+        return median(lambda: add(x, y, out=z), 1000, cuda.synchronize)
+
+    def against_the_grain(n):
+        x, y, z = (cuda.device_array((2,) * n, np.float32) for _ in "123")
+        return median(lambda: add(x, y.T, out=z), 200, cuda.synchronize)
+
+    dims = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32)
+    yield curve("launch, one array", dims, launch)
+    yield curve("ufunc, dense arrays", dims, dense)
+    yield curve(
+        "ufunc, 2 × 2 × …, one transposed",
+        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14),
+        against_the_grain,
+    )
+
+
+# ---- sizes ---------------------------------------------------------------------------------------------
+LARGEST = 12 if SMALL else 32
+SIZES = [1 << k for k in range(0, LARGEST + 1, 2)]
+
+
+@figure("sizes", "Arrays on the device, by their size", "elements", "µs a call", log_y=True)
+def by_size(floor):
+    from numbalite import cuda, vectorize
+
+    @vectorize(["int8(int8, int8)", "float32(float32, float32)"], target="cuda")
+    def add(x, y):
+        "x + y"
+
+    total = cuda.reduce("a + b")
+
+    def adder(dtype):
+        def measure(n):
+            x, y, z = (cuda.device_array(n, dtype) for _ in "123")
+            x.fill(1)
+            y.fill(2)
+            add(x, y, out=z)
+            assert (z[-min(n, 99) :].copy_to_host() == 3).all()
+            return device_median(lambda: add(x, y, out=z), max(1, min(50, (1 << 30) // n)), 5)
+
+        return measure
+
+    def summed(n):
+        x, result = cuda.device_array(n, np.float32), cuda.device_array(1, np.float32)
+        x.fill(1)
+        total(x, res=result)
+        np.testing.assert_allclose(result.copy_to_host(), n, rtol=1e-5)
+        return device_median(lambda: total(x, res=result), max(1, min(50, (1 << 30) // n)), 5)
+
+    yield curve("add, float32", SIZES, adder(np.float32))
+    yield curve("add, int8", SIZES, adder(np.int8))
+    yield curve("sum, float32", SIZES, summed)
+
+
+@figure("bandwidth", "The same as bandwidth", "bytes moved", "GB/s")
+def as_bandwidth(floor):
+    measured = FIGURES["sizes"].get("curves") or []
+    each = {"add, float32": 12, "add, int8": 3, "sum, float32": 4}
+    for c in measured:
+        moved = [n * each[c["label"]] for n in c["x"]]
+        yield c["label"], moved, [m / t / 1e3 for m, t in zip(moved, c["y"])]
+
+
+@figure("copies", "Host arrays, by their size", "bytes of one array", "GB/s")
+def by_copy(floor):
+    from numbalite import cuda, vectorize
+
+    @vectorize(["float32(float32, float32)"], target="cuda")
+    def add(x, y):
+        "x + y"
+
+    def rounds(n):
+        return max(1, min(200, (1 << 24) // n)), 5
+
+    def rate(n, function):
+        inner, times = rounds(n)
+        return n / median(function, inner, rounds=times) / 1e3
+
+    def to_device(n):
+        x = np.ones(n, np.uint8)
+        assert (cuda.to_device(x)[-min(n, 99) :].copy_to_host() == 1).all()
+        return rate(n, lambda: (cuda.to_device(x), cuda.synchronize()))
+
+    def to_host(n):
+        d = cuda.device_array(n, np.uint8)
+        d.fill(1)
+        assert (d.copy_to_host()[-99:] == 1).all()
+        return rate(n, d.copy_to_host)
+
+    def to_given(n):
+        d, x = cuda.device_array(n, np.uint8), np.zeros(n, np.uint8)
+        d.fill(1)
+        d.copy_to_host(x)
+        assert (x == 1).all()
+        return rate(n, lambda: d.copy_to_host(x))
+
+    def ufunc(n):
+        if n < 4 or n > 1 << 30:
+            raise LeftOut("not of that size")
+        x = np.ones(n // 4, np.float32)
+        assert (add(x, x)[-99:] == 2).all()
+        return 3 * rate(n, lambda: add(x, x))
+
+    bytes_ = [1 << k for k in range(2, LARGEST + 1, 2)]
+    yield curve("to_device", bytes_, to_device)
+    yield curve("copy_to_host, new array", bytes_, to_host)
+    yield curve("copy_to_host, into an array", bytes_, to_given)
+    yield curve("ufunc of two host arrays, all three counted", bytes_, ufunc)
+
+
+# ---- streams, threads, devices --------------------------------------------------------------------------
+def small_kernel():
+    from numbalite import cuda
+
+    return cuda.jit(
+        "__global__ void k(array<float> a, int n) { int i = grid<1>(); if (i < n) a[i] += 1; }"
+    )
+
+
+@figure(
+    "streams",
+    "Launches in turn into several streams, waiting for all at the end",
+    "streams",
+    "µs a launch",
+)
+def by_streams(floor):
+    from numbalite import cuda
+
+    kernel = small_kernel()
+
+    def measure(n):
+        arrays = [cuda.to_device(np.zeros(32, np.float32)) for _ in range(n)]
+        bound = [kernel[1, 32, cuda.stream()] for _ in range(n)]
+        turns = max(1, 2048 // n)
+
+        def run():
+            for _ in range(turns):
+                for launch, array in zip(bound, arrays):
+                    launch(array, 32)
+            cuda.synchronize()
+
+        time_ = median(run, rounds=7) / (turns * n)
+        assert len({float(a.copy_to_host()[5]) for a in arrays}) == 1
+        return time_
+
+    yield curve("launch and its share of the wait", [1 << k for k in range(9)], measure)
+
+
+def at_once(count, make, calls):
+    """Microseconds a call, over all calls, when `count` threads call at once: make() gives each its own."""
+    gate, done = threading.Barrier(count + 1), threading.Barrier(count + 1)
+    failures = []
+
+    def work():
+        try:
+            call, finish = make()
+            for _ in range(2):
+                gate.wait()
+                for _ in range(calls):
+                    call()
+                finish()
+                done.wait()
+        except BaseException as error:
+            failures.append(error)
+            gate.abort()
+            done.abort()
+
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(2):  # the second counts
+            gate.wait()
+            start = time.perf_counter()
+            done.wait()
+            taken = time.perf_counter() - start
+    except threading.BrokenBarrierError:
+        raise failures[0] from None
+    for thread in threads:
+        thread.join()
+    return taken / calls / count * 1e6
+
+
+def lock_text():
+    enabled = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return "with the interpreter's lock" if enabled else "free-threaded"
+
+
+@figure(
+    "threads", "Threads that call at once", "threads", "µs a call, over all threads", log_y=True
+)
+def by_threads(floor):
+    from numbalite import cuda, vectorize
+
+    kernel = small_kernel()
+
+    @vectorize(["float32(float32, float32)"], target="cuda")
+    def add(x, y):
+        "x + y"
+
+    add(np.ones(10, np.float32), np.ones(10, np.float32))
+
+    def launches():
+        stream, array = cuda.stream(), cuda.to_device(np.zeros(32, np.float32))
+        bound = kernel[1, 32, stream]
+        return (lambda: bound(array, 32)), stream.synchronize
+
+    def host_ufuncs():
+        x = np.ones(10, np.float32)
+        return (lambda: add(x, x)), (lambda: None)
+
+    def copies():
+        x = np.ones(1 << 18, np.float32)
+        return (lambda: cuda.to_device(x)), cuda.synchronize
+
+    counts = (1, 2, 4, 8, 16)
+    lock = lock_text()
+    yield curve(
+        f"launch, {lock}", counts, lambda n: at_once(n, launches, 5000 if not SMALL else 20)
+    )
+    yield curve(
+        "launch, in C",
+        counts,
+        lambda n: floor.run("threads", floor.cubin(), str(n))["launch_by_threads"],
+    )
+    yield curve(
+        f"ufunc on small host arrays, {lock}",
+        counts,
+        lambda n: at_once(n, host_ufuncs, 500 if not SMALL else 5),
+    )
+    yield curve(
+        f"to_device of 1 MB, {lock}", counts, lambda n: at_once(n, copies, 100 if not SMALL else 5)
+    )
+
+
+@figure("devices", "Several devices", "devices", "µs a call", base=None)
+def by_devices(floor):
+    from numbalite import cuda
+
+    counts = range(1, len(cuda.gpus) + 1)
+    if len(counts) < 2:
+        return
+    kernel = small_kernel()
+
+    def in_turn(n):
+        launchers = []
+        for device in range(n):
+            with cuda.gpus[device]:
+                array = cuda.to_device(np.zeros(32, np.float32))
+                stream = cuda.stream()
+                launchers.append((device, kernel[1, 32, stream], array))
+
+        def run():
+            for _ in range(500):
+                for device, launch, array in launchers:
+                    with cuda.gpus[device]:
+                        launch(array, 32)
+            for device, _, _ in launchers:
+                with cuda.gpus[device]:
+                    cuda.synchronize()
+
+        return median(run, rounds=5) / 500 / n
+
+    def by_thread(n):
+        order = iter(range(n))
+
+        def make():
+            device = next(order)
+            cuda.select_device(device)
+            array, stream = cuda.to_device(np.zeros(32, np.float32)), cuda.stream()
+            bound = kernel[1, 32, stream]
+            return (lambda: bound(array, 32)), stream.synchronize
+
+        return at_once(n, make, 3000)
+
+    yield curve("launch, devices in turn, chosen by `with`", counts, in_turn)
+    yield curve(f"launch, a thread for each device, {lock_text()}", counts, by_thread)
+
+
+# ---- running and drawing ---------------------------------------------------------------------------------
+def measure(wanted, path):
+    from numbalite import cuda
+
+    result = {}
+    device = cuda.get_current_device().name
+    device = device.decode() if isinstance(device, bytes) else device
+    record = {
+        "device": device,
+        "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}, {lock_text()}",
+        "figures": result,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        floor = Floor(pathlib.Path(folder), {})
+        for name, f in FIGURES.items():
+            if wanted and name not in wanted:
+                continue
+            start = time.perf_counter()
+            f["curves"] = []
+            try:
+                for label, xs, ys in f["measure"](floor):
+                    f["curves"].append({"label": label, "x": list(xs), "y": ys})
+                    print(
+                        f"{name}: {label}: " + ", ".join(f"{x}: {y:.3g}" for x, y in zip(xs, ys)),
+                        flush=True,
+                    )
+            except Exception as error:
+                print(f"{name}: FAILED: {type(error).__name__}: {str(error)[:400]}", flush=True)
+            print(f"  {time.perf_counter() - start:.1f} s", flush=True)
+            result[name] = {k: v for k, v in f.items() if k != "measure"}
+            cuda.synchronize()
+            if path:
+                pathlib.Path(path).write_text(json.dumps(record) + "\n")
+    return record
+
+
+def draw(record, folder):
+    """One small SVG for each figure that has curves."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams.update(
+        {"svg.fonttype": "none", "font.size": 9, "svg.hashsalt": "numbalite"}
+    )
+    from matplotlib import pyplot
+
+    folder.mkdir(exist_ok=True)
+    for name, f in record["figures"].items():
+        if not f["curves"]:
+            continue
+        drawn, axes = pyplot.subplots(figsize=(5.2, 3.4))
+        for c in f["curves"]:
+            axes.plot(c["x"], c["y"], marker=".", label=c["label"], linewidth=1)
+        if f["base"]:
+            axes.set_xscale("log", base=f["base"])
+        if f["log_y"]:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        axes.set(xlabel=f["x"], ylabel=f["y"], title=f["title"])
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+        drawn.tight_layout()
+        drawn.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        pyplot.close(drawn)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", help="write what was measured to this file")
+    parser.add_argument("--only", help="figures, separated by commas")
+    parser.add_argument(
+        "--from", dest="source", help="do not measure: take the curves of this file"
+    )
+    parser.add_argument("--plot", help="draw into this folder")
+    options = parser.parse_args()
+    if options.source:
+        record = json.loads(pathlib.Path(options.source).read_text())
+    else:
+        import warnings
+
+        warnings.simplefilter("ignore")
+        record = measure(set(options.only.split(",")) if options.only else set(), options.json)
+    if options.plot:
+        draw(record, pathlib.Path(options.plot))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,504 @@
+"""Checked kernels (debug=True, boundscheck=True): what a failed check says, and that the context lives.
+
+Everything here holds on the simulator and on a GPU. Kernels are given both ways of being checked where
+that could make a difference.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, guvectorize, vectorize
+from numbalite.errors import KernelError
+
+CHECKED = [{"debug": True}, {"boundscheck": True}]
+both = pytest.mark.parametrize("checked", CHECKED, ids=["debug", "boundscheck"])
+
+
+def line_of(mark):
+    """The number of the line of this file that ends in `mark`."""
+    with open(__file__) as file:
+        found = [i for i, text in enumerate(file, 1) if text.rstrip().endswith("// " + mark)]
+    assert len(found) == 1
+    return found[0]
+
+
+def zeros(shape=4, dtype="f4"):
+    return cuda.to_device(np.zeros(shape, dtype))
+
+
+def failure(launch, *args):
+    with pytest.raises(KernelError) as caught:
+        launch(*args)
+    return caught.value
+
+
+def assert_alive():
+    """The context is as good as before, and no finding is left over."""
+    x = zeros(32, "i4")
+    alive[1, 32](x)
+    assert x.copy_to_host().tolist() == list(range(32))
+
+
+@cuda.jit("void(int32[:])", debug=True)
+def alive(x):
+    "x[threadIdx.x] = threadIdx.x;"
+
+
+# ---- indices ----------------------------------------------------------------------------------------
+
+
+@both
+def test_everything_that_is_known_is_said(checked):
+    @cuda.jit("void(int32[:, :], int32[:], int32)", **checked)
+    def poke(table, other, at):
+        """
+        int i = grid<1>();
+        if (i >= 40)
+            table(2, at) = other[0];  // THE INDEX
+        """
+
+    table, other = zeros((3, 7), "i4"), zeros(1, "i4")
+    problem = failure(poke[2, 32], table, other, 9)
+    line = line_of("THE INDEX")
+    assert (problem.kernel, problem.array, problem.index) == ("poke", "table", 9)
+    assert problem.block == (1, 0, 0) and 8 <= problem.thread[0] < 32
+    assert problem.others == 23, "24 threads, and this is one of them"
+    assert (problem.file, problem.line) == (__file__, line)
+    assert str(problem) == (
+        f"{__file__}({line}): poke: index 9 is out of bounds for axis 1 of 'table' with shape (3, 7) "
+        f"[block (1, 0, 0), thread ({problem.thread[0]}, 0, 0); 23 more threads failed a check]"
+    )
+    poke[2, 32](table, other, 6)
+    assert_alive()
+
+
+@both
+@pytest.mark.parametrize("at", [-1, -(2**62), 4, 2**40])
+def test_far_off(checked, at):
+    @cuda.jit("void(int32[:], int64)", **checked)
+    def poke(x, at):
+        "x[at] = 1;"
+
+    problem = failure(poke[1, 1], zeros(4, "i4"), at)
+    assert problem.index == at and problem.array == "x" and problem.others == 0
+    assert_alive()
+
+
+@both
+def test_one_dimension_after_the_other(checked):
+    @cuda.jit("void(float32[:, :, :], int32, int32, int32)", **checked)
+    def poke(x, i, j, k):
+        "x[i][j][k] = 1;"
+
+    x = zeros((2, 3, 4))
+    poke[1, 1](x, 1, 2, 3)
+    problem = failure(poke[1, 1], x, 2, 0, 0)
+    assert "axis 0 of 'x' with shape (2, 3, 4)" in str(problem)
+    problem = failure(poke[1, 1], x, 1, 3, 0)
+    assert "axis 0 of a part of 'x' with shape (3, 4)" in str(problem)
+    problem = failure(poke[1, 1], x, 1, 2, -1)
+    assert "index -1 is out of bounds for axis 0 of a part of 'x' with shape (4,)" in str(problem)
+    assert x.copy_to_host().sum() == 1
+
+
+def test_slices():
+    """The bounds are those of the slice, in memory that goes on beyond it."""
+
+    @cuda.jit(debug=True)
+    def poke(x, y, i):
+        "x[i] = 1; y[i] = 1;"
+
+    whole = zeros(100)
+    first, second = whole[10:20], whole[90:40:-5]
+    poke[1, 1](first, second, 9)
+    problem = failure(poke[1, 1], first, second, 10)
+    assert problem.array == "x" and "shape (10,)" in str(problem)
+    problem = failure(poke[1, 1], whole, second, 10)
+    assert problem.array == "y", "the second one, though the first has the same memory"
+    columns = zeros((5, 8))[:, 2:4]
+    assert failure(poke[1, 1], columns[:, 0], whole, 5).array == "x"
+
+
+@both
+def test_every_layout(checked):
+    @cuda.jit(**checked)
+    def poke(x, i, j):
+        "x(i, j) = 1;"
+
+    for x in (zeros((3, 4)), zeros((4, 3)).T, zeros((6, 8))[::2, ::2], zeros((3, 4))[::-1]):
+        poke[1, 1](x, 2, 3)
+        assert failure(poke[1, 1], x, 3, 0).array == "x"
+        assert failure(poke[1, 1], x, 0, 4).index == 4
+
+
+def test_empty_arrays_have_no_element():
+    @cuda.jit(debug=True)
+    def read(x, y):
+        "y[0] = x[0];"
+
+    assert "shape (0,)" in str(failure(read[1, 1], zeros(0), zeros()))
+    assert failure(read[1, 1], zeros(), zeros(0)).index == 0
+
+
+def test_host_arrays():
+    @cuda.jit(debug=True)
+    def poke(x, i):
+        "x[i] = 1;"
+
+    x = np.zeros(3, "f4")
+    problem = failure(poke[1, 1], x, 3)
+    assert problem.array == "x" and "shape (3,)" in str(problem)
+    poke[1, 1](x, 2)
+    assert x.tolist() == [0, 0, 1]
+
+
+def test_in_a_device_function():
+    @cuda.jit(device=True)
+    def at(x, i):
+        """
+        return x[i + 1];  // IN THE FUNCTION
+        """
+
+    @cuda.jit(debug=True)
+    def read(x, out):
+        "out[0] = at(x, x.size());"
+
+    problem = failure(read[1, 1], zeros(5), zeros())
+    assert (problem.kernel, problem.array, problem.index) == ("read", "x", 6)
+    assert (problem.file, problem.line) == (__file__, line_of("IN THE FUNCTION"))
+
+
+def test_atomics_are_checked():
+    @cuda.jit(debug=True)
+    def count(x, i):
+        "atomic_add(x, i, 1);"
+
+    x = zeros(3, "i4")
+    assert failure(count[4, 8], x, 3).others == 31
+    count[4, 8](x, 2)
+    assert x.copy_to_host().tolist() == [0, 0, 32]
+
+
+def test_arrays_over_shared_and_local_memory():
+    @cuda.jit(debug=True)
+    def k(out, where, i):
+        """
+        __shared__ float tile[32];
+        float own[4] = {1, 2, 3, 4};
+        array<float> s{tile, {32}, {4}};
+        array<float, 2, layout::C> l{own, {2, 2}, {8, 4}};
+        s[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        out[threadIdx.x] = where ? s[threadIdx.x + i] : l(i, 1);
+        """
+
+    out = zeros(32)
+    k[1, 32](out, 1, 0)
+    assert out.copy_to_host().tolist() == list(range(32))
+    k[1, 32](out, 0, 1)
+    assert set(out.copy_to_host().tolist()) == {4.0}
+    problem = failure(k[1, 32], out, 1, 1)
+    assert (problem.index, problem.thread, problem.others) == (32, (31, 0, 0), 0)
+    assert "of an array with shape (32,)" in str(problem)
+    problem = failure(k[1, 32], out, 0, 2)
+    assert "axis 0 of an array with shape (2, 2)" in str(problem) and problem.others == 31
+
+
+def test_a_whole_source():
+    """Its parameters are named too, and an array made of a pointer has the pointer's name."""
+    source = """
+    template <class T> __global__ void fill(array<T, 2> field, T value, int j) {
+        field(threadIdx.x, j) = value;
+    }
+    __global__ void wrap(float *buffer, int n, int i) {
+        array<float> x{buffer, {n}, {4}};
+        x[i] = 1;
+    }
+    """
+    module = cuda.module(source, names=["fill<float>"], debug=True)
+    x = zeros((4, 4))
+    problem = failure(module["fill<float>"][1, 4], x, 1.0, 4)
+    assert (problem.kernel, problem.array, problem.others) == ("fill<float>", "field", 3)
+    problem = failure(module.wrap[1, 1], x, 16, 16)
+    assert (problem.kernel, problem.array, problem.index) == ("wrap", "buffer", 16)
+    module.wrap[1, 1](x, 16, 15)
+    assert x.copy_to_host()[3, 3] == 1
+
+
+# ---- asserts and traps --------------------------------------------------------------------------------
+
+
+@both
+def test_asserts(checked):
+    @cuda.jit(**checked)
+    def k(x, limit):
+        """
+        int i = grid<1>();
+        assert(i < limit && "a, b");  // THE ASSERT
+        x[i] = 1;
+        """
+
+    x = zeros(64)
+    problem = failure(k[2, 32], x, 50)
+    assert (problem.kernel, problem.block, problem.others) == ("k", (1, 0, 0), 13)
+    assert problem.thread[0] >= 18
+    assert (problem.file, problem.line) == (__file__, line_of("THE ASSERT"))
+    assert 'assertion `i < limit && "a, b"` failed' in str(problem)
+    assert x.copy_to_host().sum() == 50, "the others went on"
+    assert_alive()
+
+
+def test_asserts_with_the_header():
+    k = cuda.jit("#include <cassert>\n__global__ void k(int n) { assert(n == 1); }", debug=True)
+    k[1, 1](1)
+    assert "assertion `n == 1` failed" in str(failure(k[1, 1], 2))
+    assert_alive()
+
+
+def test_asserts_that_are_switched_off():
+    k = cuda.jit("__global__ void k(int n) { assert(n == 1); }", debug=True, options=["-DNDEBUG"])
+    k[1, 1](2)
+
+
+@both
+@pytest.mark.parametrize("call", ["__trap()", "abort()", "std::abort()"])
+def test_traps(checked, call):
+    source = f"#include <cstdlib>\n__global__ void k(int n) {{ if (threadIdx.x < n) {call}; }}"
+    k = cuda.jit(source, **checked)
+    k[1, 8](0)
+    problem = failure(k[1, 8], 3)
+    assert f"{call.removeprefix('std::')} was called" in str(problem)
+    assert problem.others == 2 and problem.line == 2
+    assert_alive()
+
+
+# ---- threads that leave ---------------------------------------------------------------------------------
+
+
+@both
+def test_barriers_do_not_wait_for_threads_that_failed(checked):
+    @cuda.jit(**checked)
+    def k(x, out):
+        """
+        __shared__ int seen[64];
+        int i = threadIdx.x;
+        seen[i] = 0;
+        __syncthreads();
+        seen[i] = x[i];
+        __syncthreads();
+        int count = __syncthreads_count(seen[i] == 1);
+        __syncwarp();
+        out[i] = count;
+        """
+
+    x = cuda.to_device(np.ones(40, "i4"))
+    out = zeros(64, "i4")
+    problem = failure(k[1, 64], x, out)
+    assert problem.array == "x" and problem.others == 23
+    assert out.copy_to_host()[:40].tolist() == [40] * 40
+    assert_alive()
+
+
+def test_cooperative_grids_end():
+    @cuda.jit(debug=True)
+    def k(x, out, bad):
+        """
+        auto g = cg::this_grid();
+        int i = grid<1>();
+        if (blockIdx.x == bad) x[x.size() + threadIdx.x] = 1;
+        g.sync();
+        out[i] = 1;
+        g.sync();
+        out[i] += 1;
+        """
+
+    out = zeros(128, "i4")
+    problem = failure(k[4, 32], zeros(), out, 2)
+    assert problem.block == (2, 0, 0) and problem.others == 31
+    assert out.copy_to_host().sum() == 0, "nobody passes a barrier that not all have reached"
+    k[4, 32](zeros(), out, -1)
+    assert out.copy_to_host().tolist() == [2] * 128
+    assert_alive()
+
+
+# ---- streams, graphs, devices, threads -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("non_blocking", [False, True])
+def test_streams(non_blocking):
+    @cuda.jit("void(int32[:], int32)", debug=True)
+    def put(x, i):
+        "x[i] = 7;"
+
+    stream, other = (cuda.stream(non_blocking=non_blocking) for _ in range(2))
+    x = zeros(2, "i4")
+    cuda.synchronize()
+    put[1, 1, other](x, 0)
+    problem = failure(put[1, 1, stream], x, 2)
+    assert problem.array == "x"
+    put[1, 1, other](x, 1)
+    put[1, 1, stream](x, 1)
+    stream.synchronize()
+    other.synchronize()
+    assert x.copy_to_host().tolist() == [7, 7]
+
+
+def test_graphs():
+    @cuda.jit("void(int32[:], int32)", debug=True)
+    def put(x, i):
+        "x[i] = 7;"
+
+    @cuda.jit("void(int32[:], int32)", boundscheck=True)
+    def add(y, i):
+        "y[i] += 1;"
+
+    stream = cuda.stream()
+    x, y = zeros(2, "i4"), zeros(3, "i4")
+    cuda.synchronize()
+    with stream.capture() as graph:
+        put[1, 1, stream](x, 0)
+        add[1, 1, stream](y, 0)
+        add[1, 1, stream](y, 1)
+    graph.launch(stream)
+    graph.launches[2].update(y, -4)
+    problem = failure(graph.launch, stream)
+    assert (problem.kernel, problem.array, problem.index) == ("add", "y", -4)
+    graph.launches[2].update(y, 1)
+    graph.launches[0].update(x, 2)
+    problem = failure(graph.launch, stream)
+    assert (problem.kernel, problem.array, problem.index) == ("put", "x", 2)
+    graph.launches[0].update(x, 1)
+    graph.launch(stream)
+    stream.synchronize()
+    assert x.copy_to_host().tolist() == [7, 7] and y.copy_to_host().tolist() == [4, 3, 0]
+
+
+def test_a_graph_of_kernels_of_one_module():
+    """They share the record: both are named."""
+    module = cuda.module(
+        """
+        __global__ void one(array<int> x) { x[0] = 1; }
+        __global__ void two(array<int> y) { y[1] = 2; }  // IN TWO
+        """,
+        debug=True,
+    )
+    stream = cuda.stream()
+    x = zeros(1, "i4")
+    module.one[1, 1, stream](x)
+    failure(module.two[1, 1, stream], x)
+    with stream.capture() as graph:
+        module.one[1, 1, stream](x)
+        module.two[1, 1, stream](x)
+    problem = failure(graph.launch, stream)
+    assert problem.kernel == "one or two" and problem.index == 1
+    assert problem.line == line_of("IN TWO")
+
+
+def test_every_device():
+    @cuda.jit("void(int32[:], int32)", debug=True)
+    def put(x, i):
+        "x[i] = 7;"
+
+    for device in range(len(cuda.gpus)):
+        with cuda.gpus[device]:
+            x = zeros(2, "i4")
+            assert failure(put[1, 1], x, 2).array == "x"
+            put[1, 1](x, 1)
+            assert x.copy_to_host().tolist() == [0, 7]
+
+
+def test_threads():
+    """Launches of one kernel at the same time: each finding is reported once, by whoever sees it."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    @cuda.jit("void(int32[:], int32)", debug=True)
+    def put(x, i):
+        "x[i] = 7;"
+
+    def work(seed):
+        stream = cuda.stream(non_blocking=True)
+        x = zeros(4, "i4")
+        cuda.synchronize()
+        found = 0
+        for k in range(20):
+            try:
+                put[1, 1, stream](x, 4 if (k + seed) % 4 == 0 else k % 4)
+            except KernelError as problem:
+                assert problem.index == 4 and problem.kernel == "put"
+                found += 1
+        stream.synchronize()
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        found = sum(pool.map(work, range(4)))
+    assert 5 <= found <= 20
+    assert_alive()
+
+
+# ---- ufuncs ------------------------------------------------------------------------------------------------
+
+
+@both
+def test_ufuncs(checked):
+    @vectorize(["float32(float32)"], target="cuda", **checked)
+    def root(x):
+        """
+        assert(x >= 0);  // IN THE UFUNC
+        return sqrt(x);
+        """
+
+    assert root(np.float32([4, 9])).tolist() == [2, 3]
+    x = np.ones(1000, "f4")
+    x[[100, 900]] = -1  # of different threads
+    problem = failure(root, x)
+    assert problem.kernel == "root" and problem.others == 1
+    assert (problem.file, problem.line) == (__file__, line_of("IN THE UFUNC"))
+    assert "assertion `x >= 0` failed" in str(problem)
+    assert root(zeros(3)).copy_to_host().tolist() == [0, 0, 0]
+
+
+@both
+def test_gufuncs(checked):
+    @guvectorize(["void(float32[:], int32, float32[:])"], "(n),()->()", target="cuda", **checked)
+    def pick(x, i, out):
+        "out[0] = x[i];"
+
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    assert pick(x, np.int32([0, 2])).tolist() == [0, 5]
+    problem = failure(pick, x, np.int32([0, 3]))
+    assert problem.kernel == "pick" and problem.index == 3 and "shape (3,)" in str(problem)
+    assert pick(x, np.int32([1, 1])).tolist() == [1, 4]
+
+
+# ---- what they cost ------------------------------------------------------------------------------------------
+
+
+def test_boundscheck_is_optimised_code():
+    """It keeps the record and the checks, and is no debug build."""
+    text = "void(float32[:], float32[:])"
+
+    def add(x, y):
+        "int i = grid<1>(); if (i < x.size()) y[i] += x[i];"
+
+    registers = {}
+    for name, options in (("debug", CHECKED[0]), ("bounds", CHECKED[1]), ("plain", {})):
+        kernel = cuda.jit(text, **options)(add)
+        registers[name] = kernel.get_local_mem_per_thread()
+        if not cuda.is_simulated():
+            assert (".debug_info" in kernel.inspect_asm()) == (name == "debug")
+    assert registers["plain"] <= registers["bounds"] <= registers["debug"]
+
+
+def test_pickled_errors_keep_everything():
+    import pickle
+
+    @cuda.jit(debug=True)
+    def poke(x):
+        "x[4] = 1;"
+
+    problem = failure(poke[1, 2], zeros())
+    again = pickle.loads(pickle.dumps(problem))
+    assert str(again) == str(problem) and again.others == problem.others == 1
+    assert re.search(r"1 more thread failed", str(again))

@@ -1,0 +1,128 @@
+"""Results that are no numbers: integer division by zero, and NaN and infinity out of numbers."""
+
+import numpy as np
+from pairs.form import counts, floats, ints, pair, upto, zeros
+
+N = 32
+
+# --- integers --------------------------------------------------------------------------------------------
+
+
+@pair("divide", grid=1, block=N, expect=lambda s, n: s // np.maximum(n, 1))
+def mean_of_nothing(s: ints(N, below=99), n: ints(N, below=4), mean: counts(N)):
+    """
+    int i = grid<1>();
+    mean[i] = s[i] / n[i];                            //-!
+    mean[i] = s[i] / max(n[i], 1);                    //+
+    """
+
+
+@pair("divide", grid=1, block=N, right={"groups": 4}, expect=lambda: np.arange(N) % 4)
+def remainder_by_a_parameter_that_is_zero(groups: 0, out: counts(N)):
+    """
+    __global__ void group(int groups, int* out) {
+        out[threadIdx.x] = threadIdx.x % groups;      //!
+    }
+    """
+
+
+@pair("divide", grid=1, block=N, expect=lambda: 100 // (1 + np.arange(N) // 8))
+def division_by_a_rounded_fraction(out: counts(N)):
+    """
+    int i = grid<1>();
+    out[i] = 100 / (i / 8);                           //-!
+    out[i] = 100 / (1 + i / 8);                       //+
+    """
+
+
+@pair("divide", grid=1, block=1, expect=lambda a, b: np.gcd(a, b))
+def common_divisor_one_step_too_far(
+    a: ints(4, low=1, below=99), b: ints(4, low=1, below=99, seed=2), out: counts(4)
+):
+    """
+    for (int i = 0; i < 4; ++i) {
+        unsigned long long x = a[i], y = b[i];
+        while (x) {                                   //-
+        while (y) {                                   //+
+            unsigned long long rest = x % y;          //!
+            x = y;
+            y = rest;
+        }
+        out[i] = x;
+    }
+    """  # fmt: skip
+
+
+# --- floating point --------------------------------------------------------------------------------------
+
+
+@pair("nan", grid=1, block=N, expect=lambda x: np.sqrt(np.maximum(x, 0)))
+def root_of_a_negative_number(x: floats(N, low=-1), out: zeros(N)):
+    """
+    int i = grid<1>();
+    out[i] = sqrt(x[i]);                              //-!
+    out[i] = sqrt(max(x[i], 0.0f));                   //+
+    """
+
+
+@pair("nan", grid=1, block=4, expect=lambda v: unit(v))
+def length_one_of_a_vector_of_zeros(
+    v: np.array([[3, 4], [0, 0], [0, 1], [1, 0]], np.float32), out: zeros(4, 2)
+):
+    """
+    int i = threadIdx.x;
+    float length = sqrt(v(i, 0) * v(i, 0) + v(i, 1) * v(i, 1));
+    for (int k = 0; k < 2; ++k)
+        out(i, k) = v(i, k) / length;                 //-!
+        out(i, k) = length > 0 ? v(i, k) / length : 0;  //+
+    """  # fmt: skip
+
+
+def unit(v):
+    length = np.hypot(*v.T)[:, None]
+    return v / np.where(length > 0, length, 1)
+
+
+@pair("nan", grid=1, block=N, expect=lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum())
+def softmax_that_overflows(x: floats(N, high=100), out: zeros(N)):
+    """
+    int i = threadIdx.x;
+    float most = 0, sum = 0;
+    for (int k = 0; k < N; ++k) most = max(most, x[k]);  //+
+    for (int k = 0; k < N; ++k) sum += exp(x[k] - most);  //!
+    out[i] = exp(x[i] - most) / sum;                  //!
+    """
+
+
+@pair("nan", grid=1, block=N, expect=lambda p: -(p * np.log(np.where(p > 0, p, 1))))
+def logarithm_of_zero(p: np.append(floats(N - 1), np.float32(0)), entropy: zeros(N)):
+    """
+    int i = grid<1>();
+    entropy[i] = -p[i] * log(p[i]);                   //-!
+    entropy[i] = p[i] > 0 ? -p[i] * log(p[i]) : 0;    //+
+    """
+
+
+@pair(
+    "nan", grid=1, block=N, expect=lambda x: [(1 / (x[x != x[i]] - x[i])).sum() for i in range(N)]
+)
+def force_of_a_particle_on_itself(x: upto(N), force: zeros(N)):
+    """
+    int i = grid<1>();
+    float sum = 0;
+    for (int j = 0; j < N; ++j)
+        sum += 1 / (x[j] - x[i]);                     //-!
+        if (j != i) sum += 1 / (x[j] - x[i]);         //+
+    force[i] = sum;                                   //!
+    """
+
+
+@pair("nan", grid=1, block=N, expect=lambda a: np.arccos(np.clip(a, -1, 1)))
+def angle_of_a_cosine_beyond_one(
+    a: np.linspace(-1.001, 1.001, N).astype(np.float32), out: zeros(N)
+):
+    """
+    int i = grid<1>();
+    out[i] = acos(a[i]);                              //-!
+    out[i] = acos(min(max(a[i], -1.0f), 1.0f));       //+
+    """

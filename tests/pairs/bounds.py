@@ -1,0 +1,443 @@
+"""Indices and addresses in global memory: beyond an array, before it, in one that is gone, misaligned."""
+
+import numpy as np
+from pairs.form import addresses_of, counts, floats, ints, pair, part_of, upto, zeros
+
+N = 100
+TPB = 32
+TILE = 8
+TABLE = np.arange(1, 6, dtype=np.float32)
+GRID = -(-N // TPB)  # blocks that are enough for N elements: 128 threads
+
+# --- the edges -------------------------------------------------------------------------------------------
+
+
+@pair("memory", array="c", grid=GRID, block=TPB, expect=lambda: 1)
+def threads_beyond_the_end(c: zeros(N)):
+    """
+    int i = grid<1>();
+    c[i] = 1;                                         //-!
+    if (i < c.size()) c[i] = 1;                       //+
+    """
+
+
+@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: 2 * x)
+def guard_that_lets_one_too_many_in(x: floats(N)):
+    """
+    int i = grid<1>();
+    if (i <= x.size()) x[i] *= 2;                     //-!
+    if (i < x.size()) x[i] *= 2;                      //+
+    """
+
+
+@pair("memory", grid=GRID, block=TPB, expect=lambda x, y: 2 * x + y)
+def guard_for_pointers_with_one_too_many(a: 2.0, x: floats(N), y: floats(N, seed=2), n: N):
+    """
+    __global__ void saxpy(float a, const float* x, float* y, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i > n) return;                            //-
+        if (i >= n) return;                           //+
+        y[i] = a * x[i] + y[i];                       //!
+    }
+    """
+
+
+@pair("memory", array="x", grid=GRID, block=TPB, right={"n": N}, expect=lambda x: x + 1)
+def length_given_in_bytes(x: floats(N), n: 4 * N):
+    """
+    __global__ void increment(float* x, int n) {
+        for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+            x[i] += 1;                                //!
+    }
+    """
+
+
+@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: np.diff(x, prepend=0))
+def left_neighbour_of_the_first(x: floats(N), out: zeros(N)):
+    """
+    int i = grid<1>();
+    if (i >= out.size()) return;
+    out[i] = x[i] - x[i - 1];                         //-!
+    out[i] = x[i] - (i > 0 ? x[i - 1] : 0);           //+
+    """
+
+
+@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: np.diff(x, append=x[-1]))
+def right_neighbour_of_the_last(x: floats(N), out: zeros(N), n: N):
+    """
+    __global__ void difference(const float* x, float* out, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) out[i] = x[i + 1] - x[i];          //-!
+        if (i < n) out[i] = x[i + 1 < n ? i + 1 : i] - x[i];  //+
+    }
+    """
+
+
+@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: x[::-1])
+def reversal_that_starts_behind_the_end(x: floats(N), out: zeros(N)):
+    """
+    int i = grid<1>(), n = x.size();
+    if (i < n) out[i] = x[n - i];                     //-!
+    if (i < n) out[i] = x[n - 1 - i];                 //+
+    """
+
+
+@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: np.append(x[:-1] + x[1:], x[-1]))
+def unsigned_index_below_zero(x: floats(TPB), out: zeros(TPB)):
+    """
+    unsigned int i = threadIdx.x;
+    out[TPB - 1 - i] = x[TPB - 1 - i] + x[TPB - i];   //-!
+    out[TPB - 1 - i] = x[TPB - 1 - i] + (i ? x[TPB - i] : 0);  //+
+    """
+
+
+@pair("memory", grid=1, block=1, expect=lambda x: x[::-1].cumsum()[::-1])
+def countdown_that_never_falls_below_zero(x: floats(8), out: zeros(8)):
+    """
+    float sum = 0;
+    for (unsigned int i = 7; i >= 0; --i)             //-
+    for (int i = 7; i >= 0; --i)                      //+
+        out[i] = sum += x[i];                         //!
+    """
+
+
+@pair(
+    "memory",
+    array="history",
+    grid=1,
+    block=8,
+    expect=lambda history: history[[5, 6, 7, 0, 1, 2, 3, 4]],
+)
+def ring_buffer_with_a_negative_remainder(history: floats(8), out: zeros(8)):
+    """
+    int i = threadIdx.x;
+    out[i] = history[(i - 3) % 8];                    //-!
+    out[i] = history[(i - 3 + 8) % 8];                //+
+    """
+
+
+@pair("memory", array="edges", grid=1, block=64, expect=lambda x: np.minimum(1 + 10 * x // 1, 10))
+def bin_of_the_largest_value(
+    x: np.append(floats(63), np.float32(1)), edges: upto(11)[1:], out: zeros(64)
+):
+    """
+    int i = grid<1>();
+    int bin = (int)(x[i] * 10);                       //-
+    int bin = min((int)(x[i] * 10), 9);               //+
+    out[i] = edges[bin];                              //!
+    """
+
+
+@pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x, find: np.searchsorted(x, find))
+def binary_search_behind_the_last(x: upto(10), find: floats(N, high=12), out: counts(N)):
+    """
+    int i = grid<1>();
+    if (i >= find.size()) return;
+    int low = 0, high = x.size();
+    while (low < high) {
+        int middle = (low + high + 1) / 2;            //-
+        int middle = (low + high) / 2;                //+
+        if (x[middle] < find[i]) low = middle;        //-!
+        else high = middle - 1;                       //-
+        if (x[middle] < find[i]) low = middle + 1;    //+
+        else high = middle;                           //+
+    }
+    out[i] = low;
+    """
+
+
+# --- several dimensions ----------------------------------------------------------------------------------
+
+
+@pair("memory", array="a", grid=(2, 3), block=(8, 8), expect=lambda a: 2 * a)
+def rows_and_columns_swapped(a: floats(24, 16)):
+    """
+    auto [j, i] = grid<2>();
+    a(j, i) *= 2;                                     //-!
+    a(i, j) *= 2;                                     //+
+    """
+
+
+@pair("memory", array="v", grid=(2, 1, 1), block=(4, 4, 2), expect=lambda v: v + 1)
+def axes_of_a_volume_in_the_wrong_order(v: floats(2, 4, 8)):
+    """
+    auto [x, y, z] = grid<3>();
+    v(x, y, z) += 1;                                  //-!
+    v(z, y, x) += 1;                                  //+
+    """
+
+
+@pair("memory", array="image", grid=(3, 2), block=(8, 8), expect=lambda image: 1 - image)
+def guard_in_one_direction_only(image: floats(12, 20)):
+    """
+    auto [x, y] = grid<2>();
+    if (x < image.shape[1])                           //-
+    if (x < image.shape[1] && y < image.shape[0])     //+
+        image(y, x) = 1 - image(y, x);                //!
+    """
+
+
+@pair("memory", array="a", grid=(3, 1), block=(8, 8), right={"width": 20}, expect=lambda a: -a)
+def wrong_length_of_a_row(a: floats(8, 20), width: 24):
+    """
+    __global__ void negate(float* a, int width) {
+        int x = blockIdx.x * blockDim.x + threadIdx.x, y = threadIdx.y;
+        if (x < 20) a[y * width + x] = -a[y * width + x];  //!
+    }
+    """
+
+
+@pair("memory", array="out", grid=(3, 1), block=(8, 8), expect=lambda x: x.T)
+def transposition_with_the_wrong_row_length(x: floats(8, 20), out: zeros(20, 8)):
+    """
+    __global__ void transpose(const float* x, float* out) {
+        int j = blockIdx.x * blockDim.x + threadIdx.x, i = threadIdx.y;
+        if (j < 20) out[j * 20 + i] = x[i * 20 + j];  //-!
+        if (j < 20) out[j * 8 + i] = x[i * 20 + j];   //+
+    }
+    """
+
+
+@pair("memory", array="x", grid=(3, 3), block=(TILE, TILE), expect=lambda x: x.T)
+def transposition_of_a_tile_at_the_edge(x: floats(20, 20), out: zeros(20, 20)):
+    """
+    __shared__ float tile[TILE][TILE + 1];
+    int n = x.shape[0], i = blockIdx.y * TILE + threadIdx.y, j = blockIdx.x * TILE + threadIdx.x;
+    tile[threadIdx.y][threadIdx.x] = x(i, j);         //-!
+    if (i < n && j < n) tile[threadIdx.y][threadIdx.x] = x(i, j);  //+
+    __syncthreads();
+    i = blockIdx.x * TILE + threadIdx.y, j = blockIdx.y * TILE + threadIdx.x;
+    if (i < n && j < n) out(i, j) = tile[threadIdx.x][threadIdx.y];
+    """
+
+
+@pair(
+    "memory",
+    array="x",
+    grid=2,
+    block=TPB,
+    expect=lambda x, weights: np.convolve(x, weights[::-1], "same"),
+)
+def convolution_over_the_edge(x: floats(64), weights: floats(5, seed=2), out: zeros(64)):
+    """
+    int i = grid<1>(), n = x.size();
+    float sum = 0;
+    for (int k = -2; k <= 2; ++k) {
+        if (i + k >= 0)                               //-
+        if (i + k >= 0 && i + k < n)                  //+
+            sum += weights[k + 2] * x[i + k];         //!
+    }
+    out[i] = sum;
+    """  # fmt: skip
+
+
+# --- indices that are data -------------------------------------------------------------------------------
+
+
+@pair(
+    "memory",
+    array="x",
+    grid=1,
+    block=TPB,
+    right={"index": ints(TPB, below=10)},
+    expect=lambda x, index: x[index],
+)
+def index_in_the_data_too_large(x: floats(10), index: ints(TPB, below=11), out: zeros(TPB)):
+    """
+    int i = grid<1>();
+    out[i] = x[index[i]];                             //!
+    """  # fmt: skip
+
+
+@pair("memory", array="first", grid=1, block=TPB, expect=lambda val: val.reshape(10, 3).sum(1))
+def sparse_rows_counted_from_one(
+    first: np.arange(0, 33, 3, dtype=np.int32), val: floats(30), y: zeros(10)
+):
+    """
+    int row = grid<1>();
+    if (row <= y.size()) {                            //-
+    if (row < y.size()) {                             //+
+        float sum = 0;
+        for (int k = first[row]; k < first[row + 1]; ++k) sum += val[k];  //!
+        y[row] = sum;
+    }
+    """
+
+
+@pair(
+    "memory",
+    array="first",
+    grid=1,
+    block=TPB,
+    right={"first": np.arange(0, 33, 3, dtype=np.int32)},
+    expect=lambda val: val.reshape(10, 3).sum(1),
+)
+def sparse_row_pointers_without_the_last(
+    first: np.arange(0, 30, 3, dtype=np.int32), val: floats(30), y: zeros(10)
+):
+    """
+    __global__ void sum_rows(const int* first, const float* val, float* y) {
+        int row = threadIdx.x;
+        if (row >= 10) return;
+        float sum = 0;
+        int end = first[row + 1];                     //!
+        for (int k = first[row]; k < end && k < 30; ++k) sum += val[k];
+        y[row] = sum;
+    }
+    """  # fmt: skip
+
+
+@pair("memory", array="value", grid=1, block=4, expect=lambda: [6, 5, 3, 0])
+def list_followed_past_its_end(next: np.array([1, 2, 3, -1], np.int32), value: upto(4)):
+    """
+    int i = threadIdx.x;
+    float sum = 0;
+    int at = i;
+    do {                                              //-
+        at = next[at];                                //-
+        sum += value[at];                             //-!
+    } while (at >= 0);                                //-
+    while ((at = next[at]) >= 0) sum += value[at];    //+
+    __syncthreads();
+    value[i] = sum;
+    """
+
+
+@pair(
+    "memory", array="x", grid=2, block=64, expect=lambda x: x[np.arange(128) * 40503 * 65537 % 97]
+)
+def index_that_overflows_an_int(x: floats(97), out: zeros(128)):
+    """
+    int i = grid<1>();
+    int hash = i * 40503 * 65537;                     //-
+    long long hash = (long long)i * 40503 * 65537;    //+
+    out[i] = x[hash % 97];                            //!
+    """
+
+
+@pair(
+    "memory",
+    array="text",
+    grid=1,
+    block=1,
+    right={"text": np.frombuffer(b"kernel\0", np.int8)},
+    expect=lambda text: len(text) - 1,
+)
+def text_without_its_final_zero(text: np.frombuffer(b"kernel", np.int8), length: counts(1)):
+    """
+    __global__ void measure(const char* text, int* length) {
+        int n = 0;
+        while (text[n]) ++n;                          //!
+        *length = n;
+    }
+    """  # fmt: skip
+
+
+@pair("memory", array="TABLE", grid=1, block=TPB, expect=lambda: TABLE[np.arange(TPB) % 5])
+def entry_behind_a_constant_table(out: zeros(TPB)):
+    """
+    int i = grid<1>();
+    out[i] = TABLE[i % 6];                            //-!
+    out[i] = TABLE[i % 5];                            //+
+    """
+
+
+@pair("memory", array="x", grid=1, block=TPB, expect=lambda: 1)
+def element_behind_a_view(x: part_of(zeros(64), slice(10, 30))):
+    """
+    int i = grid<1>();
+    if (i < 21) x[i] = 1;                             //-!
+    if (i < x.size()) x[i] = 1;                       //+
+    """
+
+
+# --- addresses -------------------------------------------------------------------------------------------
+
+
+@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: 2 * x)
+def last_vector_of_four_reaches_over_the_end(x: floats(102)):
+    """
+    __global__ void twice(float* x) {
+        int i = threadIdx.x, n = 102;
+        if (4 * i < n) {                              //-
+        if (4 * i + 3 < n) {                          //+
+            float4 v = ((float4*)x)[i];               //!
+            ((float4*)x)[i] = make_float4(2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w);  //!
+        } else {                                      //+
+            for (int k = 4 * i; k < n; ++k) x[k] *= 2;  //+
+        }
+    }
+    """
+
+
+@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x[1:].reshape(16, 4).sum(1))
+def vector_of_four_at_an_odd_place(x: floats(65), out: zeros(16)):
+    """
+    __global__ void sums(const float* x, float* out) {
+        int i = threadIdx.x;
+        if (i >= 16) return;
+        float4 v = *(const float4*)(x + 1 + 4 * i);   //-!
+        const float* p = x + 1 + 4 * i;               //+
+        float4 v = make_float4(p[0], p[1], p[2], p[3]);  //+
+        out[i] = v.x + v.y + v.z + v.w;
+    }
+    """
+
+
+@pair(
+    "memory",
+    array="bytes",
+    grid=1,
+    block=4,
+    right={"at": 8},
+    expect=lambda bytes: bytes[8:40].view(np.float64),
+)
+def number_of_eight_bytes_behind_an_odd_header(
+    bytes: np.frombuffer(bytes(range(44)), np.uint8), at: 4, out: zeros(4, dtype=np.float64)
+):
+    """
+    __global__ void read(const unsigned char* bytes, int at, double* out) {
+        const double* values = (const double*)(bytes + at);
+        out[threadIdx.x] = values[threadIdx.x];       //!
+    }
+    """  # fmt: skip
+
+
+@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x)
+def floats_taken_for_doubles(x: floats(TPB), out: zeros(TPB)):
+    """
+    __global__ void copy(const void* x, float* out) {
+        const double* from = (const double*)x;        //-
+        const float* from = (const float*)x;          //+
+        out[threadIdx.x] = from[threadIdx.x];         //!
+    }
+    """
+
+
+@pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x + 1)
+def pointer_moved_before_the_beginning(x: floats(TPB)):
+    """
+    __global__ void increment(float* x) {
+        float* from_one = x - 1;
+        from_one[threadIdx.x] += 1;                   //-!
+        from_one[threadIdx.x + 1] += 1;               //+
+    }
+    """
+
+
+@pair("memory", grid=1, block=TPB, right={"table": addresses_of(TPB)}, expect=lambda: upto(TPB) + 1)
+def memory_that_has_been_freed(table: addresses_of(TPB, freed=True), out: zeros(TPB)):
+    """
+    int i = grid<1>();
+    const float* x = (const float*)table[0];
+    out[i] = x[i];                                    //!
+    """  # fmt: skip
+
+
+@pair("memory", grid=1, block=1, right={"table": addresses_of(1)}, expect=lambda: 3)
+def result_written_through_a_null_pointer(table: zeros(1, dtype=np.uint64), out: zeros(1)):
+    """
+    float* x = (float*)table[0];
+    *x = 3;                                           //!
+    out[0] = *x;
+    """

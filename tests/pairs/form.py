@@ -1,0 +1,252 @@
+"""The form of a pair: one kernel with one planted mistake, and the same kernel without it.
+
+    @pair("race", array="s", grid=1, block=64, expect=lambda x: x.sum())
+    def reduction(x: floats(64), out: zeros(1)):
+        '''
+        __shared__ float s[64];
+        int t = threadIdx.x;
+        s[t] = x[t];
+        __syncthreads();
+        for (int w = 32; w > 0; w /= 2) {
+            if (t < w) s[t] += s[t + w];    //!
+            __syncthreads();                //+
+        }
+        if (t == 0) out[0] = s[0];
+        '''
+
+The marks say what differs: `//-` ends a line that only the wrong kernel has, `//+` one that only the
+right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line that is left
+out stays as an empty one, so both kernels have the lines of this file. An annotation is the argument
+of that parameter. A text with a __global__ function in it is a whole source.
+
+Nothing here needs a device before a kernel is asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from dataclasses import dataclass, field
+
+import numpy as np
+
+KINDS = ("memory", "unwritten", "race", "sync", "hang", "divide", "nan", "stack")
+_MARK = re.compile(r"//([-+]?)(!?)(?: .*)?$")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What is known of a pair. `wrong` and `right` are what only that kernel's launch has different."""
+
+    name: str
+    theme: str
+    kind: str
+    title: str
+    array: str | None
+    parameters: dict
+    launch: dict
+    right: dict
+    options: dict
+    expect: object
+    key: object
+    text: str
+    file: str
+    first: int
+    """The line of the file in which the text begins."""
+    function: object = field(repr=False)
+
+    @property
+    def lines(self) -> set:
+        """The lines of the file that the report may name."""
+        found = {
+            self.first + number
+            for number, line in enumerate(self.text.split("\n"))
+            if (mark := _MARK.search(line)) and mark[2]
+        }
+        assert found, f"{self.name}: no line is marked with //!"
+        return found
+
+    def source(self, right: bool) -> str:
+        """The text of one of the two, with a #line that says where it stands."""
+        other = "-" if right else "+"
+        lines = [
+            "" if (mark := _MARK.search(line)) and mark[1] == other else line
+            for line in self.text.split("\n")
+        ]
+        return f'#line {self.first} "{self.file}"\n' + "\n".join(lines)
+
+    def kernel(self, right: bool, **more):
+        """The kernel as `cuda.jit` makes it; `more` are further options."""
+        from numbalite import cuda
+
+        options = {**self.options, **(self.right.get("options", {}) if right else {}), **more}
+        if "__global__" in self.text:
+            return cuda.jit(source=self.source(right), **options)
+        # A function like the one in the file but for its string; not the one in the file, so that
+        # nobody looks the string up there.
+        code = self.function.__code__.replace(co_filename="<pair>")
+        made = types.FunctionType(code, self.function.__globals__, self.name)
+        made.__doc__ = self.source(right)
+        return cuda.jit(**options)(made)
+
+    def arguments(self, right: bool) -> dict:
+        """The arguments of a launch: arrays are new ones on the device, makers have made."""
+        from numbalite import cuda
+
+        given = dict(self.parameters)
+        given.update({k: v for k, v in self.right.items() if right and k in given})
+        made = {}
+        for name, value in given.items():
+            if isinstance(value, np.ndarray):
+                value = cuda.to_device(value)
+            elif isinstance(value, Maker):
+                value = value.make(made)
+            made[name] = value
+        return made
+
+    def run(self, right: bool, **more) -> dict:
+        """Launches one of the two and waits. Gives its arguments as they are then, arrays on the host."""
+        from numbalite import cuda
+
+        kernel, arguments = self.kernel(right, **more), self.arguments(right)
+        launch = {**self.launch, **({k: v for k, v in self.right.items() if right})}
+        kernel[launch["grid"], launch["block"], 0, launch.get("shared", 0)](*arguments.values())
+        cuda.synchronize()
+        return {
+            name: value.copy_to_host() if hasattr(value, "copy_to_host") else value
+            for name, value in arguments.items()
+        }
+
+    def check(self, result: dict):
+        """Asserts that the arguments after the right kernel are what NumPy says they are."""
+        given = {**self.parameters, **{k: v for k, v in self.right.items() if k in self.parameters}}
+        wanted = self.expect(*(given[name] for name in inspect.signature(self.expect).parameters))
+        if not isinstance(wanted, dict):
+            arrays = [name for name, value in result.items() if isinstance(value, np.ndarray)]
+            wanted = {arrays[-1]: wanted}
+        for name, value in wanted.items():
+            found = result[name]
+            value = np.broadcast_to(value, found.shape)
+            if self.key:
+                found, value = self.key(found), self.key(value)
+            if found.dtype.kind in "fc":
+                np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5, err_msg=name)
+            else:
+                np.testing.assert_array_equal(found, value, err_msg=name)
+
+
+PAIRS: dict[str, Pair] = {}
+"""All pairs of the themes that were imported, by name."""
+
+
+def pair(kind, *, grid, block, expect, array=None, shared=0, right=None, key=None, **options):
+    """Makes a pair of a function whose body is a marked string; see this file's beginning.
+
+    kind: which check finds the mistake. array: the name that the report must give. expect: the parameters
+    that it names, as they were, to what the last array must hold after the right kernel (or a dict of
+    several). key: what to compare instead of the arrays (np.sort where the order is open). right:
+    arguments, shared=, options={} of the right kernel's launch that are others. Further keywords are
+    options of cuda.jit.
+    """
+    assert kind in KINDS, kind
+
+    def make(function):
+        lines, start = inspect.getsourcelines(function)
+        quotes = next(n for n, line in enumerate(lines) if line.strip().startswith(('"""', 'r"""')))
+        text = function.__doc__
+        if not text.startswith("\n"):
+            raise ValueError(f"{function.__name__}: the text begins on the line after the quotes")
+        code = function.__code__
+        name = function.__name__
+        assert name not in PAIRS, name
+        PAIRS[name] = made = Pair(
+            name=name,
+            theme=function.__module__.rpartition(".")[2],
+            kind=kind,
+            title=name.replace("_", " "),
+            array=array,
+            parameters={p: function.__annotations__[p] for p in code.co_varnames[: code.co_argcount]},
+            launch={"grid": grid, "block": block, "shared": shared},
+            right=right or {},
+            options=options,
+            expect=expect,
+            key=key,
+            text=text,
+            file=code.co_filename,
+            first=start + quotes,
+            function=function,
+        )  # fmt: skip
+        return made
+
+    return make
+
+
+# --- arguments -------------------------------------------------------------------------------------------
+
+
+class Maker:
+    """An argument that is made on the device for each launch, by a function of those before it."""
+
+    def __init__(self, make):
+        self.make = make
+
+
+def floats(*shape, low=0.0, high=1.0, seed=1, dtype=np.float32):
+    """Numbers between low and high, always the same."""
+    return np.random.default_rng(seed).uniform(low, high, shape).astype(dtype)
+
+
+def ints(*shape, below, low=0, seed=1, dtype=np.int32):
+    """Integers from low to below - 1, always the same."""
+    return np.random.default_rng(seed).integers(low, below, shape).astype(dtype)
+
+
+def zeros(*shape, dtype=np.float32):
+    return np.zeros(shape, dtype)
+
+
+def fresh(*shape, dtype=np.float32):
+    """A device array in which nothing has been written."""
+
+    def make(_):
+        from numbalite import cuda
+
+        return cuda.device_array(shape, dtype)
+
+    return Maker(make)
+
+
+def counts(*shape):
+    return np.zeros(shape, np.int32)
+
+
+def upto(n, dtype=np.float32):
+    """0, 1, ..., n - 1."""
+    return np.arange(n, dtype=dtype)
+
+
+def addresses_of(*shape, freed=False):
+    """A device array with the address of another, of 1, 2, 3, ..., which is gone already if `freed`."""
+
+    def make(made):
+        from numbalite import cuda
+
+        values = cuda.to_device(np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape))
+        address = values.__cuda_array_interface__["data"][0]
+        maker.kept = None if freed else values
+        return cuda.to_device(np.array([address], np.uint64))
+
+    maker = Maker(make)
+    return maker
+
+
+def part_of(whole, index):
+    """A view of a larger array on the device."""
+
+    def make(_):
+        from numbalite import cuda
+
+        return cuda.to_device(whole)[index]
+
+    return Maker(make)

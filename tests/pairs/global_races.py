@@ -1,0 +1,474 @@
+"""Races in global memory: threads of one block or of several that touch the same element unordered."""
+
+import numpy as np
+from pairs.form import counts, floats, ints, pair, upto, zeros
+
+N = 256
+BINS = 16
+KEYS = ints(N, below=BINS)
+
+# --- updates that are not atomic -------------------------------------------------------------------------
+
+
+@pair("race", array="bins", grid=4, block=64, expect=lambda x: np.bincount(x, minlength=BINS))
+def histogram_without_atomics(x: KEYS, bins: counts(BINS)):
+    """
+    int i = grid<1>();
+    if (i < x.size()) ++bins[x[i]];                   //-!
+    if (i < x.size()) atomicAdd(&bins[x[i]], 1);      //+
+    """
+
+
+@pair("race", array="sum", grid=4, block=64, expect=lambda x: x.sum())
+def sum_by_plain_additions(x: floats(N), sum: zeros(1)):
+    """
+    int i = grid<1>();
+    sum[0] += x[i];                                   //-!
+    atomicAdd(&sum[0], x[i]);                         //+
+    """
+
+
+@pair("race", array="largest", grid=4, block=64, expect=lambda x: x.max())
+def maximum_by_reading_comparing_writing(x: upto(N, np.int32), largest: counts(1)):
+    """
+    int i = grid<1>();
+    if (x[i] > largest[0]) largest[0] = x[i];         //-!
+    atomicMax(&largest[0], x[i]);                     //+
+    """
+
+
+@pair("race", array="sums", grid=(2, 4), block=(16, 16), expect=lambda a: a.sum(0))
+def sums_of_columns_by_a_grid_over_all_elements(a: floats(64, 32), sums: zeros(32)):
+    """
+    auto [j, i] = grid<2>();
+    sums[j] += a(i, j);                               //-!
+    atomicAdd(&sums[j], a(i, j));                     //+
+    """
+
+
+@pair("race", array="y", grid=1, block=8, expect=lambda col, val, x: product(col, val, x))
+def sparse_transposed_product_that_scatters(
+    col: ints(8, 3, below=6), val: floats(8, 3), x: floats(8), y: zeros(6)
+):
+    """
+    int row = grid<1>();
+    for (int k = 0; k < 3; ++k)
+        y[col(row, k)] += val(row, k) * x[row];       //-!
+        atomicAdd(&y[col(row, k)], val(row, k) * x[row]);  //+
+    """
+
+
+def product(col, val, x):
+    y = np.zeros(6)
+    np.add.at(y, col, val * x[:, None])
+    return y
+
+
+@pair("race", array="distance", grid=1, block=64, expect=lambda to, w: relaxed(to, w))
+def relaxation_without_atomic_min(
+    to: ints(64, below=8), w: ints(64, below=100, seed=2), distance: np.full(8, 1000, np.int32)
+):
+    """
+    int e = grid<1>();
+    if (w[e] < distance[to[e]]) distance[to[e]] = w[e];  //-!
+    atomicMin(&distance[to[e]], w[e]);                //+
+    """
+
+
+def relaxed(to, w):
+    distance = np.full(8, 1000)
+    np.minimum.at(distance, to, w)
+    return distance
+
+
+@pair("race", array="force", grid=1, block=32, expect=lambda x: (x[:, None] - x).sum(1))
+def forces_added_to_both_partners(x: floats(32), force: zeros(32)):
+    """
+    int i = grid<1>();
+    for (int j = i + 1; j < 32; ++j) {
+        float f = x[i] - x[j];
+        force[i] += f;                                //-!
+        force[j] -= f;                                //-!
+        atomicAdd(&force[i], f);                      //+
+        atomicAdd(&force[j], -f);                     //+
+    }
+    """
+
+
+@pair("race", array="count", grid=2, block=64, expect=lambda x: (x > 0.5).sum())
+def counter_among_the_variables_of_the_module(x: floats(128), out: counts(1)):
+    """
+    __device__ int count = 0;
+    __device__ unsigned int arrived = 0;
+
+    __global__ void count_large(const float* x, int* out) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (x[i] > 0.5f) ++count;                     //-!
+        if (x[i] > 0.5f) atomicAdd(&count, 1);        //+
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            if (atomicAdd(&arrived, 1u) == gridDim.x - 1) out[0] = atomicAdd(&count, 0);
+        }
+    }
+    """
+
+
+@pair("race", array="state", grid=1, block=32, expect=lambda: steps(32))
+def random_state_shared_by_threads(
+    state: np.arange(1, 33, dtype=np.uint32), out: zeros(32, dtype=np.uint32)
+):
+    """
+    int i = grid<1>();
+    uint32& s = state[0];                             //-
+    uint32& s = state[i];                             //+
+    for (int k = 0; k < 3; ++k) {
+        s = s * 1664525u + 1013904223u;               //!
+        out[i] = s;                                   //!
+    }
+    """
+
+
+def steps(n):
+    s = np.arange(1, n + 1, dtype=np.uint32)
+    for _ in range(3):
+        s = s * np.uint32(1664525) + np.uint32(1013904223)
+    return s
+
+
+# --- lists that threads append to ------------------------------------------------------------------------
+
+
+@pair(
+    "race",
+    array="length",
+    grid=2,
+    block=64,
+    key=np.sort,
+    expect=lambda x: np.concatenate([np.flatnonzero(x > 7), np.full(128 - (x > 7).sum(), -1)]),
+)
+def place_in_a_list_read_beside_the_atomic(
+    x: ints(128, below=10), length: counts(1), list: np.full(128, -1, np.int32)
+):
+    """
+    int i = grid<1>();
+    if (x[i] > 7) {
+        int at = length[0];                           //-!
+        atomicAdd(&length[0], 1);                     //-!
+        int at = atomicAdd(&length[0], 1);            //+
+        list[at] = i;
+    }
+    """  # fmt: skip
+
+
+@pair(
+    "race",
+    array="length",
+    grid=2,
+    block=64,
+    key=np.sort,
+    expect=lambda x: {"list": np.concatenate([x[x > 7], np.zeros(128 - (x > 7).sum())])},
+)
+def place_in_a_list_by_a_plain_counter(
+    x: ints(128, below=10), length: counts(1), list: counts(128)
+):
+    """
+    int i = grid<1>();
+    if (x[i] > 7) {
+        int at = length[0]++;                         //-!
+        int at = atomicAdd(&length[0], 1);            //+
+        list[at] = x[i];
+    }
+    """  # fmt: skip
+
+
+@pair("race", array="used", grid=1, block=64, expect=lambda x: (x > 0).sum() > 20)
+def atomics_mixed_with_plain_reads(x: ints(64, below=4), used: counts(1), full: counts(1)):
+    """
+    int i = grid<1>();
+    if (x[i] > 0) {
+        atomicAdd(&used[0], 1);                       //-!
+        if (used[0] == 21) full[0] = 1;               //-!
+        if (atomicAdd(&used[0], 1) == 20) full[0] = 1;  //+
+    }
+    """
+
+
+# --- elements that several threads own -------------------------------------------------------------------
+
+
+@pair("race", array="x", grid=2, block=64, expect=lambda x: x[::-1])
+def reversal_by_all_threads(x: upto(128)):
+    """
+    int i = grid<1>(), n = x.size();
+    if (i < n) {                                      //-
+    if (i < n / 2) {                                  //+
+        float v = x[i];                               //!
+        x[i] = x[n - 1 - i];                          //!
+        x[n - 1 - i] = v;                             //!
+    }
+    """
+
+
+@pair("race", array="a", grid=(2, 2), block=(8, 8), expect=lambda a: a.T)
+def transposition_in_place_by_all_threads(a: floats(16, 16)):
+    """
+    auto [j, i] = grid<2>();
+    if (i < 16 && j < 16) {                           //-
+    if (i < j && j < 16) {                            //+
+        float v = a(i, j);                            //!
+        a(i, j) = a(j, i);                            //!
+        a(j, i) = v;                                  //!
+    }
+    """
+
+
+@pair(
+    "race",
+    array="out",
+    grid=2,
+    block=64,
+    right={"to": np.random.default_rng(3).permutation(128).astype(np.int32)},
+    expect=lambda x, to: scattered(x, to),
+)
+def permutation_that_is_none(x: floats(128), to: ints(128, below=128), out: zeros(128)):
+    """
+    int i = grid<1>();
+    out[to[i]] = x[i];                                //!
+    """  # fmt: skip
+
+
+def scattered(x, to):
+    out = np.zeros(128, np.float32)
+    out[to] = x
+    return out
+
+
+@pair("race", array="y", grid=1, block=16, expect=lambda x: x + 1)
+def chunks_that_overlap_by_one(x: floats(64), y: zeros(64)):
+    """
+    int first = grid<1>() * 4;
+    for (int i = first; i <= first + 4 && i < 64; ++i)  //-
+    for (int i = first; i < first + 4; ++i)           //+
+        y[i] = x[i] + 1;                              //!
+    """
+
+
+@pair("race", array="out", grid=2, block=64, expect=lambda x: x.reshape(4, 32).sum(1))
+def result_written_by_every_lane(x: floats(128), out: zeros(4)):
+    """
+    int i = grid<1>();
+    float sum = x[i];
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(0xffffffff, sum, d);
+    out[i / 32] = sum;                                //-!
+    if (i % 32 == 0) out[i / 32] = sum;               //+
+    """
+
+
+# --- stencils in place -----------------------------------------------------------------------------------
+
+
+@pair(
+    "race", array="x", grid=2, block=64, expect=lambda x: np.r_[x[0], (x[:-2] + x[2:]) / 2, x[-1]]
+)
+def stencil_in_place(x: floats(128), y: zeros(128)):
+    """
+    int i = grid<1>();
+    float v = x[i];
+    if (i > 0 && i < 127) v = (x[i - 1] + x[i + 1]) / 2;  //!
+    x[i] = v;                                         //-!
+    y[i] = v;                                         //+
+    """  # fmt: skip
+
+
+@pair("race", array="world", grid=(2, 2), block=(8, 8), expect=lambda world: lived(world))
+def game_of_life_in_place(world: ints(16, 16, below=2), later: counts(16, 16)):
+    """
+    auto [j, i] = grid<2>();
+    int n = 0;
+    for (int di = -1; di <= 1; ++di)
+        for (int dj = -1; dj <= 1; ++dj)
+            if (di || dj) n += world((i + di + 16) % 16, (j + dj + 16) % 16);  //!
+    int alive = n == 3 || (n == 2 && world(i, j));    //!
+    world(i, j) = alive;                              //-!
+    later(i, j) = alive;                              //+
+    """
+
+
+def lived(world):
+    moves = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
+    n = sum(np.roll(world, move, (0, 1)) for move in moves)
+    return (n == 3) | ((n == 2) & (world == 1))
+
+
+@pair("race", array="x", grid=2, block=32, cooperative=True, expect=lambda x: jacobi(x, 4))
+def iterations_without_a_barrier_over_the_grid(x: floats(66), y: floats(66)):
+    """
+    #include "numbalite/groups.cuh"
+    __global__ void iterate(float* x, float* y) {
+        int i = 1 + blockIdx.x * blockDim.x + threadIdx.x;
+        for (int step = 0; step < 4; ++step) {
+            float* from = step % 2 ? y : x;
+            float* to = step % 2 ? x : y;
+            to[i] = 0.5f * (from[i - 1] + from[i + 1]);  //!
+            __syncthreads();                          //-
+            cg::this_grid().sync();                   //+
+        }
+    }
+    """
+
+
+def jacobi(x, count):
+    for _ in range(count):
+        x = np.r_[x[0], (x[:-2] + x[2:]) / 2, x[-1]]
+    return {"x": x}
+
+
+# --- blocks that hand something over ---------------------------------------------------------------------
+
+
+@pair("race", array="sums", grid=4, block=64, expect=lambda x: x.reshape(4, 64).sum(1).cumsum())
+def result_of_another_block_read(x: ints(256, below=9), sums: counts(4), out: counts(4)):
+    """
+    __shared__ int sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, x[grid<1>()]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = sum;                       //-!
+        int before = 0;                               //-
+        for (int b = 0; b < blockIdx.x; ++b) before += sums[b];  //-!
+        out[blockIdx.x] = before + sum;               //-
+        for (int b = blockIdx.x; b < gridDim.x; ++b) atomicAdd(&out[b], sum);  //+
+    }
+    """
+
+
+@pair("race", array="partial", grid=4, block=64, expect=lambda x: {"out": x.sum()})
+def last_block_without_a_fence(
+    x: ints(256, below=9), partial: counts(4), done: counts(1), out: counts(1)
+):
+    """
+    __shared__ int sum, last;
+    int t = threadIdx.x;
+    if (t == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, x[grid<1>()]);
+    __syncthreads();
+    if (t == 0) {
+        partial[blockIdx.x] = sum;                    //!
+        __threadfence();                              //+
+        last = atomicAdd(&done[0], 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && t == 0) {
+        __threadfence();                              //+
+        int total = 0;
+        for (int b = 0; b < gridDim.x; ++b) total += partial[b];  //!
+        out[0] = total;
+    }
+    """
+
+
+@pair("race", array="data", grid=2, block=32, expect=lambda data: {"out": upto(32) * 2})
+def producer_and_consumer_without_a_fence(data: zeros(32), flag: counts(1), out: zeros(32)):
+    """
+    int t = threadIdx.x;
+    if (blockIdx.x == 0) {
+        data[t] = 2 * t;                              //!
+        __threadfence();                              //+
+        __syncthreads();
+        if (t == 0) atomicExch(&flag[0], 1);
+    } else {
+        if (t == 0) while (atomicAdd(&flag[0], 0) == 0) {}
+        __syncthreads();
+        __threadfence();                              //+
+        out[t] = data[t];                             //!
+    }
+    """
+
+
+@pair("race", array="flag", grid=2, block=1, expect=lambda: {"out": np.full(4, 7.0)})
+def flag_that_is_an_ordinary_variable(data: zeros(4), flag: counts(1), out: zeros(4)):
+    """
+    if (blockIdx.x == 0) {
+        for (int i = 0; i < 4; ++i) data[i] = 7;
+        __threadfence();
+        flag[0] = 1;                                  //-!
+        atomicExch(&flag[0], 1);                      //+
+    } else {
+        bool ready = false;
+        for (int tries = 0; tries < 100000 && !ready; ++tries) {
+            ready = flag[0];                          //-!
+            ready = atomicAdd(&flag[0], 0);           //+
+            __nanosleep(100);
+        }
+        __threadfence();
+        for (int i = 0; ready && i < 4; ++i) out[i] = data[i];
+    }
+    """
+
+
+@pair("race", array="data", grid=2, block=32, expect=lambda: {"out": upto(32) + 1})
+def flag_set_before_the_data(data: zeros(32), flag: counts(1), out: zeros(32)):
+    """
+    int t = threadIdx.x;
+    if (blockIdx.x == 0) {
+        if (t == 0) atomicExch(&flag[0], 1);          //-
+        data[t] = t + 1;                              //!
+        __threadfence();
+        __syncthreads();
+        if (t == 0) atomicExch(&flag[0], 1);          //+
+    } else {
+        if (t == 0) while (atomicAdd(&flag[0], 0) == 0) {}
+        __syncthreads();
+        __threadfence();
+        out[t] = data[t];                             //!
+    }
+    """
+
+
+# --- locks -----------------------------------------------------------------------------------------------
+
+LOCKED = 8
+
+
+@pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 5)
+def lock_released_before_the_write(lock: counts(1), balance: counts(1)):
+    """
+    while (atomicCAS(&lock[0], 0, 1) != 0) {}
+    __threadfence();
+    int old = balance[0];                             //!
+    atomicExch(&lock[0], 0);                          //-
+    balance[0] = old + 5;                             //!
+    __threadfence();                                  //+
+    atomicExch(&lock[0], 0);                          //+
+    """
+
+
+@pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 5)
+def lock_that_is_only_looked_at(lock: counts(1), balance: counts(1)):
+    """
+    while (atomicAdd(&lock[0], 0) != 0) {}            //-
+    atomicExch(&lock[0], 1);                          //-
+    while (atomicCAS(&lock[0], 0, 1) != 0) {}         //+
+    __threadfence();
+    balance[0] += 5;                                  //!
+    __threadfence();
+    atomicExch(&lock[0], 0);
+    """
+
+
+@pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: [LOCKED // 2 * 5] * 2)
+def lock_of_another_account(lock: counts(2), balance: zeros(2)):
+    """
+    int account = blockIdx.x % 2;
+    int key = blockIdx.x / 2 % 2;                     //-
+    int key = account;                                //+
+    while (atomicCAS(&lock[key], 0, 1) != 0) {}
+    __threadfence();
+    balance[account] += 5;                            //!
+    __threadfence();
+    atomicExch(&lock[key], 0);
+    """

@@ -1,0 +1,170 @@
+"""Kernels that never end: loops that do not get on, locks that nobody gives back, waiting in vain."""
+
+import numpy as np
+from pairs.form import counts, floats, ints, pair, upto, zeros
+
+# --- loops -----------------------------------------------------------------------------------------------
+
+
+@pair("hang", grid=1, block=32, expect=lambda x: 2 * x)
+def stride_that_is_never_added(x: floats(100)):
+    """
+    int i = grid<1>();
+    while (i < x.size()) {                            //!
+        x[i] *= 2;                                    //-!
+        x[i] *= 2, i += gridsize<1>();                //+
+    }
+    """
+
+
+@pair("hang", grid=1, block=32, expect=lambda find: find)
+def binary_search_that_stops_halving(
+    x: upto(33, np.int32), find: ints(32, below=33), out: counts(32)
+):
+    """
+    int i = grid<1>(), low = 0, high = x.size();
+    while (high - low > 1) {                          //+
+    while (low < high) {                              //-!
+        int middle = (low + high) / 2;                //!
+        if (x[middle] <= find[i]) low = middle;       //!
+        else high = middle;                           //!
+    }
+    out[i] = low;
+    """
+
+
+@pair("hang", grid=1, block=1, expect=lambda: 10)
+def sum_that_never_is_exactly_one(n: counts(1)):
+    """
+    float x = 0;
+    while (x != 1.0f) {                               //-!
+    while (x < 0.95f) {                               //+
+        x += 0.1f;                                    //!
+        ++n[0];                                       //!
+    }
+    """
+
+
+@pair("hang", grid=1, block=1, right={"next": np.array([1, 2, 3, -1], np.int32)}, expect=lambda: 4)
+def list_that_bites_its_tail(next: np.array([1, 2, 3, 1], np.int32), length: counts(1)):
+    """
+    __global__ void measure(const int* next, int* length) {
+        int n = 0;
+        for (int at = 0; at >= 0; at = next[at]) ++n;  //!
+        *length = n;
+    }
+    """
+
+
+@pair("hang", grid=1, block=1, expect=lambda n: [steps(k) for k in n])
+def iteration_that_does_not_converge(n: np.array([6, 27], np.int32), out: counts(2)):
+    """
+    for (int i = 0; i < 2; ++i) {
+        int k = n[i];
+        while (k != 1) {                              //!
+            k = k % 2 ? 3 * k - 1 : k / 2;            //-!
+            k = k % 2 ? 3 * k + 1 : k / 2;            //+
+            ++out[i];                                 //!
+        }
+    }
+    """
+
+
+def steps(k):
+    count = 0
+    while k != 1:
+        k = 3 * k + 1 if k % 2 else k // 2
+        count += 1
+    return count
+
+
+# --- waiting ---------------------------------------------------------------------------------------------
+
+
+@pair("hang", grid=1, block=64, expect=lambda: {"out": 1})
+def flag_that_nobody_sets(flag: counts(1), out: counts(1)):
+    """
+    int t = threadIdx.x;
+    if (t == 0) atomicExch(&flag[0], 2);              //-
+    if (t == 0) atomicExch(&flag[0], 1);              //+
+    if (t == 32) {
+        while (atomicAdd(&flag[0], 0) != 1) {}        //!
+        out[0] = 1;
+    }
+    """
+
+
+@pair("hang", grid=2, block=32, expect=lambda: {"out": 1})
+def more_arrivals_awaited_than_there_are_blocks(arrived: counts(1), out: counts(2)):
+    """
+    if (threadIdx.x == 0) {
+        atomicAdd(&arrived[0], 1);
+        while (atomicAdd(&arrived[0], 0) < blockDim.x) {}  //-!
+        while (atomicAdd(&arrived[0], 0) < gridDim.x) {}  //+
+        out[blockIdx.x] = 1;
+    }
+    """
+
+
+@pair("hang", grid=1, block=64, expect=lambda: {"account": [58, 42]})
+def locks_taken_in_opposite_order(lock: counts(2), account: np.array([50, 50], np.int32)):
+    """
+    int t = threadIdx.x;
+    if (t % 32 == 0) {
+        int from = t / 32, to = 1 - from, amount = t == 0 ? 2 : 10;
+        int first = from, second = to;                //-
+        int first = 0, second = 1;                    //+
+        while (atomicCAS(&lock[first], 0, 1) != 0) {}  //!
+        for (int k = 0; k < 100; ++k) __nanosleep(1000);
+        while (atomicCAS(&lock[second], 0, 1) != 0) {}  //!
+        __threadfence();
+        account[from] -= amount;
+        account[to] += amount;
+        __threadfence();
+        atomicExch(&lock[second], 0);
+        atomicExch(&lock[first], 0);
+    }
+    """
+
+
+@pair("hang", grid=1, block=64, expect=lambda: {"count": 64})
+def lock_never_given_back(lock: counts(1), count: counts(1)):
+    """
+    bool done = false;
+    while (!done) {                                   //!
+        if (atomicCAS(&lock[0], 0, 1) == 0) {         //!
+            __threadfence();
+            done = true;
+            ++count[0];
+            __threadfence();
+            if (count[0] % 2) atomicExch(&lock[0], 0);  //-
+            atomicExch(&lock[0], 0);                  //+
+        }
+    }
+    """
+
+
+@pair("hang", grid=1, block=32, expect=lambda: {"count": 32})
+def lock_held_while_waiting_for_the_warp(lock: counts(1), count: counts(1)):
+    """
+    while (atomicCAS(&lock[0], 0, 1) != 0) {}         //!
+    __threadfence();
+    ++count[0];
+    __threadfence();
+    __syncwarp();                                     //-!
+    atomicExch(&lock[0], 0);
+    """
+
+
+@pair("hang", grid=1, block=32, expect=lambda x: {"most": x.max()})
+def exchange_that_compares_with_an_old_value(x: floats(32), most: zeros(1)):
+    """
+    int* word = (int*)&most[0];
+    int seen = __float_as_int(most[0]);               //-
+    int seen = atomicAdd(word, 0);                    //+
+    while (__int_as_float(seen) < x[threadIdx.x]) {   //!
+        int before = atomicCAS(word, seen, __float_as_int(x[threadIdx.x]));  //!
+        if (before == seen) break;                    //!
+        seen = before;                                //+
+    }
+    """

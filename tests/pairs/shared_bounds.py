@@ -1,0 +1,245 @@
+"""Indices beyond shared memory: arrays of fixed size, memory whose size the launch gives."""
+
+import numpy as np
+from pairs.form import counts, floats, ints, pair, zeros
+
+TPB = 64
+BINS = 16
+TILE = 8
+
+# --- of fixed size ---------------------------------------------------------------------------------------
+
+
+@pair("memory", array="s", grid=1, block=TPB, expect=lambda x: np.append(x[1:], 0))
+def shared_neighbour_of_the_last_thread(x: floats(TPB), out: zeros(TPB)):
+    """
+    __shared__ float s[TPB];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    out[t] = s[t + 1];                                //-!
+    out[t] = t + 1 < TPB ? s[t + 1] : 0;              //+
+    """
+
+
+@pair("memory", array="s", grid=1, block=TPB, expect=lambda x: x + np.append(0, x[:-1]))
+def shared_neighbour_of_the_first_thread(x: floats(TPB), out: zeros(TPB)):
+    """
+    __shared__ float s[TPB];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    out[t] = s[t] + s[t - 1];                         //-!
+    out[t] = s[t] + (t > 0 ? s[t - 1] : 0);           //+
+    """
+
+
+@pair(
+    "memory",
+    array="s",
+    grid=2,
+    block=TPB,
+    expect=lambda x: np.convolve(np.pad(x, 1), [1, 1, 1], "valid"),
+)
+def halo_for_which_there_is_no_room(x: floats(2 * TPB), out: zeros(2 * TPB)):
+    """
+    __shared__ float s[TPB + 1];                      //-
+    __shared__ float s[TPB + 2];                      //+
+    int i = grid<1>(), t = threadIdx.x;
+    s[t + 1] = x[i];
+    if (t == 0) s[0] = i > 0 ? x[i - 1] : 0;
+    if (t == TPB - 1) s[t + 2] = i + 1 < x.size() ? x[i + 1] : 0;  //!
+    __syncthreads();
+    out[i] = s[t] + s[t + 1] + s[t + 2];              //!
+    """  # fmt: skip
+
+
+@pair("memory", array="s", grid=1, block=96, right={"block": TPB}, expect=lambda x: x.sum())
+def block_larger_than_its_shared_array(x: floats(96), out: zeros(1)):
+    """
+    __shared__ float s[TPB];
+    int t = threadIdx.x;
+    s[t] = 0;                                         //!
+    for (int i = t; i < x.size(); i += blockDim.x) s[t] += x[i];  //!
+    for (int w = TPB / 2; w > 0; w /= 2) {
+        __syncthreads();
+        if (t < w) s[t] += s[t + w];
+    }
+    if (t == 0) out[0] = s[0];
+    """
+
+
+@pair("memory", array="s", grid=1, block=48, expect=lambda x: x.sum())
+def reduction_of_a_block_that_is_no_power_of_two(x: floats(48), out: zeros(1)):
+    """
+    __shared__ float s[48];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    for (int w = 32; w > 0; w /= 2) {
+        __syncthreads();
+        if (t < w) s[t] += s[t + w];                  //-!
+        if (t < w && t + w < 48) s[t] += s[t + w];    //+
+    }
+    if (t == 0) out[0] = s[0];
+    """
+
+
+@pair(
+    "memory",
+    array="bins",
+    grid=1,
+    block=TPB,
+    expect=lambda x: np.bincount(np.minimum(x, BINS - 1), minlength=BINS),
+)
+def shared_bin_for_the_largest_value(
+    x: np.append(ints(TPB - 1, below=BINS), BINS).astype(np.int32), out: counts(BINS)
+):
+    """
+    __shared__ int bins[BINS];
+    int t = threadIdx.x;
+    if (t < BINS) bins[t] = 0;
+    __syncthreads();
+    atomicAdd(&bins[x[t]], 1);                        //-!
+    atomicAdd(&bins[min(x[t], BINS - 1)], 1);         //+
+    __syncthreads();
+    if (t < BINS) out[t] = bins[t];
+    """  # fmt: skip
+
+
+@pair("memory", array="partial", grid=1, block=96, expect=lambda x: x.sum())
+def partial_sums_for_too_few_warps(x: floats(96), out: zeros(1)):
+    """
+    __shared__ float partial[2];                      //-
+    __shared__ float partial[3];                      //+
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    float sum = x[threadIdx.x];
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(0xffffffff, sum, d);
+    if (lane == 0) partial[warp] = sum;               //!
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        sum = 0;
+        for (int i = 0; i < 3; ++i) sum += partial[i];  //!
+        out[0] = sum;
+    }
+    """
+
+
+@pair("memory", array="tile", grid=1, block=(16, 4), expect=lambda x: x.T)
+def rows_and_columns_of_a_tile_swapped(x: floats(4, 16), out: zeros(16, 4)):
+    """
+    __shared__ float tile[4][16];
+    int i = threadIdx.y, j = threadIdx.x;
+    tile[j][i] = x(i, j);                             //-!
+    __syncthreads();                                  //-
+    out(j, i) = tile[j][i];                           //-
+    tile[i][j] = x(i, j);                             //+
+    __syncthreads();                                  //+
+    out(j, i) = tile[i][j];                           //+
+    """
+
+
+@pair("memory", array="first", grid=1, block=TPB, expect=lambda x: {"out": x[::-1]})
+def index_that_lands_in_the_next_variable(x: floats(TPB), out: zeros(TPB), sums: zeros(TPB)):
+    """
+    __shared__ float first[TPB], second[TPB];
+    int t = threadIdx.x;
+    second[t] = 0;
+    if (t == 0) first[0] = 0;
+    __syncthreads();
+    first[t + 1] = x[t];                              //-!
+    first[t] = x[t];                                  //+
+    __syncthreads();
+    out[t] = first[TPB - 1 - t];
+    sums[t] = first[t] + second[t];
+    """
+
+
+# --- of the size that the launch gives -------------------------------------------------------------------
+
+
+@pair(
+    "memory",
+    array="s",
+    grid=1,
+    block=TPB,
+    shared=TPB,
+    right={"shared": 4 * TPB},
+    expect=lambda x: x[::-1],
+)
+def dynamic_memory_counted_in_elements(x: floats(TPB), out: zeros(TPB)):
+    """
+    extern __shared__ float s[];
+    int t = threadIdx.x;
+    s[t] = x[t];                                      //!
+    __syncthreads();
+    out[t] = s[TPB - 1 - t];
+    """  # fmt: skip
+
+
+@pair("memory", array="s", grid=1, block=TPB, right={"shared": 4 * TPB}, expect=lambda x: x[::-1])
+def dynamic_memory_not_asked_for(x: floats(TPB), out: zeros(TPB)):
+    """
+    extern __shared__ float s[];
+    int t = threadIdx.x;
+    s[t] = x[t];                                      //!
+    __syncthreads();
+    out[t] = s[TPB - 1 - t];
+    """
+
+
+@pair(
+    "memory",
+    array="memory",
+    grid=1,
+    block=TPB,
+    shared=8 * TPB,
+    expect=lambda x, k: {"out": x[::-1], "keys": k[::-1]},
+)
+def carved_up_beyond_the_end(
+    x: floats(TPB), k: ints(TPB, below=99), out: zeros(TPB), keys: counts(TPB)
+):
+    """
+    extern __shared__ float memory[];
+    float* values = memory;
+    int* numbers = (int*)(memory + sizeof(float) * TPB);  //-
+    int* numbers = (int*)(memory + TPB);              //+
+    int t = threadIdx.x;
+    values[t] = x[t];
+    numbers[t] = k[t];                                //!
+    __syncthreads();
+    out[t] = values[TPB - 1 - t];
+    keys[t] = numbers[TPB - 1 - t];
+    """  # fmt: skip
+
+
+@pair(
+    "memory",
+    array="tile",
+    grid=1,
+    block=(TILE, TILE),
+    shared=4 * TILE * TILE,
+    right={"shared": 4 * TILE * (TILE + 1)},
+    expect=lambda x: x.T,
+)
+def padding_that_the_size_leaves_out(x: floats(TILE, TILE), out: zeros(TILE, TILE)):
+    """
+    extern __shared__ float tile[];
+    int i = threadIdx.y, j = threadIdx.x;
+    tile[i * (TILE + 1) + j] = x(i, j);               //!
+    __syncthreads();
+    out(i, j) = tile[j * (TILE + 1) + i];             //!
+    """  # fmt: skip
+
+
+@pair("memory", grid=1, block=TPB, shared=12 * TPB, expect=lambda x: x[::-1].astype(np.float64))
+def double_at_the_place_of_a_float(x: floats(TPB), out: zeros(TPB, dtype=np.float64)):
+    """
+    extern __shared__ float memory[];
+    double* large = (double*)(memory + TPB + 1);      //-
+    double* large = (double*)(memory + TPB);          //+
+    int t = threadIdx.x;
+    if (t < TPB - 1) large[t] = x[t];                 //-!
+    large[t] = x[t];                                  //+
+    __syncthreads();
+    out[t] = large[TPB - 1 - t];
+    """  # fmt: skip

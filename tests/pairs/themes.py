@@ -1,0 +1,16 @@
+"""All pairs: importing this imports every theme."""
+
+from pairs import (  # noqa: F401
+    arithmetic,
+    barriers,
+    bounds,
+    global_races,
+    hangs,
+    races,
+    shared_bounds,
+    stacks,
+    unwritten,
+)
+from pairs.form import KINDS, PAIRS
+
+__all__ = ["KINDS", "PAIRS"]

@@ -1,0 +1,32 @@
+"""Many threads at once."""
+
+import threading
+
+import pytest
+
+
+def run_together(*bodies):
+    """Runs each body in a thread of its own, all started at once; raises the first failure."""
+    barrier = threading.Barrier(len(bodies))
+    failures = []
+
+    def guarded(body):
+        try:
+            barrier.wait()
+            body()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+@pytest.fixture
+def together():
+    """together(*bodies): each body in a thread of its own, all started at once; the first failure is raised."""
+    return run_together
