@@ -32,7 +32,7 @@ typedef struct nl_device {
     CUevent fence;
     CUstream courier; /* see nl_device_courier */
     nl_mutex lock;    /* of the fence and the courier */
-    nl_pool cache; /* of buffers that were freed */
+    nl_pool cache;    /* of buffers that were freed */
 } nl_device;
 
 /* How to open the driver when something first needs it; set from Python's config before that.
@@ -100,8 +100,9 @@ int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* Lets kernels and copies of dev reach peer's memory directly; 0 if they can by now, -1 with the
  * driver's reason if not. Binds dev. */
 int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err);
-/* The device whose memory is at an address; `here` for memory that every device reaches (the host's,
- * managed), and where it cannot be told. Makes no driver call where there is one device only. */
+/* The device whose memory is at an address; `here` for memory that every device reaches (the
+ * host's, managed), and where it cannot be told. Makes no driver call where there is one device
+ * only. */
 nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address);
 /* A stream in no order with others, for this side of copies between devices whose own stream is
  * another device's. Made once. Binds dev. */

@@ -161,8 +161,8 @@ void nl_sim_block_preempt(nl_sim_worker *w) {
     t->wait = NL_SIM_WAIT_NONE;
 }
 
-/* The thread that follows in a loop over all that can run: the others of its warp may be waiting for
- * another warp. */
+/* The thread that follows in a loop over all that can run: the others of its warp may be waiting
+ * for another warp. */
 static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
     if (w->active_waiting)
@@ -190,8 +190,7 @@ void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
     consider_others(w, &w->yields, PATIENT_YIELDS);
     w->warp[warp].yielded |= nl_sim_lane_bit(thread);
     nl_sim_wake(w, warp, nl_sim_lane_bit(thread));
-    nl_sim_switch_to(w, thread,
-                     w->shuffled ? nl_sim_block_pick_any(w) : pick_in_turn(w, thread));
+    nl_sim_switch_to(w, thread, w->shuffled ? nl_sim_block_pick_any(w) : pick_in_turn(w, thread));
     t->wait = NL_SIM_WAIT_NONE;
 }
 
@@ -438,7 +437,7 @@ static int step(nl_sim_worker *w) {
         w->first = w->current + 1;
         return w->first < w->threads ? 1 : advance(w);
     case NL_SIM_TRAP:
-        nl_sim_fault_trapped(w, w->fibers                                ? (int)w->current
+        nl_sim_fault_trapped(w, w->fibers                               ? (int)w->current
                                 : w->trap.signal == NL_SIM_WATCH_SIGNAL ? -1
                                                                         : replay(w));
         break;

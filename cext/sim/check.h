@@ -20,7 +20,7 @@ typedef struct nl_sim_check {
     nl_checks wanted;
     const struct nl_sim_module *image;   /* the twin, for lines */
     const nl_sim_parameters *parameters; /* or NULL: not known */
-    int every; /* all accesses are looked at (conflict.h) */
+    int every;                           /* all accesses are looked at (conflict.h) */
     nl_sim_findings findings;
 } nl_sim_check;
 

@@ -1,6 +1,6 @@
-/* sim/clock: what is known of threads elsewhere: up to which moment of a thread, or of a whole block,
- * everything has happened before. A set of such facts, shared by those who know the same and copied
- * when one of them learns more. */
+/* sim/clock: what is known of threads elsewhere: up to which moment of a thread, or of a whole
+ * block, everything has happened before. A set of such facts, shared by those who know the same and
+ * copied when one of them learns more. */
 #ifndef NL_SIM_CLOCK_H
 #define NL_SIM_CLOCK_H
 
@@ -12,8 +12,8 @@ typedef struct nl_sim_clock nl_sim_clock;
 nl_sim_clock *nl_sim_clock_retain(nl_sim_clock *clock);
 void nl_sim_clock_release(nl_sim_clock **clock);
 
-/* What is known of a block: all that its threads did at times before `time`; of one thread: all that
- * it did at `time` and before. Keys are never 0. */
+/* What is known of a block: all that its threads did at times before `time`; of one thread: all
+ * that it did at `time` and before. Keys are never 0. */
 static inline uint64_t nl_sim_clock_block(uint32_t block) {
     return ((uint64_t)block + 1) << 11;
 }

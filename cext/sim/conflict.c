@@ -70,8 +70,8 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
 
 int nl_sim_conflict_begin(nl_sim_job *job) {
     const nl_checks *wanted = &job->check->wanted;
-    int every = (wanted->mask & (NL_CHECK_RACE | NL_CHECK_HANG)) &&
-                (wanted->mask & NL_CHECK_ACCESSES);
+    int every =
+        (wanted->mask & (NL_CHECK_RACE | NL_CHECK_HANG)) && (wanted->mask & NL_CHECK_ACCESSES);
     job->seed = wanted->seed;
     job->shuffled = wanted->shuffled;
     job->limit_ms = wanted->mask & NL_CHECK_HANG ? wanted->limit_ms : 0;
@@ -103,8 +103,7 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
         return SHARED;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         return GLOBAL;
-    if (address - w->image_low < w->image_high - w->image_low ||
-        nl_sim_heap_covers(address, 1))
+    if (address - w->image_low < w->image_high - w->image_low || nl_sim_heap_covers(address, 1))
         return GLOBAL;
     return PRIVATE;
 }

@@ -29,7 +29,8 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, const 
                                   unsigned thread, nl_sim_site site);
 _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *worker, unsigned thread);
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *worker);
-/* The grid has been stopped: leaves, and says what the block was doing if it has run for too long. */
+/* The grid has been stopped: leaves, and says what the block was doing if it has run for too long.
+ */
 _Noreturn void nl_sim_fault_stopped(nl_sim_worker *worker);
 /* On any stack: records that the launch has run for too long, and what this block was doing. */
 void nl_sim_fault_endless(nl_sim_worker *worker);

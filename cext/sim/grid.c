@@ -318,8 +318,7 @@ static void run_cooperative(nl_sim_job *job) {
            nl_thread_start(&threads[made], crew_thread, &c, 0, &err) == 0)
         made++;
     if (made < wanted)
-        nl_sim_job_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-                        no_threads);
+        nl_sim_job_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, no_threads);
     nl_mutex_lock(&c.lock);
     c.ready = made < wanted ? -1 : 1;
     nl_cond_broadcast(&c.start);

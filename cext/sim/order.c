@@ -1,10 +1,10 @@
 /* sim/order: the events that put accesses in an order.
  *
- * A fence notes what its thread could hand over from then on; the next atomic that the thread makes,
- * wherever, hands it over to whoever reads that place with an atomic later. A barrier after fences
- * hands over what they noted within the block: it is usual that all threads make their fence and,
- * after the barrier, one of them tells the other blocks. Reading acquires without a fence: that is
- * more than CUDA promises, but what real programs do.
+ * A fence notes what its thread could hand over from then on; the next atomic that the thread
+ * makes, wherever, hands it over to whoever reads that place with an atomic later. A barrier after
+ * fences hands over what they noted within the block: it is usual that all threads make their fence
+ * and, after the barrier, one of them tells the other blocks. Reading acquires without a fence:
+ * that is more than CUDA promises, but what real programs do.
  *
  * Where there is no memory for a clock, something that was ordered would look as if it were not;
  * `known` of everything would be lost. That is bounded by giving the launch up (race.c looks at the
@@ -234,8 +234,7 @@ void nl_sim_order_acquire(nl_sim_order *o, unsigned thread, const nl_sim_handove
     nl_sim_clock_join(own, clock);
 }
 
-void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h,
-                          uintptr_t address) {
+void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h, uintptr_t address) {
     if (!o->fenced[thread].barrier && !o->released && !o->released_known)
         return;
     if (h->count * 4 >= h->capacity * 3 && grow(h) < 0)

@@ -1,20 +1,20 @@
-/* sim/race: for each four bytes that are touched: who wrote them last, and two of those who have read
- * them since; four bytes of which parts are touched have that for each byte. An access conflicts with
- * what is noted there if nothing puts the noted one before it (order.h).
+/* sim/race: for each four bytes that are touched: who wrote them last, and two of those who have
+ * read them since; four bytes of which parts are touched have that for each byte. An access
+ * conflicts with what is noted there if nothing puts the noted one before it (order.h).
  *
- * Two readers are enough to find that a later write conflicts, if they are as far from each other as
- * possible: two warps, or two blocks. Forgetting a reader can hide a race, never make one up.
+ * Two readers are enough to find that a later write conflicts, if they are as far from each other
+ * as possible: two warps, or two blocks. Forgetting a reader can hide a race, never make one up.
  *
  * What looks like a conflict and is none:
- * - Several threads write the same value (a flag that many set). Whether it was the same is known once
- *   the write is done, that is at the next event of the thread; until then the conflict waits in
+ * - Several threads write the same value (a flag that many set). Whether it was the same is known
+ * once the write is done, that is at the next event of the thread; until then the conflict waits in
  *   `write`.
  * - A plain read that only feeds an atomicCAS on the same address, as in everybody's atomicMax for
- *   floats. It waits in `reads` until the thread has either done the atomicCAS or gone past the next
- *   event at which threads meet.
+ *   floats. It waits in `reads` until the thread has either done the atomicCAS or gone past the
+ * next event at which threads meet.
  * - Volatile accesses of different warps, which are how flags are made. Within a warp they are what
- *   code of before Volta used in the place of __syncwarp, and do conflict, unless it was a flag indeed:
- *   written right after a fence. */
+ *   code of before Volta used in the place of __syncwarp, and do conflict, unless it was a flag
+ * indeed: written right after a fence. */
 #include "sim/race.h"
 
 #include <stdlib.h>
@@ -280,8 +280,7 @@ static int is_before(const visit *v, mark m) {
 }
 
 static int is_same_warp(const visit *v, mark m) {
-    return m.block == v->mark.block &&
-           thread_of(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
+    return m.block == v->mark.block && thread_of(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
 }
 
 /* Both may happen at once. */
@@ -355,8 +354,8 @@ static void note_read(const visit *v, cell *c) {
 
 static void visit_cell(visit *v, cell *c, uintptr_t address) {
     mark old = c->write;
-    int mine = old.who == v->mark.who && old.block == v->mark.block &&
-               old.time == v->mark.time && old.era == v->mark.era;
+    int mine = old.who == v->mark.who && old.block == v->mark.block && old.time == v->mark.time &&
+               old.era == v->mark.era;
     if (!mine && !is_before(v, old) && !are_compatible(v, old))
         conflict(v, old, address);
     if (!(v->mark.who & WRITE)) {

@@ -1,5 +1,5 @@
-/* sim/turn: a ring of mates, one of whom holds the turn. A mate that is made begins by waiting for it;
- * one that has no blocks left hands it on for good. */
+/* sim/turn: a ring of mates, one of whom holds the turn. A mate that is made begins by waiting for
+ * it; one that has no blocks left hands it on for good. */
 #include "sim/turn.h"
 
 #include <stdlib.h>

@@ -2,8 +2,9 @@
  * which one, and which thread of its block, is decided here, so that the same seed gives the same
  * run. Launches that are checked for races run like this, and those whose order is shuffled.
  *
- * Blocks run one after the other. Only one that cannot go on by itself, because it spins or is at the
- * barrier of the grid, lets another begin or go on; since each needs a stack for every thread and
+ * Blocks run one after the other. Only one that cannot go on by itself, because it spins or is at
+ * the barrier of the grid, lets another begin or go on; since each needs a stack for every thread
+ * and
  * __shared__ memory of its own, that one is on another thread of the operating system: a mate. */
 #ifndef NL_SIM_TURN_H
 #define NL_SIM_TURN_H

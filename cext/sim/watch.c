@@ -59,8 +59,8 @@ static void interrupt(int number, siginfo_t *info, void *context) {
 }
 
 static void install_lock_held(void) {
-    struct sigaction old, ours = {.sa_sigaction = interrupt,
-                                  .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    struct sigaction old,
+        ours = {.sa_sigaction = interrupt, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigemptyset(&ours.sa_mask);
     if (sigaction(NL_SIM_WATCH_SIGNAL, NULL, &old) != 0 ||
         ((old.sa_flags & SA_SIGINFO) && old.sa_sigaction == interrupt))

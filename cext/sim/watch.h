@@ -1,9 +1,9 @@
-/* sim/watch: an end for kernels that have none. A launch with a limit of time is watched; when it has
- * run for longer, its grid is stopped, and whoever of its threads never looks whether it should stop,
- * because it is in a loop of its own, is interrupted there by a signal.
+/* sim/watch: an end for kernels that have none. A launch with a limit of time is watched; when it
+ * has run for longer, its grid is stopped, and whoever of its threads never looks whether it should
+ * stop, because it is in a loop of its own, is interrupted there by a signal.
  *
- * Interrupted is only what runs code of the kernel's image, which holds no lock: a signal at any other
- * moment is sent again a little later. */
+ * Interrupted is only what runs code of the kernel's image, which holds no lock: a signal at any
+ * other moment is sent again a little later. */
 #ifndef NL_SIM_WATCH_H
 #define NL_SIM_WATCH_H
 

@@ -98,8 +98,8 @@ typedef struct nl_sim_worker {
     void (*thread_entry)(void *);
     /* Where blocks take turns (turn.h): */
     unsigned mate, shuffled;
-    unsigned slice;          /* accesses until others may run */
-    unsigned yields, slices; /* since it gave others a turn */
+    unsigned slice;           /* accesses until others may run */
+    unsigned yields, slices;  /* since it gave others a turn */
     struct nl_sim_race *race; /* NULL: races are not looked for */
     struct nl_sim_race_block *race_block;
     int inside;    /* on a fiber: what traps now is the kernel */

@@ -3,7 +3,8 @@
  *
  * Of divisions the host compiler tells by the function that its own sanitizer would call, with the
  * place in the source. irpatch.py adds calls after floating-point operations, and for the one
- * division that overflows where clang++ leaves it out; their places come from the return address. */
+ * division that overflows where clang++ leaves it out; their places come from the return address.
+ */
 #ifndef NUMBALITE_SIM_ARITHMETIC_H
 #define NUMBALITE_SIM_ARITHMETIC_H
 
@@ -34,9 +35,9 @@ NUMBALITE_SIM_INLINE long long extended(const division_type *type, unsigned long
 
 } // namespace numbalite_sim
 
-NUMBALITE_SIM_ARITHMETIC void nl_sim_division(const numbalite_sim::division_place *place,
-                                              unsigned long dividend, unsigned long divisor)
-    __asm__("__ubsan_handle_divrem_overflow");
+NUMBALITE_SIM_ARITHMETIC void
+nl_sim_division(const numbalite_sim::division_place *place, unsigned long dividend,
+                unsigned long divisor) __asm__("__ubsan_handle_divrem_overflow");
 NUMBALITE_SIM_ARITHMETIC void nl_sim_division(const numbalite_sim::division_place *place,
                                               unsigned long dividend, unsigned long divisor) {
     nl_sim_arithmetic what = {};

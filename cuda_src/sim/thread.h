@@ -68,7 +68,7 @@ NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, i
 }
 
 NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
-                                       int line = __builtin_LINE()) {
+                                    int line = __builtin_LINE()) {
     engine_call call;
     ops->grid_barrier(rank(), nl_sim_site{file, line});
 }
@@ -95,8 +95,8 @@ NUMBALITE_SIM_OWN unsigned long long globaltimer() {
     ops->exit_thread(rank());
 }
 
-[[noreturn]] inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void fault(int status, const char *message,
-                                                               const char *file, int line) {
+[[noreturn]] inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void
+fault(int status, const char *message, const char *file, int line) {
     ops->fault(status, message, rank(), nl_sim_site{file, line});
 }
 

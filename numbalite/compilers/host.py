@@ -186,7 +186,11 @@ def _instrumentation(family, checks):
         return flags
     if family == "gcc":
         told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
-        return [*flags, "-fsanitize=thread", *(word for t in told for word in ("--param", f"tsan-{t}"))]
+        return [
+            *flags,
+            "-fsanitize=thread",
+            *(word for t in told for word in ("--param", f"tsan-{t}")),
+        ]
     told = ["instrument-func-entry-exit=0", "distinguish-volatile=1"]
     return [*flags, "-fsanitize=thread", *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 

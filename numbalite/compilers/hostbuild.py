@@ -118,9 +118,7 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
         search = _search(unit, options, folder)
         output = os.path.join(folder, "image.so")
-        log = _Build(unit, compiler, family, flags, search, output, kind, checks).run(
-            source
-        )
+        log = _Build(unit, compiler, family, flags, search, output, kind, checks).run(source)
         with open(output, "rb") as file:
             data = file.read()
     names = [*unit.kernels, *unit.variables]
