@@ -119,6 +119,7 @@ _TABLE = (
              (("NUMBA_ENABLE_CUDASIM", _is_sim),)),
     Variable("DISABLE_CUDA", False, _flag, "behave as if there were no GPU", ("NUMBA_DISABLE_CUDA",)),
     Variable("SIM_DEVICES", 1, _whole(1, 64), "how many devices the simulator has"),
+    Variable("DEVICE", 0, _whole(0, 63), "the device that threads begin with, of those that are seen"),
     Variable("NUM_THREADS", None, _whole(1, 4096), "threads for the simulator and the CPU targets",
              ("NUMBA_NUM_THREADS",)),
     Variable("SIM_CHECKS", 0, _checks,

@@ -42,6 +42,7 @@ from numbalite.cuda.devices import (
     profiling,
     require_context,
     select_device,
+    set_default_device,
     synchronize,
 )
 from numbalite.cuda.records import DeviceRecord
@@ -186,6 +187,7 @@ __all__ = [
     "reduce",
     "require_context",
     "select_device",
+    "set_default_device",
     "set_memory_manager",
     "stream",
     "synchronize",
