@@ -144,7 +144,7 @@ static void destroy(nl_sim_module *m) {
     }
     if (m->library) {
         nl_mutex_lock(&loader_lock);
-        dlclose(m->library);
+        nl_image_close(m->library);
         nl_mutex_unlock(&loader_lock);
     }
     free(m->bytes);

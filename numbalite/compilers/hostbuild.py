@@ -117,6 +117,8 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     source = _whole(unit, options, simsource.translate(unit.source), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
         search = _search(unit, options, folder)
+        if options.debug:
+            search += _text_flags(unit, folder)
         output = os.path.join(folder, "image.so")
         log = _Build(unit, compiler, family, flags, search, output, kind, checks).run(source)
         with open(output, "rb") as file:
@@ -139,6 +141,14 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
         log=_reader(unit).warnings(log),
         source=unit.source,
     )
+
+
+def _text_flags(unit, folder):
+    """Says that everything was compiled where debuggers find the texts that are in no file."""
+    from numbalite import debugger
+
+    texts = debugger.keep_texts(unit.source)
+    return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
 
 
 def _check_shared(data, source):
