@@ -16,8 +16,8 @@ struct array_name {
 };
 static __thread array_name array_names[16];
 
-[[noreturn]] static __noinline__ void fail_index(const index &i, int axis, const int64 *shape,
-                                                 int ndim, const void *pointer) {
+[[noreturn]] static __noinline__ void
+fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *pointer) {
     static __thread char text[512];
     const char *name = "an array";
     for (const array_name &a : array_names)

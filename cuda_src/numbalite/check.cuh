@@ -7,8 +7,8 @@
  * (numbalite/fault.py decodes it: FORMAT there is `fault_record` here) and raises KernelError. The
  * context stays usable, which a trap or a device assert would not leave it.
  *
- * The array's name is found by the host, which knows what the launch was given, from the address
- * that is recorded. */
+ * The array's name is found by the host, which knows what the launch was given, from the address that
+ * is recorded. */
 #ifndef NUMBALITE_CHECK_CUH
 #define NUMBALITE_CHECK_CUH
 

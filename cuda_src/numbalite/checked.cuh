@@ -1,9 +1,9 @@
 /* checked: an index that knows its line. Who includes this says what a wrong one does (fail_index):
  * check.cuh in kernels, host/check.h on the CPU.
  *
- * The line is caught by the implicit conversion from a number to `nl_detail::index`: its
- * constructor's default arguments are evaluated where the index stands. A compiler without
- * __builtin_LINE (NVRTC 12.0) reports line 0, "not known". */
+ * The line is caught by the implicit conversion from a number to `nl_detail::index`: its constructor's
+ * default arguments are evaluated where the index stands. A compiler without __builtin_LINE (NVRTC
+ * 12.0) reports line 0, "not known". */
 #ifndef NUMBALITE_CHECKED_CUH
 #define NUMBALITE_CHECKED_CUH
 

@@ -270,8 +270,7 @@ struct grid_group {
 #endif
         }
         __syncthreads();
-        NUMBALITE_LEAVE_AFTER_FAULT; /* the grid has not met: whoever goes on would see half of it
-                                      */
+        NUMBALITE_LEAVE_AFTER_FAULT; /* the grid has not met: whoever goes on would see half of it */
 #endif
     }
 

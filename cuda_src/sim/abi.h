@@ -10,10 +10,10 @@
  * A block runs on one OS thread. It starts as a plain loop over its threads (run_block). The first
  * thread that reaches a barrier or a warp operation calls the engine, which turns the block into
  * fibers on the spot: the thread that called goes on living on the stack it has, the threads after
- * it get fibers of their own (run_thread), the threads before it have exited. So no analysis is
- * needed to know whether a kernel synchronises, and a kernel that does not pays nothing. After a
- * call of the engine returns, another fiber may have run in between: the image restores threadIdx
- * from its own stack. */
+ * it get fibers of their own (run_thread), the threads before it have exited. So no analysis is needed
+ * to know whether a kernel synchronises, and a kernel that does not pays nothing.
+ * After a call of the engine returns, another fiber may have run in between: the image restores
+ * threadIdx from its own stack. */
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
@@ -40,10 +40,9 @@ typedef struct nl_sim_kernel {
     unsigned abi; /* NL_SIM_ABI */
     unsigned param_count;
     const nl_sim_param *params;
-    /* Runs threads first, first+1, ... of the block in one loop, x fastest. Returns when all are
-     * done or, after the engine has turned the block into fibers inside one of them, as soon as
-     * that thread is done (the image asks `ops->is_fibers()` after each thread that called the
-     * engine). */
+    /* Runs threads first, first+1, ... of the block in one loop, x fastest. Returns when all are done
+     * or, after the engine has turned the block into fibers inside one of them, as soon as that
+     * thread is done (the image asks `ops->is_fibers()` after each thread that called the engine). */
     void (*run_block)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned first);
     /* Runs one thread of the block (linear index), on a fiber. */
     void (*run_thread)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned thread);
@@ -86,9 +85,9 @@ typedef enum nl_sim_block_op {
  * the image) and `argument`; the last lane to arrive computes for all. */
 typedef enum nl_sim_warp_op {
     NL_SIM_WARP_SYNC,
-    NL_SIM_WARP_SHFL,   /* value of lane `argument` (source lane, already resolved by the image for
-                           width; out of mask: undefined -> own value) */
-    NL_SIM_WARP_BALLOT, /* bit per lane with value != 0 */
+    NL_SIM_WARP_SHFL,      /* value of lane `argument` (source lane, already resolved by the image for
+                              width; out of mask: undefined -> own value) */
+    NL_SIM_WARP_BALLOT,    /* bit per lane with value != 0 */
     NL_SIM_WARP_MATCH_ANY, /* mask of lanes with equal value */
     NL_SIM_WARP_MATCH_ALL, /* mask if all equal, else 0 */
     NL_SIM_WARP_ADD,       /* __reduce_add_sync, 32 bits, wraps */
@@ -99,8 +98,8 @@ typedef enum nl_sim_warp_op {
     NL_SIM_WARP_AND,
     NL_SIM_WARP_OR,
     NL_SIM_WARP_XOR,
-    NL_SIM_WARP_ACTIVE, /* __activemask: completes when no lane of the warp can run; result: the
-                           lanes that wait at the same site */
+    NL_SIM_WARP_ACTIVE, /* __activemask: completes when no lane of the warp can run; result: the lanes
+                           that wait at the same site */
 } nl_sim_warp_op;
 
 /* What an instrumented image tells of an access, as bits. */
@@ -108,7 +107,7 @@ enum {
     NL_SIM_ACCESS_WRITE = 1,
     NL_SIM_ACCESS_ATOMIC = 2, /* reads too */
     NL_SIM_ACCESS_VOLATILE = 4,
-    NL_SIM_ACCESS_RANGE = 8,    /* any number of bytes at any address */
+    NL_SIM_ACCESS_RANGE = 8, /* any number of bytes at any address */
     NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
 };
 
@@ -118,6 +117,7 @@ enum {
 enum { NL_SIM_THERE = 1, NL_SIM_WRITTEN = 2 };
 struct nl_sim_index;
 struct nl_sim_arithmetic;
+struct nl_sim_shared;
 typedef struct nl_sim_checker {
     unsigned long long low, span;
     unsigned char *shadow;
@@ -130,8 +130,7 @@ typedef struct nl_sim_checker {
     void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);
     void (*fill)(void *to, int value, unsigned long long size, const void *pc);
     /* A __shared__ variable of the block: the first thread that asks makes it. */
-    void *(*shared)(const char *name, unsigned long long size, unsigned long long align,
-                    const void *identity);
+    void *(*shared)(const struct nl_sim_shared *variable);
     /* An index of an array outside of its shape: `what` says which (check.h). Does not return. */
     void (*index)(const struct nl_sim_index *what, const void *pc) __attribute__((noreturn));
     void (*fence)(void);
@@ -158,6 +157,14 @@ typedef struct nl_sim_arithmetic {
     double result, a, b;
 } nl_sim_arithmetic;
 
+/* A __shared__ variable. Its address says which it is. */
+typedef struct nl_sim_shared {
+    const char *name;
+    unsigned long long size; /* 0: all of the dynamic memory */
+    unsigned item, ndim;     /* bytes of an element; dimensions as declared */
+    unsigned long long extents[4]; /* of the first four */
+} nl_sim_shared;
+
 /* An index that an array does not have. */
 typedef struct nl_sim_index {
     const void *array; /* its first element */
@@ -176,20 +183,19 @@ typedef struct nl_sim_ops {
                                unsigned argument, unsigned thread, nl_sim_site site);
     /* cooperative grid barrier (this_grid().sync()) */
     void (*grid_barrier)(unsigned thread, nl_sim_site site);
-    /* lets other threads run: __nanosleep, and every some hundred failed atomic compare-and-swaps
-     */
+    /* lets other threads run: __nanosleep, and every some hundred failed atomic compare-and-swaps */
     void (*yield)(unsigned thread, nl_sim_site site);
     /* has this block been turned into fibers? */
     int (*is_fibers)(void);
     /* base of this block's dynamic shared memory (128-byte aligned; shared_bytes long) */
     void *(*dynamic_shared)(void);
-    /* a failed assert, __trap, a failed bounds check: records the message with block and thread and
-     * does not return; the launch ends with `status` (a CUresult) */
+    /* a failed assert, __trap, a failed bounds check: records the message with block and thread and does
+     * not return; the launch ends with `status` (a CUresult) */
     void (*fault)(int status, const char *message, unsigned thread, nl_sim_site site)
         __attribute__((noreturn));
     /* the calling thread ends here (PTX `exit`) */
     void (*exit_thread)(unsigned thread) __attribute__((noreturn));
-    unsigned long long (*clock)(void);       /* clock64(): cycles-like, monotonic */
+    unsigned long long (*clock)(void);      /* clock64(): cycles-like, monotonic */
     unsigned long long (*globaltimer)(void); /* nanoseconds */
     unsigned (*smid)(void);                  /* index of the worker */
     int (*vprintf)(const char *format, __builtin_va_list arguments);
@@ -201,8 +207,7 @@ typedef struct nl_sim_ops {
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */
 typedef void (*nl_sim_image_init_fn)(const nl_sim_ops *ops);
 
-/* An image as bytes (what cuModuleLoadData gets): this header, then `size` bytes of shared object.
- */
+/* An image as bytes (what cuModuleLoadData gets): this header, then `size` bytes of shared object. */
 #define NL_SIM_IMAGE_MAGIC "NLSIMG01"
 typedef struct nl_sim_image_header {
     char magic[8];

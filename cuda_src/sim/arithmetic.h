@@ -9,7 +9,7 @@
 #define NUMBALITE_SIM_ARITHMETIC_H
 
 #define NUMBALITE_SIM_ARITHMETIC \
-    extern "C" __attribute__((visibility("hidden"), used, noinline, cold, no_sanitize("thread")))
+    extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED
 
 namespace numbalite_sim {
 

@@ -1,10 +1,9 @@
 /* sim/check: what the host compiler's instrumentation calls, in images that look for mistakes.
  *
  * Such an image is compiled as for a thread sanitizer (-fsanitize=thread), which puts a call before
- * every access of memory that is not plainly a local variable's; but the functions called are
- * these, and no sanitizer's runtime is there. Each looks the address up in the engine's shadow
- * memory (abi.h). Nearly always the shadow allows the access and that is all; the rest is the
- * engine's.
+ * every access of memory that is not plainly a local variable's; but the functions called are these,
+ * and no sanitizer's runtime is there. Each looks the address up in the engine's shadow memory
+ * (abi.h). Nearly always the shadow allows the access and that is all; the rest is the engine's.
  *
  * An access is told by its address and by the place that it returns to, from which the engine finds
  * the line when there is something to report. */
@@ -12,29 +11,22 @@
 #define NUMBALITE_SIM_CHECK_H
 
 #define NUMBALITE_SIM_HOOK \
-    extern "C" __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread")))
+    extern "C" NUMBALITE_SIM_UNCHECKED __attribute__((visibility("hidden"), used, noinline))
 
 namespace numbalite_sim {
 
 /* Before the image is initialised, everything is allowed. */
-static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned,
-                                                const void *) {
-    return 0;
-}
+static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned, const void *) { return 0; }
 static inline NUMBALITE_SIM_UNCHECKED void allow_fence() {}
-static inline NUMBALITE_SIM_UNCHECKED void allow_copy(void *to, const void *from,
-                                                      unsigned long long size, const void *) {
+static inline NUMBALITE_SIM_UNCHECKED void allow_copy(void *to, const void *from, unsigned long long size, const void *) {
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<const volatile char *>(from)[i];
 }
-static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsigned long long size,
-                                                      const void *) {
+static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsigned long long size, const void *) {
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<char>(value);
 }
-static const nl_sim_checker absent = {0,       0,           nullptr,    0,
-                                      allow,   allow_copy,  allow_fill, nullptr,
-                                      nullptr, allow_fence, nullptr,    nullptr};
+static const nl_sim_checker absent = {0, 0, nullptr, 0, allow, allow_copy, allow_fill, nullptr, nullptr, allow_fence, nullptr, nullptr};
 static const nl_sim_checker *checker = &absent;
 
 /* A shadow of `size` bytes that says of all: there is memory, and it has been written. */
@@ -56,13 +48,13 @@ template <> struct shadow<8> {
 };
 
 /* A thread that waits for another in a loop must not keep it from running. */
-static __attribute__((noinline, cold, no_sanitize("thread"))) void let_others_run() {
+static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_run() {
     engine_call call;
     checker->preempt();
 }
 
 template <int size>
-static inline __attribute__((always_inline, no_sanitize("thread"))) void
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check(void *address, unsigned kind, const void *pc) {
     const nl_sim_checker *c = checker;
     unsigned long long at = reinterpret_cast<unsigned long long>(address) - c->low;
@@ -80,10 +72,10 @@ check(void *address, unsigned kind, const void *pc) {
 }
 
 /* Of any size; an address that is not a multiple of the size is checked byte by byte. */
-static inline __attribute__((always_inline, no_sanitize("thread"))) void
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
-    if (size)
-        checker->access(address, size, kind | NL_SIM_ACCESS_RANGE, pc);
+    if (size && checker->access(address, size, kind | NL_SIM_ACCESS_RANGE, pc))
+        let_others_run();
 }
 
 } // namespace numbalite_sim
@@ -98,24 +90,24 @@ check_range(void *address, unsigned long long size, unsigned kind, const void *p
     NUMBALITE_SIM_HOOK void nl_sim_write##size(void *p) { \
         numbalite_sim::check<size>(p, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) __asm__( \
-        "__tsan_volatile_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) \
+        __asm__("__tsan_volatile_read" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) { \
         numbalite_sim::check<size>(p, NL_SIM_ACCESS_VOLATILE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) __asm__( \
-        "__tsan_volatile_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) \
+        __asm__("__tsan_volatile_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) { \
         numbalite_sim::check<size>(p, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_VOLATILE, \
                                    NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) __asm__( \
-        "__tsan_unaligned_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) \
+        __asm__("__tsan_unaligned_read" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) { \
         numbalite_sim::check_range(p, size, 0, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) __asm__( \
-        "__tsan_unaligned_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) \
+        __asm__("__tsan_unaligned_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) { \
         numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
     } \
@@ -124,19 +116,19 @@ check_range(void *address, unsigned long long size, unsigned kind, const void *p
         numbalite_sim::check<size>(p, 0, NUMBALITE_SIM_PC); \
         numbalite_sim::check<size>(p, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read_write##size(void *p) __asm__( \
-        "__tsan_unaligned_read_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read_write##size(void *p) \
+        __asm__("__tsan_unaligned_read_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_read_write##size(void *p) { \
         numbalite_sim::check_range(p, size, 0, NUMBALITE_SIM_PC); \
         numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) __asm__( \
-        "__tsan_unaligned_volatile_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) \
+        __asm__("__tsan_unaligned_volatile_read" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) { \
         numbalite_sim::check_range(p, size, NL_SIM_ACCESS_VOLATILE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_write##size(void *p) __asm__( \
-        "__tsan_unaligned_volatile_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_write##size(void *p) \
+        __asm__("__tsan_unaligned_volatile_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_write##size(void *p) { \
         numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_VOLATILE, \
                                    NUMBALITE_SIM_PC); \
@@ -148,12 +140,13 @@ NUMBALITE_SIM_HOOKS(8)
 NUMBALITE_SIM_HOOKS(16)
 #undef NUMBALITE_SIM_HOOKS
 
-NUMBALITE_SIM_HOOK void nl_sim_read_range(void *p, unsigned long size) __asm__("__tsan_read_range");
+NUMBALITE_SIM_HOOK void nl_sim_read_range(void *p, unsigned long size)
+    __asm__("__tsan_read_range");
 NUMBALITE_SIM_HOOK void nl_sim_read_range(void *p, unsigned long size) {
     numbalite_sim::check_range(p, size, 0, NUMBALITE_SIM_PC);
 }
-NUMBALITE_SIM_HOOK void nl_sim_write_range(void *p,
-                                           unsigned long size) __asm__("__tsan_write_range");
+NUMBALITE_SIM_HOOK void nl_sim_write_range(void *p, unsigned long size)
+    __asm__("__tsan_write_range");
 NUMBALITE_SIM_HOOK void nl_sim_write_range(void *p, unsigned long size) {
     numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC);
 }
@@ -175,8 +168,8 @@ NUMBALITE_SIM_HOOK void nl_sim_check_init() {}
 /* ---- memory in one piece: what the compiler makes of copies of structs, too ---- */
 
 #define NUMBALITE_SIM_COPY(function, symbol) \
-    NUMBALITE_SIM_HOOK void *function(void *to, const void *from, \
-                                      unsigned long size) __asm__(symbol); \
+    NUMBALITE_SIM_HOOK void *function(void *to, const void *from, unsigned long size) \
+        __asm__(symbol); \
     NUMBALITE_SIM_HOOK void *function(void *to, const void *from, unsigned long size) { \
         numbalite_sim::checker->copy(to, from, size, NUMBALITE_SIM_PC); \
         return to; \
@@ -200,34 +193,38 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
 
 #define NUMBALITE_SIM_SWAPS (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_COMPARE)
 #define NUMBALITE_SIM_ATOMIC_RMW(bits, T, name, operation) \
-    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) __asm__( \
-        "__tsan_atomic" #bits "_" #name); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) \
+        __asm__("__tsan_atomic" #bits "_" #name); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) { \
-        numbalite_sim::check<bits / 8>((void *)p, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
+        numbalite_sim::check<bits / 8>((void *)p, \
+                                       NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
                                        NUMBALITE_SIM_PC); \
         return operation(p, v, __ATOMIC_SEQ_CST); \
     }
 #define NUMBALITE_SIM_ATOMIC_SWAP(bits, T, name) \
     NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
-                                                        int) __asm__("__tsan_atomic" #bits \
-                                                                     "_compare_exchange_" #name); \
+                                                        int) \
+        __asm__("__tsan_atomic" #bits "_compare_exchange_" #name); \
     NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
                                                         int) { \
-        numbalite_sim::check<bits / 8>((void *)p, NUMBALITE_SIM_SWAPS, NUMBALITE_SIM_PC); \
+        numbalite_sim::check<bits / 8>((void *)p, \
+                                       NUMBALITE_SIM_SWAPS, \
+                                       NUMBALITE_SIM_PC); \
         return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, \
                                            __ATOMIC_SEQ_CST); \
     }
 #define NUMBALITE_SIM_ATOMICS_OF(bits, T) \
-    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, \
-                                                    int) __asm__("__tsan_atomic" #bits "_load"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) \
+        __asm__("__tsan_atomic" #bits "_load"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) { \
         numbalite_sim::check<bits / 8>((void *)p, NL_SIM_ACCESS_ATOMIC, NUMBALITE_SIM_PC); \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) __asm__( \
-        "__tsan_atomic" #bits "_store"); \
+    NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) \
+        __asm__("__tsan_atomic" #bits "_store"); \
     NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) { \
-        numbalite_sim::check<bits / 8>((void *)p, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
+        numbalite_sim::check<bits / 8>((void *)p, \
+                                       NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
                                        NUMBALITE_SIM_PC); \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST); \
     } \
@@ -240,11 +237,12 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
     NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_nand, __atomic_fetch_nand) \
     NUMBALITE_SIM_ATOMIC_SWAP(bits, T, strong) \
     NUMBALITE_SIM_ATOMIC_SWAP(bits, T, weak) \
-    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, \
-                                                    int) __asm__("__tsan_atomic" #bits \
-                                                                 "_compare_exchange_val"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) \
+        __asm__("__tsan_atomic" #bits "_compare_exchange_val"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) { \
-        numbalite_sim::check<bits / 8>((void *)p, NUMBALITE_SIM_SWAPS, NUMBALITE_SIM_PC); \
+        numbalite_sim::check<bits / 8>((void *)p, \
+                                       NUMBALITE_SIM_SWAPS, \
+                                       NUMBALITE_SIM_PC); \
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
         return expected; \
     }

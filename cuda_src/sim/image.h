@@ -20,13 +20,11 @@ template <unsigned n, unsigned... rest> struct count_to : count_to<n - 1, n - 1,
 template <unsigned... all> struct count_to<0, all...> { typedef indices<all...> type; };
 
 template <class A>
-NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE const A &argument(const nl_sim_launch *launch,
-                                                               unsigned i) {
+NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE const A &argument(const nl_sim_launch *launch, unsigned i) {
     return *static_cast<const A *>(launch->args[i]);
 }
 
-NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch,
-                                                        nl_sim_dim block) {
+NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch, nl_sim_dim block) {
     here.block_x = block.x;
     here.block_y = block.y;
     here.block_z = block.z;
@@ -63,8 +61,7 @@ template <class... A> struct run {
         threads<kernel>(launch->block, first, argument<A>(launch, i)...);
     }
     template <void (*kernel)(A...), unsigned... i>
-    static NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void thread(const nl_sim_launch *launch,
-                                                                    indices<i...>) {
+    static NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void thread(const nl_sim_launch *launch, indices<i...>) {
         kernel(argument<A>(launch, i)...);
     }
     static const nl_sim_param *params() {
@@ -84,8 +81,7 @@ template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel>
     static constexpr unsigned count = sizeof...(A);
     static constexpr nl_sim_param params[] = {{sizeof(A), alignof(A)}..., {0, 0}};
 
-#ifdef NUMBALITE_SIM_CHECKED /* its threads are always fibers: the engine must know which one runs \
-                              */
+#ifdef NUMBALITE_SIM_CHECKED /* its threads are always fibers: the engine must know which one runs */
     static constexpr void (*run_block)(const nl_sim_launch *, nl_sim_dim, unsigned) = nullptr;
 #else
     static __attribute__((flatten)) void run_block(const nl_sim_launch *launch, nl_sim_dim block,

@@ -68,7 +68,7 @@ NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, i
 }
 
 NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
-                                    int line = __builtin_LINE()) {
+                                       int line = __builtin_LINE()) {
     engine_call call;
     ops->grid_barrier(rank(), nl_sim_site{file, line});
 }
@@ -95,8 +95,8 @@ NUMBALITE_SIM_OWN unsigned long long globaltimer() {
     ops->exit_thread(rank());
 }
 
-[[noreturn]] inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void
-fault(int status, const char *message, const char *file, int line) {
+[[noreturn]] inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void fault(int status, const char *message,
+                                                               const char *file, int line) {
     ops->fault(status, message, rank(), nl_sim_site{file, line});
 }
 
@@ -104,6 +104,41 @@ fault(int status, const char *message, const char *file, int line) {
 NUMBALITE_SIM_OWN void *dynamic_base() {
     return ops->dynamic_shared();
 }
+#ifdef NUMBALITE_SIM_CHECKED
+/* What an array type is made of. */
+template <class T> struct elements {
+    typedef T item;
+    static constexpr unsigned ndim = 0;
+    static constexpr unsigned long long extent(unsigned) {
+        return 1;
+    }
+};
+template <class T, size_t n> struct elements<T[n]> {
+    typedef typename elements<T>::item item;
+    static constexpr unsigned ndim = elements<T>::ndim + 1;
+    static constexpr unsigned long long extent(unsigned k) {
+        return k ? elements<T>::extent(k - 1) : n;
+    }
+};
+template <class T> struct elements<T[]> : elements<T[1]> {};
+template <class T> constexpr nl_sim_shared shared_of(const char *name, unsigned long long size) {
+    typedef elements<T> e;
+    return {name,         size,         sizeof(typename e::item), e::ndim,
+            {e::extent(0), e::extent(1), e::extent(2),             e::extent(3)}};
+}
+
+/* A `__shared__ T name;`: a number tells it from others of its type. */
+template <class T, unsigned number> NUMBALITE_SIM_OWN T &shared_variable(const char *name) {
+    static nl_sim_shared variable = shared_of<T>(name, sizeof(T));
+    variable.name = name;
+    return *static_cast<T *>(ops->checker->shared(&variable));
+}
+template <class Array> NUMBALITE_SIM_OWN Array &dynamic_shared(const char *name) {
+    static nl_sim_shared variable = shared_of<Array>(name, 0);
+    variable.name = name;
+    return *static_cast<Array *>(ops->checker->shared(&variable));
+}
+#endif
 template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
     return *static_cast<Array *>(dynamic_base());
 }

@@ -9,8 +9,8 @@
 namespace numbalite_sim {
 
 NUMBALITE_SIM_OWN unsigned long long warp(nl_sim_warp_op op, unsigned mask,
-                                          unsigned long long value, unsigned argument,
-                                          const char *file, int line) {
+                                             unsigned long long value, unsigned argument,
+                                             const char *file, int line) {
     engine_call call;
     return ops->warp(op, mask, value, argument, rank(), nl_sim_site{file, line});
 }

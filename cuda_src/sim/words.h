@@ -1,6 +1,6 @@
 /* sim/words: the words of CUDA that mean the same on the simulator and on the CPU itself, over what
- * sim/thread.h or host/thread.h has of the thread that runs. threadIdx & co. are macros over
- * functions that return copies: nothing can write to them, as in CUDA. */
+ * sim/thread.h or host/thread.h has of the thread that runs. threadIdx & co. are macros over functions
+ * that return copies: nothing can write to them, as in CUDA. */
 #ifndef NUMBALITE_SIM_WORDS_H
 #define NUMBALITE_SIM_WORDS_H
 

@@ -12,7 +12,5 @@ __device__ inline void abort(int line = NUMBALITE_HERE) {
     NUMBALITE_FAIL_AT(fault_trap, "", "abort", line, file);
 }
 #else
-__device__ inline void abort() {
-    __trap();
-}
+__device__ inline void abort() { __trap(); }
 #endif
