@@ -408,6 +408,8 @@ static int replay(nl_sim_worker *w) {
 static int step(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;
+    if (w->job->check)
+        nl_sim_check_block(w);
     if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->turns)) {
         if (w->race && nl_sim_race_begin_block(w) < 0) {
             nl_sim_job_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "sim/arena.h"
 #include "sim/block.h"
 #include "sim/conflict.h"
 #include "sim/culprit.h"
@@ -68,6 +69,11 @@ CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_
 void nl_sim_check_enter(nl_sim_worker *w) {
     const struct nl_sim_module *image = w->job->check->image;
     nl_sim_module_extent(image, &w->image_low, &w->image_high);
+    nl_sim_arena_open(w);
+}
+
+void nl_sim_check_block(nl_sim_worker *w) {
+    nl_sim_arena_block(w);
 }
 
 int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
@@ -151,11 +157,15 @@ static void check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsig
 int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     uintptr_t address = (uintptr_t)at;
+    if (w->job->check->every && nl_sim_conflict_is_due(w))
+        return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         check_inside(w, address, size, kind, pc);
     else if (!nl_sim_culprit_is_allowed(w, address, size))
         forbid(w, address, size, kind, pc);
-    return w->job->check->every && nl_sim_conflict_access(w, address, size, kind, pc);
+    if (w->job->check->every)
+        nl_sim_conflict_access(w, address, size, kind, pc);
+    return 0;
 }
 
 /* As a function of the C library that is not instrumented does it. */
@@ -173,9 +183,8 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
                 : !nl_sim_culprit_is_allowed(w, target, size))
         forbid(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
     if (w->job->check->every) {
-        (void)nl_sim_conflict_access(w, source, size, NL_SIM_ACCESS_RANGE, pc);
-        (void)nl_sim_conflict_access(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE,
-                                     pc);
+        nl_sim_conflict_access(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+        nl_sim_conflict_access(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
     }
     if (to_ours)
         nl_sim_shadow_copy(target, source, size);
@@ -189,12 +198,6 @@ void nl_sim_check_fill(void *to, int value, unsigned long long size, const void 
         return;
     (void)nl_sim_check_access(to, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE, pc);
     memset(to, value, size);
-}
-
-void *nl_sim_check_shared(const char *name, unsigned long long size, unsigned long long align,
-                          const void *identity) {
-    (void)name, (void)size, (void)align, (void)identity;
-    return NULL;
 }
 
 _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {

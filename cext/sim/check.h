@@ -39,6 +39,8 @@ CUresult nl_sim_check_end(nl_sim_check *check, const char *kernel, char *text, s
 /* On an OS thread that is going to run blocks of such a launch. */
 void nl_sim_check_enter(nl_sim_worker *w);
 
+/* A block begins. */
+void nl_sim_check_block(nl_sim_worker *w);
 /* Reports what the running thread of `w` does at `pc` or `site`: fills block, thread and order. */
 void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *finding);
 /* Is the check wanted in the launch that `w` runs? */
@@ -48,8 +50,6 @@ int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit);
 int nl_sim_check_access(void *address, unsigned long long size, unsigned kind, const void *pc);
 void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc);
 void nl_sim_check_fill(void *to, int value, unsigned long long size, const void *pc);
-void *nl_sim_check_shared(const char *name, unsigned long long size, unsigned long long align,
-                          const void *identity);
 _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *pc);
 
 #endif

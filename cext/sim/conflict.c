@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include "base/lock.h"
+#include "sim/arena.h"
 #include "sim/block.h"
 #include "sim/check.h"
 #include "sim/culprit.h"
@@ -98,8 +99,7 @@ void nl_sim_conflict_end(nl_sim_job *job) {
 
 /* Which memory is it? */
 static space find_space(const nl_sim_worker *w, uintptr_t address) {
-    uintptr_t shared = (uintptr_t)w->shared;
-    if (address - shared < (uintptr_t)w->shared_end - shared)
+    if (nl_sim_arena_has(w, address))
         return SHARED;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         return GLOBAL;
@@ -108,16 +108,19 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
     return PRIVATE;
 }
 
-int nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                           const void *pc) {
-    space where = w->race ? find_space(w, address) : PRIVATE;
-    w->thread[w->current].pc = pc;
-    if (where != PRIVATE)
-        nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
+int nl_sim_conflict_is_due(nl_sim_worker *w) {
     if (w->slice--)
         return 0;
     w->slice = w->shuffled ? (unsigned)nl_sim_turn_random(w->job, 2 * NL_SIM_SLICE) : NL_SIM_SLICE;
     return 1;
+}
+
+void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                            const void *pc) {
+    w->thread[w->current].pc = pc;
+    space where = w->race ? find_space(w, address) : PRIVATE;
+    if (where != PRIVATE)
+        nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
 }
 
 void nl_sim_conflict_fence(void) {

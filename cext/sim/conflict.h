@@ -13,9 +13,11 @@ struct nl_sim_worker;
 int nl_sim_conflict_begin(struct nl_sim_job *job);
 void nl_sim_conflict_end(struct nl_sim_job *job);
 
-/* An access of the running thread that may be made. Returns 1 if others should run first. */
-int nl_sim_conflict_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
-                           unsigned kind, const void *pc);
+/* Has the running thread made so many accesses that others should run before the next? */
+int nl_sim_conflict_is_due(struct nl_sim_worker *worker);
+/* An access of the running thread that is made next. */
+void nl_sim_conflict_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
+                            unsigned kind, const void *pc);
 /* Of nl_sim_checker: */
 void nl_sim_conflict_fence(void);
 void nl_sim_conflict_preempt(void);

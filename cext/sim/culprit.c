@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "sim/arena.h"
 #include "sim/check.h"
 #include "sim/grid.h"
 #include "sim/heap.h"
@@ -19,6 +20,7 @@ typedef struct parameter {
     uintptr_t base;
     size_t item;
     int ndim; /* 0: a pointer */
+    int is_shared;
     long long shape[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
 } parameter;
 
@@ -59,6 +61,7 @@ static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, 
     memcpy(&p->base, w->job->launch.args[i], sizeof p->base);
     p->item = s->item ? s->item : 1;
     p->ndim = s->ndim;
+    p->is_shared = 0;
     if (s->kind == 2)
         read_array(w->job->launch.args[i], p->ndim, p);
     return 1;
@@ -100,8 +103,32 @@ static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *fou
     }
 }
 
+/* A variable in shared memory, as if it were a parameter. */
+static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
+    nl_sim_arena_entry e;
+    if (!nl_sim_arena_find(w, address, &e))
+        return 0;
+    parameter *p = &found->parameter;
+    const nl_sim_shared *v = e.variable;
+    found->known = found->is_ours = 1;
+    found->memory.address = p->base = e.base;
+    found->memory.size = e.size;
+    p->item = v ? v->item : 1;
+    snprintf(p->name, sizeof p->name, "%s", v ? v->name : "the dynamic shared memory");
+    p->ndim = v ? v->ndim < 4 ? (int)v->ndim : 4 : 1;
+    long long step = (long long)p->item;
+    for (int k = p->ndim; k-- > 0; step *= p->shape[k]) {
+        p->shape[k] = v && v->size ? (long long)v->extents[k] : (long long)(e.size / p->item);
+        p->strides[k] = step;
+    }
+    p->is_shared = 1;
+    return 1;
+}
+
 static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
     memset(found, 0, sizeof *found);
+    if (locate_shared(w, address, found))
+        return;
     found->known = nl_sim_memory_near(address, &found->memory);
     if (found->known)
         find_parameter(w, address, found);
@@ -129,7 +156,13 @@ static void write_element(const parameter *p, uintptr_t address, char *text, siz
         snprintf(text, size, "%s, %lld bytes from its first element", p->name, offset);
         return;
     }
-    if (p->ndim < 2 || index < 0) {
+    if (p->ndim == 0 && p->is_shared) {
+        at = (size_t)snprintf(text, size, "%s", p->name);
+        if (index) {
+            snprintf(text, size, "%s, %lld bytes from its beginning", p->name, offset);
+            return;
+        }
+    } else if (p->ndim < 2 || index < 0) {
         at = (size_t)snprintf(text, size, "%s[%lld]", p->name, index);
     } else {
         long long indices[MOST_DIMENSIONS];
@@ -137,11 +170,12 @@ static void write_element(const parameter *p, uintptr_t address, char *text, siz
             indices[k] = k && p->shape[k] ? index % p->shape[k] : index;
             index = p->shape[k] ? index / p->shape[k] : index;
         }
-        at = (size_t)snprintf(text, size, "%s(", p->name);
+        at = (size_t)snprintf(text, size, p->is_shared ? "%s" : "%s(", p->name);
+        const char *format = p->is_shared ? "[%lld]" : "%lld,";
         for (int k = 0; k < p->ndim && at < size; k++)
-            at += (size_t)snprintf(text + at, size - at, k ? ",%lld" : "%lld", indices[k]);
-        if (at < size)
-            at += (size_t)snprintf(text + at, size - at, ")");
+            at += (size_t)snprintf(text + at, size - at, format, indices[k]);
+        if (!p->is_shared && at < size)
+            text[at - 1] = ')';
     }
     if (inside && at < size)
         snprintf(text + at, size - at, " (byte %lld of it)", inside);
@@ -150,7 +184,13 @@ static void write_element(const parameter *p, uintptr_t address, char *text, siz
 /* "out has 100 elements", "out has shape (3, 5)" */
 static void write_extent(const place *found, char *text, size_t size) {
     const parameter *p = &found->parameter;
-    if (p->ndim == 1) {
+    if (p->is_shared && p->ndim > 1) {
+        size_t at = (size_t)snprintf(text, size, "it is %s", p->name);
+        for (int k = 0; k < p->ndim && at < size; k++)
+            at += (size_t)snprintf(text + at, size - at, "[%lld]", p->shape[k]);
+    } else if (p->is_shared && p->ndim == 0) {
+        snprintf(text, size, "%s has %zu bytes", p->name, p->item);
+    } else if (p->ndim == 1) {
         snprintf(text, size, "%s has %lld elements", p->name, p->shape[0]);
     } else if (p->ndim) {
         size_t at = (size_t)snprintf(text, size, "%s has shape (", p->name);
@@ -203,7 +243,9 @@ void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, 
 
 uint64_t nl_sim_culprit_identity(const nl_sim_worker *w, uintptr_t address) {
     nl_sim_memory_info info;
-    (void)w;
+    nl_sim_arena_entry entry;
+    if (nl_sim_arena_find(w, address, &entry))
+        return entry.base;
     return nl_sim_memory_near(address, &info) ? info.id : 0;
 }
 

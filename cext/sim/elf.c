@@ -124,3 +124,29 @@ void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t
             *high = part.p_vaddr + part.p_memsz;
     }
 }
+
+const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const char *name,
+                                        size_t *length) {
+    object o;
+    if (!open_object(&o, bytes, size) || !o.sections)
+        return NULL;
+    const Elf64_Ehdr *header = bytes;
+    if (header->e_shstrndx >= o.section_count)
+        return NULL;
+    const Elf64_Shdr *names = &o.sections[header->e_shstrndx];
+    if (!within(&o, names->sh_offset, names->sh_size))
+        return NULL;
+    for (size_t i = 0; i < o.section_count; i++) {
+        const Elf64_Shdr *s = &o.sections[i];
+        size_t left = s->sh_name < names->sh_size ? names->sh_size - s->sh_name : 0;
+        const char *text = o.bytes + names->sh_offset + s->sh_name;
+        if (strlen(name) >= left || memcmp(text, name, strlen(name) + 1) != 0)
+            continue;
+        if (s->sh_type == SHT_NOBITS || (s->sh_flags & SHF_COMPRESSED) ||
+            !within(&o, s->sh_offset, s->sh_size))
+            return NULL;
+        *length = s->sh_size;
+        return (const unsigned char *)o.bytes + s->sh_offset;
+    }
+    return NULL;
+}

@@ -17,5 +17,8 @@ size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel
  * thread-local variables are. */
 void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t *high,
                        uintptr_t *locals_size);
+/* The contents of a section, [result, result + *length); NULL if there is none. */
+const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const char *name,
+                                        size_t *length);
 
 #endif

@@ -8,7 +8,7 @@
 struct nl_sim_module;
 
 /* The place of the instruction before the return address `pc`. Returns 1, or 0 with *site as it
- * was. site->file lives as long as the module. */
+ * was. site->file is never freed. */
 int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site);
 
 #endif

@@ -172,8 +172,8 @@ static void paint(const allocation *a) {
 
 static const char *noun(nl_sim_memory_kind kind) {
     static const char *const nouns[] = {
-        "device memory",       "managed memory", "page-locked memory",       "registered memory",
-        "a module's variable", "device memory",  "memory of another process"};
+        "device memory",       "managed memory", "page-locked memory",        "registered memory",
+        "a module's variable", "device memory",  "memory of another process", "shared memory"};
     return nouns[kind];
 }
 
@@ -248,7 +248,7 @@ static void give_back(uintptr_t low, size_t span) {
 
 static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size,
                                 uintptr_t *address) {
-    int counted = kind != NL_SIM_MEMORY_HOST;
+    int counted = kind != NL_SIM_MEMORY_HOST && kind != NL_SIM_MEMORY_SHARED;
     if (size > memory.high - memory.low)
         return CUDA_ERROR_OUT_OF_MEMORY;
     size_t padded = round_up(size, ALIGNMENT), span = round_up(padded, memory.page);

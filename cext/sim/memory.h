@@ -19,6 +19,7 @@ typedef enum nl_sim_memory_kind {
     NL_SIM_MEMORY_GLOBAL,     /* a variable of a module */
     NL_SIM_MEMORY_POOLED,     /* device memory from a pool */
     NL_SIM_MEMORY_OPENED,     /* device memory of another process */
+    NL_SIM_MEMORY_SHARED,     /* of blocks, in checked launches; never freed */
 } nl_sim_memory_kind;
 
 typedef struct nl_sim_memory_info {

@@ -9,9 +9,10 @@
  * - Several threads write the same value (a flag that many set). Whether it was the same is known
  * once the write is done, that is at the next event of the thread; until then the conflict waits in
  *   `write`.
- * - A plain read that only feeds an atomicCAS on the same address, as in everybody's atomicMax for
- *   floats. It waits in `reads` until the thread has either done the atomicCAS or gone past the
- * next event at which threads meet.
+ * - A plain read that only feeds an atomicCAS on the same address, or finds it unnecessary, as in
+ *   everybody's atomicMax for floats. It waits in `reads` until the thread has either done the
+ *   atomicCAS or gone past the next event at which threads meet; and where some thread has read
+ * what it then gave to an atomicCAS, the reads of all are forgiven.
  * - Volatile accesses of different warps, which are how flags are made. Within a warp they are what
  *   code of before Volta used in the place of __syncwarp, and do conflict, unless it was a flag
  * indeed: written right after a fence. */
@@ -30,6 +31,8 @@ enum {
     CELLS = PAGE / GRANULE,
     RECENT = 64,
     KNOWN_PAIRS = 512,
+    GUARDS = 32, /* places of plain reads for an atomicCAS */
+    LATEST = 4,  /* plain reads of a thread that are remembered for this */
     /* mark.who: the thread, and */
     THREAD = 0x3ff,
     WRITE = 0x400,
@@ -74,7 +77,15 @@ struct nl_sim_race {
     unsigned pair_count;
     pair pairs[KNOWN_PAIRS]; /* of places that have been reported: a hash table */
     uint64_t repeated;
+    unsigned guard_count;
+    int32_t guards[GUARDS];
 };
+
+/* A plain read. */
+typedef struct latest {
+    uintptr_t granule;
+    int32_t pc;
+} latest;
 
 /* A conflict that may yet turn out to be none. */
 typedef struct waiting {
@@ -89,6 +100,8 @@ struct nl_sim_race_block {
     unsigned char before[MOST_BYTES]; /* what was there before the write */
     unsigned reads_on;
     waiting reads[NL_SIM_ORDER_THREADS];
+    latest latest[NL_SIM_ORDER_THREADS][LATEST];
+    uint8_t latest_next[NL_SIM_ORDER_THREADS];
 };
 
 nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report) {
@@ -229,13 +242,28 @@ static void settle_write(nl_sim_worker *w) {
         report(w, c);
 }
 
+static int is_guard(const nl_sim_race *race, const void *pc) {
+    for (unsigned i = 0; i < race->guard_count; i++) {
+        if (race->guards[i] == (int32_t)((uintptr_t)pc - race->code))
+            return 1;
+    }
+    return 0;
+}
+
+/* The side of a conflict that is a plain read, while the other is atomic. */
+static const nl_sim_race_side *plain_read(const nl_sim_race_conflict *c) {
+    return c->later.atomic ? &c->earlier : &c->later;
+}
+
 static void settle_read(nl_sim_worker *w, unsigned thread) {
     nl_sim_race_block *b = w->race_block;
+    const nl_sim_race_conflict *c = &b->reads[thread].conflict;
     if (!b->reads[thread].on)
         return;
     b->reads[thread].on = 0;
     b->reads_on--;
-    report(w, &b->reads[thread].conflict);
+    if (!is_guard(w->race, plain_read(c)->pc))
+        report(w, c);
 }
 
 static void settle_reads(nl_sim_worker *w, unsigned first, unsigned end) {
@@ -245,7 +273,14 @@ static void settle_reads(nl_sim_worker *w, unsigned first, unsigned end) {
 }
 
 /* The thread did an atomicCAS at an address that it had read before. */
-static void forgive_read(nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
+static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned thread,
+                         uintptr_t granule) {
+    for (unsigned i = 0; i < LATEST; i++) {
+        const latest *l = &b->latest[thread][i];
+        if (l->granule == granule && race->guard_count < GUARDS &&
+            !is_guard(race, (const void *)(race->code + (uintptr_t)(intptr_t)l->pc)))
+            race->guards[race->guard_count++] = l->pc;
+    }
     if (b->reads[thread].on && b->reads[thread].granule == granule) {
         b->reads[thread].on = 0;
         b->reads_on--;
@@ -309,10 +344,13 @@ static void conflict(visit *v, mark m, uintptr_t address) {
                               .same_warp = is_same_warp(v, m)};
     if (v->told)
         return;
-    v->told = 1;
     uintptr_t granule = address / GRANULE * GRANULE;
     int plain_earlier = !(m.who & (ATOMIC | VOLATILE)), mine = m.block == v->mark.block;
     waiting *wait = NULL;
+    int one_reads = !(m.who & v->mark.who & WRITE), one_atomic = (m.who ^ v->mark.who) & ATOMIC;
+    if (one_reads && one_atomic && is_guard(v->race, plain_read(&c)->pc))
+        return;
+    v->told = 1;
     if ((m.who & WRITE) && (v->mark.who & WRITE)) {
         if (!(m.who & ATOMIC) && !(v->mark.who & ATOMIC) && v->size <= MOST_BYTES) {
             b->write = (waiting){1, v->address, c};
@@ -405,7 +443,10 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     if (strong) {
         nl_sim_order_acquire(&b->order, thread, &race->handover, address);
         if (kind & NL_SIM_ACCESS_COMPARE)
-            forgive_read(b, thread, address / GRANULE * GRANULE);
+            forgive_read(race, b, thread, address / GRANULE * GRANULE);
+    } else if (!(kind & NL_SIM_ACCESS_WRITE)) {
+        b->latest[thread][b->latest_next[thread]++ % LATEST] =
+            (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code)};
     }
     visit v = {.w = w,
                .race = race,
@@ -457,6 +498,7 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     w->race_block->reads_on = 0;
     for (unsigned i = 0; i < w->threads; i++)
         w->race_block->reads[i].on = 0;
+    memset(w->race_block->latest, 0, w->threads * sizeof *w->race_block->latest);
     nl_sim_order_begin(&w->race_block->order, (uint32_t)block, w->threads);
     return 0;
 }

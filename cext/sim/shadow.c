@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include "base/lock.h"
 #include "sim/arithmetic.h"
+#include "sim/arena.h"
 #include "sim/check.h"
 #include "sim/conflict.h"
 #include "sim/memory.h"
@@ -20,7 +21,7 @@ nl_sim_checker nl_sim_shadow = {
     .access = nl_sim_check_access,
     .copy = nl_sim_check_copy,
     .fill = nl_sim_check_fill,
-    .shared = nl_sim_check_shared,
+    .shared = nl_sim_arena_shared,
     .index = nl_sim_check_index,
     .fence = nl_sim_conflict_fence,
     .preempt = nl_sim_conflict_preempt,

@@ -116,7 +116,9 @@ typedef struct nl_sim_worker {
     struct nl_sim_worker *next_idle;
     struct nl_sim_worker *next_watched; /* watch.h */
     nl_thread os_thread;
-    uintptr_t image_low, image_high; /* in a checked launch */
+    /* In a checked launch: */
+    uintptr_t image_low, image_high;
+    struct nl_sim_arena *arena; /* the block's shared memory (sim/arena.h); made once */
 
     nl_sim_warp warp[NL_SIM_WARPS];
     nl_sim_thread thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */

@@ -124,7 +124,8 @@ typedef struct nl_sim_checker {
     /* Not 0: `access` wants to hear of all accesses, not only of those that the shadow does not
      * allow. */
     unsigned every;
-    /* Returns if the access may be made; else the thread ends in it. 1: call `preempt` first. */
+    /* Returns 0 if the access may be made; 1: call `preempt`, then this again. Else the thread ends
+     * in it. */
     int (*access)(void *address, unsigned long long size, unsigned kind, const void *pc);
     /* memmove with both accesses, and what is known of the bytes goes along. */
     void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);

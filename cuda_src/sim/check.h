@@ -67,14 +67,14 @@ check(void *address, unsigned kind, const void *pc) {
         if (__builtin_expect((state & again) == shadow<part>::good, 1))
             return;
     }
-    if (__builtin_expect(c->access(address, size, kind, pc), 0))
+    while (__builtin_expect(c->access(address, size, kind, pc), 0))
         let_others_run();
 }
 
 /* Of any size; an address that is not a multiple of the size is checked byte by byte. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
-    if (size && checker->access(address, size, kind | NL_SIM_ACCESS_RANGE, pc))
+    while (size && checker->access(address, size, kind | NL_SIM_ACCESS_RANGE, pc))
         let_others_run();
 }
 

@@ -150,10 +150,9 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
     ]
     result.append("-g" if options.debug else "-g1" if options.lineinfo or checks else "-g0")
     if checks:
-        result += [
-            f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}",
-            *_instrumentation(family, checks),
-        ]
+        # The engine reads line tables of this version.
+        result += ["-gdwarf-4", f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
+        result += _instrumentation(family, checks)
     if family == "gcc":
         result += ["-fno-trapping-math", "-fno-semantic-interposition"]
         if level == 2 and not options.debug:

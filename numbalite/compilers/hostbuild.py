@@ -114,9 +114,9 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     family = _family(compiler)
     options = hostoptions.read(unit)
     flags = host.flags(family, options, unit.opt, kind, checks)
-    source = _whole(unit, options, simsource.translate(unit.source), kind, checks)
+    source = _whole(unit, options, simsource.translate(unit.source, bool(checks)), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
-        search = _search(unit, options, folder)
+        search = _search(unit, options, folder, bool(checks))
         if options.debug:
             search += _text_flags(unit, folder)
         output = os.path.join(folder, "image.so")
@@ -163,15 +163,15 @@ def _check_shared(data, source):
             )
 
 
-def _search(unit, options, folder):
+def _search(unit, options, folder, checked=False):
     """The include directories, in the order in which NVRTC looks; all of them absolute."""
     near = os.path.abspath(os.path.dirname(unit.name))
     users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     own = os.path.join(folder, "include")
-    translated = {name: simsource.translate(text) for name, text in unit.headers}
+    translated = {name: simsource.translate(text, checked) for name, text in unit.headers}
     seen = set()
     for text in (unit.source, *dict(unit.headers).values()):
-        _gather(text, [near, *users], translated, seen)
+        _gather(text, [near, *users], translated, seen, checked)
     search = []
     if translated:
         search += ["-I", own]
@@ -187,7 +187,7 @@ def _search(unit, options, folder):
     return [*search, "-I", cuda_src, "-I", os.path.join(cuda_src, "sim", "include")]
 
 
-def _gather(text, folders, found, seen):
+def _gather(text, folders, found, seen, checked=False):
     """Adds to `found` the user's headers on disk that must be translated, or that include such ones.
 
     By the names they go by, since they are put into a folder that comes first. Tells if it added any.
@@ -204,8 +204,8 @@ def _gather(text, folders, found, seen):
         seen.add(path)
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             inside = file.read()
-        changed = simsource.translate(inside)
-        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen)
+        changed = simsource.translate(inside, checked)
+        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen, checked)
         if deeper or changed != inside:
             found[name] = f'#line 1 "{_quoted(path)}"\n{changed}'
             added = True
