@@ -73,6 +73,14 @@ static inline void nl_thread_signal(nl_thread t, int number) {
 static inline void nl_thread_yield(void) {
     sched_yield();
 }
+/* Between two looks at a variable that another thread is about to change. */
+static inline void nl_thread_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
 
 /* Calls `child` in every process forked from this one. Registers once per function. */
 void nl_fork_on_child(void (*child)(void));
@@ -114,6 +122,9 @@ static inline void nl_atomic_poke32(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 /* Writes `v` where `expected` stood; returns whether it did. */
+static inline int nl_atomic_swap_if(uint64_t *p, uint64_t expected, uint64_t v) {
+    return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
 static inline int nl_atomic_swap_if32(uint32_t *p, uint32_t expected, uint32_t v) {
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
