@@ -102,7 +102,7 @@ IN_SHARED = {
 @pytest.mark.parametrize("name", IN_SHARED)
 def test_shared_memory_without_a_barrier(name):
     text = race(IN_SHARED[name].replace("BETWEEN", ""), r"\bthread \(", r"(s|tile|mean)\b")
-    assert "writ" in text and "read" in text or "writes" in text
+    assert "writes" in text
     run(IN_SHARED[name].replace("BETWEEN", "__syncthreads();"))
     run(IN_SHARED[name].replace("BETWEEN", "__syncthreads();"), seed=3, grid=3)
 
