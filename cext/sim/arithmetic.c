@@ -52,7 +52,7 @@ void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc) {
     unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN : NL_CHECK_DIVIDE;
     nl_sim_site site = {what->file, what->line};
     if (!nl_sim_check_is_on(w, kind) ||
-        nl_sim_findings_know(&w->job->check->findings, kind, pc, site, 0))
+        nl_sim_findings_know(&w->job->check->findings, kind, pc, site, 0, w->next))
         return;
     nl_sim_finding f = {.kind = kind, .pc = what->line ? NULL : pc, .site = site};
     describe(what, f.text, sizeof f.text);

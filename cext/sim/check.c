@@ -98,8 +98,8 @@ static const char *verb(unsigned kind) {
 }
 
 static int is_known(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
-    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0},
-                                variable);
+    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0}, variable,
+                                w->next);
 }
 
 _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
@@ -201,6 +201,12 @@ void nl_sim_check_fill(void *to, int value, unsigned long long size, const void 
 }
 
 _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
-    (void)what, (void)pc;
-    nl_sim_block_exit_thread(nl_sim_current->current);
+    nl_sim_worker *w = nl_sim_current;
+    uint64_t variable = nl_sim_culprit_identity(w, (uintptr_t)what->array);
+    if (nl_sim_check_is_on(w, NL_CHECK_MEMORY) && !is_known(w, NL_CHECK_MEMORY, pc, variable)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
+        nl_sim_culprit_describe_index(w, what, f.text, sizeof f.text);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
 }

@@ -171,9 +171,7 @@ typedef struct nl_sim_index {
     const void *array; /* its first element */
     const long long *shape;
     int ndim, axis;
-    long long index;
-    const char *file;
-    int line;
+    long long index; /* along `axis` */
 } nl_sim_index;
 
 /* What the engine offers to a running thread. */

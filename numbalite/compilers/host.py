@@ -133,7 +133,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         level = min(level, 1)
     result = [
         f"-std={_std(options.std)}",
-        f"-O{0 if options.debug and not checks else level}",
+        f"-O{0 if options.debug else level}",
         "-fPIC",
         "-fvisibility=hidden",
         "-fno-exceptions",
