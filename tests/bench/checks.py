@@ -158,7 +158,9 @@ def main():
     print("| kernel | no checks |", " | ".join(titles), "|")
     print("|---" * (len(titles) + 2) + "|")
     for name, base, ratios in rows:
-        numbers = " | ".join(f"{ratios[title]:.{1 if ratios[title] < 10 else 0}f}" for title in titles)
+        numbers = " | ".join(
+            f"{ratios[title]:.{1 if ratios[title] < 10 else 0}f}" for title in titles
+        )
         print(f"| {name} | {base * 1e3:.1f} ms | {numbers} |")
     print(
         f"\nCompiling a kernel: {compiling['none']:.2f} s without checks, "
