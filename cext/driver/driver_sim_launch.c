@@ -8,6 +8,7 @@
 #include "base/lock.h"
 #include "driver/driver_sim_function.h"
 #include "sim/check.h"
+#include "sim/conflict.h"
 #include "sim/handle.h"
 #include "sim/limits.h"
 #include "sim/memory.h"
@@ -51,7 +52,10 @@ static CUresult run_checked(launch_op *l) {
     nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
     if (variables)
         nl_sim_variables_bring(variables);
-    CUresult status = nl_sim_grid_run(&l->job);
+    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (nl_sim_conflict_begin(&l->job) == 0)
+        status = nl_sim_grid_run(&l->job);
+    nl_sim_conflict_end(&l->job);
     if (variables)
         nl_sim_variables_return(variables);
     CUresult found =

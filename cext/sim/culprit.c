@@ -61,6 +61,7 @@ static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, 
     memcpy(&p->base, w->job->launch.args[i], sizeof p->base);
     p->item = s->item ? s->item : 1;
     p->ndim = s->ndim;
+    p->is_shared = 0;
     if (s->kind == 2)
         read_array(w->job->launch.args[i], p->ndim, p);
     return 1;
