@@ -38,6 +38,8 @@ static inline void nl_cond_destroy(nl_cond *c) {
 static inline void nl_cond_wait(nl_cond *c, nl_mutex *m) {
     pthread_cond_wait(c, m);
 }
+/* For at most so long. */
+void nl_cond_wait_for(nl_cond *c, nl_mutex *m, uint64_t nanoseconds);
 static inline void nl_cond_signal(nl_cond *c) {
     pthread_cond_signal(c);
 }
@@ -61,6 +63,12 @@ static inline void nl_thread_swap_signals(const sigset_t *set, sigset_t *before)
 }
 static inline void nl_thread_set_signals(const sigset_t *set) {
     pthread_sigmask(SIG_SETMASK, set, NULL);
+}
+static inline nl_thread nl_thread_self(void) {
+    return pthread_self();
+}
+static inline void nl_thread_signal(nl_thread t, int number) {
+    pthread_kill(t, number);
 }
 static inline void nl_thread_yield(void) {
     sched_yield();
