@@ -1,4 +1,4 @@
-"""python -m numbalite info | demo | cache clear
+"""python -m numbalite info | demo | gdb | cache clear
 
 `info` tells what is there and what is not, and works when nothing is.
 """
@@ -12,6 +12,7 @@ USAGE = """usage: python -m numbalite COMMAND
 
   info          what was found: driver, devices, compilers, headers, cache
   demo          runs a few kernels and shows what they do
+  gdb FILE ...  runs a Python program under gdb, its kernels on the simulator, to be stepped through
   cache         where the disk cache is and how much it holds
   cache clear   empties the disk cache
 """
@@ -34,6 +35,10 @@ def main(argv=None) -> int:
             from numbalite import demo
 
             return demo.main(arguments)
+    if command == "gdb" and arguments:
+        from numbalite import debugger
+
+        return debugger.run_gdb(arguments)
     if command == "cache" and arguments in ([], ["clear"]):
         return cache_command(bool(arguments))
     print(USAGE, end="", file=sys.stdout if command in ("help", "-h", "--help") else sys.stderr)

@@ -35,6 +35,7 @@ _DIGEST = 16
 _TOUCH_AFTER = 3600.0  # seconds: how exact the dates of use are
 _ABANDONED = 3600.0  # seconds: a temporary file of that age belongs to nobody
 _PRELUDE = "prelude-"  # folders in which the host compiler's headers are kept precompiled
+TEXTS = "texts-"  # folders in which debuggers find what is in no file (debugger.py)
 _PRELUDE_AGE = 30 * 24 * 3600.0  # seconds, after which one is made again if it is needed
 
 
@@ -187,9 +188,9 @@ def _entries(folder):
 
 
 def _preludes(folder):
-    """(date, path) of the precompiled headers."""
+    """(date, path) of the precompiled headers and the texts."""
     return [(status.st_mtime, entry.path) for entry, status in _scan(folder)
-            if entry.name.startswith(_PRELUDE) and stat.S_ISDIR(status.st_mode)]  # fmt: skip
+            if entry.name.startswith((_PRELUDE, TEXTS)) and stat.S_ISDIR(status.st_mode)]  # fmt: skip
 
 
 def _scan(folder):

@@ -75,6 +75,22 @@ def _opt(text):
     return _whole(0, 3)(text)
 
 
+def _checks(text):
+    from numbalite.checks import parse
+
+    return parse(text)
+
+
+def _seconds(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise ValueError("a number of seconds, 0 for no limit")
+    return value
+
+
 class Variable:
     """One row. An alias is the name of another variable that means the same, or (name, parse)."""
 
@@ -103,8 +119,14 @@ _TABLE = (
              (("NUMBA_ENABLE_CUDASIM", _is_sim),)),
     Variable("DISABLE_CUDA", False, _flag, "behave as if there were no GPU", ("NUMBA_DISABLE_CUDA",)),
     Variable("SIM_DEVICES", 1, _whole(1, 64), "how many devices the simulator has"),
+    Variable("DEVICE", 0, _whole(0, 63), "the device that threads begin with, of those that are seen"),
     Variable("NUM_THREADS", None, _whole(1, 4096), "threads for the simulator and the CPU targets",
              ("NUMBA_NUM_THREADS",)),
+    Variable("SIM_CHECKS", 0, _checks,
+             "mistakes that the simulator looks for in all kernels: all, none, or a list of memory, "
+             "unwritten, race, sync, hang, divide, nan, stack"),
+    Variable("SIM_SEED", None, _whole(0), "run a checked kernel's blocks and threads shuffled by it"),
+    Variable("SIM_LIMIT", 60.0, _seconds, "seconds after which a checked kernel hangs; 0: never"),
     Variable("CXX", None, str, "the host C++ compiler"),
     Variable("NVRTC", None, str, "the NVRTC library (libnvrtc.so) to use"),
     Variable("INCLUDE_PATH", (), _paths, "more directories of headers for kernels",

@@ -24,7 +24,7 @@ from . import options as options_
 from .capture import ascii_name
 from .compilers import Unit, compile_unit
 from .devicefunction import DeviceFunction
-from .dispatcher import _rate
+from .dispatcher import _cheapest, _rate
 from .errors import (
     BoundsError,
     CompileError,
@@ -141,15 +141,7 @@ def _check_given(text):
 
 def _options(given):
     """(options.Options, parallel, nogil); TypeError for an option that does not exist."""
-    for name in given:
-        if name not in _KNOWN:
-            import difflib
-
-            near = difflib.get_close_matches(name, _KNOWN, 1, 0.6)
-            guess = f"did you mean {near[0]}=? " if near else ""
-            raise TypeError(
-                f"jit() has no option {name!r}; {guess}it has {', '.join(sorted(_KNOWN))}"
-            )
+    options_.check_names("jit", given, _KNOWN)
     if given.get("forceobj"):
         raise TypeError("jit: there is no object mode: the function is C++")
     if given.get("error_model") not in (None, "numpy", "python"):
@@ -247,16 +239,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
                 )
                 width = sum(want.size for want in signature.args)  # the nearest type of a kind
                 rated.append(((*cost, strays, width), signature))
-        called = f"{self.__name__}({', '.join(map(str, wanted))})"
-        if not rated:
-            declared = "".join(f"\n    {s}" for s in self._given)
-            raise TypeError(f"no signature of {self.__name__} takes {called}; it has{declared}")
-        least = min(cost for cost, _ in rated)
-        best = [signature for cost, signature in rated if cost == least]
-        if len(best) > 1:
-            listed = "".join(f"\n    {s}" for s in best)
-            raise TypeError(f"{called} is ambiguous between{listed}")
-        return best[0].args
+        return _cheapest(self.__name__, wanted, self._given, rated)
 
     def _made(self, args):
         with self._lock:

@@ -92,16 +92,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             cost = _rate(wanted, signature.args, args)
             if cost is not None:
                 rated.append((cost, signature))
-        called = f"{self.__name__}({', '.join(map(str, wanted))})"
-        if not rated:
-            declared = "".join(f"\n    {s}" for s in self._given)
-            raise TypeError(f"no signature of {self.__name__} takes {called}; it has{declared}")
-        least = min(cost for cost, _ in rated)
-        best = [signature for cost, signature in rated if cost == least]
-        if len(best) > 1:
-            listed = "".join(f"\n    {s}" for s in best)
-            raise TypeError(f"{called} is ambiguous between{listed}")
-        return best[0].args
+        return _cheapest(self.__name__, wanted, self._given, rated)
 
     def compile_given(self):
         """Compiles the declared signatures, so that mistakes show where they are made."""
@@ -341,6 +332,20 @@ class ForAll:
 
 
 # --- choosing among signatures -------------------------------------------------------------------------
+
+
+def _cheapest(name, wanted, given, rated):
+    """The argument types of the signature among `rated`, pairs (cost, signature), that costs least."""
+    called = f"{name}({', '.join(map(str, wanted))})"
+    if not rated:
+        declared = "".join(f"\n    {s}" for s in given)
+        raise TypeError(f"no signature of {name} takes {called}; it has{declared}")
+    least = min(cost for cost, _ in rated)
+    best = [signature for cost, signature in rated if cost == least]
+    if len(best) > 1:
+        listed = "".join(f"\n    {s}" for s in best)
+        raise TypeError(f"{called} is ambiguous between{listed}")
+    return best[0].args
 
 
 def _rate(wanted, declared, args):

@@ -68,6 +68,19 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
     return options
 
 
+def check_names(what, given, known):
+    """TypeError for an option of `what` that is not among the known ones."""
+    for name in given:
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, 1, 0.6)
+            guess = f"did you mean {near[0]}=? " if near else ""
+            raise TypeError(
+                f"{what}() has no option {name!r}; {guess}it has {', '.join(sorted(known))}"
+            )
+
+
 def _nearest(name, known):
     import difflib
 

@@ -1,6 +1,12 @@
 /* base/image: the bytes are written to an anonymous file, which dlopen opens. dlopen remembers
  * names, and a file descriptor's number is used again: so each load spells the same path in its own
- * way. */
+ * way.
+ *
+ * Debuggers open that path too, for the debug information, as soon as dlopen tells them and again
+ * when they come to a running process. So it is one that means the same in every process
+ * ("/proc/123/fd/..."), and the file of an image with debug information stays open as long as the
+ * image is loaded. The others' are closed at once; that their numbers are high keeps the path from
+ * meaning some pipe later, which a debugger would wait for. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -12,6 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/lock.h"
@@ -29,15 +36,74 @@ static int write_all(int file, const char *bytes, size_t size) {
     return 0;
 }
 
-/* "/proc/self/fd/././/7": the number's bits, as "./" and ".//". It counts from the address of the
+/* "/proc/123/fd/././/7": the number's bits, as "./" and ".//". It counts from the address of the
  * counter, because a second copy of this code in the process (the tests have one) counts too. */
 static void spell_path(char *path, size_t size, int file) {
     static uint64_t loads;
-    size_t length = (size_t)snprintf(path, size, "/proc/self/fd/");
+    size_t length = (size_t)snprintf(path, size, "/proc/%ld/fd/", (long)getpid());
     for (uint64_t n = (uintptr_t)&loads / 8 + nl_atomic_add(&loads, 1); n && length + 24 < size;
          n >>= 1)
         length += (size_t)snprintf(path + length, size - length, n & 1 ? ".//" : "./");
     snprintf(path + length, size - length, "%d", file);
+}
+
+/* The files that stay open, by the library that each belongs to; not so many that a process could
+ * run out of files. */
+enum { MAX_KEPT = 200 };
+typedef struct kept_file {
+    void *library;
+    int file;
+    struct kept_file *next;
+} kept_file;
+static nl_mutex lock = NL_MUTEX_INIT;
+static kept_file *kept;
+static int kept_count;
+
+static int has_debug_information(const void *bytes, size_t size) {
+    static const char name[] = "\0.debug_info";
+    return memmem(bytes, size, name, sizeof name) != NULL;
+}
+
+/* Takes `file` over; where that is not possible, debuggers will know less. */
+static void keep_open(void *library, int file) {
+    kept_file *k = malloc(sizeof *k);
+    nl_mutex_lock(&lock);
+    int fits = k != NULL && kept_count < MAX_KEPT;
+    if (fits) {
+        *k = (kept_file){library, file, kept};
+        kept = k;
+        kept_count++;
+    }
+    nl_mutex_unlock(&lock);
+    if (!fits) {
+        close(file);
+        free(k);
+    }
+}
+
+static void close_kept(const void *library) {
+    nl_mutex_lock(&lock);
+    kept_file **at = &kept;
+    while (*at && (*at)->library != library)
+        at = &(*at)->next;
+    kept_file *k = *at;
+    if (k) {
+        *at = k->next;
+        kept_count--;
+    }
+    nl_mutex_unlock(&lock);
+    if (k)
+        close(k->file);
+    free(k);
+}
+
+/* The same file under a number that hardly anything else gets, if that is possible. */
+static int move_up(int file) {
+    int high = fcntl(file, F_DUPFD_CLOEXEC, 768);
+    if (high < 0)
+        return file;
+    close(file);
+    return high;
 }
 
 static void *open_anonymous(const void *bytes, size_t size) {
@@ -47,13 +113,17 @@ static void *open_anonymous(const void *bytes, size_t size) {
     int file = memfd_create("numbalite", MFD_CLOEXEC);
     if (file < 0)
         return NULL;
+    file = move_up(file);
     if (write_all(file, bytes, size) == 0) {
         spell_path(path, sizeof path, file);
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
-    close(file);
+    if (library != NULL && has_debug_information(bytes, size))
+        keep_open(library, file);
+    else
+        close(file);
 #else
-    (void)bytes, (void)size, (void)spell_path;
+    (void)bytes, (void)size, (void)spell_path, (void)move_up, (void)keep_open;
 #endif
     return library;
 }
@@ -81,4 +151,11 @@ static void *open_temporary(const void *bytes, size_t size) {
 void *nl_image_open(const void *bytes, size_t size) {
     void *library = open_anonymous(bytes, size);
     return library != NULL ? library : open_temporary(bytes, size);
+}
+
+void nl_image_close(void *library) {
+    if (library == NULL)
+        return;
+    close_kept(library);
+    dlclose(library);
 }

@@ -4,9 +4,10 @@
 
 #include <stddef.h>
 
-/* Loads it, as dlopen does: what it gives is for dlsym and dlclose. Each load is one of its own,
- * with variables of its own, however often the same bytes are loaded. NULL where that is not
+/* Loads it, as dlopen does: what it gives is for dlsym and nl_image_close. Each load is one of its
+ * own, with variables of its own, however often the same bytes are loaded. NULL where that is not
  * possible; dlerror() may know why. */
 void *nl_image_open(const void *bytes, size_t size);
+void nl_image_close(void *library); /* accepts NULL */
 
 #endif

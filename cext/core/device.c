@@ -15,6 +15,7 @@
 static nl_mutex lock = NL_MUTEX_INIT; /* opening, retaining, resetting */
 static char wanted_kind[8] = "auto";
 static int wanted_sim_devices = 1;
+static uint64_t first_device; /* that threads begin with */
 static char fallback_reason[sizeof((nl_error *)0)->text];
 static int (*opener)(const char *kind, nl_error *err);
 
@@ -31,7 +32,7 @@ uint64_t nl_device_captures;
 static NL_THREAD_LOCAL struct {
     nl_device *bound; /* its context is current, if epoch is still the global one */
     uint64_t epoch;
-    int selected;
+    int selected;    /* plus 1; 0: the first one */
     int in_callback; /* then nothing is bound, so that every use of a device comes by bind_anew */
     nl_postponed *postponed; /* releases that this callback must not do */
 } here;
@@ -59,7 +60,7 @@ static int refuse_forked(nl_error *err) {
         "\"forkserver\" method, or use devices only in the workers");
 }
 
-int nl_device_configure(const char *kind, int sim_devices, nl_error *err) {
+int nl_device_configure(const char *kind, int sim_devices, int first, nl_error *err) {
     if (strcmp(kind, "auto") != 0 && strcmp(kind, "cuda") != 0 && strcmp(kind, "sim") != 0) {
         return nl_error_set(err, NL_ERR_VALUE,
                             "the driver must be \"auto\", \"cuda\" or \"sim\", not \"%.40s\"",
@@ -75,6 +76,7 @@ int nl_device_configure(const char *kind, int sim_devices, nl_error *err) {
     if (!opened) {
         snprintf(wanted_kind, sizeof wanted_kind, "%s", kind);
         wanted_sim_devices = sim_devices;
+        nl_atomic_store(&first_device, (uint64_t)first);
     } else if (strcmp(kind, "auto") != 0 && strcmp(kind, nl_cu.kind) != 0) {
         status = nl_error_set(err, NL_ERR_RUNTIME,
                               "the driver is open already and is \"%s\"; \"%s\" has to be chosen "
@@ -378,23 +380,45 @@ int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {
 
 nl_device *nl_device_current(nl_error *err) {
     nl_device *dev = here.bound;
-    if (dev != NULL && dev->ordinal == here.selected && is_bound(dev))
+    int ordinal = nl_device_selected();
+    if (dev != NULL && dev->ordinal == ordinal && is_bound(dev))
         return dev;
-    dev = nl_device_get(here.selected, err);
+    if (nl_device_open(err) == NULL)
+        return NULL;
+    ordinal = nl_device_selected(); /* opening may have said which is the first */
+    dev = nl_device_get(ordinal, err);
+    if (dev == NULL && here.selected == 0 && ordinal >= device_count)
+        nl_error_prefix(err, "NUMBALITE_DEVICE=%d", ordinal);
     if (dev == NULL || nl_device_bind(dev, err) < 0)
         return NULL;
     return dev;
 }
 
 int nl_device_selected(void) {
-    return here.selected;
+    return here.selected != 0 ? here.selected - 1 : (int)nl_atomic_load(&first_device);
+}
+
+int nl_device_own_selection(void) {
+    return here.selected - 1;
 }
 
 int nl_device_select(int ordinal, nl_error *err) {
     nl_device *dev = nl_device_get(ordinal, err);
     if (dev == NULL || nl_device_bind(dev, err) < 0)
         return -1;
-    here.selected = ordinal;
+    here.selected = ordinal + 1;
+    return 0;
+}
+
+int nl_device_unselect(nl_error *err) {
+    here.selected = 0;
+    return nl_device_current(err) == NULL ? -1 : 0;
+}
+
+int nl_device_select_first(int ordinal, nl_error *err) {
+    if (check_ordinal(ordinal, err) < 0)
+        return -1;
+    nl_atomic_store(&first_device, (uint64_t)ordinal);
     return 0;
 }
 

@@ -1,10 +1,10 @@
 /* core/device: devices and their primary contexts.
  *
  * A device is retained on first use and lives until the process ends. Each OS thread has a current
- * device (0 until it selects another); nl_device_bind makes its context current with one
- * thread-local compare when nothing changed. (With several devices it also asks the driver which
- * context is current, for another library in the process may have switched it.) After fork every
- * entry fails with a clear NL_ERR_RUNTIME in the child. */
+ * device (until it selects one, what was configured: 0); nl_device_bind makes its context current
+ * with one thread-local compare when nothing changed. (With several devices it also asks the driver
+ * which context is current, for another library in the process may have switched it.) After fork
+ * every entry fails with a clear NL_ERR_RUNTIME in the child. */
 #ifndef NL_CORE_DEVICE_H
 #define NL_CORE_DEVICE_H
 
@@ -32,12 +32,13 @@ typedef struct nl_device {
     CUevent fence;
     CUstream courier; /* see nl_device_courier */
     nl_mutex lock;    /* of the fence and the courier */
-    nl_pool cache; /* of buffers that were freed */
+    nl_pool cache;    /* of buffers that were freed */
 } nl_device;
 
-/* How to open the driver when something first needs it; set from Python's config before that.
- * kind: "auto", "cuda", "sim". Fails once the driver is open with another kind. */
-int nl_device_configure(const char *kind, int sim_devices, nl_error *err);
+/* How to open the driver when something first needs it, and the device that threads begin with; set
+ * from Python's config before that. kind: "auto", "cuda", "sim". Fails once the driver is open with
+ * another kind. */
+int nl_device_configure(const char *kind, int sim_devices, int first, nl_error *err);
 /* Called around opening, without any of our locks: with NULL before (it may configure), with the
  * kind afterwards. -1 fails the opening. Set once, by py/. */
 void nl_device_set_opener(int (*opener)(const char *kind, nl_error *err));
@@ -58,8 +59,14 @@ nl_device *nl_device_get(int ordinal, nl_error *err);
 nl_device *nl_device_current(nl_error *err);
 /* The calling thread's selected ordinal. */
 int nl_device_selected(void);
+/* What the calling thread itself has selected: an ordinal, or -1. */
+int nl_device_own_selection(void);
 /* Selects the calling thread's device. */
 int nl_device_select(int ordinal, nl_error *err);
+/* Goes back to having selected none. */
+int nl_device_unselect(nl_error *err);
+/* Selects the device of all threads that have not selected one. */
+int nl_device_select_first(int ordinal, nl_error *err);
 /* Makes dev's context current in the calling thread without changing what is selected. */
 int nl_device_bind(nl_device *dev, nl_error *err);
 /* Around a function that a stream waits for (a stream callback): until the end this thread may not
@@ -100,8 +107,9 @@ int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* Lets kernels and copies of dev reach peer's memory directly; 0 if they can by now, -1 with the
  * driver's reason if not. Binds dev. */
 int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err);
-/* The device whose memory is at an address; `here` for memory that every device reaches (the host's,
- * managed), and where it cannot be told. Makes no driver call where there is one device only. */
+/* The device whose memory is at an address; `here` for memory that every device reaches (the
+ * host's, managed), and where it cannot be told. Makes no driver call where there is one device
+ * only. */
 nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address);
 /* A stream in no order with others, for this side of copies between devices whose own stream is
  * another device's. Made once. Binds dev. */

@@ -7,6 +7,7 @@
 #define NL_DRIVER_DRIVER_H
 
 #include "base/error.h"
+#include "driver/checks.h"
 #include "driver/cuda_abi.h"
 #include "driver/driver_calls.h"
 
@@ -20,6 +21,11 @@ typedef struct nl_driver {
      * knows block, thread, line. The text is copied into `buffer` and taken: a second call gives 0.
      */
     int (*TakeFault)(char *buffer, size_t size);
+    /* What the launches of the calling thread are checked for from now on (NULL: what the process
+     * says), and what those of all threads are that say nothing themselves. NULL where the driver
+     * has no checks, as on a GPU. */
+    void (*SetChecks)(const nl_checks *checks);
+    void (*SetProcessChecks)(const nl_checks *checks, nl_checks_compile_fn compile);
     /* Memory that was freed is watched: nothing should be kept back from freeing to be used again.
      */
     int watches_freed;

@@ -114,6 +114,8 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
 #undef NL_FILL
     table->kind = "cuda";
     table->TakeFault = NULL;
+    table->SetChecks = NULL;
+    table->SetProcessChecks = NULL;
     table->watches_freed = table->shares_memory = 0;
     return 0;
 }

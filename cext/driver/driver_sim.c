@@ -3,6 +3,7 @@
 #include "driver/driver_sim.h"
 
 #include "base/lock.h"
+#include "sim/check.h"
 #include "sim/limits.h"
 
 static uint32_t initialised;
@@ -151,6 +152,8 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     nl_driver_sim_fill_graph(table);
     table->kind = "sim";
     table->TakeFault = nl_sim_fault_take;
+    table->SetChecks = nl_sim_check_set;
+    table->SetProcessChecks = nl_sim_check_set_process;
     table->watches_freed = table->shares_memory = 1;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "sim/memory.h"
 #include "sim/ops.h"
+#include "sim/shadow.h"
 
 enum { STAGED = 65536 }; /* bytes of pageable memory that are kept in the operation */
 
@@ -27,6 +28,8 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
             const char *from =
                 (const char *)box->srcHost + (z * box->srcHeight + y) * box->srcPitch;
             memmove(to, from, box->WidthInBytes);
+            if (nl_sim_shadow_is_kept())
+                nl_sim_shadow_copy((uintptr_t)to, (uintptr_t)from, box->WidthInBytes);
         }
     }
 }
@@ -56,6 +59,10 @@ static int is_device(CUdeviceptr address, size_t size) {
     return nl_sim_memory_covers((uintptr_t)address, size);
 }
 
+static int is_target(CUdeviceptr address, size_t size) {
+    return nl_sim_memory_covers_target((uintptr_t)address, size);
+}
+
 /* A call that waits: reports the faults of what it waited for. */
 static CUresult run_now(nl_sim_stream *stream, copy_op *copy) {
     if (!copy)
@@ -81,7 +88,7 @@ static CUresult sim_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(from && is_device(to, size));
+    NL_SIM_REQUIRE(from && is_target(to, size));
     return run_now(context->legacy, make_copy(at(to), from, size, 0));
 }
 
@@ -99,7 +106,7 @@ static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
     NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(is_device(to, size) && is_device(from, size));
+    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
     return run_later(context->legacy, make_copy(at(to), at(from), size, 0));
 }
 
@@ -109,7 +116,7 @@ static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t siz
     NL_SIM_STREAM(stream, context, handle);
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(from && is_device(to, size));
+    NL_SIM_REQUIRE(from && is_target(to, size));
     int pinned = nl_sim_memory_is_pinned(from) || nl_sim_capture_has(stream);
     copy_op *copy = make_copy(at(to), from, size, !pinned && size <= STAGED ? size : 0);
     if (pinned || size <= STAGED)
@@ -137,7 +144,7 @@ static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t siz
     NL_SIM_STREAM(stream, context, handle);
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(is_device(to, size) && is_device(from, size));
+    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
     return run_later(stream, make_copy(at(to), at(from), size, 0));
 }
 
@@ -149,7 +156,7 @@ static CUresult sim_MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevi
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(is_device(to, size) && is_device(from, size));
+    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
     return run_later(stream, make_copy(at(to), at(from), size, 0));
 }
 
@@ -162,7 +169,8 @@ typedef struct side {
 } side;
 
 /* Finds where the box begins. Sets *pageable if the host must wait. */
-static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, uintptr_t *address, int *pageable) {
+static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, int is_to, uintptr_t *address,
+                        int *pageable) {
     int host = s->type == CU_MEMORYTYPE_HOST;
     if (!host && s->type != CU_MEMORYTYPE_DEVICE && s->type != CU_MEMORYTYPE_UNIFIED)
         return s->type == 3 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE; /* 3: array */
@@ -177,7 +185,7 @@ static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, uintptr_t *address, i
     size_t last = rows * s->pitch + s->x + box->WidthInBytes;
     *address = (host ? (uintptr_t)s->host : (uintptr_t)s->device) + first;
     NL_SIM_REQUIRE(*address > first);
-    int known = nl_sim_memory_covers(*address, last - first);
+    int known = is_to ? is_target(*address, last - first) : is_device(*address, last - first);
     NL_SIM_REQUIRE(host || known);
     if (!known)
         *pageable = 1;
@@ -196,9 +204,9 @@ static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
                    box->srcHeight,   box->srcMemoryType, box->srcHost, box->srcDevice};
     side target = {box->dstXInBytes, box->dstY,          box->dstZ,    box->dstLOD,   box->dstPitch,
                    box->dstHeight,   box->dstMemoryType, box->dstHost, box->dstDevice};
-    CUresult status = resolve(box, &source, &from, &from_pageable);
+    CUresult status = resolve(box, &source, 0, &from, &from_pageable);
     if (status == CUDA_SUCCESS)
-        status = resolve(box, &target, &to, &to_pageable);
+        status = resolve(box, &target, 1, &to, &to_pageable);
     if (status != CUDA_SUCCESS)
         return status;
     copy_op *copy = make_copy((void *)to, (const void *)from, box->WidthInBytes, 0);
@@ -232,6 +240,8 @@ typedef struct set_op {
 static void run_set(nl_sim_op *op, nl_sim_stream *stream) {
     const set_op *s = (set_op *)op;
     (void)stream;
+    if (nl_sim_shadow_is_kept())
+        nl_sim_shadow_set((uintptr_t)s->to, s->count * s->width, NL_SIM_THERE | NL_SIM_WRITTEN);
     if (s->width == 1) {
         memset(s->to, (int)s->value, s->count);
     } else if (s->width == 2) {
@@ -253,7 +263,7 @@ static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_
     NL_SIM_STREAM(stream, context, handle);
     if (!count)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(to % width == 0 && count <= SIZE_MAX / width && is_device(to, count * width));
+    NL_SIM_REQUIRE(to % width == 0 && count <= SIZE_MAX / width && is_target(to, count * width));
     set_op *s = calloc(1, sizeof *s);
     if (!s)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -7,9 +7,13 @@
 #include <string.h>
 #include "base/lock.h"
 #include "driver/driver_sim_function.h"
+#include "sim/check.h"
+#include "sim/conflict.h"
 #include "sim/handle.h"
 #include "sim/limits.h"
 #include "sim/memory.h"
+#include "sim/shadow.h"
+#include "sim/variables.h"
 
 typedef struct shape {
     nl_sim_dim grid, block;
@@ -20,7 +24,9 @@ typedef struct shape {
 typedef struct launch_op {
     nl_sim_op op;
     nl_sim_job job;
-    size_t words; /* of arguments */
+    nl_checks checks;
+    nl_sim_function *function; /* what runs: if accesses are checked, the instrumented twin */
+    size_t words;              /* of arguments */
     void **pointers;
     uintptr_t arguments[]; /* the values, then the pointers to them */
 } launch_op;
@@ -35,11 +41,37 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, text);
 }
 
+/* Runs the grid; with a text about what went wrong in job.fault. */
+static CUresult run_checked(launch_op *l) {
+    char text[NL_SIM_FAULT_TEXT];
+    l->job.check = nl_sim_check_begin(&l->checks, l->function);
+    if (!l->job.check) {
+        snprintf(l->job.fault, sizeof l->job.fault, "no memory to check a kernel");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
+    if (variables)
+        nl_sim_variables_bring(variables);
+    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (nl_sim_conflict_begin(&l->job) == 0)
+        status = nl_sim_grid_run(&l->job);
+    nl_sim_conflict_end(&l->job);
+    if (variables)
+        nl_sim_variables_return(variables);
+    CUresult found =
+        nl_sim_check_end(l->job.check, nl_sim_fault_kernel_name(l->job.kernel), text, sizeof text);
+    if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
+        memcpy(l->job.fault, text, sizeof text);
+    return found != CUDA_SUCCESS ? found : status;
+}
+
 static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     launch_op *l = (launch_op *)op;
     nl_sim_grid_open(&l->job);
     nl_sim_stream_set_job(stream, &l->job);
-    CUresult status = nl_sim_grid_run(&l->job);
+    if (!(l->checks.mask & NL_CHECK_ACCESSES))
+        nl_sim_memory_written();
+    CUresult status = l->checks.mask ? run_checked(l) : nl_sim_grid_run(&l->job);
     nl_sim_stream_set_job(stream, NULL);
     if (status != CUDA_SUCCESS)
         nl_sim_stream_fail(stream, status, l->job.fault);
@@ -139,6 +171,8 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
     l->job.stack_size = from->job.stack_size;
     l->job.launch = from->job.launch;
     l->job.launch.args = l->pointers;
+    l->checks = from->checks;
+    l->function = from->function;
     return &l->op;
 }
 
@@ -148,17 +182,47 @@ static size_t stack_size(const nl_sim_context *context) {
     return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
 }
 
+/* What runs when `f` is launched with these checks: `f` or an instrumented twin. NULL with *status
+ * set if it cannot be had. */
+static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, CUresult *status) {
+    char log[NL_SIM_FAULT_TEXT] = "", text[NL_SIM_FAULT_TEXT];
+    uint32_t mask = checks->mask & NL_CHECK_COMPILED;
+    nl_sim_function *twin = NULL;
+    if (!mask)
+        return f;
+    if (mask & NL_CHECK_ACCESSES)
+        mask |= NL_CHECK_ACCESSES;
+    *status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (nl_sim_shadow_open() < 0)
+        return NULL;
+    *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
+    if (*status == CUDA_SUCCESS)
+        return twin;
+    snprintf(text, sizeof text, "kernel %.200s cannot be checked: %.900s",
+             nl_sim_fault_kernel_name(f->kernel), log);
+    nl_sim_fault_report(0, text);
+    return NULL;
+}
+
 /* The operation, with the values copied; NULL with *status set if it cannot be. */
 static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void **params,
                           void **extra, CUresult *status) {
     *status = check_shape(f, s);
     if (*status != CUDA_SUCCESS)
         return NULL;
+    nl_checks checks = *nl_sim_check_wanted();
+    if (nl_sim_module_is_debug(f->module) && !(checks.mask & NL_CHECK_NONE))
+        checks.mask |= NL_CHECK_DEBUG;
+    checks.mask &= ~(uint32_t)NL_CHECK_NONE;
+    if (checks.mask && !(f = find_twin(f, &checks, status)))
+        return NULL;
     launch_op *l = make_launch(f->kernel, params, extra, status);
     if (!l)
         return NULL;
     l->op.run = run_launch;
     l->op.copy = copy_launch;
+    l->checks = checks;
+    l->function = f;
     l->job.kernel = f->kernel;
     l->job.habits = &f->habits;
     l->job.stack_size = stack;

@@ -65,7 +65,9 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
     return (PyObject *)a;
 }
 
-PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout) {
+/* What a part of an array has from it; `record` tells a record apart from an array without axes. */
+static inline PyObject *part_of(const nl_py_array *base, CUdeviceptr address,
+                                const nl_layout *layout, int record) {
     nl_py_array_parts parts = {
         .buffer = base->buffer,
         .address = address,
@@ -74,23 +76,18 @@ PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const n
         .owner = base->owner,
         .stream = base->stream,
         .readonly = base->flags & NL_PY_ARRAY_READONLY,
+        .record = record,
     };
     return nl_py_array_new(base->state, &parts, layout);
 }
 
+PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout) {
+    return part_of(base, address, layout, 0);
+}
+
 PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address) {
     nl_layout layout = {.ndim = 0, .itemsize = base->itemsize};
-    nl_py_array_parts parts = {
-        .buffer = base->buffer,
-        .address = address,
-        .descr = base->descr,
-        .element = {(nl_dtype)base->dtype, (nl_element_class)base->class, base->itemsize},
-        .owner = base->owner,
-        .stream = base->stream,
-        .readonly = base->flags & NL_PY_ARRAY_READONLY,
-        .record = 1,
-    };
-    return nl_py_array_new(base->state, &parts, &layout);
+    return part_of(base, address, &layout, 1);
 }
 
 static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {

@@ -50,11 +50,11 @@ static PyObject *set_open_hook(PyObject *module, PyObject *hook) {
 static PyObject *configure(PyObject *module, PyObject *args) {
     (void)module;
     const char *kind;
-    int sim_devices = 1;
+    int sim_devices = 1, first = 0;
     nl_error err;
-    if (!PyArg_ParseTuple(args, "s|i:configure", &kind, &sim_devices))
+    if (!PyArg_ParseTuple(args, "s|ii:configure", &kind, &sim_devices, &first))
         return NULL;
-    if (nl_device_configure(kind, sim_devices, &err) < 0)
+    if (nl_device_configure(kind, sim_devices, first, &err) < 0)
         return nl_py_raise(&err);
     Py_RETURN_NONE;
 }
@@ -287,6 +287,13 @@ static PyObject *current_device(PyObject *module, PyObject *unused) {
     return PyLong_FromLong(nl_device_selected());
 }
 
+static PyObject *selected_device(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    int ordinal = nl_device_own_selection();
+    return ordinal < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(ordinal);
+}
+
 static PyObject *select_device(PyObject *module, PyObject *argument) {
     (void)module;
     nl_error err;
@@ -294,6 +301,29 @@ static PyObject *select_device(PyObject *module, PyObject *argument) {
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
     NL_UNLOCKED(status, nl_device_select(ordinal, &err));
+    if (status < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *unselect_device(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    nl_error err;
+    int status;
+    NL_UNLOCKED(status, nl_device_unselect(&err));
+    if (status < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *select_first_device(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    int ordinal, status;
+    if (read_ordinal(argument, &ordinal) < 0)
+        return NULL;
+    NL_UNLOCKED(status, nl_device_select_first(ordinal, &err));
     if (status < 0)
         return nl_py_raise(&err);
     Py_RETURN_NONE;
@@ -436,7 +466,9 @@ static PyMethodDef methods[] = {
     {"set_open_hook", set_open_hook, METH_O,
      "set_open_hook(hook): hook(None) is called before the driver is opened, hook(kind) after."},
     {"configure", configure, METH_VARARGS,
-     "configure(kind, sim_devices=1): which driver to open, \"auto\", \"cuda\" or \"sim\"."},
+     "configure(kind, sim_devices=1, first=0): which driver to open, \"auto\", \"cuda\" or "
+     "\"sim\", and "
+     "the device that threads begin with."},
     {"open", open_, METH_NOARGS, "Opens the driver if need be; returns \"cuda\" or \"sim\"."},
     {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
     {"driver_kind", driver_kind, METH_NOARGS, "\"cuda\" or \"sim\", None before opening."},
@@ -458,6 +490,11 @@ static PyMethodDef methods[] = {
      "enable_peer_access(device, peer): lets kernels of device use peer's memory."},
     {"current_device", current_device, METH_NOARGS, "The number of this thread's device."},
     {"select_device", select_device, METH_O, "Selects this thread's device."},
+    {"unselect_device", unselect_device, METH_NOARGS,
+     "This thread goes back to the device of those that select none."},
+    {"selected_device", selected_device, METH_NOARGS, "What this thread has selected, or None."},
+    {"select_first_device", select_first_device, METH_O,
+     "Selects the device of all threads that have not selected one."},
     {"synchronize", synchronize, METH_NOARGS, "Waits for all work of this thread's device."},
     {"synchronize_device", synchronize_device, METH_O, "Waits for all work of a device."},
     {"reset_device", reset_device, METH_O,

@@ -307,8 +307,11 @@ int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocki
 PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
     if (!f->descr && !(f->descr = nl_host_descr_plain(f->element.dtype)))
         return NULL;
-    nl_py_array_parts parts = {
-        .descr = f->descr, .element = f->element, .owner = obj, .readonly = f->readonly, .find_device = 1};
+    nl_py_array_parts parts = {.descr = f->descr,
+                               .element = f->element,
+                               .owner = obj,
+                               .readonly = f->readonly,
+                               .find_device = 1};
     return nl_py_array_over(state, f->address, &f->layout, &parts);
 }
 

@@ -88,8 +88,7 @@ static void hostmodule_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     if (self->code != NULL)
         nl_host_range_remove(self->code);
-    if (self->library != NULL)
-        dlclose(self->library);
+    nl_image_close(self->library);
     type->tp_free(object);
     Py_DECREF(type);
 }

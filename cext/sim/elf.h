@@ -4,6 +4,7 @@
 #define NL_SIM_ELF_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Is it a complete shared object for this machine? */
 int nl_sim_elf_is_valid(const void *bytes, size_t size);
@@ -12,5 +13,26 @@ int nl_sim_elf_is_valid(const void *bytes, size_t size);
  * are not its. Without a symbol table, the size of all. */
 size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel,
                               const char *const *others, size_t count);
+/* The addresses of a loaded object relative to its base, [*low, *high), and how large its
+ * thread-local variables are. */
+void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t *high,
+                       uintptr_t *locals_size);
+/* The contents of a section, [result, result + *length); NULL if there is none. */
+const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const char *name,
+                                        size_t *length);
+
+/* A variable that can be written and is not the image's own business. */
+typedef struct nl_sim_elf_variable {
+    const char *name;
+    uintptr_t address; /* relative to the base */
+    size_t size;
+    const unsigned char *initial; /* in the file; NULL: zero */
+} nl_sim_elf_variable;
+void nl_sim_elf_each_variable(const void *bytes, size_t size,
+                              void (*visit)(void *data, const nl_sim_elf_variable *variable),
+                              void *data);
+/* The one with this name and size; 0 if there is none. */
+int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, size_t variable_size,
+                             uintptr_t *address);
 
 #endif

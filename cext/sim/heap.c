@@ -111,6 +111,15 @@ int nl_sim_heap_free(void *block) {
     return status;
 }
 
+int nl_sim_heap_covers(uintptr_t address, size_t size) {
+    nl_mutex_lock(&lock);
+    size_t bytes = (size_t)heap.grains << GRAIN_BITS;
+    int covers = heap.low && address - (uintptr_t)heap.low < bytes &&
+                 size <= bytes - (address - (uintptr_t)heap.low);
+    nl_mutex_unlock(&lock);
+    return covers;
+}
+
 void nl_sim_heap_reset(void) {
     nl_mutex_lock(&lock);
     if (heap.low) {

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/lock.h"
+#include "sim/shadow.h"
 
 enum {
     MAX_DEVICES = 64,
@@ -30,7 +31,9 @@ typedef struct allocation {
     nl_sim_memory_info info;
     uintptr_t low; /* of its pages; 0 if they are not ours */
     size_t span;
-    int file; /* its descriptor plus 1 where the memory is shared, else 0 */
+    int file;            /* its descriptor plus 1 where the memory is shared, else 0 */
+    int written;         /* something has been copied there, or nobody knows what was */
+    uint32_t generation; /* of memory.generation, when it was made */
 } allocation;
 
 static nl_mutex lock = NL_MUTEX_INIT;
@@ -43,6 +46,7 @@ static struct {
     size_t count, capacity;
     nl_sim_memory_info freed[FREED];
     size_t freed_count;
+    uint32_t generation; /* goes up when kernels run that may write anywhere */
 } memory;
 
 static size_t round_up(size_t value, size_t to) {
@@ -116,16 +120,33 @@ static int reserve_entry(void) {
     return 0;
 }
 
+/* Only memory that the host and other processes do not reach is ever surely unwritten. */
+static int is_unwritten(const allocation *a) {
+    nl_sim_memory_kind kind = a->info.kind;
+    return (kind == NL_SIM_MEMORY_DEVICE || kind == NL_SIM_MEMORY_POOLED) && !a->written &&
+           !a->file && a->generation == nl_atomic_peek32(&memory.generation);
+}
+
+static void cast_shadow(const allocation *a) {
+    nl_sim_shadow_set(a->info.address, a->info.size,
+                      is_unwritten(a) ? NL_SIM_THERE : NL_SIM_THERE | NL_SIM_WRITTEN);
+}
+
 static void insert(allocation entry) {
     size_t i = upper(entry.info.address);
     memmove(&memory.table[i + 1], &memory.table[i], (memory.count - i) * sizeof entry);
     entry.info.id = ++memory.last_id;
+    entry.generation = nl_atomic_peek32(&memory.generation);
     memory.table[i] = entry;
     memory.count++;
+    if (nl_sim_shadow_is_kept())
+        cast_shadow(&entry);
 }
 
 static void erase(allocation *entry) {
     size_t i = (size_t)(entry - memory.table);
+    if (nl_sim_shadow_is_kept())
+        nl_sim_shadow_set(entry->info.address, entry->info.size, 0);
     memory.freed[memory.freed_count++ % FREED] = entry->info;
     memmove(entry, entry + 1, (memory.count - i - 1) * sizeof *entry);
     memory.count--;
@@ -151,8 +172,8 @@ static void paint(const allocation *a) {
 
 static const char *noun(nl_sim_memory_kind kind) {
     static const char *const nouns[] = {
-        "device memory",       "managed memory", "page-locked memory",       "registered memory",
-        "a module's variable", "device memory",  "memory of another process"};
+        "device memory",       "managed memory", "page-locked memory",        "registered memory",
+        "a module's variable", "device memory",  "memory of another process", "shared memory"};
     return nouns[kind];
 }
 
@@ -227,7 +248,7 @@ static void give_back(uintptr_t low, size_t span) {
 
 static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size,
                                 uintptr_t *address) {
-    int counted = kind != NL_SIM_MEMORY_HOST;
+    int counted = kind != NL_SIM_MEMORY_HOST && kind != NL_SIM_MEMORY_SHARED;
     if (size > memory.high - memory.low)
         return CUDA_ERROR_OUT_OF_MEMORY;
     size_t padded = round_up(size, ALIGNMENT), span = round_up(padded, memory.page);
@@ -428,6 +449,16 @@ int nl_sim_memory_covers(uintptr_t address, size_t size) {
     return covers;
 }
 
+int nl_sim_memory_covers_target(uintptr_t address, size_t size) {
+    nl_mutex_lock(&lock);
+    allocation *a = containing(address);
+    int covers = a && size <= a->info.size - (address - a->info.address);
+    if (covers && !nl_sim_shadow_is_kept())
+        a->written = 1;
+    nl_mutex_unlock(&lock);
+    return covers;
+}
+
 int nl_sim_memory_is_pinned(const void *address) {
     nl_sim_memory_info info;
     return nl_sim_memory_find((uintptr_t)address, &info);
@@ -472,6 +503,62 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
                  (unsigned long long)next->info.address);
     else if (address >= memory.low && address < memory.high)
         snprintf(text, size, ", in no allocation");
+    nl_mutex_unlock(&lock);
+}
+
+int nl_sim_memory_near(uintptr_t address, nl_sim_memory_info *info) {
+    int found = 0;
+    nl_mutex_lock(&lock);
+    size_t i = upper(address);
+    const allocation *below = i ? &memory.table[i - 1] : NULL;
+    const allocation *next = i < memory.count ? &memory.table[i] : NULL;
+    const nl_sim_memory_info *freed = find_freed(address);
+    uintptr_t end = below ? below->info.address + below->info.size : 0;
+    if (below && address < end) {
+        *info = below->info;
+        found = 1;
+    } else if (freed) {
+        *info = *freed;
+        found = 2;
+    } else if (below && below->low && address - end < NEAR &&
+               (!next || address - end <= next->info.address - address)) {
+        *info = below->info;
+        found = 1;
+    } else if (next && next->low && next->info.address - address < NEAR) {
+        *info = next->info;
+        found = 1;
+    }
+    nl_mutex_unlock(&lock);
+    return found;
+}
+
+/* For the shadow */
+
+void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
+    *low = memory.low;
+    *high = memory.high;
+}
+
+void nl_sim_memory_watch(unsigned long long *span, size_t value) {
+    nl_mutex_lock(&lock);
+    *span = value;
+    for (size_t i = 0; i < memory.count; i++)
+        cast_shadow(&memory.table[i]);
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_memory_written(void) {
+    if (!nl_sim_shadow_is_kept()) {
+        nl_atomic_poke32(&memory.generation, nl_atomic_peek32(&memory.generation) + 1);
+        return;
+    }
+    nl_mutex_lock(&lock);
+    for (size_t i = 0; i < memory.count; i++) {
+        allocation *a = &memory.table[i];
+        if (!a->written)
+            nl_sim_shadow_set(a->info.address, a->info.size, NL_SIM_THERE | NL_SIM_WRITTEN);
+        a->written = 1;
+    }
     nl_mutex_unlock(&lock);
 }
 

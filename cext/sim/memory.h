@@ -19,6 +19,7 @@ typedef enum nl_sim_memory_kind {
     NL_SIM_MEMORY_GLOBAL,     /* a variable of a module */
     NL_SIM_MEMORY_POOLED,     /* device memory from a pool */
     NL_SIM_MEMORY_OPENED,     /* device memory of another process */
+    NL_SIM_MEMORY_SHARED,     /* of blocks, in checked launches; never freed */
 } nl_sim_memory_kind;
 
 typedef struct nl_sim_memory_info {
@@ -70,6 +71,19 @@ int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM
 /* Appends to a sentence that ended with an address where it lies: ", 4 bytes after the end of ...".
  */
 void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
+
+/* For the shadow (sim/shadow.h). */
+/* The range that all of it is in. */
+void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
+/* Sets *span and then the shadow of all that is allocated, before anything else is. */
+void nl_sim_memory_watch(unsigned long long *span, size_t value);
+/* Something may have been written anywhere: by a kernel that is not checked. */
+void nl_sim_memory_written(void);
+/* As nl_sim_memory_covers; and these bytes are going to be written. */
+int nl_sim_memory_covers_target(uintptr_t address, size_t size);
+/* What an address near an allocation may have been meant for: 1: the allocation that it is in, or
+ * the nearest; 2: one that has been freed; 0: there is none. */
+int nl_sim_memory_near(uintptr_t address, nl_sim_memory_info *info);
 void nl_sim_memory_forget(void); /* in a forked child */
 
 #endif

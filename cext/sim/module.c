@@ -18,6 +18,7 @@
 #include "sim/limits.h"
 #include "sim/memory.h"
 #include "sim/ops.h"
+#include "sim/variables.h"
 
 typedef struct global {
     void *address;
@@ -31,6 +32,11 @@ struct nl_sim_module {
     size_t size;
     nl_sim_function *functions;
     global *globals;
+    uintptr_t low, high, locals_size;
+    int is_debug;
+    nl_sim_module *twins, *next_twin; /* the same unit, instrumented */
+    uint32_t checks;                  /* of a twin */
+    nl_sim_variables *variables;      /* of a twin: beside its original's */
 };
 
 /* Of the lists of all modules; and around opening and closing libraries, one at a time. */
@@ -59,12 +65,19 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
         return CUDA_ERROR_INVALID_IMAGE;
     }
     m->base = info.dli_fbase;
+    nl_sim_elf_extent(m->bytes, m->size, &m->low, &m->high, &m->locals_size);
+    m->low += (uintptr_t)m->base;
+    m->high += (uintptr_t)m->base;
+    m->is_debug = dlsym(m->library, "nl_sim_debug") != NULL;
     init(&nl_sim_engine);
     return CUDA_SUCCESS;
 }
 
-CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
-                            char *log, size_t log_size) {
+static void destroy(nl_sim_module *m);
+
+/* Loads, and tells nobody. */
+static CUresult load(nl_sim_context *context, const void *image, nl_sim_module **out, char *log,
+                     size_t log_size) {
     nl_sim_image_header header;
     const char *bytes = (const char *)image + sizeof header;
     memcpy(&header, image, sizeof header.magic);
@@ -86,11 +99,22 @@ CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_m
         status = open_library(m, log, log_size);
     else
         say(log, log_size, "the image holds no shared object for this machine");
-    if (status == CUDA_SUCCESS && nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0)
-        status = CUDA_ERROR_OUT_OF_MEMORY;
-    if (status != CUDA_SUCCESS) {
-        nl_sim_module_destroy(m);
+    if (status == CUDA_SUCCESS)
+        *out = m;
+    else
+        destroy(m);
+    return status;
+}
+
+CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
+                            char *log, size_t log_size) {
+    nl_sim_module *m;
+    CUresult status = load(context, image, &m, log, log_size);
+    if (status != CUDA_SUCCESS)
         return status;
+    if (nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0) {
+        destroy(m);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *out = m;
     return CUDA_SUCCESS;
@@ -101,6 +125,15 @@ nl_sim_context *nl_sim_module_context(const nl_sim_module *module) {
 }
 
 void nl_sim_module_destroy(nl_sim_module *m) {
+    while (m->twins) {
+        nl_sim_module *twin = m->twins;
+        m->twins = twin->next_twin;
+        destroy(twin);
+    }
+    destroy(m);
+}
+
+static void destroy(nl_sim_module *m) {
     while (m->functions) {
         nl_sim_function *f = m->functions;
         m->functions = f->next;
@@ -115,9 +148,10 @@ void nl_sim_module_destroy(nl_sim_module *m) {
     }
     if (m->library) {
         nl_mutex_lock(&loader_lock);
-        dlclose(m->library);
+        nl_image_close(m->library);
         nl_mutex_unlock(&loader_lock);
     }
+    nl_sim_variables_destroy(m->variables);
     free(m->bytes);
     free(m);
 }
@@ -180,6 +214,100 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->next = m->functions;
     m->functions = f;
     return f;
+}
+
+/* Twins */
+
+static nl_sim_module *find_twin_lock_held(const nl_sim_module *m, uint32_t mask) {
+    nl_sim_module *twin = m->twins;
+    while (twin && twin->checks != mask)
+        twin = twin->next_twin;
+    return twin;
+}
+
+static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn compile,
+                          nl_sim_module **out, char *log, size_t log_size) {
+    void *image = NULL;
+    nl_sim_module *twin = NULL;
+    if (!compile) {
+        say(log, log_size, "nothing has been set up to compile kernels for checks");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (compile(m->bytes, m->size, mask, &image, log, log_size) < 0)
+        return CUDA_ERROR_INVALID_SOURCE;
+    CUresult status = load(m->context, image, &twin, log, log_size);
+    free(image);
+    if (status != CUDA_SUCCESS)
+        return status;
+    twin->checks = mask;
+    const nl_sim_variables_image sides[] = {{m->bytes, m->size, m->low, m->high},
+                                            {twin->bytes, twin->size, twin->low, twin->high}};
+    twin->variables = nl_sim_variables_create(&sides[0], &sides[1]);
+    if (!twin->variables) {
+        destroy(twin);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    nl_mutex_lock(&lock);
+    nl_sim_module *other = find_twin_lock_held(m, mask); /* by another thread, meanwhile */
+    if (!other) {
+        twin->next_twin = m->twins;
+        m->twins = twin;
+    }
+    nl_mutex_unlock(&lock);
+    if (other)
+        destroy(twin);
+    *out = other ? other : twin;
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
+                            nl_sim_function **out, char *log, size_t log_size) {
+    nl_mutex_lock(&lock);
+    nl_sim_module *twin = find_twin_lock_held(function->module, mask);
+    nl_mutex_unlock(&lock);
+    CUresult status = CUDA_SUCCESS;
+    if (!twin)
+        status = make_twin(function->module, mask, compile, &twin, log, log_size);
+    if (status == CUDA_SUCCESS)
+        status = nl_sim_module_function(twin, function->symbol, out);
+    return status;
+}
+
+int nl_sim_module_is_debug(const nl_sim_module *m) {
+    return m->is_debug;
+}
+
+void nl_sim_module_extent(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
+    *low = m->low;
+    *high = m->high;
+}
+
+void nl_sim_module_locals(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
+    void *local = NULL;
+#ifdef __GLIBC__
+    if (dlinfo(m->library, RTLD_DI_TLS_DATA, &local) != 0)
+        local = NULL;
+#endif
+    *low = (uintptr_t)local;
+    *high = local ? *low + m->locals_size : 0;
+}
+
+const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {
+    char symbol[48];
+    unsigned index;
+    if (sscanf(f->symbol, "nl_sim_kernel_%u", &index) != 1)
+        return NULL;
+    snprintf(symbol, sizeof symbol, "nl_sim_parameters_%u", index);
+    return find_object(f->module, symbol, sizeof(nl_sim_parameters));
+}
+
+nl_sim_variables *nl_sim_module_variables(const nl_sim_module *m) {
+    return m->variables;
+}
+
+const void *nl_sim_module_bytes(const nl_sim_module *m, size_t *size) {
+    *size = m->size;
+    return m->bytes;
 }
 
 CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_function **out) {

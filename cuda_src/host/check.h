@@ -3,6 +3,8 @@
 #ifndef NUMBALITE_HOST_CHECK_H
 #define NUMBALITE_HOST_CHECK_H
 
+#include "numbalite/checked.cuh"
+
 extern "C" int nl_host_snprintf(char *, size_t, const char *, ...) __asm__("snprintf");
 
 namespace numbalite {
@@ -14,18 +16,8 @@ struct array_name {
 };
 static __thread array_name array_names[16];
 
-struct index {
-    int64 value;
-    int line;
-    const char *file;
-    template <class I>
-    NUMBALITE_FUNCTION index(I i, int line = __builtin_LINE(), const char *file = __builtin_FILE())
-        : value((int64)i), line(line), file(file) {}
-    NUMBALITE_FUNCTION operator int64() const { return value; }
-};
-
-[[noreturn]] static __noinline__ void fail_index(const index &i, int axis, const int64 *shape,
-                                                 int ndim, const void *pointer) {
+[[noreturn]] static __noinline__ void
+fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *pointer) {
     static __thread char text[512];
     const char *name = "an array";
     for (const array_name &a : array_names)
@@ -41,13 +33,6 @@ struct index {
                                    shape[k], ndim == 1 ? "," : "");
     nl_host_snprintf(text + length, sizeof text - length, ")");
     numbalite_sim::fault(710, text, i.file, i.line);
-}
-
-NUMBALITE_FUNCTION int64 checked(const index &i, int axis, const int64 *shape, int ndim,
-                                 const void *pointer) {
-    if (i.value < 0 || i.value >= shape[axis])
-        fail_index(i, axis, shape, ndim, pointer);
-    return i.value;
 }
 
 /* Remembers that the memory of `a` is called `name`. */

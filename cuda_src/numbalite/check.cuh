@@ -7,21 +7,12 @@
  * (numbalite/fault.py decodes it: FORMAT there is `fault_record` here) and raises KernelError. The
  * context stays usable, which a trap or a device assert would not leave it.
  *
- * The line of an index is caught by the implicit conversion from a number to `nl_detail::index`:
- * its constructor's default arguments are evaluated where the index stands. A compiler without
- * __builtin_LINE (NVRTC 12.0) reports line 0, "not known". The array's name is found by the host,
- * which knows what the launch was given, from the address that is recorded. */
+ * The array's name is found by the host, which knows what the launch was given, from the address that
+ * is recorded. */
 #ifndef NUMBALITE_CHECK_CUH
 #define NUMBALITE_CHECK_CUH
 
-#ifdef __has_builtin
-#if __has_builtin(__builtin_LINE)
-#define NUMBALITE_HERE __builtin_LINE(), const char *file = __builtin_FILE()
-#endif
-#endif
-#ifndef NUMBALITE_HERE
-#define NUMBALITE_HERE 0, const char *file = ""
-#endif
+#include "numbalite/checked.cuh"
 
 namespace numbalite {
 
@@ -93,16 +84,6 @@ static __device__ void publish_fault(int kind) {
     atomicExch(&nl_fault_record.kind, kind);
 }
 
-struct index {
-    int64 value;
-    int line;
-    const char *file;
-    template <class I>
-    NUMBALITE_FUNCTION index(I i, int line = NUMBALITE_HERE)
-        : value((int64)i), line(line), file(file) {}
-    NUMBALITE_FUNCTION operator int64() const { return value; }
-};
-
 [[noreturn]] static __device__ __noinline__ void
 fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *pointer) {
     if (claim_fault(i.line, i.file)) {
@@ -115,13 +96,6 @@ fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *p
         publish_fault(fault_index);
     }
     exit_thread();
-}
-
-NUMBALITE_FUNCTION int64 checked(const index &i, int axis, const int64 *shape, int ndim,
-                                 const void *pointer) {
-    if (i.value < 0 || i.value >= shape[axis])
-        fail_index(i, axis, shape, ndim, pointer);
-    return i.value;
 }
 
 /* A failed assert, or a trap. */

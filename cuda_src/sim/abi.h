@@ -49,6 +49,19 @@ typedef struct nl_sim_kernel {
     const char *name; /* as the user wrote it */
 } nl_sim_kernel;
 
+/* What an instrumented image says of kernel i besides, as `nl_sim_parameters_<i>`: what its
+ * parameters are, for reports. */
+typedef struct nl_sim_shape {
+    unsigned char kind; /* 0: a value; 1: a pointer; 2: a numbalite::array */
+    unsigned char ndim; /* of an array */
+    unsigned item;      /* bytes of an element */
+} nl_sim_shape;
+typedef struct nl_sim_parameters {
+    unsigned abi, count;
+    const nl_sim_shape *shapes;
+    const char *names; /* with a comma after each */
+} nl_sim_parameters;
+
 typedef struct nl_sim_global {
     unsigned abi;
     void *address;
@@ -89,6 +102,78 @@ typedef enum nl_sim_warp_op {
                            that wait at the same site */
 } nl_sim_warp_op;
 
+/* What an instrumented image tells of an access, as bits. */
+enum {
+    NL_SIM_ACCESS_WRITE = 1,
+    NL_SIM_ACCESS_ATOMIC = 2, /* reads too */
+    NL_SIM_ACCESS_VOLATILE = 4,
+    NL_SIM_ACCESS_RANGE = 8, /* any number of bytes at any address */
+    NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
+};
+
+/* For images that were compiled with calls at every access of memory (check.h). The state of the
+ * byte at `low` + i is shadow[i], for i < span: 0 where there is no memory, else NL_SIM_THERE, and
+ * NL_SIM_WRITTEN once something has been written there. */
+enum { NL_SIM_THERE = 1, NL_SIM_WRITTEN = 2 };
+struct nl_sim_index;
+struct nl_sim_arithmetic;
+struct nl_sim_shared;
+typedef struct nl_sim_checker {
+    unsigned long long low, span;
+    unsigned char *shadow;
+    /* Not 0: `access` wants to hear of all accesses, not only of those that the shadow does not
+     * allow. */
+    unsigned every;
+    /* Returns 0 if the access may be made; 1: call `preempt`, then this again. Else the thread ends
+     * in it. */
+    int (*access)(void *address, unsigned long long size, unsigned kind, const void *pc);
+    /* memmove with both accesses, and what is known of the bytes goes along. */
+    void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);
+    void (*fill)(void *to, int value, unsigned long long size, const void *pc);
+    /* A __shared__ variable of the block: the first thread that asks makes it. */
+    void *(*shared)(const struct nl_sim_shared *variable);
+    /* An index of an array outside of its shape: `what` says which (check.h). Does not return. */
+    void (*index)(const struct nl_sim_index *what, const void *pc) __attribute__((noreturn));
+    void (*fence)(void);
+    /* Lets other threads run. */
+    void (*preempt)(void);
+    /* Arithmetic has gone wrong (arithmetic.h). */
+    void (*arithmetic)(const struct nl_sim_arithmetic *what, const void *pc);
+} nl_sim_checker;
+
+enum {
+    NL_SIM_ARITHMETIC_ZERO,     /* an integer divided by zero */
+    NL_SIM_ARITHMETIC_OVERFLOW, /* the least integer divided by -1 */
+    NL_SIM_ARITHMETIC_FLOAT_ZERO,
+    NL_SIM_ARITHMETIC_NOT_FINITE, /* NaN or infinity made of finite numbers */
+};
+typedef struct nl_sim_arithmetic {
+    int kind;
+    const char *file; /* where; NULL: the return address tells */
+    int line;
+    unsigned char unknown; /* the integers are not known */
+    unsigned char is_signed;
+    char operation; /* of real numbers: '+', '-', '*', '/', '%', or 'f' for a function */
+    long long dividend;
+    double result, a, b;
+} nl_sim_arithmetic;
+
+/* A __shared__ variable. Its address says which it is. */
+typedef struct nl_sim_shared {
+    const char *name;
+    unsigned long long size; /* 0: all of the dynamic memory */
+    unsigned item, ndim;     /* bytes of an element; dimensions as declared */
+    unsigned long long extents[4]; /* of the first four */
+} nl_sim_shared;
+
+/* An index that an array does not have. */
+typedef struct nl_sim_index {
+    const void *array; /* its first element */
+    const long long *shape;
+    int ndim, axis;
+    long long index; /* along `axis` */
+} nl_sim_index;
+
 /* What the engine offers to a running thread. */
 typedef struct nl_sim_ops {
     unsigned abi;
@@ -115,6 +200,7 @@ typedef struct nl_sim_ops {
     int (*vprintf)(const char *format, __builtin_va_list arguments);
     void *(*malloc)(unsigned long long size); /* in-kernel heap */
     void (*free)(void *block);
+    const nl_sim_checker *checker;
 } nl_sim_ops;
 
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */

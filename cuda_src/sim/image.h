@@ -19,11 +19,12 @@ template <unsigned...> struct indices {};
 template <unsigned n, unsigned... rest> struct count_to : count_to<n - 1, n - 1, rest...> {};
 template <unsigned... all> struct count_to<0, all...> { typedef indices<all...> type; };
 
-template <class A> NUMBALITE_SIM_INLINE const A &argument(const nl_sim_launch *launch, unsigned i) {
+template <class A>
+NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE const A &argument(const nl_sim_launch *launch, unsigned i) {
     return *static_cast<const A *>(launch->args[i]);
 }
 
-NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch, nl_sim_dim block) {
+NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch, nl_sim_dim block) {
     here.block_x = block.x;
     here.block_y = block.y;
     here.block_z = block.z;
@@ -60,7 +61,7 @@ template <class... A> struct run {
         threads<kernel>(launch->block, first, argument<A>(launch, i)...);
     }
     template <void (*kernel)(A...), unsigned... i>
-    static NUMBALITE_SIM_INLINE void thread(const nl_sim_launch *launch, indices<i...>) {
+    static NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void thread(const nl_sim_launch *launch, indices<i...>) {
         kernel(argument<A>(launch, i)...);
     }
     static const nl_sim_param *params() {
@@ -80,12 +81,17 @@ template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel>
     static constexpr unsigned count = sizeof...(A);
     static constexpr nl_sim_param params[] = {{sizeof(A), alignof(A)}..., {0, 0}};
 
+#ifdef NUMBALITE_SIM_CHECKED /* its threads are always fibers: the engine must know which one runs */
+    static constexpr void (*run_block)(const nl_sim_launch *, nl_sim_dim, unsigned) = nullptr;
+#else
     static __attribute__((flatten)) void run_block(const nl_sim_launch *launch, nl_sim_dim block,
                                                    unsigned first) {
         enter(launch, block);
         run<A...>::template block<kernel>(launch, first, numbers());
     }
-    static void run_thread(const nl_sim_launch *launch, nl_sim_dim block, unsigned thread) {
+#endif
+    static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim block,
+                                                   unsigned thread) {
         enter(launch, block);
         here.thread_x = thread;
         here.thread_y = here.thread_z = 0;
@@ -106,6 +112,35 @@ template <class... A, void (*kernel)(A...) noexcept>
 struct entry<void (*)(A...) noexcept, kernel> : entry<void (*)(A...), kernel> {};
 #endif
 
+#ifdef NUMBALITE_SIM_CHECKED
+/* What a parameter is. An array is known by its members. */
+struct shape_of_value {
+    static constexpr nl_sim_shape shape = {0, 0, 0};
+};
+template <class T> struct size_of { static constexpr unsigned value = sizeof(T); };
+template <> struct size_of<void> { static constexpr unsigned value = 1; };
+template <> struct size_of<const void> { static constexpr unsigned value = 1; };
+template <class A, class = void> struct shape_of : shape_of_value {};
+template <class T> struct shape_of<T *, void> {
+    static constexpr nl_sim_shape shape = {1, 0, size_of<T>::value};
+};
+template <class R, class... A> struct shape_of<R (*)(A...), void> : shape_of_value {};
+template <class A>
+struct shape_of<A, decltype(static_cast<void>(A::ndim + sizeof(A().pointer) + sizeof(A().shape) +
+                                              sizeof(A().strides)))> {
+    static constexpr nl_sim_shape shape = {2, A::ndim, sizeof(*A().pointer)};
+};
+template <class F> struct shapes_of;
+template <class... A> struct shapes_of<void (*)(A...)> {
+    static constexpr unsigned count = sizeof...(A);
+    static constexpr nl_sim_shape all[] = {shape_of<A>::shape..., {0, 0, 0}};
+};
+template <class... A> constexpr nl_sim_shape shapes_of<void (*)(A...)>::all[];
+#if __cplusplus >= 201703L
+template <class... A> struct shapes_of<void (*)(A...) noexcept> : shapes_of<void (*)(A...)> {};
+#endif
+#endif
+
 /* The compiler's own spelling of T, from its name for this function. */
 template <int index, class T> constexpr const char *NLDESC() {
     return __PRETTY_FUNCTION__;
@@ -121,6 +156,10 @@ template <int index, class T> constexpr const char *NLDESC() {
         numbalite_sim::entry<decltype(expression), expression>::run_block, \
         numbalite_sim::entry<decltype(expression), expression>::run_thread, \
         text};
+#define NUMBALITE_SIM_PARAMETERS(index, expression, names) \
+    NUMBALITE_SIM_EXPORT const nl_sim_parameters nl_sim_parameters_##index = { \
+        NL_SIM_ABI, numbalite_sim::shapes_of<decltype(expression)>::count, \
+        numbalite_sim::shapes_of<decltype(expression)>::all, names};
 #define NUMBALITE_SIM_VARIABLE(index, ...) \
     NUMBALITE_SIM_EXPORT const nl_sim_global nl_sim_variable_##index = { \
         NL_SIM_ABI, (void *)&(__VA_ARGS__), sizeof(__VA_ARGS__)};
@@ -128,8 +167,15 @@ template <int index, class T> constexpr const char *NLDESC() {
     NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index = \
         numbalite_sim::NLDESC<index, __VA_ARGS__>();
 
-NUMBALITE_SIM_EXPORT void nl_sim_image_init(const nl_sim_ops *table) {
+#ifdef NUMBALITE_DEBUG /* the unit was compiled with debug=True */
+NUMBALITE_SIM_EXPORT const unsigned nl_sim_debug = 1;
+#endif
+
+NUMBALITE_SIM_EXPORT NUMBALITE_SIM_UNCHECKED void nl_sim_image_init(const nl_sim_ops *table) {
     numbalite_sim::ops = table;
+#ifdef NUMBALITE_SIM_CHECKED
+    numbalite_sim::checker = table->checker;
+#endif
 }
 
 #endif

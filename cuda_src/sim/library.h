@@ -4,7 +4,7 @@
 #ifndef NUMBALITE_SIM_LIBRARY_H
 #define NUMBALITE_SIM_LIBRARY_H
 
-#define NUMBALITE_SIM_HIDDEN __attribute__((visibility("hidden"), used))
+#define NUMBALITE_SIM_HIDDEN NUMBALITE_SIM_UNCHECKED __attribute__((visibility("hidden"), used))
 
 extern "C" {
 #ifdef NUMBALITE_HOST

@@ -38,7 +38,7 @@ NUMBALITE_SIM_STORE(__stwt)
 #undef NUMBALITE_SIM_STORE
 
 /* Which space an address belongs to: all is global here but the dynamic shared memory. */
-NUMBALITE_SIM_INLINE unsigned __isShared(const void *address) {
+NUMBALITE_SIM_OWN unsigned __isShared(const void *address) {
 #ifdef NUMBALITE_HOST
     (void)address;
     return 0;

@@ -86,6 +86,25 @@
 #define NUMBALITE_SIM_HAS(builtin) 0
 #endif
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
+/* For our own functions in instrumented images (check.h). */
+#ifdef NUMBALITE_SIM_CHECKED
+#ifdef __clang__ /* the one word keeps these apart from others, the other goes for atomics, too */
+#if __clang_major__ < 14
+#error "numbalite: checks need clang++ 14, g++ 9, or newer"
+#endif
+#define NUMBALITE_SIM_UNCHECKED \
+    __attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
+#else
+#define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread")))
+#endif
+#define NUMBALITE_SIM_OWN static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
+/* What it gives does not change as long as the thread lives. */
+#define NUMBALITE_SIM_PLACE static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, const))
+#else
+#define NUMBALITE_SIM_UNCHECKED
+#define NUMBALITE_SIM_OWN NUMBALITE_SIM_INLINE
+#define NUMBALITE_SIM_PLACE NUMBALITE_SIM_INLINE
+#endif
 
 /* simsource.py puts these in the place of what cannot be compiled at all. */
 #define NUMBALITE_SIM_ASM(...) \
@@ -125,5 +144,9 @@ extern "C" {
 #include "library.h"
 #include "unsupported.h"
 #include "new.h"
+#ifdef NUMBALITE_SIM_CHECKED
+#include "check.h"
+#include "arithmetic.h"
+#endif
 
 #endif

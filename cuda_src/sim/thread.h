@@ -25,27 +25,27 @@ static __thread place here;
 static __thread unsigned spins;
 static const nl_sim_ops *ops;
 
-NUMBALITE_SIM_INLINE uint3 thread_index() {
+NUMBALITE_SIM_PLACE uint3 thread_index() {
     return uint3{here.thread_x, here.thread_y, here.thread_z};
 }
-NUMBALITE_SIM_INLINE uint3 block_index() {
+NUMBALITE_SIM_PLACE uint3 block_index() {
     return uint3{here.block_x, here.block_y, here.block_z};
 }
-NUMBALITE_SIM_INLINE dim3 block_dim() {
+NUMBALITE_SIM_PLACE dim3 block_dim() {
     return dim3(here.block_dim_x, here.block_dim_y, here.block_dim_z);
 }
-NUMBALITE_SIM_INLINE dim3 grid_dim() {
+NUMBALITE_SIM_PLACE dim3 grid_dim() {
     return dim3(here.grid_dim_x, here.grid_dim_y, here.grid_dim_z);
 }
 
 /* The thread's number in its block. */
-NUMBALITE_SIM_INLINE unsigned rank() {
+NUMBALITE_SIM_PLACE unsigned rank() {
     return here.thread_x + here.block_dim_x * (here.thread_y + here.block_dim_y * here.thread_z);
 }
-NUMBALITE_SIM_INLINE unsigned lane() {
+NUMBALITE_SIM_PLACE unsigned lane() {
     return rank() & 31;
 }
-NUMBALITE_SIM_INLINE unsigned block_threads() {
+NUMBALITE_SIM_PLACE unsigned block_threads() {
     return here.block_dim_x * here.block_dim_y * here.block_dim_z;
 }
 
@@ -62,47 +62,92 @@ struct engine_call {
     }
 };
 
-NUMBALITE_SIM_INLINE int barrier(nl_sim_block_op op, int value, const char *file, int line) {
+NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, int line) {
     engine_call call;
     return ops->barrier(op, value, rank(), nl_sim_site{file, line});
 }
 
-NUMBALITE_SIM_INLINE void grid_barrier(const char *file = __builtin_FILE(),
+NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
                                        int line = __builtin_LINE()) {
     engine_call call;
     ops->grid_barrier(rank(), nl_sim_site{file, line});
 }
 
-NUMBALITE_SIM_INLINE void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     engine_call call;
     ops->yield(rank(), nl_sim_site{file, line});
 }
 
 /* Called where a thread may be waiting for another in a loop: lets the others run now and then. */
-NUMBALITE_SIM_INLINE void spin(const char *file, int line) {
+NUMBALITE_SIM_OWN void spin(const char *file, int line) {
     if (__builtin_expect((++spins & 255) == 0, 0))
         yield(file, line);
 }
 
 /* What PTX has as %smid, %globaltimer and exit. */
-NUMBALITE_SIM_INLINE unsigned smid() {
+NUMBALITE_SIM_OWN unsigned smid() {
     return ops->smid();
 }
-NUMBALITE_SIM_INLINE unsigned long long globaltimer() {
+NUMBALITE_SIM_OWN unsigned long long globaltimer() {
     return ops->globaltimer();
 }
-[[noreturn]] NUMBALITE_SIM_INLINE void exit_thread() {
+[[noreturn]] NUMBALITE_SIM_OWN void exit_thread() {
     ops->exit_thread(rank());
 }
 
-[[noreturn]] inline __attribute__((noinline, cold)) void fault(int status, const char *message,
+[[noreturn]] inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void fault(int status, const char *message,
                                                                const char *file, int line) {
     ops->fault(status, message, rank(), nl_sim_site{file, line});
 }
 
 /* Dynamic shared memory: `extern __shared__ T x[];` becomes `auto &x = dynamic_shared<T[]>();`. */
+NUMBALITE_SIM_OWN void *dynamic_base() {
+    return ops->dynamic_shared();
+}
+#ifdef NUMBALITE_SIM_CHECKED
+/* An array has no element `index` along `axis`. */
+[[noreturn]] NUMBALITE_SIM_OWN void bad_index(long long index, int axis, const long long *shape,
+                                              int ndim, const void *array) {
+    const nl_sim_index what = {array, shape, ndim, axis, index};
+    ops->checker->index(&what, __builtin_return_address(0));
+}
+
+/* What an array type is made of. */
+template <class T> struct elements {
+    typedef T item;
+    static constexpr unsigned ndim = 0;
+    static constexpr unsigned long long extent(unsigned) {
+        return 1;
+    }
+};
+template <class T, size_t n> struct elements<T[n]> {
+    typedef typename elements<T>::item item;
+    static constexpr unsigned ndim = elements<T>::ndim + 1;
+    static constexpr unsigned long long extent(unsigned k) {
+        return k ? elements<T>::extent(k - 1) : n;
+    }
+};
+template <class T> struct elements<T[]> : elements<T[1]> {};
+template <class T> constexpr nl_sim_shared shared_of(const char *name, unsigned long long size) {
+    typedef elements<T> e;
+    return {name,         size,         sizeof(typename e::item), e::ndim,
+            {e::extent(0), e::extent(1), e::extent(2),             e::extent(3)}};
+}
+
+/* A `__shared__ T name;`: a number tells it from others of its type. */
+template <class T, unsigned number> NUMBALITE_SIM_OWN T &shared_variable(const char *name) {
+    static nl_sim_shared variable = shared_of<T>(name, sizeof(T));
+    variable.name = name;
+    return *static_cast<T *>(ops->checker->shared(&variable));
+}
+template <class Array> NUMBALITE_SIM_OWN Array &dynamic_shared(const char *name) {
+    static nl_sim_shared variable = shared_of<Array>(name, 0);
+    variable.name = name;
+    return *static_cast<Array *>(ops->checker->shared(&variable));
+}
+#endif
 template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
-    return *static_cast<Array *>(ops->dynamic_shared());
+    return *static_cast<Array *>(dynamic_base());
 }
 
 } // namespace numbalite_sim

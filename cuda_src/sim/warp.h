@@ -8,7 +8,7 @@
 
 namespace numbalite_sim {
 
-NUMBALITE_SIM_INLINE unsigned long long warp(nl_sim_warp_op op, unsigned mask,
+NUMBALITE_SIM_OWN unsigned long long warp(nl_sim_warp_op op, unsigned mask,
                                              unsigned long long value, unsigned argument,
                                              const char *file, int line) {
     engine_call call;

@@ -10,7 +10,7 @@
 #define gridDim (::numbalite_sim::grid_dim())
 #define warpSize 32
 
-NUMBALITE_SIM_INLINE long long clock64() {
+NUMBALITE_SIM_OWN long long clock64() {
     return static_cast<long long>(numbalite_sim::ops->clock());
 }
 

@@ -29,7 +29,8 @@ def compile_count() -> int:
 def compile_unit(unit: Unit, target: tuple) -> Image:
     """Compiles a unit, or finds it compiled.
 
-    target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator;
+    target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator, or
+    ("sim", *names of checks) for an instrumented image (see numbalite.checks);
     or ("host",): plain functions for the CPU, which the unit's ``kernels`` names (see host.py).
     CompileError tells what is wrong with the source.
     """
@@ -39,6 +40,10 @@ def compile_unit(unit: Unit, target: tuple) -> Image:
     if image is None:
         image = _compile(unit, target)
         cache.store(key, image)
+    if target == ("sim",):
+        from numbalite import checks
+
+        checks.remember(unit, image.data)
     return image
 
 
@@ -55,7 +60,7 @@ def _compile(unit, target):
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
-        return host.compile(unit, target[0])
+        return host.compile(unit, *target)
     from numbalite.compilers import nvrtc
 
     return nvrtc.compile(unit, target[1:])
@@ -70,7 +75,7 @@ def _key(unit, target):
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
-        compiler = host.fingerprint(unit, target[0])
+        compiler = host.fingerprint(unit, *target)
         included = headers.closure(unit, toolkit.include_directories)
     else:
         compiler = toolkit.fingerprint()

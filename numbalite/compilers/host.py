@@ -89,20 +89,23 @@ def describe() -> str:
     return f"{hostbuild.identify(compiler).title} ({' '.join(compiler.command)})"
 
 
-def compile(unit, kind="sim"):
-    """Compiles a unit for the simulator, or for the CPU itself: an Image of that kind."""
+def compile(unit, kind="sim", *checks):
+    """Compiles a unit for the simulator, or for the CPU itself: an Image of that kind.
+
+    checks, for the simulator: what the image is instrumented for (numbalite.checks.NAMES).
+    """
     from numbalite.compilers import hostbuild
 
-    return hostbuild.compile(unit, find(), kind)
+    return hostbuild.compile(unit, find(), kind, checks)
 
 
-def fingerprint(unit, kind="sim") -> bytes:
+def fingerprint(unit, kind="sim", *checks) -> bytes:
     """What decides, beside the unit, how it comes out: the compiler and the CPU compiled for."""
     compiler = find()
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
     parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu())
-    return repr((*parts, flags("", hostoptions.read(unit), unit.opt, kind))).encode()
+    return repr((*parts, flags("", hostoptions.read(unit), unit.opt, kind, checks))).encode()
 
 
 _cpu_text = None
@@ -122,10 +125,12 @@ def _cpu():
     return _cpu_text
 
 
-def flags(family, options, opt, kind="sim") -> list:
+def flags(family, options, opt, kind="sim", checks=()) -> list:
     """What decides how code comes out. The same for the prelude as for the source."""
     default = 3 if kind == "host" else 2
     level = default if opt is True or opt is None else int(opt)
+    if checks:
+        level = min(level, 1)
     result = [
         f"-std={_std(options.std)}",
         f"-O{0 if options.debug else level}",
@@ -143,7 +148,11 @@ def flags(family, options, opt, kind="sim") -> list:
         "-U_FORTIFY_SOURCE",
         _cpu_flag(),
     ]
-    result.append("-g" if options.debug else "-g1" if options.lineinfo else "-g0")
+    result.append("-g" if options.debug else "-g1" if options.lineinfo or checks else "-g0")
+    if checks:
+        # The engine reads line tables of this version.
+        result += ["-gdwarf-4", f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
+        result += _instrumentation(family, checks)
     if family == "gcc":
         result += ["-fno-trapping-math", "-fno-semantic-interposition"]
         if level == 2 and not options.debug:
@@ -156,6 +165,33 @@ def flags(family, options, opt, kind="sim") -> list:
         if kind == "host":
             result += ["-fno-trapping-math", "-fassociative-math"]
     return result
+
+
+def checks_mask(checks) -> int:
+    """The bits of cext/driver/checks.h."""
+    from numbalite.checks import NAMES
+
+    return sum(NAMES[name] for name in checks)
+
+
+def _instrumentation(family, checks):
+    """Calls at accesses of memory, which cuda_src/sim/check.h answers."""
+    flags = []
+    if "divide" in checks:
+        flags.append("-fsanitize=integer-divide-by-zero")
+    if "nan" in checks and family == "gcc":  # clang++: irpatch.py
+        flags.append("-fsanitize=float-divide-by-zero")
+    if not {"memory", "unwritten", "race"} & set(checks):
+        return flags
+    if family == "gcc":
+        told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
+        return [
+            *flags,
+            "-fsanitize=thread",
+            *(word for t in told for word in ("--param", f"tsan-{t}")),
+        ]
+    told = ["instrument-func-entry-exit=0", "distinguish-volatile=1"]
+    return [*flags, "-fsanitize=thread", *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 
 def vector_math() -> int:

@@ -109,16 +109,18 @@ def _run(command, stdin=b"", folder=None):
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
 
 
-def compile(unit, compiler, kind="sim") -> Image:
-    """Compiles a unit with a compiler that host.find gave, for the target `kind`."""
+def compile(unit, compiler, kind="sim", checks=()) -> Image:
+    """Compiles a unit with a compiler that host.find gave, for the target `kind` (see host.compile)."""
     family = _family(compiler)
     options = hostoptions.read(unit)
-    flags = host.flags(family, options, unit.opt, kind)
-    source = _whole(unit, options, simsource.translate(unit.source), kind)
+    flags = host.flags(family, options, unit.opt, kind, checks)
+    source = _whole(unit, options, simsource.translate(unit.source, bool(checks)), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
-        search = _search(unit, options, folder)
+        search = _search(unit, options, folder, bool(checks))
+        if options.debug:
+            search += _text_flags(unit, folder)
         output = os.path.join(folder, "image.so")
-        log = _Build(unit, compiler, family, flags, search, output, kind).run(source)
+        log = _Build(unit, compiler, family, flags, search, output, kind, checks).run(source)
         with open(output, "rb") as file:
             data = file.read()
     names = [*unit.kernels, *unit.variables]
@@ -141,6 +143,14 @@ def compile(unit, compiler, kind="sim") -> Image:
     )
 
 
+def _text_flags(unit, folder):
+    """Says that everything was compiled where debuggers find the texts that are in no file."""
+    from numbalite import debugger
+
+    texts = debugger.keep_texts(unit.source)
+    return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
+
+
 def _check_shared(data, source):
     """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern."""
     for name, size in elf.thread_locals(data):
@@ -153,15 +163,15 @@ def _check_shared(data, source):
             )
 
 
-def _search(unit, options, folder):
+def _search(unit, options, folder, checked=False):
     """The include directories, in the order in which NVRTC looks; all of them absolute."""
     near = os.path.abspath(os.path.dirname(unit.name))
     users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     own = os.path.join(folder, "include")
-    translated = {name: simsource.translate(text) for name, text in unit.headers}
+    translated = {name: simsource.translate(text, checked) for name, text in unit.headers}
     seen = set()
     for text in (unit.source, *dict(unit.headers).values()):
-        _gather(text, [near, *users], translated, seen)
+        _gather(text, [near, *users], translated, seen, checked)
     search = []
     if translated:
         search += ["-I", own]
@@ -177,7 +187,7 @@ def _search(unit, options, folder):
     return [*search, "-I", cuda_src, "-I", os.path.join(cuda_src, "sim", "include")]
 
 
-def _gather(text, folders, found, seen):
+def _gather(text, folders, found, seen, checked=False):
     """Adds to `found` the user's headers on disk that must be translated, or that include such ones.
 
     By the names they go by, since they are put into a folder that comes first. Tells if it added any.
@@ -194,8 +204,8 @@ def _gather(text, folders, found, seen):
         seen.add(path)
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             inside = file.read()
-        changed = simsource.translate(inside)
-        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen)
+        changed = simsource.translate(inside, checked)
+        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen, checked)
         if deeper or changed != inside:
             found[name] = f'#line 1 "{_quoted(path)}"\n{changed}'
             added = True
@@ -206,9 +216,10 @@ def _quoted(name):
     return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _whole(unit, options, text, kind):
+def _whole(unit, options, text, kind, checks=()):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
-    lines = [f'#line 1 "{_quoted(unit.name)}"', text]
+    # In reports of checks, what was generated around the user's text is nobody's place.
+    lines = [f'#line 1 "{"numbalite/" if checks else ""}{_quoted(unit.name)}"', text]
     lines.append(f'#line 1 "{_END}"')
     if unit.describe:
         lines.append('#include "numbalite/describe.cuh"')
@@ -223,10 +234,14 @@ def _whole(unit, options, text, kind):
         "sim": "numbalite::kernel_description<{}>",
         "host": "numbalite_sim::described<{}>::type",
     }[kind]
+    parameters = list(_parameters(unit.source, unit.kernels)) if checks else []
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
             lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
+        if checks:
+            names = "".join(f"{p}," for p in parameters[i])
+            lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
         if unit.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
     for i, name in enumerate(unit.variables):
@@ -241,6 +256,17 @@ def _whole(unit, options, text, kind):
     return options.before + "\n".join(lines) + "\n"
 
 
+def _parameters(source, kernels):
+    """For each kernel the names of its parameters, as far as the source tells."""
+    scanned = cxx.scan(source)[0]
+    known = {found.name.partition("<")[0].rpartition("::")[2]: found for found in scanned}
+    known |= {found.name: found for found in scanned}
+    for kernel in kernels:
+        name = kernel.partition("<")[0].strip()
+        found = known.get(name) or known.get(name.rpartition("::")[2])
+        yield found.parameters if found else ()
+
+
 def _is_ours(file):
     if file in _NOBODYS or file.startswith((headers.cuda_src(), "/usr/include/", "/usr/lib")):
         return True
@@ -250,10 +276,10 @@ def _is_ours(file):
 class _Build:
     """One run of the compiler's steps."""
 
-    def __init__(self, unit, compiler, family, flags, search, output, kind):
+    def __init__(self, unit, compiler, family, flags, search, output, kind, checks=()):
         self.unit, self.compiler, self.family, self.flags = unit, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
-        self.log = ""
+        self.checks, self.log = checks, ""
 
     def run(self, source):
         """Leaves the shared object at `output`; gives the log."""
@@ -276,17 +302,23 @@ class _Build:
             common.append("-fno-sanitize=undefined")
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
         front = [*common, limit, *prelude, *self.search, "-x", "c++", "-"]
+        path = self.output[: -len(".so")]
+        checked = any(flag.startswith("-fsanitize=") for flag in self.flags)
         if gcc:
             libraries = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
-            self._step([*front, "-o", self.output, *_LINK, *libraries], text)
+            link = ["-o", self.output, *_LINK, *libraries]
+            if checked:  # linked apart, or the compiler would add the sanitizer's own library
+                self._step([*front, "-c", "-o", path + ".o"], text)
+                self._step([*self.compiler.command, path + ".o", *link])
+            else:
+                self._step([*front, *link], text)
             return
-        path = self.output[: -len(".so")]
         self._step(
             [*front, "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", path + ".ll"],
             text,
         )
         with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
-            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors())
+            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors(), self.checks)
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
         # The front end has marked what may be fused; "fast" would fuse the rest too.
@@ -299,8 +331,12 @@ class _Build:
             self._step(link)
             self._check_names()
         else:
-            libraries = ["-nostdlib++", "-lm"]
-            self._step([*common, path + ".ll", "-o", self.output, *_LINK, *libraries])
+            link = ["-o", self.output, *_LINK, "-nostdlib++", "-lm"]
+            if checked:
+                self._step([*common, "-c", path + ".ll", "-o", path + ".o"])
+                self._step([*self.compiler.command, path + ".o", *link])
+            else:
+                self._step([*common, path + ".ll", *link])
 
     def _vectors(self):
         """The vector functions that may be called; zig does not link with their library."""

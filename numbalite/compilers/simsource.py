@@ -5,7 +5,8 @@ can do, and they are done here on the tokens of the source; lines stay where the
 
 * ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. At namespace
   scope the declaration goes, and each function that mentions the name gets the reference first thing.
-* ``static`` beside ``__shared__`` goes: the macro brings its own.
+* ``static`` beside ``__shared__`` goes: the macro brings its own. For instrumented images these
+  variables, too, become references, to memory that the engine gives: it keeps them apart.
 * ``asm(...)`` becomes an error that says what is wrong, where the preprocessor lets it stand.
 * So does a launch inside of a kernel, ``k<<<1, 32>>>(x)``.
 """
@@ -24,19 +25,24 @@ _WITH_PARENTHESES = frozenset(
 )
 _DROPPED = frozenset(("extern", "static", "__shared__", "__device__", "__host__"))
 _TYPES = frozenset(("class", "struct", "union", "enum"))
-_REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>();"
+_REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
+_VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__>({label});"
 
 
-def translate(text: str) -> str:
-    """The source as the host compiler gets it, after the prelude."""
+def translate(text: str, checked: bool = False) -> str:
+    """The source as the host compiler gets it, after the prelude.
+
+    checked: for an image in which accesses of memory are looked at.
+    """
     if not _TRIGGER.search(text):
         return text
-    return _Translation(text, inside_function=False).result()
+    return _Translation(text, inside_function=False, checked=checked).result()
 
 
 class _Translation:
-    def __init__(self, text, inside_function):
+    def __init__(self, text, inside_function, checked):
         self.text = text
+        self.checked = checked
         self.tokens = cxx.tokenize(text)
         self.edits = []  # (start, end, replacement)
         self.partner = cxx.brackets(self.tokens)  # index of a bracket -> of the one that fits
@@ -44,7 +50,7 @@ class _Translation:
 
     def result(self):
         bodies, scopes = self._scopes()
-        wide = []  # (index of the token, name, type) of externs at namespace scope
+        wide = []  # (index of the token, name, reference) of what is declared at namespace scope
         for at, token in enumerate(self.tokens):
             if token.kind == "directive":
                 self._directive(token)
@@ -133,16 +139,31 @@ class _Translation:
         words = {self.tokens[i].text for i in self._specifiers(first, last)}
         if "extern" not in words:
             for i in self._specifiers(first, last):
-                if self.tokens[i].text == "static":
+                if self.tokens[i].text == "static" and not self._is_plain(first, last):
                     self._replace(i, i, "")
-            return []
-        found = self._declarators(first, last)
+            if not self._is_plain(first, last):
+                return []
+            pattern = _VARIABLE
+        else:
+            pattern = _REFERENCE
+        found = [
+            (name, pattern.format(name=name, type=type_, label=f'"{name}"' if self.checked else ""))
+            for name, type_ in self._declarators(first, last)
+        ]
         if in_function:
-            text = " ".join(_REFERENCE.format(name=name, type=type_) for name, type_ in found)
-            self._replace(first, last, text)
+            self._replace(first, last, " ".join(text for _, text in found))
             return []
         self._replace(first, last, ";")
-        return [(at, name, type_) for name, type_ in found]
+        return [(at, name, text) for name, text in found]
+
+    def _is_plain(self, first, last):
+        """A declaration without `extern` that is to become a reference, and can."""
+        if not self.checked:
+            return False
+        texts = [self.tokens[i].text for i in range(first, last)]
+        if "{" in texts or "=" in texts:
+            return False
+        return "," not in texts or not {"*", "&", "<", "("} & set(texts)
 
     def _declaration_start(self, at):
         while at > 0:
@@ -213,8 +234,8 @@ class _Translation:
                 if self.tokens[i].kind == "name" and self.tokens[i + 1].text in (",", ")", "[", "=")
             }
             text = "".join(
-                " " + _REFERENCE.format(name=name, type=type_)
-                for at, name, type_ in wide
+                " " + reference
+                for at, name, reference in wide
                 if at < head and name in mentioned and name not in own
             )
             if text:
@@ -248,6 +269,6 @@ class _Translation:
         if head is None:
             return
         body = token.text[head.end() :].replace("\\\r\n", " \n").replace("\\\n", " \n")
-        body = _Translation(body, inside_function=True).result().replace("\n", "\\\n")
+        body = _Translation(body, True, self.checked).result().replace("\n", "\\\n")
         start = token.start + head.end()
         self.edits.append((start, token.start + len(token.text), body))

@@ -42,6 +42,7 @@ from numbalite.cuda.devices import (
     profiling,
     require_context,
     select_device,
+    set_default_device,
     synchronize,
 )
 from numbalite.cuda.records import DeviceRecord
@@ -69,6 +70,7 @@ _LATER = {
     "compile_ptx_for_current_device": "numbalite.decorators",
     "vectorize": "numbalite.ufuncs.decorators:cuda_vectorize",
     "guvectorize": "numbalite.ufuncs.decorators:cuda_guvectorize",
+    "checks": "numbalite.checks:checks",
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
     "from_dlpack": "numbalite.cuda.exchange",
@@ -135,6 +137,7 @@ __all__ = [
     "Reduce",
     "Stream",
     "as_cuda_array",
+    "checks",
     "close",
     "compile",
     "compile_for_current_device",
@@ -184,6 +187,7 @@ __all__ = [
     "reduce",
     "require_context",
     "select_device",
+    "set_default_device",
     "set_memory_manager",
     "stream",
     "synchronize",

@@ -120,7 +120,7 @@ def _from_device(target, source, stream):
         return
     if source.device != target.device:
         if source.shape == target.shape and source.dtype == target.dtype:
-            target._copy(source, stream)
+            copy(source, target, stream)
             return
         source = moved(source, target.device, stream, target.stream)
     if source.dtype == target.dtype:

@@ -24,10 +24,15 @@ def _on_open(kind):
     if kind is None:
         from numbalite.cuda import managers, memory
 
-        _core.configure(config.driver(), config.SIM_DEVICES)
+        _core.configure(config.driver(), config.SIM_DEVICES, config.DEVICE)
         _core.host_set_limit(memory.default_host_limit())
         managers.read_environment()
-    elif kind == "sim" and config.DRIVER != "sim":
+        return
+    if kind == "sim":
+        from numbalite import checks
+
+        checks.on_open()
+    if kind == "sim" and config.DRIVER != "sim":
         why = cuda_error() or _core.fallback_reason()
         quiet = "NUMBALITE_DRIVER=sim asks for it without this warning"
         warn(f"kernels run on the CPU simulator ({quiet}): {why}", SimulatorWarning)
@@ -204,7 +209,7 @@ _stacks = _local()  # the devices that a thread will go back to
 
 def _push(number):
     stack = _stacks.__dict__.setdefault("devices", [])
-    stack.append(_core.current_device())
+    stack.append(_core.selected_device())
     try:
         _core.select_device(number)
     except BaseException:
@@ -216,7 +221,11 @@ def _pop():
     stack = _stacks.__dict__.get("devices")
     if not stack:
         raise RuntimeError("there is no context to go back to: more pop than push")
-    _core.select_device(stack.pop())
+    before = stack.pop()
+    if before is None:
+        _core.unselect_device()
+    else:
+        _core.select_device(before)
 
 
 class Context(ContextParts):
@@ -429,6 +438,16 @@ def select_device(device_id) -> Device:
         raise ValueError(f"there is no device {number}: {_core.device_count()} found")
     _core.select_device(number)
     return _device(number)
+
+
+def set_default_device(device):
+    """Makes a device (number or object) that of all threads that select none, now and later.
+
+    For processes that have one device each, as workers of dask.distributed (notebooks/dask_workers.py
+    shows it) or of MPI. The environment variable NUMBALITE_DEVICE says it from the start. IndexError
+    where there is no such device.
+    """
+    _core.select_first_device(getattr(device, "id", device))
 
 
 def get_current_device() -> Device:

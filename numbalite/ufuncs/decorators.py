@@ -285,16 +285,7 @@ def _check_target(target):
 
 def _options(what, given, more=()):
     """The parsed options; TypeError for one that does not exist."""
-    known = _KNOWN | set(more)
-    for name in given:
-        if name not in known:
-            import difflib
-
-            near = difflib.get_close_matches(name, known, 1, 0.6)
-            guess = f"did you mean {near[0]}=? " if near else ""
-            raise TypeError(
-                f"{what}() has no option {name!r}; {guess}it has {', '.join(sorted(known))}"
-            )
+    options_.check_names(what, given, _KNOWN | set(more))
     if given.get("forceobj"):
         raise TypeError(f"{what}: there is no object mode: the function is C++")
     if given.get("writable_args"):

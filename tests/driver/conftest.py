@@ -1,26 +1,16 @@
 """Kernels that the tests of the extension itself share, compiled once: one for each scalar type, and others
 that take what can be taken. They are called through dispatchers of the extension, not of the package."""
 
+import pathlib
+import sys
+
 import pytest
 
 from numbalite import _core, compilers, cuda, describe
 
-SCALARS = {
-    "boolean": ("bool", "?"),
-    "i8": ("signed char", "i1"),
-    "i16": ("short", "i2"),
-    "i32": ("int", "i4"),
-    "i64": ("long long", "i8"),
-    "u8": ("unsigned char", "u1"),
-    "u16": ("unsigned short", "u2"),
-    "u32": ("unsigned int", "u4"),
-    "u64": ("unsigned long long", "u8"),
-    "f16": ("float16", "f2"),
-    "f32": ("float", "f4"),
-    "f64": ("double", "f8"),
-    "c64": ("complex<float>", "c8"),
-    "c128": ("complex<double>", "c16"),
-}
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from core_arrays import SCALARS
+
 # extern "C": the lowered names are the names.
 SOURCE = "\n".join(
     [

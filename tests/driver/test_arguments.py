@@ -9,13 +9,8 @@ import pytest
 import numbalite
 from numbalite import cuda, errors
 
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    """Host arrays as arguments are convenient here; their warning has a test of its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
-        yield
+# Host arrays as arguments are convenient here; their warning has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def plain(value):

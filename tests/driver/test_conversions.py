@@ -6,49 +6,16 @@ import warnings
 
 import numpy as np
 import pytest
+from core_arrays import SCALARS, Foreign, empty, on_device
 
 from numbalite import _core, cuda
 
-SCALARS = {
-    "boolean": ("bool", "?"),
-    "i8": ("signed char", "i1"),
-    "i16": ("short", "i2"),
-    "i32": ("int", "i4"),
-    "i64": ("long long", "i8"),
-    "u8": ("unsigned char", "u1"),
-    "u16": ("unsigned short", "u2"),
-    "u32": ("unsigned int", "u4"),
-    "u64": ("unsigned long long", "u8"),
-    "f16": ("float16", "f2"),
-    "f32": ("float", "f4"),
-    "f64": ("double", "f8"),
-    "c64": ("complex<float>", "c8"),
-    "c128": ("complex<double>", "c16"),
-}
 PAIR = np.dtype([("n", "i4"), ("x", "f4")])
 
 
 @pytest.fixture
 def kernel(core_kernels):
     return core_kernels
-
-
-def empty(shape, dtype):
-    device = _core.device_empty(shape, dtype)
-    device._fill(np.zeros((), dtype))
-    return device
-
-
-def on_device(host):
-    device = _core.device_empty(host.shape, host.dtype)
-    device._write(host)
-    return device
-
-
-class Foreign:
-    def __init__(self, array, **changes):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
 
 
 class Level(enum.IntEnum):

@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+from core_arrays import on_device
 
 from numbalite import _core, cuda, errors
 
@@ -32,12 +33,6 @@ def filled(shape, dtype="f4"):
     dtype = np.dtype(dtype)
     raw = np.arange(size * dtype.itemsize, dtype="i8") * 7 + 3
     return (raw % 125).astype("u1").view(dtype).reshape(shape) if size else np.empty(shape, dtype)
-
-
-def on_device(host):
-    device = _core.device_empty(host.shape, host.dtype)
-    device._write(host)
-    return device
 
 
 def on_host(device):

@@ -221,6 +221,47 @@ assert not problems, problems
 """)
 
 
+def test_the_default_device(on_two, run_python):
+    on_two("""
+numbers = []
+def work():
+    numbers.append((cuda.get_current_device().id, cuda.device_array(3).device))
+def in_a_thread():
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+in_a_thread()
+cuda.set_default_device(1)
+in_a_thread()
+cuda.set_default_device(cuda.gpus[0])
+in_a_thread()
+assert numbers == [(0, 0), (1, 1), (0, 0)]
+cuda.set_default_device(1)
+work()
+with cuda.gpus[0]:
+    work()
+cuda.select_device(0)
+cuda.set_default_device(1)
+work()                                     # this thread has selected one
+assert numbers[3:] == [(1, 1), (0, 0), (0, 0)]
+for wrong in (99, -1):
+    with pytest.raises(IndexError, match="there is no device"):
+        cuda.set_default_device(wrong)
+with pytest.raises(TypeError):
+    cuda.set_default_device("1")
+""")
+    code = "from numbalite import cuda; print(cuda.device_array(3).device, cuda.current_context().device.id)"
+    two = {"NUMBALITE_DRIVER": "sim", "NUMBALITE_SIM_DEVICES": "2"}
+    assert run_python(code, NUMBALITE_DEVICE="1", **two).stdout == "1 1\n"
+    result = run_python(code, NUMBALITE_DEVICE="2", check=False, **two)
+    assert (
+        "IndexError: NUMBALITE_DEVICE=2: there is no device 2: this process sees 2 devices"
+        in result.stderr
+    )
+    result = run_python(code, NUMBALITE_DEVICE="one", check=False, **two)
+    assert "NUMBALITE_DEVICE='one': expected an integer" in result.stderr
+
+
 def test_pickled_on_one_loaded_on_another(on_two):
     on_two("""
 import pickle

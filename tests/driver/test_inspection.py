@@ -2,20 +2,14 @@
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 
-import numbalite
 from numbalite import cuda, errors, float32, int32, types, void
 
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
-        yield
+# Host arrays as arguments are convenient here; their warning has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def zeros(n=4, dtype="f4"):

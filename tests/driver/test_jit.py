@@ -2,21 +2,15 @@
 
 import inspect
 import threading
-import warnings
 
 import numpy as np
 import pytest
 
-import numbalite
 from numbalite import cuda, errors, float32, float64, types, void
 from numbalite.compilers import compile_count
 
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
-        yield
+# Host arrays as arguments are convenient here; their warning has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def zeros(n=4, dtype="f4"):

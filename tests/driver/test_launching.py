@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+from core_arrays import Foreign, empty, on_device
 
 from numbalite import _core, cuda, errors
 
@@ -14,24 +15,6 @@ from numbalite import _core, cuda, errors
 @pytest.fixture
 def kernel(core_kernels):
     return core_kernels
-
-
-def empty(shape, dtype):
-    device = _core.device_empty(shape, dtype)
-    device._fill(np.zeros((), dtype))
-    return device
-
-
-def on_device(host):
-    device = _core.device_empty(host.shape, host.dtype)
-    device._write(host)
-    return device
-
-
-class Foreign:
-    def __init__(self, array, **changes):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
 
 
 class Seven:
@@ -436,8 +419,11 @@ def test_faults(kernel):
     class Boom(Exception):
         pass
 
-    def hook(record):
+    def hook(record, kernels, arrays):
         records.append(record)
+        assert kernels == ("faulty",)
+        (told,) = arrays
+        assert told[0] == "out" and told[2:] == ((), (), 1), "a pointer has no shape"
         raise Boom
 
     rows = kernel.rows("faulty")
@@ -451,10 +437,8 @@ def test_faults(kernel):
         out = np.zeros(1, "i4")
         with pytest.raises(Boom):
             dispatcher[1, 1, stream](out, 7)
-        assert len(records[0]) == 256 and np.frombuffer(records[0], "i4")[[0, 5]].tolist() == [
-            7,
-            42,
-        ]
+        assert np.frombuffer(records[0], "i4")[[0, 5]].tolist() == [7, 42]
+        assert not any(records[0][256:]), "the variable ends here"
         dispatcher[1, 1, stream](out, 0)  # wiped out: the next launch is a new one
         assert len(records) == 1
     for wrong in (3, ("fault_record",), (3, hook)):

@@ -1,7 +1,6 @@
 """cuda.module: kernels, instances of templates, variables, and what it does about their lifetimes."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -10,12 +9,8 @@ import numbalite
 from numbalite import cuda, errors
 from numbalite.compilers import compile_count
 
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
-        yield
+# Host arrays as arguments are convenient here; their warning has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 SOURCE = r"""

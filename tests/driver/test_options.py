@@ -1,19 +1,13 @@
 """The options of cuda.jit, and debug=True."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 import numbalite
 from numbalite import cuda, errors
 
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
-        yield
+# Host arrays as arguments are convenient here; their warning has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 def zeros(n=4, dtype="f4"):

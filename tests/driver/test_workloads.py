@@ -5,7 +5,6 @@ Each is written as a learner writes it; the same file runs on the simulator and 
 
 import math
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -18,12 +17,8 @@ TILE = 16
 COEFFICIENT = 0.25
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    """Host arrays as arguments are the point of some of these: their warning is tested elsewhere."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", numbalite.NumbaPerformanceWarning)
-        yield
+# Host arrays as arguments are convenient here; their warning has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
 
 
 @pytest.fixture

@@ -58,6 +58,12 @@ zero, one = cuda.to_device(np.zeros(1000)), cuda.to_device(np.zeros(1000), devic
 add(zero), add(one)
 one[...] = zero
 zero[...] = one
+for dtype in "f8", "f4":                   # the first launch of a kernel loads it, which may wait
+    for a, b in (zero, one), (one, zero):
+        a, b = a.astype(dtype), b.astype(dtype)
+        b[...] = a.astype("f4")
+        b[::-1] = a[::-1]
+        b[1::2] = a[::2]
 cuda.synchronize()
 """
 
@@ -152,7 +158,7 @@ same(cuda.from_dlpack(there, device=0), host, 0)
 """)
 
 
-@pytest.mark.parametrize("part", ["...", "np.s_[::-1]"], ids=["dense", "strided"])
+@pytest.mark.parametrize("part", ["...", "np.s_[1::2]"], ids=["dense", "strided"])
 def test_the_copy_is_in_stream_order(on_two, part):
     """It comes after what makes the source and what reads the destination, and before what overwrites
     the source and reads the destination, without a wait on the host."""
@@ -189,7 +195,8 @@ for number in 0, 1:                        # the device that the copy's stream i
                 cuda.synchronize()
             added = (name != "non-blocking" or number == 0) + (name != "non-blocking" or number == 1)
             case = name, number, pause
-            assert (b.copy_to_host() == added).all(), (case, b.copy_to_host()[:3])
+            got = b.copy_to_host()
+            assert (got[PART] == added).all(), (case, got[:4])
             assert (a.copy_to_host() == (-5 if name != "non-blocking" or number == 0 else 0)).all(), case
             if name != "non-blocking" or number == 1:
                 assert (seen.copy_to_host() == 10).all(), case
@@ -252,7 +259,7 @@ def test_temporaries_are_not_reused_too_early(on_two):
     on_two("""
 for number in 0, 1:
     for name, stream in streams(number).items():
-        for part in (..., np.s_[::-1]):
+        for part in (..., np.s_[1::2]):
             sources = [cuda.to_device(np.full(1000, i, "f8")) for i in range(20)]
             kept = []
             cuda.synchronize()
@@ -279,7 +286,7 @@ for number in 0, 1:
                     kept.append(b)
             gate.open()
             for i, c in enumerate(kept):
-                assert (c.copy_to_host() == i).all(), (number, name, part, i, c.copy_to_host()[:3])
+                assert (c.copy_to_host()[part] == i).all(), (number, name, part, i, c.copy_to_host()[:3])
 """)
 
 

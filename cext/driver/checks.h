@@ -1,0 +1,42 @@
+/* driver/checks: which mistakes of kernels are looked for while they run, as Python says it and a
+ * driver that can look (the simulator) hears it. */
+#ifndef NL_DRIVER_CHECKS_H
+#define NL_DRIVER_CHECKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bits of a mask. numbalite/checks.py has the same. */
+enum {
+    NL_CHECK_MEMORY = 1,    /* accesses out of bounds, to freed memory, misaligned ones */
+    NL_CHECK_UNWRITTEN = 2, /* reads of what nothing has written */
+    NL_CHECK_RACE = 4,
+    NL_CHECK_SYNC = 8, /* barriers and collectives that not all reach */
+    NL_CHECK_HANG = 16,
+    NL_CHECK_DIVIDE = 32, /* integer division by zero */
+    NL_CHECK_NAN = 64,    /* NaN or infinity made from finite numbers */
+    NL_CHECK_STACK = 128, /* more stack or shared memory than there is */
+
+    NL_CHECK_ACCESSES = NL_CHECK_MEMORY | NL_CHECK_UNWRITTEN | NL_CHECK_RACE,
+    /* Those for which a kernel is compiled once more. */
+    NL_CHECK_COMPILED = NL_CHECK_ACCESSES | NL_CHECK_DIVIDE | NL_CHECK_NAN,
+    /* What debug=True means for a kernel. */
+    NL_CHECK_DEBUG =
+        NL_CHECK_ACCESSES | NL_CHECK_SYNC | NL_CHECK_HANG | NL_CHECK_DIVIDE | NL_CHECK_STACK,
+    NL_CHECK_NONE = 1 << 30, /* not even that */
+};
+
+typedef struct nl_checks {
+    uint32_t mask;
+    int shuffled; /* threads and blocks run in an order that `seed` decides */
+    uint64_t seed;
+    uint64_t limit_ms; /* a kernel that runs longer hangs; 0: none */
+} nl_checks;
+
+/* Compiles the unit that `image` came from once more, with what the checks in `mask` (of
+ * NL_CHECK_COMPILED) need. Returns 0 and *twin, which the caller frees with free(); or -1, with a
+ * sentence in `log`. May call Python; called without any lock. */
+typedef int (*nl_checks_compile_fn)(const void *image, size_t size, uint32_t mask, void **twin,
+                                    char *log, size_t log_size);
+
+#endif

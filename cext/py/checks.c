@@ -1,0 +1,95 @@
+/* py/checks: telling the driver which mistakes of kernels to look for, and compiling kernels for
+ * it.
+ *
+ * The driver asks for an instrumented image when one is first launched; numbalite.checks makes it.
+ * What goes wrong there is left as the pending exception of the thread that launches. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "driver/driver.h"
+#include "py/state.h"
+
+/* (mask, seed or None, limit in milliseconds) */
+static int parse(PyObject *args, nl_checks *checks) {
+    unsigned mask;
+    PyObject *seed;
+    unsigned long long limit;
+    *checks = (nl_checks){.mask = 0};
+    if (!PyArg_ParseTuple(args, "IOK", &mask, &seed, &limit))
+        return -1;
+    checks->mask = mask;
+    checks->limit_ms = limit;
+    if (seed != Py_None) {
+        checks->shuffled = 1;
+        checks->seed = PyLong_AsUnsignedLongLongMask(seed);
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *set_checks(PyObject *module, PyObject *args) {
+    nl_checks checks;
+    (void)module;
+    if (PyTuple_GET_SIZE(args) == 0) {
+        if (nl_cu.SetChecks != NULL)
+            nl_cu.SetChecks(NULL);
+        Py_RETURN_NONE;
+    }
+    if (parse(args, &checks) < 0)
+        return NULL;
+    if (nl_cu.SetChecks != NULL)
+        nl_cu.SetChecks(&checks);
+    Py_RETURN_NONE;
+}
+
+/* The bytes that numbalite.checks.instrumented gives, as a copy of malloc's. */
+static void *call_compiler(const void *image, size_t size, uint32_t mask) {
+    void *copy = NULL;
+    PyObject *bytes = NULL, *module = PyImport_ImportModule("numbalite.checks");
+    if (module != NULL)
+        bytes = PyObject_CallMethod(module, "instrumented", "y#I", (const char *)image,
+                                    (Py_ssize_t)size, (unsigned)mask);
+    Py_XDECREF(module);
+    if (bytes != NULL && !PyBytes_Check(bytes))
+        PyErr_SetString(PyExc_TypeError, "an image is bytes");
+    else if (bytes != NULL && !(copy = malloc((size_t)PyBytes_GET_SIZE(bytes) + 1)))
+        PyErr_NoMemory();
+    if (copy != NULL)
+        memcpy(copy, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    Py_XDECREF(bytes);
+    return copy;
+}
+
+static int compile(const void *image, size_t size, uint32_t mask, void **twin, char *log,
+                   size_t log_size) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    *twin = call_compiler(image, size, mask);
+    PyGILState_Release(state);
+    snprintf(log, log_size, "compiling it for that failed");
+    return *twin != NULL ? 0 : -1;
+}
+
+static PyObject *set_process_checks(PyObject *module, PyObject *args) {
+    nl_checks checks;
+    (void)module;
+    if (parse(args, &checks) < 0)
+        return NULL;
+    if (nl_cu.SetProcessChecks != NULL)
+        nl_cu.SetProcessChecks(&checks, compile);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"set_checks", set_checks, METH_VARARGS,
+     "set_checks(mask, seed, limit): what the calling thread's launches are checked for, where the "
+     "driver can; without arguments, what the process says."},
+    {"set_process_checks", set_process_checks, METH_VARARGS,
+     "set_process_checks(mask, seed, limit): what launches of threads that say nothing are checked "
+     "for."},
+    {NULL, NULL, 0, NULL},
+};
+
+int nl_py_checks_exec(PyObject *module) {
+    return nl_py_add_functions(module, methods);
+}

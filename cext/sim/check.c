@@ -1,0 +1,212 @@
+/* sim/check: what is checked, and the accesses of memory.
+ *
+ * A thread whose access is found to be impossible ends there, as if it had returned, and the rest
+ * of the grid goes on: so one run finds more than one mistake, and nothing is damaged. A read of
+ * what was never written is reported and made. */
+#include "sim/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+#include "sim/arena.h"
+#include "sim/block.h"
+#include "sim/conflict.h"
+#include "sim/culprit.h"
+#include "sim/fault.h"
+#include "sim/grid.h"
+#include "sim/module.h"
+#include "sim/shadow.h"
+
+static _Thread_local nl_checks own;
+static _Thread_local int has_own;
+static nl_checks process;
+static nl_checks_compile_fn compiler;
+
+void nl_sim_check_set(const nl_checks *checks) {
+    has_own = checks != NULL;
+    if (checks)
+        own = *checks;
+}
+
+void nl_sim_check_set_process(const nl_checks *checks, nl_checks_compile_fn compile) {
+    process = *checks;
+    nl_atomic_store_entry(&compiler, compile);
+}
+
+const nl_checks *nl_sim_check_wanted(void) {
+    return has_own ? &own : &process;
+}
+
+nl_checks_compile_fn nl_sim_check_compiler(void) {
+    return nl_atomic_load_entry(&compiler);
+}
+
+/* A launch */
+
+nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const struct nl_sim_function *function) {
+    nl_sim_check *c = malloc(sizeof *c);
+    if (!c)
+        return NULL;
+    c->wanted = *wanted;
+    c->image = function->module;
+    c->parameters = nl_sim_module_parameters(function);
+    nl_sim_findings_init(&c->findings);
+    return c;
+}
+
+CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_t size) {
+    CUresult status = CUDA_SUCCESS;
+    if (c->findings.total) {
+        nl_sim_findings_report(&c->findings, kernel, c->image, NULL, text, size);
+        status = CUDA_ERROR_LAUNCH_FAILED;
+    }
+    nl_sim_findings_clear(&c->findings);
+    free(c);
+    return status;
+}
+
+void nl_sim_check_enter(nl_sim_worker *w) {
+    const struct nl_sim_module *image = w->job->check->image;
+    nl_sim_module_extent(image, &w->image_low, &w->image_high);
+    nl_sim_arena_open(w);
+}
+
+void nl_sim_check_block(nl_sim_worker *w) {
+    nl_sim_arena_block(w);
+}
+
+int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
+    return w->job->check && (w->job->check->wanted.mask & bit);
+}
+
+void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *f) {
+    const nl_sim_dim *block = &w->job->launch.block;
+    f->block = w->index;
+    f->thread = (nl_sim_dim){w->current % block->x, w->current / block->x % block->y,
+                             w->current / block->x / block->y};
+    f->order = w->next;
+    nl_sim_findings_add(&w->job->check->findings, f);
+}
+
+/* Accesses */
+
+static const char *verb(unsigned kind) {
+    if (kind & NL_SIM_ACCESS_ATOMIC)
+        return "updates";
+    return kind & NL_SIM_ACCESS_WRITE ? "writes" : "reads";
+}
+
+static int is_known(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
+    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0}, variable,
+                                w->next);
+}
+
+_Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                             const void *pc) {
+    if (nl_sim_check_is_on(w, NL_CHECK_MEMORY) && !is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
+        nl_sim_culprit_describe(w, address, size, verb(kind), f.text, sizeof f.text);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}
+
+_Noreturn static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                                 const void *pc) {
+    if (nl_sim_check_is_on(w, NL_CHECK_MEMORY) && !is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
+        char name[200];
+        nl_sim_culprit_name(w, address, name, sizeof name);
+        snprintf(f.text, sizeof f.text,
+                 "%s %zu bytes at once at the misaligned address 0x%llx (%s), which is no multiple "
+                 "of %zu",
+                 verb(kind), size, (unsigned long long)address, name, size);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}
+
+static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                      const void *pc) {
+    uint64_t variable = nl_sim_culprit_identity(w, address);
+    if (!nl_sim_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, variable))
+        return;
+    nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .variable = variable};
+    char name[200];
+    (void)size;
+    nl_sim_culprit_name(w, address, name, sizeof name);
+    snprintf(f.text, sizeof f.text, "%s %s, which nothing has written", verb(kind), name);
+    nl_sim_check_report(w, &f);
+}
+
+/* One that is in simulated memory. */
+static void check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                         const void *pc) {
+    if (nl_sim_shadow_there(address, size) < size)
+        forbid(w, address, size, kind, pc);
+    if (!(kind & NL_SIM_ACCESS_RANGE) && address % size)
+        misaligned(w, address, size, kind, pc);
+    if ((!(kind & NL_SIM_ACCESS_WRITE) || (kind & NL_SIM_ACCESS_ATOMIC)) &&
+        !nl_sim_shadow_any_written(address, size))
+        unwritten(w, address, size, kind, pc);
+    if (kind & NL_SIM_ACCESS_WRITE)
+        nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
+}
+
+int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    uintptr_t address = (uintptr_t)at;
+    if (w->job->check->every && nl_sim_conflict_is_due(w))
+        return 1;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span)
+        check_inside(w, address, size, kind, pc);
+    else if (!nl_sim_culprit_is_allowed(w, address, size))
+        forbid(w, address, size, kind, pc);
+    if (w->job->check->every)
+        nl_sim_conflict_access(w, address, size, kind, pc);
+    return 0;
+}
+
+/* As a function of the C library that is not instrumented does it. */
+void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc) {
+    if (!size)
+        return;
+    nl_sim_worker *w = nl_sim_current;
+    uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
+    int from_ours = source - nl_sim_shadow.low < nl_sim_shadow.span;
+    int to_ours = target - nl_sim_shadow.low < nl_sim_shadow.span;
+    if (from_ours ? nl_sim_shadow_there(source, size) < size
+                  : !nl_sim_culprit_is_allowed(w, source, size))
+        forbid(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+    if (to_ours ? nl_sim_shadow_there(target, size) < size
+                : !nl_sim_culprit_is_allowed(w, target, size))
+        forbid(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
+    if (w->job->check->every) {
+        nl_sim_conflict_access(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+        nl_sim_conflict_access(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
+    }
+    if (to_ours)
+        nl_sim_shadow_copy(target, source, size);
+    else if (from_ours && !nl_sim_shadow_any_written(source, size))
+        unwritten(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+    memmove(to, from, size);
+}
+
+void nl_sim_check_fill(void *to, int value, unsigned long long size, const void *pc) {
+    if (!size)
+        return;
+    (void)nl_sim_check_access(to, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE, pc);
+    memset(to, value, size);
+}
+
+_Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    uint64_t variable = nl_sim_culprit_identity(w, (uintptr_t)what->array);
+    if (nl_sim_check_is_on(w, NL_CHECK_MEMORY) && !is_known(w, NL_CHECK_MEMORY, pc, variable)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
+        nl_sim_culprit_describe_index(w, what, f.text, sizeof f.text);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}

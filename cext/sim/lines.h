@@ -1,0 +1,14 @@
+/* sim/lines: from an address in an image's code to the user's line, by the debug information that
+ * instrumented images carry. */
+#ifndef NL_SIM_LINES_H
+#define NL_SIM_LINES_H
+
+#include "sim/abi.h"
+
+struct nl_sim_module;
+
+/* The place of the instruction before the return address `pc`. Returns 1, or 0 with *site as it
+ * was. site->file is never freed. */
+int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site);
+
+#endif

@@ -1,0 +1,47 @@
+/* checked: an index that knows its line. Who includes this says what a wrong one does (fail_index):
+ * check.cuh in kernels, host/check.h on the CPU.
+ *
+ * The line is caught by the implicit conversion from a number to `nl_detail::index`: its constructor's
+ * default arguments are evaluated where the index stands. A compiler without __builtin_LINE (NVRTC
+ * 12.0) reports line 0, "not known". */
+#ifndef NUMBALITE_CHECKED_CUH
+#define NUMBALITE_CHECKED_CUH
+
+#if defined(NUMBALITE_SIM)
+#define NUMBALITE_HERE __builtin_LINE(), const char *file = __builtin_FILE()
+#elif defined(__has_builtin)
+#if __has_builtin(__builtin_LINE)
+#define NUMBALITE_HERE __builtin_LINE(), const char *file = __builtin_FILE()
+#endif
+#endif
+#ifndef NUMBALITE_HERE
+#define NUMBALITE_HERE 0, const char *file = ""
+#endif
+
+namespace numbalite {
+namespace nl_detail {
+
+struct index {
+    int64 value;
+    int line;
+    const char *file;
+    template <class I>
+    NUMBALITE_FUNCTION index(I i, int line = NUMBALITE_HERE)
+        : value((int64)i), line(line), file(file) {}
+    NUMBALITE_FUNCTION operator int64() const { return value; }
+};
+
+[[noreturn]] static __device__ __noinline__ void
+fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *pointer);
+
+NUMBALITE_FUNCTION int64 checked(const index &i, int axis, const int64 *shape, int ndim,
+                                 const void *pointer) {
+    if (i.value < 0 || i.value >= shape[axis])
+        fail_index(i, axis, shape, ndim, pointer);
+    return i.value;
+}
+
+} // namespace nl_detail
+} // namespace numbalite
+
+#endif

@@ -1,0 +1,95 @@
+"""One ufunc over several workers of dask.distributed, each with a device of its own.
+
+    python notebooks/dask_workers.py [workers]
+
+By default there is a worker for each device. Without GPUs the devices are simulated:
+NUMBALITE_DRIVER=sim NUMBALITE_SIM_DEVICES=2. Needs dask and distributed, with array support.
+
+Each worker is a process, in which a plug-in makes one device the default. The function goes to the
+workers by its source, once. Arrays travel in one of two ways: blocks of a dask array are NumPy arrays
+on the host, and copied over at each call; device arrays stay on the worker's device, from one task to
+the next, and travel by distributed's serializers only where a task needs what another worker has.
+"""
+
+import math
+import sys
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, WorkerPlugin, as_completed, get_worker
+
+from numbalite import cuda, vectorize
+
+SCALE = 0.5
+
+
+@vectorize(["float64(float64, float64)"], target="cuda")
+def damped(x, y):
+    "return exp(-SCALE * x) * cos(y);"
+
+
+total = cuda.reduce("a + b")
+
+
+def expected(x, y):
+    return np.exp(-SCALE * x) * np.cos(y)
+
+
+class OwnDevice(WorkerPlugin):
+    """The worker with number i uses device i; with more workers than devices they share."""
+
+    def setup(self, worker):
+        cuda.set_default_device(int(worker.name) % len(cuda.gpus))
+
+
+def where(*arrays):
+    """(the worker, its device) of a task; the arrays are on that device, wherever they came from."""
+    number = cuda.get_current_device().id
+    assert all(array.device == number for array in arrays)
+    return get_worker().name, number
+
+
+def dask_arrays(client):
+    """Blocks on the host, in and out: numbalite's ufunc is called as any of NumPy's."""
+    x = da.from_array(np.linspace(0, 3, 1 << 16), chunks=1 << 12)
+    y = da.from_array(np.linspace(-math.pi, math.pi, 1 << 16), chunks=1 << 12)
+    result = client.compute(damped(x, y)).result()
+    np.testing.assert_allclose(result, expected(*da.compute(x, y)), rtol=1e-12, atol=1e-15)
+    print(f"dask arrays: {len(x.chunks[0])} blocks, {result.nbytes} bytes")
+
+
+def device_arrays(client):
+    """The pieces stay on the devices; only the sums come back."""
+    pieces = [np.linspace(i, i + 1, 10_000) for i in range(8)]
+    on_devices = client.map(cuda.to_device, pieces, pure=False)
+    results = client.map(damped, on_devices, on_devices)
+    sums = client.gather(client.map(total, results))
+    np.testing.assert_allclose(sums, [expected(piece, piece).sum() for piece in pieces])
+    places = {client.submit(where, a, pure=False): i for i, a in enumerate(results)}
+    used = {future.result() for future in as_completed(places)}
+    print("device arrays:", ", ".join(f"worker {name} on device {i}" for name, i in sorted(used)))
+    return results, pieces
+
+
+def between_workers(client, results, pieces):
+    """A task with two inputs gets the one that is elsewhere by way of the network."""
+    first, last = (expected(piece, piece) for piece in (pieces[0], pieces[-1]))
+    for address in sorted(client.scheduler_info()["workers"]):
+        both = client.submit(damped, results[0], results[-1], workers=[address], pure=False)
+        name, number = client.submit(where, both, workers=[address], pure=False).result()
+        back = both.result()  # in this process: on its default device
+        np.testing.assert_allclose(back.copy_to_host(), expected(first, last))
+        print(f"computed by worker {name} on device {number}, fetched as {type(back).__name__}")
+
+
+def main(workers):
+    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        client.register_plugin(OwnDevice())
+        dask_arrays(client)
+        results, pieces = device_arrays(client)
+        between_workers(client, results, pieces)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else max(2, len(cuda.gpus)))

@@ -1,0 +1,164 @@
+"""Which mistakes of kernels are looked for on the simulator: ``cuda.checks``, NUMBALITE_SIM_CHECKS.
+
+A launch for which accesses of memory are checked runs another image of its kernel, compiled from the
+same unit with the host compiler's instrumentation. The driver asks `instrumented` for it when such a
+launch comes; so nothing between here and the driver knows of checks.
+"""
+
+from __future__ import annotations
+
+from _thread import _local
+
+# Bits, as in cext/driver/checks.h.
+NAMES = {
+    "memory": 1,
+    "unwritten": 2,
+    "race": 4,
+    "sync": 8,
+    "hang": 16,
+    "divide": 32,
+    "nan": 64,
+    "stack": 128,
+}
+ALL = sum(NAMES.values()) - NAMES["nan"]
+"""What "all" means: NaN and infinity are often meant, so they are looked for on request only."""
+_NONE = 1 << 30
+"""Nothing, whatever debug=True means otherwise."""
+_units = {}  # digest of an image -> its Unit
+_here = _local()
+
+
+def parse(text: str) -> int:
+    """The mask that a list of names means: "memory,race", "all", "none". ValueError otherwise."""
+    mask = 0
+    if text.strip().lower() == "none":
+        return _NONE
+    for name in text.replace(" ", ",").split(","):
+        lowered = name.strip().lower()
+        if lowered == "all":
+            mask |= ALL
+        elif lowered in NAMES:
+            mask |= NAMES[lowered]
+        elif lowered not in ("none", ""):
+            known = ", ".join(NAMES)
+            raise ValueError(f"all, none, or a list of {known}")
+    return mask
+
+
+def names(mask: int) -> tuple:
+    """The names of a mask's checks."""
+    return tuple(name for name, bit in NAMES.items() if mask & bit)
+
+
+class checks:
+    """Looks for mistakes in the kernels that the calling thread launches: ``with cuda.checks(): ...``
+
+    ``wanted`` are names of checks, by default "all", which is all but "nan"; "none" is
+    nothing, not even what debug=True asks for:
+
+    ========= ==============================================================================
+    memory    accesses out of bounds, to freed memory, and misaligned ones
+    unwritten reads of device or shared memory that nothing has written
+    race      two threads, one of them writing, with nothing that orders them
+    sync      barriers and warp collectives that not all threads reach (found without checks too)
+    hang      kernels that run longer than ``limit`` seconds
+    divide    integer division by zero
+    nan       NaN or infinity made from ordinary numbers
+    stack     more stack or shared memory than there is (found without checks too)
+    ========= ==============================================================================
+
+    ``seed`` runs blocks and threads in an order that this number decides. What is found is a
+    KernelError when the launch is waited for: the first mistake, and how many there are. Blocks can be
+    nested; the inner one counts. Only the simulator can look: on a GPU, entering the block is a
+    CudaSupportError that says so; there ``debug=True`` checks indices, and compute-sanitizer the rest.
+
+    >>> with cuda.checks("memory", "race"):
+    ...     vadd[4, 32](a, b, out)
+    ...     cuda.synchronize()
+    """
+
+    def __init__(self, *wanted, seed=None, limit=None):
+        mask = ALL if not wanted else 0
+        for name in wanted:
+            if not isinstance(name, str):
+                raise TypeError(f"checks are named by strings, not {name!r}")
+            try:
+                mask |= parse(name)
+            except ValueError as problem:
+                raise ValueError(f"{name!r} is no check: expected {problem}") from None
+        if seed is not None:
+            seed = seed.__index__()
+        self._mask = mask
+        self._seed = seed
+        self._limit = _milliseconds(limit)
+
+    @property
+    def names(self) -> tuple:
+        """The names of the checks."""
+        return names(self._mask)
+
+    def __enter__(self):
+        from numbalite import _core
+        from numbalite.errors import CudaSupportError
+
+        if _core.open() != "sim":
+            raise CudaSupportError(
+                "cuda.checks: only the CPU simulator can look for mistakes while kernels run "
+                "(NUMBALITE_DRIVER=sim); on a GPU use debug=True, which checks indices and asserts, "
+                "or run the program under compute-sanitizer"
+            )
+        stack = _here.__dict__.setdefault("stack", [])
+        stack.append((self._mask, self._seed, self._limit))
+        _core.set_checks(*stack[-1])
+        return self
+
+    def __exit__(self, *exception):
+        from numbalite import _core
+
+        stack = _here.stack
+        stack.pop()
+        _core.set_checks(*(stack[-1] if stack else ()))
+
+    def __repr__(self):
+        return f"cuda.checks({', '.join(map(repr, self.names))})"
+
+
+def _milliseconds(limit):
+    if limit is None:
+        from numbalite import config
+
+        limit = config.SIM_LIMIT
+    if limit < 0:
+        raise ValueError(f"limit is a number of seconds, not {limit!r}")
+    return int(limit * 1000)
+
+
+def on_open() -> None:
+    """The simulator has been opened: from now on it does what the environment says."""
+    from numbalite import _core, config
+
+    _core.set_process_checks(config.SIM_CHECKS, config.SIM_SEED, _milliseconds(None))
+
+
+# --- images --------------------------------------------------------------------------------------------
+
+
+def _digest(data):
+    from numbalite import cache
+
+    return cache.blake2b(data, digest_size=16).digest()
+
+
+def remember(unit, data: bytes) -> None:
+    """An image for the simulator has been made from this unit."""
+    _units[_digest(memoryview(data)[16:])] = unit  # without nl_sim_image_header
+
+
+def instrumented(image: bytes, mask: int) -> bytes:
+    """The image of the same unit for the checks in ``mask``; called by the driver."""
+    from numbalite.compilers import compile_unit
+
+    unit = _units.get(_digest(image))
+    if unit is None:
+        raise RuntimeError("a kernel whose source is not known cannot be checked")
+    return compile_unit(unit, ("sim", *names(mask))).data

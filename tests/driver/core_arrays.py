@@ -1,0 +1,43 @@
+"""Device arrays made by the extension itself, and the scalar types that its kernels are tested with."""
+
+import numpy as np
+
+from numbalite import _core
+
+SCALARS = {
+    "boolean": ("bool", "?"),
+    "i8": ("signed char", "i1"),
+    "i16": ("short", "i2"),
+    "i32": ("int", "i4"),
+    "i64": ("long long", "i8"),
+    "u8": ("unsigned char", "u1"),
+    "u16": ("unsigned short", "u2"),
+    "u32": ("unsigned int", "u4"),
+    "u64": ("unsigned long long", "u8"),
+    "f16": ("float16", "f2"),
+    "f32": ("float", "f4"),
+    "f64": ("double", "f8"),
+    "c64": ("complex<float>", "c8"),
+    "c128": ("complex<double>", "c16"),
+}
+
+
+def empty(shape, dtype):
+    """Of zeros, so that nothing depends on what memory held before."""
+    device = _core.device_empty(shape, dtype)
+    device._fill(np.zeros((), dtype))
+    return device
+
+
+def on_device(host):
+    device = _core.device_empty(host.shape, host.dtype)
+    device._write(host)
+    return device
+
+
+class Foreign:
+    """Another library's array, by its CUDA Array Interface, which may say something else than the truth."""
+
+    def __init__(self, array, **changes):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
