@@ -1,9 +1,9 @@
 /* sim/event: an event is a place in a stream: the ticket of the operation that recorded it last.
  * The stream may be closed before the event is; references keep it. */
-#include "base/clock.h"
 #include "sim/stream.h"
 
 #include <stdlib.h>
+#include "base/clock.h"
 #include "sim/capture.h"
 #include "sim/sched.h"
 
