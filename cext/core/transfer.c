@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/pack.h"
+#include "core/pinned.h"
 #include "core/hostblock.h"
 #include "core/plan.h"
 #include "core/stage.h"
@@ -35,6 +36,23 @@ static int finish(CUstream stream, int status, nl_error *err) {
     return NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream) < 0 ? -1 : status;
 }
 
+/* A few bytes for the host, by way of a page-locked block: the driver has to do as much, and takes
+ * longer. 0: there is no block, and nothing has happened. */
+static int fetch_few(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
+                     nl_error *err) {
+    nl_pinned *block = NULL;
+    nl_error ignored;
+    if (size > NL_PINNED_BYTES || !nl_stage_can_lock(NL_PINNED_BYTES) ||
+        nl_pinned_take(dev, &block, &ignored) < 0 || block == NULL)
+        return 0;
+    int status =
+        finish(stream, NL_CU(err, MemcpyDtoHAsync, block->host, device, size, stream), err);
+    if (status == 0)
+        memcpy(host, block->host, size);
+    nl_pinned_give(block);
+    return status < 0 ? -1 : 1;
+}
+
 /* One plain copy between a host block and a device block, done when it returns. On the default
  * stream it is one call, which comes after all ordered work; the driver may return from it before
  * the last bytes have arrived on the device, which only a stream that is not ordered with the
@@ -42,17 +60,24 @@ static int finish(CUstream stream, int status, nl_error *err) {
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
-    int done = nl_stage_copy(dev, direction, device, host, size, stream, err);
-    if (done != 0)
-        return done < 0 ? -1 : 0;
     if (direction == NL_DEVICE_TO_HOST) {
+        int done = fetch_few(dev, device, host, size, stream, err);
+        if (done == 0)
+            done = nl_stage_receive(dev, device, host, size, stream, err);
+        if (done != 0)
+            return done < 0 ? -1 : 0;
         if (stream == NULL)
             return NL_CU(err, MemcpyDtoH, host, device, size);
         return finish(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream), err);
     }
-    if (stream != NULL) {
-        return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
+    if (nl_stage_is_worth(size) && !nl_stage_is_locked(host)) {
+        nl_stage_part part = {device, host, size};
+        int done = nl_stage_send(dev, &part, 1, stream, err);
+        if (done != 0)
+            return done < 0 ? -1 : finish(stream, 0, err);
     }
+    if (stream != NULL)
+        return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
     if (NL_CU(err, MemcpyHtoD, device, host, size) < 0)
         return -1;
     return nl_stream_unordered_seen() ? finish(NULL, 0, err) : 0;
@@ -178,18 +203,10 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
     return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
 }
 
-/* Page-locked memory of few sizes is used again more often. */
-static size_t locked_size(size_t size) {
-    size_t rounded = 64 << 10;
-    while (rounded < size)
-        rounded *= 2;
-    return rounded;
-}
-
 /* A large dense block is page-locked if it can be: what it holds is to travel. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
     if (nl_stage_is_worth(size) && nl_stage_can_lock(size) &&
-        nl_hostblock_take(k->dev, locked_size(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
+        nl_hostblock_take(k->dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
         k->dense = k->locked->memory;
         return 0;
     }
@@ -225,8 +242,15 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;
     size_t size = (size_t)nl_plan_bytes(p);
-    if (p->stream == NULL || size > NL_STAGE_ASIDE || !nl_stage_can_lock(size) || !is_dense(p) ||
-        nl_hostblock_take(dev, locked_size(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+    if (p->stream == NULL || size > NL_STAGE_ASIDE || !nl_stage_can_lock(size) || !is_dense(p))
+        return 0;
+    if (p->rank == 0 && nl_stage_is_worth(size)) {
+        nl_stage_part part = {p->to, (const char *)(uintptr_t)p->from, size};
+        int sent = nl_stage_send(dev, &part, 1, p->stream, err);
+        if (sent != 0)
+            return sent;
+    }
+    if (nl_hostblock_take(dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
@@ -279,4 +303,40 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
         return finish(stream, nl_plan_copy(&p, err), err);
     return copy_block(dev, direction, to_device ? p.to : p.from,
                       (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
+}
+
+/* Large plain blocks of memory that the device does not reach by itself. */
+static int find_part(const nl_upload *u, nl_stage_part *part) {
+    nl_plan p = {.direction = NL_HOST_TO_DEVICE, .to = u->to};
+    p.from = (CUdeviceptr)(uintptr_t)u->from;
+    if (!nl_plan_make(&p, u->to_layout, u->from_layout) || p.rank != 0)
+        return 0;
+    *part = (nl_stage_part){p.to, (const char *)(uintptr_t)p.from, (size_t)p.width};
+    return part->size < NL_STAGE_LEAST || !nl_stage_is_locked(part->host);
+}
+
+int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
+                        nl_error *err) {
+    nl_stage_part parts[NL_STAGE_PARTS];
+    uint64_t among = 0; /* a bit for each upload that is a part */
+    int n = 0;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    for (int i = 0; i < count && i < NL_STAGE_PARTS; i++)
+        if (find_part(&uploads[i], &parts[n])) {
+            among |= (uint64_t)1 << i;
+            n++;
+        }
+    int sent = nl_stage_send(dev, parts, n, stream, err);
+    if (sent < 0)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        const nl_upload *u = &uploads[i];
+        if (sent && i < NL_STAGE_PARTS && (among >> i & 1))
+            continue;
+        if (nl_transfer(dev, NL_HOST_TO_DEVICE, u->to, u->to_layout,
+                        (CUdeviceptr)(uintptr_t)u->from, u->from_layout, stream, 0, err) < 0)
+            return -1;
+    }
+    return 0;
 }
