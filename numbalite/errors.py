@@ -73,7 +73,8 @@ class DeprecationError(NumbaliteError, TypeError):
 class KernelError(NumbaliteError, RuntimeError):
     """A kernel went wrong on the device: a failed assert, or with ``debug=True`` a bad index.
 
-    Attributes that are not known are None. ``block`` and ``thread`` are (x, y, z); ``others`` tells how
+    Attributes that are not known are None. ``kind`` is the check that found it ("memory", "race", ...:
+    those of ``cuda.checks``) or "assert"; ``block`` and ``thread`` are (x, y, z); ``others`` tells how
     many more findings there were in the launch, beside this first one.
     """
 
@@ -88,10 +89,12 @@ class KernelError(NumbaliteError, RuntimeError):
         file=None,
         line=None,
         others=None,
+        kind=None,
     ):
         super().__init__(message)
         if kernel is None:
             kernel, block, thread, array, index, file, line, others = _read(message)
+        self.kind = kind or _kind(message)
         self.kernel = kernel
         self.block = block
         self.thread = thread
@@ -103,7 +106,7 @@ class KernelError(NumbaliteError, RuntimeError):
 
     def __reduce__(self):
         return type(self), (*self.args, self.kernel, self.block, self.thread, self.array,
-                            self.index, self.file, self.line, self.others)  # fmt: skip
+                            self.index, self.file, self.line, self.others, self.kind)  # fmt: skip
 
     @property
     def msg(self):
@@ -121,6 +124,25 @@ class KernelError(NumbaliteError, RuntimeError):
 
 
 _XYZ = r"\((\d+),(\d+),(\d+)\)"
+# What the reports of the simulator say -> the check that speaks so. The first that is found counts.
+_KINDS = {
+    "which nothing has written": "unwritten",
+    r", and thread .* it (with an atomic )?at": "race",
+    r"divides the integer \S+ by zero": "divide",
+    r"makes (NaN|infinity) of": "nan",
+    "stack overflow": "stack",
+    "not done after": "hang",
+    r"different barriers|cannot go on|\bmask 0x": "sync",
+    "[Aa]ssert": "assert",
+    r"address|outside of|out of bounds|but .* (has|is|points to) ": "memory",
+}
+
+
+def _kind(message):
+    """The check that found what a report tells, or None."""
+    import re
+
+    return next((kind for words, kind in _KINDS.items() if re.search(words, message)), None)
 
 
 def _read(message):
@@ -157,15 +179,18 @@ def _read(message):
 
 
 def _element(text):
-    """(array, index) of " writes out[127], ..." or " reads a(3,4), ..."; (None, None) of others."""
+    """(array, index) of " writes out[127], ..." or " reads a(3,4) ..."; (None, None) of others."""
     import re
 
     along = re.match(r" \w+ index (-?\d+) of (\w+) along", text)
     if along:
         return along[2], int(along[1])
-    element = re.match(r" \w+ (\w+)((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))", text)
+    indices = r"((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))"
+    element = re.match(rf" \w+ (\w+){indices}", text)
+    element = element or re.search(rf" misaligned address \w+ \((\w+){indices}\)", text)
     if element is None:
-        return None, None
+        scalar = re.match(r" (?:reads|writes|updates) (\w+)(?:,| with an atomic,)", text)
+        return (scalar[1], None) if scalar else (None, None)
     indices = tuple(map(int, re.findall(r"-?\d+", element[2])))
     return element[1], indices[0] if len(indices) == 1 else indices
 
