@@ -22,10 +22,8 @@ NAMES = {
 }
 ALL = sum(NAMES.values()) - NAMES["nan"]
 """What "all" means: NaN and infinity are often meant, so they are looked for on request only."""
-DEBUG = ALL
-"""What debug=True means for a kernel on the simulator."""
-DEFAULT_LIMIT = 0.0
-_PLAIN = ("sim",)
+_NONE = 1 << 30
+"""Nothing, whatever debug=True means otherwise."""
 _units = {}  # digest of an image -> its Unit
 _here = _local()
 
@@ -33,6 +31,8 @@ _here = _local()
 def parse(text: str) -> int:
     """The mask that a list of names means: "memory,race", "all", "none". ValueError otherwise."""
     mask = 0
+    if text.strip().lower() == "none":
+        return _NONE
     for name in text.replace(" ", ",").split(","):
         lowered = name.strip().lower()
         if lowered == "all":
@@ -53,7 +53,8 @@ def names(mask: int) -> tuple:
 class checks:
     """Looks for mistakes in the kernels that the calling thread launches: ``with cuda.checks(): ...``
 
-    ``wanted`` are names of checks, by default all but "nan":
+    ``wanted`` are names of checks, by default "all", which is all but "nan"; "none" is
+    nothing, not even what debug=True asks for:
 
     ========= ==============================================================================
     memory    accesses out of bounds, to freed memory, and misaligned ones

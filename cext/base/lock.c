@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack_size,
                     nl_error *err) {
@@ -18,6 +19,15 @@ int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack
     if (status == 0)
         return 0;
     return nl_error_set(err, NL_ERR_RUNTIME, "cannot start a thread: %s", strerror(status));
+}
+
+void nl_cond_wait_for(nl_cond *c, nl_mutex *m, uint64_t nanoseconds) {
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    nanoseconds += (uint64_t)end.tv_nsec;
+    end.tv_sec += (time_t)(nanoseconds / 1000000000u);
+    end.tv_nsec = (long)(nanoseconds % 1000000000u);
+    pthread_cond_timedwait(c, m, &end);
 }
 
 void nl_thread_join(nl_thread t) {

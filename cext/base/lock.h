@@ -38,6 +38,8 @@ static inline void nl_cond_destroy(nl_cond *c) {
 static inline void nl_cond_wait(nl_cond *c, nl_mutex *m) {
     pthread_cond_wait(c, m);
 }
+/* For at most so long. */
+void nl_cond_wait_for(nl_cond *c, nl_mutex *m, uint64_t nanoseconds);
 static inline void nl_cond_signal(nl_cond *c) {
     pthread_cond_signal(c);
 }
@@ -62,8 +64,22 @@ static inline void nl_thread_swap_signals(const sigset_t *set, sigset_t *before)
 static inline void nl_thread_set_signals(const sigset_t *set) {
     pthread_sigmask(SIG_SETMASK, set, NULL);
 }
+static inline nl_thread nl_thread_self(void) {
+    return pthread_self();
+}
+static inline void nl_thread_signal(nl_thread t, int number) {
+    pthread_kill(t, number);
+}
 static inline void nl_thread_yield(void) {
     sched_yield();
+}
+/* Between two looks at a variable that another thread is about to change. */
+static inline void nl_thread_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
 }
 
 /* Calls `child` in every process forked from this one. Registers once per function. */
@@ -106,6 +122,9 @@ static inline void nl_atomic_poke32(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 /* Writes `v` where `expected` stood; returns whether it did. */
+static inline int nl_atomic_swap_if(uint64_t *p, uint64_t expected, uint64_t v) {
+    return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
 static inline int nl_atomic_swap_if32(uint32_t *p, uint32_t expected, uint32_t v) {
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }

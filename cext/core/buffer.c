@@ -123,6 +123,10 @@ void nl_buffer_expose(nl_buffer *buffer) {
     mark(buffer, NL_BUFFER_FOREIGN);
 }
 
+void nl_buffer_fix(nl_buffer *buffer) {
+    mark(buffer, NL_BUFFER_NOTED);
+}
+
 void nl_buffer_settle(nl_buffer *buffer) {
     nl_atomic_store(&buffer->users, 0);
 }

@@ -17,6 +17,7 @@ typedef void (*nl_buffer_finalizer)(void *owner);
 enum {                        /* besides the default stream, it was used by */
        NL_BUFFER_JOINED = 1,  /* streams ordered with the legacy default stream */
        NL_BUFFER_FOREIGN = 2, /* other streams, or by nobody knows whom */
+       NL_BUFFER_NOTED = 4,   /* no stream so far: a graph has its address */
 };
 
 struct nl_buffer {
@@ -60,6 +61,8 @@ static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking
 }
 /* Its address was given away: whoever has it may use any stream. */
 void nl_buffer_expose(nl_buffer *buffer);
+/* A graph will use it whose owner keeps it: it must stay where it is. */
+void nl_buffer_fix(nl_buffer *buffer);
 /* Everything that used it has been waited for. */
 void nl_buffer_settle(nl_buffer *buffer);
 

@@ -3,7 +3,9 @@
  * Locking pages costs more than copying them: a result that is made once had better be pageable, a
  * result that is made again and again had better be page-locked. So a block for results is
  * registered when it is taken for the second time; by then its pages have been touched too, which
- * makes that cheaper. Large blocks ask for huge pages.
+ * makes that cheaper. A large one is nearly as fast without, by several threads, once its pages
+ * have been touched, so that it takes more turns until locking it pays. Large blocks ask for huge
+ * pages.
  *
  * A block that an asynchronous copy still reads is given back with an event behind the copy, and
  * waits in the pool until the event has happened; whoever wants a block looks. Registered memory
@@ -18,6 +20,8 @@
 
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
+#define LARGE_BLOCK ((size_t)64 << 20)
+#define TURNS_OF_LARGE 8
 
 static nl_pool pool;
 static nl_mutex busy_lock = NL_MUTEX_INIT; /* only its holder takes blocks out of those that wait */
@@ -89,8 +93,7 @@ int nl_hostblock_is_locked(const nl_host_block *b) {
     return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
 }
 
-/* dev is bound. */
-static int lock_pages(nl_host_block *b, nl_device *dev, nl_error *err) {
+int nl_hostblock_lock(nl_host_block *b, nl_device *dev, nl_error *err) {
     enum { PORTABLE = 1, DEVICEMAP = 2 };
     if (nl_hostblock_is_locked(b))
         return 0;
@@ -197,11 +200,12 @@ static nl_host_block *make_pages(size_t capacity, nl_error *err) {
 static void lock_result(nl_host_block *b, nl_device *dev) {
     nl_error ignored;
     size_t most = nl_atomic_load(&the_pool()->cache_limit), now = nl_atomic_load(&locked_bytes);
-    if (b->turns < 2 || b->unlockable || nl_hostblock_is_locked(b))
+    if (b->turns < (b->block.capacity > LARGE_BLOCK ? TURNS_OF_LARGE : 2) || b->unlockable ||
+        nl_hostblock_is_locked(b))
         return;
     if (now > most || b->block.capacity > most - now)
         return;
-    b->unlockable = lock_pages(b, dev, &ignored) < 0;
+    b->unlockable = nl_hostblock_lock(b, dev, &ignored) < 0;
 }
 
 static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_block **out,
@@ -224,7 +228,7 @@ static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_bl
     b->turns++;
     if (kind == NL_HOST_RESULT) {
         lock_result(b, dev);
-    } else if (lock_pages(b, dev, err) < 0) {
+    } else if (nl_hostblock_lock(b, dev, err) < 0) {
         b->kind = NL_HOST_RESULT;
         nl_hostblock_give(b);
         return -1;

@@ -41,6 +41,8 @@ size_t nl_hostblock_limit(void);
 /* dev must be bound. The memory is not initialised. `flags`: of cuMemAllocManaged. */
 int nl_hostblock_take(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
                       nl_host_block **out, nl_error *err);
+/* Page-locks it. dev must be bound. */
+int nl_hostblock_lock(nl_host_block *block, nl_device *dev, nl_error *err);
 /* Can the device copy from and to it without the driver's help? */
 int nl_hostblock_is_locked(const nl_host_block *block);
 /* Where kernels find it. */

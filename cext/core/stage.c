@@ -1,12 +1,24 @@
-/* core/stage: each member of the team has two slots of page-locked memory. Down: it takes the next
- * chunk, copies it into a slot and gives the slot to the bus; while that travels it fills the
- * other. Up: it asks the bus for the next chunk, and while that travels it empties the slot before.
- * No member waits for another, so the bus has something to do all the time. The slots are a block
- * of the page-locked pool, the events stay from copy to copy. All this belongs to whoever has the
- * team. */
+/* core/stage: the threads of the team copy, page-locked memory is in between, and the bus is to
+ * have something to do all the time. What is to be copied is cut into chunks, the page-locked
+ * memory into slots, a ring; a chunk takes the next slot. The driver is asked by one member at a
+ * time, because it lets only one in anyway: by whoever has something for it and finds nobody there.
+ *
+ * Up to the device the blocks of a call are one row of chunks. A member takes the next one, copies
+ * it into its slot, and goes on; only who comes round the ring waits. Each copy costs the bus a few
+ * microseconds, so that slots that are full go together, as neighbours. They go by the caller's
+ * stream: nobody waits for their arrival here. The bus reads slowly what lies in another
+ * processor's cache, so slots are written past the caches; not in large copies, whose sources are
+ * in memory, for then memory has too much to do.
+ *
+ * Down, whoever asks puts copies into all slots that are free on a stream of ours, and notes which
+ * have arrived; members empty those. New pages of the host's are made by so many threads too.
+ *
+ * The ring is a block of the page-locked pool, the events and the stream stay from copy to copy.
+ * All this belongs to whoever has the team. */
 #include "core/stage.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include "core/hostblock.h"
 #include "core/team.h"
 
@@ -14,50 +26,60 @@
 #include <emmintrin.h>
 #endif
 
-#define LEAST_CHUNK ((size_t)128 << 10)
-#define MIDDLE_COPY ((size_t)8 << 20) /* up to here chunks are no larger than MIDDLE_CHUNK */
+/* Measured on an H200 with 16 cores. */
+#define MIDDLE_COPY ((size_t)128 << 20) /* up to here, to the device: past the caches */
+#define MIDDLE_RING ((size_t)16 << 20)  /* of which these need no more */
+#define LEAST_CHUNK ((size_t)64 << 10)
 #define MIDDLE_CHUNK ((size_t)256 << 10)
-#define SLOTS 2
+#define LEAST_GROUP ((size_t)256 << 10) /* of slots, that go to the device as one */
+#define LARGE_COPY ((size_t)256 << 20)  /* from here on, to the host: all threads */
+#define FEW_THREADS 4
+#define MORE_THREADS 8
+#define MOST_SLOTS 256
+#define HUGE_PAGE ((size_t)2 << 20)
+#define POPULATE_WRITE \
+    23 /* MADV_POPULATE_WRITE, of Linux 5.14; elsewhere an error without effect */
 
-/* Measured on an H200 with 16 cores: more threads do not make it faster. */
 static uint64_t threads_to_device = 8, threads_to_host = 12, largest_chunk = (uint64_t)2 << 20;
-static uint64_t always;
+static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
+static uint64_t looks = 1000, always;
 
 static struct { /* of the team's owner */
     nl_device *device;
     uint64_t generation;
-    CUevent events[NL_TEAM_MOST * SLOTS];
-    CUstream streams[NL_TEAM_MOST];
-    int count, stream_count;
-} marks;
-
-typedef struct staging {
-    nl_device *device;
-    nl_direction direction;
-    CUdeviceptr there;
-    char *here, *slots;
-    size_t size, chunk;
+    CUevent events[MOST_SLOTS];
+    int count;
+    CUevent last; /* behind all that was sent before, if `sent` */
     CUstream stream;
-    uint64_t next, failed;
-    nl_error error; /* of the first who failed */
-} staging;
+    int sent;
+} marks;
 
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
+static void set(uint64_t *setting, int64_t value) {
+    if (value > 0)
+        nl_atomic_store(setting, (uint64_t)value);
+}
+
 nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
-    if (s != NULL && s->to_device > 0)
-        nl_atomic_store(&threads_to_device, smaller((size_t)s->to_device, NL_TEAM_MOST));
-    if (s != NULL && s->to_host > 0)
-        nl_atomic_store(&threads_to_host, smaller((size_t)s->to_host, NL_TEAM_MOST));
-    if (s != NULL && s->chunk > 0)
-        nl_atomic_store(&largest_chunk, s->chunk);
-    if (s != NULL)
+    if (s != NULL) {
+        set(&threads_to_device, s->to_device < NL_TEAM_MOST ? s->to_device : NL_TEAM_MOST);
+        set(&threads_to_host, s->to_host < NL_TEAM_MOST ? s->to_host : NL_TEAM_MOST);
+        set(&largest_chunk, (int64_t)s->chunk);
+        set(&ring_size, (int64_t)s->ring);
+        set(&largest_group, (int64_t)s->group);
+        set(&looks, s->looks);
         nl_atomic_store(&always, s->always != 0);
-    return (nl_stage_settings){(int)nl_atomic_load(&threads_to_device),
-                               (int)nl_atomic_load(&threads_to_host),
-                               nl_atomic_load(&largest_chunk), (int)nl_atomic_load(&always)};
+    }
+    return (nl_stage_settings){.to_device = (int)nl_atomic_load(&threads_to_device),
+                               .to_host = (int)nl_atomic_load(&threads_to_host),
+                               .chunk = nl_atomic_load(&largest_chunk),
+                               .ring = nl_atomic_load(&ring_size),
+                               .group = nl_atomic_load(&largest_group),
+                               .looks = (int)nl_atomic_load(&looks),
+                               .always = (int)nl_atomic_load(&always)};
 }
 
 int nl_stage_can_lock(size_t size) {
@@ -103,156 +125,417 @@ static void copy_past_caches(char *to, const char *from, size_t size) {
     memcpy(to, from, size);
 }
 
-/* --------------------------------------------------------------------------------- a member's work
+/* ---------------------------------------------------------------------- what both ways share
  */
 
-static void fail(staging *s, const nl_error *err) {
+static void drop_event(CUevent event) {
+    if (nl_device_bind_for_release(marks.device, marks.generation))
+        nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
+}
+
+static void drop_marks(void) {
+    for (int i = 0; i < marks.count; i++)
+        drop_event(marks.events[i]);
+    if (marks.last != NULL)
+        drop_event(marks.last);
+    if (marks.stream != NULL && nl_device_bind_for_release(marks.device, marks.generation))
+        nl_driver_report(nl_cu.StreamDestroy(marks.stream), "cuStreamDestroy");
+    memset(&marks, 0, sizeof marks);
+}
+
+static int make_event(CUevent *event, nl_error *err) {
+    if (*event != NULL || NL_CU(err, EventCreate, event, CU_EVENT_DISABLE_TIMING) == 0)
+        return 0;
+    *event = NULL;
+    return -1;
+}
+
+static int open_marks(nl_device *dev, uint64_t events, nl_error *err) {
+    uint64_t generation = nl_atomic_load(&dev->generation);
+    if (marks.device != dev || marks.generation != generation)
+        drop_marks();
+    marks.device = dev;
+    marks.generation = generation;
+    if (nl_device_bind(dev, err) < 0 || make_event(&marks.last, err) < 0)
+        return -1;
+    for (; marks.count < (int)events; marks.count++)
+        if (make_event(&marks.events[marks.count], err) < 0)
+            return -1;
+    if (marks.stream == NULL &&
+        NL_CU(err, StreamCreateWithPriority, &marks.stream, CU_STREAM_NON_BLOCKING, 0) < 0) {
+        marks.stream = NULL;
+        return -1;
+    }
+    return 0;
+}
+
+static size_t round_to_pages(size_t size) {
+    return (size + 4095) & ~(size_t)4095;
+}
+
+static size_t between(size_t low, size_t size, size_t high) {
+    return size > low ? smaller(size, high) : smaller(low, high);
+}
+
+/* Of the ring there are four at least. */
+static size_t choose_chunk(size_t low, size_t size, size_t high) {
+    size_t most = smaller(nl_atomic_load(&largest_chunk), nl_atomic_load(&ring_size) / 4);
+    return between(low, round_to_pages(size), smaller(high, most));
+}
+
+static int count_members(uint64_t setting, uint64_t chunks) {
+    return (int)smaller(smaller(setting, (size_t)nl_team_processors()), chunks);
+}
+
+typedef struct ring {
+    char *memory;
+    uint64_t next, pages; /* huge ones */
+} ring;
+
+static void touch_some(void *job, int member) {
+    ring *r = job;
+    uint64_t k;
+    (void)member;
+    while ((k = nl_atomic_add(&r->next, 1)) < r->pages)
+        (void)madvise(r->memory + k * HUGE_PAGE, HUGE_PAGE, POPULATE_WRITE);
+}
+
+/* One size for all copies, so that the same block serves again. The first time its pages are made
+ * by all members, for locking them one by one makes them one by one. NULL: do without. */
+static nl_host_block *take_ring(nl_device *dev, int members) {
+    nl_host_block *block = NULL;
+    nl_error ignored;
+    size_t size = nl_atomic_load(&ring_size);
+    if (nl_hostblock_take(dev, size, NL_HOST_RESULT, 0, &block, &ignored) < 0)
+        return NULL;
+    if (nl_hostblock_is_locked(block))
+        return block;
+    ring r = {block->memory, 0, size / HUGE_PAGE};
+    nl_team_run(members, (int)nl_atomic_load(&looks), touch_some, &r);
+    if (nl_hostblock_lock(block, dev, &ignored) == 0)
+        return block;
+    nl_hostblock_give(block);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------- to the device
+ */
+
+typedef struct sending {
+    nl_device *device;
+    CUstream stream;
+    const nl_stage_part *parts;
+    int count, past_caches;
+    uint64_t first[NL_STAGE_PARTS + 1]; /* chunk of each part */
+    size_t total, chunk;
+    uint64_t slot_count, chunks; /* chunks of all parts */
+    uint64_t group;              /* slots that are worth a copy */
+    char *ring;
+    uint64_t next;               /* chunk that nobody has taken */
+    uint64_t filled[MOST_SLOTS]; /* 1 + the chunk that is in the slot */
+    uint64_t asking, asked;      /* is somebody at the driver; chunks that are on the stream */
+    int mark[MOST_SLOTS];        /* the event behind what the slot held */
+    uint64_t failed;
+    nl_error error; /* of the first who failed */
+} sending;
+
+static void fail_to_send(sending *s, const nl_error *err) {
     if (nl_atomic_swap(&s->failed, 1) == 0)
         s->error = *err;
 }
 
-/* The next chunk: 0 when there is none, or when somebody has failed. */
-static size_t next_chunk(staging *s, size_t *offset) {
-    if (nl_atomic_load(&s->failed))
+static int part_of(const sending *s, uint64_t k) {
+    int i = 0;
+    while (k >= s->first[i + 1])
+        i++;
+    return i;
+}
+
+/* How many full slots go next, as one copy; 0: it is too early, or somebody has failed. The first
+ * chunk goes alone, so that the bus begins. */
+static uint64_t count_ready(const sending *s) {
+    uint64_t first = nl_atomic_load(&s->asked), k = first;
+    if (first == s->chunks || nl_atomic_load(&s->failed))
         return 0;
-    *offset = (size_t)nl_atomic_add(&s->next, 1) * s->chunk;
-    if (*offset >= s->size)
-        return 0;
-    return s->size - *offset < s->chunk ? s->size - *offset : s->chunk;
+    uint64_t end = s->first[part_of(s, first) + 1];
+    uint64_t round = (first / s->slot_count + 1) * s->slot_count;
+    if (end > round)
+        end = round;
+    while (k < end && nl_atomic_load(&s->filled[k % s->slot_count]) == k + 1)
+        k++;
+    return k == end || first == 0 || k - first >= s->group ? k - first : 0;
 }
 
-static int send_all(staging *s, char *const *slot, const CUevent *event, CUstream stream,
-                    nl_error *err) {
-    size_t offset, size;
-    for (unsigned k = 0; (size = next_chunk(s, &offset)) > 0; k++) {
-        unsigned i = k % SLOTS;
-        if (k >= SLOTS && NL_CU(err, EventSynchronize, event[i]) < 0)
-            return -1;
-        memcpy(slot[i], s->here + offset, size);
-        if (NL_CU(err, MemcpyHtoDAsync, s->there + offset, slot[i], size, stream) < 0 ||
-            NL_CU(err, EventRecord, event[i], stream) < 0)
-            return -1;
-    }
-    return NL_CU(err, StreamSynchronize, stream);
-}
-
-static int receive_all(staging *s, char *const *slot, const CUevent *event, CUstream stream,
-                       nl_error *err) {
-    size_t offset[SLOTS], size[SLOTS] = {0};
-    for (unsigned k = 0;; k++) {
-        unsigned i = k % SLOTS, before = (k + 1) % SLOTS;
-        size[i] = next_chunk(s, &offset[i]);
-        if (size[i] > 0 &&
-            (NL_CU(err, MemcpyDtoHAsync, slot[i], s->there + offset[i], size[i], stream) < 0 ||
-             NL_CU(err, EventRecord, event[i], stream) < 0))
-            return -1;
-        if (size[before] > 0) {
-            if (NL_CU(err, EventSynchronize, event[before]) < 0)
-                return -1;
-            copy_past_caches(s->here + offset[before], slot[before], size[before]);
-        }
-        if (size[i] == 0)
-            return 0;
-    }
-}
-
-static void take_part(void *job, int member) {
-    staging *s = job;
-    nl_error err;
-    char *slot[SLOTS];
-    for (int i = 0; i < SLOTS; i++)
-        slot[i] = s->slots + (size_t)(member * SLOTS + i) * s->chunk;
-    const CUevent *event = &marks.events[member * SLOTS];
-    CUstream stream = marks.streams[member];
-    if (nl_device_bind(s->device, &err) < 0 ||
-        (s->direction == NL_HOST_TO_DEVICE ? send_all(s, slot, event, stream, &err)
-                                           : receive_all(s, slot, event, stream, &err)) < 0)
-        fail(s, &err);
-}
-
-/* -------------------------------------------------------------------------------------- all of it
- */
-
-static void drop_marks(void) {
-    for (int i = 0; i < marks.count; i++)
-        if (nl_device_bind_for_release(marks.device, marks.generation))
-            nl_driver_report(nl_cu.EventDestroy(marks.events[i]), "cuEventDestroy");
-    for (int i = 0; i < marks.stream_count; i++)
-        if (nl_device_bind_for_release(marks.device, marks.generation))
-            nl_driver_report(nl_cu.StreamDestroy(marks.streams[i]), "cuStreamDestroy");
-    marks.count = marks.stream_count = 0;
-}
-
-static int open_marks(nl_device *dev, int members, nl_error *err) {
-    uint64_t generation = nl_atomic_load(&dev->generation);
-    if (marks.stream_count > 0 && (marks.device != dev || marks.generation != generation))
-        drop_marks();
-    marks.device = dev;
-    marks.generation = generation;
-    if (nl_device_bind(dev, err) < 0)
+static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
+    uint64_t first = s->asked, slot = first % s->slot_count;
+    const nl_stage_part *part = &s->parts[part_of(s, first)];
+    size_t offset = (size_t)(first - s->first[part - s->parts]) * s->chunk;
+    size_t size = smaller(part->size - offset, (size_t)count * s->chunk);
+    if (NL_CU(err, MemcpyHtoDAsync, part->device + offset, s->ring + (size_t)slot * s->chunk, size,
+              s->stream) < 0)
         return -1;
-    for (; marks.stream_count < members; marks.stream_count++)
-        if (NL_CU(err, StreamCreateWithPriority, &marks.streams[marks.stream_count],
-                  CU_STREAM_NON_BLOCKING, 0) < 0)
+    if (first + s->slot_count < s->chunks) { /* the slots will be used again */
+        if (NL_CU(err, EventRecord, marks.events[slot], s->stream) < 0)
             return -1;
-    for (; marks.count < members * SLOTS; marks.count++)
-        if (NL_CU(err, EventCreate, &marks.events[marks.count], CU_EVENT_DISABLE_TIMING) < 0)
-            return -1;
+        for (uint64_t i = 0; i < count; i++)
+            s->mark[slot + i] = (int)slot;
+    }
+    nl_atomic_store(&s->asked, first + count);
     return 0;
 }
 
-/* Chunks small enough for everybody to have two, and no more members than there are chunks.
- * *slots_size is one of two for all copies, so that page-locked memory of no more sizes is needed.
+/* Puts what is ready on the stream, if nobody is at it; who is looks again before leaving. */
+static void ask_to_send(sending *s) {
+    uint64_t count;
+    nl_error err;
+    while (count_ready(s) > 0 && nl_atomic_swap(&s->asking, 1) == 0) {
+        while ((count = count_ready(s)) > 0)
+            if (put_on_stream(s, count, &err) < 0)
+                fail_to_send(s, &err);
+        nl_atomic_swap(&s->asking, 0);
+    }
+}
+
+/* Until the slot of chunk k is free, or somebody has failed. */
+static int wait_for_slot(sending *s, uint64_t k, nl_error *err) {
+    while (nl_atomic_load(&s->asked) + s->slot_count <= k) {
+        ask_to_send(s);
+        if (nl_atomic_load(&s->failed))
+            return 0;
+        nl_thread_yield();
+    }
+    return NL_CU(err, EventSynchronize, marks.events[s->mark[k % s->slot_count]]);
+}
+
+static void send_some(void *job, int member) {
+    sending *s = job;
+    nl_error err;
+    uint64_t k;
+    (void)member;
+    if (nl_device_bind(s->device, &err) < 0)
+        fail_to_send(s, &err);
+    while (!nl_atomic_load(&s->failed) && (k = nl_atomic_add(&s->next, 1)) < s->chunks) {
+        const nl_stage_part *part = &s->parts[part_of(s, k)];
+        size_t offset = (size_t)(k - s->first[part - s->parts]) * s->chunk;
+        size_t size = smaller(part->size - offset, s->chunk);
+        char *slot = s->ring + (size_t)(k % s->slot_count) * s->chunk;
+        if (k >= s->slot_count && wait_for_slot(s, k, &err) < 0)
+            fail_to_send(s, &err);
+        if (nl_atomic_load(&s->failed))
+            return;
+        if (s->past_caches)
+            copy_past_caches(slot, part->host + offset, size);
+        else
+            memcpy(slot, part->host + offset, size);
+        nl_atomic_store(&s->filled[k % s->slot_count], k + 1);
+        ask_to_send(s);
+    }
+}
+
+static void cut(sending *s) {
+    size_t members = nl_atomic_load(&threads_to_device), room = nl_atomic_load(&ring_size);
+    s->past_caches = s->total <= MIDDLE_COPY;
+    if (s->past_caches) {
+        s->chunk = choose_chunk(LEAST_CHUNK, s->total / (members * 2), MIDDLE_CHUNK);
+        room = smaller(room, MIDDLE_RING);
+    } else {
+        s->chunk = choose_chunk(LEAST_CHUNK, s->total, SIZE_MAX);
+    }
+    for (int i = 0; i < s->count; i++)
+        s->first[i + 1] = s->first[i] + (s->parts[i].size + s->chunk - 1) / s->chunk;
+    s->chunks = s->first[s->count];
+    s->slot_count = smaller(room / s->chunk, MOST_SLOTS);
+    size_t bytes = between(LEAST_GROUP, s->total / 8, nl_atomic_load(&largest_group));
+    s->group = smaller(bytes / s->chunk, s->slot_count / 4);
+}
+
+/* The ring of the copy before is waited for: a second one would cost more. Where the ring is too
+ * small for all, so is what came before on the stream, here, where nobody spins for it. */
+static int prepare_stream(sending *s, nl_error *err) {
+    if (marks.sent && NL_CU(err, EventSynchronize, marks.last) < 0)
+        return -1;
+    marks.sent = 0;
+    return s->chunks > s->slot_count ? NL_CU(err, StreamSynchronize, s->stream) : 0;
+}
+
+static int send_with_team(sending *s, nl_error *err) {
+    nl_host_block *block;
+    nl_error ignored;
+    cut(s);
+    int members = count_members(nl_atomic_load(&threads_to_device), s->chunks);
+    if (open_marks(s->device, s->chunks > s->slot_count ? s->slot_count : 0, &ignored) < 0)
+        return 0;
+    if (prepare_stream(s, err) < 0)
+        return -1;
+    block = take_ring(s->device, members);
+    if (block == NULL)
+        return 0;
+    s->ring = block->memory;
+    nl_team_run(members, (int)nl_atomic_load(&looks), send_some, s);
+    if (s->failed) {
+        *err = s->error;
+        (void)nl_cu.StreamSynchronize(s->stream);
+        nl_hostblock_give(block);
+        return -1;
+    }
+    nl_hostblock_give_after(block, s->device, s->stream);
+    marks.sent = NL_CU(&ignored, EventRecord, marks.last, s->stream) == 0;
+    return 1;
+}
+
+int nl_stage_send(nl_device *dev, const nl_stage_part *parts, int count, CUstream stream,
+                  nl_error *err) {
+    size_t total = 0;
+    for (int i = 0; i < count; i++)
+        total += parts[i].size;
+    if (!nl_stage_is_worth(total) || !nl_stage_can_lock(nl_atomic_load(&ring_size)) ||
+        !nl_team_enter())
+        return 0;
+    sending s;
+    memset(&s, 0, sizeof s);
+    s.device = dev;
+    s.stream = stream;
+    s.parts = parts;
+    s.count = count;
+    s.total = total;
+    int done = send_with_team(&s, err);
+    nl_team_leave();
+    return done;
+}
+
+/* --------------------------------------------------------------------------------- to the host
  */
-static int divide(staging *s, size_t *slots_size) {
-    size_t down = nl_atomic_load(&threads_to_device), up = nl_atomic_load(&threads_to_host);
-    size_t processors = (size_t)nl_team_processors();
-    size_t most = smaller(s->direction == NL_HOST_TO_DEVICE ? down : up, processors);
-    size_t largest = nl_atomic_load(&largest_chunk);
-    if (s->size <= MIDDLE_COPY)
-        largest = smaller(largest, MIDDLE_CHUNK);
-    s->chunk = (s->size / (most * SLOTS) + 4095) & ~(size_t)4095;
-    if (s->chunk < LEAST_CHUNK)
-        s->chunk = LEAST_CHUNK;
-    s->chunk = smaller(s->chunk, largest);
-    *slots_size = smaller(down > up ? down : up, processors) * SLOTS * largest;
-    return (int)smaller((s->size + s->chunk - 1) / s->chunk, most);
+
+typedef struct receiving {
+    nl_device *device;
+    CUdeviceptr there;
+    char *here, *ring;
+    size_t size, chunk;
+    uint64_t slot_count, chunks;
+    uint64_t asking, asked;    /* is somebody at the driver; chunks that it was asked for */
+    uint64_t arrived, taken;   /* of those; of those that arrived, by members */
+    uint64_t free[MOST_SLOTS]; /* how often the slot has been emptied */
+    uint64_t failed;
+    nl_error error; /* of the first who failed */
+} receiving;
+
+static size_t size_of_chunk(const receiving *r, uint64_t k) {
+    return smaller(r->size - (size_t)k * r->chunk, r->chunk);
+}
+
+static int ask_for_chunk(receiving *r, nl_error *err) {
+    uint64_t slot = r->asked % r->slot_count;
+    if (NL_CU(err, MemcpyDtoHAsync, r->ring + (size_t)slot * r->chunk,
+              r->there + (size_t)r->asked * r->chunk, size_of_chunk(r, r->asked),
+              marks.stream) < 0 ||
+        NL_CU(err, EventRecord, marks.events[slot], marks.stream) < 0)
+        return -1;
+    nl_atomic_store(&r->asked, r->asked + 1);
+    return 0;
+}
+
+static int is_free(const receiving *r, uint64_t k) {
+    return nl_atomic_load(&r->free[k % r->slot_count]) == k / r->slot_count;
+}
+
+/* Copies into all free slots, and what has arrived; `wait`: for one chunk at least, if one is on
+ * its way. */
+static int ask_to_receive(receiving *r, int wait, nl_error *err) {
+    uint64_t arrived = r->arrived;
+    while (r->asked < r->chunks && is_free(r, r->asked))
+        if (ask_for_chunk(r, err) < 0)
+            return -1;
+    while (arrived < r->asked) {
+        CUevent event = marks.events[arrived % r->slot_count];
+        CUresult status = wait ? nl_cu.EventSynchronize(event) : nl_cu.EventQuery(event);
+        if (status == CUDA_ERROR_NOT_READY)
+            break;
+        if (status != CUDA_SUCCESS)
+            return nl_driver_check(status, wait ? "cuEventSynchronize" : "cuEventQuery", err);
+        wait = 0;
+        arrived++;
+    }
+    nl_atomic_store(&r->arrived, arrived);
+    return 0;
+}
+
+static void take_turn(receiving *r, int wait) {
+    nl_error err;
+    if (nl_atomic_load(&r->asking) || nl_atomic_swap(&r->asking, 1)) {
+        if (wait)
+            nl_thread_yield();
+        return;
+    }
+    if (!nl_atomic_load(&r->failed) && ask_to_receive(r, wait, &err) < 0 &&
+        nl_atomic_swap(&r->failed, 1) == 0)
+        r->error = err;
+    nl_atomic_swap(&r->asking, 0);
+}
+
+static void empty_slot(receiving *r, uint64_t k) {
+    uint64_t slot = k % r->slot_count;
+    memcpy(r->here + (size_t)k * r->chunk, r->ring + (size_t)slot * r->chunk, size_of_chunk(r, k));
+    nl_atomic_store(&r->free[slot], k / r->slot_count + 1);
+}
+
+static void receive_some(void *job, int member) {
+    receiving *r = job;
+    uint64_t k;
+    nl_error err;
+    (void)member;
+    if (nl_device_bind(r->device, &err) < 0 && nl_atomic_swap(&r->failed, 1) == 0)
+        r->error = err;
+    while (!nl_atomic_load(&r->failed) && (k = nl_atomic_load(&r->taken)) < r->chunks) {
+        take_turn(r, 0);
+        if (k < nl_atomic_load(&r->arrived)) {
+            if (nl_atomic_swap_if(&r->taken, k, k + 1))
+                empty_slot(r, k);
+        } else {
+            take_turn(r, 1);
+        }
+    }
 }
 
 /* What came before on the stream is waited for here, where nobody spins for it. */
-static int copy_with_team(staging *s, nl_error *err) {
-    size_t slots_size;
-    int members = divide(s, &slots_size);
-    nl_host_block *block = NULL;
-    if (!nl_stage_can_lock(slots_size) || open_marks(s->device, members, err) < 0 ||
-        nl_hostblock_take(s->device, slots_size, NL_HOST_LOCKED, 0, &block, err) < 0)
+static int receive_with_team(receiving *r, CUstream stream, nl_error *err) {
+    nl_host_block *block;
+    nl_error ignored;
+    uint64_t threads = nl_atomic_load(&threads_to_host);
+    r->chunk = choose_chunk(MIDDLE_CHUNK, r->size / 32, SIZE_MAX);
+    r->chunks = (r->size + r->chunk - 1) / r->chunk;
+    r->slot_count = smaller(nl_atomic_load(&ring_size) / r->chunk, MOST_SLOTS);
+    if (r->size < LARGE_COPY)
+        threads = between(FEW_THREADS, r->size / HUGE_PAGE, smaller(MORE_THREADS, threads));
+    int members = count_members(threads, r->chunks);
+    if (open_marks(r->device, smaller(r->slot_count, r->chunks), &ignored) < 0 ||
+        (block = take_ring(r->device, members)) == NULL)
         return 0;
-    int status = NL_CU(err, StreamSynchronize, s->stream);
+    int status = NL_CU(err, StreamSynchronize, stream);
     if (status == 0) {
-        s->slots = block->memory;
-        nl_team_run(members, take_part, s);
-        if (s->failed) {
-            *err = s->error;
+        r->ring = block->memory;
+        nl_team_run(members, (int)nl_atomic_load(&looks), receive_some, r);
+        if (r->failed) {
+            *err = r->error;
             status = -1;
-            for (int i = 0; i < members; i++)
-                (void)nl_cu.StreamSynchronize(marks.streams[i]);
+            (void)nl_cu.StreamSynchronize(marks.stream);
         }
     }
     nl_hostblock_give(block);
     return status < 0 ? -1 : 1;
 }
 
-int nl_stage_copy(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
-                  size_t size, CUstream stream, nl_error *err) {
-    staging s = {.device = dev,
-                 .direction = direction,
-                 .there = device,
-                 .here = host,
-                 .size = size,
-                 .stream = stream};
-    if (!nl_stage_is_worth(size) || nl_stage_is_locked(host) || !nl_team_enter())
+int nl_stage_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
+                     nl_error *err) {
+    receiving r;
+    if (!nl_stage_is_worth(size) || !nl_stage_can_lock(nl_atomic_load(&ring_size)) ||
+        nl_stage_is_locked(host) || !nl_team_enter())
         return 0;
-    int done = copy_with_team(&s, err);
+    memset(&r, 0, sizeof r);
+    r.device = dev;
+    r.there = device;
+    r.here = host;
+    r.size = size;
+    int done = receive_with_team(&r, stream, err);
     nl_team_leave();
     return done;
 }

@@ -9,18 +9,33 @@
 #define NL_STAGE_LEAST ((size_t)256 << 10)
 /* Up to this size an upload on a stream is copied aside and not waited for. */
 #define NL_STAGE_ASIDE ((size_t)8 << 20)
+#define NL_STAGE_PARTS 64
 
 typedef struct nl_stage_settings {
     int to_device, to_host; /* threads */
-    size_t chunk;           /* bytes that a thread copies at a time */
+    size_t chunk;           /* bytes that a thread copies at a time, at most */
+    size_t ring;            /* bytes of page-locked memory that they go through */
+    size_t group;           /* bytes that go to the device as one copy, at most */
+    int looks;              /* of a thread that waits, before it sleeps */
     int always;             /* also where device memory is host memory, for tests */
 } nl_stage_settings;
 
+/* A block of host memory and where it goes. */
+typedef struct nl_stage_part {
+    CUdeviceptr device;
+    const char *host;
+    size_t size;
+} nl_stage_part;
+
 /* Zeros, and NULL, leave what is. Returns what is then. */
 nl_stage_settings nl_stage_configure(const nl_stage_settings *settings);
-/* 1 when the copy is done, 0 if there is no gain in it (nothing has happened), -1. dev is bound. */
-int nl_stage_copy(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
-                  size_t size, CUstream stream, nl_error *err);
+/* Several blocks at once. 1: they have been read and are on their way, in the order of the stream;
+ * 0: there is no gain in it, and nothing has happened; -1. dev is bound. */
+int nl_stage_send(nl_device *dev, const nl_stage_part *parts, int count, CUstream stream,
+                  nl_error *err);
+/* 1 when the copy is done, 0 and -1 as above. */
+int nl_stage_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
+                     nl_error *err);
 /* Is it memory that the device reaches by itself? */
 int nl_stage_is_locked(const void *host);
 /* Is page-locked memory of this size to be had, and of any use here? */

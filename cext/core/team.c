@@ -1,7 +1,12 @@
 /* core/team: a job is a number that goes up. A worker sleeps until the number is another than the
- * last one it saw; if the job wants it, it runs its share and counts itself down. Threads are
- * started one at a time, and those that cannot be started are done without: the shares are taken
- * from a common counter by whoever is there. */
+ * last one it saw; if the job wants it and is still open, it runs its share and counts itself down.
+ * A job is open until its owner has run out of work: who wakes up later is not waited for, because
+ * waking up can take longer than a small copy. Threads are started one at a time, and those that
+ * cannot be started are done without: the shares are taken from a common counter by whoever is
+ * there.
+ *
+ * Whoever has just worked, and whoever waits for the last ones, looks for a few microseconds before
+ * it sleeps; not where there are fewer processors than members. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -15,8 +20,9 @@ static int taken;
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_cond called = NL_COND_INIT, finished = NL_COND_INIT;
-static uint64_t number;
-static int workers, wanted, running;
+static uint64_t number, running; /* changed under the lock, looked at without it */
+static int workers, wanted;
+static uint64_t looks;
 static nl_team_task task;
 static void *job;
 
@@ -26,7 +32,8 @@ static void after_fork(void) {
     nl_mutex_init(&lock);
     nl_cond_init(&called);
     nl_cond_init(&finished);
-    taken = workers = wanted = running = 0;
+    taken = workers = wanted = 0;
+    running = 0;
 }
 
 int nl_team_processors(void) {
@@ -50,23 +57,32 @@ void nl_team_leave(void) {
     nl_mutex_unlock(&owner);
 }
 
+/* Until *p is no longer `value`, or for as long as that is worth. */
+static void look(const uint64_t *p, uint64_t value) {
+    for (uint64_t n = nl_atomic_load(&looks); n > 0 && nl_atomic_load(p) == value; n--)
+        nl_thread_pause();
+}
+
 static void *work(void *argument) {
     int member = (int)(intptr_t)argument;
     uint64_t seen = 0;
-    nl_mutex_lock(&lock);
     for (;;) {
-        while (number == seen || member >= wanted) {
-            seen = number;
+        look(&number, seen);
+        nl_mutex_lock(&lock);
+        while (nl_atomic_load(&number) == seen || member >= wanted) {
+            seen = nl_atomic_load(&number);
             nl_cond_wait(&called, &lock);
         }
-        seen = number;
+        seen = nl_atomic_load(&number);
         nl_team_task share = task;
         void *data = job;
+        nl_atomic_add(&running, 1);
         nl_mutex_unlock(&lock);
         share(data, member);
         nl_mutex_lock(&lock);
-        if (--running == 0)
+        if (nl_atomic_sub(&running, 1) == 1)
             nl_cond_signal(&finished);
+        nl_mutex_unlock(&lock);
     }
     return NULL;
 }
@@ -91,26 +107,37 @@ static void start_workers(int members) {
     nl_thread_set_signals(&before);
 }
 
-void nl_team_run(int members, nl_team_task function, void *data) {
+static void open_job(int members, nl_team_task function, void *data) {
+    nl_mutex_lock(&lock);
+    task = function;
+    job = data;
+    wanted = members;
+    nl_atomic_add(&number, 1);
+    nl_cond_broadcast(&called);
+    nl_mutex_unlock(&lock);
+}
+
+static void close_job(void) {
+    nl_mutex_lock(&lock);
+    wanted = 0;
+    nl_mutex_unlock(&lock);
+    for (uint64_t n = nl_atomic_load(&looks); n > 0 && nl_atomic_load(&running) > 0; n--)
+        nl_thread_pause();
+    nl_mutex_lock(&lock);
+    while (nl_atomic_load(&running) > 0)
+        nl_cond_wait(&finished, &lock);
+    nl_mutex_unlock(&lock);
+}
+
+void nl_team_run(int members, int most_looks, nl_team_task function, void *data) {
     if (members > 1)
         start_workers(members);
-    int helpers = members - 1 < workers ? members - 1 : workers;
-    if (helpers > 0) {
-        nl_mutex_lock(&lock);
-        task = function;
-        job = data;
-        wanted = helpers + 1;
-        running = helpers;
-        number++;
-        nl_cond_broadcast(&called);
-        nl_mutex_unlock(&lock);
-    }
+    if (members > workers + 1)
+        members = workers + 1;
+    nl_atomic_store(&looks, members <= nl_team_processors() ? (uint64_t)most_looks : 0);
+    if (members > 1)
+        open_job(members, function, data);
     function(data, 0);
-    if (helpers > 0) {
-        nl_mutex_lock(&lock);
-        while (running > 0)
-            nl_cond_wait(&finished, &lock);
-        wanted = 0;
-        nl_mutex_unlock(&lock);
-    }
+    if (members > 1)
+        close_job();
 }

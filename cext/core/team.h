@@ -16,8 +16,10 @@ int nl_team_processors(void);
 /* Takes the team, for this thread alone, and returns 1; or 0 if somebody has it. */
 int nl_team_enter(void);
 void nl_team_leave(void);
-/* Runs task(job, 0) here and task(job, i) on members 1 to members - 1, as far as threads can be
- * started, and returns when all are done. Only between enter and leave. */
-void nl_team_run(int members, nl_team_task task, void *job);
+/* Runs task(job, 0) here and task(job, i) on those of members 1 to members - 1 that wake up before
+ * task(job, 0) has returned, which must therefore leave nothing undone that nobody has begun;
+ * returns when all who began have returned. `looks`: how often who waits looks before it sleeps.
+ * Only between enter and leave. */
+void nl_team_run(int members, int looks, nl_team_task task, void *job);
 
 #endif

@@ -42,17 +42,22 @@ static int finish(CUstream stream, int status, nl_error *err) {
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
-    int done = nl_stage_copy(dev, direction, device, host, size, stream, err);
-    if (done != 0)
-        return done < 0 ? -1 : 0;
     if (direction == NL_DEVICE_TO_HOST) {
+        int done = nl_stage_receive(dev, device, host, size, stream, err);
+        if (done != 0)
+            return done < 0 ? -1 : 0;
         if (stream == NULL)
             return NL_CU(err, MemcpyDtoH, host, device, size);
         return finish(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream), err);
     }
-    if (stream != NULL) {
-        return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
+    if (nl_stage_is_worth(size) && !nl_stage_is_locked(host)) {
+        nl_stage_part part = {device, host, size};
+        int done = nl_stage_send(dev, &part, 1, stream, err);
+        if (done != 0)
+            return done < 0 ? -1 : finish(stream, 0, err);
     }
+    if (stream != NULL)
+        return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
     if (NL_CU(err, MemcpyHtoD, device, host, size) < 0)
         return -1;
     return nl_stream_unordered_seen() ? finish(NULL, 0, err) : 0;
@@ -225,8 +230,15 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;
     size_t size = (size_t)nl_plan_bytes(p);
-    if (p->stream == NULL || size > NL_STAGE_ASIDE || !nl_stage_can_lock(size) || !is_dense(p) ||
-        nl_hostblock_take(dev, locked_size(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+    if (p->stream == NULL || size > NL_STAGE_ASIDE || !nl_stage_can_lock(size) || !is_dense(p))
+        return 0;
+    if (p->rank == 0 && nl_stage_is_worth(size)) {
+        nl_stage_part part = {p->to, (const char *)(uintptr_t)p->from, size};
+        int sent = nl_stage_send(dev, &part, 1, p->stream, err);
+        if (sent != 0)
+            return sent;
+    }
+    if (nl_hostblock_take(dev, locked_size(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
@@ -279,4 +291,40 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
         return finish(stream, nl_plan_copy(&p, err), err);
     return copy_block(dev, direction, to_device ? p.to : p.from,
                       (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
+}
+
+/* Large plain blocks of memory that the device does not reach by itself. */
+static int find_part(const nl_upload *u, nl_stage_part *part) {
+    nl_plan p = {.direction = NL_HOST_TO_DEVICE, .to = u->to};
+    p.from = (CUdeviceptr)(uintptr_t)u->from;
+    if (!nl_plan_make(&p, u->to_layout, u->from_layout) || p.rank != 0)
+        return 0;
+    *part = (nl_stage_part){p.to, (const char *)(uintptr_t)p.from, (size_t)p.width};
+    return part->size < NL_STAGE_LEAST || !nl_stage_is_locked(part->host);
+}
+
+int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
+                        nl_error *err) {
+    nl_stage_part parts[NL_STAGE_PARTS];
+    uint64_t among = 0; /* a bit for each upload that is a part */
+    int n = 0;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    for (int i = 0; i < count && i < NL_STAGE_PARTS; i++)
+        if (find_part(&uploads[i], &parts[n])) {
+            among |= (uint64_t)1 << i;
+            n++;
+        }
+    int sent = nl_stage_send(dev, parts, n, stream, err);
+    if (sent < 0)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        const nl_upload *u = &uploads[i];
+        if (sent && i < NL_STAGE_PARTS && (among >> i & 1))
+            continue;
+        if (nl_transfer(dev, NL_HOST_TO_DEVICE, u->to, u->to_layout,
+                        (CUdeviceptr)(uintptr_t)u->from, u->from_layout, stream, 0, err) < 0)
+            return -1;
+    }
+    return 0;
 }

@@ -18,6 +18,17 @@ typedef enum { NL_HOST_TO_DEVICE, NL_DEVICE_TO_HOST, NL_DEVICE_TO_DEVICE } nl_di
 int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl_layout *to_layout,
                 CUdeviceptr from, const nl_layout *from_layout, CUstream stream, int asynchronous,
                 nl_error *err);
+/* What goes to the device for one call; as for nl_transfer. */
+typedef struct nl_upload {
+    CUdeviceptr to;
+    const nl_layout *to_layout;
+    const char *from;
+    const nl_layout *from_layout;
+} nl_upload;
+/* All of them, large blocks side by side. When it returns the host side has been read, and what is
+ * then put on the stream finds everything in place. */
+int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
+                        nl_error *err);
 /* Fills a strided region with one element of layout->itemsize bytes. */
 int nl_transfer_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
                      CUstream stream, int asynchronous, nl_error *err);

@@ -20,6 +20,10 @@ enum {
     NL_CHECK_ACCESSES = NL_CHECK_MEMORY | NL_CHECK_UNWRITTEN | NL_CHECK_RACE,
     /* Those for which a kernel is compiled once more. */
     NL_CHECK_COMPILED = NL_CHECK_ACCESSES | NL_CHECK_DIVIDE | NL_CHECK_NAN,
+    /* What debug=True means for a kernel. */
+    NL_CHECK_DEBUG =
+        NL_CHECK_ACCESSES | NL_CHECK_SYNC | NL_CHECK_HANG | NL_CHECK_DIVIDE | NL_CHECK_STACK,
+    NL_CHECK_NONE = 1 << 30, /* not even that */
 };
 
 typedef struct nl_checks {

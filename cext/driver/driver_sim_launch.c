@@ -8,10 +8,12 @@
 #include "base/lock.h"
 #include "driver/driver_sim_function.h"
 #include "sim/check.h"
+#include "sim/conflict.h"
 #include "sim/handle.h"
 #include "sim/limits.h"
 #include "sim/memory.h"
 #include "sim/shadow.h"
+#include "sim/variables.h"
 
 typedef struct shape {
     nl_sim_dim grid, block;
@@ -47,7 +49,15 @@ static CUresult run_checked(launch_op *l) {
         snprintf(l->job.fault, sizeof l->job.fault, "no memory to check a kernel");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult status = nl_sim_grid_run(&l->job);
+    nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
+    if (variables)
+        nl_sim_variables_bring(variables);
+    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (nl_sim_conflict_begin(&l->job) == 0)
+        status = nl_sim_grid_run(&l->job);
+    nl_sim_conflict_end(&l->job);
+    if (variables)
+        nl_sim_variables_return(variables);
     CUresult found =
         nl_sim_check_end(l->job.check, nl_sim_fault_kernel_name(l->job.kernel), text, sizeof text);
     if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
@@ -200,15 +210,18 @@ static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void
     *status = check_shape(f, s);
     if (*status != CUDA_SUCCESS)
         return NULL;
-    const nl_checks *checks = nl_sim_check_wanted();
-    if (checks->mask && !(f = find_twin(f, checks, status)))
+    nl_checks checks = *nl_sim_check_wanted();
+    if (nl_sim_module_is_debug(f->module) && !(checks.mask & NL_CHECK_NONE))
+        checks.mask |= NL_CHECK_DEBUG;
+    checks.mask &= ~(uint32_t)NL_CHECK_NONE;
+    if (checks.mask && !(f = find_twin(f, &checks, status)))
         return NULL;
     launch_op *l = make_launch(f->kernel, params, extra, status);
     if (!l)
         return NULL;
     l->op.run = run_launch;
     l->op.copy = copy_launch;
-    l->checks = *checks;
+    l->checks = checks;
     l->function = f;
     l->job.kernel = f->kernel;
     l->job.habits = &f->habits;

@@ -69,12 +69,16 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
                            nl_py_array_parts *parts);
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);
 int64_t nl_py_array_count(const nl_py_array *a);
+/* If work on the stream is being captured, the graph keeps what the array's memory belongs to. */
+int nl_py_graph_keep_owner(CUstream stream, const nl_py_array *array, nl_error *err);
 /* Before work on a stream touches the memory: it is still there, and the stream comes after its
  * allocation. 0 or -1 with *err. */
 static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blocking,
                                   nl_error *err) {
     nl_buffer *buffer = a->buffer;
     if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
+        return -1;
+    if (nl_device_captures_under_way() && a->owner && nl_py_graph_keep_owner(stream, a, err) < 0)
         return -1;
     return nl_buffer_use(buffer, stream, blocking, err);
 }

@@ -75,6 +75,13 @@ int nl_py_graph_keep_kernel(CUstream stream, nl_py_kernel *kernel) {
     return result;
 }
 
+int nl_py_graph_keep_owner(CUstream stream, const nl_py_array *array, nl_error *err) {
+    if (stream == NULL || nl_py_graph_keep(stream, array->owner, 0) >= 0)
+        return 0;
+    PyErr_Clear();
+    return nl_error_no_memory(err, sizeof(PyObject *));
+}
+
 int nl_py_graph_check_default(CUstream stream, const char *what) {
     if ((stream && stream != CU_STREAM_LEGACY) || !nl_graph_is_here())
         return 0;
@@ -364,6 +371,15 @@ static int set_values(nl_py_captured *c, void **values) {
     return result;
 }
 
+/* Arrays among the arguments stay where they are as long as they live. */
+static void fix_arrays(const nl_py_state *state, PyObject *tuple) {
+    for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_GET_SIZE(tuple); i++) {
+        PyObject *value = PyTuple_GET_ITEM(tuple, i);
+        if (nl_py_array_check(state, value))
+            nl_buffer_fix(((nl_py_array *)value)->buffer);
+    }
+}
+
 static void replace_arguments(nl_py_captured *c, PyObject *args, PyObject *extra) {
     PyObject *old_args, *old_extra;
     Py_BEGIN_CRITICAL_SECTION(c);
@@ -403,6 +419,7 @@ static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize
     nl_py_staging_init(&call.staging);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
     PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
+    fix_arrays(c->state, tuple);
     if (!tuple || set_values(c, values) < 0)
         result = -1;
     if (result == 0)

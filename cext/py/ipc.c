@@ -149,14 +149,15 @@ static int refuse_move(nl_error *err) {
     return nl_error_set(
         err, NL_ERR_RUNTIME,
         "this array's memory is from a pool, which the driver does not share with other processes, "
-        "and it cannot be moved: views of it, other libraries or streams of their own know where "
-        "it is; make the array with cuda.ipc_array(), or ask for its handle right after making it");
+        "and it cannot be moved: views of it, graphs, other libraries or streams of their own know "
+        "where it is; make the array with cuda.ipc_array(), or ask for its handle right after "
+        "making it");
 }
 
 /* Nobody but this array knows where its memory is. */
 static int is_alone(const nl_py_array *a) {
     return nl_atomic_load(&a->buffer->references) == 1 &&
-           !(nl_atomic_load(&a->buffer->users) & NL_BUFFER_FOREIGN);
+           !(nl_atomic_load(&a->buffer->users) & (NL_BUFFER_FOREIGN | NL_BUFFER_NOTED));
 }
 
 /* Plain memory with the array's bytes in it, as a buffer. The device is idle. */

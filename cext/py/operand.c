@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
 #include "core/transfer.h"
 #include "py/argument.h"
 #include "py/devarray.h"
@@ -19,6 +20,7 @@
 #include "py/hostmemory.h"
 
 #define BLOCK_ALIGN 64 /* of operands in the page-locked block */
+#define FEW_UPLOADS 6  /* that need no memory of their own */
 
 /* ----------------------------------------------------------------------------------------- reading
  */
@@ -376,24 +378,54 @@ static void distinct_layout(const nl_py_operand *op, const int64_t *strides, nl_
     }
 }
 
-/* Between the host and wherever the operand's copy is. */
-static int copy(nl_py_operation *call, nl_py_operand *op, nl_direction direction, nl_error *err) {
+/* From the device, or from the block, to the host. */
+static int copy_back(nl_py_operation *call, nl_py_operand *op, nl_error *err) {
     nl_layout host, device;
     distinct_layout(op, op->host_strides, &host);
     distinct_layout(op, op->strides, &device);
     if (nl_layout_count(&host) == 0)
         return 0;
-    if (op->mirror && direction == NL_HOST_TO_DEVICE)
-        nl_pinned_gather(op->mirror, &device, op->host, &host);
-    else if (op->mirror)
-        nl_pinned_scatter(op->host, &host, op->mirror, &device);
-    else if (direction == NL_HOST_TO_DEVICE)
-        return nl_transfer(call->device, direction, op->address, &device,
-                           (CUdeviceptr)(uintptr_t)op->host, &host, call->stream, 0, err);
-    else
-        return nl_transfer(call->device, direction, (CUdeviceptr)(uintptr_t)op->host, &host,
+    if (!op->mirror)
+        return nl_transfer(call->device, NL_DEVICE_TO_HOST, (CUdeviceptr)(uintptr_t)op->host, &host,
                            op->address, &device, call->stream, 0, err);
+    nl_pinned_scatter(op->host, &host, op->mirror, &device);
     return 0;
+}
+
+static void copy_to_mirror(nl_py_operand *op) {
+    nl_layout host, device;
+    distinct_layout(op, op->host_strides, &host);
+    distinct_layout(op, op->strides, &device);
+    if (nl_layout_count(&host) != 0)
+        nl_pinned_gather(op->mirror, &device, op->host, &host);
+}
+
+/* To the device, all at once. */
+static int upload(nl_py_operation *call, nl_py_operand *ops, int count, nl_error *err) {
+    nl_upload uploads[NL_PY_MAX_OPERANDS];
+    nl_layout few[2 * FEW_UPLOADS], *layouts = few;
+    int n = 0, status;
+    for (int i = 0; i < count; i++)
+        n += (ops[i].stage & NL_PY_STAGE_IN) != 0;
+    if (n > FEW_UPLOADS)
+        layouts = nl_mem_alloc(2 * (size_t)n * sizeof *layouts, err);
+    if (layouts == NULL)
+        return -1;
+    n = 0;
+    for (int i = 0; i < count; i++) {
+        const nl_py_operand *op = &ops[i];
+        if (!(op->stage & NL_PY_STAGE_IN))
+            continue;
+        nl_layout *host = &layouts[2 * n], *device = host + 1;
+        distinct_layout(op, op->host_strides, host);
+        distinct_layout(op, op->strides, device);
+        if (nl_layout_count(host) != 0)
+            uploads[n++] = (nl_upload){op->address, device, op->host, host};
+    }
+    status = nl_transfer_uploads(call->device, uploads, n, call->stream, err);
+    if (layouts != few)
+        nl_mem_free(layouts);
+    return status;
 }
 
 static int place(nl_py_operation *call, nl_py_operand *op, int64_t size, int64_t *used,
@@ -423,10 +455,10 @@ static int stage_all(nl_py_operation *call, nl_py_operand *ops, int count, const
             continue;
         if (place(call, op, sizes[i], &used, err) < 0)
             return -1;
-        if ((op->stage & NL_PY_STAGE_IN) && copy(call, op, NL_HOST_TO_DEVICE, err) < 0)
-            return -1;
+        if ((op->stage & NL_PY_STAGE_IN) && op->mirror)
+            copy_to_mirror(op);
     }
-    return 0;
+    return call->block ? 0 : upload(call, ops, count, err);
 }
 
 int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
@@ -469,7 +501,7 @@ static int return_all(nl_py_operation *call, nl_py_operand *ops, int count, nl_e
         (call->block && NL_CU(err, StreamSynchronize, call->stream) < 0))
         return -1;
     for (int i = 0; i < count; i++)
-        if ((ops[i].stage & NL_PY_STAGE_OUT) && copy(call, &ops[i], NL_DEVICE_TO_HOST, err) < 0)
+        if ((ops[i].stage & NL_PY_STAGE_OUT) && copy_back(call, &ops[i], err) < 0)
             return -1;
     return 0;
 }

@@ -140,20 +140,33 @@ static int64_t size_of(const nl_py_staged *item) {
     return nl_layout_count(&item->device) * item->device.itemsize;
 }
 
+static int upload(nl_py_staging *s, nl_device *dev, CUstream stream, nl_error *err) {
+    nl_upload few[NL_PY_INLINE_STAGED], *uploads = few;
+    int n = 0;
+    if (s->count > NL_PY_INLINE_STAGED)
+        uploads = nl_mem_alloc((size_t)s->count * sizeof *uploads, err);
+    if (uploads == NULL)
+        return -1;
+    for (int i = 0; i < s->count; i++) {
+        const nl_py_staged *item = &s->items[i];
+        if (size_of(item) > 0 && (item->mode & NL_PY_TRANSFER_IN))
+            uploads[n++] = (nl_upload){item->buffer->address, &item->device, item->host.data,
+                                       &item->host.layout};
+    }
+    int status = nl_transfer_uploads(dev, uploads, n, stream, err);
+    if (uploads != few)
+        nl_mem_free(uploads);
+    return status;
+}
+
 static int copy_in(nl_py_staging *s, nl_device *dev, CUstream stream, int blocking, nl_error *err) {
     for (int i = 0; i < s->count; i++) {
         nl_py_staged *item = &s->items[i];
-        int64_t size = size_of(item);
-        if (nl_buffer_alloc(dev, (size_t)size, &item->buffer, err) < 0 ||
+        if (nl_buffer_alloc(dev, (size_t)size_of(item), &item->buffer, err) < 0 ||
             nl_buffer_use(item->buffer, stream, blocking, err) < 0)
             return -1;
-        if (size > 0 && (item->mode & NL_PY_TRANSFER_IN) &&
-            nl_transfer(dev, NL_HOST_TO_DEVICE, item->buffer->address, &item->device,
-                        (CUdeviceptr)(uintptr_t)item->host.data, &item->host.layout, stream, 0,
-                        err) < 0)
-            return -1;
     }
-    return 0;
+    return upload(s, dev, stream, err);
 }
 
 int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char *block,

@@ -13,12 +13,27 @@
 #include "sim/check.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
+#include "sim/race.h"
 #include "sim/schedule.h"
+#include "sim/turn.h"
 #include "sim/warp.h"
 
 _Noreturn void nl_sim_block_leave(nl_sim_worker *w, nl_sim_leave reason) {
     w->leave = reason;
     nl_fiber_leave(&w->main);
+}
+
+enum {
+    /* A thread's turns while nothing happens in its block, until other blocks get one. */
+    PATIENT_YIELDS = 4,
+    PATIENT_SLICES = 64,
+};
+
+/* One of the bits that are set. */
+static unsigned pick_bit(nl_sim_worker *w, uint32_t bits) {
+    for (uint64_t n = nl_sim_turn_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
+        bits &= bits - 1;
+    return (unsigned)__builtin_ctz(bits);
 }
 
 /* Barriers */
@@ -40,6 +55,8 @@ static void release_barrier(nl_sim_worker *w) {
         break;
     }
     b->arrived = 0;
+    if (w->race)
+        nl_sim_race_barrier(w);
     for (unsigned i = 0; i < w->warps; i++) {
         nl_sim_wake(w, i, w->warp[i].barrier);
         w->warp[i].barrier = 0;
@@ -81,6 +98,8 @@ int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_
 
 /* All live threads of the block are at the grid's barrier: wait for the other blocks. */
 static void cross_grid_barrier(nl_sim_worker *w) {
+    if (w->race)
+        nl_sim_race_barrier(w);
     if (nl_sim_job_arrive(w->job, w) < 0)
         nl_sim_block_leave(w, NL_SIM_STOPPED);
     w->grid_waiting = 0;
@@ -109,31 +128,70 @@ void nl_sim_block_grid_barrier(unsigned thread, nl_sim_site site) {
     t->wait = NL_SIM_WAIT_NONE;
 }
 
-void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_enter(thread);
-    (void)site;
+/* Who runs when the order is shuffled: any that can. */
+unsigned nl_sim_block_pick_any(nl_sim_worker *w) {
+    if (w->active_waiting > w->shuffled)
+        nl_sim_warp_complete_active(w);
+    if (!w->ready_warps)
+        nl_sim_fault_stuck(w);
+    unsigned warp = pick_bit(w, w->ready_warps);
+    return nl_sim_take_ready(w, warp, 1u << pick_bit(w, w->warp[warp].ready));
+}
+
+/* Gives other blocks a turn once this one's threads have had `most` each to no avail. */
+static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
+    if (!w->job->turns || ++*count < most * w->live)
+        return;
+    *count = 0;
+    nl_sim_turn_pass(w);
     if (nl_sim_job_stopped(w->job))
-        nl_sim_block_leave(w, NL_SIM_STOPPED);
+        nl_sim_fault_stopped(w);
+}
+
+void nl_sim_block_preempt(nl_sim_worker *w) {
+    unsigned thread = w->current;
+    nl_sim_thread *t = &w->thread[thread];
+    t->site = (nl_sim_site){NULL, 0};
+    t->wait = NL_SIM_WAIT_TURN;
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_fault_stopped(w);
+    consider_others(w, &w->slices, PATIENT_SLICES);
+    nl_sim_wake(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+    nl_sim_switch_to(w, thread, nl_sim_pick(w, thread));
+    t->wait = NL_SIM_WAIT_NONE;
+}
+
+/* The thread that follows in a loop over all that can run: the others of its warp may be waiting
+ * for another warp. */
+static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
-    w->warp[warp].yielded |= nl_sim_lane_bit(thread);
-    nl_sim_wake(w, warp, nl_sim_lane_bit(thread));
     if (w->active_waiting)
         nl_sim_warp_complete_active(w);
-    /* Strictly in turn: the others of the warp may be waiting for another warp. */
     uint32_t later = w->warp[warp].ready & nl_sim_above(thread % NL_SIM_LANES);
-    unsigned next;
-    if (later) {
-        next = nl_sim_take_ready(w, warp, later);
-    } else {
-        uint32_t warps = w->ready_warps & nl_sim_above(warp);
-        if (!warps) {
-            warps = w->ready_warps;
-            nl_thread_yield(); /* once around: perhaps another block has to do something first */
-        }
-        warp = (unsigned)__builtin_ctz(warps);
-        next = nl_sim_take_ready(w, warp, w->warp[warp].ready);
+    if (later)
+        return nl_sim_take_ready(w, warp, later);
+    uint32_t warps = w->ready_warps & nl_sim_above(warp);
+    if (!warps) {
+        warps = w->ready_warps;
+        nl_thread_yield(); /* once around: perhaps another block has to do something first */
     }
-    nl_sim_switch_to(w, thread, next);
+    warp = (unsigned)__builtin_ctz(warps);
+    return nl_sim_take_ready(w, warp, w->warp[warp].ready);
+}
+
+void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
+    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_thread *t = &w->thread[thread];
+    unsigned warp = thread / NL_SIM_LANES;
+    t->site = site;
+    t->wait = NL_SIM_WAIT_SPIN;
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_fault_stopped(w);
+    consider_others(w, &w->yields, PATIENT_YIELDS);
+    w->warp[warp].yielded |= nl_sim_lane_bit(thread);
+    nl_sim_wake(w, warp, nl_sim_lane_bit(thread));
+    nl_sim_switch_to(w, thread, w->shuffled ? nl_sim_block_pick_any(w) : pick_in_turn(w, thread));
+    t->wait = NL_SIM_WAIT_NONE;
 }
 
 /* Ends of threads */
@@ -188,6 +246,17 @@ static void thread_entry(void *argument) {
     run_threads(argument);
 }
 
+/* The same where every end of a thread counts. */
+static void checked_thread_entry(void *argument) {
+    nl_sim_worker *w = argument;
+    nl_fiber_entered();
+    for (;;) {
+        w->kernel->run_thread(&w->job->launch, w->index, w->current);
+        nl_sim_race_end_thread(w, w->current);
+        go_on(w);
+    }
+}
+
 void nl_sim_block_start(nl_sim_worker *w, unsigned thread) {
     int stack = nl_sim_stacks_take(&w->stacks);
     if (stack < 0)
@@ -195,7 +264,7 @@ void nl_sim_block_start(nl_sim_worker *w, unsigned thread) {
                            "no memory for the stacks of the block's threads", thread,
                            (nl_sim_site){NULL, 0});
     w->thread[thread].stack = (uint16_t)stack;
-    nl_fiber_prepare(&w->thread[thread].fiber, &w->stacks.all[stack], thread_entry, w);
+    nl_fiber_prepare(&w->thread[thread].fiber, &w->stacks.all[stack], w->thread_entry, w);
 }
 
 void nl_sim_block_exit_thread(unsigned thread) {
@@ -204,6 +273,8 @@ void nl_sim_block_exit_thread(unsigned thread) {
         w->current = thread;
         nl_sim_block_leave(w, NL_SIM_EXIT);
     }
+    if (w->race)
+        nl_sim_race_end_thread(w, thread);
     unsigned next = retire(w, thread);
     w->current = next;
     if (!w->thread[next].fiber.sp)
@@ -219,7 +290,8 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
     w->fibers = 1;
     w->live = w->threads - first;
     w->ready_warps = 0;
-    w->grid_waiting = w->active_waiting = 0;
+    w->grid_waiting = w->yields = w->slices = 0;
+    w->active_waiting = w->shuffled;
     w->barrier.arrived = 0;
     for (unsigned i = 0; i < w->warps; i++) {
         unsigned low = i * NL_SIM_LANES, count = w->threads - low;
@@ -338,15 +410,22 @@ static int step(nl_sim_worker *w) {
     w->fibers = 0;
     if (w->job->check)
         nl_sim_check_block(w);
-    if (w->first == 0 && nl_sim_job_synchronises(w->job)) {
+    if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->turns)) {
+        if (w->race && nl_sim_race_begin_block(w) < 0) {
+            nl_sim_job_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
+            return 0;
+        }
         begin_fibers(w, 0);
-        w->current = nl_sim_take_ready(w, 0, 1);
+        w->current = w->shuffled ? nl_sim_block_pick_any(w) : nl_sim_take_ready(w, 0, 1);
+        nl_sim_thread *t = &w->thread[w->current];
         int stack = nl_sim_stacks_take(&w->stacks);
         if (stack < 0)
             return prepare_root(w, loop_entry); /* says so */
-        w->thread[0].stack = (uint16_t)stack;
-        nl_fiber_prepare(&w->thread[0].fiber, &w->stacks.all[stack], thread_entry, w);
-        enter(w, &w->thread[0].fiber);
+        t->stack = (uint16_t)stack;
+        nl_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);
+        enter(w, &t->fiber);
+        if (w->race)
+            nl_sim_race_end_block(w);
     } else {
         if (prepare_root(w, loop_entry) < 0)
             return 0;
@@ -360,7 +439,9 @@ static int step(nl_sim_worker *w) {
         w->first = w->current + 1;
         return w->first < w->threads ? 1 : advance(w);
     case NL_SIM_TRAP:
-        nl_sim_fault_trapped(w, w->fibers ? (int)w->current : replay(w));
+        nl_sim_fault_trapped(w, w->fibers                               ? (int)w->current
+                                : w->trap.signal == NL_SIM_WATCH_SIGNAL ? -1
+                                                                        : replay(w));
         break;
     default:
         break;
@@ -380,12 +461,16 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_fiber_adopt_thread(&w->main);
     nl_sim_fault_scope scope;
     nl_sim_fault_enter(w, &scope);
+    nl_sim_watch_enter(w);
     if (job->check)
         nl_sim_check_enter(w);
     w->chunk = 1;
+    w->race = job->race;
+    w->shuffled = job->turns && job->shuffled;
+    w->thread_entry = w->race ? checked_thread_entry : thread_entry;
     while (nl_sim_job_take(job, w)) {
-        uint64_t row = w->next / launch->grid.x;
-        w->index.x = (unsigned)(w->next % launch->grid.x);
+        uint64_t block = nl_sim_turn_block(job, w->next), row = block / launch->grid.x;
+        w->index.x = (unsigned)(block % launch->grid.x);
         w->index.y = (unsigned)(row % launch->grid.y);
         w->index.z = (unsigned)(row / launch->grid.y);
         w->first = 0;
@@ -393,6 +478,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
             ;
         nl_sim_job_block_ended(job, w);
     }
+    nl_sim_watch_leave(w);
     nl_sim_fault_leave(&scope);
     w->job = NULL;
 }

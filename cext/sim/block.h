@@ -14,6 +14,10 @@ void nl_sim_block_start(nl_sim_worker *worker, unsigned thread);
 /* Back to the worker's own stack, for good. */
 _Noreturn void nl_sim_block_leave(nl_sim_worker *worker, nl_sim_leave reason);
 
+/* Another thread runs, if there is one that can; returns when it is this one's turn again. */
+void nl_sim_block_preempt(nl_sim_worker *worker);
+unsigned nl_sim_block_pick_any(nl_sim_worker *worker);
+
 /* The operations of nl_sim_ops. */
 int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site);
 void nl_sim_block_grid_barrier(unsigned thread, nl_sim_site site);

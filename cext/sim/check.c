@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "sim/arena.h"
 #include "sim/block.h"
+#include "sim/conflict.h"
 #include "sim/culprit.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
@@ -97,8 +98,8 @@ static const char *verb(unsigned kind) {
 }
 
 static int is_known(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
-    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0},
-                                variable);
+    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0}, variable,
+                                w->next);
 }
 
 _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
@@ -153,13 +154,18 @@ static void check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsig
         nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
 }
 
-void nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
+int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     uintptr_t address = (uintptr_t)at;
+    if (w->job->check->every && nl_sim_conflict_is_due(w))
+        return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         check_inside(w, address, size, kind, pc);
     else if (!nl_sim_culprit_is_allowed(w, address, size))
         forbid(w, address, size, kind, pc);
+    if (w->job->check->every)
+        nl_sim_conflict_access(w, address, size, kind, pc);
+    return 0;
 }
 
 /* As a function of the C library that is not instrumented does it. */
@@ -176,6 +182,10 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
     if (to_ours ? nl_sim_shadow_there(target, size) < size
                 : !nl_sim_culprit_is_allowed(w, target, size))
         forbid(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
+    if (w->job->check->every) {
+        nl_sim_conflict_access(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+        nl_sim_conflict_access(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
+    }
     if (to_ours)
         nl_sim_shadow_copy(target, source, size);
     else if (from_ours && !nl_sim_shadow_any_written(source, size))
@@ -186,11 +196,17 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
 void nl_sim_check_fill(void *to, int value, unsigned long long size, const void *pc) {
     if (!size)
         return;
-    nl_sim_check_access(to, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE, pc);
+    (void)nl_sim_check_access(to, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE, pc);
     memset(to, value, size);
 }
 
 _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
-    (void)what, (void)pc;
-    nl_sim_block_exit_thread(nl_sim_current->current);
+    nl_sim_worker *w = nl_sim_current;
+    uint64_t variable = nl_sim_culprit_identity(w, (uintptr_t)what->array);
+    if (nl_sim_check_is_on(w, NL_CHECK_MEMORY) && !is_known(w, NL_CHECK_MEMORY, pc, variable)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
+        nl_sim_culprit_describe_index(w, what, f.text, sizeof f.text);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
 }

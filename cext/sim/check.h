@@ -20,6 +20,7 @@ typedef struct nl_sim_check {
     nl_checks wanted;
     const struct nl_sim_module *image;   /* the twin, for lines */
     const nl_sim_parameters *parameters; /* or NULL: not known */
+    int every;                           /* all accesses are looked at (conflict.h) */
     nl_sim_findings findings;
 } nl_sim_check;
 
@@ -46,7 +47,7 @@ void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *finding);
 int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit);
 
 /* What instrumented images call (nl_sim_checker). */
-void nl_sim_check_access(void *address, unsigned long long size, unsigned kind, const void *pc);
+int nl_sim_check_access(void *address, unsigned long long size, unsigned kind, const void *pc);
 void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc);
 void nl_sim_check_fill(void *to, int value, unsigned long long size, const void *pc);
 _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *pc);

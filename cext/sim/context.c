@@ -34,6 +34,7 @@ static void in_child(void) {
     nl_mutex_init(&lock);
     nl_sim_stream_forget();
     nl_sim_grid_forget();
+    nl_sim_watch_forget();
     nl_sim_worker_forget();
     nl_sim_memory_forget();
     nl_sim_handle_forget();

@@ -61,6 +61,7 @@ static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, 
     memcpy(&p->base, w->job->launch.args[i], sizeof p->base);
     p->item = s->item ? s->item : 1;
     p->ndim = s->ndim;
+    p->is_shared = 0;
     if (s->kind == 2)
         read_array(w->job->launch.args[i], p->ndim, p);
     return 1;
@@ -229,6 +230,26 @@ void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t s
         if (length > 0 && (size_t)length < text_size)
             nl_sim_memory_describe(address, text + length, text_size - (size_t)length);
     }
+}
+
+void nl_sim_culprit_describe_index(const nl_sim_worker *w, const nl_sim_index *what, char *text,
+                                   size_t size) {
+    place found;
+    char has[160];
+    locate(w, (uintptr_t)what->array, &found);
+    parameter *p = &found.parameter;
+    if (!found.is_ours)
+        snprintf(p->name, sizeof p->name, "an array");
+    /* A row of an array has its own shape. */
+    p->is_shared = 0;
+    p->ndim = what->ndim < MOST_DIMENSIONS ? what->ndim : MOST_DIMENSIONS;
+    memcpy(p->shape, what->shape, (size_t)p->ndim * sizeof *p->shape);
+    write_extent(&found, has, sizeof has);
+    if (p->ndim == 1)
+        snprintf(text, size, "uses %s[%lld], but %s", p->name, what->index, has);
+    else
+        snprintf(text, size, "uses index %lld of %s along axis %d, but %s", what->index, p->name,
+                 what->axis, has);
 }
 
 void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {

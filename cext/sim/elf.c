@@ -150,3 +150,67 @@ const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const ch
     }
     return NULL;
 }
+
+/* Does the symbol stand for such a variable? */
+static int is_variable(const object *o, const Elf64_Sym *symbol, const Elf64_Shdr *strings,
+                       nl_sim_elf_variable *v) {
+    if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_size == 0 ||
+        symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= o->section_count ||
+        symbol->st_name >= strings->sh_size)
+        return 0;
+    const Elf64_Shdr *home = &o->sections[symbol->st_shndx];
+    uint64_t inside = symbol->st_value - home->sh_addr;
+    if (!(home->sh_flags & SHF_WRITE) || (home->sh_flags & SHF_TLS) || inside > home->sh_size ||
+        symbol->st_size > home->sh_size - inside)
+        return 0;
+    *v = (nl_sim_elf_variable){.name = o->bytes + strings->sh_offset + symbol->st_name,
+                               .address = symbol->st_value,
+                               .size = symbol->st_size};
+    if (is_ours(v->name) || v->name[0] == '\0' || v->name[0] == '.')
+        return 0;
+    if (home->sh_type != SHT_NOBITS && within(o, home->sh_offset, home->sh_size))
+        v->initial = (const unsigned char *)o->bytes + home->sh_offset + inside;
+    return 1;
+}
+
+void nl_sim_elf_each_variable(const void *bytes, size_t size,
+                              void (*visit)(void *data, const nl_sim_elf_variable *variable),
+                              void *data) {
+    object o;
+    const Elf64_Shdr *symbols = open_object(&o, bytes, size) ? find_symbols(&o) : NULL;
+    if (!symbols)
+        return;
+    const Elf64_Shdr *strings = &o.sections[symbols->sh_link];
+    if (!within(&o, strings->sh_offset, strings->sh_size) || strings->sh_size == 0 ||
+        o.bytes[strings->sh_offset + strings->sh_size - 1] != '\0')
+        return;
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols->sh_size; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        nl_sim_elf_variable v;
+        memcpy(&symbol, o.bytes + symbols->sh_offset + at, sizeof symbol);
+        if (is_variable(&o, &symbol, strings, &v))
+            visit(data, &v);
+    }
+}
+
+typedef struct wanted {
+    const char *name;
+    size_t size;
+    uintptr_t *address;
+    int found;
+} wanted;
+
+static void compare(void *data, const nl_sim_elf_variable *v) {
+    wanted *w = data;
+    if (!w->found && v->size == w->size && strcmp(v->name, w->name) == 0) {
+        *w->address = v->address;
+        w->found = 1;
+    }
+}
+
+int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, size_t variable_size,
+                             uintptr_t *address) {
+    wanted w = {name, variable_size, address, 0};
+    nl_sim_elf_each_variable(bytes, size, compare, &w);
+    return w.found;
+}

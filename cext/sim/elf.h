@@ -21,4 +21,18 @@ void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t
 const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const char *name,
                                         size_t *length);
 
+/* A variable that can be written and is not the image's own business. */
+typedef struct nl_sim_elf_variable {
+    const char *name;
+    uintptr_t address; /* relative to the base */
+    size_t size;
+    const unsigned char *initial; /* in the file; NULL: zero */
+} nl_sim_elf_variable;
+void nl_sim_elf_each_variable(const void *bytes, size_t size,
+                              void (*visit)(void *data, const nl_sim_elf_variable *variable),
+                              void *data);
+/* The one with this name and size; 0 if there is none. */
+int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, size_t variable_size,
+                             uintptr_t *address);
+
 #endif

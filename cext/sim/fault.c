@@ -104,6 +104,7 @@ void nl_sim_fault_block_signals(void) {
         sigdelset(&set, signals[i]);
     sigdelset(&set, SIGABRT);
     sigdelset(&set, SIGTRAP);
+    sigdelset(&set, NL_SIM_WATCH_SIGNAL);
     nl_thread_block_signals(&set);
 }
 
@@ -229,6 +230,10 @@ static CUresult trap_text(const nl_sim_worker *w, char *text, size_t size, size_
 void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
     char text[NL_SIM_FAULT_TEXT];
     size_t length = nl_sim_fault_prefix(w, thread, (nl_sim_site){NULL, 0}, text, sizeof text);
+    if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
+        nl_sim_fault_endless(w);
+        return;
+    }
     CUresult status = trap_text(w, text, sizeof text, length);
     nl_sim_job_fail(w->job, status, text);
 }

@@ -29,6 +29,16 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, const 
                                   unsigned thread, nl_sim_site site);
 _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *worker, unsigned thread);
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *worker);
+/* The grid has been stopped: leaves, and says what the block was doing if it has run for too long.
+ */
+_Noreturn void nl_sim_fault_stopped(nl_sim_worker *worker);
+/* On any stack: records that the launch has run for too long, and what this block was doing. */
+void nl_sim_fault_endless(nl_sim_worker *worker);
+/* The same where no block can tell. */
+struct nl_sim_job;
+void nl_sim_fault_overdue(struct nl_sim_job *job);
+/* `lanes` of a warp have met in one operation, called at different lines. */
+_Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 /* On the worker's own stack: records worker->trap. thread: -1 if it is not known. */
 void nl_sim_fault_trapped(nl_sim_worker *worker, int thread);
 

@@ -19,20 +19,22 @@ static int same_site(nl_sim_site a, nl_sim_site b) {
            (a.file == b.file || (a.file && b.file && strcmp(a.file, b.file) == 0));
 }
 
-static int find_lock_held(const nl_sim_findings *f, unsigned kind, const void *pc, nl_sim_site site,
-                          uint64_t variable) {
+/* The one that is the same mistake at the same place, or NULL. */
+static nl_sim_finding *find_lock_held(nl_sim_findings *f, unsigned kind, const void *pc,
+                                      nl_sim_site site, uint64_t variable) {
     for (unsigned i = 0; i < f->count; i++) {
-        const nl_sim_finding *g = &f->all[i];
+        nl_sim_finding *g = &f->all[i];
         if (g->kind == kind && g->pc == pc && g->variable == variable && same_site(g->site, site))
-            return 1;
+            return g;
     }
-    return 0;
+    return NULL;
 }
 
 int nl_sim_findings_know(nl_sim_findings *f, unsigned kind, const void *pc, nl_sim_site site,
-                         uint64_t variable) {
+                         uint64_t variable, uint64_t order) {
     nl_mutex_lock(&f->lock);
-    int known = f->count == NL_SIM_FINDINGS || find_lock_held(f, kind, pc, site, variable);
+    const nl_sim_finding *same = find_lock_held(f, kind, pc, site, variable);
+    int known = same ? same->order <= order : f->count == NL_SIM_FINDINGS;
     f->total += (uint64_t)known;
     nl_mutex_unlock(&f->lock);
     return known;
@@ -41,9 +43,12 @@ int nl_sim_findings_know(nl_sim_findings *f, unsigned kind, const void *pc, nl_s
 void nl_sim_findings_add(nl_sim_findings *f, const nl_sim_finding *finding) {
     nl_mutex_lock(&f->lock);
     f->total++;
-    if (f->count < NL_SIM_FINDINGS &&
-        !find_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable))
+    nl_sim_finding *same =
+        find_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable);
+    if (!same && f->count < NL_SIM_FINDINGS)
         f->all[f->count++] = *finding;
+    else if (same && finding->order < same->order)
+        *same = *finding;
     nl_mutex_unlock(&f->lock);
 }
 

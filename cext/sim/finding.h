@@ -41,9 +41,10 @@ void nl_sim_findings_init(nl_sim_findings *findings);
 void nl_sim_findings_clear(nl_sim_findings *findings);
 /* Adds one, or counts it if it is known. */
 void nl_sim_findings_add(nl_sim_findings *findings, const nl_sim_finding *finding);
-/* Is this one known already? Then it need not be described. Counts it if so. */
+/* Is this one known already, from this block or one before it in the grid? Then it need not be
+ * described. Counts it if so. */
 int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *pc, nl_sim_site site,
-                         uint64_t variable);
+                         uint64_t variable, uint64_t order);
 /* The whole report: the first finding, and how many more there were. `images` tells lines. */
 void nl_sim_findings_report(nl_sim_findings *findings, const char *kernel,
                             const struct nl_sim_module *image, const char *note, char *text,

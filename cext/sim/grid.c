@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "sim/block.h"
+#include "sim/race.h"
+#include "sim/turn.h"
 
 enum {
     WAKE_NS = 20000,        /* more work than this is worth another thread */
@@ -28,6 +30,10 @@ static struct {
     nl_sim_job *jobs; /* those that want more threads */
     unsigned threads, idle;
 } pool = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .left = NL_COND_INIT};
+
+static const char no_threads[] =
+    "a cooperative launch needs one thread of the operating system for each block, and there are "
+    "not that many";
 
 static uint64_t now(void) {
     struct timespec t;
@@ -99,6 +105,13 @@ static void fail_lock_held(nl_sim_job *job, CUresult status, const char *text) {
     nl_cond_broadcast(&job->crossed);
 }
 
+void nl_sim_job_stop(nl_sim_job *job) {
+    nl_mutex_lock(&job->lock);
+    nl_atomic_store32(&job->stop, 1);
+    nl_cond_broadcast(&job->crossed);
+    nl_mutex_unlock(&job->lock);
+}
+
 void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text) {
     nl_mutex_lock(&job->lock);
     fail_lock_held(job, status, text);
@@ -116,6 +129,14 @@ static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) 
     fail_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, text);
 }
 
+static void wait_in_turn_lock_held(nl_sim_job *job, nl_sim_worker *w) {
+    nl_mutex_unlock(&job->lock);
+    int in_vain = nl_sim_turn_wait(w) < 0;
+    nl_mutex_lock(&job->lock);
+    if (in_vain)
+        fail_lock_held(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, no_threads);
+}
+
 int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w) {
     nl_mutex_lock(&job->lock);
     uint64_t crossing = job->crossings;
@@ -123,11 +144,19 @@ int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w) {
         job->arrived = 0;
         job->crossings++;
         nl_cond_broadcast(&job->crossed);
+        if (job->race)
+            nl_sim_race_cross_grid(job->race);
+        if (job->turns)
+            nl_sim_turn_wake(job);
     } else if (job->ended && job->arrived + job->ended == job->blocks) {
         fail_uncrossable_lock_held(job, w);
     }
-    while (job->crossings == crossing && !nl_sim_job_stopped(job))
-        nl_cond_wait(&job->crossed, &job->lock);
+    while (job->crossings == crossing && !nl_sim_job_stopped(job)) {
+        if (job->turns)
+            wait_in_turn_lock_held(job, w);
+        else
+            nl_cond_wait(&job->crossed, &job->lock);
+    }
     int crossed = job->crossings != crossing;
     nl_mutex_unlock(&job->lock);
     return crossed ? 0 : -1;
@@ -289,9 +318,7 @@ static void run_cooperative(nl_sim_job *job) {
            nl_thread_start(&threads[made], crew_thread, &c, 0, &err) == 0)
         made++;
     if (made < wanted)
-        nl_sim_job_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-                        "a cooperative launch needs one thread of the operating system for each "
-                        "block, and there are not that many");
+        nl_sim_job_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, no_threads);
     nl_mutex_lock(&c.lock);
     c.ready = made < wanted ? -1 : 1;
     nl_cond_broadcast(&c.start);
@@ -317,10 +344,19 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
     const nl_sim_dim *grid = &job->launch.grid;
     job->blocks = (uint64_t)grid->x * grid->y * grid->z;
     nl_sim_fault_install();
-    if (job->launch.cooperative)
+    if (job->limit_ms)
+        nl_sim_watch_begin(job, job->limit_ms);
+    if (job->in_turns)
+        nl_sim_turn_run(job);
+    else if (job->launch.cooperative)
         run_cooperative(job);
     else
         run_ordinary(job);
+    if (job->limit_ms) {
+        nl_sim_watch_end(job);
+        if (job->watch.overdue && job->status == CUDA_SUCCESS)
+            nl_sim_fault_overdue(job);
+    }
     return job->status;
 }
 

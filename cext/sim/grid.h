@@ -6,6 +6,7 @@
 #include "base/lock.h"
 #include "sim/abi.h"
 #include "sim/fault.h"
+#include "sim/watch.h"
 
 struct nl_sim_worker;
 
@@ -21,7 +22,14 @@ typedef struct nl_sim_job {
     nl_sim_launch launch;
     const nl_sim_kernel *kernel;
     nl_sim_habits *habits;
-    size_t stack_size;          /* of each thread */
+    size_t stack_size; /* of each thread */
+    int in_turns;      /* blocks run one at a time (turn.h) */
+    int shuffled;      /* in the order that `seed` gives; in_turns, too */
+    uint64_t seed;
+    struct nl_sim_race *race; /* NULL, or in_turns, too */
+    struct nl_sim_turns *turns;
+    uint64_t limit_ms; /* how long it may run; 0: for ever */
+    nl_sim_watch watch;
     struct nl_sim_check *check; /* NULL: nothing is checked (sim/check.h) */
 
     uint64_t blocks, next;     /* next: taken by the workers in chunks */
@@ -56,6 +64,8 @@ void nl_sim_grid_forget(void);
 int nl_sim_job_take(nl_sim_job *job, struct nl_sim_worker *worker);
 /* Records a fault, unless there is one already, and stops the grid. */
 void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text);
+/* Takes no more blocks; those that run are to leave. */
+void nl_sim_job_stop(nl_sim_job *job);
 /* All threads of a block are at the grid barrier. Returns 0 when all blocks are, -1 if the grid
  * stops. */
 int nl_sim_job_arrive(nl_sim_job *job, struct nl_sim_worker *worker);

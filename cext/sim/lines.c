@@ -1,61 +1,19 @@
 /* sim/lines: reads the line table (.debug_line in DWARF 2 to 4; instrumented images are compiled
  * so), as far as one address needs it.
  *
- * Code of our own headers that was inlined into the user's is not what the user wants to see: the
- * row of another file that comes last in front of it is the statement that it is a part of. */
+ * Code of our own headers that was inlined into the user's is not what the user wants to see: then
+ * it is where it was called (sim/dwarf.h). */
 #include "sim/lines.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/lock.h"
+#include "sim/dwarf.h"
 #include "sim/elf.h"
 #include "sim/module.h"
 
-enum { MOST_FOLDERS = 256, MOST_FILES = 512, TEXT = 512, KEPT = 64 };
-
-typedef struct reader {
-    const unsigned char *at, *end;
-} reader;
-
-static uint64_t take(reader *r, size_t size) {
-    uint64_t value = 0;
-    if ((size_t)(r->end - r->at) < size) {
-        r->at = r->end;
-        return 0;
-    }
-    memcpy(&value, r->at, size); /* in this machine's byte order, as the image is */
-    r->at += size;
-    return value;
-}
-
-static uint64_t take_uleb(reader *r) {
-    uint64_t value = 0, byte = 128;
-    for (unsigned shift = 0; shift < 64 && (byte & 128) && r->at < r->end; shift += 7) {
-        byte = take(r, 1);
-        value |= (byte & 127) << shift;
-    }
-    return value;
-}
-
-static int64_t take_sleb(reader *r) {
-    uint64_t value = 0, byte = 128;
-    unsigned shift = 0;
-    for (; shift < 64 && (byte & 128) && r->at < r->end; shift += 7) {
-        byte = take(r, 1);
-        value |= (byte & 127) << shift;
-    }
-    if (shift < 64 && (byte & 64))
-        value |= ~(uint64_t)0 << shift;
-    return (int64_t)value;
-}
-
-static const char *take_string(reader *r) {
-    const char *text = (const char *)r->at;
-    const unsigned char *zero = memchr(r->at, 0, (size_t)(r->end - r->at));
-    r->at = zero ? zero + 1 : r->end;
-    return zero ? text : "";
-}
+enum { MOST_FOLDERS = 256, MOST_FILES = 512, MOST_CALLS = 32, TEXT = 512, KEPT = 64 };
 
 /* What the header of a unit's table says. */
 typedef struct unit {
@@ -75,28 +33,28 @@ typedef struct row {
     uint64_t line;
 } row;
 
-static void read_header(reader *r, unsigned version, unit *u) {
+static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
     const char *text;
     unsigned folders = 1;
-    u->min_length = (unsigned)take(r, 1);
+    u->min_length = (unsigned)nl_sim_read(r, 1);
     if (version >= 4)
-        (void)take(r, 1); /* operations in an instruction */
-    (void)take(r, 1);     /* is_stmt at the beginning */
-    u->line_base = (int8_t)take(r, 1);
-    u->line_range = (unsigned)take(r, 1);
-    u->opcode_base = (unsigned)take(r, 1);
+        (void)nl_sim_read(r, 1); /* operations in an instruction */
+    (void)nl_sim_read(r, 1);     /* is_stmt at the beginning */
+    u->line_base = (int8_t)nl_sim_read(r, 1);
+    u->line_range = (unsigned)nl_sim_read(r, 1);
+    u->opcode_base = (unsigned)nl_sim_read(r, 1);
     for (unsigned i = 1; i < u->opcode_base; i++)
-        u->lengths[i] = (unsigned char)take(r, 1);
+        u->lengths[i] = (unsigned char)nl_sim_read(r, 1);
     u->folders[0] = "";
-    while (*(text = take_string(r))) {
+    while (*(text = nl_sim_read_string(r))) {
         if (folders < MOST_FOLDERS)
             u->folders[folders++] = text;
     }
     u->file_count = 0;
-    while (*(text = take_string(r))) {
-        uint64_t folder = take_uleb(r);
-        (void)take_uleb(r);
-        (void)take_uleb(r);
+    while (*(text = nl_sim_read_string(r))) {
+        uint64_t folder = nl_sim_read_uleb(r);
+        (void)nl_sim_read_uleb(r);
+        (void)nl_sim_read_uleb(r);
         if (u->file_count + 1 == MOST_FILES)
             continue;
         u->files[++u->file_count].name = text;
@@ -104,40 +62,34 @@ static void read_header(reader *r, unsigned version, unit *u) {
     }
 }
 
-static int is_users(const unit *u, const row *r) {
-    if (!r->line || !r->file || r->file > u->file_count)
+/* Neither a header of ours nor text that was generated around the user's. */
+static int is_users(const unit *u, uint64_t file, uint64_t line) {
+    if (!line || !file || file > u->file_count)
         return 0;
-    const char *folder = u->files[r->file].folder, *name = u->files[r->file].name;
+    const char *folder = u->files[file].folder, *name = u->files[file].name;
     return !strstr(folder, "cuda_src") && !strstr(name, "cuda_src") &&
-           strncmp(folder, "numbalite/image", 15) != 0 && strcmp(folder, "numbalite") != 0 &&
-           strncmp(name, "numbalite/", 10) != 0;
+           strncmp(folder, "numbalite", 9) != 0 && strncmp(name, "numbalite/", 10) != 0;
 }
 
 /* A search in one unit's program. */
 typedef struct search {
     uint64_t wanted;
-    row last, users; /* the last row in this sequence, and the last of the user's */
-    int any;         /* `last` is one */
-    row found;
+    row last;
+    int any; /* `last` is one */
 } search;
 
 /* A row ends what the one before it said. Returns 1 if that is what was looked for. */
-static int next_row(search *s, const unit *u, const row *r) {
-    if (s->any && s->last.address <= s->wanted && s->wanted < r->address) {
-        s->found = is_users(u, &s->last) ? s->last : s->users;
+static int next_row(search *s, const row *r) {
+    if (s->any && s->last.address <= s->wanted && s->wanted < r->address)
         return 1;
-    }
     s->any = 1;
     s->last = *r;
-    if (is_users(u, r))
-        s->users = *r;
     return 0;
 }
 
 static void begin_sequence(search *s, row *r) {
     *r = (row){.address = 0, .file = 1, .line = 1};
     s->any = 0;
-    s->users = (row){0, 0, 0};
 }
 
 enum {
@@ -153,19 +105,19 @@ enum {
 };
 
 /* An operation with a length of its own. Returns 1 if the search is over. */
-static int run_extended(reader *r, search *s, const unit *u, row *now) {
-    uint64_t length = take_uleb(r);
+static int run_extended(nl_sim_reader *r, search *s, row *now) {
+    uint64_t length = nl_sim_read_uleb(r);
     if (!length || length > (uint64_t)(r->end - r->at))
         return 0;
     const unsigned char *after = r->at + length;
     int found = 0;
-    switch (take(r, 1)) {
+    switch (nl_sim_read(r, 1)) {
     case END_SEQUENCE:
-        found = next_row(s, u, now);
+        found = next_row(s, now);
         begin_sequence(s, now);
         break;
     case SET_ADDRESS:
-        now->address = take(r, length - 1 <= 8 ? (size_t)length - 1 : 0);
+        now->address = nl_sim_read(r, length - 1 <= 8 ? (size_t)length - 1 : 0);
         break;
     default:
         break;
@@ -174,76 +126,75 @@ static int run_extended(reader *r, search *s, const unit *u, row *now) {
     return found;
 }
 
-static int run_standard(reader *r, search *s, const unit *u, row *now, unsigned operation) {
+static int run_standard(nl_sim_reader *r, search *s, const unit *u, row *now, unsigned operation) {
     switch (operation) {
     case COPY:
-        return next_row(s, u, now);
+        return next_row(s, now);
     case ADVANCE_PC:
-        now->address += take_uleb(r) * u->min_length;
+        now->address += nl_sim_read_uleb(r) * u->min_length;
         break;
     case ADVANCE_LINE:
-        now->line += (uint64_t)take_sleb(r);
+        now->line += (uint64_t)nl_sim_read_sleb(r);
         break;
     case SET_FILE:
-        now->file = take_uleb(r);
+        now->file = nl_sim_read_uleb(r);
         break;
     case CONST_ADD_PC:
         now->address += (255 - u->opcode_base) / u->line_range * u->min_length;
         break;
     case FIXED_ADVANCE_PC:
-        now->address += take(r, 2);
+        now->address += nl_sim_read(r, 2);
         break;
     default: /* nothing that matters here */
         for (unsigned i = 0; i < u->lengths[operation]; i++)
-            (void)take_uleb(r);
+            (void)nl_sim_read_uleb(r);
         break;
     }
     return 0;
 }
 
-static int run_program(reader *r, search *s, const unit *u) {
+static int run_program(nl_sim_reader *r, search *s, const unit *u) {
     row now;
     begin_sequence(s, &now);
     while (r->at < r->end) {
-        unsigned operation = (unsigned)take(r, 1);
+        unsigned operation = (unsigned)nl_sim_read(r, 1);
         int found;
         if (operation >= u->opcode_base) {
             unsigned special = operation - u->opcode_base;
             now.address += special / u->line_range * u->min_length;
             now.line += (uint64_t)(int64_t)(u->line_base + (int)(special % u->line_range));
-            found = next_row(s, u, &now);
+            found = next_row(s, &now);
         } else {
-            found =
-                operation ? run_standard(r, s, u, &now, operation) : run_extended(r, s, u, &now);
+            found = operation ? run_standard(r, s, u, &now, operation) : run_extended(r, s, &now);
         }
         if (found)
-            return s->found.line != 0;
+            return 1;
     }
     return 0;
 }
 
 /* One unit of the section; r is moved behind it. */
-static int search_unit(reader *r, uint64_t wanted, unit *u, row *found) {
-    uint64_t size = take(r, 4);
+static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found) {
+    uint64_t size = nl_sim_read(r, 4);
     size_t word = size == 0xffffffff ? 8 : 4;
     if (word == 8)
-        size = take(r, 8);
+        size = nl_sim_read(r, 8);
     if (size > (uint64_t)(r->end - r->at))
         size = (uint64_t)(r->end - r->at);
-    reader in = {r->at, r->at + size};
+    nl_sim_reader in = {r->at, r->at + size};
     r->at = in.end;
-    unsigned version = (unsigned)take(&in, 2);
-    uint64_t header = take(&in, word);
+    unsigned version = (unsigned)nl_sim_read(&in, 2);
+    uint64_t header = nl_sim_read(&in, word);
     if (version < 2 || version > 4 || header > (uint64_t)(in.end - in.at))
         return 0;
-    reader program = {in.at + header, in.end};
+    nl_sim_reader program = {in.at + header, in.end};
     read_header(&in, version, u);
     if (!u->line_range)
         return 0;
     search s = {.wanted = wanted};
     if (!run_program(&program, &s, u))
         return 0;
-    *found = s.found;
+    *found = s.last;
     return 1;
 }
 
@@ -267,22 +218,38 @@ static const char *keep(const char *folder, const char *name) {
     return kept[i];
 }
 
+/* The innermost place that is the user's: of the row itself, or of a call. */
+static int choose(const unit *u, const row *found, const nl_sim_call *calls, unsigned count,
+                  nl_sim_call *place) {
+    *place = (nl_sim_call){found->file, found->line};
+    while (!is_users(u, place->file, place->line)) {
+        if (!count)
+            return 0;
+        *place = calls[--count];
+    }
+    return 1;
+}
+
 int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site) {
     size_t size, length;
     uintptr_t low, high;
     row found;
     unit u;
+    nl_sim_call calls[MOST_CALLS], place;
     const void *bytes = nl_sim_module_bytes(image, &size);
     const unsigned char *section = nl_sim_elf_section(bytes, size, ".debug_line", &length);
     nl_sim_module_extent(image, &low, &high);
     if (!section || (uintptr_t)pc - low >= high - low)
         return 0;
     uint64_t wanted = (uintptr_t)pc - low - 1; /* within the call */
-    for (reader r = {section, section + length}; r.at < r.end;) {
+    for (nl_sim_reader r = {section, section + length}; r.at < r.end;) {
         if (!search_unit(&r, wanted, &u, &found))
             continue;
-        *site = (nl_sim_site){keep(u.files[found.file].folder, u.files[found.file].name),
-                              (int)found.line};
+        unsigned count = nl_sim_dwarf_calls(bytes, size, wanted, calls, MOST_CALLS);
+        if (!choose(&u, &found, calls, count, &place))
+            return 0;
+        *site = (nl_sim_site){keep(u.files[place.file].folder, u.files[place.file].name),
+                              (int)place.line};
         return 1;
     }
     return 0;

@@ -18,6 +18,7 @@
 #include "sim/limits.h"
 #include "sim/memory.h"
 #include "sim/ops.h"
+#include "sim/variables.h"
 
 typedef struct global {
     void *address;
@@ -32,8 +33,10 @@ struct nl_sim_module {
     nl_sim_function *functions;
     global *globals;
     uintptr_t low, high, locals_size;
+    int is_debug;
     nl_sim_module *twins, *next_twin; /* the same unit, instrumented */
     uint32_t checks;                  /* of a twin */
+    nl_sim_variables *variables;      /* of a twin: beside its original's */
 };
 
 /* Of the lists of all modules; and around opening and closing libraries, one at a time. */
@@ -65,6 +68,7 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     nl_sim_elf_extent(m->bytes, m->size, &m->low, &m->high, &m->locals_size);
     m->low += (uintptr_t)m->base;
     m->high += (uintptr_t)m->base;
+    m->is_debug = dlsym(m->library, "nl_sim_debug") != NULL;
     init(&nl_sim_engine);
     return CUDA_SUCCESS;
 }
@@ -147,6 +151,7 @@ static void destroy(nl_sim_module *m) {
         nl_image_close(m->library);
         nl_mutex_unlock(&loader_lock);
     }
+    nl_sim_variables_destroy(m->variables);
     free(m->bytes);
     free(m);
 }
@@ -235,6 +240,13 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
     if (status != CUDA_SUCCESS)
         return status;
     twin->checks = mask;
+    const nl_sim_variables_image sides[] = {{m->bytes, m->size, m->low, m->high},
+                                            {twin->bytes, twin->size, twin->low, twin->high}};
+    twin->variables = nl_sim_variables_create(&sides[0], &sides[1]);
+    if (!twin->variables) {
+        destroy(twin);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     nl_mutex_lock(&lock);
     nl_sim_module *other = find_twin_lock_held(m, mask); /* by another thread, meanwhile */
     if (!other) {
@@ -261,6 +273,10 @@ CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_
     return status;
 }
 
+int nl_sim_module_is_debug(const nl_sim_module *m) {
+    return m->is_debug;
+}
+
 void nl_sim_module_extent(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
     *low = m->low;
     *high = m->high;
@@ -283,6 +299,10 @@ const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {
         return NULL;
     snprintf(symbol, sizeof symbol, "nl_sim_parameters_%u", index);
     return find_object(f->module, symbol, sizeof(nl_sim_parameters));
+}
+
+nl_sim_variables *nl_sim_module_variables(const nl_sim_module *m) {
+    return m->variables;
 }
 
 const void *nl_sim_module_bytes(const nl_sim_module *m, size_t *size) {

@@ -26,12 +26,16 @@ CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_m
  * there is none. */
 CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
                             nl_sim_function **out, char *log, size_t log_size);
+/* Was it compiled with debug=True? */
+int nl_sim_module_is_debug(const nl_sim_module *module);
 /* Where the image lies: [*low, *high). */
 void nl_sim_module_extent(const nl_sim_module *module, uintptr_t *low, uintptr_t *high);
 /* The calling thread's copies of its thread-local variables; 0, 0 if that is not known. */
 void nl_sim_module_locals(const nl_sim_module *module, uintptr_t *low, uintptr_t *high);
 /* What an instrumented image says of the parameters of one of its kernels; NULL: nothing. */
 const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *function);
+/* Of a twin: its variables and its original's; NULL: of any other module. */
+struct nl_sim_variables *nl_sim_module_variables(const nl_sim_module *module);
 /* The shared object itself. */
 const void *nl_sim_module_bytes(const nl_sim_module *module, size_t *size);
 nl_sim_context *nl_sim_module_context(const nl_sim_module *module);

@@ -10,6 +10,7 @@
 #include "sim/fault.h"
 #include "sim/grid.h"
 #include "sim/heap.h"
+#include "sim/race.h"
 #include "sim/shadow.h"
 #include "sim/warp.h"
 
@@ -72,6 +73,14 @@ void nl_sim_ops_flush(void) {
     }
 }
 
+static void *allocate(unsigned long long size) {
+    nl_sim_worker *w = nl_sim_current;
+    void *block = nl_sim_heap_alloc(size);
+    if (block && w->race)
+        nl_sim_race_renew(w, (uintptr_t)block, size);
+    return block;
+}
+
 static void free_block(void *block) {
     nl_sim_worker *w = nl_sim_current;
     if (nl_sim_heap_free(block) < 0)
@@ -94,7 +103,7 @@ const nl_sim_ops nl_sim_engine = {
     .globaltimer = globaltimer,
     .smid = smid,
     .vprintf = print,
-    .malloc = nl_sim_heap_alloc,
+    .malloc = allocate,
     .free = free_block,
     .checker = &nl_sim_shadow,
 };

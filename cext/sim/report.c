@@ -1,5 +1,5 @@
 /* sim/report: the text about a block that cannot go on: which threads wait where, for what, and
- * which threads they wait for. */
+ * which threads they wait for; and about lanes whose warp operations do not fit together. */
 #include "sim/fault.h"
 
 #include <stdarg.h>
@@ -57,7 +57,8 @@ static int waits(const nl_sim_worker *w, unsigned thread) {
 static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
     int warp = a->wait >= NL_SIM_WAIT_WARP && a->wait < NL_SIM_WAIT_GRID;
     return a->wait == b->wait && a->site.line == b->site.line &&
-           (a->site.file == b->site.file || strcmp(a->site.file, b->site.file) == 0) &&
+           (a->site.file == b->site.file || a->site.line == 0 ||
+            strcmp(a->site.file, b->site.file) == 0) &&
            (!warp || a->mask == b->mask);
 }
 
@@ -107,6 +108,11 @@ static int has_ended(const nl_sim_worker *w, unsigned thread, const void *data) 
     return !is_live(w, thread);
 }
 
+static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *data) {
+    (void)data;
+    return is_live(w, thread) && !w->thread[thread].fiber.sp && thread != w->current;
+}
+
 /* The first of its kind? */
 static int leads(const nl_sim_worker *w, unsigned thread) {
     if (!waits(w, thread))
@@ -129,36 +135,116 @@ static void add_missing(text *t, const nl_sim_worker *w, const nl_sim_thread *th
     }
 }
 
+static void add_unstarted(text *t, const nl_sim_worker *w) {
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (has_not_begun(w, i, NULL)) {
+            add(t, "; not begun: ");
+            add_ranges(t, w, has_not_begun, NULL);
+            return;
+        }
+    }
+}
+
+/* Of threads that could run, but have not got on. */
+static void add_spinning(text *t, const nl_sim_thread *thread) {
+    add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
+    if (thread->site.line)
+        add(t, " at %s:%d", thread->site.file, thread->site.line);
+    else if (thread->wait == NL_SIM_WAIT_SPIN)
+        add(t, " on volatile memory");
+}
+
+/* "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": each of the kinds of waiting for
+ * which `wanted` holds. */
+static void add_waiting(text *t, const nl_sim_worker *w, member_fn *wanted, const void *data) {
+    unsigned kinds = 0;
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (!leads(w, i) || (wanted && !wanted(w, i, data)))
+            continue;
+        const nl_sim_thread *thread = &w->thread[i];
+        if (kinds++)
+            add(t, "; ");
+        if (kinds > 8) {
+            add(t, "and others elsewhere");
+            break;
+        }
+        add_ranges(t, w, is_alike, thread);
+        if (thread->wait > NL_SIM_WAIT_GRID) {
+            add_spinning(t, thread);
+            continue;
+        }
+        add(t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?", thread->site.line,
+            operation(thread->wait));
+        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
+            add(t, " with mask 0x%08x", thread->mask);
+            add_missing(t, w, thread);
+        }
+    }
+}
+
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
     text t = {.length = 0};
     t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
     int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
     add(&t,
         mixed ? "threads of the block are at different barriers: " : "the block cannot go on: ");
-    unsigned kinds = 0;
-    for (unsigned i = 0; i < w->threads; i++) {
-        if (!leads(w, i))
-            continue;
-        const nl_sim_thread *thread = &w->thread[i];
-        if (kinds++)
-            add(&t, "; ");
-        if (kinds > 8) {
-            add(&t, "and others elsewhere");
-            break;
-        }
-        add_ranges(&t, w, is_alike, thread);
-        add(&t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?", thread->site.line,
-            operation(thread->wait));
-        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
-            add(&t, " with mask 0x%08x", thread->mask);
-            add_missing(&t, w, thread);
-        }
-    }
+    add_waiting(&t, w, NULL, NULL);
     if (w->live < w->threads) {
         add(&t, "; ended: ");
         add_ranges(&t, w, has_ended, NULL);
     }
     nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
+    nl_sim_block_leave(w, NL_SIM_FAULT);
+}
+
+void nl_sim_fault_overdue(nl_sim_job *job) {
+    text t = {.length = 0};
+    add(&t, "kernel %s: stopped after %g s, the limit", nl_sim_fault_kernel_name(job->kernel),
+        (double)job->limit_ms / 1000);
+    nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
+}
+
+void nl_sim_fault_endless(nl_sim_worker *w) {
+    text t = {.length = 0};
+    t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
+    add(&t, "not done after %g s, the limit", (double)w->job->limit_ms / 1000);
+    if (w->fibers) {
+        nl_sim_thread *running = &w->thread[w->current];
+        if (running->wait == NL_SIM_WAIT_NONE) {
+            running->wait = NL_SIM_WAIT_TURN;
+            running->site = (nl_sim_site){NULL, 0};
+        }
+        add(&t, ": ");
+        add_waiting(&t, w, NULL, NULL);
+        add_unstarted(&t, w);
+    }
+    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
+}
+
+_Noreturn void nl_sim_fault_stopped(nl_sim_worker *w) {
+    if (nl_atomic_peek32(&w->job->watch.overdue))
+        nl_sim_fault_endless(w);
+    nl_sim_block_leave(w, NL_SIM_STOPPED);
+}
+
+typedef struct lanes {
+    unsigned warp;
+    uint32_t set;
+} lanes;
+
+static int is_lane(const nl_sim_worker *w, unsigned thread, const void *data) {
+    const lanes *l = data;
+    (void)w;
+    return thread / NL_SIM_LANES == l->warp && (l->set >> thread % NL_SIM_LANES & 1);
+}
+
+_Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_t set) {
+    text t = {.length = 0};
+    t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
+    add(&t, "lanes of a warp that name one another in their masks are at different lines, and each "
+            "line is an instruction of its own, which only its own lanes execute: ");
+    add_waiting(&t, w, is_lane, &(lanes){warp, set});
+    nl_sim_job_fail(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, t.buffer);
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 

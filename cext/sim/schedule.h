@@ -48,8 +48,11 @@ static inline unsigned nl_sim_take_ready(nl_sim_worker *w, unsigned warp, uint32
 /* The thread to run after `thread`: one of its warp if possible, else of the next warp that has one
  * ready. If there is none, the block cannot go on, which is a fault. */
 NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
-    if (__builtin_expect(w->active_waiting != 0, 0))
+    if (__builtin_expect(w->active_waiting != 0, 0)) {
+        if (w->shuffled)
+            return nl_sim_block_pick_any(w);
         nl_sim_warp_complete_active(w);
+    }
     unsigned warp = thread / NL_SIM_LANES;
     uint32_t lanes = w->warp[warp].ready, later = lanes & nl_sim_above(thread % NL_SIM_LANES);
     if (__builtin_expect(lanes == 0, 0)) {

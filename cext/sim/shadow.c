@@ -9,8 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "base/lock.h"
+#include "sim/arithmetic.h"
 #include "sim/arena.h"
 #include "sim/check.h"
+#include "sim/conflict.h"
 #include "sim/memory.h"
 
 enum { SLACK = 4096, GIVEN_BACK = 1 << 20 };
@@ -21,6 +23,9 @@ nl_sim_checker nl_sim_shadow = {
     .fill = nl_sim_check_fill,
     .shared = nl_sim_arena_shared,
     .index = nl_sim_check_index,
+    .fence = nl_sim_conflict_fence,
+    .preempt = nl_sim_conflict_preempt,
+    .arithmetic = nl_sim_check_arithmetic,
 };
 static nl_mutex lock = NL_MUTEX_INIT;
 
@@ -46,6 +51,12 @@ int nl_sim_shadow_open(void) {
     int status = nl_sim_shadow_is_kept() ? 0 : open_lock_held();
     nl_mutex_unlock(&lock);
     return status;
+}
+
+void nl_sim_shadow_hear_all(int change) {
+    nl_mutex_lock(&lock);
+    nl_atomic_poke32(&nl_sim_shadow.every, nl_sim_shadow.every + (unsigned)change);
+    nl_mutex_unlock(&lock);
 }
 
 /* The part of [address, address + size) that is simulated memory, as an offset into the shadow. */

@@ -19,6 +19,9 @@ static inline int nl_sim_shadow_is_kept(void) {
 /* Begins; 0, or -1 without the address space for it. */
 int nl_sim_shadow_open(void);
 
+/* One more launch (1), or one less (-1), wants to hear of all accesses. */
+void nl_sim_shadow_hear_all(int change);
+
 /* Sets what is known of [address, address + size), as far as it is simulated memory: 0,
  * NL_SIM_THERE, or NL_SIM_THERE | NL_SIM_WRITTEN. */
 void nl_sim_shadow_set(uintptr_t address, size_t size, int state);

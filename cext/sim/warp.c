@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include "sim/fault.h"
+#include "sim/race.h"
 #include "sim/schedule.h"
 
 #define FOR_LANES(lane, set) \
@@ -101,18 +102,28 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
 static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     nl_sim_warp *warp = &w->warp[index];
     uint32_t set = group->arrived;
+    if (__builtin_expect(group->mixed, 0))
+        nl_sim_fault_mixed_warp(w, index, set);
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
     *group = warp->groups[--warp->group_count];
+    if (w->race)
+        nl_sim_race_warp(w, index, set);
     nl_sim_wake(w, index, set);
 }
 
-static nl_sim_group *find_group(nl_sim_warp *warp, nl_sim_warp_op op, uint32_t mask) {
+/* The group that a lane at `line` joins. Each shuffle, vote and reduction in a source is an
+ * instruction of its own, and lanes that execute two of them do not exchange anything on a GPU;
+ * __syncwarp may stand in different places. */
+static nl_sim_group *find_group(nl_sim_warp *warp, nl_sim_warp_op op, uint32_t mask, int line) {
     for (unsigned i = 0; i < warp->group_count; i++) {
-        if (warp->groups[i].mask == mask && warp->groups[i].op == (uint32_t)op)
-            return &warp->groups[i];
+        nl_sim_group *group = &warp->groups[i];
+        if (group->mask == mask && group->op == (uint16_t)op) {
+            group->mixed |= group->line != line && op != NL_SIM_WARP_SYNC;
+            return group;
+        }
     }
     nl_sim_group *group = &warp->groups[warp->group_count++];
-    *group = (nl_sim_group){.mask = mask, .op = (uint32_t)op};
+    *group = (nl_sim_group){.mask = mask, .op = (uint16_t)op, .line = line};
     return group;
 }
 
@@ -141,7 +152,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
         return wait_active(w, thread);
     if (!(mask & self))
         nl_sim_fault_bad_mask(w, thread);
-    nl_sim_group *group = find_group(warp, op, mask);
+    nl_sim_group *group = find_group(warp, op, mask, site.line);
     group->arrived |= self;
     if (group->arrived == (mask & warp->live)) {
         finish(w, index, group);
@@ -181,7 +192,7 @@ static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t 
 }
 
 void nl_sim_warp_complete_active(nl_sim_worker *w) {
-    for (unsigned i = 0; i < w->warps && w->active_waiting; i++) {
+    for (unsigned i = 0; i < w->warps && w->active_waiting > w->shuffled; i++) {
         nl_sim_warp *warp = &w->warp[i];
         if (!warp->active || (warp->ready & ~warp->yielded))
             continue;

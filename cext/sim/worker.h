@@ -12,6 +12,7 @@
 #define NL_SIM_WORKER_H
 
 #include <stdint.h>
+#include "base/lock.h"
 #include "sim/abi.h"
 #include "sim/stack.h"
 
@@ -23,12 +24,15 @@ enum {
     NL_SIM_WAIT_BLOCK = 1, /* + nl_sim_block_op */
     NL_SIM_WAIT_WARP = 8,  /* + nl_sim_warp_op */
     NL_SIM_WAIT_GRID = 64,
+    NL_SIM_WAIT_SPIN, /* for its next turn, in a loop that tries again and again */
+    NL_SIM_WAIT_TURN, /* for its next turn, having been interrupted at pc */
 };
 
 typedef struct nl_sim_thread {
     nl_fiber fiber;
     nl_sim_site site;
     uint64_t value; /* what the lane brings to a warp operation, then what it gets */
+    const void *pc; /* of its last access, where accesses are checked */
     uint32_t argument;
     uint32_t mask;
     uint16_t stack;
@@ -38,7 +42,8 @@ typedef struct nl_sim_thread {
 /* Lanes that have arrived at one warp operation. */
 typedef struct nl_sim_group {
     uint32_t mask, arrived;
-    uint32_t op;
+    uint16_t op, mixed; /* mixed: lanes came from different lines */
+    int line;
 } nl_sim_group;
 
 typedef struct nl_sim_warp {
@@ -79,7 +84,8 @@ typedef struct nl_sim_worker {
     unsigned current; /* the running thread, if fibers */
     unsigned live;    /* threads that have not exited */
     uint32_t ready_warps;
-    unsigned grid_waiting, active_waiting;
+    unsigned grid_waiting;
+    unsigned active_waiting; /* lanes in __activemask, and 1 where the order is shuffled */
     unsigned threads, warps;
     nl_sim_barrier barrier;
 
@@ -89,6 +95,13 @@ typedef struct nl_sim_worker {
     int owner;          /* of the job: it decides whether others should come */
     unsigned first;     /* where the loop over the threads starts */
     nl_sim_leave leave;
+    void (*thread_entry)(void *);
+    /* Where blocks take turns (turn.h): */
+    unsigned mate, shuffled;
+    unsigned slice;           /* accesses until others may run */
+    unsigned yields, slices;  /* since it gave others a turn */
+    struct nl_sim_race *race; /* NULL: races are not looked for */
+    struct nl_sim_race_block *race_block;
     int inside;    /* on a fiber: what traps now is the kernel */
     int replaying; /* looking for the thread that trapped */
     nl_sim_trap trap;
@@ -101,6 +114,8 @@ typedef struct nl_sim_worker {
     char *shared_end; /* where dynamic shared memory ends, and a guard begins */
     char *signal_stack;
     struct nl_sim_worker *next_idle;
+    struct nl_sim_worker *next_watched; /* watch.h */
+    nl_thread os_thread;
     /* In a checked launch: */
     uintptr_t image_low, image_high;
     struct nl_sim_arena *arena; /* the block's shared memory (sim/arena.h); made once */

@@ -12,7 +12,7 @@
  * For N > 1, a[i] is the array of the remaining dimensions. With NUMBALITE_DEBUG every index is
  * checked (check.cuh); without it an index is a plain number and nothing is left of all this but
  * the arithmetic, which is done in 64 bits; a 32-bit index into contiguous memory costs what it
- * costs with a pointer. */
+ * costs with a pointer. Instrumented images of the simulator check every index, too. */
 #ifndef NUMBALITE_ARRAY_CUH
 #define NUMBALITE_ARRAY_CUH
 
@@ -28,7 +28,18 @@ namespace nl_detail {
 #define NUMBALITE_INDEX(i, axis) nl_detail::checked(i, axis, shape, N, pointer)
 #else
 typedef int64 index;
+#ifdef NUMBALITE_SIM_CHECKED
+/* In instrumented images: the engine reports it, and the thread ends. */
+NUMBALITE_FUNCTION int64 checked(int64 i, int axis, const int64 *shape, int ndim,
+                                 const void *pointer) {
+    if (__builtin_expect(i < 0 || i >= shape[axis], 0))
+        numbalite_sim::bad_index(i, axis, shape, ndim, pointer);
+    return i;
+}
+#define NUMBALITE_INDEX(i, axis) nl_detail::checked(i, axis, shape, N, pointer)
+#else
 #define NUMBALITE_INDEX(i, axis) (i)
+#endif
 #endif
 
 /* Element i of those that are `stride` bytes apart. */

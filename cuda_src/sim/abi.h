@@ -108,6 +108,7 @@ enum {
     NL_SIM_ACCESS_ATOMIC = 2, /* reads too */
     NL_SIM_ACCESS_VOLATILE = 4,
     NL_SIM_ACCESS_RANGE = 8, /* any number of bytes at any address */
+    NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
 };
 
 /* For images that were compiled with calls at every access of memory (check.h). The state of the
@@ -115,6 +116,7 @@ enum {
  * NL_SIM_WRITTEN once something has been written there. */
 enum { NL_SIM_THERE = 1, NL_SIM_WRITTEN = 2 };
 struct nl_sim_index;
+struct nl_sim_arithmetic;
 struct nl_sim_shared;
 typedef struct nl_sim_checker {
     unsigned long long low, span;
@@ -122,8 +124,9 @@ typedef struct nl_sim_checker {
     /* Not 0: `access` wants to hear of all accesses, not only of those that the shadow does not
      * allow. */
     unsigned every;
-    /* Returns if the access may be made; else the thread ends in it. */
-    void (*access)(void *address, unsigned long long size, unsigned kind, const void *pc);
+    /* Returns 0 if the access may be made; 1: call `preempt`, then this again. Else the thread ends
+     * in it. */
+    int (*access)(void *address, unsigned long long size, unsigned kind, const void *pc);
     /* memmove with both accesses, and what is known of the bytes goes along. */
     void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);
     void (*fill)(void *to, int value, unsigned long long size, const void *pc);
@@ -131,7 +134,29 @@ typedef struct nl_sim_checker {
     void *(*shared)(const struct nl_sim_shared *variable);
     /* An index of an array outside of its shape: `what` says which (check.h). Does not return. */
     void (*index)(const struct nl_sim_index *what, const void *pc) __attribute__((noreturn));
+    void (*fence)(void);
+    /* Lets other threads run. */
+    void (*preempt)(void);
+    /* Arithmetic has gone wrong (arithmetic.h). */
+    void (*arithmetic)(const struct nl_sim_arithmetic *what, const void *pc);
 } nl_sim_checker;
+
+enum {
+    NL_SIM_ARITHMETIC_ZERO,     /* an integer divided by zero */
+    NL_SIM_ARITHMETIC_OVERFLOW, /* the least integer divided by -1 */
+    NL_SIM_ARITHMETIC_FLOAT_ZERO,
+    NL_SIM_ARITHMETIC_NOT_FINITE, /* NaN or infinity made of finite numbers */
+};
+typedef struct nl_sim_arithmetic {
+    int kind;
+    const char *file; /* where; NULL: the return address tells */
+    int line;
+    unsigned char unknown; /* the integers are not known */
+    unsigned char is_signed;
+    char operation; /* of real numbers: '+', '-', '*', '/', '%', or 'f' for a function */
+    long long dividend;
+    double result, a, b;
+} nl_sim_arithmetic;
 
 /* A __shared__ variable. Its address says which it is. */
 typedef struct nl_sim_shared {
@@ -146,9 +171,7 @@ typedef struct nl_sim_index {
     const void *array; /* its first element */
     const long long *shape;
     int ndim, axis;
-    long long index;
-    const char *file;
-    int line;
+    long long index; /* along `axis` */
 } nl_sim_index;
 
 /* What the engine offers to a running thread. */

@@ -16,7 +16,8 @@
 namespace numbalite_sim {
 
 /* Before the image is initialised, everything is allowed. */
-static inline NUMBALITE_SIM_UNCHECKED void allow(void *, unsigned long long, unsigned, const void *) {}
+static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned, const void *) { return 0; }
+static inline NUMBALITE_SIM_UNCHECKED void allow_fence() {}
 static inline NUMBALITE_SIM_UNCHECKED void allow_copy(void *to, const void *from, unsigned long long size, const void *) {
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<const volatile char *>(from)[i];
@@ -25,7 +26,7 @@ static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsig
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<char>(value);
 }
-static const nl_sim_checker absent = {0, 0, nullptr, 0, allow, allow_copy, allow_fill, nullptr, nullptr};
+static const nl_sim_checker absent = {0, 0, nullptr, 0, allow, allow_copy, allow_fill, nullptr, nullptr, allow_fence, nullptr, nullptr};
 static const nl_sim_checker *checker = &absent;
 
 /* A shadow of `size` bytes that says of all: there is memory, and it has been written. */
@@ -46,6 +47,12 @@ template <> struct shadow<8> {
     static constexpr word good = 0x0303030303030303ull;
 };
 
+/* A thread that waits for another in a loop must not keep it from running. */
+static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_run() {
+    engine_call call;
+    checker->preempt();
+}
+
 template <int size>
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check(void *address, unsigned kind, const void *pc) {
@@ -60,14 +67,15 @@ check(void *address, unsigned kind, const void *pc) {
         if (__builtin_expect((state & again) == shadow<part>::good, 1))
             return;
     }
-    c->access(address, size, kind, pc);
+    while (__builtin_expect(c->access(address, size, kind, pc), 0))
+        let_others_run();
 }
 
 /* Of any size; an address that is not a multiple of the size is checked byte by byte. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
-    if (size)
-        checker->access(address, size, kind | NL_SIM_ACCESS_RANGE, pc);
+    while (size && checker->access(address, size, kind | NL_SIM_ACCESS_RANGE, pc))
+        let_others_run();
 }
 
 } // namespace numbalite_sim
@@ -183,6 +191,7 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
 
 /* ---- atomics ---- */
 
+#define NUMBALITE_SIM_SWAPS (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_COMPARE)
 #define NUMBALITE_SIM_ATOMIC_RMW(bits, T, name, operation) \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) \
         __asm__("__tsan_atomic" #bits "_" #name); \
@@ -199,7 +208,7 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
     NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
                                                         int) { \
         numbalite_sim::check<bits / 8>((void *)p, \
-                                       NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
+                                       NUMBALITE_SIM_SWAPS, \
                                        NUMBALITE_SIM_PC); \
         return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, \
                                            __ATOMIC_SEQ_CST); \
@@ -232,7 +241,7 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
         __asm__("__tsan_atomic" #bits "_compare_exchange_val"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) { \
         numbalite_sim::check<bits / 8>((void *)p, \
-                                       NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
+                                       NUMBALITE_SIM_SWAPS, \
                                        NUMBALITE_SIM_PC); \
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
         return expected; \
@@ -248,6 +257,7 @@ NUMBALITE_SIM_ATOMICS_OF(64, unsigned long)
 NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) __asm__("__tsan_atomic_thread_fence");
 NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    numbalite_sim::checker->fence();
 }
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) __asm__("__tsan_atomic_signal_fence");
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) {}

@@ -167,6 +167,10 @@ template <int index, class T> constexpr const char *NLDESC() {
     NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index = \
         numbalite_sim::NLDESC<index, __VA_ARGS__>();
 
+#ifdef NUMBALITE_DEBUG /* the unit was compiled with debug=True */
+NUMBALITE_SIM_EXPORT const unsigned nl_sim_debug = 1;
+#endif
+
 NUMBALITE_SIM_EXPORT NUMBALITE_SIM_UNCHECKED void nl_sim_image_init(const nl_sim_ops *table) {
     numbalite_sim::ops = table;
 #ifdef NUMBALITE_SIM_CHECKED

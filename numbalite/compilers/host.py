@@ -133,7 +133,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         level = min(level, 1)
     result = [
         f"-std={_std(options.std)}",
-        f"-O{0 if options.debug and not checks else level}",
+        f"-O{0 if options.debug else level}",
         "-fPIC",
         "-fvisibility=hidden",
         "-fno-exceptions",
@@ -176,13 +176,22 @@ def checks_mask(checks) -> int:
 
 def _instrumentation(family, checks):
     """Calls at accesses of memory, which cuda_src/sim/check.h answers."""
+    flags = []
+    if "divide" in checks:
+        flags.append("-fsanitize=integer-divide-by-zero")
+    if "nan" in checks and family == "gcc":  # clang++: irpatch.py
+        flags.append("-fsanitize=float-divide-by-zero")
     if not {"memory", "unwritten", "race"} & set(checks):
-        return []
+        return flags
     if family == "gcc":
         told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
-        return ["-fsanitize=thread", *(word for t in told for word in ("--param", f"tsan-{t}"))]
+        return [
+            *flags,
+            "-fsanitize=thread",
+            *(word for t in told for word in ("--param", f"tsan-{t}")),
+        ]
     told = ["instrument-func-entry-exit=0", "distinguish-volatile=1"]
-    return ["-fsanitize=thread", *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
+    return [*flags, "-fsanitize=thread", *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 
 def vector_math() -> int:

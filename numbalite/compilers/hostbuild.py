@@ -118,7 +118,7 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
         if options.debug:
             search += _text_flags(unit, folder)
         output = os.path.join(folder, "image.so")
-        log = _Build(unit, compiler, family, flags, search, output, kind).run(source)
+        log = _Build(unit, compiler, family, flags, search, output, kind, checks).run(source)
         with open(output, "rb") as file:
             data = file.read()
     names = [*unit.kernels, *unit.variables]
@@ -216,7 +216,8 @@ def _quoted(name):
 
 def _whole(unit, options, text, kind, checks=()):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
-    lines = [f'#line 1 "{_quoted(unit.name)}"', text]
+    # In reports of checks, what was generated around the user's text is nobody's place.
+    lines = [f'#line 1 "{"numbalite/" if checks else ""}{_quoted(unit.name)}"', text]
     lines.append(f'#line 1 "{_END}"')
     if unit.describe:
         lines.append('#include "numbalite/describe.cuh"')
@@ -231,12 +232,13 @@ def _whole(unit, options, text, kind, checks=()):
         "sim": "numbalite::kernel_description<{}>",
         "host": "numbalite_sim::described<{}>::type",
     }[kind]
+    parameters = list(_parameters(unit.source, unit.kernels)) if checks else []
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
             lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
         if checks:
-            names = "".join(f"{p}," for p in _parameters(unit.source, name))
+            names = "".join(f"{p}," for p in parameters[i])
             lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
         if unit.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
@@ -252,13 +254,15 @@ def _whole(unit, options, text, kind, checks=()):
     return options.before + "\n".join(lines) + "\n"
 
 
-def _parameters(source, kernel):
-    """The names of a kernel's parameters, as far as the source tells."""
-    base = kernel.partition("<")[0].rpartition("::")[2].strip()
-    for found in cxx.scan(source)[0]:
-        if found.name.partition("<")[0].rpartition("::")[2] == base:
-            return found.parameters
-    return ()
+def _parameters(source, kernels):
+    """For each kernel the names of its parameters, as far as the source tells."""
+    scanned = cxx.scan(source)[0]
+    known = {found.name.partition("<")[0].rpartition("::")[2]: found for found in scanned}
+    known |= {found.name: found for found in scanned}
+    for kernel in kernels:
+        name = kernel.partition("<")[0].strip()
+        found = known.get(name) or known.get(name.rpartition("::")[2])
+        yield found.parameters if found else ()
 
 
 def _is_ours(file):
@@ -270,10 +274,10 @@ def _is_ours(file):
 class _Build:
     """One run of the compiler's steps."""
 
-    def __init__(self, unit, compiler, family, flags, search, output, kind):
+    def __init__(self, unit, compiler, family, flags, search, output, kind, checks=()):
         self.unit, self.compiler, self.family, self.flags = unit, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
-        self.log = ""
+        self.checks, self.log = checks, ""
 
     def run(self, source):
         """Leaves the shared object at `output`; gives the log."""
@@ -312,7 +316,7 @@ class _Build:
             text,
         )
         with open(path + ".ll", encoding="utf-8", errors="surrogateescape") as file:
-            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors())
+            ir = irpatch.patch(file.read(), self.kind == "sim", self._vectors(), self.checks)
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
         # The front end has marked what may be fused; "fast" would fuse the rest too.

@@ -11,6 +11,10 @@ operation stands on a line of its own, and the optimiser afterwards sees well-de
 * A volatile load that is not of a local variable counts as a spin (cuda_src/sim/thread.h), so that a
   thread may wait for another one in a loop.
 
+Images that look for mistakes get calls of functions of cuda_src/sim/arithmetic.h: after each
+floating-point operation and each call of a function from numbers to a number, for NaN and infinity; and
+at signed divisions, for the quotient that does not fit.
+
 On the host target, calls of libm's functions are told of their vector versions in libmvec, so that the
 optimiser makes vector code of loops with them (cuda_src/host/vector.h does that for g++).
 
@@ -26,6 +30,7 @@ import struct
 _OPERATION = re.compile(
     r"^  (?P<result>%[\w.]+) = "
     r"(?P<name>sdiv|udiv|srem|urem|shl|lshr|ashr|fptosi|fptoui|load volatile|"
+    r"fadd|fsub|fmul|fdiv|frem|(?:tail )?call (?:[a-z]+ )*(?:float|double) @|"
     r"(?:tail )?call [^\n]*?@llvm\.threadlocal\.address[\w.]*)"
     r"(?P<rest>[^\n]*?)(?P<debug>, !dbg ![0-9]+)?$",
     re.MULTILINE,
@@ -36,21 +41,28 @@ _THREAD_LOCAL = re.compile(r"\(ptr [^@]*(@[\w.$]+|@\"[^\"]+\")\)")
 _LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
 _DEFINITION = re.compile(r"^define ", re.MULTILINE)
 _SPIN = "nl_sim_volatile_read"
+_OVERFLOW, _NOT_FINITE = "nl_sim_quotient_overflow", "nl_sim_not_finite"
+_REAL = re.compile(r"(?: [a-z]+)* (float|double) ([^ ,]+), ([^ ,]+)(.*)", re.DOTALL)
+_SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "frem": "%"}
+_FUNCTION = re.compile(r'([\w.$]+|"[^"]+")\(([^()]*)\)(.*)', re.DOTALL)
+_DEFINED = re.compile(r'^define [^@]*@([\w.$]+|"[^"]+")\(', re.MULTILINE)
 _ALL_ONES = "-1"
 
 
-def patch(ir: str, spins: bool = True, vectors: int = 0) -> str:
+def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
     """The IR of a whole module with the operations above made a GPU's.
 
     spins=False leaves volatile loads alone: where there is no simulated thread to wait for. vectors is
-    host.vector_math(): which vector functions there are.
+    host.vector_math(): which vector functions there are. checks: names of numbalite.checks; "divide"
+    and "nan" mean something here.
     """
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     if not starts:
         return ir
     out = [ir[: starts[0]]]
+    defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
     for start, end in zip(starts, [*starts[1:], len(ir)], strict=True):
-        out.append(_function(ir[start:end], spins))
+        out.append(_function(ir[start:end], spins, checks, defined))
     ir = "".join(out)
     return vectorize(ir, vectors) if vectors else ir
 
@@ -124,17 +136,23 @@ def vectorize(ir: str, level: int) -> str:
 # --- operations ------------------------------------------------------------------------------------------
 
 
-def _function(text, spins):
-    state = _State(text, spins)
+def _function(text, spins, checks, defined):
+    head = text.partition("\n")[0]
+    if _NOT_FINITE in head or _OVERFLOW in head or "@__ubsan" in head:
+        checks = ()
+    state = _State(text, spins, checks, defined)
     return _OPERATION.sub(state.replace, text)
 
 
 class _State:
     """The patching of one function: names for new values, and which pointers are local."""
 
-    def __init__(self, text, spins):
+    def __init__(self, text, spins, checks=(), defined=()):
         self.text = text
         self.spins = spins
+        self.divisions = "divide" in checks
+        self.reals = "nan" in checks
+        self.defined = defined
         self.count = 0
         self._locals = None
 
@@ -148,6 +166,10 @@ class _State:
             lines = self._convert(name, match["rest"], match["result"])
         elif name == "load volatile":
             lines = self._load(match) if self.spins else None
+        elif name in _SIGNS:
+            lines = self._real(match) if self.reals else None
+        elif name.endswith("@"):
+            lines = self._call(match) if self.reals else None
         else:
             variable = _THREAD_LOCAL.match(match["rest"])
             lines = variable and [f"{match['result']} = getelementptr i8, ptr {variable[1]}, i64 0"]
@@ -177,6 +199,8 @@ class _State:
                 f"{minus} = icmp eq {type_} {b}, -1",
                 f"{unsafe} = or i1 {zero}, {minus}",
             ]
+            if self.divisions:
+                lines += self._overflow(type_, a, minus)
         lines += [
             f"{divisor} = select i1 {unsafe}, {type_} 1, {type_} {b}",
             f"{quotient} = {name} {type_} {a}, {divisor}",
@@ -192,6 +216,46 @@ class _State:
             ]
             quotient = either
         lines.append(f"{result} = select i1 {zero}, {type_} {_ALL_ONES}, {type_} {quotient}")
+        return lines
+
+    def _overflow(self, type_, a, minus):
+        """Tells of the least number divided by -1."""
+        least, both = self._new(), self._new()
+        lowest = -(1 << (int(type_[1:]) - 1))
+        return [
+            f"{least} = icmp eq {type_} {a}, {lowest}",
+            f"{both} = and i1 {minus}, {least}",
+            f"call void @{_OVERFLOW}(i1 zeroext {both})",
+        ]
+
+    def _real(self, match):
+        found = _REAL.fullmatch(match["rest"])
+        if found is None:
+            return None
+        type_, a, b, _ = found.groups()
+        return self._tell(match, type_, a, b, _SIGNS[match["name"]])
+
+    def _call(self, match):
+        """A function that the module does not define, of one or two numbers."""
+        found = _FUNCTION.match(match["rest"])
+        if found is None or found[1] in self.defined:
+            return None
+        type_ = match["name"].split()[-2]
+        arguments = [a.split() for a in found[2].split(",")]
+        if not 1 <= len(arguments) <= 2 or any(a[:1] != [type_] for a in arguments):
+            return None
+        return self._tell(match, type_, arguments[0][-1], arguments[-1][-1], "f")
+
+    def _tell(self, match, type_, a, b, sign):
+        line = match[0][2 : len(match[0]) - len(match["debug"] or "")]
+        lines, told = [line], []
+        for value in (match["result"], a, b):
+            if type_ == "float":
+                wide = self._new()
+                lines.append(f"{wide} = fpext float {value} to double")
+                value = wide
+            told.append(f"double {value}")
+        lines.append(f"call void @{_NOT_FINITE}({', '.join(told)}, i32 {ord(sign)})")
         return lines
 
     def _shift(self, name, rest, result):

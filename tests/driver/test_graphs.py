@@ -548,3 +548,52 @@ def test_nothing_is_left():
     after = _core.live()
     for what in ("buffers", "streams", "events", "graphs"):
         assert after[what] == before[what], what
+
+
+def test_what_the_memory_of_arrays_belongs_to_is_kept():
+    """Arrays over memory with another owner: managed, of other libraries."""
+
+    class Foreign:
+        def __init__(self, host):
+            self.memory = cuda.to_device(host)
+            self.__cuda_array_interface__ = self.memory.__cuda_array_interface__
+
+    managed = cuda.managed_array(8, "f4")
+    managed[:] = np.arange(8)
+    foreign = Foreign(np.arange(8, dtype="f4"))
+    gone = [weakref.ref(foreign)]
+    stream = cuda.stream()
+    first, second = cuda.device_array(8, "f4"), cuda.device_array(8, "f4")
+    third = cuda.device_array(8, "f4")
+    plus(first, 1, out=first)  # compiled before
+    cuda.synchronize()
+    with stream.capture() as graph:
+        plus(cuda.as_cuda_array(managed), 1, out=first, stream=stream)
+        plus(foreign, 2, out=second, stream=stream)
+        third.copy_to_device(cuda.as_cuda_array(foreign, sync=False), stream)
+    del managed, foreign
+    gc.collect()
+    assert gone[0]() is not None
+    for _ in range(2):
+        graph.launch(stream)
+        assert first.copy_to_host(stream=stream).tolist() == list(range(1, 9))
+        assert second.copy_to_host(stream=stream).tolist() == list(range(2, 10))
+        assert third.copy_to_host(stream=stream).tolist() == list(range(8))
+    del graph
+    gc.collect()
+    assert gone[0]() is None
+
+
+def test_memory_that_a_graph_knows_is_not_moved():
+    """A handle for other processes moves an array's memory where nobody else knows it."""
+    stream = cuda.stream()
+    first, other = cuda.to_device(np.ones(8, "i4")), cuda.to_device(np.ones(8, "i4"))
+    with stream.capture() as graph:
+        ADD[1, 1, stream](first, 1)
+    graph.launches[0].update(other, 2)
+    for array in first, other:
+        with pytest.raises(RuntimeError, match="graphs"):
+            array.get_ipc_handle()
+    graph.launch(stream)
+    stream.synchronize()
+    assert other.copy_to_host().tolist() == [4] + [1] * 7

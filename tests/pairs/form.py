@@ -17,7 +17,8 @@
 The marks say what differs: `//-` ends a line that only the wrong kernel has, `//+` one that only the
 right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line that is left
 out stays as an empty one, so both kernels have the lines of this file. An annotation is the argument
-of that parameter. A text with a __global__ function in it is a whole source.
+of that parameter. A text with a __global__ function in it is a whole source. Constants of the file are in
+capitals.
 
 Nothing here needs a device before a kernel is asked for.
 """
@@ -76,12 +77,29 @@ class Pair:
         ]
         return f'#line {self.first} "{self.file}"\n' + "\n".join(lines)
 
+    @property
+    def is_source(self) -> bool:
+        """Is the text a whole source, not the body of a function?"""
+        return "__global__" in self.text
+
+    @property
+    def constants(self) -> dict:
+        """What the text names of the numbers and arrays in the function's scope."""
+        scope = self.function.__globals__
+        words = dict.fromkeys(re.findall(r"\b[A-Z]\w*\b", self.text))
+        return {w: scope[w] for w in words if isinstance(scope.get(w), (int, float, np.ndarray))}
+
+    @property
+    def is_alone(self) -> bool:
+        """Does the kernel need a compilation of its own?"""
+        return bool(self.options) or any(isinstance(v, np.ndarray) for v in self.constants.values())
+
     def kernel(self, right: bool, **more):
         """The kernel as `cuda.jit` makes it; `more` are further options."""
         from numbalite import cuda
 
         options = {**self.options, **(self.right.get("options", {}) if right else {}), **more}
-        if "__global__" in self.text:
+        if self.is_source:
             return cuda.jit(source=self.source(right), **options)
         # A function like the one in the file but for its string; not the one in the file, so that
         # nobody looks the string up there.
@@ -105,11 +123,15 @@ class Pair:
             made[name] = value
         return made
 
-    def run(self, right: bool, **more) -> dict:
-        """Launches one of the two and waits. Gives its arguments as they are then, arrays on the host."""
+    def run(self, right: bool, kernel=None, **more) -> dict:
+        """Launches one of the two and waits. Gives its arguments as they are then, arrays on the host.
+
+        kernel: the one to launch, else one is made with the options in `more`.
+        """
         from numbalite import cuda
 
-        kernel, arguments = self.kernel(right, **more), self.arguments(right)
+        kernel = kernel or self.kernel(right, **more)
+        arguments = self.arguments(right)
         launch = {**self.launch, **({k: v for k, v in self.right.items() if right})}
         kernel[launch["grid"], launch["block"], 0, launch.get("shared", 0)](*arguments.values())
         cuda.synchronize()
@@ -134,6 +156,56 @@ class Pair:
                 np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5, err_msg=name)
             else:
                 np.testing.assert_array_equal(found, value, err_msg=name)
+
+
+class Together:
+    """The kernels of several pairs, compiled as one unit: most of the time that one takes is the same for all."""
+
+    def __init__(self, pairs):
+        self.pairs = [pair for pair in pairs if not pair.is_alone]
+        self.module = None
+
+    def kernel(self, pair, right):
+        """As Pair.kernel."""
+        from numbalite import cuda
+
+        if pair not in self.pairs:
+            return pair.kernel(right)
+        if self.module is None:
+            both = [(p, r) for p in self.pairs for r in (False, True)]
+            text = "\n".join(_in_namespace(p, r) for p, r in both)
+            self.module = cuda.module(text, names=[_qualified(p, r) for p, r in both])
+        return self.module[_qualified(pair, right)]
+
+
+def _qualified(pair, right):
+    function = re.search(r"__global__ void (\w+)", pair.text)[1] if pair.is_source else "kernel"
+    return f"{pair.name}_{'right' if right else 'wrong'}::{function}"
+
+
+def _in_namespace(pair, right):
+    """The text of one of the two as a part of a larger source."""
+    text = pair.source(right)
+    if not pair.is_source:
+        arguments = pair.arguments(right)
+        parameters = ", ".join(f"{_ctype(v)} {name}" for name, v in arguments.items())
+        text = f"__global__ void kernel({parameters}) {{\n{text}\n}}"
+    included = re.findall(r"^\s*#include.*$", text, re.M)
+    constants = [f"constexpr auto {name} = {v};" for name, v in pair.constants.items()]
+    return "\n".join([
+        *included,
+        f"namespace {_qualified(pair, right).partition(':')[0]} {{",
+        *constants,
+        *(line for line in text.split("\n") if line not in included),
+        "}",
+    ])  # fmt: skip
+
+
+def _ctype(value):
+    if not hasattr(value, "dtype"):
+        return {int: "int", float: "float"}[type(value)]
+    layout = "layout::C" if value.flags["C_CONTIGUOUS"] else "layout::any"
+    return f"array<{value.dtype}, {value.ndim}, {layout}>"
 
 
 PAIRS: dict[str, Pair] = {}

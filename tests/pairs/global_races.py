@@ -108,7 +108,7 @@ def counter_among_the_variables_of_the_module(x: floats(128), out: counts(1)):
         __syncthreads();
         if (threadIdx.x == 0) {
             __threadfence();
-            if (atomicAdd(&arrived, 1u) == gridDim.x - 1) out[0] = atomicAdd(&count, 0);
+            if (atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1) out[0] = atomicExch(&count, 0);
         }
     }
     """

@@ -4,9 +4,9 @@
     python sanitizer.py simulator --out simulator.json
     python sanitizer.py table gpu.json simulator.json  # markdown, as in docs/mistakes.md
 
-Every launch has a process of its own, because a mistake takes the context with it, and a time limit,
-because some never end. Arrays come from cuMemAlloc one by one: in memory that a pool has cut up, the
-tools could not tell where an array ends.
+Mistakes that take the context with them or never end have a process each, and a time limit. Arrays
+come from cuMemAlloc one by one: in memory that a pool has cut up, the tools could not tell where an
+array ends.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from typing import NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent)]
 
 TOOLS = {  # the tool that looks for this kind of mistake
     "memory": "memcheck", "unwritten": "initcheck", "race": "racecheck", "sync": "synccheck",
-    "hang": "memcheck", "divide": "memcheck", "nan": "memcheck", "stack": "memcheck",
+    "hang": None, "divide": None, "nan": None, "stack": "memcheck",
 }  # fmt: skip
 KIND_TITLES = {
     "memory": "out of bounds, freed, misaligned",
@@ -71,109 +73,136 @@ def use_exact_memory():
     cuda.set_memory_manager(Exact)
 
 
-def one(name, right):
-    """Prints what became of a launch, as a word and a text."""
+def here(names, right):
+    """Launches kernels of pairs in this process; prints what became of each, as a word and a text."""
     from pairs.themes import PAIRS
 
     use_exact_memory()
-    try:
-        result = PAIRS[name].run(right, lineinfo=True)
-    except Exception as problem:
-        print("outcome: error:", f"{type(problem).__name__}: {problem}".splitlines()[0])
-        return
-    try:
-        PAIRS[name].check(result)
-        print("outcome: right")
-    except (AssertionError, ValueError):
-        print("outcome: wrong")
+    for name in names:
+        try:
+            result = PAIRS[name].run(right, lineinfo=True)
+            PAIRS[name].check(result)
+            outcome = "right"
+        except (AssertionError, ValueError):
+            outcome = "wrong"
+        except Exception as problem:
+            outcome = "error: " + f"{type(problem).__name__}: {problem}".splitlines()[0]
+        print(f"outcome of {name}: {outcome}", flush=True)
 
 
 # --- all of them, on a GPU ---------------------------------------------------------------------------------
 
+LONELY = {"memory", "sync", "hang", "stack"}  # these may take the context with them, or never end
 
-class Runner:
-    def __init__(self, sanitizer, limit):
-        self.sanitizer, self.limit = sanitizer, limit
 
-    def __call__(self, job):
-        """(outcome, text) of (pair, right, tool)."""
-        pair, right, tool = job
-        command = [sys.executable, str(HERE / "sanitizer.py"), "one", pair.name]
-        command += ["right"] if right else ["wrong"]
-        if tool:
-            extra = ["--check-exit-code", "no"]
-            command = [self.sanitizer, "--tool", tool, *extra, *command]
-        # In a session of its own: what does not end is ended with all its children.
+class Job(NamedTuple):
+    """Kernels that one process launches, under a tool or (None) without."""
+
+    pairs: list
+    right: bool
+    tool: str | None
+
+
+def jobs_for(pairs, tools):
+    """What is to be run, the longest first."""
+    lonely = [pair for pair in pairs if pair.kind in LONELY]
+    social = [pair for pair in pairs if pair.kind not in LONELY]
+    jobs = [Job(social, False, None)]
+    if tools:
+        for tool in dict.fromkeys(filter(None, TOOLS.values())):
+            fitting = [pair for pair in pairs if TOOLS[pair.kind] == tool]
+            jobs.append(Job(fitting, True, tool))
+            jobs.append(Job([pair for pair in fitting if pair in social], False, tool))
+        jobs += [Job([pair], False, TOOLS[pair.kind]) for pair in lonely if TOOLS[pair.kind]]
+    jobs += [Job([pair], False, None) for pair in lonely]
+    return [job for job in jobs if job.pairs]
+
+
+def run(job, sanitizer, limit):
+    """The text that a job prints."""
+    command = [
+        sys.executable,
+        str(HERE / "sanitizer.py"),
+        "here",
+        "right" if job.right else "wrong",
+    ]
+    command += [pair.name for pair in job.pairs]
+    if job.tool:
+        command = [sanitizer, "--tool", job.tool, "--print-limit", "1000", *command]
+    # In a session of its own: what does not end is ended with all its children. Through a file,
+    # because a pipe that a child keeps open would never end either.
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+            command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            text = process.communicate(timeout=self.limit)[0].decode(errors="replace")
+            process.wait(limit if len(job.pairs) == 1 else 5 * limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            text = process.communicate()[0].decode(errors="replace")
-            return "hangs", text
-        match = re.search(r"^outcome: (.*)$", text, re.M)
-        return (match[1] if match else f"ended with {process.returncode}"), text
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        return output.read().decode(errors="replace")
 
 
-def findings(text):
-    """How many findings compute-sanitizer counts, or None if it did not come to count."""
-    counts = re.findall(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): (\d+) (?:error|hazard)", text)
-    return int(counts[-1]) if counts else None
+def outcome_of(text, pair):
+    match = re.search(rf"^outcome of {pair.name}: (.*)$", text, re.M)
+    return match[1] if match else "hangs"
 
 
-def first_finding(text):
-    """The line with which the tool's first finding begins, without its prefix."""
-    for line in text.splitlines():
-        line = re.sub(r"^=+\s*", "", line)
-        if line and not line.startswith(
-            ("COMPUTE-SANITIZER", "outcome", "ERROR SUMM", "RACECHECK S")
-        ):
-            return line[:160]
-    return ""
+def findings(text, pair):
+    """The lines in which a tool names the pair's kernel."""
+    name = re.search(r"__global__ void (\w+)", pair.text)
+    name = name[1] if name else f"nl_{pair.name}"
+    lines = [re.sub(r"^=+\s*", "", line) for line in text.splitlines() if line.startswith("===")]
+    return [line for line in lines if re.search(rf"\b{name}\b", line)]
 
 
-def named_lines(text, pair):
-    """Does the tool's text name a line of the mistake?"""
-    name = re.escape(os.path.basename(pair.file))
-    return any(int(n) in pair.lines for n in re.findall(rf"{name}[:(](\d+)", text))
+def names_the_line(lines, pair):
+    """Does one of these lines of a tool name a line of the mistake?"""
+    file = re.escape(os.path.basename(pair.file))
+    found = re.findall(rf"{file}[:(](\d+)", "\n".join(lines))
+    return any(int(number) in pair.lines for number in found)
+
+
+def find_sanitizer():
+    found = shutil.which("compute-sanitizer")
+    toolkits = sorted(pathlib.Path("/usr/local").glob("cuda*/bin/compute-sanitizer"))
+    return found or (str(toolkits[-1]) if toolkits else None)
 
 
 def on_gpu(arguments):
     from pairs.themes import PAIRS
 
-    sanitizer = arguments.tool_path or shutil.which("compute-sanitizer")
-    if sanitizer is None:
-        toolkits = sorted(pathlib.Path("/usr/local").glob("cuda*/bin/compute-sanitizer"))
-        sanitizer = str(toolkits[-1]) if toolkits else None
-    run = Runner(sanitizer, arguments.limit)
+    sanitizer = arguments.tool_path or find_sanitizer()
     chosen = [pair for pair in PAIRS.values() if re.search(arguments.only, pair.name)]
-    # Without tools first: that fills the cache of compiled kernels.
-    jobs = [(pair, right, None) for right in (True, False) for pair in chosen]
-    if sanitizer:
-        jobs += [(pair, right, TOOLS[pair.kind]) for right in (False, True) for pair in chosen]
+    table = {
+        pair.name: {"kind": pair.kind, "theme": pair.theme, "tool": TOOLS[pair.kind]}
+        for pair in chosen
+    }
     os.environ.setdefault("NUMBALITE_CACHE_DIR", tempfile.mkdtemp(prefix="numbalite-pairs-"))
-    table = {pair.name: {"kind": pair.kind, "theme": pair.theme} for pair in chosen}
     texts = []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for (pair, right, tool), (outcome, text) in zip(jobs, pool.map(run, jobs)):
-            row, which = table[pair.name], "right" if right else "wrong"
-            if tool is None:
-                row[which] = outcome
-            else:
-                row["tool"] = tool
-                row[f"{which} found"] = findings(text)
-                row[f"{which} outcome"] = outcome
-                row[f"{which} says"] = first_finding(text)
-                row[f"{which} line"] = named_lines(text, pair)
-            texts.append(f"##### {pair.name} {which} {tool}: {outcome}\n{text[-3000:]}\n")
-    pathlib.Path(arguments.out).write_text(json.dumps(table, indent=1))
-    if arguments.texts:
-        pathlib.Path(arguments.texts).write_text("".join(texts))
-    failed = [name for name, row in table.items() if row["right"] != "right"]
-    print(len(table), "pairs; corrected kernels that are not right on this GPU:", failed)
-    return bool(failed)
+        started = {
+            pool.submit(run, job, sanitizer, arguments.limit): job
+            for job in jobs_for(chosen, sanitizer)
+        }
+        for done in concurrent.futures.as_completed(started):
+            job, text = started[done], done.result()
+            which = "right" if job.right else "wrong"
+            for pair in job.pairs:
+                row, said = table[pair.name], findings(text, pair)
+                row[f"{which} {'under the tool' if job.tool else 'alone'}"] = outcome_of(text, pair)
+                if job.tool:
+                    row[f"{which} found"] = len(said)
+                    row[f"{which} says"] = said[0][:200] if said else ""
+                    row[f"{which} line"] = names_the_line(said, pair)
+            names = " ".join(pair.name for pair in job.pairs)
+            texts.append(f"##### {job.tool} {which}: {names}\n{text[:200000]}\n")
+            # At once: the run may be cut short.
+            pathlib.Path(arguments.out).write_text(json.dumps(table, indent=1))
+            if arguments.texts:
+                pathlib.Path(arguments.texts).write_text("".join(texts))
+    print(f"{len(table)} pairs, {len(started)} processes")
 
 
 # --- all of them, on the simulator -------------------------------------------------------------------------
@@ -214,7 +243,7 @@ def _share(rows, key):
 def _alone(rows):
     """What a GPU does with these mistakes when nobody watches, as "5 wrong numbers, 2 errors"."""
     words = {"right": "right by luck", "wrong": "wrong numbers", "error": "error", "hangs": "hang"}
-    count = collections.Counter(row["wrong"].partition(":")[0] for row in rows)
+    count = collections.Counter(row["wrong alone"].partition(":")[0] for row in rows)
     return ", ".join(f"{count[k]} {word}" for k, word in words.items() if count[k]) or "-"
 
 
@@ -231,7 +260,7 @@ def summary(gpu, simulator):
         theirs = [gpu[name] for name in names]
         lines.append(
             f"| {title} | {len(names)} | {_share(ours, 'wrong found')} | {_share(ours, 'wrong line')} "
-            f"| {TOOLS[kind]} | {_share(theirs, 'wrong found')} | {_share(theirs, 'wrong line')} "
+            f"| {TOOLS[kind] or '-'} | {_share(theirs, 'wrong found')} | {_share(theirs, 'wrong line')} "
             f"| {_alone(theirs)} |"
         )
     every, everyone = list(simulator.values()), list(gpu.values())
@@ -257,17 +286,17 @@ def each(gpu, simulator):
                 theirs = gpu[name]
                 lines.append(
                     f"| {name.replace('_', ' ')} | {_verdict(ours, ours['kind'])} "
-                    f"| {_verdict(theirs, theirs['tool'])} | {theirs['wrong'].partition(':')[0]} |"
+                    f"| {_verdict(theirs, theirs['tool'])} | {theirs['wrong alone'].partition(':')[0]} |"
                 )
     return lines
 
 
 def _verdict(row, what):
-    if row["wrong found"]:
+    if row.get("wrong found"):
         verdict = what if row["wrong line"] else f"{what}, no line"
     else:
-        verdict = "hangs" if row.get("wrong outcome") == "hangs" else "-"
-    return verdict + (", false alarm" if row["right found"] else "")
+        verdict = "hangs" if row.get("wrong under the tool") == "hangs" else "-"
+    return verdict + (", false alarm" if row.get("right found") else "")
 
 
 def print_table(arguments):
@@ -278,15 +307,15 @@ def print_table(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("one")
-    command.add_argument("name")
+    command = commands.add_parser("here")
     command.add_argument("which", choices=["wrong", "right"])
-    command.set_defaults(do=lambda given: one(given.name, given.which == "right"))
+    command.add_argument("names", nargs="+")
+    command.set_defaults(do=lambda given: here(given.names, given.which == "right"))
     command = commands.add_parser("gpu")
     command.add_argument("--out", default="gpu.json")
     command.add_argument("--texts", help="a file for what the tools say")
     command.add_argument("--jobs", type=int, default=os.cpu_count())
-    command.add_argument("--limit", type=float, default=30, help="seconds for one launch")
+    command.add_argument("--limit", type=float, default=15, help="seconds for one launch")
     command.add_argument("--only", default="", help="a pattern for the names of the pairs")
     command.add_argument("--tool-path", help="compute-sanitizer, if it is not on PATH")
     command.set_defaults(do=on_gpu)

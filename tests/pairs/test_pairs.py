@@ -1,8 +1,10 @@
 """Each planted mistake is found where it is, and no corrected twin is reported."""
 
 import collections
+import itertools
 
 import pytest
+from pairs.form import Together
 from pairs.themes import KINDS, PAIRS
 
 EVERY = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
@@ -21,6 +23,22 @@ def test_a_pair_differs(pair):
     assert "\n".join(pair.source(True).split("\n")[1:]).count("\n") == pair.text.count("\n")
 
 
+@pytest.fixture(scope="module")
+def kernel_of():
+    """kernel_of(pair, right): a theme's kernels are one unit."""
+    themes = itertools.groupby(PAIRS.values(), lambda pair: pair.theme)
+    units = {theme: Together(pairs) for theme, pairs in themes}
+    return lambda pair, right: units[pair.theme].kernel(pair, right)
+
+
+@pytest.mark.gpu
 @EVERY
 def test_the_corrected_kernel_does_what_numpy_does(pair):
+    """As a user writes it, each compiled by itself."""
     pair.check(pair.run(True))
+
+
+@pytest.mark.sim
+@EVERY
+def test_the_corrected_kernel_does_what_numpy_does_on_the_simulator(pair, kernel_of):
+    pair.check(pair.run(True, kernel_of(pair, True)))

@@ -146,6 +146,28 @@ KERNEL(bad_mask) {
         warp(NL_SIM_WARP_SYNC, 1, 0);
 }
 
+/* Both halves of a warp shuffle with the full mask, each in a line of its own. */
+KERNEL(two_shuffles) {
+    unsigned t = rank();
+    if (t % 32 < 16)
+        data[t] = warp(NL_SIM_WARP_SHFL, ~0u, t, (t + 1) & 31);
+    else
+        data[t] = warp(NL_SIM_WARP_SHFL, ~0u, t, (t + 1) & 31);
+}
+
+/* Which __syncwarp may do. */
+KERNEL(two_syncwarps) {
+    unsigned t = rank();
+    data[t] = t;
+    if (t % 32 < 16)
+        warp(NL_SIM_WARP_SYNC, ~0u, 0);
+    else
+        warp(NL_SIM_WARP_SYNC, ~0u, 0);
+    int next = data[t ^ 16];
+    warp(NL_SIM_WARP_SYNC, ~0u, 0);
+    data[t] = next;
+}
+
 KERNEL(asserts) {
     if (index() == n)
         fail(710, "Assertion `i < n` failed.");

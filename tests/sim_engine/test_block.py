@@ -177,6 +177,21 @@ def test_mask_without_the_caller(driver, kernels):
     assert "does not name the calling lane 7" in fault.text
 
 
+def test_one_shuffle_at_two_lines(driver, kernels):
+    fault = fault_of(driver, kernels, "two_shuffles", 1, 64)
+    assert fault.code == 715
+    assert "are at different lines" in fault.text
+    for threads in ("threads 0-15 at test.py:", "threads 16-31 at test.py:"):
+        assert threads in fault.text
+    assert "in __shfl_sync with mask 0xffffffff" in fault.text
+    assert "32" not in fault.text.partition("thread")[2].replace("0xffffffff", "")
+
+
+def test_a_syncwarp_may_stand_at_two_lines(driver, kernels):
+    out = run(driver, kernels, "two_syncwarps", 1, 64, [0] * 64)
+    assert out == [t ^ 16 for t in range(64)]
+
+
 def test_dynamic_shared_memory(driver, kernels):
     out = run(driver, kernels, "shared_memory", 2, 100, [0] * 100, shared=400)
     assert out == list(range(99, -1, -1))

@@ -1,0 +1,134 @@
+/* sim/conflict: between the checks (check.h) and those who know about races (race.h) and turns
+ * (turn.h). */
+#include "sim/conflict.h"
+
+#include <stdio.h>
+#include "base/lock.h"
+#include "sim/arena.h"
+#include "sim/block.h"
+#include "sim/check.h"
+#include "sim/culprit.h"
+#include "sim/grid.h"
+#include "sim/heap.h"
+#include "sim/race.h"
+#include "sim/shadow.h"
+#include "sim/turn.h"
+
+typedef enum space { PRIVATE, SHARED, GLOBAL } space;
+
+/* Reports */
+
+static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
+    const nl_sim_dim *block = &w->job->launch.block;
+    return (nl_sim_dim){thread % block->x, thread / block->x % block->y,
+                        thread / block->x / block->y};
+}
+
+static nl_sim_dim block_index(const nl_sim_worker *w, uint64_t block) {
+    const nl_sim_dim *grid = &w->job->launch.grid;
+    return (nl_sim_dim){(unsigned)(block % grid->x), (unsigned)(block / grid->x % grid->y),
+                        (unsigned)(block / grid->x / grid->y)};
+}
+
+static const char *verb(const nl_sim_race_side *side) {
+    if (side->atomic)
+        return side->write ? "updates" : "reads";
+    return side->write ? "writes" : "reads";
+}
+
+/* What would have put the one before the other. */
+static const char *missing(const nl_sim_race_conflict *c) {
+    if (c->same_warp)
+        return "with no __syncwarp() between (the lanes of a warp are not in lockstep)";
+    if (c->earlier.block == c->later.block)
+        return "with no barrier between";
+    return "with nothing that orders the blocks";
+}
+
+static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
+    char name[200], whose[80];
+    nl_sim_dim thread = thread_index(w, c->earlier.thread);
+    nl_sim_dim block = block_index(w, c->earlier.block);
+    nl_sim_finding f = {.kind = NL_CHECK_RACE,
+                        .pc = c->later.pc,
+                        .other_pc = c->earlier.pc,
+                        .variable = (uintptr_t)c->earlier.pc,
+                        .block = block_index(w, c->later.block),
+                        .thread = thread_index(w, c->later.thread),
+                        .order = w->next};
+    snprintf(whose, sizeof whose, "thread (%u,%u,%u)", thread.x, thread.y, thread.z);
+    if (c->earlier.block != c->later.block)
+        snprintf(whose, sizeof whose, "thread (%u,%u,%u) of block (%u,%u,%u)", thread.x, thread.y,
+                 thread.z, block.x, block.y, block.z);
+    nl_sim_culprit_name(w, c->address, name, sizeof name);
+    snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o, %s", verb(&c->later), name,
+             c->later.atomic ? " with an atomic" : "", whose, verb(&c->earlier),
+             c->earlier.atomic ? " with an atomic" : "", missing(c));
+    nl_sim_findings_add(&w->job->check->findings, &f);
+}
+
+/* Launches */
+
+int nl_sim_conflict_begin(nl_sim_job *job) {
+    const nl_checks *wanted = &job->check->wanted;
+    int every =
+        (wanted->mask & (NL_CHECK_RACE | NL_CHECK_HANG)) && (wanted->mask & NL_CHECK_ACCESSES);
+    job->seed = wanted->seed;
+    job->shuffled = wanted->shuffled;
+    job->limit_ms = wanted->mask & NL_CHECK_HANG ? wanted->limit_ms : 0;
+    job->in_turns = every || job->shuffled;
+    if (wanted->mask & NL_CHECK_RACE) {
+        job->race = nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report);
+        if (!job->race)
+            return -1;
+    }
+    job->check->every = every;
+    if (every)
+        nl_sim_shadow_hear_all(1);
+    return 0;
+}
+
+void nl_sim_conflict_end(nl_sim_job *job) {
+    if (job->check->every)
+        nl_sim_shadow_hear_all(-1);
+    nl_sim_race_close(job->race);
+    job->race = NULL;
+}
+
+/* Accesses */
+
+/* Which memory is it? */
+static space find_space(const nl_sim_worker *w, uintptr_t address) {
+    if (nl_sim_arena_has(w, address))
+        return SHARED;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span)
+        return GLOBAL;
+    if (address - w->image_low < w->image_high - w->image_low || nl_sim_heap_covers(address, 1))
+        return GLOBAL;
+    return PRIVATE;
+}
+
+int nl_sim_conflict_is_due(nl_sim_worker *w) {
+    if (w->slice--)
+        return 0;
+    w->slice = w->shuffled ? (unsigned)nl_sim_turn_random(w->job, 2 * NL_SIM_SLICE) : NL_SIM_SLICE;
+    return 1;
+}
+
+void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                            const void *pc) {
+    w->thread[w->current].pc = pc;
+    space where = w->race ? find_space(w, address) : PRIVATE;
+    if (where != PRIVATE)
+        nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
+}
+
+void nl_sim_conflict_fence(void) {
+    nl_sim_worker *w = nl_sim_current;
+    if (w->race)
+        nl_sim_race_fence(w, w->current);
+}
+
+void nl_sim_conflict_preempt(void) {
+    nl_sim_block_preempt(nl_sim_current);
+}

@@ -1,0 +1,25 @@
+/* sim/conflict: launches that are checked for races or for threads that wait in vain: what every
+ * access of their threads means for that, and the report of a race. */
+#ifndef NL_SIM_CONFLICT_H
+#define NL_SIM_CONFLICT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct nl_sim_job;
+struct nl_sim_worker;
+
+/* Around the launch, whose job->check says what is wanted. -1 without memory. */
+int nl_sim_conflict_begin(struct nl_sim_job *job);
+void nl_sim_conflict_end(struct nl_sim_job *job);
+
+/* Has the running thread made so many accesses that others should run before the next? */
+int nl_sim_conflict_is_due(struct nl_sim_worker *worker);
+/* An access of the running thread that is made next. */
+void nl_sim_conflict_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
+                            unsigned kind, const void *pc);
+/* Of nl_sim_checker: */
+void nl_sim_conflict_fence(void);
+void nl_sim_conflict_preempt(void);
+
+#endif

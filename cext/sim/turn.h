@@ -1,0 +1,36 @@
+/* sim/turn: a grid whose blocks take turns: one thread of the operating system runs at a time, and
+ * which one, and which thread of its block, is decided here, so that the same seed gives the same
+ * run. Launches that are checked for races run like this, and those whose order is shuffled.
+ *
+ * Blocks run one after the other. Only one that cannot go on by itself, because it spins or is at
+ * the barrier of the grid, lets another begin or go on; since each needs a stack for every thread
+ * and
+ * __shared__ memory of its own, that one is on another thread of the operating system: a mate. */
+#ifndef NL_SIM_TURN_H
+#define NL_SIM_TURN_H
+
+#include <stdint.h>
+#include "base/lock.h"
+
+struct nl_sim_job;
+struct nl_sim_worker;
+
+typedef struct nl_sim_turns nl_sim_turns;
+
+enum { NL_SIM_SLICE = 1024 }; /* accesses of a thread between two looks at who else could run */
+
+/* Runs all blocks. Needs job->turns to be NULL, and leaves it so. */
+void nl_sim_turn_run(struct nl_sim_job *job);
+/* Others may run; returns when it is this worker's turn again. */
+void nl_sim_turn_pass(struct nl_sim_worker *worker);
+/* The same until nl_sim_turn_wake. -1 if there is nobody who could call it. The job's lock must not
+ * be held. */
+int nl_sim_turn_wait(struct nl_sim_worker *worker);
+void nl_sim_turn_wake(struct nl_sim_job *job);
+
+/* The next number of the launch's own sequence, below `end`. */
+uint64_t nl_sim_turn_random(struct nl_sim_job *job, uint64_t end);
+/* Which block is the n-th to run. */
+uint64_t nl_sim_turn_block(const struct nl_sim_job *job, uint64_t n);
+
+#endif

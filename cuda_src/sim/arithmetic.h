@@ -1,0 +1,88 @@
+/* sim/arithmetic: where images are compiled to look for it, what arithmetic must not do: integers
+ * divided by zero, quotients that do not fit, NaN and infinity made of finite numbers.
+ *
+ * Of divisions the host compiler tells by the function that its own sanitizer would call, with the
+ * place in the source. irpatch.py adds calls after floating-point operations, and for the one
+ * division that overflows where clang++ leaves it out; their places come from the return address.
+ */
+#ifndef NUMBALITE_SIM_ARITHMETIC_H
+#define NUMBALITE_SIM_ARITHMETIC_H
+
+#define NUMBALITE_SIM_ARITHMETIC \
+    extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED
+
+namespace numbalite_sim {
+
+/* What the compiler passes. */
+struct division_type {
+    unsigned short kind; /* 0: an integer, 1: a floating-point number */
+    unsigned short info; /* integers: bit 0 set if signed, then the logarithm of the width */
+};
+struct division_place {
+    const char *file;
+    unsigned line, column;
+    const division_type *type;
+};
+
+/* An integer of at most 64 bits comes as itself, extended with zeros. */
+NUMBALITE_SIM_INLINE long long extended(const division_type *type, unsigned long value) {
+    unsigned shift = 64 - (1u << (type->info >> 1));
+    if (type->info >> 1 > 6)
+        return 0;
+    return type->info & 1 ? static_cast<long long>(value << shift) >> shift
+                          : static_cast<long long>(value);
+}
+
+} // namespace numbalite_sim
+
+NUMBALITE_SIM_ARITHMETIC void
+nl_sim_division(const numbalite_sim::division_place *place, unsigned long dividend,
+                unsigned long divisor) __asm__("__ubsan_handle_divrem_overflow");
+NUMBALITE_SIM_ARITHMETIC void nl_sim_division(const numbalite_sim::division_place *place,
+                                              unsigned long dividend, unsigned long divisor) {
+    nl_sim_arithmetic what = {};
+    what.file = place->file;
+    what.line = static_cast<int>(place->line);
+    if (place->type->kind == 0 && place->type->info >> 1 <= 6) {
+        what.kind = divisor ? NL_SIM_ARITHMETIC_OVERFLOW : NL_SIM_ARITHMETIC_ZERO;
+        what.dividend = numbalite_sim::extended(place->type, dividend);
+        what.is_signed = place->type->info & 1;
+    } else {
+        what.kind = place->type->kind == 0 ? NL_SIM_ARITHMETIC_ZERO : NL_SIM_ARITHMETIC_FLOAT_ZERO;
+        what.unknown = true;
+    }
+    numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
+}
+
+/* irpatch.py calls these. */
+NUMBALITE_SIM_ARITHMETIC void nl_sim_report_overflow() {
+    nl_sim_arithmetic what = {};
+    what.kind = NL_SIM_ARITHMETIC_OVERFLOW;
+    what.unknown = true;
+    numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
+}
+
+extern "C" __attribute__((visibility("hidden"), used)) inline void
+nl_sim_quotient_overflow(bool overflows) {
+    if (__builtin_expect(overflows, 0))
+        nl_sim_report_overflow();
+}
+NUMBALITE_SIM_ARITHMETIC void nl_sim_report_not_finite(double result, double a, double b,
+                                                       int operation) {
+    nl_sim_arithmetic what = {};
+    what.kind = NL_SIM_ARITHMETIC_NOT_FINITE;
+    what.operation = static_cast<char>(operation);
+    what.result = result;
+    what.a = a;
+    what.b = b;
+    numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
+}
+/* operation: '+', '-', '*', '/', '%', or 'f' for a function. Those of one number get it twice. */
+extern "C" __attribute__((visibility("hidden"), used)) inline void
+nl_sim_not_finite(double result, double a, double b, int operation) {
+    if (__builtin_expect(!__builtin_isfinite(result), 0) && __builtin_isfinite(a) &&
+        __builtin_isfinite(b))
+        nl_sim_report_not_finite(result, a, b, operation);
+}
+
+#endif

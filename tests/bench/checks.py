@@ -1,0 +1,174 @@
+"""What the simulator's checks cost: times of four kernels with each check, as a table of markdown.
+
+    python tests/bench/checks.py [--size 1.0] [--rounds 5]
+
+Each entry is a launch's processor time over that of the same launch with no checks, the median of some
+rounds, on one core. The first launch, which compiles, is outside; what compiling costs stands in a line
+below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+os.environ["NUMBALITE_DRIVER"] = "sim"
+os.environ.setdefault("NUMBALITE_NUM_THREADS", "1")
+
+import numpy as np
+
+from numbalite import cuda
+
+TILE = 16
+TPB = 256
+SETS = {  # the column's title -> the checks
+    "memory": ["memory"], "unwritten": ["unwritten"], "race": ["race"], "sync": ["sync"],
+    "hang": ["hang"], "divide": ["divide"], "nan": ["nan"], "stack": ["stack"], "all": ["all"],
+}  # fmt: skip
+
+
+def matmul(a, b, c):
+    """
+    __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
+    int x = threadIdx.x, y = threadIdx.y;
+    auto [j, i] = grid<2>();
+    float sum = 0;
+    for (int k = 0; k < a.shape[1]; k += TILE) {
+        a_tile[y][x] = a(i, k + x);
+        b_tile[y][x] = b(k + y, j);
+        __syncthreads();
+        for (int m = 0; m < TILE; ++m) sum += a_tile[y][m] * b_tile[m][x];
+        __syncthreads();
+    }
+    c(i, j) = sum;
+    """
+
+
+def diffusion(u, v):
+    """
+    __shared__ float s[TILE + 2][TILE + 2];
+    auto [j, i] = grid<2>();
+    int x = threadIdx.x + 1, y = threadIdx.y + 1, n = u.shape[0];
+    s[y][x] = u(i, j);
+    if (y == 1) s[0][x] = u(max((int)i - 1, 0), j);
+    if (y == TILE) s[TILE + 1][x] = u(min((int)i + 1, n - 1), j);
+    if (x == 1) s[y][0] = u(i, max((int)j - 1, 0));
+    if (x == TILE) s[y][TILE + 1] = u(i, min((int)j + 1, n - 1));
+    __syncthreads();
+    v(i, j) = s[y][x] + 0.2f * (s[y - 1][x] + s[y + 1][x] + s[y][x - 1] + s[y][x + 1] - 4 * s[y][x]);
+    """
+
+
+def reduction(x, out):
+    """
+    __shared__ float s[TPB];
+    int t = threadIdx.x;
+    float sum = 0;
+    for (int i = grid<1>(); i < x.size(); i += gridsize<1>()) sum += x[i];
+    s[t] = sum;
+    for (int w = TPB / 2; w > 0; w /= 2) {
+        __syncthreads();
+        if (t < w) s[t] += s[t + w];
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+    """
+
+
+def histogram(x, out):
+    """
+    __shared__ int bins[TPB];
+    int t = threadIdx.x;
+    bins[t] = 0;
+    __syncthreads();
+    for (int i = grid<1>(); i < x.size(); i += gridsize<1>()) atomicAdd(&bins[x[i]], 1);
+    __syncthreads();
+    atomicAdd(&out[t], bins[t]);
+    """
+
+
+def workloads(size):
+    """name -> (function, grid, block, arguments)."""
+    random = np.random.default_rng(1)
+    side = TILE * max(1, round(12 * size ** (1 / 3)))
+    wide = TILE * max(1, round(24 * size**0.5))
+    length = int(1_000_000 * size)
+    square = lambda n: cuda.to_device(random.random((n, n), np.float32))
+    values = cuda.to_device(random.random(length, np.float32))
+    keys = cuda.to_device(random.integers(0, TPB, length).astype(np.int32))
+    blocks = lambda n: (n // TILE, n // TILE)
+    return {
+        f"matmul, {side} × {side}, tiles in shared memory":
+            (matmul, blocks(side), (TILE, TILE), [square(side), square(side), square(side)]),
+        f"diffusion, {wide} × {wide}, tiles in shared memory":
+            (diffusion, blocks(wide), (TILE, TILE), [square(wide), square(wide)]),
+        f"reduction of {length} numbers":
+            (reduction, 64, TPB, [values, cuda.to_device(np.zeros(64, np.float32))]),
+        f"histogram of {length} numbers":
+            (histogram, 64, TPB, [keys, cuda.to_device(np.zeros(TPB, np.int32))]),
+    }  # fmt: skip
+
+
+def launch_time(launch, rounds):
+    """(seconds of the first launch, median of the later ones)."""
+
+    def once():
+        start = sum(os.times()[:4])  # with that of the compilers that were run
+        begin = time.process_time()
+        launch()
+        cuda.synchronize()
+        return time.process_time() - begin, sum(os.times()[:4]) - start
+
+    first = once()[1]
+    return first, statistics.median(once()[0] for _ in range(rounds))
+
+
+def measure(size, rounds):
+    """[(name, seconds without checks, {title: ratio})], and compiling seconds without and with all."""
+    rows, compiling = [], {"none": [], "all": []}
+    for name, (function, grid, block, arguments) in workloads(size).items():
+        kernel = cuda.jit(function)
+        launch = lambda k=kernel[grid, block], a=arguments: k(*a)
+        with cuda.checks("none"):
+            first, base = launch_time(launch, rounds)
+        compiling["none"].append(first - base)
+        ratios = {}
+        for title, checks in SETS.items():
+            with cuda.checks(*checks):
+                first, later = launch_time(launch, rounds)
+            ratios[title] = later / base
+            if title == "memory":  # the first that needs the other image
+                compiling["all"].append(first - later)
+        with cuda.checks("none"):  # the machine may have slowed down meanwhile
+            ratios["none"] = launch_time(launch, rounds)[1] / base
+        rows.append((name, base, ratios))
+    return rows, {title: statistics.median(times) for title, times in compiling.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--size", type=float, default=1.0, help="how much work, over the usual")
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="numbalite-bench-") as folder:
+        os.environ["NUMBALITE_CACHE_DIR"] = folder
+        rows, compiling = measure(given.size, given.rounds)
+    titles = ["none", *SETS]
+    print("| kernel | no checks |", " | ".join(titles), "|")
+    print("|---" * (len(titles) + 2) + "|")
+    for name, base, ratios in rows:
+        numbers = " | ".join(
+            f"{ratios[title]:.{1 if ratios[title] < 10 else 0}f}" for title in titles
+        )
+        print(f"| {name} | {base * 1e3:.1f} ms | {numbers} |")
+    print(
+        f"\nCompiling a kernel: {compiling['none']:.2f} s without checks, "
+        f"{compiling['all']:.2f} s with those that watch every access."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
