@@ -72,7 +72,7 @@ def work(name, seconds, inputs, seed, current):
         return time.monotonic() - begun
 
     first = []
-    for _ in range(100):
+    for _ in range(min(100, max(10, inputs // 4))):
         data = next(source)
         first.append(data)
         once(data)
