@@ -16,6 +16,7 @@ typedef struct nl_stage_settings {
     size_t chunk;           /* bytes that a thread copies at a time, at most */
     size_t ring;            /* bytes of page-locked memory that they go through */
     size_t group;           /* bytes that go to the device as one copy, at most */
+    size_t shared;          /* see nl_stage_shared */
     int looks;              /* of a thread that waits, before it sleeps */
     int always;             /* also where device memory is host memory, for tests */
 } nl_stage_settings;
@@ -42,5 +43,10 @@ int nl_stage_is_locked(const void *host);
 int nl_stage_can_lock(size_t size);
 /* And is a copy of this size worth it? */
 int nl_stage_is_worth(size_t size);
+/* Page-locked memory of few sizes is used again more often. */
+size_t nl_stage_round(size_t size);
+/* Up to how many bytes in all a kernel had better use the operands of a call, which it reads once,
+ * where they are in page-locked memory. */
+int64_t nl_stage_shared(void);
 
 #endif

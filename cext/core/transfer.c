@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/pack.h"
+#include "core/pinned.h"
 #include "core/hostblock.h"
 #include "core/plan.h"
 #include "core/stage.h"
@@ -35,6 +36,23 @@ static int finish(CUstream stream, int status, nl_error *err) {
     return NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream) < 0 ? -1 : status;
 }
 
+/* A few bytes for the host, by way of a page-locked block: the driver has to do as much, and takes
+ * longer. 0: there is no block, and nothing has happened. */
+static int fetch_few(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
+                     nl_error *err) {
+    nl_pinned *block = NULL;
+    nl_error ignored;
+    if (size > NL_PINNED_BYTES || !nl_stage_can_lock(NL_PINNED_BYTES) ||
+        nl_pinned_take(dev, &block, &ignored) < 0 || block == NULL)
+        return 0;
+    int status =
+        finish(stream, NL_CU(err, MemcpyDtoHAsync, block->host, device, size, stream), err);
+    if (status == 0)
+        memcpy(host, block->host, size);
+    nl_pinned_give(block);
+    return status < 0 ? -1 : 1;
+}
+
 /* One plain copy between a host block and a device block, done when it returns. On the default
  * stream it is one call, which comes after all ordered work; the driver may return from it before
  * the last bytes have arrived on the device, which only a stream that is not ordered with the
@@ -43,7 +61,9 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
     if (direction == NL_DEVICE_TO_HOST) {
-        int done = nl_stage_receive(dev, device, host, size, stream, err);
+        int done = fetch_few(dev, device, host, size, stream, err);
+        if (done == 0)
+            done = nl_stage_receive(dev, device, host, size, stream, err);
         if (done != 0)
             return done < 0 ? -1 : 0;
         if (stream == NULL)
@@ -183,18 +203,10 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
     return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
 }
 
-/* Page-locked memory of few sizes is used again more often. */
-static size_t locked_size(size_t size) {
-    size_t rounded = 64 << 10;
-    while (rounded < size)
-        rounded *= 2;
-    return rounded;
-}
-
 /* A large dense block is page-locked if it can be: what it holds is to travel. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
     if (nl_stage_is_worth(size) && nl_stage_can_lock(size) &&
-        nl_hostblock_take(k->dev, locked_size(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
+        nl_hostblock_take(k->dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
         k->dense = k->locked->memory;
         return 0;
     }
@@ -238,7 +250,7 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
         if (sent != 0)
             return sent;
     }
-    if (nl_hostblock_take(dev, locked_size(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+    if (nl_hostblock_take(dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);

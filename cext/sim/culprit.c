@@ -227,7 +227,8 @@ void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t s
     } else {
         int length = snprintf(text, text_size, "%s %zu byte%s at the address 0x%llx", verb, size,
                               size == 1 ? "" : "s", (unsigned long long)address);
-        if (length > 0 && (size_t)length < text_size)
+        if (length > 0 && (size_t)length < text_size &&
+            !nl_sim_heap_describe(address, text + length, text_size - (size_t)length))
             nl_sim_memory_describe(address, text + length, text_size - (size_t)length);
     }
 }

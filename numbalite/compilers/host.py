@@ -187,11 +187,17 @@ def _instrumentation(family, checks):
         told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
         return [
             *flags,
+            "-fsanitize=bounds",
             "-fsanitize=thread",
             *(word for t in told for word in ("--param", f"tsan-{t}")),
         ]
-    told = ["instrument-func-entry-exit=0", "distinguish-volatile=1"]
-    return [*flags, "-fsanitize=thread", *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
+    told = [
+        "instrument-func-entry-exit=0",
+        "distinguish-volatile=1",
+        "instrument-read-before-write=1",
+    ]
+    flags += ["-fsanitize=array-bounds", "-fsanitize=thread"]
+    return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 
 def vector_math() -> int:
