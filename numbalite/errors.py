@@ -92,7 +92,7 @@ class KernelError(NumbaliteError, RuntimeError):
         kind=None,
     ):
         super().__init__(message)
-        if kernel is None:
+        if kernel is None and block is None:
             kernel, block, thread, array, index, file, line, others = _read(message)
         self.kind = kind or _kind(message)
         self.kernel = kernel
@@ -132,7 +132,7 @@ _KINDS = {
     r"makes (NaN|infinity) of": "nan",
     "stack overflow": "stack",
     "not done after": "hang",
-    r"different barriers|cannot go on|\bmask 0x": "sync",
+    r"different barriers|cannot go on|never came|\bmask 0x": "sync",
     "[Aa]ssert": "assert",
     r"address|outside of|out of bounds|but .* (has|is|points to) ": "memory",
 }
@@ -160,20 +160,24 @@ def _read(message):
         found = re.match(form, message)
         if found is not None:
             break
-    if found is None:
+    if found is None and not re.match(r"kernel \S+: the grid ", message):
         return (None,) * 8
+    said = found.groupdict() if found else {}
     block = re.search(f"block {_XYZ}", message)
     thread = re.search(f"thread {_XYZ}", message)
+    if not said.get("line"):  # of several threads, those that are told first
+        place = re.search(r" at (?P<file>[^;,]+?):(?P<line>\d+)", message)
+        said.update(place.groupdict() if place else {})
     array, index = _element(message[thread.end() :] if thread else "")
     more = re.search(r" \(and (\d+) more, in", message)
     return (
-        found["kernel"],
-        tuple(map(int, block.groups())),
+        said.get("kernel") or message.split()[1].rstrip(":"),
+        tuple(map(int, block.groups())) if block else None,
         tuple(map(int, thread.groups())) if thread else None,
         array,
         index,
-        found["file"] or None,
-        int(found["line"]) if found["line"] else None,
+        said.get("file") or None,
+        int(said["line"]) if said.get("line") else None,
         int(more[1]) if more else 0,
     )
 
