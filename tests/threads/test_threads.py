@@ -284,9 +284,9 @@ def _kept():
 
     pool = cuda.memory_pool()
     pool.cache_limit = 32 << 20
-    _core.copy_settings(always=True)
+    _core.copy_settings(always=True, least=1 << 18)
     yield pool
-    _core.copy_settings(always=False)
+    _core.copy_settings(always=False, least=1 << 20)
     pool.cache_limit = 0
 
 
@@ -352,7 +352,7 @@ def test_forked_with_copying_threads(run_python):
         """
 import os, numpy as np
 from numbalite import _core, cuda
-_core.copy_settings(always=True)
+_core.copy_settings(always=True, least=1 << 18)
 cuda.memory_pool().cache_limit = 1 << 26
 x = np.arange(200_000.0)
 d = cuda.to_device(x)
@@ -385,7 +385,7 @@ def test_exit_while_others_copy(run_python, seconds):
         """
 import sys, threading, time, numpy as np
 from numbalite import _core, cuda
-_core.copy_settings(always=True)
+_core.copy_settings(always=True, least=1 << 18)
 cuda.memory_pool().cache_limit = 1 << 26
 x = np.arange(300_000.0)
 def work():
