@@ -90,6 +90,8 @@ class KernelError(NumbaliteError, RuntimeError):
         others=None,
     ):
         super().__init__(message)
+        if kernel is None:
+            kernel, block, thread, array, index, file, line, others = _read(message)
         self.kernel = kernel
         self.block = block
         self.thread = thread
@@ -116,6 +118,56 @@ class KernelError(NumbaliteError, RuntimeError):
     def ctaid(self):
         """The block, under numba's name."""
         return self.block
+
+
+_XYZ = r"\((\d+),(\d+),(\d+)\)"
+
+
+def _read(message):
+    """What a report of the simulator says of KernelError's attributes, in their order.
+
+    "vadd (file, line 5): block (3,0,0), thread (31,0,0) writes out[127], but ... (and 3 more, in ...)",
+    or "kernel vadd, block (3,0,0), thread (31,0,0), file:5: ...".
+    """
+    import re
+
+    finding = rf"(?P<kernel>\S.*) \((?P<file>.*?), line (?P<line>\d+)\): block {_XYZ}"
+    unplaced = rf"(?P<kernel>\S[^(]*)(?P<file>)(?P<line>): block {_XYZ}"
+    fault = rf"kernel (?P<kernel>\S.*?), block {_XYZ}(?:, thread {_XYZ})?(?:, (?P<file>.*?):(?P<line>\d+))?:"
+    for form in (finding, fault, unplaced):
+        found = re.match(form, message)
+        if found is not None:
+            break
+    if found is None:
+        return (None,) * 8
+    block = re.search(f"block {_XYZ}", message)
+    thread = re.search(f"thread {_XYZ}", message)
+    array, index = _element(message[thread.end() :] if thread else "")
+    more = re.search(r" \(and (\d+) more, in", message)
+    return (
+        found["kernel"],
+        tuple(map(int, block.groups())),
+        tuple(map(int, thread.groups())) if thread else None,
+        array,
+        index,
+        found["file"] or None,
+        int(found["line"]) if found["line"] else None,
+        int(more[1]) if more else 0,
+    )
+
+
+def _element(text):
+    """(array, index) of " writes out[127], ..." or " reads a(3,4), ..."; (None, None) of others."""
+    import re
+
+    along = re.match(r" \w+ index (-?\d+) of (\w+) along", text)
+    if along:
+        return along[2], int(along[1])
+    element = re.match(r" \w+ (\w+)((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))", text)
+    if element is None:
+        return None, None
+    indices = tuple(map(int, re.findall(r"-?\d+", element[2])))
+    return element[1], indices[0] if len(indices) == 1 else indices
 
 
 class BoundsError(KernelError, IndexError):

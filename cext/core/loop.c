@@ -7,13 +7,17 @@
  *   4. Neighbouring dimensions that every operand walks as one are merged.
  *
  * One run, or one element, for every operand is FLAT. Where that holds for the innermost dimension
- * only, and it is long, ROWS. Both read 16 bytes at a time, so they ask for alignment. */
+ * only, and it is long, ROWS. Both read 16 bytes at a time, so they ask for alignment; without it,
+ * SHIFTED. Where an operand is a run along another dimension, as a transposed one, TILED walks both
+ * dimensions at once. */
 #include "core/loop.h"
 
 #include <string.h>
 
 #define ALIGNED 16
 #define LONG_ROW 64 /* elements from which a row is worth a kernel that does not divide in it */
+#define TILE 32     /* elements from which two dimensions are worth walking by tiles */
+#define BLOCK 256   /* threads, in 16 rows and columns of a tile: ufunc.cuh */
 
 static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
@@ -28,7 +32,8 @@ nl_divider nl_divider_make(uint32_t divisor) {
 }
 
 const char *nl_loop_kind_name(nl_loop_kind kind) {
-    static const char *const names[] = {"flat", "rows", "strided32", "strided64"};
+    static const char *const names[] = {"flat",  "rows",      "shifted",
+                                        "tiled", "strided32", "strided64"};
     return names[kind];
 }
 
@@ -158,28 +163,60 @@ static int fits_32(const nl_loop *l) {
     return 1;
 }
 
-static void set_strided(nl_loop *l, int aligned) {
-    l->kind = aligned && fits_32(l) ? NL_LOOP_STRIDED32 : NL_LOOP_STRIDED64;
-    l->dims = padded(l->ndim);
+/* A dimension, other than the innermost, along which an operand is a run that jumps along the
+ * innermost; -1: there is none. */
+static int run_elsewhere(const nl_loop *l, const nl_loop_operand *operands) {
+    int inner = l->ndim - 1;
+    if (l->shape[inner] < TILE)
+        return -1;
+    for (int i = 0; i < l->operands; i++) {
+        int64_t size = operands[i].itemsize, stride = l->strides[i][inner];
+        if (operands[i].by_value || stride == 0 || stride == size)
+            continue;
+        for (int d = 0; d < inner; d++)
+            if (l->strides[i][d] == size && l->shape[d] >= TILE)
+                return d;
+    }
+    return -1;
+}
+
+/* Dimension d becomes the one around the innermost. */
+static void set_tiled(nl_loop *l, const nl_loop_operand *operands, int d) {
+    int to = l->ndim - 2, after = to - d;
+    int64_t kept = l->shape[d];
+    memmove(&l->shape[d], &l->shape[d + 1], (size_t)after * sizeof kept);
+    l->shape[to] = kept;
+    l->kind = NL_LOOP_TILED;
+    l->dims = padded(to > 0 ? to : 1);
+    l->advance = l->across = 0;
+    for (int i = 0; i < l->operands; i++) {
+        int64_t *strides = l->strides[i], size = operands[i].itemsize;
+        kept = strides[d];
+        memmove(&strides[d], &strides[d + 1], (size_t)after * sizeof kept);
+        strides[to] = kept;
+        l->advance |= (uint64_t)(strides[to + 1] == size) << i;
+        l->across |= (uint64_t)(strides[to] == size) << i;
+    }
 }
 
 static void choose(nl_loop *l, const nl_loop_operand *operands) {
-    int inside = runs_inside(l, operands);
-    l->advance = 0;
+    int inside = runs_inside(l, operands), aligned = is_aligned(l, operands, 0), d;
+    int64_t inner = l->shape[l->ndim - 1];
+    l->advance = l->across = 0;
     for (int i = 0; inside && i < l->operands; i++)
         l->advance |= (uint64_t)(l->strides[i][l->ndim - 1] != 0) << i;
-    if (l->ndim <= 1 && inside && is_aligned(l, operands, 1)) {
-        l->kind = NL_LOOP_FLAT;
-        l->dims = 0;
-        return;
+    if (inside && aligned &&
+        (l->ndim == 1 || (inner >= LONG_ROW && l->count / inner <= INT32_MAX))) {
+        int wide = is_aligned(l, operands, 1);
+        l->kind = !wide ? NL_LOOP_SHIFTED : l->ndim == 1 ? NL_LOOP_FLAT : NL_LOOP_ROWS;
+        l->dims = l->kind == NL_LOOP_FLAT ? 0 : padded(l->ndim > 1 ? l->ndim - 1 : 1);
+    } else if (aligned && (d = run_elsewhere(l, operands)) >= 0 &&
+               l->count / inner / l->shape[d] <= INT32_MAX) {
+        set_tiled(l, operands, d);
+    } else {
+        l->kind = aligned && fits_32(l) ? NL_LOOP_STRIDED32 : NL_LOOP_STRIDED64;
+        l->dims = padded(l->ndim);
     }
-    if (l->ndim > 1 && inside && l->shape[l->ndim - 1] >= LONG_ROW &&
-        l->count / l->shape[l->ndim - 1] <= INT32_MAX && is_aligned(l, operands, 1)) {
-        l->kind = NL_LOOP_ROWS;
-        l->dims = padded(l->ndim - 1);
-        return;
-    }
-    set_strided(l, is_aligned(l, operands, 0));
 }
 
 /* The common case: every operand in memory has the whole shape, in C order without gaps. */
@@ -246,22 +283,37 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
     choose(l, operands);
 }
 
-/* Dimensions that the kernel divides by: all, or those around the rows. */
+static int has_rows(const nl_loop *l) {
+    return l->kind == NL_LOOP_ROWS || l->kind == NL_LOOP_SHIFTED;
+}
+
+/* Dimensions that the kernel divides by: all, or those around the rows or tiles. */
 static int outer_dims(const nl_loop *l) {
-    return l->kind == NL_LOOP_ROWS ? l->ndim - 1 : l->ndim;
+    return l->kind == NL_LOOP_TILED ? l->ndim - 2 : has_rows(l) ? l->ndim - 1 : l->ndim;
+}
+
+static int64_t pieces_of(int64_t size, int64_t piece) {
+    return (size + piece - 1) / piece;
 }
 
 int64_t nl_loop_threads(const nl_loop *l, int64_t per_thread) {
-    if (l->kind != NL_LOOP_ROWS)
-        return (l->count + per_thread - 1) / per_thread;
-    int64_t columns = l->shape[l->ndim - 1];
-    return l->count / columns * ((columns + per_thread - 1) / per_thread);
+    int64_t inner = l->shape[l->ndim - 1];
+    if (l->kind == NL_LOOP_TILED) {
+        int64_t outer = l->shape[l->ndim - 2], tile = per_thread >= 16 ? 64 : 32;
+        return l->count / inner / outer * pieces_of(inner, tile) * pieces_of(outer, tile) * BLOCK;
+    }
+    if (l->kind == NL_LOOP_SHIFTED) /* the first piece may begin before the row */
+        return l->count / inner * pieces_of(inner + per_thread - 1, per_thread);
+    if (l->kind == NL_LOOP_ROWS)
+        return l->count / inner * pieces_of(inner, per_thread);
+    return pieces_of(l->count, per_thread);
 }
 
 size_t nl_loop_size(const nl_loop *l) {
-    static const size_t words[] = {2, 3, 1, 1}; /* between slots and shape */
+    static const size_t words[] = {2, 3, 3, 5, 1, 1}; /* between slots and shape */
     size_t operands = (size_t)l->operands, dims = (size_t)l->dims;
-    size_t size = operands * NL_LOOP_SLOT + 8 * words[l->kind] + dims * (16 + 8 * operands);
+    size_t steps = l->kind == NL_LOOP_FLAT ? 0 : l->kind == NL_LOOP_TILED ? dims + 2 : dims;
+    size_t size = operands * NL_LOOP_SLOT + 8 * words[l->kind] + 16 * dims + 8 * operands * steps;
     return (size + 15) / 16 * 16;
 }
 
@@ -271,18 +323,23 @@ static unsigned char *put(unsigned char *at, const void *value) {
 }
 
 static unsigned char *put_head(const nl_loop *l, unsigned char *at) {
-    if (l->kind != NL_LOOP_ROWS) {
-        at = put(at, &l->count);
-        return l->kind == NL_LOOP_FLAT ? put(at, &l->advance) : at;
-    }
     int64_t columns = l->shape[l->ndim - 1], rows = l->count / columns;
-    return put(put(put(at, &rows), &columns), &l->advance);
+    if (l->kind == NL_LOOP_TILED) {
+        int64_t high = l->shape[l->ndim - 2], tiles = rows / high;
+        at = put(put(put(at, &tiles), &columns), &high);
+        return put(put(at, &l->advance), &l->across);
+    }
+    if (has_rows(l))
+        return put(put(put(at, &rows), &columns), &l->advance);
+    at = put(at, &l->count);
+    return l->kind == NL_LOOP_FLAT ? put(at, &l->advance) : at;
 }
 
 void nl_loop_write(const nl_loop *l, unsigned char *block) {
     static const int64_t one = 1, nothing = 0;
     unsigned char *at = block + (size_t)l->operands * NL_LOOP_SLOT;
     int dims = outer_dims(l), before = l->dims - dims;
+    int steps = l->kind == NL_LOOP_TILED ? l->dims + 2 : l->dims;
     for (int i = 0; i < l->operands; i++)
         if (!(l->by_value >> i & 1))
             memcpy(block + (size_t)i * NL_LOOP_SLOT, &l->address[i], 8);
@@ -297,6 +354,6 @@ void nl_loop_write(const nl_loop *l, unsigned char *block) {
         at = put(at, &by);
     }
     for (int i = 0; i < l->operands; i++)
-        for (int d = 0; d < l->dims; d++)
+        for (int d = 0; d < steps; d++)
             at = put(at, d < before ? &nothing : &l->strides[i][d - before]);
 }

@@ -1,7 +1,7 @@
 /* core/loop: the geometry of one element-wise launch: which element of each operand meets which, in
  * the simplest form that a kernel can walk. Pure arithmetic.
  *
- * Kernels come in four kinds, from the fastest to the most general. cuda_src/numbalite/ufunc.cuh
+ * Kernels come in six kinds, from the fastest to the most general. cuda_src/numbalite/ufunc.cuh
  * reads what nl_loop_write writes. */
 #ifndef NL_CORE_LOOP_H
 #define NL_CORE_LOOP_H
@@ -12,8 +12,10 @@
 #define NL_LOOP_SLOT 16 /* bytes of an address or a value */
 
 typedef enum nl_loop_kind {
-    NL_LOOP_FLAT,      /* every operand is one run, or one element for all */
+    NL_LOOP_FLAT,      /* every operand is one aligned run, or one element for all */
     NL_LOOP_ROWS,      /* the same for the innermost dimension */
+    NL_LOOP_SHIFTED,   /* the same, but for alignment */
+    NL_LOOP_TILED,     /* some operands are runs in the innermost dimension, some in another */
     NL_LOOP_STRIDED32, /* any strides, indices and offsets of 32 bits */
     NL_LOOP_STRIDED64, /* anything */
 } nl_loop_kind;
@@ -31,9 +33,11 @@ typedef struct nl_loop {
     nl_loop_kind kind;
     int operands;
     int ndim;      /* after simplification */
-    int dims;      /* that the kernel is made for: 0 for flat, those around the rows for rows */
+    int dims;      /* that the kernel is made for: 0 for flat, those around the rows or tiles */
     int64_t count; /* elements */
-    uint64_t by_value, advance; /* a bit for each operand */
+    /* A bit for each operand: advance, it moves (tiled: is a run) along the innermost dimension;
+     * across, it is a run along the one around that */
+    uint64_t by_value, advance, across;
     int64_t shape[NL_MAX_DIMS]; /* outermost first */
     uint64_t address[NL_LOOP_OPERANDS];
     int64_t strides[NL_LOOP_OPERANDS][NL_MAX_DIMS];

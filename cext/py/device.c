@@ -358,6 +358,8 @@ static PyObject *reset_device(PyObject *module, PyObject *argument) {
     nl_device *dev = read_device(argument);
     if (dev == NULL)
         return NULL;
+    if (nl_py_callbacks_pending()) /* they are called as ever, and may use other threads */
+        NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
     NL_UNLOCKED(status, nl_device_reset(dev, &err));
     nl_py_callbacks_purge(dev);
     if (status < 0)

@@ -4,12 +4,14 @@
  * order, and which with which depends on sizes alone, so that equal calls give equal bits.
  *
  * A result is folded from one or several parts, contiguous pieces of its elements; parts of one
- * result go to a scratch array, which another launch folds (reduceloops.py plans both). Two ways:
+ * result go to a scratch array, which another launch folds (reduceloops.py plans both). Ways:
  *
  * - rows: a part is folded by a warp or by a block, whose warps take contiguous pieces of it. A
  *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and
  *   combines the lanes' values by shuffles. Several tiles at a time share the shuffles: in each
  *   step a lane gives away half of its tiles and gets the neighbour's half of the others.
+ * - columns: results lie side by side, as the columns of a matrix do. A thread has V neighbours, by
+ *   one 16-byte load; the warps of a block take contiguous pieces of a part.
  * - serial: a part is folded by one thread, and neighbouring threads have neighbouring results.
  *   It serves reductions over outer axes, very short rows, and the simulator.
  *
@@ -33,8 +35,9 @@ struct dimension {
     int64 length, input, where, output;
 };
 
-/* reduceloops.py writes the same. The kept dimensions come first, then the folded ones, outermost
- * first. A launch that leaves parts stores them all, the parts of a result side by side. */
+/* reduceplan.py writes the same. The kept dimensions come first, then the folded ones, outermost
+ * first. A launch that leaves parts stores them all: the parts of a result side by side, or, if
+ * by_part, the results of a part. */
 struct __align__(16) plan {
     unsigned char initial[16]; /* a T, combined with the result if has_initial */
     int64 results, length;     /* elements of one result */
@@ -44,6 +47,7 @@ struct __align__(16) plan {
     int32 team;    /* warps that fold a part together, 1 or all of the block */
     int32 is_last; /* results are stored, not parts */
     int32 segment; /* the kept dimension along which there are segments, or -1 */
+    int32 by_part, unused;
     dimension dims[NUMBALITE_REDUCE_DIMS];
 };
 
@@ -128,7 +132,7 @@ NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 
     if (p.is_last) {
         *(O *)((char *)out + at.output) = nl_convert<O>(m.value);
     } else {
-        int64 i = result * p.parts + part;
+        int64 i = p.by_part ? part * p.results + result : result * p.parts + part;
         ((T *)out)[i] = m.value;
         if (masked)
             flags[i] = m.has;
@@ -254,16 +258,30 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
         at -= source.lead(begin);
     while (at < end) {
         if (!Masked && at >= begin && at + tiles * tile <= end) {
-            typename Source::piece raw[tiles];
-            T v[tiles];
+            /* The next tiles are on their way while these are folded. */
+            typename Source::piece raw[tiles], ahead[tiles];
 #pragma unroll
             for (int k = 0; k < tiles; ++k)
-                raw[k] = source.fetch(at + k * tile + lane);
+                raw[k] = ahead[k] = source.fetch(at + k * tile + lane);
+            for (;;) {
+                T v[tiles];
+                at += tiles * tile;
+                bool more = at + tiles * tile <= end;
+                if (more) {
 #pragma unroll
-            for (int k = 0; k < tiles; ++k)
-                v[k] = Source::fold(raw[k], op);
-            append(total, fold_tiles(v, op), op);
-            at += tiles * tile;
+                    for (int k = 0; k < tiles; ++k)
+                        ahead[k] = source.fetch(at + k * tile + lane);
+                }
+#pragma unroll
+                for (int k = 0; k < tiles; ++k)
+                    v[k] = Source::fold(raw[k], op);
+                append(total, fold_tiles(v, op), op);
+                if (!more)
+                    break;
+#pragma unroll
+                for (int k = 0; k < tiles; ++k)
+                    raw[k] = ahead[k];
+            }
             continue;
         }
         maybe<T> m = nothing<T>();
@@ -319,6 +337,95 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
     if (p.is_last)
         begin_with(p, total, op);
     store<T, O>(p, total, at, result, part, out, flags, Masked);
+}
+
+/* ------------------------------------------------------------------------------- columns */
+
+template <class S, int V> struct __align__(sizeof(S) * V) neighbours {
+    S item[V];
+};
+
+/* V neighbouring folds, of elements with equal strides between them. */
+template <class S, int V, class T, class Op>
+NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, int64 step,
+                                     int64 count, Op op) {
+    typedef neighbours<S, V> wide;
+    constexpr int ahead = sizeof(wide) >= 8 ? 4 : 8;
+    int64 i = 0;
+    if (!has && count > 0) {
+        wide w = *(const wide *)x;
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            total[v] = nl_convert<T>(w.item[v]);
+        has = true;
+        i = 1;
+    }
+    for (; i + ahead <= count; i += ahead) {
+        wide w[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            w[k] = *(const wide *)(x + (i + k) * step);
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+                total[v] = op(total[v], nl_convert<T>(w[k].item[v]));
+    }
+    for (; i < count; ++i) {
+        wide w = *(const wide *)(x + i * step);
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            total[v] = op(total[v], nl_convert<T>(w.item[v]));
+    }
+}
+
+/* Blocks of WARPS warps; a lane's V results are along the last kept dimension, whose length is a
+ * multiple of V. */
+template <class S, class T, class O, int V, class Op>
+NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op op) {
+    constexpr int WARPS = 8;
+    __shared__ T others[WARPS - 1][V][32];
+    __shared__ bool have[WARPS];
+    int64 across = (p.results / V + 31) / 32, part = quotient(blockIdx.x, across);
+    int64 piece = (blockIdx.x - part * across) * 32 + laneid();
+    int warp = threadIdx.x / 32;
+    bool inside = piece * V < p.results;
+    place at = place_of(p, inside ? piece * V : 0, part, nullptr);
+    int64 each = (at.end - at.begin + WARPS - 1) / WARPS, begin = at.begin + warp * each;
+    int64 end = begin + each < at.end ? begin + each : at.end;
+    T total[V];
+    bool has = false;
+    const dimension &inner = p.dims[p.kept + p.folded - 1];
+    for (int64 i = begin; i < end && inside;) {
+        int64 run = end - i;
+        if (p.folded > 1) {
+            int64 left = inner.length - (i - quotient(i, inner.length) * inner.length);
+            run = run < left ? run : left;
+        }
+        const char *from = (const char *)input + at.input + offsets_of(p, i).input;
+        fold_columns<S, V>(total, has, from, inner.input, run, op);
+        i += run;
+    }
+    if (warp > 0 && has)
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            others[warp - 1][v][laneid()] = total[v];
+    if (laneid() == 0)
+        have[warp] = has;
+    __syncthreads();
+    if (warp > 0 || !inside)
+        return;
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+        maybe<T> all = {has ? total[v] : T(), has};
+        for (int w = 1; w < WARPS; ++w)
+            if (have[w])
+                append(all, others[w - 1][v][laneid()], op);
+        if (p.is_last)
+            begin_with(p, all, op);
+        store<T, O>(p, all, at, piece * V + v, part, out, nullptr, false);
+        at.output += p.dims[p.kept - 1].output;
+    }
 }
 
 /* --------------------------------------------------------------------------------- threads */

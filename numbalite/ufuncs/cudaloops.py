@@ -5,7 +5,6 @@ The generated source is the user's function, what computes one element with it, 
     #include "numbalite/ufunc.cuh"
     namespace f1_hypotenuse { ... }
     struct nl_element {
-        enum { has_effects = false };
         template <class L> NUMBALITE_FUNCTION static void apply(L &l, int j) {
             put<2>(l, j, f1_hypotenuse::hypotenuse(item<0>(l, j), item<1>(l, j)));
         }
@@ -24,9 +23,9 @@ from ..describe import Parameter
 from ..program import Overload, Program
 from . import element
 
-BLOCK_THREADS = 256
+BLOCK_THREADS = 256  # ufunc.cuh: BLOCK
 BY_VALUE = 0x80
-KINDS = ("flat", "rows", "strided32", "strided64")
+KINDS = ("flat", "rows", "shifted", "tiled", "strided32", "strided64")
 BOOL = 1  # nl_dtype
 
 
@@ -56,11 +55,16 @@ class Plan(NamedTuple):
 
 def per_thread(plan: Plan) -> int:
     """How many elements a thread handles: as many as make 16 bytes of the widest operand, twice as
-    many while the narrowest would have less than 4 bytes; 1 where elements are strided."""
-    if plan.kind.startswith("strided"):
-        return 1
+    many while the narrowest would have less than 4 bytes. A square of them where operands are
+    transposed, and no more than 4 where they are strided: each has an access of its own."""
     sizes = [types.SCALARS[code - 1].size for code in plan.stored if not code & BY_VALUE]
     widest, narrowest = max(sizes), min(sizes)
+    if plan.kind == "tiled":
+        return 16 if widest <= 4 else 4
+    if plan.kind == "strided64":
+        return 1
+    if plan.kind == "strided32":
+        return 1 if plan.dims > 4 or widest > 8 else 4
     count = max(16 // widest, 1)
     while count * narrowest < 4 and count * widest < 32:
         count *= 2
@@ -70,10 +74,11 @@ def per_thread(plan: Plan) -> int:
 def parameter_size(plan: Plan) -> int:
     """Bytes of the kernel's one parameter."""
     operands, dims = len(plan.stored), plan.dims
-    words = {"flat": 2, "rows": 3}.get(plan.kind, 1)
+    words = {"flat": 2, "rows": 3, "shifted": 3, "tiled": 5}.get(plan.kind, 1)
     size = 16 * operands + 8 * words
     if plan.kind != "flat":
-        size += 16 * dims + 8 * dims * operands
+        steps = dims + 2 if plan.kind == "tiled" else dims
+        size += 16 * dims + 8 * steps * operands
     return -(-size // 16) * 16
 
 
@@ -105,15 +110,16 @@ def _source(function, plan, kernel):
     builder.use_types(*plan.loop, *stored)
     builder.write('#include "numbalite/ufunc.cuh"\n')
     namespace = builder.add_function(function)
-    texts = [f.definition.text.value for f in builder.functions]
-    effects = any(word in text for text in texts for word in ("printf", "atomic"))
-    builder.write(_element(function, namespace, plan, effects))
-    count = len(plan.stored)
-    index = {"strided32": "int", "strided64": "long long"}.get(plan.kind)
+    builder.write(_element(function, namespace, plan))
+    count, dims, out = len(plan.stored), plan.dims, plan.nin + plan.has_mask
     struct = {
         "flat": f"flat<{count}>",
-        "rows": f"rows<{count}, {plan.dims}>",
-    }.get(plan.kind, f"strided<{count}, {plan.dims}, {index}>")
+        "rows": f"rows<{count}, {dims}>",
+        "shifted": f"shifted<{count}, {dims}, {out}, {stored[out].size}>",
+        "tiled": f"tiled<{count}, {dims}>",
+        "strided32": f"strided<{count}, {dims}, int>",
+        "strided64": f"strided<{count}, {dims}, long long>",
+    }[plan.kind]
     operands = ", ".join(_operands(plan, stored))
     builder.write(
         f'extern "C" __global__ void __launch_bounds__({BLOCK_THREADS})\n'
@@ -138,7 +144,7 @@ def _operands(plan, stored):
         yield f"out<{stored[first + i].cxx}, {t.cxx}>"
 
 
-def _element(function, namespace, plan, effects):
+def _element(function, namespace, plan):
     values = ", ".join(f"nl_ufunc::item<{i}>(l, j)" for i in range(plan.nin))
     called = element.call(function, namespace, values)
     first = plan.nin + plan.has_mask
@@ -151,7 +157,6 @@ def _element(function, namespace, plan, effects):
         )
     return (
         "struct nl_element {\n"
-        f"    enum {{ has_effects = {str(effects).lower()} }};\n"
         "    template <class L> NUMBALITE_FUNCTION static void apply(L &l, int j) {\n"
         f"{body}    }}\n}};\n"
     )

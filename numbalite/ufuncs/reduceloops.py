@@ -67,6 +67,7 @@ _BODIES = {
               "(p, input, where, output, flags, segments, nl_function());",
     "strided": "rows<{T}, {O}, {ns}::strided<{S}, {T}, {masked}>, {masked}>"
                "(p, input, where, output, flags, segments, nl_function());",
+    "columns": "columns<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "serial": "serial<{S}, {T}, {O}, {masked}>"
               "(p, input, where, output, flags, segments, nl_function());",
     "scan_serial": "scan_serial<{S}, {T}, {O}>(p, input, where, output, nl_function());",
@@ -134,7 +135,10 @@ class Loops:
         )
         functor = _OF_ONE_AND_OPERAND if kind == "at" else _OF_TWO
         builder.write(functor.format(**names, call=call, b=b))
-        body = _BODIES[kind].format(**names, masked=str(masked).lower())
+        width = kind.removeprefix("columns")
+        body = _BODIES[kind.rstrip("0123456789")].format(
+            **names, masked=str(masked).lower(), width=width
+        )
         builder.write(
             f'extern "C" __global__ void __launch_bounds__({plans.THREADS}) nl_{kind}('
             f"const __grid_constant__ {ns}::plan p, const void *input, const void *where, "
@@ -216,7 +220,7 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     stored, loop, result = dtypes
     simulated = is_simulated()
     if segment is None:
-        way = plans.choose(kept, folded, stored.itemsize, address, masked, simulated)
+        way = plans.choose(kept, folded, stored.itemsize, address, masked, simulated, loop.itemsize)
     else:  # one part each, of which the kernel is told where it ends
         usual = [folded[0]._replace(length=-(-folded[0].length // kept[segment].length))]
         way = plans.choose(kept, usual, stored.itemsize, address, masked, simulated)
@@ -231,14 +235,18 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
             plans.grid_of(way, results), way.threads, plan,
         )  # fmt: skip
         return Folding(launch, None, results, loop, masked)
-    first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked)
+    # The parts of neighbouring results are neighbours where the results' elements are.
+    by_part = way.kind == "serial" or way.kind.startswith("columns")
+    first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked, by_part)
     size, parts = loop.itemsize, way.parts
+    apart, after = (1, results) if by_part else (parts, 1)
     kept = [
-        plans.Dimension(dim.length, n * parts * size, n * parts, dim.output)
+        plans.Dimension(dim.length, n * apart * size, n * apart, dim.output)
         for dim, n in zip(kept, plans.packed_strides(kept), strict=True)
     ]
-    kept, folded = plans.merged(kept), [plans.Dimension(parts, size, 1)]
-    last = plans.choose(kept, folded, size, 0, masked, simulated)._replace(parts=1, chunk=parts)
+    kept, folded = plans.merged(kept), [plans.Dimension(parts, after * size, after)]
+    last = plans.choose(kept, folded, size, 0, masked, simulated, size)
+    last = last._replace(parts=1, chunk=parts)
     plan, wide = plans.packed_plan(last, kept, folded, initial=initial)
     second = Launch(
         loops.loop(last.kind, loop, loop, result, masked, wide),
@@ -247,9 +255,9 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     return Folding(first, second, results * way.parts, loop, masked)
 
 
-def _launch_for_parts(loops, way, kept, folded, dtypes, masked):
+def _launch_for_parts(loops, way, kept, folded, dtypes, masked, by_part=False):
     stored, loop = dtypes
-    plan, wide = plans.packed_plan(way, kept, folded, is_last=False)
+    plan, wide = plans.packed_plan(way, kept, folded, is_last=False, by_part=by_part)
     results = math.prod(dim.length for dim in kept)
     kernel = loops.loop(way.kind, stored, loop, loop, masked, wide)
     return Launch(kernel, plans.grid_of(way, results), way.threads, plan)

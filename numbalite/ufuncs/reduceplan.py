@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
-_HEAD = struct.Struct("<16s4q6i")
+_HEAD = struct.Struct("<16s4q8i")
 _DIMENSION = struct.Struct("<4q")
 _FEW, _MANY = 6, 64  # dimensions that a plan has room for
 
@@ -23,7 +23,15 @@ SERIAL_THREADS = 128
 _PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where there are parts
 _BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
 _BUSY_PARTS, _MOST_PARTS = 1024, 8192
+_USUAL_PARTS = 4096  # so many that the last ones to begin do not hold up the rest
+_ROW_BYTES, _LONG_ROW_BYTES = (
+    1 << 13,
+    1 << 15,
+)  # that one warp folds, the second where there are many
+_MANY_ROWS = 1 << 13
 _COLUMN_THREADS = 1 << 17  # that keep a device busy
+_COLUMN_WARPS = 8  # of a block, as in reduce.cuh
+_COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
 _SHORT = 16  # elements of a row that one thread folds alone
 _SCAN_ITEMS = 4  # of a thread, as in scan.cuh
 
@@ -41,7 +49,8 @@ class Way(NamedTuple):
     """How one launch folds."""
 
     kind: str
-    """"packed" and "strided" (rows, by warps), "serial" (by threads)."""
+    """"packed" and "strided" (rows, by warps), "columns" and how many of them a thread has, "serial"
+    (by threads)."""
     threads: int
     team: int
     parts: int
@@ -87,7 +96,9 @@ def plan_size(wide) -> int:
     return -(-(_HEAD.size + _DIMENSION.size * room(wide)) // 16) * 16
 
 
-def packed_plan(way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None):
+def packed_plan(
+    way, kept, folded, *, initial=None, is_last=True, segment=-1, results=None, by_part=False
+):
     """(the plan as a record, whether it is a wide one)"""
     dims = [*kept, *folded]
     wide = len(dims) > _FEW
@@ -96,7 +107,7 @@ def packed_plan(way, kept, folded, *, initial=None, is_last=True, segment=-1, re
         math.prod(dim.length for dim in kept) if results is None else results,
         math.prod(dim.length for dim in folded),
         way.parts, way.chunk,
-        len(kept), len(folded), initial is not None, way.team, is_last, segment,
+        len(kept), len(folded), initial is not None, way.team, is_last, segment, by_part, 0,
     )  # fmt: skip
     text = head + b"".join(_DIMENSION.pack(*dim) for dim in dims)
     return np.void(text.ljust(plan_size(wide), b"\0")), wide
@@ -108,10 +119,38 @@ def _is_packed(along, kept, itemsize, address):
     return along.input == itemsize and all(n % itemsize == 0 for n in starts)
 
 
-def choose(kept, folded, itemsize, address, masked, simulated) -> Way:
-    """How to fold: by rows or by threads, and in how many parts.
+def _width(kept, folded, itemsize, address, folded_size):
+    """How many neighbouring results a thread can fold by one access; 0 if they are no neighbours, or
+    may not be so folded."""
+    results = math.prod(dim.length for dim in kept)
+    if not (kept and folded and folded_size) or kept[-1].input != itemsize or results < _WARP:
+        return 0
+    steps = [address, *(dim.input for dim in (*kept[:-1], *folded))]
+    width = max(16 // itemsize, 1)
+    while width > 1 and (
+        results // width < _WARP
+        or width * folded_size > _COLUMN_BYTES
+        or kept[-1].length % width
+        or any(step % (width * itemsize) for step in steps)
+    ):
+        width //= 2
+    return 0 if any(step % itemsize for step in steps) else width
 
-    ``itemsize`` is the input's, ``address`` its first element's modulo 16.
+
+def _by_columns(results, length, width):
+    """Blocks of _COLUMN_WARPS warps, a part each, and for all columns several times as many as run at
+    once."""
+    across = -(-(results // width) // _WARP)
+    parts = min(4 * _COLUMN_THREADS // (across * THREADS), length // (8 * _COLUMN_WARPS)) or 1
+    chunk = -(-length // parts) or 1
+    return Way(f"columns{width}", THREADS, _COLUMN_WARPS, max(1, -(-length // chunk)), chunk)
+
+
+def choose(kept, folded, itemsize, address, masked, simulated, column_size=0) -> Way:
+    """How to fold: by rows, columns or threads, and in how many parts.
+
+    ``itemsize`` is the input's, ``address`` its first element's modulo 16. ``column_size`` is that of
+    the numbers as they are folded, where columns may be; 0 where not.
     """
     results = math.prod(dim.length for dim in kept)
     length = math.prod(dim.length for dim in folded)
@@ -123,6 +162,9 @@ def choose(kept, folded, itemsize, address, masked, simulated) -> Way:
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
     inner = abs(folded[-1].input) if folded else 0
     if not folded or (results > 1 and step < inner) or (results >= _WARP and length <= _SHORT):
+        width = _width(kept, folded, itemsize, address, column_size)
+        if width and not masked:
+            return _by_columns(results, length, width)
         parts = min(-(-_COLUMN_THREADS // results), length // 64) or 1
         chunk = -(-length // parts) or 1
         return Way("serial", SERIAL_THREADS, 1, max(1, -(-length // chunk)), chunk)
@@ -131,17 +173,20 @@ def choose(kept, folded, itemsize, address, masked, simulated) -> Way:
     size = itemsize if packed else max(itemsize, 4)
     if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
         least, most = (n // size for n in _PART_BYTES)
-        chunk = min(max(length * results // _BUSY_PARTS, least), most)
+        chunk = min(max(length * results // _USUAL_PARTS, least), most)
         chunk = max(chunk, -(-length * results // _MOST_PARTS))
         chunk = -(-chunk // least) * least
         return Way(kind, THREADS, THREADS // _WARP, -(-length // chunk), chunk)
-    if length * itemsize <= 8192 and results >= 64:
+    one_warp = _LONG_ROW_BYTES if results >= _MANY_ROWS else _ROW_BYTES
+    if length * itemsize <= one_warp and results >= 64:
         return Way(kind, THREADS, 1, 1, length)
     return Way(kind, THREADS, THREADS // _WARP, 1, length)
 
 
 def grid_of(way, results):
     slots = results * way.parts
+    if way.kind.startswith("columns"):
+        return -(-(results // int(way.kind[7:])) // _WARP) * way.parts
     if way.kind == "serial":
         return -(-slots // way.threads)
     return slots if way.team > 1 else -(-slots // (way.threads // _WARP))

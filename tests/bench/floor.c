@@ -153,7 +153,9 @@ static void bench_driver(const char *path) {
     a.stride = 4;
     CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &a.data, 1 << 20);
     CU(cuStreamCreate, (CUstream *, unsigned), &stream, CU_STREAM_NON_BLOCKING);
-    launch(stream);
+    for (double begin = now(); now() - begin < 3e5; synchronize()) /* processors warm up */
+        for (int i = 0; i < 1000; ++i)
+            launch(stream);
     MEDIAN("launch", 2000, launch(stream));
     MEDIAN("launch_default_stream", 2000, launch(NULL));
     MEDIAN("launch_sync", 500, launch(NULL); synchronize());

@@ -21,6 +21,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ROWS = {}
+NOTES = []  # of the row that is being measured: what else is worth keeping
 SMALL = bool(os.environ.get("NUMBALITE_BENCH_SMALL"))  # run.py --small
 
 ADD3 = r"""
@@ -89,12 +90,18 @@ def row(key, what, unit, target="", gpu=False, moved=None):
     return register
 
 
-def median(function, inner=1, sync=lambda: None, rounds=9):
-    """Microseconds of one call; `sync` runs between the rounds, outside the clock."""
+def median(function, inner=1, sync=lambda: None, rounds=9, warm=0.0):
+    """Microseconds of one call; `sync` runs between the rounds, outside the clock. `warm` is for how many
+    seconds it is called before: processors take their time to run fast."""
     if SMALL:
-        inner, rounds = min(inner, 3), 1
+        inner, rounds, warm = min(inner, 3), 1, 0
     function()
     sync()
+    start = time.perf_counter()
+    while time.perf_counter() - start < warm:
+        for _ in itertools.repeat(None, inner):
+            function()
+        sync()
     times = []
     gc.disable()
     for _ in range(rounds):

@@ -21,7 +21,7 @@ def making(floor):
     d.fill(3)
     assert d.copy_to_host()[-1] == 3
     del d
-    ours = median(lambda: cuda.device_array(1 << 18, np.float32), 2000)
+    ours = median(lambda: cuda.device_array(1 << 18, np.float32), 2000, rounds=15, warm=0.2)
     return ours, floor.driver("alloc_free_1m"), 0.5
 
 
@@ -116,7 +116,7 @@ def small_to_device(floor):
 
     x = np.arange(1000, dtype=np.float32)
     np.testing.assert_array_equal(cuda.to_device(x).copy_to_host(), x)
-    ours = median(lambda: (cuda.to_device(x), cuda.synchronize()), 300)
+    ours = median(lambda: (cuda.to_device(x), cuda.synchronize()), 300, rounds=15, warm=0.2)
     return ours, floor.driver("to_device_4k"), 10
 
 
@@ -127,4 +127,4 @@ def small_to_host(floor):
     x = np.arange(1000, dtype=np.float32)
     d = cuda.to_device(x)
     np.testing.assert_array_equal(d.copy_to_host(), x)
-    return median(d.copy_to_host, 300), floor.driver("copy_to_host_4k"), 10
+    return median(d.copy_to_host, 300, rounds=15, warm=0.2), floor.driver("copy_to_host_4k"), 10

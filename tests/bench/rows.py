@@ -31,7 +31,7 @@ def add3(a, b, c, n):
 def launch_prebound(floor):
     kernel, (a, b, c), sync = launch_setup()
     bound = kernel[4, 256]
-    ours = median(lambda: bound(a, b, c, 1000), 2000, sync)
+    ours = median(lambda: bound(a, b, c, 1000), 1000, sync, 25, 0.3)
     least = floor.driver("launch_default_stream")
     return ours, least, 1.15 * least
 
@@ -48,7 +48,7 @@ def launch_cupy(floor):
     bound(x, x, x, 1000)
     sync()
     assert (x.get() == 2).all()
-    ours = median(lambda: bound(x, x, x, 1000), 2000, sync)
+    ours = median(lambda: bound(x, x, x, 1000), 1000, sync, 25, 0.3)
     least = floor.driver("launch_default_stream")
     return ours, least, 2 * least
 
@@ -56,7 +56,7 @@ def launch_cupy(floor):
 @row("L3", "the same, k[g, b](...) configured each call", "us", "1.25 x floor", gpu=True)
 def launch_configured(floor):
     kernel, (a, b, c), sync = launch_setup()
-    ours = median(lambda: kernel[4, 256](a, b, c, 1000), 2000, sync)
+    ours = median(lambda: kernel[4, 256](a, b, c, 1000), 1000, sync, 25, 0.3)
     least = floor.driver("launch_default_stream")
     return ours, least, 1.25 * least
 

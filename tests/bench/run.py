@@ -67,12 +67,13 @@ def print_line(key, entry):
 
 def measure_rows(floor, wanted, real, results, left_out, save):
     """Fills results and left_out; save() is called after each row."""
-    from measure import ROWS, SMALL, LeftOut
+    from measure import NOTES, ROWS, SMALL, LeftOut
 
     print(f"{'row':<4} {'work':<58} {'ours':>9} {'floor':>9} {'ratio':>6}  {'limit':>9}      peers")
     for key, row in ROWS.items():
         if wanted and key not in wanted:
             continue
+        NOTES.clear()
         try:
             if row.gpu and not real and not SMALL:
                 raise LeftOut("needs a GPU")
@@ -92,6 +93,7 @@ def measure_rows(floor, wanted, real, results, left_out, save):
             "limit": limit,
             "target": row.target,
             "peers": {name: values[key] for name, values in floor.peers.items() if key in values},
+            "notes": list(NOTES),
         }
         print_line(key, results[key])
         save()

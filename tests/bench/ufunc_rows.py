@@ -78,7 +78,7 @@ def small_device(floor):
     add = ufuncs()["add"]
     x, out = cuda.to_device(np.ones(1, np.float32)), cuda.device_array(1, np.float32)
     close(add(x, x, out=out).copy_to_host(), 2)
-    ours = median(lambda: add(x, x, out=out), 2000, cuda.synchronize)
+    ours = median(lambda: add(x, x, out=out), 1000, cuda.synchronize, 25, 0.3)
     least = floor.driver("launch_default_stream")
     return ours, least, 1.5 * least
 
@@ -88,7 +88,7 @@ def small_host(floor):
     add = ufuncs()["add"]
     x = np.ones(1, np.float32)
     close(add(x, x), 2)
-    ours = median(lambda: add(x, x), 1000)
+    ours = median(lambda: add(x, x), 500, rounds=15, warm=0.3)
     least = floor.driver("launch_sync")
     return ours, least, 2 * least
 

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIMS, OPERANDS = 32, 64
-KINDS = ["flat", "rows", "strided32", "strided64"]
+KINDS = ["flat", "rows", "shifted", "tiled", "strided32", "strided64"]
 
 
 class Operand(ctypes.Structure):
@@ -37,6 +37,7 @@ class Loop(ctypes.Structure):
         ("count", ctypes.c_int64),
         ("by_value", ctypes.c_uint64),
         ("advance", ctypes.c_uint64),
+        ("across", ctypes.c_uint64),
         ("shape", ctypes.c_int64 * DIMS),
         ("address", ctypes.c_uint64 * OPERANDS),
         ("strides", ctypes.c_int64 * DIMS * OPERANDS),
@@ -101,15 +102,25 @@ def walk(core, loop, itemsizes):
             tuple(a + (advance >> k & 1) * i * s for k, (a, s) in enumerate(zip(slots, itemsizes)))
             for i in range(count)
         ]
-    if kind == "rows":
+    high, steps = 1, dims + 2 * (kind == "tiled")
+    if kind in ("rows", "shifted"):
         (count, columns, advance), rest = words[:3], words[3:]
+    elif kind == "tiled":
+        (count, columns, high, advance, across), rest = words[:5], words[5:]
     else:
         (count, columns, advance), rest = (words[0], 1, 0), words[1:]
     shape, rest = rest[:dims], rest[dims:]
     by, rest = [Divider.from_buffer_copy(struct.pack("<q", w)) for w in rest[:dims]], rest[dims:]
-    strides = np.array(rest[: n * dims]).reshape(n, dims)
+    strides = np.array(rest[: n * steps]).reshape(n, steps)
+    inner = [(advance >> k & 1) * size for k, size in enumerate(itemsizes)]
+    around = [0] * n
+    if kind == "tiled":
+        for k in range(n):
+            assert (advance >> k & 1) == (strides[k, -1] == itemsizes[k])
+            assert (across >> k & 1) == (strides[k, -2] == itemsizes[k])
+        around, inner, strides = strides[:, -2], strides[:, -1], strides[:, :-2]
     met = []
-    for i, j in itertools.product(range(count), range(columns)):
+    for i, row, j in itertools.product(range(count), range(high), range(columns)):
         index, left = [0] * dims, i
         for d in reversed(range(1, dims)):
             over = ((left * by[d].magic >> 32) + left) >> by[d].shift
@@ -117,7 +128,7 @@ def walk(core, loop, itemsizes):
         index[0] = left
         met.append(
             tuple(
-                a + int(np.dot(strides[k], index)) + (advance >> k & 1) * j * itemsizes[k]
+                a + int(np.dot(strides[k], index) + row * around[k] + j * inner[k])
                 for k, a in enumerate(slots)
             )
         )
@@ -171,12 +182,34 @@ def test_simple_cases(core):
 def test_alignment(core):
     a = aligned((256,))
     assert check(core, a[4:132], a[:128]) == ("flat", 0)
-    assert check(core, a[1:129], a[:128]) == ("strided32", 1)
+    assert check(core, a[1:129], a[:128]) == ("shifted", 1)
     assert check(core, a[:128], a[1:2]) == ("flat", 0)  # one element only needs its own
     assert check(core, aligned((16,), shift=2), a[:16]) == ("strided64", 1)
     rows = aligned((4, 130))[:, :128]
-    assert check(core, rows, aligned((4, 128))) == ("strided32", 2)
-    assert check(core, aligned((16,), "c16", 8), aligned((16,), "c16")) == ("strided32", 1)
+    assert check(core, rows, aligned((4, 128))) == ("shifted", 1)
+    assert check(core, aligned((3, 4, 130))[:, :3, 1:129], aligned((3, 3, 128))) == ("shifted", 2)
+    assert check(core, aligned((16,), "c16", 8), aligned((16,), "c16")) == ("shifted", 1)
+
+
+def test_transposed(core):
+    a, b = aligned((40, 48)), aligned((48, 40))
+    assert check(core, a, b.T) == ("tiled", 1)
+    assert check(core, a, b.T, a) == ("tiled", 1)
+    assert check(core, a, b.T[:, 1:2]) == ("strided32", 2)  # a short row
+    assert check(core, a[:, ::2], b.T[:, :24]) == ("strided32", 2)  # too few columns
+    assert check(core, a[:, ::-1], b.T) == ("tiled", 1)
+    cube, other = aligned((33, 3, 40)), aligned((40, 3, 33))
+    assert check(core, cube, other.transpose(2, 1, 0)) == ("tiled", 1)
+    four, other = aligned((2, 33, 3, 32)), aligned((2, 32, 3, 33))
+    assert check(core, four, other.transpose(0, 3, 2, 1)) == ("tiled", 2)
+    assert check(core, aligned((40, 40), "f4", 2), b[:40].T) == ("strided64", 2)
+
+    def threads(per_thread, *arrays):
+        return core.nl_loop_threads(ctypes.byref(make(core, *arrays)), per_thread)
+
+    assert threads(16, a, b.T) == 256
+    assert threads(4, a, b.T) == 4 * 256
+    assert threads(16, cube, aligned((40, 3, 33)).transpose(2, 1, 0)) == 3 * 256
 
 
 def test_far_apart(core):

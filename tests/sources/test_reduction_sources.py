@@ -5,7 +5,7 @@ import pytest
 
 from numbalite.ufuncs import element, reduceloops
 
-KINDS = ("packed", "strided", "serial", "scan_serial", "scan_blocks", "at")
+KINDS = ("packed", "strided", "columns4", "serial", "scan_serial", "scan_blocks", "at")
 
 
 def compiled(nvrtc, text, arch, options=()):
@@ -34,6 +34,7 @@ def test_dtypes(nvrtc, loops, code):
         compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
     compiled(nvrtc, loops.generated("packed", dtype, f8, np.dtype("i2"))[0], 90)
     compiled(nvrtc, loops.generated("strided", f8, dtype, dtype)[0], 90)
+    compiled(nvrtc, loops.generated(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0], 90)
     compiled(nvrtc, loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0], 90)
 
 

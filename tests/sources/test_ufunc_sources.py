@@ -46,6 +46,16 @@ CASES = {
     "flat, two results": ("i4 f8 f8 ?", None, "flat", 0, TUPLE),
     "rows": ("f4 f4 f4", None, "rows", 1),
     "rows of many": ("f8 f8 f8", None, "rows", 8, "x + y", True),
+    "shifted": ("f4 f4 f4", None, "shifted", 1),
+    "shifted bytes": ("u1 i2 f4", [code("u1"), code("i2"), code("f4")], "shifted", 2),
+    "shifted, one byte": ("u1 u1 u1", None, "shifted", 1),
+    "shifted, half": ("f2 f2 f2", None, "shifted", 1),
+    "shifted, complex": ("c16 c16 c16", None, "shifted", 1),
+    "shifted, mask": ("f8 f8 ?", None, "shifted", 3, "x > y", True),
+    "tiled": ("f4 f4 f4", None, "tiled", 1),
+    "tiled, one byte": ("u1 u1 u1", None, "tiled", 2),
+    "tiled, mixed": ("f4 f8 f8 ?", None, "tiled", 1, TUPLE, True),
+    "tiled, complex": ("c16 c16 c16", None, "tiled", 4),
     "strided32": ("f4 f4 f4", None, "strided32", 1),
     "strided32 of many": ("i8 f4 f8 ?", None, "strided32", 16, TUPLE, True),
     "strided64": ("c8 c8 c8", None, "strided64", 3),
@@ -96,7 +106,11 @@ def test_elements_of_a_thread():
     assert count("f8 f8 ?") == 4
     assert count("f8 f8 f8", [code("f8") | VALUE, code("i1"), code("i1")]) == 16
     assert count("f4 f4 f4", kind="rows") == 4
-    assert count("f4 f4 f4", kind="strided32") == 1
+    assert count("f4 f4 f4", kind="strided32") == 4
+    assert count("c16 c16 c16", kind="strided32") == 1
+    assert count("f4 f4 f4", kind="strided64") == 1
+    assert count("f4 f4 u1", kind="tiled") == 16
+    assert count("f4 f8 f8", kind="tiled") == 4
 
 
 def test_lines_are_the_users():

@@ -1,0 +1,522 @@
+/* pieces: where the elements of a ufunc's operands lie, and the widest accesses to them.
+ *
+ * Parameter structs mirror cext/core/loop.h: slots first, which hold a pointer or a value, then
+ * extents, then strides in bytes, dimensions outermost first.
+ *
+ *     flat      every operand is dense and aligned, or one element for all
+ *     rows      the same along the last dimension ("columns"); strided in the others
+ *     shifted   the same without the alignment that wide accesses want
+ *     tiled     some operands are dense along the columns, others along the rows, as when one of
+ *               them is transposed
+ *     strided   anything, with indices of 32 or 64 bits; 64 also takes elements that are unaligned
+ *
+ * Each finds the piece of E elements of a thread:
+ *
+ *     find<E>(piece, place)      a bit for each element that is there; none beyond the end
+ *     is_whole<E>(place)         can the piece be fetched at once, all its elements being there?
+ *     fetch<I>(place, raw)       all elements of operand I, still as they lie in memory, raw.get(j)
+ *     put<I>(place, selected, items)     the selected elements of a whole piece
+ *     where<I, E>(place, j, size)   the address of one element
+ *
+ * What was fetched stays in the words that were read until all operands have been: were it taken
+ * apart at once, where the ways of an operand join again, each would wait for the one before. */
+#ifndef NUMBALITE_PIECES_CUH
+#define NUMBALITE_PIECES_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+namespace nl_ufunc {
+
+enum { BLOCK = 256 }; /* threads */
+
+/* ---- parameters ---- */
+
+struct alignas(16) slot {
+    unsigned long long word[2];
+};
+struct divider {
+    unsigned int magic, shift;
+};
+/* n / d for n < 2^31 */
+NUMBALITE_FUNCTION unsigned int divide(unsigned int n, divider by) {
+    return (__umulhi(n, by.magic) + n) >> by.shift;
+}
+
+/* Takes an index apart into one for each of D dimensions. */
+template <int D>
+NUMBALITE_FUNCTION void take_apart(unsigned int rest, const long long *shape, const divider *by,
+                                   int *index) {
+#pragma unroll
+    for (int d = D - 1; d > 0; --d) {
+        unsigned int next = divide(rest, by[d]);
+        index[d] = (int)(rest - next * (unsigned int)shape[d]);
+        rest = next;
+    }
+    index[0] = (int)rest;
+}
+template <int D>
+NUMBALITE_FUNCTION void take_apart(unsigned long long rest, const long long *shape, const divider *,
+                                   long long *index) {
+#pragma unroll
+    for (int d = D - 1; d > 0; --d) {
+        unsigned long long n = (unsigned long long)shape[d], next;
+        if ((rest | n) >> 32)
+            next = rest / n;
+        else
+            next = (unsigned int)rest / (unsigned int)n;
+        index[d] = (long long)(rest - next * n);
+        rest = next;
+    }
+    index[0] = (long long)rest;
+}
+
+/* The bits from `low` to before `high`, of `most`. */
+NUMBALITE_FUNCTION unsigned int bits_between(long long low, long long high, int most) {
+    low = low < 0 ? 0 : low;
+    high = high > most ? most : high;
+    return high <= low ? 0u : (1u << (high - 1) << 1) - (1u << low);
+}
+template <int E> constexpr unsigned int ALL_OF = (1u << (E - 1) << 1) - 1;
+
+NUMBALITE_FUNCTION long long quotient(long long n, long long by) {
+    if ((n | by) >> 32)
+        return n / by;
+    return (unsigned int)n / (unsigned int)by;
+}
+
+/* ---- memory ---- */
+
+template <int Size> struct word { typedef unsigned int type; };
+template <> struct word<1> { typedef unsigned char type; };
+template <> struct word<2> { typedef unsigned short type; };
+
+template <class T, int N> struct alignas(sizeof(T) * N) pack { T item[N]; };
+
+/* E elements, one after the other, as the words that wide accesses read. */
+template <class T, int E> struct bundle {
+    enum { size = E * (int)sizeof(T), unit = size < 16 ? size : 16 };
+    typedef typename word<size % 4 ? size % 4 : 4>::type word_type;
+    enum { count = size / (int)sizeof(word_type), each = unit / (int)sizeof(word_type) };
+    word_type w[count];
+
+    NUMBALITE_FUNCTION void fetch(const char *from) {
+        typedef pack<word_type, each> access;
+#pragma unroll
+        for (int k = 0; k < count; k += each) {
+            access a = *(const access *)(from + k * (int)sizeof(word_type));
+#pragma unroll
+            for (int i = 0; i < each; ++i)
+                w[k + i] = a.item[i];
+        }
+    }
+    NUMBALITE_FUNCTION T get(int j) const {
+        T value;
+        memcpy(&value, (const char *)w + j * (int)sizeof(T), sizeof(T));
+        return value;
+    }
+    NUMBALITE_FUNCTION void set(int j, T value) {
+        memcpy((char *)w + j * (int)sizeof(T), &value, sizeof(T));
+    }
+    NUMBALITE_FUNCTION void fill(T value) {
+#pragma unroll
+        for (int j = 0; j < E; ++j)
+            set(j, value);
+    }
+};
+
+/* The same without wide accesses. */
+template <class T, int E> struct loose {
+    T item[E];
+    NUMBALITE_FUNCTION T get(int j) const { return item[j]; }
+};
+
+NUMBALITE_FUNCTION bool is_multiple(const char *address, int size) {
+    return ((unsigned long long)address & (unsigned long long)(size - 1)) == 0;
+}
+
+template <class T, int E> NUMBALITE_FUNCTION void put_run(char *to, const T *items) {
+    constexpr int each = bundle<T, E>::unit / (int)sizeof(T);
+#pragma unroll
+    for (int k = 0; k < E; k += each) {
+        pack<T, each> access;
+#pragma unroll
+        for (int i = 0; i < each; ++i)
+            access.item[i] = items[k + i];
+        *(pack<T, each> *)(to + k * (int)sizeof(T)) = access;
+    }
+}
+
+template <bool Careful, class T> NUMBALITE_FUNCTION T read(const char *at) {
+    if constexpr (Careful && sizeof(T) > 1) {
+        if (!is_multiple(at, sizeof(T))) {
+            T value;
+            for (int i = 0; i < (int)sizeof(T); ++i)
+                ((unsigned char *)&value)[i] = ((const unsigned char *)at)[i];
+            return value;
+        }
+    }
+    return *(const T *)at;
+}
+template <bool Careful, class T> NUMBALITE_FUNCTION void write(char *at, const T &value) {
+    if constexpr (Careful && sizeof(T) > 1) {
+        if (!is_multiple(at, sizeof(T))) {
+            for (int i = 0; i < (int)sizeof(T); ++i)
+                ((unsigned char *)at)[i] = ((const unsigned char *)&value)[i];
+            return;
+        }
+    }
+    *(T *)at = value;
+}
+
+/* ---- flat ---- */
+
+template <int N> struct flat {
+    enum { is_careful = false };
+    template <class T, int E> using raw = bundle<T, E>;
+    struct place {
+        long long first;
+    };
+    slot operands[N];
+    long long count;
+    unsigned long long advance;
+
+    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+        at.first = piece * E;
+        return bits_between(0, count - at.first, E);
+    }
+    template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
+        return count - at.first >= E;
+    }
+    template <int I> NUMBALITE_FUNCTION bool is_dense() const { return advance >> I & 1; }
+    template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int size) const {
+        return (char *)operands[I].word[0] + (is_dense<I>() ? (at.first + j) * size : 0);
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void fetch(const place &at, bundle<T, E> &raw) const {
+        if (is_dense<I>())
+            raw.fetch(where<I, E>(at, 0, sizeof(T)));
+        else
+            raw.fill(*(const T *)where<I, E>(at, 0, 0));
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void put(const place &at, unsigned int selected, const T (&items)[E]) const {
+        char *to = where<I, E>(at, 0, sizeof(T));
+        if (selected == ALL_OF<E> && is_dense<I>())
+            return put_run<T, E>(to, items);
+#pragma unroll
+        for (int j = 0; j < E; ++j)
+            if (selected >> j & 1)
+                *(T *)where<I, E>(at, j, sizeof(T)) = items[j];
+    }
+};
+
+/* ---- rows ---- */
+
+template <int N, int D> struct rows {
+    enum { is_careful = false };
+    template <class T, int E> using raw = bundle<T, E>;
+    struct place {
+        int index[D];
+        long long column;
+    };
+    slot operands[N];
+    long long count, columns;
+    unsigned long long advance;
+    long long shape[D];
+    divider by[D];
+    long long strides[N][D];
+
+    /* Each row has `each` pieces; which one of its row this is, or -1 behind the last row. */
+    NUMBALITE_FUNCTION long long find_row(long long piece, long long each, place &at) const {
+        long long row = quotient(piece, each);
+        take_apart<D>((unsigned int)row, shape, by, at.index);
+        return row < count ? piece - row * each : -1;
+    }
+    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+        long long k = find_row(piece, (columns + E - 1) / E, at);
+        at.column = k * E;
+        return k < 0 ? 0u : bits_between(0, columns - at.column, E);
+    }
+    template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
+        return columns - at.column >= E;
+    }
+    template <int I> NUMBALITE_FUNCTION bool is_dense() const { return advance >> I & 1; }
+    template <int I> NUMBALITE_FUNCTION char *row_of(const place &at) const {
+        char *start = (char *)operands[I].word[0];
+#pragma unroll
+        for (int d = 0; d < D; ++d)
+            start += at.index[d] * strides[I][d];
+        return start;
+    }
+    template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int size) const {
+        return row_of<I>(at) + (is_dense<I>() ? (at.column + j) * size : 0);
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void fetch(const place &at, bundle<T, E> &raw) const {
+        if (is_dense<I>())
+            raw.fetch(where<I, E>(at, 0, sizeof(T)));
+        else
+            raw.fill(*(const T *)row_of<I>(at));
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void put(const place &at, unsigned int selected, const T (&items)[E]) const {
+        char *to = where<I, E>(at, 0, sizeof(T));
+        if (selected == ALL_OF<E> && is_dense<I>())
+            return put_run<T, E>(to, items);
+#pragma unroll
+        for (int j = 0; j < E; ++j)
+            if (selected >> j & 1)
+                *(T *)where<I, E>(at, j, sizeof(T)) = items[j];
+    }
+};
+
+/* ---- shifted ----
+ *
+ * A row's pieces begin where operand Out, of this itemsize, is aligned: it is written by wide
+ * accesses. Of an operand that is not aligned there, a thread reads what lies around its piece, one
+ * unit more, and shifts it. Pieces so near to the ends of a row that this would be somebody else's
+ * are not whole. */
+template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
+    typedef rows<N, D> base;
+    typedef typename base::place place;
+
+    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+        constexpr int unit = E * Itemsize < 16 ? E * Itemsize : 16;
+        long long k = base::find_row(piece, (this->columns + 2 * E - 2) / E, at);
+        unsigned long long row = (unsigned long long)base::template row_of<Out>(at);
+        at.column = k * E - (int)(row & (unit - 1)) / Itemsize;
+        return k < 0 ? 0u : bits_between(-at.column, this->columns - at.column, E);
+    }
+    template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
+        return at.column >= E && this->columns - at.column >= 2 * E;
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void fetch(const place &at, bundle<T, E> &raw) const {
+        typedef bundle<T, E> whole;
+        const char *from = base::template where<I, E>(at, 0, sizeof(T));
+        int shift = (int)((unsigned long long)from & (whole::unit - 1));
+        if (!base::template is_dense<I>())
+            raw.fill(*(const T *)from);
+        else if (shift == 0)
+            raw.fetch(from);
+        else if constexpr (whole::size % 4 == 0)
+            fetch_around(from - shift, shift, raw);
+        else
+#pragma unroll
+            for (int j = 0; j < E; ++j)
+                raw.set(j, *(const T *)(from + j * (int)sizeof(T)));
+    }
+    template <class T, int E>
+    static NUMBALITE_FUNCTION void fetch_around(const char *from, int shift, bundle<T, E> &raw) {
+        typedef bundle<T, E> whole;
+        constexpr int count = whole::count, each = whole::each;
+        unsigned int w[count + each];
+#pragma unroll
+        for (int k = 0; k < count + each; k += each) {
+            pack<unsigned int, each> access = *(const pack<unsigned int, each> *)(from + k * 4);
+#pragma unroll
+            for (int i = 0; i < each; ++i)
+                w[k + i] = access.item[i];
+        }
+        if constexpr (each == 4 && alignof(T) <= 8) {
+#pragma unroll
+            for (int k = 0; k < count + 2; ++k)
+                w[k] = shift & 8 ? w[k + 2] : w[k];
+        }
+        if constexpr (each >= 2 && alignof(T) <= 4) {
+#pragma unroll
+            for (int k = 0; k < count + 1; ++k)
+                w[k] = shift & 4 ? w[k + 1] : w[k];
+        }
+#pragma unroll
+        for (int k = 0; k < count; ++k) {
+            if constexpr (alignof(T) < 4)
+                w[k] =
+                    (unsigned int)(((unsigned long long)w[k + 1] << 32 | w[k]) >> (shift % 4 * 8));
+            raw.w[k] = w[k];
+        }
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void put(const place &at, unsigned int selected, const T (&items)[E]) const {
+        char *to = base::template where<I, E>(at, 0, sizeof(T));
+        if (selected == ALL_OF<E> && base::template is_dense<I>() &&
+            is_multiple(to, bundle<T, E>::unit))
+            return put_run<T, E>(to, items);
+#pragma unroll
+        for (int j = 0; j < E; ++j)
+            if (selected >> j & 1)
+                *(T *)base::template where<I, E>(at, j, sizeof(T)) = items[j];
+    }
+};
+
+/* ---- tiled ----
+ *
+ * A thread has a square of elements, in registers, and reads each operand along the dimension in
+ * which it is dense. A block has 16 x 16 such squares, each warp 8 x 4 of them, so that every
+ * access of a warp meets runs of several threads. */
+template <int N, int D> struct tiled {
+    enum { is_careful = false };
+    struct place {
+        int index[D];
+        long long row, column;
+    };
+    slot operands[N];
+    long long count, columns, rows;
+    unsigned long long along_columns, along_rows;
+    long long shape[D];
+    divider by[D];
+    long long strides[N][D + 2]; /* the last two: from row to row, from column to column */
+
+    template <int E> static constexpr int side = E >= 16 ? 4 : E >= 4 ? 2 : 1;
+
+    /* Runs along one dimension or the other. */
+    template <class T, int E> struct raw {
+        bundle<T, side<E>> runs[side<E>];
+        bool is_across;
+
+        NUMBALITE_FUNCTION T get(int j) const {
+            constexpr int V = side<E>;
+            T along = runs[j / V].get(j % V), across = runs[j % V].get(j / V);
+            return is_across ? across : along;
+        }
+    };
+
+    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+        constexpr int V = side<E>, tile = 16 * V;
+        long long across = (columns + tile - 1) / tile, down = (rows + tile - 1) / tile;
+        long long block = piece / BLOCK, y = quotient(block, across), x = block - y * across;
+        long long outer = quotient(y, down);
+        int lane = (int)(piece % 32), warp = (int)(piece % BLOCK) / 32;
+        y -= outer * down;
+        take_apart<D>((unsigned int)outer, shape, by, at.index);
+        at.column = x * tile + (lane % 8 + warp % 2 * 8) * V;
+        at.row = y * tile + (lane / 8 + warp / 2 * 4) * V;
+        unsigned int one_row = bits_between(0, columns - at.column, V), selected = 0;
+#pragma unroll
+        for (int r = 0; r < V; ++r)
+            if (at.row + r < rows)
+                selected |= one_row << r * V;
+        return outer < count ? selected : 0u;
+    }
+    template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
+        return columns - at.column >= side<E> && rows - at.row >= side<E>;
+    }
+    template <int I> NUMBALITE_FUNCTION char *start(const place &at) const {
+        char *from =
+            (char *)operands[I].word[0] + at.row * strides[I][D] + at.column * strides[I][D + 1];
+#pragma unroll
+        for (int d = 0; d < D; ++d)
+            from += at.index[d] * strides[I][d];
+        return from;
+    }
+    /* j is among E elements, of which a row of the square has side<E> */
+    template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int) const {
+        return start<I>(at) + j / side<E> * strides[I][D] + j % side<E> * strides[I][D + 1];
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void fetch(const place &at, raw<T, E> &square) const {
+        constexpr int V = side<E>;
+        const char *from = start<I>(at);
+        long long down = strides[I][D], across = strides[I][D + 1];
+        square.is_across = !(along_columns >> I & 1) && along_rows >> I & 1;
+        long long step = square.is_across ? across : down;
+        bool runs = ((along_columns | along_rows) >> I & 1) &&
+                    is_multiple(from, bundle<T, V>::unit) &&
+                    is_multiple((const char *)step, bundle<T, V>::unit);
+        if (runs) {
+#pragma unroll
+            for (int k = 0; k < V; ++k)
+                square.runs[k].fetch(from + k * step);
+        } else {
+            long long next = square.is_across ? down : across;
+#pragma unroll
+            for (int j = 0; j < E; ++j)
+                square.runs[j / V].set(j % V, *(const T *)(from + j / V * step + j % V * next));
+        }
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void put(const place &at, unsigned int selected, const T (&items)[E]) const {
+        constexpr int V = side<E>, unit = bundle<T, V>::unit;
+        char *to = start<I>(at);
+        long long down = strides[I][D], across = strides[I][D + 1];
+        bool all = selected == ALL_OF<E> && is_multiple(to, unit);
+        if (all && along_columns >> I & 1 && is_multiple((const char *)down, unit)) {
+#pragma unroll
+            for (int r = 0; r < V; ++r)
+                put_run<T, V>(to + r * down, items + r * V);
+        } else if (all && along_rows >> I & 1 && is_multiple((const char *)across, unit)) {
+#pragma unroll
+            for (int c = 0; c < V; ++c) {
+                T column[V];
+#pragma unroll
+                for (int r = 0; r < V; ++r)
+                    column[r] = items[r * V + c];
+                put_run<T, V>(to + c * across, column);
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < E; ++j)
+                if (selected >> j & 1)
+                    *(T *)(to + j / V * down + j % V * across) = items[j];
+        }
+    }
+};
+
+/* ---- strided ---- */
+
+template <class Index> struct index_type { typedef unsigned int type; };
+template <> struct index_type<long long> { typedef unsigned long long type; };
+
+/* A thread's elements are a block of threads apart, so that neighbours have neighbouring ones. */
+template <int N, int D, class Index> struct strided {
+    enum { is_careful = sizeof(Index) == 8 };
+    template <class T, int E> using raw = loose<T, E>;
+    typedef typename index_type<Index>::type number;
+    struct place {
+        number first;
+    };
+    slot operands[N];
+    long long count;
+    long long shape[D];
+    divider by[D];
+    long long strides[N][D];
+
+    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+        unsigned int selected = 0;
+        at.first = (number)(piece / BLOCK * (BLOCK * E) + piece % BLOCK);
+#pragma unroll
+        for (int j = 0; j < E; ++j)
+            selected |= at.first + j * BLOCK < (number)count ? 1u << j : 0u;
+        return selected;
+    }
+    template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
+        return at.first + (E - 1) * BLOCK < (number)count;
+    }
+    template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int) const {
+        Index index[D], sum = 0;
+        take_apart<D>(at.first + j * BLOCK, shape, by, index);
+#pragma unroll
+        for (int d = 0; d < D; ++d)
+            sum += index[d] * (Index)strides[I][d];
+        return (char *)operands[I].word[0] + sum;
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void fetch(const place &at, loose<T, E> &raw) const {
+#pragma unroll
+        for (int j = 0; j < E; ++j)
+            raw.item[j] = read<is_careful, T>(where<I, E>(at, j, 0));
+    }
+    template <int I, class T, int E>
+    NUMBALITE_FUNCTION void put(const place &at, unsigned int selected, const T (&items)[E]) const {
+#pragma unroll
+        for (int j = 0; j < E; ++j)
+            if (selected >> j & 1)
+                write<is_careful, T>(where<I, E>(at, j, 0), items[j]);
+    }
+};
+
+} // namespace nl_ufunc
+} // namespace numbalite
+
+#endif
