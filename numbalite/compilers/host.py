@@ -152,6 +152,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
     if checks:
         # The engine reads line tables of this version.
         result += ["-gdwarf-4", f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
+        result += ["-fno-delete-null-pointer-checks"]  # accesses of NULL stay, to be found
         result += _instrumentation(family, checks)
     if family == "gcc":
         result += ["-fno-trapping-math", "-fno-semantic-interposition"]
