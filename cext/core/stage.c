@@ -298,8 +298,8 @@ static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
 }
 
 /* Puts what is ready on the stream, if nobody is at it; who is looks again before leaving. Two who
- * fill slots at the same moment may each miss the other's, and leave: whoever fills the next one, or
- * waits, finds them, and in the end the caller, when all members have returned. */
+ * fill slots at the same moment may each miss the other's, and leave: whoever fills the next one,
+ * or waits, finds them, and in the end the caller, when all members have returned. */
 static void ask_to_send(sending *s) {
     uint64_t count;
     nl_error err;
