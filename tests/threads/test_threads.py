@@ -3,6 +3,7 @@
 The checks are about results and counts; run them under ThreadSanitizer with `make sanitize SAN=thread`.
 """
 
+import gc
 import threading
 import time
 
