@@ -166,7 +166,7 @@ def _read(message):
     block = re.search(f"block {_XYZ}", message)
     thread = re.search(f"thread {_XYZ}", message)
     if not said.get("line"):  # of several threads, those that are told first
-        place = re.search(r" at (?P<file>[^;,]+?):(?P<line>\d+)", message)
+        place = re.search(r" at (?P<file>(?:(?! at ).)+?):(?P<line>\d+)", message)
         said.update(place.groupdict() if place else {})
     array, index = _element(message[thread.end() :] if thread else "")
     more = re.search(r" \(and (\d+) more, in", message)
@@ -190,10 +190,10 @@ def _element(text):
     if along:
         return along[2], int(along[1])
     indices = r"((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))"
-    element = re.match(rf" \w+ (\w+){indices}", text)
+    element = re.match(rf" \w+ (?:\w+::)*(\w+){indices}", text)
     element = element or re.search(rf" misaligned address \w+ \((\w+){indices}\)", text)
     if element is None:
-        scalar = re.match(r" (?:reads|writes|updates) (\w+)(?:,| with an atomic,)", text)
+        scalar = re.match(r" (?:reads|writes|updates) (?:\w+::)*(\w+)(?:,| with an atomic,)", text)
         return (scalar[1], None) if scalar else (None, None)
     indices = tuple(map(int, re.findall(r"-?\d+", element[2])))
     return element[1], indices[0] if len(indices) == 1 else indices
