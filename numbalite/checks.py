@@ -151,7 +151,9 @@ def _digest(data):
 
 def remember(unit, data: bytes) -> None:
     """An image for the simulator has been made from this unit."""
-    _units[_digest(memoryview(data)[16:])] = unit  # without nl_sim_image_header
+    from numbalite.compilers.image import shared_object
+
+    _units[_digest(shared_object(data))] = unit
 
 
 def instrumented(image: bytes, mask: int) -> bytes:

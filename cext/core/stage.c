@@ -42,7 +42,7 @@
 
 static uint64_t threads_to_device = 8, threads_to_host = 12, largest_chunk = (uint64_t)2 << 20;
 static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
-static uint64_t shared = (uint64_t)512 << 10, looks = 1000, always;
+static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, looks = 1000, always;
 
 static struct { /* of the team's owner */
     nl_device *device;
@@ -70,6 +70,7 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
         set(&largest_chunk, (int64_t)s->chunk);
         set(&ring_size, (int64_t)s->ring);
         set(&largest_group, (int64_t)s->group);
+        set(&least, (int64_t)s->least);
         set(&shared, (int64_t)s->shared);
         set(&looks, s->looks);
         nl_atomic_store(&always, s->always != 0);
@@ -79,6 +80,7 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
                                .chunk = nl_atomic_load(&largest_chunk),
                                .ring = nl_atomic_load(&ring_size),
                                .group = nl_atomic_load(&largest_group),
+                               .least = nl_atomic_load(&least),
                                .shared = nl_atomic_load(&shared),
                                .looks = (int)nl_atomic_load(&looks),
                                .always = (int)nl_atomic_load(&always)};
@@ -88,8 +90,12 @@ int nl_stage_can_lock(size_t size) {
     return size <= nl_hostblock_limit() && (!nl_cu.shares_memory || nl_atomic_load(&always));
 }
 
+size_t nl_stage_least(void) {
+    return nl_atomic_load(&least);
+}
+
 int nl_stage_is_worth(size_t size) {
-    return size >= NL_STAGE_LEAST && nl_stage_can_lock(NL_STAGE_LEAST);
+    return size >= nl_stage_least() && nl_stage_can_lock(nl_stage_least());
 }
 
 int64_t nl_stage_shared(void) {
@@ -298,8 +304,8 @@ static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
 }
 
 /* Puts what is ready on the stream, if nobody is at it; who is looks again before leaving. Two who
- * fill slots at the same moment may each miss the other's, and leave: whoever fills the next one, or
- * waits, finds them, and in the end the caller, when all members have returned. */
+ * fill slots at the same moment may each miss the other's, and leave: whoever fills the next one,
+ * or waits, finds them, and in the end the caller, when all members have returned. */
 static void ask_to_send(sending *s) {
     uint64_t count;
     nl_error err;

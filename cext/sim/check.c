@@ -210,3 +210,22 @@ _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *p
     }
     nl_sim_block_exit_thread(w->current);
 }
+
+/* Those who own such memory see for themselves whether an access is within. */
+void nl_sim_check_subscript(const char *type, long long index, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    unsigned long long extents[4];
+    unsigned ndim = 0;
+    for (const char *at = strchr(type, '['); at && ndim < 4; at = strchr(at + 1, '['))
+        extents[ndim++] = strtoull(at + 1, NULL, 10);
+    if (!ndim || !nl_sim_check_is_on(w, NL_CHECK_MEMORY) || nl_sim_arena_has_part(w, ndim, extents))
+        return;
+    if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
+        const char *name = *type == '\'' ? type + 1 : type;
+        snprintf(f.text, sizeof f.text, "uses index %lld of an array of %llu elements (%.*s)",
+                 index, extents[0], (int)strcspn(name, "'"), name);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}

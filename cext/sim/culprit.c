@@ -12,7 +12,7 @@
 #include "sim/module.h"
 #include "sim/shadow.h"
 
-enum { MOST_DIMENSIONS = 8, NAME = 64 };
+enum { MOST_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
 
 /* A parameter that is a pointer or an array. */
 typedef struct parameter {
@@ -103,6 +103,27 @@ static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *fou
     }
 }
 
+/* An index that is negative, but was computed without a sign in 32 bits, is 2^32 too large. */
+static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found) {
+    const nl_sim_parameters *all = w->job->check->parameters;
+    uintptr_t best = WRAPPED;
+    for (unsigned i = 0; all && i < all->count; i++) {
+        parameter p;
+        nl_sim_memory_info memory;
+        uintptr_t low, high;
+        if (!read_parameter(w, all, i, &p) || nl_sim_memory_near(p.base, &memory) != 1)
+            continue;
+        extent(&p, &memory, &low, &high);
+        uintptr_t far = distance(address - ((uintptr_t)p.item << 32), low, high);
+        if (far < best) {
+            best = far;
+            found->known = found->is_ours = 1;
+            found->memory = memory;
+            found->parameter = p;
+        }
+    }
+}
+
 /* A variable in shared memory, as if it were a parameter. */
 static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_arena_entry e;
@@ -132,6 +153,8 @@ static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
     found->known = nl_sim_memory_near(address, &found->memory);
     if (found->known)
         find_parameter(w, address, found);
+    else
+        find_wrapped(w, address, found);
 }
 
 /* Texts */
@@ -227,7 +250,8 @@ void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t s
     } else {
         int length = snprintf(text, text_size, "%s %zu byte%s at the address 0x%llx", verb, size,
                               size == 1 ? "" : "s", (unsigned long long)address);
-        if (length > 0 && (size_t)length < text_size)
+        if (length > 0 && (size_t)length < text_size &&
+            !nl_sim_heap_describe(address, text + length, text_size - (size_t)length))
             nl_sim_memory_describe(address, text + length, text_size - (size_t)length);
     }
 }

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "sim/block.h"
 #include "sim/race.h"
 #include "sim/turn.h"
@@ -34,12 +34,6 @@ static struct {
 static const char no_threads[] =
     "a cooperative launch needs one thread of the operating system for each block, and there are "
     "not that many";
-
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 unsigned nl_sim_grid_workers(void) {
     static uint32_t known;
@@ -68,7 +62,7 @@ static void invite(nl_sim_job *job, unsigned count);
 
 /* From time to time: is what is left worth more threads than thought? */
 static void reconsider(nl_sim_job *job) {
-    uint64_t taken = nl_atomic_load(&job->next), elapsed = now() - job->started;
+    uint64_t taken = nl_atomic_load(&job->next), elapsed = nl_clock_ns() - job->started;
     if (!taken || taken >= job->blocks)
         return;
     uint64_t left = job->blocks - taken, worth = elapsed / taken * left / WAKE_NS;
@@ -264,7 +258,7 @@ static unsigned guests(const nl_sim_job *job) {
 }
 
 static void remember_cost(nl_sim_job *job) {
-    uint64_t cost = (now() - job->started) * (job->guests + 1) / job->blocks;
+    uint64_t cost = (nl_clock_ns() - job->started) * (job->guests + 1) / job->blocks;
     nl_atomic_poke32(&job->habits->cost, cost < 1            ? 1
                                          : cost > UINT32_MAX ? UINT32_MAX
                                                              : (uint32_t)cost);
@@ -275,7 +269,7 @@ static void run_ordinary(nl_sim_job *job) {
     job->most = (unsigned)(most < job->blocks ? most : job->blocks - 1);
     uint64_t chunk = job->blocks / ((uint64_t)(job->most + 1) * CHUNKS_PER_WORKER);
     job->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : (uint32_t)chunk;
-    job->started = now();
+    job->started = nl_clock_ns();
     unsigned count = guests(job);
     if (count)
         invite(job, count);

@@ -23,6 +23,7 @@ nl_sim_checker nl_sim_shadow = {
     .fill = nl_sim_check_fill,
     .shared = nl_sim_arena_shared,
     .index = nl_sim_check_index,
+    .subscript = nl_sim_check_subscript,
     .fence = nl_sim_conflict_fence,
     .preempt = nl_sim_conflict_preempt,
     .arithmetic = nl_sim_check_arithmetic,

@@ -6,8 +6,8 @@
 
 #include <link.h>
 #include <string.h>
-#include <time.h>
 #include <ucontext.h>
+#include "base/clock.h"
 #include "base/lock.h"
 #include "sim/grid.h"
 #include "sim/worker.h"
@@ -21,12 +21,6 @@ static struct {
     int runs;
     struct sigaction previous;
 } watch = {.lock = NL_MUTEX_INIT, .changed = NL_COND_INIT};
-
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* The signal */
 
@@ -73,7 +67,7 @@ static void install_lock_held(void) {
 
 /* Stops what has run for too long. Returns when to look again, in nanoseconds from now. */
 static uint64_t look_lock_held(void) {
-    uint64_t time = now(), wait = UINT64_MAX;
+    uint64_t time = nl_clock_ns(), wait = UINT64_MAX;
     for (nl_sim_job *job = watch.jobs; job; job = job->watch.next) {
         uint64_t deadline = job->watch.deadline, next = AGAIN_NS;
         if (time < deadline) {
@@ -140,7 +134,7 @@ void nl_sim_watch_begin(nl_sim_job *job, uint64_t limit_ms) {
         }
     }
     job->watch = (nl_sim_watch){.limit_ms = limit_ms,
-                                .deadline = now() + limit_ms * 1000000,
+                                .deadline = nl_clock_ns() + limit_ms * 1000000,
                                 .code = code.low,
                                 .code_end = code.high,
                                 .next = watch.jobs};

@@ -139,6 +139,9 @@ typedef struct nl_sim_checker {
     void (*preempt)(void);
     /* Arithmetic has gone wrong (arithmetic.h). */
     void (*arithmetic)(const struct nl_sim_arithmetic *what, const void *pc);
+    /* An index outside of an array of this type ("'int[10]'"). Returns if it may be used: the array
+     * may be a part of a larger one, and then the access tells. */
+    void (*subscript)(const char *type, long long index, const void *pc);
 } nl_sim_checker;
 
 enum {

@@ -146,6 +146,7 @@ extern "C" {
 #include "new.h"
 #ifdef NUMBALITE_SIM_CHECKED
 #include "check.h"
+#include "subscript.h"
 #include "arithmetic.h"
 #endif
 

@@ -49,16 +49,16 @@ def host():
 @pytest.fixture(params=[False, True], ids=["driver's way", "by threads"])
 def ways(request):
     """Copies as the simulator makes them, and as a GPU does."""
-    _core.copy_settings(always=request.param)
+    _core.copy_settings(always=request.param, least=1 << 18)
     yield request.param
-    _core.copy_settings(always=False)
+    _core.copy_settings(always=False, least=1 << 20)
 
 
 @pytest.fixture
 def by_threads():
-    settings = _core.copy_settings(always=True)
+    settings = _core.copy_settings()
+    _core.copy_settings(always=True, least=1 << 18)
     yield
-    settings["always"] = False
     _core.copy_settings(**settings)
 
 
