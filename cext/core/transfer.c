@@ -26,9 +26,12 @@
 #define LONG_ROW 16
 #define LONG_ROW_FROM_STRIDED_HOST 64
 #define LONG_ROW_TO_STRIDED_HOST 4096
-#define FEW_COPIES 8         /* driver calls that cost less than packing */
-#define LARGE_COPY (1 << 20) /* bytes per driver call that make many calls worth it */
-#define PIECE (16 << 20)     /* bytes of the dense block */
+#define FEW_COPIES 8                     /* driver calls that cost less than packing */
+#define LARGE_COPY (1 << 20)             /* bytes per driver call that make many calls worth it */
+#define PIECE (16 << 20)                 /* bytes of the dense block */
+#define LOCKED_DENSE ((size_t)256 << 10) /* from here on it is page-locked, if it can be */
+/* Below, asking whether memory is page-locked costs more than it may save. */
+#define MAYBE_LOCKED ((size_t)256 << 10)
 
 /* Waits for the stream whatever happened: the caller may free its side next. */
 static int finish(CUstream stream, int status, nl_error *err) {
@@ -36,21 +39,32 @@ static int finish(CUstream stream, int status, nl_error *err) {
     return NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream) < 0 ? -1 : status;
 }
 
-/* A few bytes for the host, by way of a page-locked block: the driver has to do as much, and takes
- * longer. 0: there is no block, and nothing has happened. */
-static int fetch_few(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
-                     nl_error *err) {
-    nl_pinned *block = NULL;
-    nl_error ignored;
-    if (size > NL_PINNED_BYTES || !nl_stage_can_lock(NL_PINNED_BYTES) ||
-        nl_pinned_take(dev, &block, &ignored) < 0 || block == NULL)
-        return 0;
-    int status =
-        finish(stream, NL_CU(err, MemcpyDtoHAsync, block->host, device, size, stream), err);
+/* What this thread alone copies for the host, by way of a page-locked block: the driver has to do
+ * as much, and takes longer. 1, -1, or 0: there is no block, and nothing has happened. */
+static int fetch(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
+                 nl_error *err) {
+    int status = finish(stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
     if (status == 0)
-        memcpy(host, block->host, size);
-    nl_pinned_give(block);
+        memcpy(host, block, size);
     return status < 0 ? -1 : 1;
+}
+
+static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
+                       nl_error *err) {
+    nl_pinned *small = NULL;
+    nl_host_block *large = NULL;
+    nl_error ignored;
+    int status = 0;
+    if (size <= NL_PINNED_BYTES && nl_stage_can_lock(size) &&
+        nl_pinned_take(dev, &small, &ignored) == 0 && small != NULL)
+        status = fetch(device, host, small->host, size, stream, err);
+    else if (size > NL_PINNED_BYTES && size < nl_stage_least() && nl_stage_can_lock(size) &&
+             !nl_stage_is_locked(host) &&
+             nl_hostblock_take(dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &large, &ignored) == 0)
+        status = fetch(device, host, large->memory, size, stream, err);
+    nl_pinned_give(small);
+    nl_hostblock_give(large);
+    return status;
 }
 
 /* One plain copy between a host block and a device block, done when it returns. On the default
@@ -61,7 +75,7 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
     if (direction == NL_DEVICE_TO_HOST) {
-        int done = fetch_few(dev, device, host, size, stream, err);
+        int done = fetch_alone(dev, device, host, size, stream, err);
         if (done == 0)
             done = nl_stage_receive(dev, device, host, size, stream, err);
         if (done != 0)
@@ -205,7 +219,7 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
 
 /* A large dense block is page-locked if it can be: what it holds is to travel. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
-    if (nl_stage_is_worth(size) && nl_stage_can_lock(size) &&
+    if (size >= LOCKED_DENSE && nl_stage_can_lock(size) &&
         nl_hostblock_take(k->dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
         k->dense = k->locked->memory;
         return 0;
@@ -312,7 +326,7 @@ static int find_part(const nl_upload *u, nl_stage_part *part) {
     if (!nl_plan_make(&p, u->to_layout, u->from_layout) || p.rank != 0)
         return 0;
     *part = (nl_stage_part){p.to, (const char *)(uintptr_t)p.from, (size_t)p.width};
-    return part->size < NL_STAGE_LEAST || !nl_stage_is_locked(part->host);
+    return part->size < MAYBE_LOCKED || !nl_stage_is_locked(part->host);
 }
 
 int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,

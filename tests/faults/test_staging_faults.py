@@ -29,13 +29,14 @@ def kernel(x, y, z):
 
 @pytest.fixture(autouse=True, params=["as is", "tiny ring"])
 def _as_on_a_gpu(request):
-    settings = _core.copy_settings(always=True)
+    settings = _core.copy_settings()
+    _core.copy_settings(always=True, least=1 << 18)
     if request.param == "tiny ring":
         _core.copy_settings(to_device=3, to_host=3, chunk=16384, ring=65536, group=16384)
     yield
     _core.fail_call_at(0)
     _core.fail_alloc_at(0)
-    _core.copy_settings(**{**settings, "always": False})
+    _core.copy_settings(**settings)
     cuda.host_memory_pool().trim()
 
 
