@@ -220,6 +220,8 @@ def on_simulator(arguments):
     themes = itertools.groupby(PAIRS.values(), lambda pair: pair.theme)
     units = {theme: Together(pairs) for theme, pairs in themes}
     for pair in PAIRS.values():
+        if not re.search(arguments.only, pair.name):
+            continue
         row = table[pair.name] = {"kind": pair.kind, "theme": pair.theme}
         for which in ("wrong", "right"):
             found = None
@@ -325,6 +327,7 @@ def main():
     command.set_defaults(do=on_gpu)
     command = commands.add_parser("simulator")
     command.add_argument("--out", default="simulator.json")
+    command.add_argument("--only", default="", help="a pattern for the names of the pairs")
     command.set_defaults(do=on_simulator)
     command = commands.add_parser("table")
     command.add_argument("results", nargs=2)
