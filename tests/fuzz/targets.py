@@ -4,6 +4,7 @@ An exception that users may see is fine; a crash, a hang, an assertion here, a S
 that is not given back, is a finding. Run by tests/fuzz/run.py, with libFuzzer or without.
 """
 
+import collections
 import ctypes
 import gc
 import os
@@ -272,6 +273,7 @@ DELETER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _deleter = DELETER_TYPE(lambda managed: _deleted.append(managed))
 CAPSULES = (b"dltensor", b"dltensor_versioned", b"used_dltensor", b"", b"dltensor_versioned2")
 _memory = []
+_tensors = collections.deque(maxlen=1000)
 
 
 def memory():
@@ -352,6 +354,8 @@ def dlpack(data):
         managed = Managed(tensor, None, deleter)
     capsule = _new_capsule(ctypes.addressof(managed), name, None)
     given = Speaker(s, capsule) if speaks else capsule
+    # NumPy may hold a tensor for as long as an exception holds its array.
+    _tensors.append((managed, shape, strides))
     _deleted.clear()
     taker = s.pick((cuda.from_dlpack, _core.from_dlpack, cuda.as_cuda_array, cuda.to_device))
     array, _ = attempt(taker, given)
