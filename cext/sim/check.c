@@ -229,3 +229,12 @@ void nl_sim_check_subscript(const char *type, long long index, const void *pc) {
     }
     nl_sim_block_exit_thread(w->current);
 }
+
+/* Only of memory that a GPU has, too: how the compiler lays out the stack is its business. */
+void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    uintptr_t address = (uintptr_t)at;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span && address % align &&
+        nl_sim_shadow_there(address, 1))
+        misaligned(w, address, align, kind == 1 ? NL_SIM_ACCESS_WRITE : 0, pc);
+}
