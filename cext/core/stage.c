@@ -11,10 +11,14 @@
  * in memory, for then memory has too much to do.
  *
  * Down, whoever asks puts copies into all slots that are free on a stream of ours, and notes which
- * have arrived; members empty those. New pages of the host's are made by so many threads too.
+ * have arrived; members empty those. Pages of the host's that are new have to be cleared first,
+ * which takes longer than copying: they want more threads.
  *
  * The ring is a block of the page-locked pool, the events and the stream stay from copy to copy.
  * All this belongs to whoever has the team. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "core/stage.h"
 
 #include <string.h>
@@ -40,7 +44,8 @@
 #define POPULATE_WRITE \
     23 /* MADV_POPULATE_WRITE, of Linux 5.14; elsewhere an error without effect */
 
-static uint64_t threads_to_device = 8, threads_to_host = 12, largest_chunk = (uint64_t)2 << 20;
+static uint64_t threads_to_device = 8, threads_to_host = 12, threads_to_new = 16;
+static uint64_t largest_chunk = (uint64_t)2 << 20;
 static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
 static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, looks = 1000, always;
 
@@ -67,6 +72,7 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
     if (s != NULL) {
         set(&threads_to_device, s->to_device < NL_TEAM_MOST ? s->to_device : NL_TEAM_MOST);
         set(&threads_to_host, s->to_host < NL_TEAM_MOST ? s->to_host : NL_TEAM_MOST);
+        set(&threads_to_new, s->to_new < NL_TEAM_MOST ? s->to_new : NL_TEAM_MOST);
         set(&largest_chunk, (int64_t)s->chunk);
         set(&ring_size, (int64_t)s->ring);
         set(&largest_group, (int64_t)s->group);
@@ -77,6 +83,7 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
     }
     return (nl_stage_settings){.to_device = (int)nl_atomic_load(&threads_to_device),
                                .to_host = (int)nl_atomic_load(&threads_to_host),
+                               .to_new = (int)nl_atomic_load(&threads_to_new),
                                .chunk = nl_atomic_load(&largest_chunk),
                                .ring = nl_atomic_load(&ring_size),
                                .group = nl_atomic_load(&largest_group),
@@ -518,6 +525,17 @@ static void receive_some(void *job, int member) {
     }
 }
 
+/* Are these pages that nobody has touched, as far as the first, the last and one between tell? */
+static int is_new(const receiving *r) {
+    for (int i = 0; i < 3; i++) {
+        unsigned char resident = 1;
+        uintptr_t place = (uintptr_t)r->here + (r->size - 1) / 2 * (uintptr_t)i;
+        if (mincore((void *)(place & ~(uintptr_t)4095), 1, &resident) < 0 || (resident & 1))
+            return 0;
+    }
+    return 1;
+}
+
 /* What came before on the stream is waited for here, where nobody spins for it. */
 static int receive_with_team(receiving *r, CUstream stream, nl_error *err) {
     nl_host_block *block;
@@ -528,6 +546,8 @@ static int receive_with_team(receiving *r, CUstream stream, nl_error *err) {
     r->slot_count = smaller(nl_atomic_load(&ring_size) / r->chunk, MOST_SLOTS);
     if (r->size < LARGE_COPY)
         threads = between(FEW_THREADS, r->size / HUGE_PAGE, smaller(MORE_THREADS, threads));
+    else if (is_new(r))
+        threads = nl_atomic_load(&threads_to_new);
     int members = count_members(threads, r->chunks);
     if (open_marks(r->device, smaller(r->slot_count, r->chunks), &ignored) < 0 ||
         (block = take_ring(r->device, members)) == NULL)

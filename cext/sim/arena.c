@@ -101,9 +101,9 @@ static uintptr_t distance(uintptr_t address, const nl_sim_arena_entry *e) {
 
 int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry) {
     const struct nl_sim_arena *a = w->arena;
-    if (!nl_sim_arena_has(w, address) || (!a->count && !a->dynamic.size))
+    if (!nl_sim_arena_has(w, address) || (!a->count && !a->dynamic.size && !a->dynamic.variable))
         return 0;
-    *entry = a->dynamic.size ? a->dynamic : a->all[0];
+    *entry = a->dynamic.size || a->dynamic.variable ? a->dynamic : a->all[0];
     for (unsigned i = 0; i < a->count; i++) {
         if (distance(address, &a->all[i]) < distance(address, entry))
             *entry = a->all[i];

@@ -58,7 +58,11 @@ nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const struct nl_sim_fu
 CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_t size) {
     CUresult status = CUDA_SUCCESS;
     if (c->findings.total) {
-        nl_sim_findings_report(&c->findings, kernel, c->image, NULL, text, size);
+        char note[64] = "";
+        if (c->wanted.shuffled)
+            snprintf(note, sizeof note, "; seed=%llu gives this order again",
+                     (unsigned long long)c->wanted.seed);
+        nl_sim_findings_report(&c->findings, kernel, c->image, note, text, size);
         status = CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_sim_findings_clear(&c->findings);
@@ -228,4 +232,13 @@ void nl_sim_check_subscript(const char *type, long long index, const void *pc) {
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);
+}
+
+/* Only of memory that a GPU has, too: how the compiler lays out the stack is its business. */
+void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    uintptr_t address = (uintptr_t)at;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span && address % align &&
+        nl_sim_shadow_there(address, 1))
+        misaligned(w, address, align, kind == 1 ? NL_SIM_ACCESS_WRITE : 0, pc);
 }

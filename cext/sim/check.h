@@ -54,4 +54,6 @@ _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *p
 
 void nl_sim_check_subscript(const char *type, long long index, const void *pc);
 
+void nl_sim_check_misaligned(void *address, unsigned align, int kind, const void *pc);
+
 #endif

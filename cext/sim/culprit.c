@@ -3,9 +3,11 @@
 #include "sim/culprit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "sim/arena.h"
 #include "sim/check.h"
+#include "sim/elf.h"
 #include "sim/grid.h"
 #include "sim/heap.h"
 #include "sim/memory.h"
@@ -146,9 +148,42 @@ static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found
     return 1;
 }
 
+/* The last name in a mangled one: "count" of _ZN2ns5countE, of _ZL5count and of count. */
+static void plain_name(const char *symbol, char *name, size_t size) {
+    snprintf(name, size, "%s", symbol);
+    if (strncmp(symbol, "_Z", 2) != 0)
+        return;
+    const char *at = symbol + 2 + strcspn(symbol + 2, "0123456789");
+    while (*at >= '0' && *at <= '9') {
+        char *text;
+        size_t length = strtoul(at, &text, 10);
+        if (length > strlen(text))
+            return;
+        snprintf(name, size, "%.*s", (int)length, text);
+        at = text + length;
+    }
+}
+
+/* A variable of the module. Of what its elements are, nothing is known. */
+static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *found) {
+    nl_sim_elf_variable v;
+    size_t size;
+    const void *bytes = nl_sim_module_bytes(w->job->check->image, &size);
+    if (address - w->image_low >= w->image_high - w->image_low ||
+        !nl_sim_elf_variable_at(bytes, size, address - w->image_low, &v))
+        return 0;
+    parameter *p = &found->parameter;
+    found->known = found->is_ours = 1;
+    found->memory.address = p->base = w->image_low + v.address;
+    found->memory.size = p->item = v.size;
+    p->is_shared = 1;
+    plain_name(v.name, p->name, sizeof p->name);
+    return 1;
+}
+
 static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
     memset(found, 0, sizeof *found);
-    if (locate_shared(w, address, found))
+    if (locate_shared(w, address, found) || locate_variable(w, address, found))
         return;
     found->known = nl_sim_memory_near(address, &found->memory);
     if (found->known)
@@ -181,6 +216,10 @@ static void write_element(const parameter *p, uintptr_t address, char *text, siz
     }
     if (p->ndim == 0 && p->is_shared) {
         at = (size_t)snprintf(text, size, "%s", p->name);
+        if (offset && !index) {
+            snprintf(text, size, "%s (byte %lld of it)", p->name, offset);
+            return;
+        }
         if (index) {
             snprintf(text, size, "%s, %lld bytes from its beginning", p->name, offset);
             return;

@@ -24,6 +24,7 @@ nl_sim_checker nl_sim_shadow = {
     .shared = nl_sim_arena_shared,
     .index = nl_sim_check_index,
     .subscript = nl_sim_check_subscript,
+    .misaligned = nl_sim_check_misaligned,
     .fence = nl_sim_conflict_fence,
     .preempt = nl_sim_conflict_preempt,
     .arithmetic = nl_sim_check_arithmetic,

@@ -32,4 +32,24 @@ nl_sim_subscript_fails(const numbalite_sim::subscript_place *place, unsigned lon
     numbalite_sim::checker->subscript(place->array->name, value, __builtin_return_address(0));
 }
 
+/* A pointer whose address is not what its type needs. */
+namespace numbalite_sim {
+struct mismatch_place {
+    const char *file;
+    unsigned line, column;
+    const subscript_type *type;
+    unsigned char log_alignment, kind;
+};
+} // namespace numbalite_sim
+
+extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
+nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place, unsigned long address)
+    __asm__("__ubsan_handle_type_mismatch_v1");
+extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
+nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place, unsigned long address) {
+    numbalite_sim::checker->misaligned(reinterpret_cast<void *>(address),
+                                       1u << place->log_alignment, place->kind,
+                                       __builtin_return_address(0));
+}
+
 #endif

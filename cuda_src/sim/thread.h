@@ -106,7 +106,7 @@ NUMBALITE_SIM_OWN void *dynamic_base() {
 }
 #ifdef NUMBALITE_SIM_CHECKED
 /* An array has no element `index` along `axis`. */
-[[noreturn]] NUMBALITE_SIM_OWN void bad_index(long long index, int axis, const long long *shape,
+[[noreturn]] NUMBALITE_SIM_APART NUMBALITE_SIM_OWN void bad_index(long long index, int axis, const long long *shape,
                                               int ndim, const void *array) {
     const nl_sim_index what = {array, shape, ndim, axis, index};
     ops->checker->index(&what, __builtin_return_address(0));

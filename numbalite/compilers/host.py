@@ -189,7 +189,10 @@ def _instrumentation(family, checks):
         return [
             *flags,
             "-fsanitize=bounds",
+            "-fsanitize=alignment",
             "-fsanitize=thread",
+            "-fno-tree-tail-merge",  # each call of ours has a line of its own
+            "-fno-crossjumping",
             *(word for t in told for word in ("--param", f"tsan-{t}")),
         ]
     told = [
@@ -197,7 +200,8 @@ def _instrumentation(family, checks):
         "distinguish-volatile=1",
         "instrument-read-before-write=1",
     ]
-    flags += ["-fsanitize=array-bounds", "-fsanitize=thread"]
+    flags += ["-fsanitize=array-bounds", "-fsanitize=alignment", "-fsanitize=thread"]
+    flags += ["-mllvm", "-enable-tail-merge=0"]  # each call of ours has a line of its own
     return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 

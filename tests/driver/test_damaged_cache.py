@@ -26,9 +26,9 @@ def run(text):
     """Compiles or loads the kernel and runs it; how often a compiler ran."""
     before = compile_count()
     kernel = cuda.jit(SOURCE + text)
-    x = np.zeros(4, "i4")
+    x = cuda.to_device(np.zeros(4, "i4"))
     kernel[1, 4](x)
-    assert x.tolist() == [1, 2, 3, 4]
+    assert x.copy_to_host().tolist() == [1, 2, 3, 4]
     return compile_count() - before
 
 
@@ -77,7 +77,7 @@ def test_a_pipe_in_the_place_of_a_file(own_cache):
 def test_what_cannot_be_loaded_says_where_it_is_from(own_cache, monkeypatch):
     monkeypatch.setattr(image.Image, "data", property(lambda self: b"no image at all"))
     with pytest.raises((ValueError, errors.CudaAPIError), match="no image") as caught:
-        cuda.jit(SOURCE + "nothing")[1, 1](np.zeros(4, "i4"))
+        cuda.jit(SOURCE + "nothing")[1, 1](cuda.to_device(np.zeros(4, "i4")))
     assert str(entry(own_cache)) in str(caught.value) and "k" in str(caught.value)
 
 

@@ -9,6 +9,9 @@ import pytest
 
 from numbalite import _core, cuda, guvectorize, vectorize
 
+# host arrays as arguments of kernels
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
+
 MIB = 1 << 20
 MANY = 31
 SMALL_RINGS = [
@@ -239,6 +242,19 @@ def test_both_ways_by_every_ring(rings, size):
         there.copy_to_host(into[31 : 31 + size], stream=stream)
         assert (into[31 : 31 + size] == data).all() and not into[:31].any()
         assert not into[31 + size :].any()
+
+
+def test_into_new_and_old_pages():
+    """Large enough for all threads."""
+    pattern = np.arange(MIB, dtype="u4")
+    there = cuda.device_array((65, MIB), np.uint32)
+    for row in there:
+        row.copy_to_device(pattern)
+    into = np.empty((65, MIB), "u4")
+    for _ in range(2):
+        there.copy_to_host(into)
+        assert (into == pattern).all()
+        into[:] = 0
 
 
 def test_the_settings():
