@@ -515,14 +515,23 @@ static void forget_contents(nl_device *dev) {
     nl_pool_forget(&dev->cache);
 }
 
+/* From here on other threads are turned away. */
+static void begin_reset(nl_device *dev) {
+    nl_atomic_store(&resetting[dev->ordinal], 1);
+    nl_atomic_store(&ready[dev->ordinal], 0);
+    nl_atomic_add(&epoch, 1);
+}
+
+static void end_reset(nl_device *dev) {
+    nl_atomic_store(&resetting[dev->ordinal], 0);
+}
+
 /* Releasing our use before retaining anew makes the driver forget the old context, a faulted one
  * too, unless another library holds it. The generation goes up first: from then on other threads
  * find that what they have is dead, and leave it to the reset. */
 static int reset(nl_device *dev, nl_error *err) {
     nl_atomic_add(&dev->generation, 1);
-    nl_atomic_store(&resetting[dev->ordinal], 1);
-    nl_atomic_store(&ready[dev->ordinal], 0);
-    nl_atomic_add(&epoch, 1);
+    begin_reset(dev);
     int status = NL_CU(err, DevicePrimaryCtxReset, dev->handle);
     if (status < 0) {
         nl_atomic_sub(&dev->generation, 1); /* nothing has happened */
@@ -532,7 +541,48 @@ static int reset(nl_device *dev, nl_error *err) {
         nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
         status = retain(dev, err);
     }
-    nl_atomic_store(&resetting[dev->ordinal], 0);
+    end_reset(dev);
+    return status;
+}
+
+/* Does somebody else hold it, now that we do not? */
+static int is_held(const nl_device *dev) {
+    unsigned flags = 0;
+    int active = 0;
+    nl_error ignored;
+    return NL_CU(&ignored, DevicePrimaryCtxGetState, dev->handle, &flags, &active) == 0 && active;
+}
+
+/* If somebody holds the context it is the same one that we get back, with all that is ours. */
+static int close_context(nl_device *dev, nl_error *err) {
+    int status;
+    begin_reset(dev);
+    if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
+        nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has happened */
+        status = -1;
+    } else if (is_held(dev)) {
+        status = retain(dev, err);
+    } else {
+        nl_atomic_add(&dev->generation, 1);
+        forget_contents(dev);
+        status = 0;
+    }
+    end_reset(dev);
+    return status;
+}
+
+int nl_device_is_ready(int ordinal) {
+    return ordinal >= 0 && ordinal < device_count && nl_atomic_load(&ready[ordinal]);
+}
+
+int nl_device_close(int ordinal, nl_error *err) {
+    int status = 0;
+    if (check_ordinal(ordinal, err) < 0)
+        return -1;
+    nl_mutex_lock(&resets);
+    if (nl_device_is_ready(ordinal))
+        status = close_context(&devices[ordinal], err);
+    nl_mutex_unlock(&resets);
     return status;
 }
 

@@ -58,7 +58,11 @@ nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const struct nl_sim_fu
 CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_t size) {
     CUresult status = CUDA_SUCCESS;
     if (c->findings.total) {
-        nl_sim_findings_report(&c->findings, kernel, c->image, NULL, text, size);
+        char note[64] = "";
+        if (c->wanted.shuffled)
+            snprintf(note, sizeof note, "; seed=%llu gives this order again",
+                     (unsigned long long)c->wanted.seed);
+        nl_sim_findings_report(&c->findings, kernel, c->image, note, text, size);
         status = CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_sim_findings_clear(&c->findings);

@@ -93,7 +93,10 @@ int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
 static void fail_lock_held(nl_sim_job *job, CUresult status, const char *text) {
     if (job->status == CUDA_SUCCESS) {
         job->status = status;
-        snprintf(job->fault, sizeof job->fault, "%s", text);
+        int length = snprintf(job->fault, sizeof job->fault, "%s", text);
+        if (job->shuffled && length > 0 && (size_t)length < sizeof job->fault)
+            snprintf(job->fault + length, sizeof job->fault - (size_t)length,
+                     "; seed=%llu gives this order again", (unsigned long long)job->seed);
     }
     nl_atomic_store32(&job->stop, 1);
     nl_cond_broadcast(&job->crossed);
@@ -115,11 +118,12 @@ void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text) {
 /* Blocks wait at the grid barrier for some that have ended. */
 static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) {
     char text[NL_SIM_FAULT_TEXT];
+    const nl_sim_site *site = &job->grid_site;
     snprintf(text, sizeof text,
              "kernel %s: the grid cannot go on: %u of its %llu blocks wait at the barrier over the "
-             "grid, the others have ended (as has block (%u,%u,%u))",
+             "grid at %s:%d, the others have ended (as has block (%u,%u,%u))",
              nl_sim_fault_kernel_name(job->kernel), job->arrived, (unsigned long long)job->blocks,
-             w->index.x, w->index.y, w->index.z);
+             site->file ? site->file : "?", site->line, w->index.x, w->index.y, w->index.z);
     fail_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, text);
 }
 
@@ -131,9 +135,10 @@ static void wait_in_turn_lock_held(nl_sim_job *job, nl_sim_worker *w) {
         fail_lock_held(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, no_threads);
 }
 
-int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w) {
+int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w, nl_sim_site site) {
     nl_mutex_lock(&job->lock);
     uint64_t crossing = job->crossings;
+    job->grid_site = site;
     if (++job->arrived == job->blocks) {
         job->arrived = 0;
         job->crossings++;

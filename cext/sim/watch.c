@@ -24,7 +24,7 @@ static struct {
 
 /* The signal */
 
-static uintptr_t instruction(const void *context) {
+uintptr_t nl_sim_watch_instruction(const void *context) {
 #if defined(__x86_64__)
     return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
@@ -38,7 +38,7 @@ static uintptr_t instruction(const void *context) {
 static void interrupt(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_current;
     if (w && w->inside && w->job && nl_atomic_peek32(&w->job->watch.overdue)) {
-        uintptr_t at = instruction(context);
+        uintptr_t at = nl_sim_watch_instruction(context);
         if (at >= w->job->watch.code && at < w->job->watch.code_end) {
             w->trap = (nl_sim_trap){.signal = number, .instruction = at};
             w->leave = NL_SIM_TRAP;
