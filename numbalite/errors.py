@@ -90,7 +90,7 @@ class KernelError(NumbaliteError, RuntimeError):
         others=None,
     ):
         super().__init__(message)
-        if kernel is None:
+        if kernel is block is thread is array is index is file is line is others is None:
             kernel, block, thread, array, index, file, line, others = _read(message)
         self.kernel = kernel
         self.block = block
