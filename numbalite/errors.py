@@ -92,7 +92,7 @@ class KernelError(NumbaliteError, RuntimeError):
         kind=None,
     ):
         super().__init__(message)
-        if kernel is None and block is None:
+        if kernel is block is thread is array is index is file is line is others is None:
             kernel, block, thread, array, index, file, line, others = _read(message)
         self.kind = kind or _kind(message)
         self.kernel = kernel
