@@ -2,6 +2,7 @@
 # make test      everything, on the GPU if there is one, else on the simulator  (ARGS="-k vadd" picks)
 # make bench     speed, beside the floor measured in the same run and the peers that are installed
 # make sanitize  the tests under AddressSanitizer and UBSan  (SAN=thread: tests/threads under ThreadSanitizer)
+# make fuzz      hostile input, SECONDS=60 for each target  (TARGETS="dlpack images" ENGINE=libfuzzer)
 # make lint      ruff and clang-format
 # make clean
 #
@@ -11,13 +12,16 @@ PYTHON ?= python3
 CC ?= gcc
 SAN ?= address
 ARGS ?=
+SECONDS ?= 60
+ENGINE ?= random
+TARGETS ?=
 VENV ?= .venv
 PY = $(VENV)/bin/python
 export PYTHON CC
 
 SOURCES := $(shell find cext cuda_src/sim -name '*.[ch]')
 
-.PHONY: demo test bench sanitize lint format clean build
+.PHONY: demo test bench sanitize fuzz lint format clean build
 .DEFAULT_GOAL := test
 
 $(VENV)/.ready: pyproject.toml .ci/environment
@@ -41,6 +45,9 @@ test: build
 
 bench: build
 	$(PY) tests/bench/run.py --json bench.json $(ARGS)
+
+fuzz: build
+	$(PY) tests/fuzz/run.py $(TARGETS) --seconds $(SECONDS) --engine $(ENGINE) --seed $$(date +%s)
 
 C_FILES := $(shell find cext -name '*.[ch]')
 CLANG_FORMAT = $(VENV)/bin/clang-format
@@ -89,5 +96,5 @@ sanitize: $(BUILD)/.built
 	    $(WORKERS_$(SAN)) $(addprefix ../,$(TESTS_$(SAN))) $(addprefix --ignore=../tests/,$(IGNORED)) $(ARGS)
 
 clean:
-	rm -rf build build-address build-thread dist *.egg-info $(VENV) .pytest_cache .ruff_cache .hypothesis bench.json
+	rm -rf build build-address build-thread build-fuzz dist *.egg-info $(VENV) .pytest_cache .ruff_cache .hypothesis bench.json
 	find numbalite tests -name '*.so' -delete -o -name __pycache__ -prune -exec rm -rf {} +

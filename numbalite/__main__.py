@@ -80,8 +80,9 @@ def info() -> int:
 
 def _version():
     import numbalite
+    from numbalite import _core
 
-    return f"{numbalite.__version__} ({os.path.dirname(os.path.abspath(numbalite.__file__))})"
+    return f"{numbalite.__version__} ({os.path.abspath(_core.__file__)})"
 
 
 def _numpy():
@@ -107,7 +108,18 @@ def _driver():
     if kind == "sim":
         return f"the CPU simulator ({cuda.cuda_error() or 'asked for'})"
     version = _core.driver_version()
-    return f"NVIDIA, for CUDA {version // 1000}.{version % 1000 // 10} and older"
+    where = _loaded("libcuda.so")
+    return f"NVIDIA, for CUDA {version // 1000}.{version % 1000 // 10} and older{where and ', '}{where}"
+
+
+def _loaded(name):
+    """The file of a library that the process has loaded; "" where that cannot be told."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            paths = {line.split(maxsplit=5)[5].strip() for line in file if name in line}
+    except (OSError, IndexError):
+        return ""
+    return min(paths, default="", key=len)
 
 
 def _devices():

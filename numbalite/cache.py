@@ -96,12 +96,33 @@ def _prepare(path):
             return f"{path} belongs to another user"
         if status.st_mode & 0o022:
             return f"others may write to {path} (chmod 700 would do)"
+        return _replaceable(path)
+    return None
+
+
+def _replaceable(path):
+    """Whether anybody at all could put another directory in its place; says where."""
+    for place in {os.path.realpath(path), os.path.abspath(path)}:
+        while (above := os.path.dirname(place)) != place:
+            place = above
+            try:
+                mode = os.stat(place).st_mode
+            except OSError as problem:
+                return f"{place}: {problem.strerror}"
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                return f"everybody may write to {place}, and so put another directory for {path}"
     return None
 
 
 def _path(key):
     folder = directory()
     return folder and os.path.join(folder, key.hex() + _SUFFIX)
+
+
+def location(key: bytes | None) -> str | None:
+    """The file in which the image of this key is kept, if it is."""
+    path = key and _path(key)
+    return path if path and os.path.exists(path) else None
 
 
 def load(key: bytes | None) -> Image | None:
@@ -128,7 +149,8 @@ def load(key: bytes | None) -> Image | None:
 
 
 def _read(path):
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    # Not blocking: a pipe in the place of a file would be waited for.
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):

@@ -22,6 +22,7 @@ NAMES = {
 }
 ALL = sum(NAMES.values()) - NAMES["nan"]
 """What "all" means: NaN and infinity are often meant, so they are looked for on request only."""
+_LIMIT = 60.0  # seconds, where nobody says
 _NONE = 1 << 30
 """Nothing, whatever debug=True means otherwise."""
 _units = {}  # digest of an image -> its Unit
@@ -127,7 +128,7 @@ def _milliseconds(limit):
     if limit is None:
         from numbalite import config
 
-        limit = config.SIM_LIMIT
+        limit = _LIMIT if config.SIM_LIMIT is None else config.SIM_LIMIT
     if limit < 0:
         raise ValueError(f"limit is a number of seconds, not {limit!r}")
     return int(limit * 1000)
@@ -137,7 +138,12 @@ def on_open() -> None:
     """The simulator has been opened: from now on it does what the environment says."""
     from numbalite import _core, config
 
-    _core.set_process_checks(config.SIM_CHECKS, config.SIM_SEED, _milliseconds(None))
+    mask = config.SIM_CHECKS
+    if config.SIM_LIMIT:
+        mask |= NAMES["hang"]
+    if config.SIM_SEED is not None:
+        mask |= NAMES["sync"]
+    _core.set_process_checks(mask, config.SIM_SEED, _milliseconds(None))
 
 
 # --- images --------------------------------------------------------------------------------------------
@@ -151,7 +157,9 @@ def _digest(data):
 
 def remember(unit, data: bytes) -> None:
     """An image for the simulator has been made from this unit."""
-    _units[_digest(memoryview(data)[16:])] = unit  # without nl_sim_image_header
+    from numbalite.compilers.image import shared_object
+
+    _units[_digest(shared_object(data))] = unit
 
 
 def instrumented(image: bytes, mask: int) -> bytes:

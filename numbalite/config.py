@@ -125,8 +125,11 @@ _TABLE = (
     Variable("SIM_CHECKS", 0, _checks,
              "mistakes that the simulator looks for in all kernels: all, none, or a list of memory, "
              "unwritten, race, sync, hang, divide, nan, stack"),
-    Variable("SIM_SEED", None, _whole(0), "run a checked kernel's blocks and threads shuffled by it"),
-    Variable("SIM_LIMIT", 60.0, _seconds, "seconds after which a checked kernel hangs; 0: never"),
+    Variable("SIM_SEED", None, _whole(0),
+             "run the blocks and threads of kernels in the order that this number gives"),
+    Variable("SIM_LIMIT", None, _seconds,
+             "seconds after which kernels are stopped, checked or not; 0: never (else checked ones "
+             "after 60)"),
     Variable("CXX", None, str, "the host C++ compiler"),
     Variable("NVRTC", None, str, "the NVRTC library (libnvrtc.so) to use"),
     Variable("INCLUDE_PATH", (), _paths, "more directories of headers for kernels",

@@ -6,8 +6,8 @@ from __future__ import annotations
 from _thread import RLock
 
 from . import fault
-from .compilers import Unit, compile_unit
-from .errors import CompileError, KernelError
+from .compilers import Unit, compile_unit, origin
+from .errors import CompileError, CudaAPIError, KernelError
 
 # CUfunction_attribute
 MAX_THREADS_PER_BLOCK, SHARED_SIZE, CONST_SIZE, LOCAL_SIZE, NUM_REGISTERS = range(5)
@@ -15,6 +15,8 @@ CARVEOUT = 9
 # CUdevice_attribute
 MULTIPROCESSOR_COUNT = 16
 _CAPABILITY = 75, 76
+# CUresult: invalid image, no binary for the GPU, invalid or unsupported PTX, invalid source
+_REFUSED = (200, 209, 218, 222, 300)
 
 
 def target_of(device: int) -> tuple:
@@ -57,10 +59,10 @@ class Program:
                 image = self.images[target] = self.compile(target)
             return image
 
-    def compile(self, target, unit=None):
-        """Compiles for a target without keeping the image."""
+    def compile(self, target, unit=None, again=False):
+        """Compiles for a target without keeping the image; ``again``: whatever the cache has."""
         try:
-            return compile_unit(unit or self.unit, target)
+            return compile_unit(unit or self.unit, target, again)
         except CompileError as problem:
             if self.explain is None:
                 raise
@@ -69,18 +71,40 @@ class Program:
 
     def module(self, device):
         """The module loaded on a device, which must be the current one."""
-        from . import _core
-
         with self.lock:
             module = self.modules.get(device)
             if module is None or not _is_alive(module):
-                module = _core.Module(self.image(target_of(device)).data)
-                self.modules[device] = module
+                module = self.modules[device] = self._load(target_of(device))
             return module
+
+    def _load(self, target):
+        """Loads the image. One that the driver does not take is compiled anew, once: what the cache had
+        under the right name may have been made for something else."""
+        from . import _core
+
+        try:
+            return _core.Module(self.image(target).data)
+        except (ValueError, CudaAPIError) as problem:
+            if isinstance(problem, CudaAPIError) and problem.code not in _REFUSED:
+                raise
+            where = origin(self.unit, target)
+            refused = self.images.pop(target)
+            fresh = self.compile(target, again=True)
+            if fresh.data == refused.data:
+                raise type(problem)(*_told(problem, f"{self.unit.name}, from {where}")) from None
+        self.images[target] = fresh
+        return _core.Module(fresh.data)
 
     @property
     def is_loaded(self) -> bool:
         return bool(self.modules)
+
+
+def _told(problem, what):
+    """The arguments of an exception about an image, with the image named."""
+    if isinstance(problem, CudaAPIError):
+        return problem.code, f"{what}: {problem.message}", problem.call
+    return (f"{what}: {problem}",)
 
 
 def _is_alive(module):

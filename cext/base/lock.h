@@ -91,6 +91,10 @@ static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) {
 static inline uint64_t nl_atomic_sub(uint64_t *p, uint64_t v) {
     return __atomic_fetch_sub(p, v, __ATOMIC_ACQ_REL);
 }
+/* What comes before is seen by whoever sees what comes after, in both directions. */
+static inline void nl_atomic_fence(void) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 static inline uint64_t nl_atomic_or(uint64_t *p, uint64_t v) {
     return __atomic_fetch_or(p, v, __ATOMIC_ACQ_REL);
 }

@@ -12,7 +12,8 @@
 
 #define MAX_DEVICES 64
 
-static nl_mutex lock = NL_MUTEX_INIT; /* opening, retaining, resetting */
+static nl_mutex lock = NL_MUTEX_INIT;   /* opening, retaining */
+static nl_mutex resets = NL_MUTEX_INIT; /* one at a time; the outer of the two */
 static char wanted_kind[8] = "auto";
 static int wanted_sim_devices = 1;
 static uint64_t first_device; /* that threads begin with */
@@ -20,7 +21,8 @@ static char fallback_reason[sizeof((nl_error *)0)->text];
 static int (*opener)(const char *kind, nl_error *err);
 
 static nl_device devices[MAX_DEVICES];
-static uint64_t ready[MAX_DEVICES]; /* the context is retained */
+static uint64_t ready[MAX_DEVICES];     /* the context is retained */
+static uint64_t resetting[MAX_DEVICES]; /* and is being reset */
 static int device_count;
 static uint64_t opened, opening, forked, epoch;
 
@@ -39,6 +41,7 @@ static NL_THREAD_LOCAL struct {
 
 static void after_fork(void) {
     nl_mutex_init(&lock);
+    nl_mutex_init(&resets);
     nl_mutex_init(&postponed_lock);
     nl_atomic_store(&nl_device_captures, 0);
     for (int i = 0; i < device_count; ++i) {
@@ -242,15 +245,25 @@ static int retain_lock_held(nl_device *dev, nl_error *err) {
     return 0;
 }
 
+static int retain(nl_device *dev, nl_error *err) {
+    nl_mutex_lock(&lock);
+    int status = ready[dev->ordinal] ? 0 : retain_lock_held(dev, err);
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+/* During a reset the others are sent away. They cannot wait: who comes here may hold the
+ * interpreter's lock, and the reset waits for callbacks that need it. */
 nl_device *nl_device_get(int ordinal, nl_error *err) {
     if (check_ordinal(ordinal, err) < 0)
         return NULL;
     nl_device *dev = &devices[ordinal];
     if (nl_atomic_load(&ready[ordinal]))
         return dev;
-    nl_mutex_lock(&lock);
-    int status = ready[ordinal] ? 0 : retain_lock_held(dev, err);
-    nl_mutex_unlock(&lock);
+    int status = nl_atomic_load(&resetting[ordinal])
+                     ? nl_error_set(err, NL_ERR_RUNTIME,
+                                    "device %d is being reset by another thread", ordinal)
+                     : retain(dev, err);
     return status < 0 ? NULL : dev;
 }
 
@@ -487,18 +500,12 @@ int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err) {
     return status;
 }
 
-/* Releasing our use before retaining anew makes the driver forget the old context, a faulted one
- * too, unless another library holds it. */
-static int reset_lock_held(nl_device *dev, nl_error *err) {
-    if (NL_CU(err, DevicePrimaryCtxReset, dev->handle) < 0)
-        return -1;
-    nl_atomic_add(&dev->generation, 1);
-    nl_atomic_add(&epoch, 1);
-    nl_atomic_store(&ready[dev->ordinal], 0);
+/* What went with the context. */
+static void forget_contents(nl_device *dev) {
+    uint64_t bit = UINT64_C(1) << dev->ordinal;
     for (int i = 0; i < device_count; i++) /* whoever could reach it must be let in anew */
         if (i != dev->ordinal)
-            nl_atomic_store(&devices[i].peers,
-                            nl_atomic_load(&devices[i].peers) & ~(UINT64_C(1) << dev->ordinal));
+            nl_atomic_store(&devices[i].peers, nl_atomic_load(&devices[i].peers) & ~bit);
     nl_atomic_store(&dev->peers, 0);
     nl_mutex_lock(&dev->lock);
     dev->allocated = dev->settled = dev->fence_ticket = 0;
@@ -506,15 +513,84 @@ static int reset_lock_held(nl_device *dev, nl_error *err) {
     dev->courier = NULL;
     nl_mutex_unlock(&dev->lock);
     nl_pool_forget(&dev->cache);
-    nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
-    return retain_lock_held(dev, err);
+}
+
+/* From here on other threads are turned away. */
+static void begin_reset(nl_device *dev) {
+    nl_atomic_store(&resetting[dev->ordinal], 1);
+    nl_atomic_store(&ready[dev->ordinal], 0);
+    nl_atomic_add(&epoch, 1);
+}
+
+static void end_reset(nl_device *dev) {
+    nl_atomic_store(&resetting[dev->ordinal], 0);
+}
+
+/* Releasing our use before retaining anew makes the driver forget the old context, a faulted one
+ * too, unless another library holds it. The generation goes up first: from then on other threads
+ * find that what they have is dead, and leave it to the reset. */
+static int reset(nl_device *dev, nl_error *err) {
+    nl_atomic_add(&dev->generation, 1);
+    begin_reset(dev);
+    int status = NL_CU(err, DevicePrimaryCtxReset, dev->handle);
+    if (status < 0) {
+        nl_atomic_sub(&dev->generation, 1); /* nothing has happened */
+        nl_atomic_store(&ready[dev->ordinal], 1);
+    } else {
+        forget_contents(dev);
+        nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
+        status = retain(dev, err);
+    }
+    end_reset(dev);
+    return status;
+}
+
+/* Does somebody else hold it, now that we do not? */
+static int is_held(const nl_device *dev) {
+    unsigned flags = 0;
+    int active = 0;
+    nl_error ignored;
+    return NL_CU(&ignored, DevicePrimaryCtxGetState, dev->handle, &flags, &active) == 0 && active;
+}
+
+/* If somebody holds the context it is the same one that we get back, with all that is ours. */
+static int close_context(nl_device *dev, nl_error *err) {
+    int status;
+    begin_reset(dev);
+    if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
+        nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has happened */
+        status = -1;
+    } else if (is_held(dev)) {
+        status = retain(dev, err);
+    } else {
+        nl_atomic_add(&dev->generation, 1);
+        forget_contents(dev);
+        status = 0;
+    }
+    end_reset(dev);
+    return status;
+}
+
+int nl_device_is_ready(int ordinal) {
+    return ordinal >= 0 && ordinal < device_count && nl_atomic_load(&ready[ordinal]);
+}
+
+int nl_device_close(int ordinal, nl_error *err) {
+    int status = 0;
+    if (check_ordinal(ordinal, err) < 0)
+        return -1;
+    nl_mutex_lock(&resets);
+    if (nl_device_is_ready(ordinal))
+        status = close_context(&devices[ordinal], err);
+    nl_mutex_unlock(&resets);
+    return status;
 }
 
 int nl_device_reset(nl_device *dev, nl_error *err) {
     if (refuse_forked(err) < 0)
         return -1;
-    nl_mutex_lock(&lock);
-    int status = reset_lock_held(dev, err);
-    nl_mutex_unlock(&lock);
+    nl_mutex_lock(&resets);
+    int status = reset(dev, err);
+    nl_mutex_unlock(&resets);
     return status;
 }

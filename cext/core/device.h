@@ -116,7 +116,13 @@ nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address);
 int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err);
 /* cuCtxSynchronize on dev. Call without the interpreter's lock. */
 int nl_device_synchronize(nl_device *dev, nl_error *err);
-/* Resets the primary context (after a fault): everything on the device is lost. */
+/* Resets the primary context (after a fault): everything on the device is lost, also what other
+ * libraries in the process have there. */
 int nl_device_reset(nl_device *dev, nl_error *err);
+/* Gives the primary context up, until the next use. Where nobody else in the process holds it,
+ * everything on the device is lost with it; else nothing is but what is kept for reuse. */
+int nl_device_close(int ordinal, nl_error *err);
+/* Is its context retained? */
+int nl_device_is_ready(int ordinal);
 
 #endif

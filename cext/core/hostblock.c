@@ -21,7 +21,7 @@
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define LARGE_BLOCK ((size_t)64 << 20)
-#define TURNS_OF_LARGE 8
+#define TURNS_OF_LARGE 4
 
 static nl_pool pool;
 static nl_mutex busy_lock = NL_MUTEX_INIT; /* only its holder takes blocks out of those that wait */

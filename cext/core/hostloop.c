@@ -25,12 +25,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #if defined(__x86_64__) && defined(__linux__)
 #include <ucontext.h>
 #endif
+#include "base/clock.h"
 #include "base/divide.h"
 #include "base/lock.h"
+#include "base/print.h"
 #include "core/hostrandom.h"
 
 /* -------------------------------------------------------------------------------------- faults */
@@ -363,20 +364,14 @@ static void note_cost(uint32_t *place, double nanoseconds, long long count) {
     nl_atomic_poke32(place, bits);
 }
 
-static unsigned long long globaltimer(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
-}
-
 static int run_alone(const job *j, long long first, long long count, uint32_t *place) {
     chunk c = {.job = j, .first = first, .count = count};
-    unsigned long long start = globaltimer();
+    unsigned long long start = nl_clock_ns();
     inside++;
     int status = nl_host_guard(run_chunk, &c);
     inside--;
     if (status == 0 && count >= SAMPLE)
-        note_cost(place, (double)(globaltimer() - start), count);
+        note_cost(place, (double)(nl_clock_ns() - start), count);
     return status;
 }
 
@@ -426,31 +421,11 @@ void nl_host_threads_set(int count) {
 
 /* ------------------------------------------------------------------------------------ the table */
 
-/* Into a buffer first: what the code passed may trap, and must not do so inside of stdout's lock.
- */
 static int print(const char *format, va_list arguments) {
-    char few[512], *text = few;
-    va_list again;
-    va_copy(again, arguments);
-    int length = vsnprintf(few, sizeof few, format, arguments);
-    if (length >= (int)sizeof few && (text = malloc((size_t)length + 1)) != NULL)
-        vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    if (length > 0 && text != NULL) {
-        fwrite(text, 1, (size_t)length, stdout);
+    int length = nl_print(format, arguments);
+    if (length > 0)
         fflush(stdout);
-    }
-    if (text != few)
-        free(text);
     return length;
-}
-
-static unsigned long long clock_cycles(void) {
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#else
-    return globaltimer();
-#endif
 }
 
 const nl_host_ops nl_host_runtime = {
@@ -461,7 +436,7 @@ const nl_host_ops nl_host_runtime = {
     .raise = raise_fault,
     .parallel = parallel,
     .vprintf = print,
-    .clock = clock_cycles,
-    .globaltimer = globaltimer,
+    .clock = nl_clock_cycles,
+    .globaltimer = nl_clock_ns,
     .random = nl_hostrandom_state,
 };

@@ -1,5 +1,6 @@
 /* core/image: the outermost lengths of the four kinds of images: a cubin (64-bit ELF), a fat
- * binary, a simulated image (a header, then ELF again), PTX (text, which ends at its first NUL). */
+ * binary, a simulated image (a header, then ELF again, and a checksum), PTX (text, which ends at
+ * its first NUL). */
 #include "core/image.h"
 
 #include <stdint.h>
@@ -70,12 +71,35 @@ static int fat_binary_is_whole(const char *bytes, size_t size) {
     return fits(header_size, rest, size);
 }
 
+/* A sum of all bytes that depends on their places, as numbalite/compilers/image.py has it. */
+static uint64_t checksum(const char *bytes, size_t size) {
+    uint64_t word = 0, sum = 0, sums = 0;
+    for (; size >= sizeof word; bytes += sizeof word, size -= sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        sums += sum += word;
+    }
+    word = 0;
+    memcpy(&word, bytes, size);
+    sums += sum += word;
+    return sum ^ (sums << 32 | sums >> 32);
+}
+
+/* magic, bytes of the object, the object, and its checksum: a damaged one would end the process. */
 static int simulated_is_whole(const char *bytes, size_t size) {
-    uint64_t rest;
+    static const char mark[] = "NLSUM001";
+    uint64_t rest, sum;
     if (size < 16)
         return 0;
     memcpy(&rest, bytes + 8, sizeof rest);
-    return fits(16, rest, size) && elf_is_whole(bytes + 16, rest);
+    if (!fits(16, rest, size) || !elf_is_whole(bytes + 16, rest))
+        return 0;
+    const char *after = bytes + 16 + rest;
+    if (size == 16 + rest)
+        return 1; /* made without one */
+    if (size != 16 + rest + 16 || memcmp(after, mark, 8) != 0)
+        return 0;
+    memcpy(&sum, after + 8, sizeof sum);
+    return sum == checksum(bytes + 16, rest);
 }
 
 int nl_image_check(const void *image, size_t size, nl_error *err) {

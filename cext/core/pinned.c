@@ -1,7 +1,9 @@
-/* core/pinned: a table of blocks under one lock. A block lives until the process ends or its device
- * is reset, which frees it; the entry is then used for another. */
+/* core/pinned: a table of blocks under one lock. The pages of a block are ours and stay until the
+ * process ends, so that a reset of the device takes them from nobody who is using them; it only
+ * ends their being locked, and the block is then locked anew, for whichever device asks. */
 #include "core/pinned.h"
 
+#include <sys/mman.h>
 #include "core/pack.h"
 #include "core/plan.h"
 
@@ -14,7 +16,7 @@ static int is_live(const nl_pinned *b) {
     return b->device != NULL && b->generation == nl_atomic_load(&b->device->generation);
 }
 
-/* One that is ready for this device, else an entry without memory, else NULL. */
+/* One that is locked for this device, else one that is not locked, else NULL. */
 static nl_pinned *find_lock_held(const nl_device *dev) {
     nl_pinned *empty = NULL;
     for (int i = 0; i < MOST_BLOCKS; i++) {
@@ -30,15 +32,20 @@ static nl_pinned *find_lock_held(const nl_device *dev) {
 }
 
 static int fill(nl_device *dev, nl_pinned *b, nl_error *err) {
-    void *host = NULL;
-    if (NL_CU(err, MemHostAlloc, &host, NL_PINNED_BYTES,
-              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) < 0)
+    enum { PORTABLE = 1, DEVICEMAP = 2 };
+    if (b->host == NULL) {
+        void *pages =
+            mmap(NULL, NL_PINNED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED)
+            return nl_error_no_memory(err, NL_PINNED_BYTES);
+        b->host = pages;
+    }
+    if (NL_CU(err, MemHostRegister, b->host, NL_PINNED_BYTES, PORTABLE | DEVICEMAP) < 0)
         return -1;
-    if (NL_CU(err, MemHostGetDevicePointer, &b->address, host, 0) < 0) {
-        nl_driver_report(nl_cu.MemFreeHost(host), "cuMemFreeHost");
+    if (NL_CU(err, MemHostGetDevicePointer, &b->address, b->host, 0) < 0) {
+        nl_driver_report(nl_cu.MemHostUnregister(b->host), "cuMemHostUnregister");
         return -1;
     }
-    b->host = host;
     b->device = dev;
     b->generation = nl_atomic_load(&dev->generation);
     return 0;

@@ -11,10 +11,14 @@
  * in memory, for then memory has too much to do.
  *
  * Down, whoever asks puts copies into all slots that are free on a stream of ours, and notes which
- * have arrived; members empty those. New pages of the host's are made by so many threads too.
+ * have arrived; members empty those. Pages of the host's that are new have to be cleared first,
+ * which takes longer than copying: they want more threads.
  *
  * The ring is a block of the page-locked pool, the events and the stream stay from copy to copy.
  * All this belongs to whoever has the team. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "core/stage.h"
 
 #include <string.h>
@@ -40,9 +44,10 @@
 #define POPULATE_WRITE \
     23 /* MADV_POPULATE_WRITE, of Linux 5.14; elsewhere an error without effect */
 
-static uint64_t threads_to_device = 8, threads_to_host = 12, largest_chunk = (uint64_t)2 << 20;
+static uint64_t threads_to_device = 8, threads_to_host = 12, threads_to_new = 16;
+static uint64_t largest_chunk = (uint64_t)2 << 20;
 static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
-static uint64_t looks = 1000, always;
+static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, looks = 1000, always;
 
 static struct { /* of the team's owner */
     nl_device *device;
@@ -67,17 +72,23 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
     if (s != NULL) {
         set(&threads_to_device, s->to_device < NL_TEAM_MOST ? s->to_device : NL_TEAM_MOST);
         set(&threads_to_host, s->to_host < NL_TEAM_MOST ? s->to_host : NL_TEAM_MOST);
+        set(&threads_to_new, s->to_new < NL_TEAM_MOST ? s->to_new : NL_TEAM_MOST);
         set(&largest_chunk, (int64_t)s->chunk);
         set(&ring_size, (int64_t)s->ring);
         set(&largest_group, (int64_t)s->group);
+        set(&least, (int64_t)s->least);
+        set(&shared, (int64_t)s->shared);
         set(&looks, s->looks);
         nl_atomic_store(&always, s->always != 0);
     }
     return (nl_stage_settings){.to_device = (int)nl_atomic_load(&threads_to_device),
                                .to_host = (int)nl_atomic_load(&threads_to_host),
+                               .to_new = (int)nl_atomic_load(&threads_to_new),
                                .chunk = nl_atomic_load(&largest_chunk),
                                .ring = nl_atomic_load(&ring_size),
                                .group = nl_atomic_load(&largest_group),
+                               .least = nl_atomic_load(&least),
+                               .shared = nl_atomic_load(&shared),
                                .looks = (int)nl_atomic_load(&looks),
                                .always = (int)nl_atomic_load(&always)};
 }
@@ -86,8 +97,23 @@ int nl_stage_can_lock(size_t size) {
     return size <= nl_hostblock_limit() && (!nl_cu.shares_memory || nl_atomic_load(&always));
 }
 
+size_t nl_stage_least(void) {
+    return nl_atomic_load(&least);
+}
+
 int nl_stage_is_worth(size_t size) {
-    return size >= NL_STAGE_LEAST && nl_stage_can_lock(NL_STAGE_LEAST);
+    return size >= nl_stage_least() && nl_stage_can_lock(nl_stage_least());
+}
+
+int64_t nl_stage_shared(void) {
+    return (int64_t)nl_atomic_load(&shared);
+}
+
+size_t nl_stage_round(size_t size) {
+    size_t rounded = (size_t)64 << 10;
+    while (rounded < size)
+        rounded *= 2;
+    return rounded;
 }
 
 int nl_stage_is_locked(const void *host) {
@@ -284,7 +310,9 @@ static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
     return 0;
 }
 
-/* Puts what is ready on the stream, if nobody is at it; who is looks again before leaving. */
+/* Puts what is ready on the stream, if nobody is at it; who is looks again before leaving. Two who
+ * fill slots at the same moment may each miss the other's, and leave: whoever fills the next one,
+ * or waits, finds them, and in the end the caller, when all members have returned. */
 static void ask_to_send(sending *s) {
     uint64_t count;
     nl_error err;
@@ -372,6 +400,7 @@ static int send_with_team(sending *s, nl_error *err) {
         return 0;
     s->ring = block->memory;
     nl_team_run(members, (int)nl_atomic_load(&looks), send_some, s);
+    ask_to_send(s);
     if (s->failed) {
         *err = s->error;
         (void)nl_cu.StreamSynchronize(s->stream);
@@ -496,6 +525,17 @@ static void receive_some(void *job, int member) {
     }
 }
 
+/* Are these pages that nobody has touched, as far as the first, the last and one between tell? */
+static int is_new(const receiving *r) {
+    for (int i = 0; i < 3; i++) {
+        unsigned char resident = 1;
+        uintptr_t place = (uintptr_t)r->here + (r->size - 1) / 2 * (uintptr_t)i;
+        if (mincore((void *)(place & ~(uintptr_t)4095), 1, &resident) < 0 || (resident & 1))
+            return 0;
+    }
+    return 1;
+}
+
 /* What came before on the stream is waited for here, where nobody spins for it. */
 static int receive_with_team(receiving *r, CUstream stream, nl_error *err) {
     nl_host_block *block;
@@ -506,6 +546,8 @@ static int receive_with_team(receiving *r, CUstream stream, nl_error *err) {
     r->slot_count = smaller(nl_atomic_load(&ring_size) / r->chunk, MOST_SLOTS);
     if (r->size < LARGE_COPY)
         threads = between(FEW_THREADS, r->size / HUGE_PAGE, smaller(MORE_THREADS, threads));
+    else if (is_new(r))
+        threads = nl_atomic_load(&threads_to_new);
     int members = count_members(threads, r->chunks);
     if (open_marks(r->device, smaller(r->slot_count, r->chunks), &ignored) < 0 ||
         (block = take_ring(r->device, members)) == NULL)

@@ -5,19 +5,20 @@
 
 #include "core/transfer.h"
 
-/* From this size on it is faster than the driver's own way, which is one thread's. */
-#define NL_STAGE_LEAST ((size_t)256 << 10)
 /* Up to this size an upload on a stream is copied aside and not waited for. */
 #define NL_STAGE_ASIDE ((size_t)8 << 20)
 #define NL_STAGE_PARTS 64
 
 typedef struct nl_stage_settings {
     int to_device, to_host; /* threads */
+    int to_new;             /* threads for large copies into pages that nobody has touched */
     size_t chunk;           /* bytes that a thread copies at a time, at most */
     size_t ring;            /* bytes of page-locked memory that they go through */
     size_t group;           /* bytes that go to the device as one copy, at most */
-    int looks;              /* of a thread that waits, before it sleeps */
-    int always;             /* also where device memory is host memory, for tests */
+    size_t least;  /* bytes from which they are faster than the driver's own, one thread's */
+    size_t shared; /* see nl_stage_shared */
+    int looks;     /* of a thread that waits, before it sleeps */
+    int always;    /* also where device memory is host memory, for tests */
 } nl_stage_settings;
 
 /* A block of host memory and where it goes. */
@@ -40,7 +41,13 @@ int nl_stage_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size
 int nl_stage_is_locked(const void *host);
 /* Is page-locked memory of this size to be had, and of any use here? */
 int nl_stage_can_lock(size_t size);
-/* And is a copy of this size worth it? */
+/* And is a copy of this size worth the copying threads? */
 int nl_stage_is_worth(size_t size);
+size_t nl_stage_least(void);
+/* Page-locked memory of few sizes is used again more often. */
+size_t nl_stage_round(size_t size);
+/* Up to how many bytes in all a kernel had better use the operands of a call, which it reads once,
+ * where they are in page-locked memory. */
+int64_t nl_stage_shared(void);
 
 #endif

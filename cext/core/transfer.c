@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/pack.h"
+#include "core/pinned.h"
 #include "core/hostblock.h"
 #include "core/plan.h"
 #include "core/stage.h"
@@ -25,14 +26,45 @@
 #define LONG_ROW 16
 #define LONG_ROW_FROM_STRIDED_HOST 64
 #define LONG_ROW_TO_STRIDED_HOST 4096
-#define FEW_COPIES 8         /* driver calls that cost less than packing */
-#define LARGE_COPY (1 << 20) /* bytes per driver call that make many calls worth it */
-#define PIECE (16 << 20)     /* bytes of the dense block */
+#define FEW_COPIES 8                     /* driver calls that cost less than packing */
+#define LARGE_COPY (1 << 20)             /* bytes per driver call that make many calls worth it */
+#define PIECE (16 << 20)                 /* bytes of the dense block */
+#define LOCKED_DENSE ((size_t)256 << 10) /* from here on it is page-locked, if it can be */
+/* Below, asking whether memory is page-locked costs more than it may save. */
+#define MAYBE_LOCKED ((size_t)256 << 10)
 
 /* Waits for the stream whatever happened: the caller may free its side next. */
 static int finish(CUstream stream, int status, nl_error *err) {
     nl_error ignored;
     return NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream) < 0 ? -1 : status;
+}
+
+/* What this thread alone copies for the host, by way of a page-locked block: the driver has to do
+ * as much, and takes longer. 1, -1, or 0: there is no block, and nothing has happened. */
+static int fetch(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
+                 nl_error *err) {
+    int status = finish(stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
+    if (status == 0)
+        memcpy(host, block, size);
+    return status < 0 ? -1 : 1;
+}
+
+static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
+                       nl_error *err) {
+    nl_pinned *small = NULL;
+    nl_host_block *large = NULL;
+    nl_error ignored;
+    int status = 0;
+    if (size <= NL_PINNED_BYTES && nl_stage_can_lock(size) &&
+        nl_pinned_take(dev, &small, &ignored) == 0 && small != NULL)
+        status = fetch(device, host, small->host, size, stream, err);
+    else if (size > NL_PINNED_BYTES && size < nl_stage_least() && nl_stage_can_lock(size) &&
+             !nl_stage_is_locked(host) &&
+             nl_hostblock_take(dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &large, &ignored) == 0)
+        status = fetch(device, host, large->memory, size, stream, err);
+    nl_pinned_give(small);
+    nl_hostblock_give(large);
+    return status;
 }
 
 /* One plain copy between a host block and a device block, done when it returns. On the default
@@ -43,7 +75,9 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
     if (direction == NL_DEVICE_TO_HOST) {
-        int done = nl_stage_receive(dev, device, host, size, stream, err);
+        int done = fetch_alone(dev, device, host, size, stream, err);
+        if (done == 0)
+            done = nl_stage_receive(dev, device, host, size, stream, err);
         if (done != 0)
             return done < 0 ? -1 : 0;
         if (stream == NULL)
@@ -183,18 +217,10 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
     return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
 }
 
-/* Page-locked memory of few sizes is used again more often. */
-static size_t locked_size(size_t size) {
-    size_t rounded = 64 << 10;
-    while (rounded < size)
-        rounded *= 2;
-    return rounded;
-}
-
 /* A large dense block is page-locked if it can be: what it holds is to travel. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
-    if (nl_stage_is_worth(size) && nl_stage_can_lock(size) &&
-        nl_hostblock_take(k->dev, locked_size(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
+    if (size >= LOCKED_DENSE && nl_stage_can_lock(size) &&
+        nl_hostblock_take(k->dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
         k->dense = k->locked->memory;
         return 0;
     }
@@ -238,7 +264,7 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
         if (sent != 0)
             return sent;
     }
-    if (nl_hostblock_take(dev, locked_size(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+    if (nl_hostblock_take(dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
@@ -300,7 +326,7 @@ static int find_part(const nl_upload *u, nl_stage_part *part) {
     if (!nl_plan_make(&p, u->to_layout, u->from_layout) || p.rank != 0)
         return 0;
     *part = (nl_stage_part){p.to, (const char *)(uintptr_t)p.from, (size_t)p.width};
-    return part->size < NL_STAGE_LEAST || !nl_stage_is_locked(part->host);
+    return part->size < MAYBE_LOCKED || !nl_stage_is_locked(part->host);
 }
 
 int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,

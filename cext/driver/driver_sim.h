@@ -8,6 +8,7 @@
 #include "sim/capture.h"
 #include "sim/context.h"
 #include "sim/fault.h"
+#include "sim/gate.h"
 
 /* CUDA_ERROR_NOT_INITIALIZED before cuInit and in a forked child. */
 CUresult nl_driver_sim_state(void);
@@ -23,12 +24,28 @@ void nl_driver_sim_fill_module(nl_driver *table);
 void nl_driver_sim_fill_launch(nl_driver *table);
 void nl_driver_sim_fill_graph(nl_driver *table);
 
+enum { NL_SIM_NOWHERE = -1, NL_SIM_TURNED_AWAY = -2 };
+/* The device that a call is in, for nl_driver_sim_leave. */
+static inline int nl_driver_sim_enter(void) {
+    nl_sim_context *context = nl_sim_context_current();
+    if (!context)
+        return NL_SIM_NOWHERE;
+    return nl_sim_gate_enter(context->device) ? context->device : NL_SIM_TURNED_AWAY;
+}
+static inline void nl_driver_sim_leave(const int *device) {
+    if (*device >= 0)
+        nl_sim_gate_leave(*device);
+}
+
 /* First in every call. What an earlier call of this thread reported is no longer the last fault. */
 #define NL_SIM_BEGIN() \
+    int inside_ __attribute__((cleanup(nl_driver_sim_leave))) = nl_driver_sim_enter(); \
     do { \
         CUresult state_ = nl_driver_sim_state(); \
         if (state_ != CUDA_SUCCESS) \
             return state_; \
+        if (inside_ == NL_SIM_TURNED_AWAY) \
+            return CUDA_ERROR_CONTEXT_IS_DESTROYED; \
         nl_sim_fault_forget(); \
     } while (0)
 

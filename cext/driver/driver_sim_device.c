@@ -195,16 +195,28 @@ static CUresult sim_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) 
     return nl_sim_context_retain(device, (nl_sim_context **)context);
 }
 
-static CUresult sim_DevicePrimaryCtxRelease(CUdevice device) {
+/* Whatever destroys what is in a context waits for its work first, and then for the calls of other
+ * threads, whose handles would vanish under them. */
+static CUresult wait_for_work(CUdevice device) {
     NL_SIM_BEGIN();
     REQUIRE_DEVICE(device);
-    return nl_sim_context_release(device);
+    nl_sim_stream_wait_context(nl_sim_context_at(device));
+    return CUDA_SUCCESS;
+}
+
+static CUresult sim_DevicePrimaryCtxRelease(CUdevice device) {
+    NL_SIM_CHECK(wait_for_work(device));
+    nl_sim_gate_close(device);
+    CUresult status = nl_sim_context_release(device);
+    nl_sim_gate_open(device);
+    return status;
 }
 
 static CUresult sim_DevicePrimaryCtxReset(CUdevice device) {
-    NL_SIM_BEGIN();
-    REQUIRE_DEVICE(device);
+    NL_SIM_CHECK(wait_for_work(device));
+    nl_sim_gate_close(device);
     nl_sim_context_reset(nl_sim_context_at(device));
+    nl_sim_gate_open(device);
     nl_sim_ops_flush();
     return CUDA_SUCCESS;
 }

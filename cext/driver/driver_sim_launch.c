@@ -193,8 +193,11 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     if (mask & NL_CHECK_ACCESSES)
         mask |= NL_CHECK_ACCESSES;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
-    if (nl_sim_shadow_open() < 0)
+    if (nl_sim_shadow_open() < 0) {
+        nl_sim_fault_report(0, "kernels cannot be checked: there are not enough addresses for it "
+                               "(a limit of the process, or of the system's memory)");
         return NULL;
+    }
     *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
     if (*status == CUDA_SUCCESS)
         return twin;

@@ -18,6 +18,7 @@ typedef struct callback {
     PyObject *stream, *function;
     nl_device *device;
     uint64_t generation;
+    uint64_t number; /* of all that there have been */
     int done;
 } callback;
 
@@ -30,6 +31,7 @@ static callback *current; /* handed to the caller */
 static nl_thread caller;
 static int caller_lives, running, closed;
 static uint64_t pending; /* waiting and running */
+static uint64_t last_number;
 
 int nl_py_callbacks_pending(void) {
     return nl_atomic_load(&pending) != 0;
@@ -182,6 +184,7 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     c->function = Py_NewRef(function);
     c->device = dev;
     c->generation = nl_atomic_load(&dev->generation);
+    uint64_t number = c->number = nl_atomic_add(&last_number, 1) + 1;
     nl_atomic_add(&pending, 1);
     if (enter(c, &err) < 0) {
         drop(c);
@@ -192,9 +195,12 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     Py_BEGIN_ALLOW_THREADS status = enqueue(c, handle, &err);
     Py_END_ALLOW_THREADS if (status == 0) return 0; /* c may be gone by now */
     nl_mutex_lock(&lock);
-    unlink_lock_held(c);
+    int ours = find_lock_held(c) != NULL && c->number == number; /* a reset may have dropped it */
+    if (ours)
+        unlink_lock_held(c);
     nl_mutex_unlock(&lock);
-    drop(c);
+    if (ours)
+        drop(c);
     nl_py_raise(&err);
     return -1;
 }

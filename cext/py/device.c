@@ -358,8 +358,34 @@ static PyObject *reset_device(PyObject *module, PyObject *argument) {
     nl_device *dev = read_device(argument);
     if (dev == NULL)
         return NULL;
+    if (nl_py_callbacks_pending()) /* they are called as ever, and may use other threads */
+        NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
     NL_UNLOCKED(status, nl_device_reset(dev, &err));
     nl_py_callbacks_purge(dev);
+    if (status < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+/* What is kept for reuse goes back first, in case the context stays. */
+static int close_(int ordinal, nl_device **dev, nl_error *err) {
+    nl_error ignored;
+    *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;
+    if (*dev != NULL)
+        (void)nl_buffer_trim(*dev, 0, &ignored);
+    return nl_device_close(ordinal, err);
+}
+
+static PyObject *close_device(PyObject *module, PyObject *argument) {
+    (void)module;
+    nl_error err;
+    nl_device *dev;
+    int ordinal, status;
+    if (read_ordinal(argument, &ordinal) < 0)
+        return NULL;
+    NL_UNLOCKED(status, close_(ordinal, &dev, &err));
+    if (dev != NULL)
+        nl_py_callbacks_purge(dev);
     if (status < 0)
         return nl_py_raise(&err);
     Py_RETURN_NONE;
@@ -499,6 +525,9 @@ static PyMethodDef methods[] = {
     {"synchronize_device", synchronize_device, METH_O, "Waits for all work of a device."},
     {"reset_device", reset_device, METH_O,
      "Destroys and remakes the context of a device: everything on it is lost."},
+    {"close_device", close_device, METH_O,
+     "Gives the context of a device up until its next use; what is on it is lost unless somebody "
+     "else in the process holds the context."},
     {"memory_info", memory_info, METH_NOARGS, "(free, total) bytes of this thread's device."},
     {"context_handle", context_handle, METH_O, "context_handle(device): the CUcontext, an int."},
     {"memory_range", memory_range, METH_O,

@@ -186,7 +186,7 @@ static void close_call(nl_py_gucall *c) {
         nl_py_operand_clear(&c->operands[i]);
     for (int i = 0; i < c->replaced; i++)
         nl_py_operand_clear(&c->outs[i]);
-    nl_pinned_give(c->operation.block);
+    nl_py_operands_done(&c->operation);
     Py_XDECREF(c->chosen);
     nl_mem_free(c);
 }

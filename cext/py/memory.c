@@ -142,23 +142,27 @@ static size_t in_pages(Py_ssize_t size, size_t pages) {
 }
 
 static PyObject *copy_settings(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"to_device", "to_host", "chunk",  "ring",
-                            "group",     "looks",   "always", NULL};
+    static char *names[] = {"to_device", "to_host", "to_new", "chunk",  "ring", "group",
+                            "least",     "shared",  "looks",  "always", NULL};
     nl_stage_settings s = nl_stage_configure(NULL);
-    Py_ssize_t chunk = 0, ring = 0, group = 0;
+    Py_ssize_t chunk = 0, ring = 0, group = 0, least = 0, shared = 0;
     (void)module;
-    s.to_device = s.to_host = s.looks = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|iinnnip:copy_settings", names, &s.to_device,
-                                     &s.to_host, &chunk, &ring, &group, &s.looks, &s.always))
+    s.to_device = s.to_host = s.to_new = s.looks = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|iiinnnnnip:copy_settings", names, &s.to_device,
+                                     &s.to_host, &s.to_new, &chunk, &ring, &group, &least, &shared,
+                                     &s.looks, &s.always))
         return NULL;
     s.chunk = in_pages(chunk, 1);
     s.ring = in_pages(ring, 4);
     s.group = group > 0 ? (size_t)group : 0;
+    s.least = least > 0 ? (size_t)least : 0;
+    s.shared = shared > 0 ? (size_t)shared : 0;
     s = nl_stage_configure(&s);
-    return Py_BuildValue("{si si sn sn sn si sO}", "to_device", s.to_device, "to_host", s.to_host,
-                         "chunk", (Py_ssize_t)s.chunk, "ring", (Py_ssize_t)s.ring, "group",
-                         (Py_ssize_t)s.group, "looks", s.looks, "always",
-                         s.always ? Py_True : Py_False);
+    return Py_BuildValue("{si si si sn sn sn sn sn si sO}", "to_device", s.to_device, "to_host",
+                         s.to_host, "to_new", s.to_new, "chunk", (Py_ssize_t)s.chunk, "ring",
+                         (Py_ssize_t)s.ring, "group", (Py_ssize_t)s.group, "least",
+                         (Py_ssize_t)s.least, "shared", (Py_ssize_t)s.shared, "looks", s.looks,
+                         "always", s.always ? Py_True : Py_False);
 }
 
 /* -------------------------------------------------------------------- an allocator in Python */
@@ -223,9 +227,8 @@ static PyMethodDef functions[] = {
     {"host_trim", host_trim, METH_O, "host_trim(keep)"},
     {"host_reset_peak", host_reset_peak, METH_NOARGS, "host_reset_peak()"},
     {"copy_settings", KEYWORDS(copy_settings),
-     "copy_settings(to_device=, to_host=, chunk=, ring=, group=, looks=, always=): "
-     "threads "
-     "and bytes of large copies; always: on the simulator too."},
+     "copy_settings(to_device=, to_host=, to_new=, chunk=, ring=, group=, least=, shared=, looks=, "
+     "always=): threads and bytes of large copies; always: on the simulator too."},
     {"set_allocator", set_allocator, METH_O,
      "set_allocator(function): function(device, nbytes) -> (address, owner) makes device memory; "
      "None: our own."},

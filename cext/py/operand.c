@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
+#include "core/stage.h"
 #include "core/transfer.h"
 #include "py/argument.h"
 #include "py/devarray.h"
@@ -21,6 +22,7 @@
 
 #define BLOCK_ALIGN 64 /* of operands in the page-locked block */
 #define FEW_UPLOADS 6  /* that need no memory of their own */
+#define SHARED_MOST ((int64_t)1 << 30)
 
 /* ----------------------------------------------------------------------------------------- reading
  */
@@ -430,9 +432,9 @@ static int upload(nl_py_operation *call, nl_py_operand *ops, int count, nl_error
 
 static int place(nl_py_operation *call, nl_py_operand *op, int64_t size, int64_t *used,
                  nl_error *err) {
-    if (call->block) {
-        op->mirror = call->block->host + *used;
-        op->address = call->block->address + (CUdeviceptr)*used;
+    if (call->shared) {
+        op->mirror = call->shared + *used;
+        op->address = call->shared_address + (CUdeviceptr)*used;
         *used += (size + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
         return 0;
     }
@@ -442,12 +444,46 @@ static int place(nl_py_operation *call, nl_py_operand *op, int64_t size, int64_t
     return nl_buffer_use(op->buffer, call->stream, call->blocking, err);
 }
 
+/* Page-locked memory that the kernel uses where it is, if there is some at hand. */
+static int share(nl_py_operation *call, int64_t size, nl_error *err) {
+    nl_error ignored;
+    if (size <= NL_PINNED_BYTES) {
+        if (nl_pinned_take(call->device, &call->block, err) < 0)
+            return -1;
+        if (call->block) {
+            call->shared = call->block->host;
+            call->shared_address = call->block->address;
+        }
+        return 0;
+    }
+    if (!nl_stage_can_lock((size_t)size) ||
+        nl_hostblock_take(call->device, nl_stage_round((size_t)size), NL_HOST_LOCKED, 0,
+                          &call->large, &ignored) < 0)
+        return 0;
+    if (nl_hostblock_device_address(call->large, &call->shared_address, err) < 0)
+        return -1;
+    call->shared = call->large->memory;
+    return 0;
+}
+
+void nl_py_operands_done(nl_py_operation *call) {
+    nl_pinned_give(call->block);
+    if (call->large) {
+        Py_BEGIN_ALLOW_THREADS;
+        nl_hostblock_give(call->large);
+        Py_END_ALLOW_THREADS;
+    }
+    call->block = NULL;
+    call->large = NULL;
+    call->shared = NULL;
+}
+
 static int stage_all(nl_py_operation *call, nl_py_operand *ops, int count, const int64_t *sizes,
-                     int fits, nl_error *err) {
+                     int64_t shared, nl_error *err) {
     int64_t used = 0;
     if (nl_device_bind(call->device, err) < 0)
         return -1;
-    if (fits && !call->block && nl_pinned_take(call->device, &call->block, err) < 0)
+    if (shared > 0 && share(call, shared, err) < 0)
         return -1;
     for (int i = 0; i < count; i++) {
         nl_py_operand *op = &ops[i];
@@ -458,11 +494,11 @@ static int stage_all(nl_py_operation *call, nl_py_operand *ops, int count, const
         if ((op->stage & NL_PY_STAGE_IN) && op->mirror)
             copy_to_mirror(op);
     }
-    return call->block ? 0 : upload(call, ops, count, err);
+    return call->shared ? 0 : upload(call, ops, count, err);
 }
 
 int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
-    int64_t sizes[NL_PY_MAX_OPERANDS], room = NL_PINNED_BYTES;
+    int64_t sizes[NL_PY_MAX_OPERANDS], most = NL_PINNED_BYTES, all = 0;
     nl_error err;
     int any = 0, back = 0, result;
     for (int i = 0; i < count; i++) {
@@ -475,9 +511,11 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
         op->host_strides = op->strides;
         op->mirror = NULL;
         sizes[i] = set_dense(op, op->dims + 2 * NL_MAX_DIMS);
-        room -= sizes[i] <= room ? (sizes[i] + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN
-                                 : NL_PINNED_BYTES + 1;
+        all += sizes[i] <= SHARED_MOST ? (sizes[i] + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN
+                                       : SHARED_MOST + 1;
     }
+    if (call->once && most < nl_stage_shared())
+        most = nl_stage_shared();
     if (!any)
         return 0;
     if (nl_graph_capturing() &&
@@ -489,7 +527,7 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
         if (ops[i].stage)
             ops[i].strides = ops[i].dims + 2 * NL_MAX_DIMS;
     Py_BEGIN_ALLOW_THREADS;
-    result = stage_all(call, ops, count, sizes, back && room >= 0, &err);
+    result = stage_all(call, ops, count, sizes, back && all <= most ? all : 0, &err);
     Py_END_ALLOW_THREADS;
     if (result < 0)
         nl_py_raise(&err);
@@ -498,7 +536,7 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
 
 static int return_all(nl_py_operation *call, nl_py_operand *ops, int count, nl_error *err) {
     if (nl_device_bind(call->device, err) < 0 ||
-        (call->block && NL_CU(err, StreamSynchronize, call->stream) < 0))
+        (call->shared && NL_CU(err, StreamSynchronize, call->stream) < 0))
         return -1;
     for (int i = 0; i < count; i++)
         if ((ops[i].stage & NL_PY_STAGE_OUT) && copy_back(call, &ops[i], err) < 0)

@@ -5,6 +5,7 @@
 
 #include "py/state.h"
 #include "core/buffer.h"
+#include "core/hostblock.h"
 #include "core/layout.h"
 #include "core/pinned.h"
 #include "core/scalar.h"
@@ -58,8 +59,14 @@ typedef struct nl_py_operation {
     PyObject *name; /* of the ufunc, for messages: borrowed */
     nl_device *device;
     CUstream stream;
-    int blocking;     /* the stream is ordered with the legacy default stream */
-    nl_pinned *block; /* of this call, or NULL */
+    int blocking; /* the stream is ordered with the legacy default stream */
+    int once;     /* every element of an operand is read at most once, or nearly so */
+    /* page-locked memory of this call, on the host and as the device sees it, or NULL; one of the
+     * blocks that it lies in */
+    char *shared;
+    CUdeviceptr shared_address;
+    nl_pinned *block;
+    nl_host_block *large;
 } nl_py_operation;
 
 /* Fills *op; nl_py_operand_clear afterwards, also on failure. `index` counts from 0, for messages.
@@ -96,6 +103,8 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count);
 /* After the launch: operands with NL_PY_STAGE_OUT go back to the host, which waits for the
  * stream. */
 int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count);
+/* Gives the page-locked memory of the call back; on any path. */
+void nl_py_operands_done(nl_py_operation *call);
 /* For an input that shares memory with an output: a copy on the device takes its place. */
 int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op);
 /* The result that an output stands for: the given object, or what was made, a NumPy scalar if

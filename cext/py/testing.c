@@ -80,7 +80,26 @@ static PyObject *pretend_no_memory_pools(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+static PyObject *hold_context(PyObject *module, PyObject *argument) {
+    nl_error err;
+    CUdevice device;
+    CUcontext context = NULL;
+    (void)module;
+    int hold = PyObject_IsTrue(argument);
+    if (hold < 0)
+        return NULL;
+    if (nl_device_current(&err) == NULL ||
+        nl_device_handle(nl_device_selected(), &device, &err) < 0 ||
+        (hold ? NL_CU(&err, DevicePrimaryCtxRetain, &context, device)
+              : NL_CU(&err, DevicePrimaryCtxRelease, device)) < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"hold_context", hold_context, METH_O,
+     "hold_context(on): holds the current device's context, as another library would, or lets it "
+     "go."},
     {"fail_call_at", (PyCFunction)(void (*)(void))fail_call_at, METH_VARARGS | METH_KEYWORDS,
      "fail_call_at(n, status=2, releases=False): the n-th driver call from now fails with status "
      "(of "

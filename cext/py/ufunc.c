@@ -314,13 +314,25 @@ static int separate_inputs(call *c) {
     return 0;
 }
 
+/* Does it have an element of its own for each of the loop? */
+static int is_whole(const call *c, const nl_py_operand *op) {
+    int offset = c->ndim - op->ndim;
+    for (int d = 0; d < c->ndim; d++)
+        if (c->shape[d] > 1 &&
+            (d < offset || op->shape[d - offset] == 1 || op->strides[d - offset] == 0))
+            return 0;
+    return 1;
+}
+
 static int stage(call *c) {
     int any = 0;
+    c->op.once = 1;
     for (int i = 0; i < c->count; i++) {
         nl_py_operand *op = &c->operands[i];
         if (op->place != NL_PY_PLACE_HOST)
             continue;
         any = 1;
+        c->op.once &= is_whole(c, op);
         if (i < c->nin + c->nmask)
             op->stage = NL_PY_STAGE_IN;
         else
@@ -434,7 +446,7 @@ static PyObject *run_and_clear(call *c, PyObject *const *args) {
     PyObject *result = run(c, args);
     for (int i = 0; i < most; i++)
         nl_py_operand_clear(&c->operands[i]);
-    nl_pinned_give(c->op.block);
+    nl_py_operands_done(&c->op);
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include "sim/arena.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "sim/fault.h"
 #include "sim/grid.h"
 #include "sim/limits.h"
@@ -100,12 +101,28 @@ static uintptr_t distance(uintptr_t address, const nl_sim_arena_entry *e) {
 
 int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry) {
     const struct nl_sim_arena *a = w->arena;
-    if (!nl_sim_arena_has(w, address) || (!a->count && !a->dynamic.size))
+    if (!nl_sim_arena_has(w, address) || (!a->count && !a->dynamic.size && !a->dynamic.variable))
         return 0;
-    *entry = a->dynamic.size ? a->dynamic : a->all[0];
+    *entry = a->dynamic.size || a->dynamic.variable ? a->dynamic : a->all[0];
     for (unsigned i = 0; i < a->count; i++) {
         if (distance(address, &a->all[i]) < distance(address, entry))
             *entry = a->all[i];
     }
     return 1;
+}
+
+static int ends_with(const nl_sim_shared *v, unsigned ndim, const unsigned long long *extents) {
+    if (!v || v->ndim < ndim || v->ndim > 4)
+        return 0;
+    return memcmp(v->extents + (v->ndim - ndim), extents, ndim * sizeof *extents) == 0;
+}
+
+int nl_sim_arena_has_part(const nl_sim_worker *w, unsigned ndim,
+                          const unsigned long long *extents) {
+    const struct nl_sim_arena *a = w->arena;
+    for (unsigned i = 0; a && i < a->count; i++) {
+        if (ends_with(a->all[i].variable, ndim, extents))
+            return 1;
+    }
+    return a && ends_with(a->dynamic.variable, ndim, extents);
 }

@@ -27,4 +27,7 @@ typedef struct nl_sim_arena_entry {
 /* The one that the address is in, or is nearest to. 0 if there is none. */
 int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry);
 
+/* Is there a variable of these dimensions, or of more of which these are the last? */
+int nl_sim_arena_has_part(const nl_sim_worker *w, unsigned ndim, const unsigned long long *extents);
+
 #endif

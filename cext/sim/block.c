@@ -13,6 +13,7 @@
 #include "sim/check.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
+#include "sim/meeting.h"
 #include "sim/race.h"
 #include "sim/schedule.h"
 #include "sim/turn.h"
@@ -26,7 +27,8 @@ _Noreturn void nl_sim_block_leave(nl_sim_worker *w, nl_sim_leave reason) {
 enum {
     /* A thread's turns while nothing happens in its block, until other blocks get one. */
     PATIENT_YIELDS = 4,
-    PATIENT_SLICES = 64,
+    PATIENT_SLICES = 256,
+    FICKLE_SLICES = 32, /* where the order is shuffled: after one in so many they do anyway */
 };
 
 /* One of the bits that are set. */
@@ -55,6 +57,11 @@ static void release_barrier(nl_sim_worker *w) {
         break;
     }
     b->arrived = 0;
+    if (w->checked) {
+        nl_sim_meeting_at_barrier(w);
+        for (unsigned i = 0; i < w->threads; i++)
+            w->thread[i].worked = 1;
+    }
     if (w->race)
         nl_sim_race_barrier(w);
     for (unsigned i = 0; i < w->warps; i++) {
@@ -100,8 +107,8 @@ int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_
 static void cross_grid_barrier(nl_sim_worker *w) {
     if (w->race)
         nl_sim_race_barrier(w);
-    if (nl_sim_job_arrive(w->job, w) < 0)
-        nl_sim_block_leave(w, NL_SIM_STOPPED);
+    if (nl_sim_job_arrive(w->job, w, w->grid_site) < 0)
+        nl_sim_fault_stopped(w);
     w->grid_waiting = 0;
     for (unsigned i = 0; i < w->warps; i++) {
         nl_sim_wake(w, i, w->warp[i].grid);
@@ -118,6 +125,7 @@ void nl_sim_block_grid_barrier(unsigned thread, nl_sim_site site) {
     nl_sim_thread *t = &w->thread[thread];
     t->site = site;
     t->wait = NL_SIM_WAIT_GRID;
+    w->grid_site = site;
     w->warp[thread / NL_SIM_LANES].grid |= nl_sim_lane_bit(thread);
     if (++w->grid_waiting < w->live) {
         nl_sim_suspend(w, thread);
@@ -138,27 +146,19 @@ unsigned nl_sim_block_pick_any(nl_sim_worker *w) {
     return nl_sim_take_ready(w, warp, 1u << pick_bit(w, w->warp[warp].ready));
 }
 
-/* Gives other blocks a turn once this one's threads have had `most` each to no avail. */
-static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
-    if (!w->job->turns || ++*count < most * w->live)
-        return;
-    *count = 0;
-    nl_sim_turn_pass(w);
+/* Other blocks get a turn. */
+static void let_blocks_run(nl_sim_worker *w, int needed) {
+    nl_sim_turn_pass(w, needed);
     if (nl_sim_job_stopped(w->job))
         nl_sim_fault_stopped(w);
 }
 
-void nl_sim_block_preempt(nl_sim_worker *w) {
-    unsigned thread = w->current;
-    nl_sim_thread *t = &w->thread[thread];
-    t->site = (nl_sim_site){NULL, 0};
-    t->wait = NL_SIM_WAIT_TURN;
-    if (nl_sim_job_stopped(w->job))
-        nl_sim_fault_stopped(w);
-    consider_others(w, &w->slices, PATIENT_SLICES);
-    nl_sim_wake(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
-    nl_sim_switch_to(w, thread, nl_sim_pick(w, thread));
-    t->wait = NL_SIM_WAIT_NONE;
+/* The same once this block's threads have had `most` turns each to no avail. */
+static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
+    if (!w->job->turns || ++*count < most * w->live)
+        return;
+    *count = 0;
+    let_blocks_run(w, 1);
 }
 
 /* The thread that follows in a loop over all that can run: the others of its warp may be waiting
@@ -173,10 +173,26 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     uint32_t warps = w->ready_warps & nl_sim_above(warp);
     if (!warps) {
         warps = w->ready_warps;
-        nl_thread_yield(); /* once around: perhaps another block has to do something first */
+        if (!w->job->turns)
+            nl_thread_yield(); /* once around: perhaps another block has to do something first */
     }
     warp = (unsigned)__builtin_ctz(warps);
     return nl_sim_take_ready(w, warp, w->warp[warp].ready);
+}
+
+void nl_sim_block_preempt(nl_sim_worker *w) {
+    unsigned thread = w->current;
+    nl_sim_thread *t = &w->thread[thread];
+    t->site = (nl_sim_site){NULL, 0};
+    t->wait = NL_SIM_WAIT_TURN;
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_fault_stopped(w);
+    if (w->shuffled && nl_sim_turn_random(w->job, FICKLE_SLICES) == 0)
+        let_blocks_run(w, 0);
+    consider_others(w, &w->slices, PATIENT_SLICES);
+    nl_sim_wake(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+    nl_sim_switch_to(w, thread, w->shuffled ? nl_sim_block_pick_any(w) : pick_in_turn(w, thread));
+    t->wait = NL_SIM_WAIT_NONE;
 }
 
 void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
@@ -290,7 +306,7 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
     w->fibers = 1;
     w->live = w->threads - first;
     w->ready_warps = 0;
-    w->grid_waiting = w->yields = w->slices = 0;
+    w->grid_waiting = w->yields = w->slices = w->slice = 0;
     w->active_waiting = w->shuffled;
     w->barrier.arrived = 0;
     for (unsigned i = 0; i < w->warps; i++) {
@@ -307,6 +323,8 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
     for (unsigned i = first; i < w->threads; i++) {
         w->thread[i].fiber.sp = NULL;
         w->thread[i].wait = NL_SIM_WAIT_NONE;
+        w->thread[i].worked = 0;
+        w->thread[i].pc = NULL;
     }
 }
 
@@ -466,6 +484,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
         nl_sim_check_enter(w);
     w->chunk = 1;
     w->race = job->race;
+    w->checked = job->check != NULL;
     w->shuffled = job->turns && job->shuffled;
     w->thread_entry = w->race ? checked_thread_entry : thread_entry;
     while (nl_sim_job_take(job, w)) {

@@ -58,7 +58,11 @@ nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const struct nl_sim_fu
 CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_t size) {
     CUresult status = CUDA_SUCCESS;
     if (c->findings.total) {
-        nl_sim_findings_report(&c->findings, kernel, c->image, NULL, text, size);
+        char note[64] = "";
+        if (c->wanted.shuffled)
+            snprintf(note, sizeof note, "; seed=%llu gives this order again",
+                     (unsigned long long)c->wanted.seed);
+        nl_sim_findings_report(&c->findings, kernel, c->image, note, text, size);
         status = CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_sim_findings_clear(&c->findings);
@@ -209,4 +213,32 @@ _Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *p
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);
+}
+
+/* Those who own such memory see for themselves whether an access is within. */
+void nl_sim_check_subscript(const char *type, long long index, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    unsigned long long extents[4];
+    unsigned ndim = 0;
+    for (const char *at = strchr(type, '['); at && ndim < 4; at = strchr(at + 1, '['))
+        extents[ndim++] = strtoull(at + 1, NULL, 10);
+    if (!ndim || !nl_sim_check_is_on(w, NL_CHECK_MEMORY) || nl_sim_arena_has_part(w, ndim, extents))
+        return;
+    if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
+        const char *name = *type == '\'' ? type + 1 : type;
+        snprintf(f.text, sizeof f.text, "uses index %lld of an array of %llu elements (%.*s)",
+                 index, extents[0], (int)strcspn(name, "'"), name);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}
+
+/* Only of memory that a GPU has, too: how the compiler lays out the stack is its business. */
+void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    uintptr_t address = (uintptr_t)at;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span && address % align &&
+        nl_sim_shadow_there(address, 1))
+        misaligned(w, address, align, kind == 1 ? NL_SIM_ACCESS_WRITE : 0, pc);
 }

@@ -15,10 +15,13 @@ void nl_sim_clock_release(nl_sim_clock **clock);
 /* What is known of a block: all that its threads did at times before `time`; of one thread: all
  * that it did at `time` and before. Keys are never 0. */
 static inline uint64_t nl_sim_clock_block(uint32_t block) {
-    return ((uint64_t)block + 1) << 11;
+    return ((uint64_t)block + 1) << 12;
 }
 static inline uint64_t nl_sim_clock_thread(uint32_t block, unsigned thread) {
     return nl_sim_clock_block(block) | (thread + 1);
+}
+static inline uint64_t nl_sim_clock_reads(uint32_t block, unsigned thread) {
+    return nl_sim_clock_block(block) | 1 << 11 | thread;
 }
 
 uint32_t nl_sim_clock_get(const nl_sim_clock *clock, uint64_t key); /* 0: nothing */

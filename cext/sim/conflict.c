@@ -10,6 +10,7 @@
 #include "sim/culprit.h"
 #include "sim/grid.h"
 #include "sim/heap.h"
+#include "sim/lines.h"
 #include "sim/race.h"
 #include "sim/shadow.h"
 #include "sim/turn.h"
@@ -45,8 +46,19 @@ static const char *missing(const nl_sim_race_conflict *c) {
     return "with nothing that orders the blocks";
 }
 
+/* Variables in an image that are not the user's: our own, and the compiler's. */
+static int is_internal(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
+    const struct nl_sim_module *image = w->job->check->image;
+    nl_sim_site site;
+    return c->address - w->image_low < w->image_high - w->image_low &&
+           !nl_sim_lines_find(image, c->later.pc, &site) &&
+           !nl_sim_lines_find(image, c->earlier.pc, &site);
+}
+
 static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     char name[200], whose[80];
+    if (is_internal(w, c))
+        return;
     nl_sim_dim thread = thread_index(w, c->earlier.thread);
     nl_sim_dim block = block_index(w, c->earlier.block);
     nl_sim_finding f = {.kind = NL_CHECK_RACE,
@@ -111,13 +123,15 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
 int nl_sim_conflict_is_due(nl_sim_worker *w) {
     if (w->slice--)
         return 0;
-    w->slice = w->shuffled ? (unsigned)nl_sim_turn_random(w->job, 2 * NL_SIM_SLICE) : NL_SIM_SLICE;
+    w->slice = nl_sim_turn_slice(w->job);
     return 1;
 }
 
 void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                             const void *pc) {
-    w->thread[w->current].pc = pc;
+    nl_sim_thread *t = &w->thread[w->current];
+    t->pc = pc;
+    t->worked |= kind & NL_SIM_ACCESS_WRITE;
     space where = w->race ? find_space(w, address) : PRIVATE;
     if (where != PRIVATE)
         nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "sim/gate.h"
 #include "sim/grid.h"
 #include "sim/capture.h"
 #include "sim/handle.h"
@@ -39,6 +40,7 @@ static void in_child(void) {
     nl_sim_memory_forget();
     nl_sim_handle_forget();
     nl_sim_heap_forget();
+    nl_sim_gate_forget();
 }
 
 int nl_sim_context_forked(void) {

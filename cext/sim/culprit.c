@@ -3,16 +3,18 @@
 #include "sim/culprit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "sim/arena.h"
 #include "sim/check.h"
+#include "sim/elf.h"
 #include "sim/grid.h"
 #include "sim/heap.h"
 #include "sim/memory.h"
 #include "sim/module.h"
 #include "sim/shadow.h"
 
-enum { MOST_DIMENSIONS = 8, NAME = 64 };
+enum { MOST_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
 
 /* A parameter that is a pointer or an array. */
 typedef struct parameter {
@@ -103,6 +105,27 @@ static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *fou
     }
 }
 
+/* An index that is negative, but was computed without a sign in 32 bits, is 2^32 too large. */
+static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found) {
+    const nl_sim_parameters *all = w->job->check->parameters;
+    uintptr_t best = WRAPPED;
+    for (unsigned i = 0; all && i < all->count; i++) {
+        parameter p;
+        nl_sim_memory_info memory;
+        uintptr_t low, high;
+        if (!read_parameter(w, all, i, &p) || nl_sim_memory_near(p.base, &memory) != 1)
+            continue;
+        extent(&p, &memory, &low, &high);
+        uintptr_t far = distance(address - ((uintptr_t)p.item << 32), low, high);
+        if (far < best) {
+            best = far;
+            found->known = found->is_ours = 1;
+            found->memory = memory;
+            found->parameter = p;
+        }
+    }
+}
+
 /* A variable in shared memory, as if it were a parameter. */
 static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_arena_entry e;
@@ -125,13 +148,48 @@ static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found
     return 1;
 }
 
+/* The last name in a mangled one: "count" of _ZN2ns5countE, of _ZL5count and of count. */
+static void plain_name(const char *symbol, char *name, size_t size) {
+    snprintf(name, size, "%s", symbol);
+    if (strncmp(symbol, "_Z", 2) != 0)
+        return;
+    const char *at = symbol + 2 + strcspn(symbol + 2, "0123456789");
+    while (*at >= '0' && *at <= '9') {
+        char *text;
+        size_t length = strtoul(at, &text, 10);
+        if (length > strlen(text))
+            return;
+        snprintf(name, size, "%.*s", (int)length, text);
+        at = text + length;
+    }
+}
+
+/* A variable of the module. Of what its elements are, nothing is known. */
+static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *found) {
+    nl_sim_elf_variable v;
+    size_t size;
+    const void *bytes = nl_sim_module_bytes(w->job->check->image, &size);
+    if (address - w->image_low >= w->image_high - w->image_low ||
+        !nl_sim_elf_variable_at(bytes, size, address - w->image_low, &v))
+        return 0;
+    parameter *p = &found->parameter;
+    found->known = found->is_ours = 1;
+    found->memory.address = p->base = w->image_low + v.address;
+    found->memory.size = p->item = v.size;
+    p->is_shared = 1;
+    plain_name(v.name, p->name, sizeof p->name);
+    return 1;
+}
+
 static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
     memset(found, 0, sizeof *found);
-    if (locate_shared(w, address, found))
+    if (locate_shared(w, address, found) || locate_variable(w, address, found))
         return;
     found->known = nl_sim_memory_near(address, &found->memory);
     if (found->known)
         find_parameter(w, address, found);
+    else
+        find_wrapped(w, address, found);
 }
 
 /* Texts */
@@ -158,6 +216,10 @@ static void write_element(const parameter *p, uintptr_t address, char *text, siz
     }
     if (p->ndim == 0 && p->is_shared) {
         at = (size_t)snprintf(text, size, "%s", p->name);
+        if (offset && !index) {
+            snprintf(text, size, "%s (byte %lld of it)", p->name, offset);
+            return;
+        }
         if (index) {
             snprintf(text, size, "%s, %lld bytes from its beginning", p->name, offset);
             return;
@@ -227,7 +289,8 @@ void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t s
     } else {
         int length = snprintf(text, text_size, "%s %zu byte%s at the address 0x%llx", verb, size,
                               size == 1 ? "" : "s", (unsigned long long)address);
-        if (length > 0 && (size_t)length < text_size)
+        if (length > 0 && (size_t)length < text_size &&
+            !nl_sim_heap_describe(address, text + length, text_size - (size_t)length))
             nl_sim_memory_describe(address, text + length, text_size - (size_t)length);
     }
 }

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { BEHIND = 4096 }; /* so far behind a variable, an address may have been meant for it */
+
 typedef struct object {
     const char *bytes;
     size_t size;
@@ -153,15 +155,15 @@ const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const ch
 
 /* Does the symbol stand for such a variable? */
 static int is_variable(const object *o, const Elf64_Sym *symbol, const Elf64_Shdr *strings,
-                       nl_sim_elf_variable *v) {
+                       int constants, nl_sim_elf_variable *v) {
     if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_size == 0 ||
         symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= o->section_count ||
         symbol->st_name >= strings->sh_size)
         return 0;
     const Elf64_Shdr *home = &o->sections[symbol->st_shndx];
     uint64_t inside = symbol->st_value - home->sh_addr;
-    if (!(home->sh_flags & SHF_WRITE) || (home->sh_flags & SHF_TLS) || inside > home->sh_size ||
-        symbol->st_size > home->sh_size - inside)
+    if ((!constants && !(home->sh_flags & SHF_WRITE)) || (home->sh_flags & SHF_TLS) ||
+        inside > home->sh_size || symbol->st_size > home->sh_size - inside)
         return 0;
     *v = (nl_sim_elf_variable){.name = o->bytes + strings->sh_offset + symbol->st_name,
                                .address = symbol->st_value,
@@ -173,9 +175,9 @@ static int is_variable(const object *o, const Elf64_Sym *symbol, const Elf64_Shd
     return 1;
 }
 
-void nl_sim_elf_each_variable(const void *bytes, size_t size,
-                              void (*visit)(void *data, const nl_sim_elf_variable *variable),
-                              void *data) {
+static void each_variable(const void *bytes, size_t size, int constants,
+                          void (*visit)(void *data, const nl_sim_elf_variable *variable),
+                          void *data) {
     object o;
     const Elf64_Shdr *symbols = open_object(&o, bytes, size) ? find_symbols(&o) : NULL;
     if (!symbols)
@@ -188,9 +190,38 @@ void nl_sim_elf_each_variable(const void *bytes, size_t size,
         Elf64_Sym symbol;
         nl_sim_elf_variable v;
         memcpy(&symbol, o.bytes + symbols->sh_offset + at, sizeof symbol);
-        if (is_variable(&o, &symbol, strings, &v))
+        if (is_variable(&o, &symbol, strings, constants, &v))
             visit(data, &v);
     }
+}
+
+void nl_sim_elf_each_variable(const void *bytes, size_t size,
+                              void (*visit)(void *data, const nl_sim_elf_variable *variable),
+                              void *data) {
+    each_variable(bytes, size, 0, visit, data);
+}
+
+/* The variable that begins last at or below an address. */
+typedef struct nearest {
+    uintptr_t address;
+    nl_sim_elf_variable *variable;
+    int found;
+} nearest;
+
+static void look(void *data, const nl_sim_elf_variable *v) {
+    nearest *n = data;
+    if (v->address > n->address || n->address - v->address >= v->size + BEHIND ||
+        (n->found && v->address < n->variable->address))
+        return;
+    *n->variable = *v;
+    n->found = 1;
+}
+
+int nl_sim_elf_variable_at(const void *bytes, size_t size, uintptr_t address,
+                           nl_sim_elf_variable *variable) {
+    nearest n = {.address = address, .variable = variable};
+    each_variable(bytes, size, 1, look, &n);
+    return n.found;
 }
 
 typedef struct wanted {

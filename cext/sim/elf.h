@@ -35,4 +35,9 @@ void nl_sim_elf_each_variable(const void *bytes, size_t size,
 int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, size_t variable_size,
                              uintptr_t *address);
 
+/* The variable, constant or not, that `address` (relative to the base) is in, or a little behind.
+ * Its name is the symbol's. 0 if there is none. */
+int nl_sim_elf_variable_at(const void *bytes, size_t size, uintptr_t address,
+                           nl_sim_elf_variable *variable);
+
 #endif

@@ -3,7 +3,7 @@
 #include "sim/stream.h"
 
 #include <stdlib.h>
-#include <time.h>
+#include "base/clock.h"
 #include "sim/capture.h"
 #include "sim/sched.h"
 
@@ -23,12 +23,6 @@ static void release_event_lock_held(nl_sim_event *event) {
         nl_sim_stream_release_lock_held(event->stream);
     nl_sim_capture_unmark_lock_held(&event->mark);
     free(event);
-}
-
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 nl_sim_event *nl_sim_event_create(struct nl_sim_context *context, unsigned flags) {
@@ -62,7 +56,7 @@ static void settle_record(nl_sim_op *op, nl_sim_stream *stream) {
     record_op *r = (record_op *)op;
     (void)stream;
     if (r->event->records == r->record) {
-        r->event->time = now();
+        r->event->time = nl_clock_ns();
         r->event->reached = r->record;
     }
 }

@@ -16,10 +16,13 @@
 #include <unistd.h>
 #include "base/lock.h"
 #include "sim/block.h"
+#include "sim/check.h"
 #include "base/divide.h"
 #include "sim/grid.h"
+#include "sim/lines.h"
 #include "sim/memory.h"
 #include "sim/stream.h"
+#include "sim/watch.h"
 
 #ifndef SI_KERNEL
 #define SI_KERNEL 0x80
@@ -73,8 +76,10 @@ static void handle(int number, siginfo_t *info, void *context) {
     }
     if (number == SIGFPE && info->si_code == FPE_INTDIV && nl_divide_resume(context))
         return;
-    w->trap =
-        (nl_sim_trap){.signal = number, .code = info->si_code, .address = (uintptr_t)info->si_addr};
+    w->trap = (nl_sim_trap){.signal = number,
+                            .code = info->si_code,
+                            .address = (uintptr_t)info->si_addr,
+                            .instruction = nl_sim_watch_instruction(context)};
     w->leave = NL_SIM_TRAP;
     nl_fiber_escape(context, &w->main);
 }
@@ -229,7 +234,10 @@ static CUresult trap_text(const nl_sim_worker *w, char *text, size_t size, size_
 
 void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
     char text[NL_SIM_FAULT_TEXT];
-    size_t length = nl_sim_fault_prefix(w, thread, (nl_sim_site){NULL, 0}, text, sizeof text);
+    nl_sim_site site = {NULL, 0};
+    if (w->job->check) /* images without instrumentation tell no lines */
+        nl_sim_lines_find(w->job->check->image, (const char *)w->trap.instruction + 1, &site);
+    size_t length = nl_sim_fault_prefix(w, thread, site, text, sizeof text);
     if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
         nl_sim_fault_endless(w);
         return;

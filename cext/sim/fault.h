@@ -47,6 +47,8 @@ void nl_sim_fault_trapped(nl_sim_worker *worker, int thread);
 size_t nl_sim_fault_prefix(const nl_sim_worker *worker, int thread, nl_sim_site site, char *text,
                            size_t size);
 
+/* What a thread waits for (nl_sim_thread.wait), in CUDA's words. */
+const char *nl_sim_fault_operation(unsigned wait);
 /* As the user knows it. */
 const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel);
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "sim/block.h"
 #include "sim/race.h"
 #include "sim/turn.h"
@@ -34,12 +34,6 @@ static struct {
 static const char no_threads[] =
     "a cooperative launch needs one thread of the operating system for each block, and there are "
     "not that many";
-
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 unsigned nl_sim_grid_workers(void) {
     static uint32_t known;
@@ -68,7 +62,7 @@ static void invite(nl_sim_job *job, unsigned count);
 
 /* From time to time: is what is left worth more threads than thought? */
 static void reconsider(nl_sim_job *job) {
-    uint64_t taken = nl_atomic_load(&job->next), elapsed = now() - job->started;
+    uint64_t taken = nl_atomic_load(&job->next), elapsed = nl_clock_ns() - job->started;
     if (!taken || taken >= job->blocks)
         return;
     uint64_t left = job->blocks - taken, worth = elapsed / taken * left / WAKE_NS;
@@ -99,7 +93,10 @@ int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
 static void fail_lock_held(nl_sim_job *job, CUresult status, const char *text) {
     if (job->status == CUDA_SUCCESS) {
         job->status = status;
-        snprintf(job->fault, sizeof job->fault, "%s", text);
+        int length = snprintf(job->fault, sizeof job->fault, "%s", text);
+        if (job->shuffled && length > 0 && (size_t)length < sizeof job->fault)
+            snprintf(job->fault + length, sizeof job->fault - (size_t)length,
+                     "; seed=%llu gives this order again", (unsigned long long)job->seed);
     }
     nl_atomic_store32(&job->stop, 1);
     nl_cond_broadcast(&job->crossed);
@@ -121,11 +118,12 @@ void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text) {
 /* Blocks wait at the grid barrier for some that have ended. */
 static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) {
     char text[NL_SIM_FAULT_TEXT];
+    const nl_sim_site *site = &job->grid_site;
     snprintf(text, sizeof text,
              "kernel %s: the grid cannot go on: %u of its %llu blocks wait at the barrier over the "
-             "grid, the others have ended (as has block (%u,%u,%u))",
+             "grid at %s:%d, the others have ended (as has block (%u,%u,%u))",
              nl_sim_fault_kernel_name(job->kernel), job->arrived, (unsigned long long)job->blocks,
-             w->index.x, w->index.y, w->index.z);
+             site->file ? site->file : "?", site->line, w->index.x, w->index.y, w->index.z);
     fail_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, text);
 }
 
@@ -137,9 +135,10 @@ static void wait_in_turn_lock_held(nl_sim_job *job, nl_sim_worker *w) {
         fail_lock_held(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, no_threads);
 }
 
-int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w) {
+int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w, nl_sim_site site) {
     nl_mutex_lock(&job->lock);
     uint64_t crossing = job->crossings;
+    job->grid_site = site;
     if (++job->arrived == job->blocks) {
         job->arrived = 0;
         job->crossings++;
@@ -264,7 +263,7 @@ static unsigned guests(const nl_sim_job *job) {
 }
 
 static void remember_cost(nl_sim_job *job) {
-    uint64_t cost = (now() - job->started) * (job->guests + 1) / job->blocks;
+    uint64_t cost = (nl_clock_ns() - job->started) * (job->guests + 1) / job->blocks;
     nl_atomic_poke32(&job->habits->cost, cost < 1            ? 1
                                          : cost > UINT32_MAX ? UINT32_MAX
                                                              : (uint32_t)cost);
@@ -275,7 +274,7 @@ static void run_ordinary(nl_sim_job *job) {
     job->most = (unsigned)(most < job->blocks ? most : job->blocks - 1);
     uint64_t chunk = job->blocks / ((uint64_t)(job->most + 1) * CHUNKS_PER_WORKER);
     job->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : (uint32_t)chunk;
-    job->started = now();
+    job->started = nl_clock_ns();
     unsigned count = guests(job);
     if (count)
         invite(job, count);

@@ -44,6 +44,7 @@ typedef struct nl_sim_job {
     nl_cond crossed;
     unsigned arrived, ended; /* blocks at the grid barrier, and those that have ended */
     uint64_t crossings;
+    nl_sim_site grid_site; /* where the last to arrive at it waits */
     int status;
     char fault[NL_SIM_FAULT_TEXT];
 } nl_sim_job;
@@ -68,7 +69,7 @@ void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text);
 void nl_sim_job_stop(nl_sim_job *job);
 /* All threads of a block are at the grid barrier. Returns 0 when all blocks are, -1 if the grid
  * stops. */
-int nl_sim_job_arrive(nl_sim_job *job, struct nl_sim_worker *worker);
+int nl_sim_job_arrive(nl_sim_job *job, struct nl_sim_worker *worker, nl_sim_site site);
 /* A cooperative block has ended: those that wait for it will never cross. */
 void nl_sim_job_block_ended(nl_sim_job *job, struct nl_sim_worker *worker);
 

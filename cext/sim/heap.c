@@ -7,17 +7,19 @@
 #include "sim/heap.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include "base/lock.h"
 
-enum { GRAIN_BITS = 5, CLASSES = 40, LIVE = 0x80 };
+enum { GRAIN_BITS = 5, CLASSES = 40, LIVE = 0x80, FIRST = 0x40 };
 enum { DEFAULT_SIZE = 8 << 20 };
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static struct {
     size_t size; /* 0: the default */
     char *low;
-    uint8_t *state;         /* per grain: 0, or at the first of a block its class, | LIVE */
+    uint8_t *state;         /* per grain: 0, or at the first of a block its class | FIRST | LIVE */
+    uint64_t *asked;        /* per grain: at the first of a block, the size that was asked for */
     uint32_t *next;         /* per grain: the next free block of the class, + 1 */
     uint32_t free[CLASSES]; /* the first of each class, + 1 */
     uint32_t grains, fresh; /* all, and those never used: [fresh, grains) */
@@ -56,14 +58,15 @@ static int open_lock_held(void) {
     char *low = map((size_t)grains << GRAIN_BITS);
     heap.state = map(grains);
     heap.next = map(grains * sizeof *heap.next);
-    if (!low || !heap.state || !heap.next)
+    heap.asked = map(grains * sizeof *heap.asked);
+    if (!low || !heap.state || !heap.next || !heap.asked)
         return -1;
     heap.low = low;
     heap.grains = grains;
     return 0;
 }
 
-static void *alloc_lock_held(unsigned class) {
+static void *alloc_lock_held(unsigned class, uint64_t size) {
     uint32_t grain, needed = 1u << class;
     if (open_lock_held() < 0)
         return NULL;
@@ -76,7 +79,8 @@ static void *alloc_lock_held(unsigned class) {
     } else {
         return NULL;
     }
-    heap.state[grain] = (uint8_t)(class | LIVE);
+    heap.state[grain] = (uint8_t)(class | FIRST | LIVE);
+    heap.asked[grain] = size;
     return heap.low + ((size_t)grain << GRAIN_BITS);
 }
 
@@ -89,7 +93,7 @@ void *nl_sim_heap_alloc(unsigned long long size) {
     if (class >= 31)
         return NULL;
     nl_mutex_lock(&lock);
-    void *block = alloc_lock_held(class);
+    void *block = alloc_lock_held(class, size);
     nl_mutex_unlock(&lock);
     return block;
 }
@@ -102,7 +106,7 @@ int nl_sim_heap_free(void *block) {
     size_t offset = (size_t)((char *)block - heap.low), grain = offset >> GRAIN_BITS;
     if (heap.low && (char *)block >= heap.low && grain < heap.grains &&
         offset % (1u << GRAIN_BITS) == 0 && (heap.state[grain] & LIVE)) {
-        unsigned class = heap.state[grain] &= (uint8_t)~LIVE;
+        unsigned class = (heap.state[grain] &= (uint8_t)~LIVE) & (FIRST - 1);
         heap.next[grain] = heap.free[class];
         heap.free[class] = (uint32_t)grain + 1;
         status = 0;
@@ -111,13 +115,52 @@ int nl_sim_heap_free(void *block) {
     return status;
 }
 
+/* The first grain of the block that the address is in or behind; 0 if there is none. */
+static int find_block_lock_held(uintptr_t address, uint32_t *first) {
+    uintptr_t offset = address - (uintptr_t)heap.low;
+    if (!heap.low || offset >> GRAIN_BITS >= heap.grains)
+        return 0;
+    for (uint32_t grain = (uint32_t)(offset >> GRAIN_BITS) + 1; grain-- > 0;) {
+        if (heap.state[grain]) {
+            *first = grain;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int nl_sim_heap_covers(uintptr_t address, size_t size) {
+    uint32_t first;
+    int covers = 0;
     nl_mutex_lock(&lock);
-    size_t bytes = (size_t)heap.grains << GRAIN_BITS;
-    int covers = heap.low && address - (uintptr_t)heap.low < bytes &&
-                 size <= bytes - (address - (uintptr_t)heap.low);
+    if (find_block_lock_held(address, &first) && (heap.state[first] & LIVE)) {
+        uintptr_t inside = address - (uintptr_t)heap.low - ((uintptr_t)first << GRAIN_BITS);
+        covers = inside < heap.asked[first] && size <= heap.asked[first] - inside;
+    }
     nl_mutex_unlock(&lock);
     return covers;
+}
+
+int nl_sim_heap_describe(uintptr_t address, char *text, size_t size) {
+    uint32_t first;
+    nl_mutex_lock(&lock);
+    int found = find_block_lock_held(address, &first);
+    if (found) {
+        uintptr_t inside = address - (uintptr_t)heap.low - ((uintptr_t)first << GRAIN_BITS);
+        unsigned long long asked = heap.asked[first];
+        if (!(heap.state[first] & LIVE))
+            snprintf(text, size, ", in %llu bytes of malloc() that have been freed", asked);
+        else if (inside < asked)
+            snprintf(text, size, ", at the end of %llu bytes of malloc()", asked);
+        else
+            snprintf(text, size, ", %llu bytes after the end of %llu bytes of malloc()",
+                     (unsigned long long)inside - asked, asked);
+    } else if (heap.low && address - (uintptr_t)heap.low < ((uintptr_t)heap.grains << GRAIN_BITS)) {
+        snprintf(text, size, ", in the heap of malloc()");
+        found = 1;
+    }
+    nl_mutex_unlock(&lock);
+    return found;
 }
 
 void nl_sim_heap_reset(void) {
@@ -126,6 +169,7 @@ void nl_sim_heap_reset(void) {
         munmap(heap.low, (size_t)heap.grains << GRAIN_BITS);
         munmap(heap.state, heap.grains);
         munmap(heap.next, heap.grains * sizeof *heap.next);
+        munmap(heap.asked, heap.grains * sizeof *heap.asked);
         size_t size = heap.size;
         __builtin_memset(&heap, 0, sizeof heap);
         heap.size = size;

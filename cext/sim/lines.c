@@ -74,22 +74,25 @@ static int is_users(const unit *u, uint64_t file, uint64_t line) {
 /* A search in one unit's program. */
 typedef struct search {
     uint64_t wanted;
-    row last;
-    int any; /* `last` is one */
+    row last, users; /* the last row, and the last of the user's, in this sequence */
+    int any;         /* `last` is one */
 } search;
 
 /* A row ends what the one before it said. Returns 1 if that is what was looked for. */
-static int next_row(search *s, const row *r) {
+static int next_row(search *s, const unit *u, const row *r) {
     if (s->any && s->last.address <= s->wanted && s->wanted < r->address)
         return 1;
     s->any = 1;
     s->last = *r;
+    if (is_users(u, r->file, r->line))
+        s->users = *r;
     return 0;
 }
 
 static void begin_sequence(search *s, row *r) {
     *r = (row){.address = 0, .file = 1, .line = 1};
     s->any = 0;
+    s->users = (row){0, 0, 0};
 }
 
 enum {
@@ -105,7 +108,7 @@ enum {
 };
 
 /* An operation with a length of its own. Returns 1 if the search is over. */
-static int run_extended(nl_sim_reader *r, search *s, row *now) {
+static int run_extended(nl_sim_reader *r, search *s, const unit *u, row *now) {
     uint64_t length = nl_sim_read_uleb(r);
     if (!length || length > (uint64_t)(r->end - r->at))
         return 0;
@@ -113,7 +116,7 @@ static int run_extended(nl_sim_reader *r, search *s, row *now) {
     int found = 0;
     switch (nl_sim_read(r, 1)) {
     case END_SEQUENCE:
-        found = next_row(s, now);
+        found = next_row(s, u, now);
         begin_sequence(s, now);
         break;
     case SET_ADDRESS:
@@ -129,7 +132,7 @@ static int run_extended(nl_sim_reader *r, search *s, row *now) {
 static int run_standard(nl_sim_reader *r, search *s, const unit *u, row *now, unsigned operation) {
     switch (operation) {
     case COPY:
-        return next_row(s, now);
+        return next_row(s, u, now);
     case ADVANCE_PC:
         now->address += nl_sim_read_uleb(r) * u->min_length;
         break;
@@ -163,9 +166,10 @@ static int run_program(nl_sim_reader *r, search *s, const unit *u) {
             unsigned special = operation - u->opcode_base;
             now.address += special / u->line_range * u->min_length;
             now.line += (uint64_t)(int64_t)(u->line_base + (int)(special % u->line_range));
-            found = next_row(s, &now);
+            found = next_row(s, u, &now);
         } else {
-            found = operation ? run_standard(r, s, u, &now, operation) : run_extended(r, s, &now);
+            found =
+                operation ? run_standard(r, s, u, &now, operation) : run_extended(r, s, u, &now);
         }
         if (found)
             return 1;
@@ -174,7 +178,7 @@ static int run_program(nl_sim_reader *r, search *s, const unit *u) {
 }
 
 /* One unit of the section; r is moved behind it. */
-static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found) {
+static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, row *before) {
     uint64_t size = nl_sim_read(r, 4);
     size_t word = size == 0xffffffff ? 8 : 4;
     if (word == 8)
@@ -195,6 +199,7 @@ static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found) {
     if (!run_program(&program, &s, u))
         return 0;
     *found = s.last;
+    *before = s.users;
     return 1;
 }
 
@@ -219,21 +224,22 @@ static const char *keep(const char *folder, const char *name) {
 }
 
 /* The innermost place that is the user's: of the row itself, or of a call. */
-static int choose(const unit *u, const row *found, const nl_sim_call *calls, unsigned count,
-                  nl_sim_call *place) {
+static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
+                  unsigned count, nl_sim_call *place) {
     *place = (nl_sim_call){found->file, found->line};
-    while (!is_users(u, place->file, place->line)) {
-        if (!count)
-            return 0;
+    while (count && !is_users(u, place->file, place->line))
         *place = calls[--count];
-    }
-    return 1;
+    if (is_users(u, place->file, place->line))
+        return 1;
+    /* Code that the compiler has put together from several places has none: the nearest. */
+    *place = (nl_sim_call){before->file, before->line};
+    return place->line != 0;
 }
 
 int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site) {
     size_t size, length;
     uintptr_t low, high;
-    row found;
+    row found, before;
     unit u;
     nl_sim_call calls[MOST_CALLS], place;
     const void *bytes = nl_sim_module_bytes(image, &size);
@@ -243,10 +249,10 @@ int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_
         return 0;
     uint64_t wanted = (uintptr_t)pc - low - 1; /* within the call */
     for (nl_sim_reader r = {section, section + length}; r.at < r.end;) {
-        if (!search_unit(&r, wanted, &u, &found))
+        if (!search_unit(&r, wanted, &u, &found, &before))
             continue;
         unsigned count = nl_sim_dwarf_calls(bytes, size, wanted, calls, MOST_CALLS);
-        if (!choose(&u, &found, calls, count, &place))
+        if (!choose(&u, &found, &before, calls, count, &place))
             return 0;
         *site = (nl_sim_site){keep(u.files[place.file].folder, u.files[place.file].name),
                               (int)place.line};

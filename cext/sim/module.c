@@ -133,12 +133,21 @@ void nl_sim_module_destroy(nl_sim_module *m) {
     destroy(m);
 }
 
+/* Its address is nobody else's for a while: a thread that still has it as a handle is told so, and
+ * does not launch another kernel with its arguments. */
+static void retire(nl_sim_function *f) {
+    enum { RETIRED = 512 };
+    static void *retired[RETIRED];
+    static uint64_t count;
+    free(nl_atomic_swap_pointer(&retired[nl_atomic_add(&count, 1) % RETIRED], f));
+}
+
 static void destroy(nl_sim_module *m) {
     while (m->functions) {
         nl_sim_function *f = m->functions;
         m->functions = f->next;
         (void)nl_sim_handle_remove(NL_SIM_HANDLE_FUNCTION, f);
-        free(f);
+        retire(f);
     }
     while (m->globals) {
         global *g = m->globals;

@@ -3,9 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "base/clock.h"
 #include "base/lock.h"
+#include "base/print.h"
 #include "sim/block.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
@@ -31,38 +31,12 @@ __attribute__((noreturn)) static void fault(int status, const char *message, uns
     nl_sim_fault_raise(nl_sim_current, status, message, thread, site);
 }
 
-static unsigned long long globaltimer(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
-}
-
-static unsigned long long clock_cycles(void) {
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#else
-    return globaltimer();
-#endif
-}
-
-/* Into a buffer first: what the kernel passed may trap, and must not do so inside of stdout's lock.
- */
 static int print(const char *format, va_list arguments) {
-    char few[512], *text = few;
-    va_list again;
     if (nl_sim_current->replaying)
         return 0;
-    va_copy(again, arguments);
-    int length = vsnprintf(few, sizeof few, format, arguments);
-    if (length >= (int)sizeof few && (text = malloc((size_t)length + 1)))
-        vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    if (length > 0 && text) {
-        fwrite(text, 1, (size_t)length, stdout);
+    int length = nl_print(format, arguments);
+    if (length > 0)
         nl_atomic_store32(&printed, 1);
-    }
-    if (text != few)
-        free(text);
     return length;
 }
 
@@ -99,8 +73,8 @@ const nl_sim_ops nl_sim_engine = {
     .dynamic_shared = dynamic_shared,
     .fault = fault,
     .exit_thread = nl_sim_block_exit_thread,
-    .clock = clock_cycles,
-    .globaltimer = globaltimer,
+    .clock = nl_clock_cycles,
+    .globaltimer = nl_clock_ns,
     .smid = smid,
     .vprintf = print,
     .malloc = allocate,

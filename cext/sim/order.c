@@ -56,11 +56,13 @@ void nl_sim_order_begin(nl_sim_order *o, uint32_t block, unsigned threads) {
 }
 
 int nl_sim_order_knows(const nl_sim_order *o, unsigned thread, uint32_t block, unsigned other,
-                       uint32_t time) {
+                       uint32_t time, int read) {
     uint64_t whole = nl_sim_clock_block(block), one = nl_sim_clock_thread(block, other);
+    uint64_t reads = nl_sim_clock_reads(block, other);
     const nl_sim_clock *clocks[] = {o->known, o->thread_known[thread]};
     for (unsigned i = 0; i < 2; i++) {
-        if (time < nl_sim_clock_get(clocks[i], whole) || time <= nl_sim_clock_get(clocks[i], one))
+        if (time < nl_sim_clock_get(clocks[i], whole) || time <= nl_sim_clock_get(clocks[i], one) ||
+            (read && time <= nl_sim_clock_get(clocks[i], reads)))
             return 1;
     }
     return 0;
@@ -246,4 +248,6 @@ void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h, 
     nl_sim_clock_join(&p->clock, o->released_known);
     if (o->released)
         nl_sim_clock_raise(&p->clock, nl_sim_clock_block(o->block), o->released);
+    nl_sim_clock_raise(&p->clock, nl_sim_clock_reads(o->block, thread),
+                       nl_sim_order_now(o, thread));
 }

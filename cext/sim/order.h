@@ -64,11 +64,12 @@ static inline uint32_t nl_sim_order_now(const nl_sim_order *order, unsigned thre
     return own > order->barrier ? own : order->barrier;
 }
 
-/* Is what thread `other` of `block` did at `time` before what `thread` does now? */
+/* Is what thread `other` of `block` did at `time` before what `thread` does now? read: it was no
+ * write. */
 int nl_sim_order_knows(const nl_sim_order *order, unsigned thread, uint32_t block, unsigned other,
-                       uint32_t time);
+                       uint32_t time, int read);
 static inline int nl_sim_order_before(const nl_sim_order *order, unsigned thread, uint32_t block,
-                                      unsigned other, uint32_t time) {
+                                      unsigned other, uint32_t time, int read) {
     if (block == order->block) {
         if (time < order->barrier || other == thread)
             return 1;
@@ -78,7 +79,7 @@ static inline int nl_sim_order_before(const nl_sim_order *order, unsigned thread
             return 1;
     }
     return (order->known || order->thread_known[thread]) &&
-           nl_sim_order_knows(order, thread, block, other, time);
+           nl_sim_order_knows(order, thread, block, other, time, read);
 }
 
 #endif

@@ -311,7 +311,8 @@ static unsigned thread_of(mark m) {
 static int is_before(const visit *v, mark m) {
     if (m.era != v->race->era || (v->shared && m.block != v->mark.block))
         return 1;
-    return nl_sim_order_before(&v->b->order, v->thread, m.block, thread_of(m), m.time);
+    return nl_sim_order_before(&v->b->order, v->thread, m.block, thread_of(m), m.time,
+                               !(m.who & WRITE));
 }
 
 static int is_same_warp(const visit *v, mark m) {

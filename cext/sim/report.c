@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "sim/block.h"
+#include "sim/check.h"
 #include "sim/grid.h"
+#include "sim/lines.h"
 
 typedef struct text {
     size_t length;
@@ -27,7 +29,7 @@ static void add(text *t, const char *format, ...) {
     }
 }
 
-static const char *operation(unsigned wait) {
+const char *nl_sim_fault_operation(unsigned wait) {
     static const char *const block[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
                                         "__syncthreads_or"};
     static const char *const warp[] = {
@@ -174,7 +176,7 @@ static void add_waiting(text *t, const nl_sim_worker *w, member_fn *wanted, cons
             continue;
         }
         add(t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?", thread->site.line,
-            operation(thread->wait));
+            nl_sim_fault_operation(thread->wait));
         if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
             add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
@@ -204,16 +206,28 @@ void nl_sim_fault_overdue(nl_sim_job *job) {
     nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
 }
 
+/* Where the threads are that wait for nothing but their turn, as far as the image tells lines. */
+static void find_lines(nl_sim_worker *w) {
+    nl_sim_thread *running = &w->thread[w->current];
+    if (running->wait == NL_SIM_WAIT_NONE) {
+        running->wait = NL_SIM_WAIT_TURN;
+        running->site = (nl_sim_site){NULL, 0};
+        if (w->trap.signal == NL_SIM_WATCH_SIGNAL)
+            running->pc = (const void *)(w->trap.instruction + 1);
+    }
+    for (unsigned i = 0; i < w->threads && w->job->check; i++) {
+        nl_sim_thread *t = &w->thread[i];
+        if (is_live(w, i) && t->wait > NL_SIM_WAIT_GRID && !t->site.line && t->pc)
+            (void)nl_sim_lines_find(w->job->check->image, t->pc, &t->site);
+    }
+}
+
 void nl_sim_fault_endless(nl_sim_worker *w) {
     text t = {.length = 0};
     t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
     add(&t, "not done after %g s, the limit", (double)w->job->limit_ms / 1000);
     if (w->fibers) {
-        nl_sim_thread *running = &w->thread[w->current];
-        if (running->wait == NL_SIM_WAIT_NONE) {
-            running->wait = NL_SIM_WAIT_TURN;
-            running->site = (nl_sim_site){NULL, 0};
-        }
+        find_lines(w);
         add(&t, ": ");
         add_waiting(&t, w, NULL, NULL);
         add_unstarted(&t, w);
@@ -252,7 +266,7 @@ _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *w, unsigned thread) {
     char message[160];
     const nl_sim_thread *t = &w->thread[thread];
     snprintf(message, sizeof message,
-             "%s with mask 0x%08x, which does not name the calling lane %u", operation(t->wait),
-             t->mask, thread % NL_SIM_LANES);
+             "%s with mask 0x%08x, which does not name the calling lane %u",
+             nl_sim_fault_operation(t->wait), t->mask, thread % NL_SIM_LANES);
     nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, message, thread, t->site);
 }

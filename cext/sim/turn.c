@@ -8,7 +8,12 @@
 #include "sim/race.h"
 #include "sim/worker.h"
 
-enum { MOST_MATES = 64 };
+enum {
+    MOST_MATES = 64,
+    FEW_MATES = 4,    /* enough where nobody needs them */
+    SHORT_SLICE = 24, /* accesses of memory */
+    LONG_SLICE = 1024,
+};
 
 typedef enum state { CAN_RUN, WAITS, HAS_ENDED } state;
 
@@ -41,6 +46,12 @@ uint64_t nl_sim_turn_random(nl_sim_job *job, uint64_t end) {
     return next_random(job->turns) % end;
 }
 
+/* Short ones and long ones, so that threads meet in many ways; the same for each run. */
+unsigned nl_sim_turn_slice(nl_sim_job *job) {
+    uint64_t n = next_random(job->turns);
+    return (unsigned)(n >> 8) % (n % 8 ? SHORT_SLICE : LONG_SLICE);
+}
+
 static uint64_t common_divisor(uint64_t a, uint64_t b) {
     while (b) {
         uint64_t rest = a % b;
@@ -71,10 +82,10 @@ uint64_t nl_sim_turn_block(const nl_sim_job *job, uint64_t n) {
 static void *mate_thread(void *argument);
 
 /* A new mate, if there are blocks for it; NULL if not. */
-static mate *enlist_lock_held(nl_sim_turns *t) {
+static mate *enlist_lock_held(nl_sim_turns *t, int needed) {
     nl_error err;
-    if (t->count == t->most || nl_atomic_load(&t->job->next) >= t->job->blocks ||
-        nl_sim_job_stopped(t->job))
+    if (t->count >= (needed || t->most < FEW_MATES ? t->most : FEW_MATES) ||
+        nl_atomic_load(&t->job->next) >= t->job->blocks || nl_sim_job_stopped(t->job))
         return NULL;
     mate *m = &t->mates[t->count];
     *m = (mate){.turns = t, .index = t->count, .state = CAN_RUN};
@@ -87,12 +98,12 @@ static mate *enlist_lock_held(nl_sim_turns *t) {
 }
 
 /* Who runs after mate `index`: the next in the ring who can; before it begins anew, a new one. */
-static unsigned choose_lock_held(nl_sim_turns *t, unsigned index) {
+static unsigned choose_lock_held(nl_sim_turns *t, unsigned index, int needed) {
     int stopped = nl_sim_job_stopped(t->job);
     for (unsigned i = 1; i <= t->count; i++) {
         unsigned next = (index + i) % t->count;
         if (index + i == t->count) {
-            mate *made = enlist_lock_held(t);
+            mate *made = enlist_lock_held(t, needed);
             if (made)
                 return made->index;
         }
@@ -103,8 +114,8 @@ static unsigned choose_lock_held(nl_sim_turns *t, unsigned index) {
     return index; /* nobody else */
 }
 
-static void hand_on_lock_held(nl_sim_turns *t, unsigned index) {
-    t->holder = choose_lock_held(t, index);
+static void hand_on_lock_held(nl_sim_turns *t, unsigned index, int needed) {
+    t->holder = choose_lock_held(t, index, needed);
     if (t->holder != index)
         nl_cond_broadcast(&t->passed);
 }
@@ -114,12 +125,12 @@ static void await_turn_lock_held(nl_sim_turns *t, unsigned index) {
         nl_cond_wait(&t->passed, &t->lock);
 }
 
-void nl_sim_turn_pass(nl_sim_worker *w) {
+void nl_sim_turn_pass(nl_sim_worker *w, int needed) {
     nl_sim_turns *t = w->job->turns;
     if (w->race)
         nl_sim_race_settle(w);
     nl_mutex_lock(&t->lock);
-    hand_on_lock_held(t, w->mate);
+    hand_on_lock_held(t, w->mate, needed);
     await_turn_lock_held(t, w->mate);
     nl_mutex_unlock(&t->lock);
 }
@@ -128,7 +139,7 @@ int nl_sim_turn_wait(nl_sim_worker *w) {
     nl_sim_turns *t = w->job->turns;
     nl_mutex_lock(&t->lock);
     t->mates[w->mate].state = WAITS;
-    hand_on_lock_held(t, w->mate);
+    hand_on_lock_held(t, w->mate, 1);
     int handed_on = t->holder != w->mate;
     await_turn_lock_held(t, w->mate);
     t->mates[w->mate].state = CAN_RUN;
@@ -164,7 +175,7 @@ static void run_mate(mate *m) {
     }
     nl_mutex_lock(&t->lock);
     m->state = HAS_ENDED;
-    hand_on_lock_held(t, m->index);
+    hand_on_lock_held(t, m->index, 0);
     nl_mutex_unlock(&t->lock);
 }
 

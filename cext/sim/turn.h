@@ -17,12 +17,11 @@ struct nl_sim_worker;
 
 typedef struct nl_sim_turns nl_sim_turns;
 
-enum { NL_SIM_SLICE = 1024 }; /* accesses of a thread between two looks at who else could run */
-
 /* Runs all blocks. Needs job->turns to be NULL, and leaves it so. */
 void nl_sim_turn_run(struct nl_sim_job *job);
-/* Others may run; returns when it is this worker's turn again. */
-void nl_sim_turn_pass(struct nl_sim_worker *worker);
+/* Others may run; returns when it is this worker's turn again. needed: this one gets no further
+ * without them. */
+void nl_sim_turn_pass(struct nl_sim_worker *worker, int needed);
 /* The same until nl_sim_turn_wake. -1 if there is nobody who could call it. The job's lock must not
  * be held. */
 int nl_sim_turn_wait(struct nl_sim_worker *worker);
@@ -30,6 +29,8 @@ void nl_sim_turn_wake(struct nl_sim_job *job);
 
 /* The next number of the launch's own sequence, below `end`. */
 uint64_t nl_sim_turn_random(struct nl_sim_job *job, uint64_t end);
+/* How many accesses the running thread makes until others may run. */
+unsigned nl_sim_turn_slice(struct nl_sim_job *job);
 /* Which block is the n-th to run. */
 uint64_t nl_sim_turn_block(const struct nl_sim_job *job, uint64_t n);
 

@@ -27,8 +27,8 @@ typedef struct making {
     int failed;
 } making;
 
-/* A module's variable whose initial value, `initial` (NULL: zero), is in its file. What it has besides
- * has been written since; addresses within the image are the loader's work. */
+/* A module's variable whose initial value, `initial` (NULL: zero), is in its file. What it has
+ * besides has been written since; addresses within the image are the loader's work. */
 static void start(pair *p, const unsigned char *initial, const making *m) {
     for (size_t i = 0; i < p->size; i++)
         p->last[i] = initial ? initial[i] : 0;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include "sim/fault.h"
+#include "sim/meeting.h"
 #include "sim/race.h"
 #include "sim/schedule.h"
 
@@ -105,6 +106,8 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     if (__builtin_expect(group->mixed, 0))
         nl_sim_fault_mixed_warp(w, index, set);
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
+    if (w->checked)
+        nl_sim_meeting_of_warp(w, index, group);
     *group = warp->groups[--warp->group_count];
     if (w->race)
         nl_sim_race_warp(w, index, set);

@@ -6,8 +6,8 @@
 
 #include <link.h>
 #include <string.h>
-#include <time.h>
 #include <ucontext.h>
+#include "base/clock.h"
 #include "base/lock.h"
 #include "sim/grid.h"
 #include "sim/worker.h"
@@ -22,15 +22,9 @@ static struct {
     struct sigaction previous;
 } watch = {.lock = NL_MUTEX_INIT, .changed = NL_COND_INIT};
 
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The signal */
 
-static uintptr_t instruction(const void *context) {
+uintptr_t nl_sim_watch_instruction(const void *context) {
 #if defined(__x86_64__)
     return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
@@ -44,7 +38,7 @@ static uintptr_t instruction(const void *context) {
 static void interrupt(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_current;
     if (w && w->inside && w->job && nl_atomic_peek32(&w->job->watch.overdue)) {
-        uintptr_t at = instruction(context);
+        uintptr_t at = nl_sim_watch_instruction(context);
         if (at >= w->job->watch.code && at < w->job->watch.code_end) {
             w->trap = (nl_sim_trap){.signal = number, .instruction = at};
             w->leave = NL_SIM_TRAP;
@@ -73,7 +67,7 @@ static void install_lock_held(void) {
 
 /* Stops what has run for too long. Returns when to look again, in nanoseconds from now. */
 static uint64_t look_lock_held(void) {
-    uint64_t time = now(), wait = UINT64_MAX;
+    uint64_t time = nl_clock_ns(), wait = UINT64_MAX;
     for (nl_sim_job *job = watch.jobs; job; job = job->watch.next) {
         uint64_t deadline = job->watch.deadline, next = AGAIN_NS;
         if (time < deadline) {
@@ -140,7 +134,7 @@ void nl_sim_watch_begin(nl_sim_job *job, uint64_t limit_ms) {
         }
     }
     job->watch = (nl_sim_watch){.limit_ms = limit_ms,
-                                .deadline = now() + limit_ms * 1000000,
+                                .deadline = nl_clock_ns() + limit_ms * 1000000,
                                 .code = code.low,
                                 .code_end = code.high,
                                 .next = watch.jobs};

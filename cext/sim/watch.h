@@ -30,6 +30,8 @@ void nl_sim_watch_end(struct nl_sim_job *job);
 /* Around the time that a worker runs blocks of it. */
 void nl_sim_watch_enter(struct nl_sim_worker *worker);
 void nl_sim_watch_leave(struct nl_sim_worker *worker);
+/* What was running when a signal came: the address of the instruction; 0 if that is not known. */
+uintptr_t nl_sim_watch_instruction(const void *signal_context);
 void nl_sim_watch_forget(void); /* in a forked child */
 
 #endif

@@ -37,6 +37,7 @@ typedef struct nl_sim_thread {
     uint32_t mask;
     uint16_t stack;
     uint8_t wait;
+    uint8_t worked; /* in a checked launch: it has written, or met others */
 } nl_sim_thread;
 
 /* Lanes that have arrived at one warp operation. */
@@ -86,6 +87,7 @@ typedef struct nl_sim_worker {
     uint32_t ready_warps;
     unsigned grid_waiting;
     unsigned active_waiting; /* lanes in __activemask, and 1 where the order is shuffled */
+    nl_sim_site grid_site; /* of the thread that came last to the barrier over the grid */
     unsigned threads, warps;
     nl_sim_barrier barrier;
 
@@ -100,6 +102,7 @@ typedef struct nl_sim_worker {
     unsigned mate, shuffled;
     unsigned slice;           /* accesses until others may run */
     unsigned yields, slices;  /* since it gave others a turn */
+    int checked;              /* the launch has a job->check */
     struct nl_sim_race *race; /* NULL: races are not looked for */
     struct nl_sim_race_block *race_block;
     int inside;    /* on a fiber: what traps now is the kernel */

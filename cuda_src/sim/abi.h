@@ -139,6 +139,12 @@ typedef struct nl_sim_checker {
     void (*preempt)(void);
     /* Arithmetic has gone wrong (arithmetic.h). */
     void (*arithmetic)(const struct nl_sim_arithmetic *what, const void *pc);
+    /* An index outside of an array of this type ("'int[10]'"). Returns if it may be used: the array
+     * may be a part of a larger one, and then the access tells. */
+    void (*subscript)(const char *type, long long index, const void *pc);
+    /* An access of a type that needs addresses that are multiples of `align`. kind: 0 for reads, 1 for
+     * writes, 2 for references, 3 and more for members. Returns if that is of no importance. */
+    void (*misaligned)(void *address, unsigned align, int kind, const void *pc);
 } nl_sim_checker;
 
 enum {

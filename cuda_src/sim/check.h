@@ -71,6 +71,13 @@ check(void *address, unsigned kind, const void *pc) {
         let_others_run();
 }
 
+/* The same in one place, for hooks that are called rarely: all of them are compiled with each image. */
+static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
+check_rarely(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
+    while (checker->access(const_cast<void *>(address), size, kind, pc))
+        let_others_run();
+}
+
 /* Of any size; an address that is not a multiple of the size is checked byte by byte. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
@@ -93,12 +100,12 @@ check_range(void *address, unsigned long long size, unsigned kind, const void *p
     NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) \
         __asm__("__tsan_volatile_read" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) { \
-        numbalite_sim::check<size>(p, NL_SIM_ACCESS_VOLATILE, NUMBALITE_SIM_PC); \
+        numbalite_sim::check_rarely(p, size, NL_SIM_ACCESS_VOLATILE, NUMBALITE_SIM_PC); \
     } \
     NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) \
         __asm__("__tsan_volatile_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) { \
-        numbalite_sim::check<size>(p, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_VOLATILE, \
+        numbalite_sim::check_rarely(p, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_VOLATILE, \
                                    NUMBALITE_SIM_PC); \
     } \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) \
@@ -109,17 +116,6 @@ check_range(void *address, unsigned long long size, unsigned kind, const void *p
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) \
         __asm__("__tsan_unaligned_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) { \
-        numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
-    } \
-    NUMBALITE_SIM_HOOK void nl_sim_read_write##size(void *p) __asm__("__tsan_read_write" #size); \
-    NUMBALITE_SIM_HOOK void nl_sim_read_write##size(void *p) { \
-        numbalite_sim::check<size>(p, 0, NUMBALITE_SIM_PC); \
-        numbalite_sim::check<size>(p, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
-    } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read_write##size(void *p) \
-        __asm__("__tsan_unaligned_read_write" #size); \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read_write##size(void *p) { \
-        numbalite_sim::check_range(p, size, 0, NUMBALITE_SIM_PC); \
         numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
     } \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) \
@@ -196,7 +192,7 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) \
         __asm__("__tsan_atomic" #bits "_" #name); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) { \
-        numbalite_sim::check<bits / 8>((void *)p, \
+        numbalite_sim::check_rarely(p, bits / 8, \
                                        NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
                                        NUMBALITE_SIM_PC); \
         return operation(p, v, __ATOMIC_SEQ_CST); \
@@ -207,7 +203,7 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
         __asm__("__tsan_atomic" #bits "_compare_exchange_" #name); \
     NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
                                                         int) { \
-        numbalite_sim::check<bits / 8>((void *)p, \
+        numbalite_sim::check_rarely(p, bits / 8, \
                                        NUMBALITE_SIM_SWAPS, \
                                        NUMBALITE_SIM_PC); \
         return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, \
@@ -217,13 +213,13 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) \
         __asm__("__tsan_atomic" #bits "_load"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) { \
-        numbalite_sim::check<bits / 8>((void *)p, NL_SIM_ACCESS_ATOMIC, NUMBALITE_SIM_PC); \
+        numbalite_sim::check_rarely(p, bits / 8, NL_SIM_ACCESS_ATOMIC, NUMBALITE_SIM_PC); \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST); \
     } \
     NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) \
         __asm__("__tsan_atomic" #bits "_store"); \
     NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) { \
-        numbalite_sim::check<bits / 8>((void *)p, \
+        numbalite_sim::check_rarely(p, bits / 8, \
                                        NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
                                        NUMBALITE_SIM_PC); \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST); \
@@ -240,7 +236,7 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) \
         __asm__("__tsan_atomic" #bits "_compare_exchange_val"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) { \
-        numbalite_sim::check<bits / 8>((void *)p, \
+        numbalite_sim::check_rarely(p, bits / 8, \
                                        NUMBALITE_SIM_SWAPS, \
                                        NUMBALITE_SIM_PC); \
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \

@@ -36,6 +36,7 @@ NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *lau
     here.grid_dim_z = launch->grid.z;
     here.dynamic_bytes = launch->shared_bytes;
     here.cooperative = launch->cooperative != 0;
+    spins = 0; /* so that the same order of threads gives the same run */
 }
 
 template <class... A> struct run {

@@ -98,6 +98,12 @@
 #define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread")))
 #endif
 #define NUMBALITE_SIM_OWN static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
+/* Each call of it has a line of its own, also if it is the last thing that happens. */
+#ifdef __clang__
+#define NUMBALITE_SIM_APART __attribute__((nomerge))
+#else
+#define NUMBALITE_SIM_APART
+#endif
 /* What it gives does not change as long as the thread lives. */
 #define NUMBALITE_SIM_PLACE static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, const))
 #else
@@ -146,6 +152,7 @@ extern "C" {
 #include "new.h"
 #ifdef NUMBALITE_SIM_CHECKED
 #include "check.h"
+#include "subscript.h"
 #include "arithmetic.h"
 #endif
 

@@ -106,7 +106,7 @@ NUMBALITE_SIM_OWN void *dynamic_base() {
 }
 #ifdef NUMBALITE_SIM_CHECKED
 /* An array has no element `index` along `axis`. */
-[[noreturn]] NUMBALITE_SIM_OWN void bad_index(long long index, int axis, const long long *shape,
+[[noreturn]] NUMBALITE_SIM_APART NUMBALITE_SIM_OWN void bad_index(long long index, int axis, const long long *shape,
                                               int ndim, const void *array) {
     const nl_sim_index what = {array, shape, ndim, axis, index};
     ops->checker->index(&what, __builtin_return_address(0));
@@ -128,20 +128,20 @@ template <class T, size_t n> struct elements<T[n]> {
     }
 };
 template <class T> struct elements<T[]> : elements<T[1]> {};
-template <class T> constexpr nl_sim_shared shared_of(const char *name, unsigned long long size) {
+template <class T> constexpr nl_sim_shared shared_of(unsigned long long size) {
     typedef elements<T> e;
-    return {name,         size,         sizeof(typename e::item), e::ndim,
+    return {nullptr, size,         sizeof(typename e::item), e::ndim,
             {e::extent(0), e::extent(1), e::extent(2),             e::extent(3)}};
 }
 
 /* A `__shared__ T name;`: a number tells it from others of its type. */
 template <class T, unsigned number> NUMBALITE_SIM_OWN T &shared_variable(const char *name) {
-    static nl_sim_shared variable = shared_of<T>(name, sizeof(T));
+    static nl_sim_shared variable = shared_of<T>(sizeof(T));
     variable.name = name;
     return *static_cast<T *>(ops->checker->shared(&variable));
 }
 template <class Array> NUMBALITE_SIM_OWN Array &dynamic_shared(const char *name) {
-    static nl_sim_shared variable = shared_of<Array>(name, 0);
+    static nl_sim_shared variable = shared_of<Array>(0);
     variable.name = name;
     return *static_cast<Array *>(ops->checker->shared(&variable));
 }

@@ -14,7 +14,7 @@ from numbalite import cache, config
 from numbalite.compilers.image import Image
 from numbalite.compilers.unit import Unit
 
-__all__ = ["Image", "Unit", "compile_count", "compile_unit"]
+__all__ = ["Image", "Unit", "compile_count", "compile_unit", "origin"]
 
 _ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()
@@ -26,8 +26,8 @@ def compile_count() -> int:
     return _count
 
 
-def compile_unit(unit: Unit, target: tuple) -> Image:
-    """Compiles a unit, or finds it compiled.
+def compile_unit(unit: Unit, target: tuple, again: bool = False) -> Image:
+    """Compiles a unit, or finds it compiled; ``again`` does not look, and replaces what is kept.
 
     target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator, or
     ("sim", *names of checks) for an instrumented image (see numbalite.checks);
@@ -36,7 +36,7 @@ def compile_unit(unit: Unit, target: tuple) -> Image:
     """
     target = _effective(target)
     key = _key(unit, target)
-    image = cache.load(key)
+    image = None if again else cache.load(key)
     if image is None:
         image = _compile(unit, target)
         cache.store(key, image)
@@ -45,6 +45,12 @@ def compile_unit(unit: Unit, target: tuple) -> Image:
 
         checks.remember(unit, image.data)
     return image
+
+
+def origin(unit: Unit, target: tuple) -> str:
+    """Where the image of a unit comes from, for messages."""
+    path = cache.location(_key(unit, _effective(target)))
+    return path or "the compiler, just now"
 
 
 def _effective(target):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from struct import Struct
+from struct import Struct, error
 
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")
@@ -27,7 +27,17 @@ def thread_locals(data: bytes) -> list[tuple]:
 
 
 def _symbols(data, kind):
-    """(name, info, section, size) of each symbol in tables of a kind; 64-bit little-endian ELF."""
+    """(name, info, section, size) of each symbol in tables of a kind; 64-bit little-endian ELF.
+
+    ValueError where the object is not whole.
+    """
+    try:
+        yield from _read_symbols(data, kind)
+    except (error, IndexError) as problem:
+        raise ValueError(f"this is no shared object, or only a part of one: {problem}") from problem
+
+
+def _read_symbols(data, kind):
     header = _HEADER.unpack_from(data)
     offset, size, count = header[6], header[11], header[12]
     sections = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]

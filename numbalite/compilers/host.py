@@ -152,6 +152,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
     if checks:
         # The engine reads line tables of this version.
         result += ["-gdwarf-4", f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
+        result += ["-fno-delete-null-pointer-checks"]  # accesses of NULL stay, to be found
         result += _instrumentation(family, checks)
     if family == "gcc":
         result += ["-fno-trapping-math", "-fno-semantic-interposition"]
@@ -187,11 +188,21 @@ def _instrumentation(family, checks):
         told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
         return [
             *flags,
+            "-fsanitize=bounds",
+            "-fsanitize=alignment",
             "-fsanitize=thread",
+            "-fno-tree-tail-merge",  # each call of ours has a line of its own
+            "-fno-crossjumping",
             *(word for t in told for word in ("--param", f"tsan-{t}")),
         ]
-    told = ["instrument-func-entry-exit=0", "distinguish-volatile=1"]
-    return [*flags, "-fsanitize=thread", *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
+    told = [
+        "instrument-func-entry-exit=0",
+        "distinguish-volatile=1",
+        "instrument-read-before-write=1",
+    ]
+    flags += ["-fsanitize=array-bounds", "-fsanitize=alignment", "-fsanitize=thread"]
+    flags += ["-mllvm", "-enable-tail-merge=0"]  # each call of ours has a line of its own
+    return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 
 def vector_math() -> int:

@@ -14,7 +14,6 @@ import re
 import shlex
 import subprocess
 import tempfile
-from struct import Struct
 from typing import NamedTuple
 
 from numbalite import config, cxx
@@ -28,10 +27,9 @@ from numbalite.compilers import (
     irpatch,
     simsource,
 )
-from numbalite.compilers.image import Image
+from numbalite.compilers.image import Image, simulated
 from numbalite.errors import CompileError, CudaSupportError
 
-_MAGIC = Struct("<8sQ")  # nl_sim_image_header
 _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
 _SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
@@ -129,7 +127,7 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     if kind == "sim":
         if "__shared__" in unit.source:
             _check_shared(data, unit.source)
-        data = _MAGIC.pack(b"NLSIMG01", len(data)) + data
+        data = simulated(data)
         symbols = [f"nl_sim_kernel_{i}" for i in range(len(unit.kernels))]
         symbols += [f"nl_sim_variable_{i}" for i in range(len(unit.variables))]
     return Image(

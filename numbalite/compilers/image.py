@@ -10,7 +10,28 @@ from struct import Struct
 from typing import NamedTuple
 
 _LENGTH = Struct("<Q")
+_SIMULATED = Struct("<8sQ")  # nl_sim_image_header; the mark and the checksum
 _ABSENT = (1 << 64) - 1
+
+
+def simulated(code: bytes) -> bytes:
+    """The bytes of a shared object as those of an image for the simulator; core/image.c checks the sum."""
+    import numpy as np
+
+    words = np.frombuffer(code + bytes(8 - len(code) % 8), "<u8")
+    total = int(words.sum(dtype="u8"))
+    totals = int((words * np.arange(words.size, 0, -1, dtype="u8")).sum(dtype="u8"))
+    turned = (totals << 32 | totals >> 32) & ((1 << 64) - 1)
+    return (
+        _SIMULATED.pack(b"NLSIMG01", len(code)) + code
+        + _SIMULATED.pack(b"NLSUM001", total ^ turned)
+    )  # fmt: skip
+
+
+def shared_object(data: bytes) -> memoryview:
+    """The shared object in an image for the simulator."""
+    size = int.from_bytes(data[8 : _SIMULATED.size], "little")
+    return memoryview(data)[_SIMULATED.size :][:size]
 
 
 class Image(NamedTuple):

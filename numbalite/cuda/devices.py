@@ -162,7 +162,8 @@ class Device:
         return bool(_core.can_access_peer(self.id, int(getattr(other, "id", other))))
 
     def reset(self):
-        """Resets the device: everything in its memory is lost. Needed after a kernel's crash."""
+        """Resets the device: everything in its memory is lost, also what other libraries in the process
+        have there, which may not survive that. `cuda.close()` leaves theirs alone."""
         _forget(self.id)
         _core.reset_device(self.id)
 
@@ -242,7 +243,8 @@ class Context(ContextParts):
         _pop()
 
     def reset(self):
-        self.device.reset()
+        """Gives up what is on the device; `cuda.close()` does it for all of them."""
+        _close(self.device.id)
 
     def synchronize(self):
         self.device.synchronize()
@@ -497,18 +499,29 @@ def synchronize():
 
 
 def close():
-    """Ends the use of all devices: their memory and modules are lost, the next use starts afresh."""
+    """Ends the use of all devices, once their work is done: the next use starts afresh.
+
+    Arrays, streams and modules made before are lost, and say so when they are used. But where another
+    library in the process (CuPy, PyTorch, ...) uses a device too, its context stays as it is, and so
+    does what is alive in it; only what was kept for reuse goes back. `cuda.gpus[n].reset()` resets a
+    device for every library. Other threads must not be using the devices meanwhile: what they call
+    may fail.
+    """
     _stacks.__dict__.clear()
     if _core.is_open():
         for number in range(_core.device_count()):
-            _forget(number)
-            _core.reset_device(number)
+            _close(number)
 
 
 def _forget(number):
     from numbalite.cuda import managers
 
     managers.reset(number)
+
+
+def _close(number):
+    _forget(number)
+    _core.close_device(number)
 
 
 @contextmanager

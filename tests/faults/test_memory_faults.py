@@ -27,11 +27,11 @@ def _as_on_a_gpu():
     """Freed memory is kept, and copies take the way they take on a GPU."""
     pool, host = cuda.memory_pool(), cuda.host_memory_pool()
     pool.cache_limit, limit = 64 << 20, host.limit
-    _core.copy_settings(always=True)
+    _core.copy_settings(always=True, least=1 << 18)
     yield
     _core.fail_call_at(0)
     _core.fail_alloc_at(0)
-    _core.copy_settings(always=False)
+    _core.copy_settings(always=False, least=1 << 20)
     pool.limit = None
     pool.cache_limit = 0
     host.limit = limit

@@ -573,7 +573,9 @@ def test_every_step_may_fail(on_two):
     on_two("""
 from numbalite import errors
 zero, one = zero[:8], one[:8]
-streams_ = [s for number in (0, 1) for s in streams(number).values()]
+streams_ = [0, streams(0)["non-blocking"], streams(1)["blocking"]]
+gc.collect()
+gc.freeze()
 def live():
     gc.collect()
     for gpu in cuda.gpus.lst[:2]:

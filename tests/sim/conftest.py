@@ -14,6 +14,8 @@ import sys
 
 import pytest
 
+from numbalite.compilers.image import shared_object
+
 COMPILERS = [name for name in ("clang++", "g++") if shutil.which(name)]
 if importlib.util.find_spec("ziglang"):
     COMPILERS.append("zig")
@@ -130,8 +132,7 @@ class Alone:
 
     def __init__(self, image, path):
         assert image.kind == "sim" and image.data[:8] == b"NLSIMG01"
-        assert int.from_bytes(image.data[8:16], "little") == len(image.data) - 16
-        path.write_bytes(image.data[16:])
+        path.write_bytes(shared_object(image.data))
         self.library = ctypes.CDLL(str(path))
         self.image, self.engine = image, Engine()
         self.library.nl_sim_image_init(ctypes.byref(self.engine.ops))

@@ -13,10 +13,7 @@ SOURCES = [
     HERE / "harness.c",
     *sorted((ROOT / "cext" / "driver").glob("driver_sim*.c")),
     *sorted((ROOT / "cext" / "sim").glob("*.c")),
-    *(
-        ROOT / "cext" / "base" / name
-        for name in ("divide.c", "error.c", "image.c", "lock.c", "mem.c")
-    ),
+    *sorted((ROOT / "cext" / "base").glob("*.c")),
 ]
 INCLUDES = [f"-I{ROOT / 'cext'}", f"-I{ROOT / 'cuda_src'}"]
 FLAGS = ["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pthread"]

@@ -26,9 +26,9 @@ def test_stress(root, tmp_path, name):
         root / "tests" / "threads" / "hostloop_stress.c",
         *(cext / "core" / f"{noun}.c" for noun in ("hostloop", "hostrandom")),
     ]
-    sources += [cext / "base" / f"{noun}.c" for noun in ("divide", "error", "lock", "mem")]
+    sources += sorted((cext / "base").glob("*.c"))
     flags = ["-std=gnu11", "-g", "-pthread", *BUILDS[name], f"-I{cext}", f"-I{root / 'cuda_src'}"]
-    command = [compiler, *flags, *map(str, sources), "-o", str(program)]
+    command = [compiler, *flags, *map(str, sources), "-ldl", "-o", str(program)]
     if subprocess.run(command, capture_output=True, env=alone).returncode:
         if name == "plain":
             pytest.fail("does not compile")

@@ -1,0 +1,21 @@
+/* base/print: into a buffer first, because what the code passed may trap, and must not do so inside
+ * of stdout's lock. */
+#include "base/print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int nl_print(const char *format, va_list arguments) {
+    char few[512], *text = few;
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(few, sizeof few, format, arguments);
+    if (length >= (int)sizeof few && (text = malloc((size_t)length + 1)) != NULL)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    if (length > 0 && text != NULL)
+        fwrite(text, 1, (size_t)length, stdout);
+    if (text != few)
+        free(text);
+    return length;
+}

@@ -1,0 +1,55 @@
+/* sim/subscript: indices of arrays whose size the compiler knows. Instrumented images have a check at
+ * each, which calls what the compiler's own sanitizer would be: arrays on a thread's stack and
+ * variables of the module are looked after in no other way. */
+#ifndef NUMBALITE_SIM_SUBSCRIPT_H
+#define NUMBALITE_SIM_SUBSCRIPT_H
+
+namespace numbalite_sim {
+
+/* What the compiler passes. */
+struct subscript_type {
+    unsigned short kind; /* 0: an integer */
+    unsigned short info; /* integers: bit 0 set if signed, then the logarithm of the width */
+    char name[1];        /* in quotes, to its end */
+};
+struct subscript_place {
+    const char *file;
+    unsigned line, column;
+    const subscript_type *array, *index;
+};
+
+} // namespace numbalite_sim
+
+extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
+nl_sim_subscript_fails(const numbalite_sim::subscript_place *place, unsigned long index)
+    __asm__("__ubsan_handle_out_of_bounds");
+extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
+nl_sim_subscript_fails(const numbalite_sim::subscript_place *place, unsigned long index) {
+    unsigned width = 1u << (place->index->info >> 1), shift = width < 64 ? 64 - width : 0;
+    long long value = static_cast<long long>(index);
+    if (place->index->info & 1)
+        value = static_cast<long long>(index << shift) >> shift;
+    numbalite_sim::checker->subscript(place->array->name, value, __builtin_return_address(0));
+}
+
+/* A pointer whose address is not what its type needs. */
+namespace numbalite_sim {
+struct mismatch_place {
+    const char *file;
+    unsigned line, column;
+    const subscript_type *type;
+    unsigned char log_alignment, kind;
+};
+} // namespace numbalite_sim
+
+extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
+nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place, unsigned long address)
+    __asm__("__ubsan_handle_type_mismatch_v1");
+extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
+nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place, unsigned long address) {
+    numbalite_sim::checker->misaligned(reinterpret_cast<void *>(address),
+                                       1u << place->log_alignment, place->kind,
+                                       __builtin_return_address(0));
+}
+
+#endif

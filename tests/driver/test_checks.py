@@ -1,0 +1,552 @@
+"""Checked kernels on the simulator: accesses of memory. Each mistake is found, and its corrected twin is
+not reported; reports name the kernel, the line, the thread and the element."""
+
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+from numbalite import checks, cuda, vectorize
+from numbalite.errors import CudaSupportError, KernelError
+
+if not cuda.is_simulated():
+    pytest.skip("only the simulator looks for mistakes", allow_module_level=True)
+
+SOURCE = """
+struct record { float x; char tag; double y; };
+__device__ int table[10];
+__constant__ float weights[4];
+__device__ int calls;
+
+__global__ void offset(float *x, int k) { x[threadIdx.x + k] = 1; }
+__global__ void misaligned(char *p, int k) { *(int *)(p + k) = 1; }
+__global__ void copy(int *to, const int *from, int bytes) { memcpy(to, from, bytes); }
+__global__ void add(int *to, const int *from) { to[threadIdx.x] = from[threadIdx.x] + 1; }
+__global__ void atomics(int *x, int k) { atomicAdd(x + k, 1); }
+__global__ void null(int *x, int k) { int *p = 0; if (threadIdx.x == k) *p = 1; x[threadIdx.x] = 1; }
+__global__ void pointers(const unsigned long long *p, int k) { ((int *)p[threadIdx.x])[k] = 1; }
+__global__ void records(record *p, int n) {
+    int i = threadIdx.x;
+    if (i < n) { record q; q.x = 1; q.tag = 2; q.y = i; p[i] = q; }
+    __syncthreads();
+    record r = p[i];
+    r.x += 1;
+    p[i] = r;
+}
+__global__ void heap(int *out, int k, int late) {
+    int *p = (int *)malloc(40);
+    for (int i = 0; i < 10; i++) p[i] = i;
+    if (late) free(p);
+    out[0] = p[k];
+    if (!late) free(p);
+}
+__global__ void variable(int k) { table[threadIdx.x + k] = 1; atomicAdd(&calls, 1); }
+__global__ void constants(float *out) { out[threadIdx.x] = weights[threadIdx.x]; }
+__global__ void local(int *out, int k) {
+    int a[10];
+    for (int i = 0; i < 10; i++) a[i] = i;
+    a[k] = 3;
+    out[threadIdx.x] = a[k];
+}
+__global__ void neighbours(float *x, int k) {
+    __shared__ float first[32], second[32];
+    int i = threadIdx.x;
+    first[i] = i; second[i] = -i;
+    __syncthreads();
+    x[i] = first[i + k] + second[i];
+}
+__global__ void flat(int *x) {
+    __shared__ int t[4][4];
+    t[0][threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    x[threadIdx.x] = t[0][15 - threadIdx.x];
+}
+__global__ void dynamic(float *x) {
+    extern __shared__ float s[];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void partly(float *x, int n) {
+    __shared__ float s[32];
+    if (threadIdx.x < n) s[threadIdx.x] = 1;
+    __syncthreads();
+    x[threadIdx.x] = s[31 - threadIdx.x];
+}
+template <int N> __global__ void sized(float *x) {
+    __shared__ float s[N];
+    auto at = [&](int i) -> float & { return s[i]; };
+    at(threadIdx.x) = 2;
+    __syncthreads();
+    x[threadIdx.x] = at(N - 1 - threadIdx.x);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    return cuda.module(SOURCE, names=["sized<32>", "sized<64>"])
+
+
+@pytest.fixture(autouse=True)
+def checked():
+    with cuda.checks("memory", "unwritten"):
+        yield
+
+
+def line_of(text):
+    """The line of this file where SOURCE has the text."""
+    lines = pathlib.Path(__file__).read_text().splitlines()
+    return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+def fails(launch, *args):
+    """The report of a launch that fails. The next launch works."""
+    with pytest.raises(KernelError) as caught:
+        launch(*args)
+        cuda.synchronize()
+    cuda.synchronize()
+    return caught.value
+
+
+def works(launch, *args):
+    launch(*args)
+    cuda.synchronize()
+
+
+def zeros(*shape, dtype=np.float32):
+    return cuda.to_device(np.zeros(shape, dtype))
+
+
+# --- reports
+
+
+@cuda.jit("void(const float32[:], const float32[:], float32[:])")
+def vadd(a, b, out):
+    """
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out.data()[i] = a.data()[i] + b.data()[i];
+    """
+
+
+def test_a_report_says_who_did_what_where():
+    a = zeros(128)
+    error = fails(vadd[4, 32], a, a, zeros(100))
+    line = line_of("out.data()[i] = a.data()[i]")
+    assert str(error) == (
+        f"vadd ({__file__}, line {line}): block (3,0,0), thread (4,0,0) writes out[100], "
+        "but out has 100 elements (and 27 more, in 1 place)"
+    )
+    assert (error.kernel, error.file, error.line) == ("vadd", __file__, line)
+    assert (error.block, error.thread) == ((3, 0, 0), (4, 0, 0))
+    assert (error.array, error.index, error.others) == ("out", 100, 27)
+
+
+def test_what_is_possible_is_done():
+    a, out = cuda.to_device(np.arange(128, dtype=np.float32)), zeros(100)
+    fails(vadd[4, 32], a, a, out)
+    np.testing.assert_array_equal(out.copy_to_host(), 2 * np.arange(100))
+
+
+def test_the_same_report_every_time():
+    a = zeros(1 << 14)
+    texts = {str(fails(vadd[256, 64], a, a, zeros(100))) for _ in range(5)}
+    assert len(texts) == 1
+    assert "block (1,0,0), thread (36,0,0) writes out[100]" in texts.pop()
+
+
+def test_threads_are_named_in_three_dimensions(kernels):
+    @cuda.jit
+    def cube(x):
+        """
+        x.data()[threadIdx.x + 2 * (threadIdx.y + 3 * threadIdx.z)] = 1;
+        """
+
+    error = fails(cube[(1, 1), (2, 3, 4)], zeros(23))
+    assert error.thread == (1, 2, 3)
+
+
+# --- out of bounds
+
+
+@pytest.mark.parametrize("k, good", [(0, True), (1, False), (-1, False), (1000, False)])
+def test_a_pointer_has_the_elements_of_its_array(kernels, k, good):
+    x = zeros(32)
+    if good:
+        works(kernels.offset[1, 32], x, k)
+    else:
+        error = fails(kernels.offset[1, 32], x, k)
+        first = 32 if k == 1 else k % 2**32  # threadIdx.x is unsigned
+        assert f"writes x[{first}], but x points to 32 elements" in str(error)
+        assert error.line == line_of("void offset(")
+
+
+def test_a_slice_of_an_array_as_a_pointer(kernels):
+    x = zeros(64)
+    works(kernels.offset[1, 32], x[16:48], 16)  # within the allocation
+    assert "x[48], but x points to 48 elements" in str(fails(kernels.offset[1, 32], x[16:48], 17))
+
+
+@cuda.jit
+def corner(a, out):
+    """
+    int i = threadIdx.x;
+    out(i, 0) = a[i][i + 1] + a(i, 2);
+    """
+
+
+def test_indices_are_checked_by_dimension():
+    a, out = zeros(10, 10), zeros(8, 8)
+    works(corner[1, 8], a, out)
+    error = fails(corner[1, 9], a, out)
+    assert "uses index 8 of out along axis 0, but out has shape (8, 8)" in str(error)
+    assert (error.array, error.index, error.line) == ("out", 8, line_of("out(i, 0) = a[i][i + 1]"))
+    error = fails(corner[1, 8], a[:, ::3], out)  # 4 columns
+    assert "uses a[4], but a has 4 elements" in str(error)
+    assert "along axis 0" in str(fails(corner[1, 8], a, out[0:0]))
+    works(corner[1, 8], np.asfortranarray(np.zeros((9, 9), np.float32)), out)
+
+
+def test_atomics_are_accesses(kernels):
+    x = zeros(32, dtype=np.int32)
+    works(kernels.atomics[1, 1], x, 31)
+    assert "updates x[32]" in str(fails(kernels.atomics[1, 1], x, 32))
+
+
+def test_memory_in_one_piece(kernels):
+    a, b = zeros(16, dtype=np.int32), zeros(32, dtype=np.int32)
+    works(kernels.copy[1, 1], b, a, 64)
+    assert "reads from[16], but from points to 16" in str(fails(kernels.copy[1, 1], b, a, 68))
+    assert "writes to[16], but to points to 16" in str(fails(kernels.copy[1, 1], a, b, 68))
+
+
+def test_null_pointers(kernels):
+    x = zeros(16, dtype=np.int32)
+    works(kernels.null[1, 16], x, 99)
+    error = fails(kernels.null[1, 16], x, 3)
+    assert "(a null pointer)" in str(error) and error.thread == (3, 0, 0)
+    assert x.copy_to_host().sum() == 16  # the others went on; and the first launch
+
+
+def test_misaligned_addresses(kernels):
+    x = zeros(40, dtype=np.int8)
+    works(kernels.misaligned[1, 1], x, 4)
+    assert "no multiple of 4" in str(fails(kernels.misaligned[1, 1], x, 5))
+
+
+def test_freed_memory(kernels):
+    x, y = zeros(10, dtype=np.int32), zeros(10, dtype=np.int32)
+    addresses = [a.device_ctypes_pointer.value for a in (x, y)]
+    p = cuda.to_device(np.array(addresses, np.uint64))
+    works(kernels.pointers[1, 2], p, 9)
+    assert "after the end of device memory of 40 bytes" in str(fails(kernels.pointers[1, 2], p, 10))
+    del y
+    error = fails(kernels.pointers[1, 2], p, 3)
+    assert "has been freed" in str(error) and error.thread == (1, 0, 0)
+
+
+def test_the_heap_of_kernels(kernels):
+    out = zeros(1, dtype=np.int32)
+    works(kernels.heap[1, 1], out, 9, 0)
+    assert "after the end of 40 bytes of malloc()" in str(fails(kernels.heap[1, 1], out, 10, 0))
+    assert "have been freed" in str(fails(kernels.heap[1, 1], out, 3, 1))
+
+
+def test_arrays_on_the_stack(kernels):
+    out = zeros(1, dtype=np.int32)
+    works(kernels.local[1, 1], out, 9)
+    assert "index 10 of an array of 10 elements" in str(fails(kernels.local[1, 1], out, 10))
+    assert "index -1 of an array of 10 elements" in str(fails(kernels.local[1, 1], out, -1))
+
+
+# --- shared memory
+
+
+def test_shared_variables_are_told_apart(kernels):
+    x = zeros(32)
+    works(kernels.neighbours[4, 32], x, 0)
+    error = fails(kernels.neighbours[4, 32], x, 1)
+    assert "reads first[32], but first has 32 elements" in str(error)
+    assert "first[63]" in str(fails(kernels.neighbours[4, 32], x, 32))
+
+
+def test_rows_of_a_shared_array_lie_side_by_side(kernels):
+    x = zeros(32, dtype=np.int32)
+    works(kernels.flat[1, 16], x)
+    assert "writes t[4][0], but it is t[4][4]" in str(fails(kernels.flat[1, 17], x))
+
+
+def test_dynamic_shared_memory(kernels):
+    x = zeros(33)
+    works(kernels.dynamic[2, 32, 0, 128], x)
+    assert "s[32], but s has 32 elements" in str(fails(kernels.dynamic[2, 33, 0, 128], x))
+
+
+def test_shared_variables_of_templates_and_in_lambdas(kernels):
+    x = zeros(64)
+    works(kernels["sized<32>"][2, 32], x)
+    works(kernels["sized<64>"][2, 64], x)
+    assert "writes s[32], but s has 32 elements" in str(fails(kernels["sized<32>"][2, 64], x))
+
+
+# --- what nothing has written
+
+
+def test_reads_of_unwritten_memory(kernels):
+    to, new = zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
+    error = fails(kernels.add[1, 16], to, new)
+    assert "reads from[0], which nothing has written (and 15 more, in 1 place)" in str(error)
+    new[:8] = 1
+    assert "reads from[8], which nothing" in str(fails(kernels.add[1, 16], to, new))
+    new.copy_to_device(np.zeros(16, np.int32))
+    works(kernels.add[1, 16], to, new)
+
+
+def test_kernels_write(kernels):
+    a, b = zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
+    works(kernels.add[1, 16], b, a)
+    works(kernels.add[1, 16], a, b)
+
+
+def test_copies_are_as_written_as_their_source(kernels):
+    to = zeros(16, dtype=np.int32)
+    new, other = cuda.device_array(16, np.int32), cuda.device_array(16, np.int32)
+    works(kernels.copy[1, 1], other, new, 64)  # copying is not using
+    assert "from[0], which nothing" in str(fails(kernels.add[1, 16], to, other))
+    other.copy_to_device(cuda.device_array(16, np.int32))
+    assert "from[0], which nothing" in str(fails(kernels.add[1, 16], to, other))
+    other.copy_to_device(to)
+    works(kernels.add[1, 16], to, other)
+
+
+def test_shared_memory_begins_unwritten(kernels):
+    x = zeros(32)
+    works(kernels.partly[3, 32], x, 32)
+    error = fails(kernels.partly[1, 32], x, 16)  # though the last launch has written it
+    assert "thread (0,0,0) reads s[31], which nothing has written" in str(error)
+
+
+def test_padding_need_not_be_written(kernels):
+    dtype = np.dtype([("x", "f4"), ("tag", "i1"), ("y", "f8")], align=True)
+    works(kernels.records[1, 8], cuda.device_array(8, dtype), 8)
+    error = fails(kernels.records[1, 8], cuda.device_array(8, dtype), 7)
+    assert "reads p[7], which nothing has written" in str(error)
+
+
+def test_memory_from_before_the_checks(kernels):
+    with cuda.checks("none"):
+        new, used = cuda.device_array(16, np.int32), cuda.device_array(16, np.int32)
+        kernels.add[1, 16](used, zeros(16, dtype=np.int32))
+        later = cuda.device_array(16, np.int32)
+        works(kernels.add[1, 16], later, used)
+    works(kernels.add[1, 16], new, later)  # what unchecked kernels did is not known: no alarm
+
+
+def test_managed_and_mapped_memory_is_the_hosts(kernels):
+    works(kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.managed_array(16, np.int32))
+    works(kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.mapped_array(16, np.int32))
+
+
+# --- variables of the module
+
+
+def test_variables_are_the_same_with_checks_and_without(kernels):
+    table, calls = kernels.get_global("table"), kernels.get_global("calls")
+    before = int(calls.copy_to_host())
+    with cuda.checks("none"):
+        works(kernels.variable[1, 2], 0)
+    works(kernels.variable[1, 2], 4)
+    assert int(calls.copy_to_host()) == before + 4
+    assert list(table.copy_to_host()) == [1, 1, 0, 0, 1, 1, 0, 0, 0, 0]
+    kernels.get_global("weights").copy_to_device(np.arange(4, dtype=np.float32))
+    x = cuda.device_array(4, np.float32)
+    works(kernels.constants[1, 4], x)
+    assert list(x.copy_to_host()) == [0, 1, 2, 3]
+    kernels.get_global("weights").copy_to_device(np.full(4, 7, np.float32))
+    works(kernels.constants[1, 4], x)
+    assert list(x.copy_to_host()) == [7, 7, 7, 7]
+
+
+def test_variables_have_bounds(kernels):
+    assert "index 10 of an array of 10 elements" in str(fails(kernels.variable[1, 4], 8))
+
+
+# --- other launches
+
+
+def test_ufuncs_and_reductions_are_checked():
+    @vectorize(["float32(float32)"], target="cuda")
+    def twice(x):
+        "return 2 * x;"
+
+    total = cuda.reduce("a + b")
+    x = cuda.to_device(np.arange(1000, dtype=np.float32))
+    assert total(twice(x)) == 999000
+    assert "nothing has written" in str(fails(twice, cuda.device_array(10, np.float32)))
+    assert "nothing has written" in str(fails(total, cuda.device_array(10, np.float32)))
+
+
+def test_graphs_keep_the_checks_of_their_capture(kernels):
+    stream, x = cuda.stream(), zeros(32)
+    with stream.capture() as good:
+        kernels.offset[1, 32, stream](x, 0)
+    with stream.capture() as bad:
+        kernels.offset[1, 32, stream](x, 1)
+    with cuda.checks("none"):
+        good.launch(stream)
+        stream.synchronize()
+        for _ in range(2):
+            bad.launch(stream)
+            with pytest.raises(KernelError, match=r"writes x\[32\]"):
+                stream.synchronize()
+
+
+def test_cooperative_grids():
+    @cuda.jit(cooperative=True)
+    def rotate(x, y):
+        """
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        y[i] = x[i];
+        numbalite::this_grid().sync();
+        x[i] = y[(i + 1) % x.size()];
+        """
+
+    x = cuda.to_device(np.arange(32, dtype=np.float32))
+    works(rotate[2, 16], x, cuda.device_array(32, np.float32))
+    np.testing.assert_array_equal(x.copy_to_host(), np.roll(np.arange(32), -1))
+    assert "nothing has written" in str(fails(rotate[2, 16], cuda.device_array_like(x), x))
+
+
+def test_debug_checks_one_kernel():
+    @cuda.jit(debug=True)
+    def look(x, out):
+        """
+        out.data()[threadIdx.x] = x.data()[threadIdx.x];
+        """
+
+    x, out = zeros(16), zeros(16)
+    with cuda.checks("race"):
+        works(look[1, 16], x, out)
+        assert "reads x[16]" in str(fails(look[1, 17], x, zeros(32)))
+    with cuda.checks("none"):
+        works(look[1, 16], x, out)
+
+
+# --- how checks are asked for
+
+
+def test_checks_belong_to_a_thread_and_a_block(kernels):
+    x = zeros(32)
+    seen = []
+
+    def other():
+        kernels.partly[1, 32](zeros(32), 16)
+        cuda.synchronize()
+        seen.append("not checked")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen == ["not checked"]
+    with cuda.checks("memory"):
+        works(kernels.partly[1, 32], x, 16)
+        with cuda.checks("unwritten"):
+            fails(kernels.partly[1, 32], x, 16)
+        works(kernels.partly[1, 32], x, 16)
+    fails(kernels.partly[1, 32], x, 16)
+
+
+def test_names_of_checks():
+    assert cuda.checks().names == cuda.checks("all").names
+    assert set(cuda.checks("all").names) == set(checks.NAMES) - {"nan"}
+    assert cuda.checks("memory, nan").names == ("memory", "nan")
+    assert cuda.checks("none").names == ()
+    assert repr(cuda.checks("race")) == "cuda.checks('race')"
+    with pytest.raises(ValueError, match="'races' is no check: expected all, none, or a list of"):
+        cuda.checks("races")
+    with pytest.raises(TypeError, match="named by strings"):
+        cuda.checks(3)
+    with pytest.raises(ValueError, match="limit is a number of seconds"):
+        cuda.checks(limit=-1)
+
+
+def test_on_a_gpu_it_says_what_there_is(monkeypatch):
+    from numbalite import _core
+
+    monkeypatch.setattr(_core, "open", lambda: "cuda")
+    with pytest.raises(CudaSupportError, match=r"debug=True.*compute-sanitizer"):
+        cuda.checks().__enter__()
+
+
+def run(code, **environment):
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "NUMBALITE_DRIVER": "sim", **environment},
+    )
+
+
+READ = """
+    import numpy as np
+    from numbalite import cuda
+    copy = cuda.jit(source='''__global__ void copy(int *x, const int *y)
+    { x[threadIdx.x] = y[threadIdx.x]; }''')
+    copy[1, 16](np.zeros(16, np.int32), cuda.device_array(16, np.int32))
+"""
+
+
+@pytest.mark.parametrize("value, found", [("all", True), ("race,unwritten", True), ("none", False)])
+def test_the_environment_chooses(value, found):
+    result = run(READ, NUMBALITE_SIM_CHECKS=value)
+    assert ("which nothing has written" in result.stderr) == found, result.stderr
+    assert (result.returncode != 0) == found
+
+
+def test_a_wrong_word_in_the_environment():
+    result = run(READ, NUMBALITE_SIM_CHECKS="memroy")
+    assert "NUMBALITE_SIM_CHECKS='memroy': expected all, none, or a list of" in result.stderr
+
+
+@pytest.mark.parametrize("compiler", ["clang++", "g++"])
+def test_both_compilers(compiler):
+    import shutil
+
+    if not shutil.which(compiler):
+        pytest.skip(f"there is no {compiler}")
+    result = run(
+        """
+        import numpy as np
+        from numbalite import cuda, KernelError
+        def report(kernel, *args):
+            try:
+                kernel[1, 32](*args)
+                cuda.synchronize()
+            except KernelError as error:
+                print(error.line, error.array, error.index, error.thread, error.others)
+        m = cuda.module('''
+        __global__ void a(float *x) { __shared__ float s[31]; s[threadIdx.x] = 0; x[threadIdx.x] = 1; }
+        __global__ void b(float *x) {
+            x[threadIdx.x] += 1;
+        }
+        ''')
+        with cuda.checks("memory", "unwritten"):
+            report(m.a, np.zeros(32, np.float32))
+            report(m.b, cuda.device_array(32, np.float32))
+            report(m.b, np.zeros(30, np.float32))
+        """,
+        NUMBALITE_CXX=compiler,
+    )
+    assert result.stdout.splitlines() == [
+        "2 s 31 (31, 0, 0) 0",
+        "4 x 0 (0, 0, 0) 31",
+        "4 x 30 (30, 0, 0) 1",
+    ], result.stderr

@@ -1,0 +1,252 @@
+"""cuda.checks: barriers and collectives that not all reach, kernels that never end, orders of threads and
+blocks, divisions by zero and NaN."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.errors import KernelError
+
+pytestmark = [
+    pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for these"),
+    pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning"),
+]
+
+# One unit for all: most of what compiling costs is the same for each. The line of this file with a
+# kernel's mark is what its report must name.
+SOURCE = r"""
+__global__ void early_return(int* out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    if (t >= 50) return;
+    s[t] = t;
+    __syncthreads(); /* early_return */
+    out[t] = s[49 - t];
+}
+__global__ void all_come(int* out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    if (t < 50) s[t] = t;
+    __syncthreads();
+    if (t < 50) out[t] = s[49 - t];
+}
+__global__ void absent_lanes(int* out) {
+    int t = threadIdx.x, sum = t;
+    if (t < 20)
+        sum += __shfl_down_sync(0xffffffff, sum, 1); /* absent_lanes */
+    out[t] = sum;
+}
+__global__ void exact_mask(int* out) {
+    int t = threadIdx.x, sum = t;
+    unsigned mask = __ballot_sync(0xffffffff, t < 20);
+    if (t < 20) sum += __shfl_down_sync(mask, sum, 1);
+    out[t] = sum;
+}
+__global__ void half_a_warp(int* out) {
+    int t = threadIdx.x;
+    out[t] = t;
+    __syncwarp();
+    out[t] += __any_sync(0xffffffff, t > 3);
+}
+__global__ void gone_before(int* out, int n) {
+    int t = threadIdx.x;
+    if (t >= n) return;
+    out[t] = t;
+    __syncwarp();
+}
+__global__ void never_meets(int* out) {
+    __shared__ int s[32];
+    int t = threadIdx.x;
+    s[t] = t;
+    if (t < 16) __syncwarp();
+    __syncwarp(); /* never_meets */
+    out[t] = s[31 - t];
+}
+__global__ void counts_for_ever(int* out) {
+    while (atomicAdd(&out[0], 0) == 0) { /* counts_for_ever */
+        out[1 + threadIdx.x] += 1; /* counts_for_ever */
+    }
+}
+__global__ void plain_flag(int* out) {
+    int t = threadIdx.x;
+    if (t == 0) {
+        int* volatile p = out;
+        while (p[0] == 0) {}
+        out[1] = 7;
+    } else if (t == 32) {
+        out[0] = 1;
+    }
+}
+__global__ void lock_over_a_barrier(int* out) {
+    while (atomicCAS(&out[0], 0, 1) != 0) {} /* lock_over_a_barrier */
+    __syncthreads(); /* lock_over_a_barrier */
+    atomicExch(&out[0], 0);
+}
+__global__ void order(int* out) {
+    int at = atomicAdd(&out[0], 1);
+    out[1 + at] = blockIdx.x * blockDim.x + threadIdx.x;
+}
+__global__ void order_after_a_barrier(int* out) {
+    __syncthreads();
+    int at = atomicAdd(&out[0], 1);
+    out[1 + at] = blockIdx.x * blockDim.x + threadIdx.x;
+}
+__global__ void divides(int* out, int by) {
+    int t = threadIdx.x;
+    out[t] = 100 / (t - by); /* divides */
+}
+__global__ void remainder_of(unsigned* out, unsigned by) {
+    unsigned t = threadIdx.x;
+    out[t] = 100u % (t - by); /* remainder_of */
+}
+__global__ void least(int* out, int by) {
+    int t = threadIdx.x;
+    out[t] = (-2147483647 - 1 + t) / by; /* least */
+}
+__global__ void halves(float* out, float by) {
+    int t = threadIdx.x;
+    out[t] = 1.0f / (t - by); /* halves */
+}
+__global__ void logarithm(float* out, float of) {
+    int t = threadIdx.x;
+    out[t] = logf(of); /* logarithm */
+}
+__global__ void passes_on(float* out, float x) {
+    int t = threadIdx.x;
+    out[t] = x * t + 1;
+}
+"""
+NAMES = re.findall(r"__global__ void (\w+)", SOURCE)
+
+
+@pytest.fixture(scope="module")
+def module():
+    return cuda.module(SOURCE, names=NAMES)
+
+
+def launch(module, name, *more, grid=1, block=64, dtype=np.int32, checks=("all",), **options):
+    out = cuda.to_device(np.zeros(1024, dtype))
+    options.setdefault("limit", 20)
+    with cuda.checks(*checks, **options):
+        module[name][grid, block](out, *more)
+        cuda.synchronize()
+    return out.copy_to_host()
+
+
+def report(module, name, *words, more=(), **options):
+    with pytest.raises(KernelError) as caught:
+        launch(module, name, *more, **options)
+    text = str(caught.value)
+    with open(__file__) as file:
+        marks = [n for n, line in enumerate(file, 1) if f"/* {name} */" in line]
+    lines = {int(n) for found in re.findall(r"line (\d+)|:(\d+)", text) for n in found if n}
+    assert not marks or lines & set(marks), text
+    for word in words:
+        assert re.search(word, text), (word, text)
+    assert "block (0,0,0)" in text
+    return text
+
+
+def test_threads_that_ended_before_a_barrier(module):
+    report(module, "early_return", "__syncthreads", r"threads 50-63 never came")
+    assert launch(module, "all_come")[:50].tolist() == list(range(49, -1, -1))
+    # Not looked for unless asked: GPUs let it pass.
+    assert launch(module, "early_return", checks=("memory",))[:50].tolist() == list(
+        range(49, -1, -1)
+    )
+
+
+def test_lanes_that_a_mask_names_and_that_have_ended(module):
+    report(module, "absent_lanes", "__shfl_sync with mask 0xffffffff", "threads 20-31", block=32)
+    launch(module, "exact_mask", block=32)
+    report(module, "never_meets", "__syncwarp with mask 0xffffffff", "threads 16-31", block=32)
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_lanes_that_were_never_there_or_did_nothing(module, seed):
+    assert launch(module, "half_a_warp", block=16, seed=seed)[:16].tolist() == list(range(1, 17))
+    assert launch(module, "gone_before", 20, block=32, seed=seed)[:20].tolist() == list(range(20))
+
+
+@pytest.mark.parametrize("checks", ["all", "hang"])
+def test_a_kernel_that_never_ends(module, checks):
+    started = time.monotonic()
+    with pytest.raises(KernelError) as caught:
+        launch(module, "counts_for_ever", checks=(checks,), limit=0.5)
+    assert time.monotonic() - started < 60
+    assert "not done after 0.5 s, the limit" in str(caught.value)
+    if checks == "all":
+        assert "threads 0-63" in str(caught.value) or "running at" in str(caught.value)
+    assert (launch(module, "order", checks=("none",))[0]) == 64  # the device goes on
+
+
+def test_every_kernel_has_the_limit_of_the_environment(module):
+    from numbalite import checks, config
+
+    config.SIM_LIMIT = 0.5
+    try:
+        checks.on_open()
+        out = cuda.to_device(np.zeros(1024, np.int32))
+        module["counts_for_ever"][2, 64](out)
+        with pytest.raises(KernelError, match="after 0.5 s, the limit"):
+            cuda.synchronize()
+    finally:
+        del config.SIM_LIMIT
+        checks.on_open()
+    assert launch(module, "order", checks=("none",))[0] == 64
+
+
+def test_waiting_on_plain_memory_gets_on(module):
+    assert launch(module, "plain_flag", checks=("hang", "memory"))[:2].tolist() == [1, 7]
+
+
+def test_a_lock_that_is_held_at_a_barrier(module):
+    report(module, "lock_over_a_barrier", "not done", "threads? .*ing at", limit=0.5)
+
+
+def ordered(module, name, seed, checks=("sync",)):
+    out = launch(module, name, grid=4, block=64, seed=seed, checks=checks)
+    return out[1:257].tolist()
+
+
+@pytest.mark.parametrize("name", ["order", "order_after_a_barrier"])
+def test_a_seed_gives_an_order_and_gives_it_again(module, name):
+    first, second = (ordered(module, name, seed) for seed in (1, 2))
+    for found in (first, second):
+        assert sorted(found) == list(range(256)) and found != list(range(256))
+    assert first != second
+    assert ordered(module, name, 1) == first and ordered(module, name, 2) == second
+    blocks = [i // 64 for i in first]
+    assert blocks != sorted(blocks)
+    instrumented = ordered(module, name, 1, ("all",))
+    assert sorted(instrumented) == list(range(256))
+    assert instrumented == ordered(module, name, 1, ("all",))
+
+
+def test_the_seed_is_told(module):
+    assert "seed=23" in report(module, "early_return", seed=23)
+    assert "seed=24" in report(module, "lock_over_a_barrier", seed=24, limit=0.5)
+    assert "seed" not in report(module, "early_return")
+
+
+def test_integer_division(module):
+    report(module, "divides", "divides the integer 100 by zero", "thread \\(5,0,0\\)", more=(5,))
+    report(module, "remainder_of", "by zero", more=(7,), dtype=np.uint32)
+    report(module, "least", "by -1, which overflows", more=(-1,))
+    assert launch(module, "divides", 200)[0] == 0
+    assert launch(module, "least", 2)[0] == -(1 << 30)
+    # What a GPU gives, and not looked for unless asked
+    assert launch(module, "divides", 5, checks=("memory",))[5] == -1
+
+
+def test_nan_and_infinity(module):
+    nan = {"checks": ("nan",), "dtype": np.float32}
+    report(module, "halves", "makes infinity of finite numbers: 1 / 0", more=(3.0,), **nan)
+    report(module, "logarithm", "makes NaN of a finite number", more=(-1.0,), **nan)
+    launch(module, "halves", 0.5, **nan)
+    launch(module, "logarithm", 2.0, **nan)
+    assert np.isnan(launch(module, "passes_on", np.nan, **nan)[:64]).all()
+    assert np.isinf(launch(module, "halves", 3.0, checks=("all",), dtype=np.float32)[3])

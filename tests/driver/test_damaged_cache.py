@@ -1,0 +1,104 @@
+"""Images in the disk cache that are damaged, or of something else: they are compiled anew.
+
+What tests/null/test_cache.py shows of the files, seen from a kernel's launch.
+"""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from numbalite import cache, cuda, errors
+from numbalite.compilers import compile_count, image
+
+SOURCE = "__global__ void k(int* x) { x[threadIdx.x] = threadIdx.x + 1; }  // a unit of this test: "
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(folder))
+    return folder
+
+
+def run(text):
+    """Compiles or loads the kernel and runs it; how often a compiler ran."""
+    before = compile_count()
+    kernel = cuda.jit(SOURCE + text)
+    x = cuda.to_device(np.zeros(4, "i4"))
+    kernel[1, 4](x)
+    assert x.copy_to_host().tolist() == [1, 2, 3, 4]
+    return compile_count() - before
+
+
+def entry(folder):
+    (path,) = folder.glob("*.image")
+    return path
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda raw: raw[:-1], lambda raw: raw[: len(raw) // 2], lambda raw: b"", lambda raw: raw + b"x",
+     lambda raw: raw[:500] + b"\0" + raw[501:], lambda raw: bytes(len(raw)), lambda raw: raw[::-1]],
+    ids=["shorter", "half", "empty", "longer", "changed", "zeros", "backwards"],
+)  # fmt: skip
+def test_damaged_files(own_cache, damage):
+    assert run("damaged") == 1 and run("damaged") == 0
+    path = entry(own_cache)
+    good = path.read_bytes()
+    path.write_bytes(damage(good))
+    assert run("damaged") == 1 and run("damaged") == 0
+    assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"no image at all", b"\x7fELF" + bytes(200), b"NLSIMG01" + bytes(64)]
+)
+def test_whole_files_of_something_else(own_cache, data):
+    """With the right key and checksum, as another version or a copied folder could leave it."""
+    assert run("foreign") == 1
+    path = entry(own_cache)
+    key = bytes.fromhex(path.name.partition(".")[0])
+    kept = cache.load(key)
+    assert cache.store(key, kept.replace(data=data))
+    assert run("foreign") == 1 and run("foreign") == 0
+    assert cache.load(key).data != data
+
+
+def test_a_pipe_in_the_place_of_a_file(own_cache):
+    assert run("pipe") == 1
+    path = entry(own_cache)
+    path.unlink()
+    os.mkfifo(path)
+    assert run("pipe") == 1 and run("pipe") == 0
+
+
+def test_what_cannot_be_loaded_says_where_it_is_from(own_cache, monkeypatch):
+    monkeypatch.setattr(image.Image, "data", property(lambda self: b"no image at all"))
+    with pytest.raises((ValueError, errors.CudaAPIError), match="no image") as caught:
+        cuda.jit(SOURCE + "nothing")[1, 1](cuda.to_device(np.zeros(4, "i4")))
+    assert str(entry(own_cache)) in str(caught.value) and "k" in str(caught.value)
+
+
+def test_directories_that_others_can_put_in_its_place(tmp_path, monkeypatch):
+    above = tmp_path / "above"
+    above.mkdir()
+    above.chmod(0o777)
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(above / "between" / "cache"))
+    with pytest.warns(errors.CacheWarning, match="everybody may write to"):
+        assert cache.directory() is None
+    assert run("kept nowhere") == 1 and run("kept nowhere") == 1
+    above.chmod(0o1777)  # as /tmp: nobody can move what is others'
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(above / "between" / "another"))
+    assert cache.directory() is not None
+
+
+def test_a_link_to_a_directory_of_others(tmp_path, monkeypatch):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open" / "cache").mkdir(mode=0o700)
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "open" / "cache")
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "link"))
+    with pytest.warns(errors.CacheWarning, match="everybody may write to"):
+        assert cache.directory() is None

@@ -1,0 +1,263 @@
+"""Host arrays of one call travel together, large ones in chunks by several threads, middling ones where
+they are in page-locked memory: any mixture of sizes, strides and kinds gives NumPy's results."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, guvectorize, vectorize
+
+# host arrays as arguments of kernels
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
+
+MIB = 1 << 20
+MANY = 31
+SMALL_RINGS = [
+    {"to_device": 3, "to_host": 3, "chunk": 4096, "ring": 16384, "group": 4096},
+    {"to_device": 8, "to_host": 2, "chunk": 8192, "ring": 65536, "group": 16384},
+    {"to_device": 1, "to_host": 1, "chunk": 65536, "ring": 262144, "group": 262144},
+    {},
+]
+
+
+@pytest.fixture(autouse=True)
+def _as_on_a_gpu():
+    settings = _core.copy_settings()
+    _core.copy_settings(always=True, least=1 << 18)
+    cuda.host_memory_pool().trim()
+    yield
+    _core.copy_settings(**settings)
+    cuda.host_memory_pool().trim()
+
+
+@pytest.fixture(
+    params=range(len(SMALL_RINGS)), ids=["tiny ring", "small ring", "one thread", "as is"]
+)
+def rings(request):
+    _core.copy_settings(**SMALL_RINGS[request.param])
+
+
+@vectorize(["float64(float64, float64)"], target="cuda")
+def combined(x, y):
+    "x * 2 + y"
+
+
+NAMES = [f"x{i}" for i in range(MANY)]
+total = vectorize(
+    [f"float32({', '.join(['float32'] * MANY)})"],
+    target="cuda",
+    source=" + ".join(NAMES),
+    args=NAMES,
+    name="total",
+)
+
+
+@cuda.jit("void(const float32[:], float32[:], float32[:], int32[:], const uint8[:])")
+def kernel(a, b, c, d, e):
+    """
+    for (long long i = grid<1>(); i < c.size(); i += gridsize<1>()) {
+        c[i] = a[i] + b[i] + (i < e.size() ? e[i] : 0);
+        b[i] += 1;
+        if (i < d.size()) d[i] += 2;
+    }
+    """
+
+
+def pick(rng, n, dtype="f8"):
+    """n elements, somehow laid out."""
+    kind = rng.choice(
+        ["plain", "plain", "odd", "strided", "reversed", "pinned", "result", "number"]
+    )
+    values = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 100, n).astype(dtype)
+    if kind == "odd":
+        room = np.zeros(values.nbytes + 8, "u1")
+        start = np.dtype(dtype).itemsize
+        array = room[start : start + values.nbytes].view(dtype)
+    elif kind == "strided":
+        array = np.zeros(3 * n, dtype)[1::3]
+    elif kind == "reversed":
+        array = np.zeros(n, dtype)[::-1]
+    elif kind == "pinned":
+        array = cuda.pinned_array(n, dtype)
+    elif kind == "result":
+        array = cuda.to_device(values).copy_to_host()
+    elif kind == "number":
+        return dtype(7) if callable(dtype) else np.dtype(dtype).type(7)
+    else:
+        array = np.empty(n, dtype)
+    array[:] = values
+    return array
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_operands(rings, seed):
+    rng = random.Random(seed)
+    sizes = [1, 500, 4097, 8191, 16384, 40_000, 65_537, 131_072, 300_001]
+    for _ in range(12):
+        n = rng.choice(sizes) + rng.choice([0, 0, 1, -1])
+        if not n:
+            continue
+        x, y = pick(rng, n), pick(rng, n)
+        stream = rng.choice([0, cuda.stream(), cuda.stream(non_blocking=True)])
+        if rng.random() < 0.3:
+            out = np.full(2 * n, -1.0)[::2] if rng.random() < 0.5 else np.full(n, -1.0)
+            got = combined(x, y, out=out if np.ndim(x) or np.ndim(y) else None, stream=stream)
+        else:
+            got = combined(x, y, stream=stream)
+        np.testing.assert_array_equal(got, x * 2 + y)
+
+
+@pytest.mark.parametrize("n", [3, 1000, 5001, 20_000])
+def test_many_operands(rings, n):
+    xs = [np.full(n, i, "f4") for i in range(MANY)]
+    xs[3] = xs[3][:, None][:, 0]
+    xs[5] = np.arange(2 * n, dtype="f4")[::2]
+    xs[7] = cuda.pinned_array(n, np.float32)
+    xs[7][:] = 1
+    xs[9] = xs[10]
+    np.testing.assert_array_equal(total(*xs), np.sum(xs, axis=0, dtype="f4"))
+
+
+def test_broadcast_operands(rings):
+    rows, columns = np.arange(700.0)[:, None], np.arange(900.0)
+    grid = np.arange(630_000.0).reshape(700, 900)
+    for x, y in [
+        (rows, columns),
+        (grid, columns),
+        (rows, grid),
+        (grid.T, rows.T),
+        (grid[::2, ::3], 1.0),
+    ]:
+        np.testing.assert_array_equal(combined(x, y), x * 2 + y)
+    few = np.arange(30.0)[:, None], np.arange(40.0)
+    np.testing.assert_array_equal(combined(*few), few[0] * 2 + few[1])
+    for x, y in [(grid[:0], columns), (grid[:, :0], rows)]:
+        assert combined(x, y).shape == (x + y).shape
+
+
+@pytest.mark.parametrize("n", [1000, 30_000, 200_000])
+def test_operands_that_share_memory(rings, n):
+    x = np.arange(float(n))
+    np.testing.assert_array_equal(combined(x, x), x * 3)
+    np.testing.assert_array_equal(combined(x[1:], x[:-1]), x[1:] * 2 + x[:-1])
+    for there, here in [(np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[:], np.s_[::-1])]:
+        y, wanted = x.copy(), x.copy()
+        wanted[there] = x[here] * 2 + x[there]
+        combined(y[here], y[there], out=y[there])
+        np.testing.assert_array_equal(y, wanted)
+
+
+@pytest.mark.parametrize("size", [1000, 60_000, 64 << 10, 100_000, MIB, MIB + 100_000])
+def test_sizes_around_the_shared_block(size):
+    """Operands of a small call are used in page-locked memory, where they are."""
+    for n in {max(1, size // 24 + d) for d in (-3, -1, 0, 1, 3)}:
+        x, y = np.arange(float(n)), np.arange(float(n))[::-1]
+        for _ in range(2):
+            np.testing.assert_array_equal(combined(x, y), x * 2 + y)
+        mask = np.arange(n) % 3 == 0
+        out = np.full(n, 5.0)
+        combined(x, y, where=mask, out=out)
+        np.testing.assert_array_equal(out, np.where(mask, x * 2 + y, 5.0))
+
+
+@pytest.mark.parametrize("n", [100, 20_000, 200_001])
+@pytest.mark.parametrize("streamed", [False, True], ids=["default", "streamed"])
+def test_kernel_arguments(rings, n, streamed):
+    stream = cuda.stream() if streamed else 0
+    a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::2], np.zeros(n, "f4")
+    d, e = np.zeros(n // 3, "i4"), np.full(n // 2, 3, "u1")
+    for turn in range(2):
+        before = b.copy()
+        kernel[32, 128, stream](a, cuda.InOut(b), cuda.Out(c), cuda.InOut(d), cuda.In(e))
+        wanted = a + before
+        wanted[: n // 2] += 3
+        np.testing.assert_array_equal(c, wanted)
+        np.testing.assert_array_equal(b, before + 1)
+        assert (d == 2 * turn + 2).all()
+
+
+def test_generalized(rings):
+    @guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),(n)->(n)", target="cuda")
+    def crossed(x, y, z):
+        "for (int i = 0; i < z.size(); ++i) z[i] = x[i] - y[z.size() - 1 - i];"
+
+    x, y = np.arange(180_000.0).reshape(-1, 3), np.ones((60_000, 3))
+    np.testing.assert_array_equal(crossed(x, y), x - y[:, ::-1])
+    np.testing.assert_array_equal(crossed(x[::-1], y[0]), x[::-1] - y[0])
+
+
+@pytest.mark.parametrize("non_blocking", [False, True])
+def test_nobody_overwrites_what_still_travels(rings, non_blocking):
+    """The stream is held up; calls that need not wait go on, and what they put aside stays."""
+    stream = cuda.stream(non_blocking=non_blocking)
+    outs = [cuda.device_array(50_000, np.float64, stream=stream) for _ in range(4)]
+    stream.add_callback(lambda *unused: time.sleep(0.1))
+    for i, out in enumerate(outs):
+        x, y = np.full(50_000, float(i)), np.ones(50_000)
+        combined(x, y, out=out, stream=stream)
+        x[:] = y[:] = -9
+    for i, out in enumerate(outs):
+        assert (out.copy_to_host(stream=stream) == 2 * i + 1).all()
+
+
+@pytest.mark.sim
+def test_operands_are_not_waited_for():
+    """One launch and one wait, however many operands there are; few copies to the device."""
+    n = MIB // 4
+    xs = [np.full(n, float(i)) for i in range(2)]
+    combined(*xs), combined(*xs)
+    _core.trace(True)
+    try:
+        combined(*xs)
+        calls = _core.traced()
+    finally:
+        _core.trace(False)
+    launch = calls.index("cuLaunchKernel")
+    assert "cuStreamSynchronize" not in calls[:launch]
+    assert 2 <= calls[:launch].count("cuMemcpyHtoDAsync") <= 24
+    assert not any(name.startswith("cuMemAlloc") or "Register" in name for name in calls[launch:])
+
+
+def test_results_of_several_outputs(rings):
+    @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n)->(n),(n)", target="cuda")
+    def both(x, up, down):
+        "for (int i = 0; i < x.size(); ++i) { up[i] = x[i] + 1; down[i] = x[i] - 1; }"
+
+    x = np.arange(300_000, dtype="f4").reshape(-1, 4)
+    for _ in range(3):
+        up, down = both(x)
+        np.testing.assert_array_equal(up, x + 1)
+        np.testing.assert_array_equal(down, x - 1)
+
+
+@pytest.mark.parametrize("size", [1, 65_536, 65_537, 256 << 10, 5 * MIB + 3])
+def test_both_ways_by_every_ring(rings, size):
+    data = np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8)
+    for stream in (0, cuda.stream(), cuda.stream(non_blocking=True)):
+        there = cuda.to_device(data, stream=stream)
+        np.testing.assert_array_equal(there.copy_to_host(stream=stream), data)
+        into = np.zeros(size + 64, "u1")
+        there.copy_to_host(into[31 : 31 + size], stream=stream)
+        assert (into[31 : 31 + size] == data).all() and not into[:31].any()
+        assert not into[31 + size :].any()
+
+
+def test_into_new_and_old_pages():
+    """Large enough for all threads."""
+    pattern = np.arange(MIB, dtype="u4")
+    there = cuda.device_array((65, MIB), np.uint32)
+    for row in there:
+        row.copy_to_device(pattern)
+    into = np.empty((65, MIB), "u4")
+    for _ in range(2):
+        there.copy_to_host(into)
+        assert (into == pattern).all()
+        into[:] = 0
+
+
+def test_the_settings():
+    settings = _core.copy_settings(chunk=5000, ring=70_000, group=1, shared=1, least=7, looks=1)
+    assert settings["chunk"] == 8192 and settings["ring"] == 81_920 and settings["least"] == 7
+    assert settings == _core.copy_settings()

@@ -1,0 +1,123 @@
+"""Calls with host arrays when the n-th driver call or allocation fails: in the ring and its slots, in
+shared blocks, in the launch between. An exception, nothing left, inputs untouched, and the same call works
+afterwards."""
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, vectorize
+
+OUT_OF_MEMORY = 2
+LAUNCH_FAILED = 719
+
+pytestmark = pytest.mark.sim
+
+LARGE = np.arange(60_000.0)  # 480 kB: two of them go through the ring
+MIDDLE = np.arange(9_000.0)  # three of them share a block
+STRIDED = np.arange(120_000.0)[::2]
+
+
+@vectorize(["float64(float64, float64)"], target="cuda")
+def combined(x, y):
+    "x * 2 + y"
+
+
+@cuda.jit("void(const float64[:], float64[:], float64[:])")
+def kernel(x, y, z):
+    "for (int i = grid<1>(); i < z.size(); i += gridsize<1>()) { z[i] = x[i] + y[i]; y[i] += 0; }"
+
+
+@pytest.fixture(autouse=True, params=["as is", "tiny ring"])
+def _as_on_a_gpu(request):
+    settings = _core.copy_settings()
+    _core.copy_settings(always=True, least=1 << 18)
+    if request.param == "tiny ring":
+        _core.copy_settings(to_device=3, to_host=3, chunk=16384, ring=65536, group=16384)
+    yield
+    _core.fail_call_at(0)
+    _core.fail_alloc_at(0)
+    _core.copy_settings(**settings)
+    cuda.host_memory_pool().trim()
+
+
+def ring():
+    np.testing.assert_array_equal(combined(LARGE, LARGE[::-1]), LARGE * 2 + LARGE[::-1])
+
+
+def ring_of_two():
+    np.testing.assert_array_equal(combined(LARGE, LARGE + 1), LARGE * 3 + 1)
+
+
+def ring_and_out():
+    out = np.empty_like(LARGE)
+    combined(LARGE, LARGE, out=out)
+    np.testing.assert_array_equal(out, LARGE * 3)
+
+
+def ring_and_strided():
+    np.testing.assert_array_equal(combined(LARGE, STRIDED), LARGE * 2 + STRIDED)
+
+
+def shared_block():
+    np.testing.assert_array_equal(combined(MIDDLE, MIDDLE), MIDDLE * 3)
+
+
+def on_a_stream():
+    stream = cuda.stream(non_blocking=True)
+    np.testing.assert_array_equal(combined(LARGE, LARGE + 1, stream=stream), LARGE * 3 + 1)
+
+
+def to_the_device():
+    out = cuda.device_array(LARGE.size, np.float64)
+    combined(LARGE, LARGE + 1, out=out)
+    np.testing.assert_array_equal(out.copy_to_host(), LARGE * 3 + 1)
+
+
+def arguments():
+    y, z = LARGE + 1, np.empty_like(LARGE)
+    kernel[8, 128](LARGE, cuda.InOut(y), cuda.Out(z))
+    np.testing.assert_array_equal(z, LARGE * 2 + 1)
+
+
+def fresh_ring():
+    cuda.host_memory_pool().trim()
+    ring_of_two()
+
+
+OPERATIONS = [
+    ring, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, arguments,
+    fresh_ring,
+]  # fmt: skip
+
+
+def run(operation):
+    return operation()
+
+
+@pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_driver_calls(operation, status, walk):
+    before = LARGE.sum(), MIDDLE.sum(), STRIDED.sum()
+    assert walk(run, operation, lambda n: _core.fail_call_at(n, status)) >= 3
+    assert before == (LARGE.sum(), MIDDLE.sum(), STRIDED.sum())
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_allocations(operation, walk):
+    walk(run, operation, _core.fail_alloc_at)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_everything_fails_from_some_step_on(operation, capfd):
+    """And nobody waits for a slot that will never be free."""
+    operation()
+    for step in (1, 2, 3, 5, 8, 13, 21, 34):
+        _core.fail_call_at(step, LAUNCH_FAILED, True)
+        try:
+            operation()
+        except Exception as error:
+            assert str(error)
+        finally:
+            _core.fail_call_at(0)
+        operation()
+    assert "Traceback" not in capfd.readouterr().err

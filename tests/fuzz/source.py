@@ -1,0 +1,89 @@
+"""Values made of the bytes that a fuzzer gives: a Source is read like a tape, and is 0 where it has ended."""
+
+INTERESTING = (
+    0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 1023, 1024, 65535, 65536, 2**31 - 1, 2**31,
+    2**32 - 1, 2**32, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**200,
+)  # fmt: skip
+
+
+class Source:
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    @property
+    def is_empty(self):
+        return self.at >= len(self.data)
+
+    def byte(self):
+        value = self.data[self.at] if self.at < len(self.data) else 0
+        self.at += 1
+        return value
+
+    def bytes(self, count):
+        piece = self.data[self.at : self.at + count]
+        self.at += count
+        return piece
+
+    def rest(self):
+        return self.bytes(len(self.data))
+
+    def below(self, limit):
+        """0 to limit - 1; limit at most 65536."""
+        value = self.byte()
+        if limit > 256:
+            value = value << 8 | self.byte()
+        return value % limit
+
+    def flag(self, of=2):
+        """True once in `of` times."""
+        return self.byte() % of == of - 1
+
+    def pick(self, items):
+        return items[self.below(len(items))]
+
+    def integer(self, small=16):
+        """A small number mostly; else one at which something could break."""
+        kind = self.below(8)
+        if kind < 4:
+            return self.below(small)
+        if kind < 6:
+            return -self.below(small)
+        if kind == 6:
+            return self.pick(INTERESTING) + self.pick((0, -1, 1))
+        return -self.pick(INTERESTING)
+
+    def word(self, bits=64, signed=True):
+        """A number that a C integer can hold."""
+        value = self.integer() & ((1 << bits) - 1)
+        return value - (1 << bits) if signed and value >> (bits - 1) else value
+
+    def text(self, tokens, most=24):
+        """Tokens one after another, and now and then any character."""
+        parts = []
+        for _ in range(self.below(most + 1)):
+            parts.append(chr(self.below(0x300)) if self.flag(12) else self.pick(tokens))
+        return "".join(parts)
+
+    def change(self, data, most=6):
+        """The bytes with a few changes: other bytes, pieces cut out, doubled or moved, an end cut off."""
+        data = bytearray(data)
+        for _ in range(1 + self.below(most)):
+            if not data:
+                return b"\0"
+            at = int.from_bytes(self.bytes(3), "little") % len(data)
+            kind = self.below(8)
+            if kind < 3:
+                data[at] ^= 1 << self.below(8)
+            elif kind == 3:
+                data[at] = self.byte()
+            elif kind == 4:
+                value = self.word(64, signed=False).to_bytes(8, "little")
+                data[at : at + 8] = value[: len(data) - at]
+            elif kind == 5:
+                del data[at : at + self.below(64)]
+            elif kind == 6:
+                data[at:at] = data[at : at + self.below(64)]
+            else:
+                del data[at:]
+        return bytes(data)

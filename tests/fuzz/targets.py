@@ -1,0 +1,709 @@
+"""What is fuzzed: each target is a function of bytes that comes back, whatever they are.
+
+An exception that users may see is fine; a crash, a hang, an assertion here, a SystemError, or something
+that is not given back, is a finding. Run by tests/fuzz/run.py, with libFuzzer or without.
+"""
+
+import ctypes
+import gc
+import os
+import tempfile
+import warnings
+
+import numpy as np
+from source import Source
+
+from numbalite import (
+    _core,
+    cache,
+    cuda,
+    cxx,
+    demangle,
+    describe,
+    errors,
+    fault,
+    freenames,
+    linemap,
+    signatures,
+    types,
+)
+from numbalite.compilers import elf, hostlog, image, irpatch, simsource
+from numbalite.ufuncs import gusignature
+
+TARGETS = {}
+# What a mistake of the user's may be answered with.
+EXPECTED = (
+    TypeError, ValueError, OverflowError, IndexError, KeyError, NotImplementedError, BufferError,
+    AttributeError, RuntimeError, MemoryError, ZeroDivisionError, ImportError, errors.NumbaliteError,
+)  # fmt: skip
+
+
+def target(function):
+    TARGETS[function.__name__] = function
+    return function
+
+
+def attempt(function, *args, **keywords):
+    """(answer, None) or (None, exception)."""
+    try:
+        return function(*args, **keywords), None
+    except EXPECTED as problem:
+        return None, problem
+
+
+# ---- texts ----------------------------------------------------------------------------------------------
+
+TYPE_TOKENS = (
+    "void", "(", ")", "[", "]", "[:]", "[:,:]", "[::1]", ",", " ", "float32", "int64", "f4", "complex128",
+    "bool_", "const ", "*", "::", ":", "1", "Tuple(", "UniTuple(", "Array(", "'C'", "record", "boolean",
+    "uint8", "float16", "=", "->", ".", "array", "none", "CPointer(", "\n", "[:", "x" * 300,
+)  # fmt: skip
+
+
+@target
+def signature(data):
+    """Signatures as text, or as lists of odd things; what is read is written and read again."""
+    s = Source(data)
+    text = s.text(TYPE_TOKENS, 40)
+    made, _ = attempt(signatures.parse, text)
+    if made is not None:
+        assert signatures.parse(str(made)).args == made.args, (text, str(made))
+    attempt(signatures.parse_type, text)
+    attempt(signatures.signature, s.pick((text, [text], (text, 5), {text: 1}, None, types.float32)))
+    attempt(signatures.signatures, [text, text])
+    signatures.is_signature(text)
+
+
+LAYOUT_TOKENS = (
+    "(",
+    ")",
+    ",",
+    "->",
+    "n",
+    "m",
+    "k",
+    "1",
+    "2",
+    "?",
+    "|",
+    " ",
+    "()",
+    "(n)",
+    "(n,m)",
+    "-",
+    ">",
+    "0",
+)
+
+
+@target
+def layout(data):
+    """Layouts of generalized ufuncs: NumPy takes what we take, unless we say why not."""
+    text = Source(data).text(LAYOUT_TOKENS)
+    made, problem = attempt(gusignature.parse, text)
+    assert made is not None or str(problem)
+
+
+CODE_TOKENS = (
+    "int ", "x", "y", "=", ";", "{", "}", "(", ")", "[", "]", "<", ">", "template", "class T", "__global__ ",
+    "void ", "__device__ ", "__constant__ ", "\n", "#line 3 \"a.py\"\n", "#define A ", "#if 0\n", "#endif\n", "//",
+    "/*", "*/", '"', "'", "\\", "R\"(", ")\"", "::", "namespace n", "using ", "auto ", "->", "return ", "...", "&", "*",
+    ",", "0x1p3", "1'000", "operator", "extern \"C\" ", "__shared__ ", "[[", "]]", "->*", "%:", "\t", "struct s",
+    "__launch_bounds__(", "sizeof", "for", "if", "else", "static_assert", "é", "#include <", "\r\n",
+)  # fmt: skip
+
+
+@target
+def code(data):
+    """Sources: whatever looks at C++ text without a compiler."""
+    s = Source(data)
+    text = s.text(CODE_TOKENS, 120)
+    tokens = cxx.tokenize(text)
+    assert "".join(t.text for t in tokens).strip() or not text.strip() or True
+    for question in (cxx.strip, cxx.scan, cxx.functions, cxx.parameter_lists, cxx.has_kernel, cxx.broken_string,
+                     freenames.free_names, simsource.translate, hostlog.places, hostlog.messages):  # fmt: skip
+        attempt(question, text)
+    attempt(linemap.plain(text, "a.py").numbered)
+    attempt(irpatch.patch, text)
+
+
+NAME_TOKENS = (
+    "_Z", "N", "E", "I", "i", "f", "d", "L", "P", "K", "S_", "S0_", "T_", "4name", "9numbalite", "5array", "Li1E",
+    "6kernel", "v", "St", "R", "C1", "J", "DpT_", "Dn", "M", "F", "A3_", "XadL", "NLDESC", "() [with index = 0; ",
+    "numbalite::kernel_description<", ">", ", ", "array<float, 1>", "]", "999999999",
+)  # fmt: skip
+
+
+@target
+def names(data):
+    """Mangled names and descriptions, as compilers spell them, nearly."""
+    text = Source(data).text(NAME_TOKENS, 60)
+    for question in (demangle.demangle, describe.parameters, describe.variable):
+        attempt(question, text)
+
+
+@target
+def records(data):
+    """Bytes that a kernel may have left, and images as bytes."""
+    s = Source(data)
+    raw = s.bytes(fault.SIZE).ljust(512, b"\0")
+    found = fault.decode(raw)
+    fault.name_array(found, [("x", found.get("address", 0), (3,), (4,), 4), ("y", 5)])
+    assert fault.message(found, "k")
+    made, _ = attempt(image.Image.from_bytes, s.rest())
+    if made is not None:
+        assert image.Image.from_bytes(made.to_bytes()) == made
+
+
+# ---- the disk cache --------------------------------------------------------------------------------------
+
+KEY = cache.digest("fuzz")
+IMAGE = image.Image("sim", b"code" * 50, "sim", {"k": "nl_k"}, {"k": "text"}, "log", None, "source")
+_folder = None
+
+
+@target
+def cached(data):
+    """A damaged, foreign or odd file in the cache's place is a miss, and gives way to a good one."""
+    global _folder
+    s = Source(data)
+    if _folder is None:
+        _folder = tempfile.TemporaryDirectory(prefix="numbalite-fuzz-")
+    os.environ["NUMBALITE_CACHE_DIR"] = _folder.name
+    assert cache.store(KEY, IMAGE) and cache.load(KEY) == IMAGE
+    (path,) = [
+        os.path.join(_folder.name, n) for n in os.listdir(_folder.name) if n.endswith(".image")
+    ]
+    with open(path, "rb") as file:
+        good = file.read()
+    kind = s.below(16)
+    changed = s.rest() if kind == 0 else s.change(good)
+    if kind < 12:
+        with open(path, "wb") as file:
+            file.write(changed)
+    else:
+        os.unlink(path)
+        if kind == 12:
+            os.mkdir(path)
+        elif kind == 13:
+            os.symlink(os.path.join(_folder.name, "elsewhere"), path)
+        elif kind == 14:
+            with open(os.path.join(_folder.name, "other"), "wb") as file:
+                file.write(good)
+            os.symlink("other", path)
+        else:
+            os.mkfifo(path)
+    found = cache.load(KEY)
+    assert found is None or (kind < 12 and changed == good and found == IMAGE), kind
+    cache.usage()
+    cache.trim(0 if s.flag(8) else 1 << 20)
+    if kind == 12 and os.path.isdir(path):
+        os.rmdir(path)
+    assert cache.store(KEY, IMAGE) and cache.load(KEY) == IMAGE
+    cache.clear()
+
+
+# ---- images ------------------------------------------------------------------------------------------------
+
+_good_image = None
+
+
+def _image():
+    global _good_image
+    if _good_image is None:
+        from numbalite.compilers import compile_unit
+        from numbalite.compilers.unit import Unit
+
+        source = '#include "numbalite.cuh"\n__device__ int v[3];\nextern "C" __global__ void k(int* x) { x[0] = 1; }'
+        _good_image = compile_unit(Unit(source, kernels=("k",), variables=("v",)), ("sim",)).data
+    return _good_image
+
+
+@target
+def images(data):
+    """Images with broken headers, or cut off, or of another kind. (Code that was changed would run.)"""
+    s = Source(data)
+    good = _image()
+    kind = s.below(4)
+    if kind == 0:
+        raw = s.rest()
+    elif kind == 1:
+        raw = good[: int.from_bytes(s.bytes(3), "little") % len(good)]
+    else:
+        count = int.from_bytes(good[16 + 56 : 16 + 58], "little")
+        head = 16 + 64 + 56 * count  # ours, the ELF header, the program headers
+        raw = s.change(good[:head], 3)[:head].ljust(head, b"\0") + good[head:]
+    attempt(elf.thread_locals, raw[16:])
+    attempt(elf.undefined, raw[16:])
+    module, problem = attempt(_core.Module, raw)
+    if module is not None:
+        attempt(module.function, "nl_sim_kernel_0", "k", [])
+        attempt(module.variable, "nl_sim_variable_0", "i4", None)
+
+
+# ---- descriptors of memory ---------------------------------------------------------------------------------
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+class Managed(ctypes.Structure):
+    _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor),
+    ]  # fmt: skip
+
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype = ctypes.py_object
+_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_deleted = []
+DELETER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_deleter = DELETER_TYPE(lambda managed: _deleted.append(managed))
+CAPSULES = (b"dltensor", b"dltensor_versioned", b"used_dltensor", b"", b"dltensor_versioned2")
+_memory = []
+
+
+def memory():
+    """Device memory and host memory of 256 bytes each."""
+    if not _memory:
+        _memory.extend([cuda.to_device(np.arange(64, dtype="f4")), np.arange(64, dtype="f4")])
+    return _memory
+
+
+def address(s):
+    device, host = memory()
+    base = device.__cuda_array_interface__["data"][0]
+    return s.pick((base, base, base, base + 4, base + 252, base + 256, base - 4, host.ctypes.data, 0, 1,
+                   2**47, 2**64 - 8, s.word(64, False)))  # fmt: skip
+
+
+class Speaker:
+    """Speaks DLPack, not always well."""
+
+    def __init__(self, s, capsule):
+        self.device = s.pick(
+            ((2, 0), (1, 0), (13, 0), (2, 77), (3, 0), (2**40, 0), (2,), None, (2, -1), "ab")
+        )
+        self.capsule = capsule
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **keywords):
+        return self.capsule
+
+
+def use(array, s):
+    """What can be done with an array that somebody else says is there."""
+    repr(array), array.shape, array.strides, array.size, array.dtype, array.nbytes
+    attempt(lambda: array.__cuda_array_interface__)
+    attempt(lambda: array.T)
+    attempt(lambda: array[s.integer()])
+    attempt(lambda: array[:: s.pick((1, 2, -1))])
+    attempt(array.reshape, -1)
+    if array.nbytes <= 4096:  # the simulator knows which memory there is
+        attempt(array.copy_to_host)
+        attempt(lambda: array.__setitem__(slice(None), 1))
+
+
+@target
+def dlpack(data):
+    """Capsules with hostile tensors. What is taken is given back, once; what is refused is left alone."""
+    s = Source(data)
+    name = CAPSULES[0] if s.flag() else s.pick(CAPSULES)
+    count = s.below(5)
+    shape = (ctypes.c_int64 * max(count, 1))(*[s.word() for _ in range(count)])
+    strides = (ctypes.c_int64 * max(count, 1))(*[s.word() for _ in range(count)])
+    tensor = Tensor(
+        data=address(s), device_type=s.pick((2, 2, 2, 1, 3, 13, 7, -1, s.word(32))),
+        device_id=s.pick((0, 0, 0, 1, -1, s.word(32))), ndim=s.pick((count, count, count, -1, s.word(32))),
+        code=s.pick((2, 2, 0, 1, 4, 5, 6, s.byte())), bits=s.pick((32, 32, 8, 64, 16, 1, s.byte())),
+        lanes=s.pick((1, 1, 1, 0, 4, 65535)), byte_offset=s.pick((0, 0, 4, s.word(64, False))),
+    )  # fmt: skip
+    # Some things nobody can check: more dimensions than there are numbers (such a tensor has no shape at
+    # all here), and where the host has memory.
+    speaks = s.flag()
+    is_host = tensor.device_type in (1, 3) or (speaks and tensor.device_type == 13)
+    if is_host:
+        tensor.data, tensor.byte_offset, count = memory()[1].ctypes.data, 0, min(tensor.ndim, 1)
+        shape[0], strides[0] = s.below(8), 1
+        tensor.ndim = count
+    if tensor.ndim <= count:
+        tensor.shape = shape if is_host or not s.flag(8) else None
+        tensor.strides = strides if s.flag() else None
+    has_deleter = not s.flag(4)
+    deleter = ctypes.cast(_deleter, ctypes.c_void_p) if has_deleter else None
+    if name == CAPSULES[1]:
+        managed = Versioned(
+            s.pick((1, 1, 0, 2, 2**32 - 1)), s.byte(), None, deleter, s.word(64, False), tensor
+        )
+    else:
+        managed = Managed(tensor, None, deleter)
+    capsule = _new_capsule(ctypes.addressof(managed), name, None)
+    given = Speaker(s, capsule) if speaks else capsule
+    _deleted.clear()
+    taker = s.pick((cuda.from_dlpack, _core.from_dlpack, cuda.as_cuda_array, cuda.to_device))
+    array, _ = attempt(taker, given)
+    again, _ = attempt(taker, capsule)
+    is_used = ctypes.pythonapi.PyCapsule_IsValid
+    is_used.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    was_taken = any(is_used(capsule, b"used_" + n) for n in CAPSULES[:2]) and not name.startswith(
+        b"used"
+    )
+    if isinstance(array, _core.DeviceArray):
+        use(array, s)
+    del array, again, given
+    if len(_deleted) < (was_taken and has_deleter):
+        gc.collect()  # an exception may hold the array in a cycle
+    assert len(_deleted) == (was_taken and has_deleter), (len(_deleted), was_taken, has_deleter)
+
+
+class Interface:
+    pass
+
+
+TYPESTRS = ("<f4", "<f4", "|u1", "<i8", ">f4", "<c16", "|V8", "O", "<f2", "", "f", "<f44", "<M8[s]", "|O", "<U3",
+            "\0f4", "é", "<f4,<i4", 5, None)  # fmt: skip
+
+
+@target
+def interface(data):
+    """Dictionaries of the CUDA Array Interface with odd fields."""
+    s = Source(data)
+    ndim = s.below(4)
+
+    def numbers(count):
+        values = tuple(s.integer() for _ in range(count))
+        return (
+            values
+            if not s.flag(12)
+            else s.pick((list(values), None, 5, (None,) * count, ("a",), (1.5,)))
+        )
+
+    what = {
+        "shape": numbers(ndim),
+        "typestr": s.pick(TYPESTRS),
+        "data": s.pick(
+            ((address(s), s.flag()),) * 5
+            + (None, (1,), (None, True), ("a", 0), (2**70, False), (-1, 0))
+        ),
+        "version": s.pick((3, 3, 3, 2, 0, 4, -1, None, 2**70, "3")),
+        "strides": s.pick((None, None, numbers(ndim), numbers(ndim + 1))),
+        "stream": s.pick((None, None, None, 1, 2, 0, -1, 2**70, "1")),
+    }
+    if s.flag(6):
+        what["mask"] = s.pick((None, 5))
+    if s.flag(6):
+        what["descr"] = s.pick(
+            (None, [], [("a", "<f4")], [("", "|V4")], 5, [(1, 2, 3)], [("a", "O")])
+        )
+    for _ in range(s.below(3)):
+        what.pop(s.pick(tuple(what) or ("x",)), None)
+    thing = Interface()
+    thing.__cuda_array_interface__ = what if not s.flag(16) else s.pick((None, 5, [what], "x"))
+    array, _ = attempt(s.pick((cuda.as_cuda_array, _core.from_interface, cuda.to_device)), thing)
+    if isinstance(array, _core.DeviceArray):
+        use(array, s)
+    attempt(nothing("array<float>")[1, 1], thing)
+    attempt(nothing("float*")[1, 1], thing)
+
+
+# ---- launches -----------------------------------------------------------------------------------------------
+
+PARAMETERS = ("int", "unsigned char", "float", "double", "long long", "bool", "complex<float>", "float*",
+              "const double*", "array<float>", "array<const int, 2>", "array<float, 2, layout::C>", "float2",
+              "void*", "array<double, 3, layout::F>")  # fmt: skip
+_kernels = {}
+_bodies = None
+
+
+def nothing(*kinds):
+    """A kernel of these parameters that does nothing."""
+    kernel = _kernels.get(kinds)
+    if kernel is None:
+        listed = ", ".join(f"{kind} p{i}" for i, kind in enumerate(kinds))
+        kernel = _kernels[kinds] = cuda.jit(f"__global__ void nothing({listed}) {{}}")
+    return kernel
+
+
+def body_kernels():
+    global _bodies
+    if _bodies is None:
+
+        @cuda.jit
+        def free(a, b):
+            ""
+
+        @cuda.jit(["void(float32[:], int32)", "void(float64[:], int64)"])
+        def given(a, b):
+            ""
+
+        _bodies = free, given
+    return _bodies
+
+
+class Odd:
+    """Answers what it is asked with something else."""
+
+    def __init__(self, s):
+        self.kind = s.below(6)
+
+    def _answer(self):
+        if self.kind == 0:
+            raise KeyError("odd")
+        return (None, "text", 2**70, self, -1)[self.kind - 1]
+
+    def __index__(self):
+        return self._answer()
+
+    __float__ = __complex__ = __bool__ = __len__ = __index__
+
+    @property
+    def __cuda_array_interface__(self):
+        return self._answer()
+
+    def __dlpack_device__(self):
+        return self._answer()
+
+    def __cuda_stream__(self):
+        return self._answer()
+
+
+def value(s):
+    device, host = memory()
+    kind = s.below(20)
+    if kind < 3:
+        return s.integer()
+    if kind < 5:
+        return s.pick(
+            (0.0, 1.5, float("nan"), float("inf"), 1e308, -1e-320, 1j, complex("nan"), True, None)
+        )
+    if kind < 8:
+        return device[s.integer() : s.integer() : s.pick((1, 2, -1, -3))]
+    if kind == 8:
+        return attempt(device.reshape, tuple(s.integer(9) for _ in range(s.below(4))))[0]
+    if kind == 9:
+        return host[s.integer() :: s.pick((1, 2, -1))]
+    if kind == 10:
+        dtype = s.pick(("f4", "i4", ">f4", "c8", "O", "U3", "M8[s]", "f4,i4", "V3", "?"))
+        return np.zeros(tuple(s.below(3) for _ in range(s.below(4))), dtype)
+    if kind == 11:
+        return s.pick((np.float32, np.int8, np.uint64, np.complex128, np.bool_, np.float16))(
+            s.below(3)
+        )
+    if kind == 12:
+        return Odd(s)
+    if kind == 13:
+        dtype = s.pick(("f4", "i4", "f8", "f4,i4", "?"))
+        return attempt(cuda.device_array, tuple(s.below(4) for _ in range(s.below(3))), dtype)[0]
+    if kind == 14:
+        return [value(s) for _ in range(s.below(3))]
+    return s.pick((None, "x", b"abc", (), (1, 2), [1], {}, len, Odd, memoryview(b"abc"), np.dtype("f4"),
+                   2**200, -(2**63), bytearray(4), cuda.default_stream()))  # fmt: skip
+
+
+@target
+def launches(data):
+    """Any arguments for kernels of any parameters, with any configuration."""
+    s = Source(data)
+    if s.flag(3):
+        kernel = s.pick(body_kernels())
+        count = 2
+    else:
+        count, first = s.below(3), s.below(len(PARAMETERS))
+        kernel = nothing(*(PARAMETERS[first], PARAMETERS[first - 7])[:count])
+    configuration = (1, s.pick((1, 32)))
+    if s.flag(3):
+        configuration = tuple(
+            value(s) if s.flag(3) else s.pick((1, 1, 2, (1, 1), (2, 2, 1), 0, -1))
+            for _ in range(s.below(6))
+        )
+    if s.flag(8):
+        count = s.below(5)
+    launcher, _ = attempt(lambda: kernel[configuration])
+    if launcher is not None:
+        # A grid of millions of blocks is no mistake, only long.
+        grid = attempt(lambda: int(np.prod(launcher.griddim, dtype="f8")))[0]
+        if grid is None or grid <= 4096:
+            attempt(launcher, *[value(s) for _ in range(count)])
+    attempt(cuda.synchronize)
+
+
+@target
+def indexing(data):
+    """Slices and indices of device arrays: NumPy's answer, or an error where NumPy has one."""
+    s = Source(data)
+    shape = tuple(s.below(4) for _ in range(s.below(4)))
+    host = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
+    device = cuda.to_device(host)
+    for _ in range(1 + s.below(3)):
+        key = tuple(
+            s.pick((s.integer(5), slice(s.integer(5), s.integer(5), s.pick((None, 1, 2, -1, -2, s.integer()))),
+                    slice(None), Ellipsis, None, np.int8(1), True, Odd(s), 1.5, "x"))
+            for _ in range(s.below(5))
+        )  # fmt: skip
+        if len(key) == 1 and s.flag():
+            key = key[0]
+        theirs, wrong = attempt(host.__getitem__, key)
+        ours, problem = attempt(device.__getitem__, key)
+        odd = any(isinstance(k, (Odd, bool)) for k in (key if isinstance(key, tuple) else (key,)))
+        if odd:
+            return
+        if wrong is not None:
+            assert problem is not None, key
+            return
+        if problem is not None:
+            assert isinstance(problem, (TypeError, NotImplementedError, IndexError, ValueError)), (
+                problem
+            )
+            return
+        if not isinstance(ours, _core.DeviceArray):
+            assert ours == theirs
+            return
+        assert (ours.shape, ours.copy_to_host().tolist()) == (theirs.shape, theirs.tolist()), key
+        host, device = theirs, ours
+
+
+_ufuncs = []
+
+
+@target
+def ufuncs(data):
+    """Ufuncs with absurd arguments: operands, out=, where=, axis=, dtype=, and methods."""
+    from numbalite import guvectorize, vectorize
+
+    if not _ufuncs:
+
+        @vectorize(["float32(float32, float32)", "int64(int64, int64)"], target="cuda")
+        def plus(a, b):
+            "a + b"
+
+        @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->()", target="cuda")
+        def dot(a, b, out):
+            "out[0] = 0; for (int i = 0; i < a.size(); ++i) out[0] += a[i] * b[i];"
+
+        _ufuncs.extend([plus, dot, cuda.reduce("a + b")])
+    s = Source(data)
+    function = s.pick(_ufuncs)
+    name = s.pick((None, None, None, "reduce", "accumulate", "outer", "at", "reduceat"))
+    called = getattr(function, name, function) if name else function
+    options = {}
+    for _ in range(s.below(3)):
+        option = s.pick(
+            (
+                "out",
+                "where",
+                "axis",
+                "dtype",
+                "casting",
+                "order",
+                "keepdims",
+                "initial",
+                "stream",
+                "axes",
+                "x",
+            )
+        )
+        options[option] = s.pick(
+            (value(s), None, s.integer(), (0,), (value(s),), "same_kind", "f4")
+        )
+    made, _ = attempt(called, *[value(s) for _ in range(s.below(5))], **options)
+    if isinstance(made, _core.DeviceArray) and made.nbytes < 1 << 16:
+        attempt(made.copy_to_host)
+
+
+_scope = {"np": np, "cuda": cuda}
+
+
+@target
+def decorators(data):
+    """Decorators and modules with absurd options, signatures and bodies."""
+    from numbalite import guvectorize, jit, vectorize
+
+    s = Source(data)
+    names = ("a", "b", "out", "class", "int", "é", "_", "nl_a", "threadIdx")
+    parameters = list(
+        dict.fromkeys(s.pick(names[:3] if s.flag() else names) for _ in range(s.below(4)))
+    )
+    bodies = (
+        "",
+        "return 1;",
+        "a",
+        "a + b",
+        "out[0] = 1;",
+        "{",
+        "#if 1",
+        "return;",
+        '"',
+        "static int x;",
+        "/*",
+    )
+    text = f"def f({', '.join(p for p in parameters if p not in ('class',))}):\n    {s.pick(bodies)!r}\n"
+    exec(compile(text, "<fuzz>", "exec"), _scope)
+    function = s.pick(
+        (_scope["f"], _scope["f"], _scope["f"], None, 5, "a + b", len, Odd(s), lambda a: a)
+    )
+    options = {}
+    known = ("debug", "boundscheck", "opt", "lineinfo", "fastmath", "max_registers", "launch_bounds", "link", "std",
+             "headers", "options", "device", "inline", "cooperative", "cluster", "cache", "extensions", "name",
+             "source", "identity", "target", "nopython", "writable_args", "x")  # fmt: skip
+    for _ in range(s.below(3)):
+        options[s.pick(known)] = s.pick((True, False, None, 0, 1, -1, 4, 2**40, "c++17", "c++3", "cuda", "cpu", (), (1,),
+                                         (0, 0), [], ["-DX=1"], ["-nonsense"], {"a.h": ""}, {1: 2}, 1.5, b"x", Odd(s)))  # fmt: skip
+    signature = (
+        s.text(TYPE_TOKENS, 8)
+        if s.flag()
+        else s.pick(("void(float32[:])", "float32(float32)", None, [], 5))
+    )
+    kind = s.below(6)
+    if kind == 0:
+        made, _ = attempt(lambda: cuda.jit(signature, **options)(function))
+    elif kind == 1:
+        made, _ = attempt(cuda.jit, function, **options)
+    elif kind == 2:
+        made, _ = attempt(lambda: vectorize([signature], **{"target": "cuda", **options})(function))
+    elif kind == 3:
+        layout = s.text(LAYOUT_TOKENS, 8) if s.flag() else "(n)->()"
+        made, _ = attempt(
+            lambda: guvectorize([signature], layout, **{"target": "cuda", **options})(function)
+        )
+    elif kind == 4:
+        made, _ = attempt(
+            cuda.reduce, function, **{k: v for k, v in options.items() if k != "name"}
+        )
+    else:
+        made, _ = attempt(lambda: jit(signature, **options)(function))
+    if made is not None and callable(made) and s.flag(4):
+        attempt(repr, made)
+        attempt(made, *[value(s) for _ in range(s.below(3))])
+
+
+# ---- all of them --------------------------------------------------------------------------------------------
+
+
+def prepare():
+    """Once in a process."""
+    os.environ.setdefault("NUMBALITE_DRIVER", "sim")
+    warnings.simplefilter("ignore")
+
+
+def live():
+    """What C code holds, after everything that nobody refers to has gone."""
+    from numbalite.ufuncs import cudaufunc
+
+    cudaufunc._casts.clear()
+    for _ in range(3):
+        gc.collect()
+    attempt(cuda.synchronize)
+    return dict(_core.live())

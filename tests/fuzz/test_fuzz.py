@@ -1,0 +1,61 @@
+"""A short run of each fuzzing target, always with the same inputs: no crash, no hang, no leak.
+
+`make fuzz` runs them for longer, with other inputs; docs/hostile-input.md tells what came of it.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+TARGETS = re.findall(r"^@target\ndef (\w+)", (HERE / "targets.py").read_text(), re.M)
+# Kernels are compiled on the way: fewer inputs.
+INPUTS = {"launches": 60, "ufuncs": 150, "decorators": 60, "interface": 400, "cached": 200}
+
+
+def run(name, *arguments):
+    return subprocess.run(
+        [sys.executable, HERE / "run.py", name, *map(str, arguments)],
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_short_run(name, tmp_path):
+    count = INPUTS.get(name, 1000)
+    result = run(name, "--inputs", count, "--seconds", 60, "--keep", tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    done = re.search(rf"{name}: (\d+) inputs", result.stdout)
+    assert done and int(done[1]) > 20
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_finding_is_reported_and_can_be_run_again(tmp_path):
+    """The whole machinery, with a target that fails."""
+    (tmp_path / "targets.py").write_text(
+        (HERE / "targets.py").read_text()
+        + "\n\n@target\ndef broken(data):\n    assert b'\\xff' not in data, 'found it'\n"
+    )
+    for name in ("run.py", "source.py"):
+        (tmp_path / name).write_text((HERE / name).read_text())
+    package = str(HERE.parents[1])
+    command = [sys.executable, str(tmp_path / "run.py"), "broken"]
+    environment = {"PYTHONPATH": package, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    result = subprocess.run(
+        [*command, "--seconds", "20", "--keep", str(tmp_path / "kept")],
+        capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+    assert result.returncode == 1 and "found it" in result.stderr
+    (found,) = (tmp_path / "kept").iterdir()
+    assert b"\xff" in found.read_bytes() and str(found) in result.stdout
+    again = subprocess.run(
+        [*command, "--again", str(found)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert again.returncode == 1 and "found it" in again.stderr
