@@ -96,22 +96,15 @@ def _prepare(path):
             return f"{path} belongs to another user"
         if status.st_mode & 0o022:
             return f"others may write to {path} (chmod 700 would do)"
-        return _replaceable(path)
     return None
 
 
-def _replaceable(path):
-    """Whether anybody at all could put another directory in its place; says where."""
-    for place in {os.path.realpath(path), os.path.abspath(path)}:
-        while (above := os.path.dirname(place)) != place:
-            place = above
-            try:
-                mode = os.stat(place).st_mode
-            except OSError as problem:
-                return f"{place}: {problem.strerror}"
-            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-                return f"everybody may write to {place}, and so put another directory for {path}"
-    return None
+def _is_others(status):
+    """Has somebody else made the file, or may they change it? They may have put another directory in the
+    place of ours since it was looked at."""
+    if not hasattr(os, "geteuid"):
+        return False
+    return status.st_uid not in (os.geteuid(), 0) or bool(status.st_mode & 0o022)
 
 
 def _path(key):
@@ -153,7 +146,7 @@ def _read(path):
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) or _is_others(status):
             return b""
         with open(handle, "rb", buffering=0, closefd=False) as file:
             raw = file.readall()

@@ -13,9 +13,9 @@
 #define NL_HOSTBLOCK_LEAST ((size_t)256 << 10)
 
 typedef enum {
-    NL_HOST_RESULT,         /* page-locked from its second use on, as far as the limit goes */
-    NL_HOST_LOCKED,         /* page-locked */
-    NL_HOST_MAPPED,         /* the same, and a kernel may use it until the device is idle */
+    NL_HOST_RESULT, /* page-locked from its second use on, if large its fourth, within the limit */
+    NL_HOST_LOCKED, /* page-locked */
+    NL_HOST_MAPPED, /* the same, and a kernel may use it until the device is idle */
     NL_HOST_WRITE_COMBINED, /* the driver's; the host should only write it */
     NL_HOST_MANAGED,        /* the driver's; it moves between host and device */
 } nl_host_kind;

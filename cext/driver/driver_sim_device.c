@@ -188,35 +188,25 @@ static CUresult sim_DeviceGetAttribute(int *value, int attribute, CUdevice devic
 
 /* Contexts */
 
+/* These three are no calls into the context that is current: they stay out of its gate. */
+
 static CUresult sim_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
-    NL_SIM_BEGIN();
+    NL_SIM_CHECK(nl_driver_sim_state());
     NL_SIM_REQUIRE(context);
     REQUIRE_DEVICE(device);
     return nl_sim_context_retain(device, (nl_sim_context **)context);
 }
 
-/* Whatever destroys what is in a context waits for its work first, and then for the calls of other
- * threads, whose handles would vanish under them. */
-static CUresult wait_for_work(CUdevice device) {
-    NL_SIM_BEGIN();
-    REQUIRE_DEVICE(device);
-    nl_sim_stream_wait_context(nl_sim_context_at(device));
-    return CUDA_SUCCESS;
-}
-
 static CUresult sim_DevicePrimaryCtxRelease(CUdevice device) {
-    NL_SIM_CHECK(wait_for_work(device));
-    nl_sim_gate_close(device);
-    CUresult status = nl_sim_context_release(device);
-    nl_sim_gate_open(device);
-    return status;
+    NL_SIM_CHECK(nl_driver_sim_state());
+    REQUIRE_DEVICE(device);
+    return nl_sim_context_release(device);
 }
 
 static CUresult sim_DevicePrimaryCtxReset(CUdevice device) {
-    NL_SIM_CHECK(wait_for_work(device));
-    nl_sim_gate_close(device);
+    NL_SIM_CHECK(nl_driver_sim_state());
+    REQUIRE_DEVICE(device);
     nl_sim_context_reset(nl_sim_context_at(device));
-    nl_sim_gate_open(device);
     nl_sim_ops_flush();
     return CUDA_SUCCESS;
 }

@@ -28,7 +28,8 @@ enum {
     /* A thread's turns while nothing happens in its block, until other blocks get one. */
     PATIENT_YIELDS = 4,
     PATIENT_SLICES = 256,
-    FICKLE_SLICES = 32, /* where the order is shuffled: after one in so many they do anyway */
+    FICKLE_SLICES =
+        32, /* where the order is shuffled: after one in at most so many they do anyway */
 };
 
 /* One of the bits that are set. */
@@ -187,7 +188,8 @@ void nl_sim_block_preempt(nl_sim_worker *w) {
     t->wait = NL_SIM_WAIT_TURN;
     if (nl_sim_job_stopped(w->job))
         nl_sim_fault_stopped(w);
-    if (w->shuffled && nl_sim_turn_random(w->job, FICKLE_SLICES) == 0)
+    unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
+    if (w->shuffled && nl_sim_turn_random(w->job, fickle) == 0)
         let_blocks_run(w, 0);
     consider_others(w, &w->slices, PATIENT_SLICES);
     nl_sim_wake(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));

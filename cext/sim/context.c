@@ -83,8 +83,12 @@ int nl_sim_context_is(const void *handle) {
            ((const char *)handle - (const char *)contexts) % (ptrdiff_t)sizeof *contexts == 0;
 }
 
+/* Whoever retains a context while the last user's contents are destroyed gets it when that is over.
+ */
 CUresult nl_sim_context_retain(int device, nl_sim_context **out) {
+    nl_mutex_lock(&lock);
     nl_atomic_add(&contexts[device].retained, 1);
+    nl_mutex_unlock(&lock);
     *out = &contexts[device];
     return CUDA_SUCCESS;
 }
@@ -113,20 +117,38 @@ static void destroy_contents(nl_sim_context *context) {
     nl_atomic_add(&context->epoch, 1);
 }
 
-void nl_sim_context_reset(nl_sim_context *context) {
-    nl_mutex_lock(&lock);
+/* With the calls of other threads kept out, whose handles would vanish under them. */
+static void destroy_lock_held(nl_sim_context *context) {
+    nl_sim_gate_close(context->device);
     destroy_contents(context);
+    nl_sim_gate_open(context->device);
+}
+
+/* What is under way is waited for before others are kept out: it may need them. */
+static void wait_for_work(nl_sim_context *context) {
+    if (!nl_sim_gate_enter(context->device))
+        return;
+    nl_sim_stream_wait_context(context);
+    nl_sim_gate_leave(context->device);
+}
+
+void nl_sim_context_reset(nl_sim_context *context) {
+    wait_for_work(context);
+    nl_mutex_lock(&lock);
+    destroy_lock_held(context);
     nl_mutex_unlock(&lock);
 }
 
 CUresult nl_sim_context_release(int device) {
     nl_sim_context *context = &contexts[device];
     CUresult status = CUDA_SUCCESS;
+    if (nl_atomic_load(&context->retained) == 1)
+        wait_for_work(context);
     nl_mutex_lock(&lock);
     if (nl_atomic_load(&context->retained) == 0)
         status = CUDA_ERROR_INVALID_CONTEXT;
     else if (nl_atomic_sub(&context->retained, 1) == 1)
-        destroy_contents(context);
+        destroy_lock_held(context);
     nl_mutex_unlock(&lock);
     return status;
 }

@@ -114,9 +114,10 @@ class HostMemoryPool:
     """The host memory under results and pinned arrays, in bytes; `cuda.host_memory_pool()`.
 
     Large results (from 256 KiB) of copies to the host lie in blocks that are used again. A block that
-    comes back a second time is page-locked, so that the bus writes into it directly. `limit` bounds
-    what is locked for results, and what is kept; 0 switches all of that off. It begins as
-    NUMBALITE_PINNED_LIMIT. `locked` is how much is page-locked now.
+    comes back a second time (one of more than 64 MiB a fourth time, for locking it takes longer) is
+    page-locked, so that the bus writes into it directly. `limit` bounds what is locked for results,
+    and what is kept; 0 switches all of that off. It begins as NUMBALITE_PINNED_LIMIT. `locked` is how
+    much is page-locked now.
     """
 
     __slots__ = ()

@@ -550,3 +550,48 @@ def test_both_compilers(compiler):
         "4 x 0 (0, 0, 0) 31",
         "4 x 30 (30, 0, 0) 1",
     ], result.stderr
+
+
+def test_without_the_addresses_for_it():
+    result = run(
+        """
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (40 << 30, 40 << 30))
+        import numpy as np
+        from numbalite import cuda, KernelError
+        one = cuda.jit(source="__global__ void one(int *x) { x[threadIdx.x] = 1; }")
+        x = np.zeros(16, np.int32)
+        try:
+            with cuda.checks("memory"):
+                one[1, 16](x)
+        except KernelError as error:
+            print(error)
+        one[1, 16](x)
+        print(x.sum())
+        """
+    )
+    assert result.stdout.splitlines() == [
+        "one(): kernels cannot be checked: there are not enough addresses for it (a limit of the process, "
+        "or of the system's memory)",
+        "16",
+    ], result.stderr
+
+
+def test_a_stack_overflow_has_a_line():
+    kernel = cuda.jit(
+        source="""
+        __device__ int deep(int n, int *x) {
+            volatile int part[200];
+            part[n % 200] = n;
+            return n ? deep(n - 1, x) + part[n % 200] : x[0];
+        }
+        __global__ void stack(int *x, int n) { x[threadIdx.x] = deep(n, x); }
+        """,
+        name="stack",
+    )
+    x = zeros(1, dtype=np.int32)
+    works(kernel[1, 1], x, 10)
+    error = fails(kernel[1, 1], x, 10**6)
+    assert "stack overflow" in str(error)
+    assert error.file == __file__ and error.thread == (0, 0, 0)
+    assert line_of("__device__ int deep(") <= error.line <= line_of("return n ? deep(")

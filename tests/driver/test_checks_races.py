@@ -3,6 +3,7 @@
 Each kernel stands twice: as it must not be, with the words of its report, and as it must be.
 """
 
+import functools
 import re
 
 import numpy as np
@@ -15,15 +16,38 @@ pytestmark = [
     pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for races"),
     pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning"),
 ]
-LOCAL = '#include "numbalite/groups.cuh"\n'
+_sources = {}  # text -> the number of its namespace
 
 
-def run(source, grid=1, block=64, size=4096, dtype=np.int32, seed=None, name="k", **options):
+def variants(source, *places):
+    """The source once for each of the dicts: with the words that they give for its capitals.
+
+    All sources that were given to this function when the first kernel runs are compiled as one unit.
+    """
+    found = []
+    for words in places or [{}]:
+        text = source
+        for word, meaning in words.items():
+            text = text.replace(word, meaning)
+        _sources.setdefault(text, len(_sources))
+        found.append(text)
+    return found if places else found[0]
+
+
+@functools.cache
+def unit():
+    lines = ['#include "numbalite/groups.cuh"']
+    for text, number in _sources.items():
+        lines.append(f"namespace v{number} {{\n{text}\n}}")
+    return cuda.module("\n".join(lines), names=[f"v{n}::k" for n in _sources.values()])
+
+
+def run(source, grid=1, block=64, size=4096, dtype=np.int32, seed=None, cooperative=False):
     """Launches k(data, out) with both of `size` elements; gives `out`, or raises."""
-    kernel = cuda.jit(source=source, name=name, **options)
+    kernel = unit()[f"v{_sources[source]}::k"]
     data = cuda.to_device(np.arange(size).astype(dtype))
     out = cuda.to_device(np.zeros(size, dtype))
-    with cuda.checks("race", seed=seed, limit=20):
+    with cuda.checks("race", seed=seed, limit=60):
         kernel[grid, block](data, out)
         cuda.synchronize()
     return out.copy_to_host()
@@ -99,27 +123,37 @@ IN_SHARED = {
 }
 
 
+IN_SHARED = {
+    name: variants(source, {"BETWEEN": ""}, {"BETWEEN": "__syncthreads();"})
+    for name, source in IN_SHARED.items()
+}
+
+
 @pytest.mark.parametrize("name", IN_SHARED)
 def test_shared_memory_without_a_barrier(name):
-    text = race(IN_SHARED[name].replace("BETWEEN", ""), r"\bthread \(", r"(s|tile|mean)\b")
+    bad, good = IN_SHARED[name]
+    text = race(bad, r"\bthread \(", r"(s|tile|mean)\b")
     assert "writes" in text
-    run(IN_SHARED[name].replace("BETWEEN", "__syncthreads();"))
-    run(IN_SHARED[name].replace("BETWEEN", "__syncthreads();"), seed=3, grid=3)
+    run(good)
+    run(good, seed=3, grid=3)
 
 
-def test_both_sides_are_told():
-    text = race(
-        """__global__ void k(const int* data, int* out) {
+BOTH_SIDES = variants(
+    """__global__ void k(const int* data, int* out) {
     __shared__ int tile[64];
     tile[threadIdx.x] = 7 * threadIdx.x;
 
     out[threadIdx.x] = tile[threadIdx.x ^ 1];
 }"""
-    )
+)
+
+
+def test_both_sides_are_told():
+    text = race(BOTH_SIDES)
     first = re.search(r"line (\d+)\): block", text)
     other = re.search(r"at .*, line (\d+), with no", text)
     assert abs(int(first[1]) - int(other[1])) == 2, text
-    assert "tile[" in text and text.startswith("k (") and "block (0,0,0)" in text
+    assert "tile[" in text and "::k (" in text and "block (0,0,0)" in text
 
 
 LAST_WARP = """__global__ void k(const int* data, int* out) {
@@ -141,25 +175,41 @@ LAST_WARP = """__global__ void k(const int* data, int* out) {
 }"""
 
 
-@pytest.mark.parametrize("kind", ["", "volatile"])
+LAST_WARP = {
+    kind: variants(
+        LAST_WARP, {"KIND": kind, "BETWEEN": ""}, {"KIND": kind, "BETWEEN": "__syncwarp();"}
+    )
+    for kind in ("", "volatile")
+}
+
+
+@pytest.mark.parametrize("kind", LAST_WARP)
 def test_a_warp_is_not_in_lockstep(kind):
-    source = LAST_WARP.replace("KIND", kind)
-    race(source.replace("BETWEEN", ""), r"\[")
-    out = run(source.replace("BETWEEN", "__syncwarp();"))
+    bad, good = LAST_WARP[kind]
+    race(bad, r"\[")
+    out = run(good)
     assert out[0] == sum(range(64))
 
 
-def test_part_of_a_warp_that_waits_orders_only_that_part():
-    source = """__global__ void k(const int* data, int* out) {
+PART_OF_A_WARP = variants(
+    """__global__ void k(const int* data, int* out) {
         __shared__ int s[32];
         int t = threadIdx.x;
         s[t] = data[t];
         if (t < 16) __syncwarp(0xffff);
         out[t] = s[FROM];
-    }"""
-    race(source.replace("FROM", "t ^ 16"), "s\\[", block=32)
-    race(source.replace("FROM", "t ^ 1"), "s\\[", block=32)  # the upper half
-    run(source.replace("FROM", "t < 16 ? t ^ 1 : t"), block=32)
+    }""",
+    {"FROM": "t ^ 16"},
+    {"FROM": "t ^ 1"},
+    {"FROM": "t < 16 ? t ^ 1 : t"},
+)
+
+
+def test_part_of_a_warp_that_waits_orders_only_that_part():
+    across, upper, lower = PART_OF_A_WARP
+    race(across, "s\\[", block=32)
+    race(upper, "s\\[", block=32)
+    run(lower, block=32)
 
 
 GLOBAL = {
@@ -203,6 +253,11 @@ GLOBAL = {
 }
 
 
+for both in GLOBAL.values():
+    for source in both:
+        variants(source)
+
+
 @pytest.mark.parametrize("name", GLOBAL)
 @pytest.mark.parametrize("seed", [None, 1])
 def test_global_memory(name, seed):
@@ -211,54 +266,77 @@ def test_global_memory(name, seed):
     run(good, grid=3, seed=seed)
 
 
-def test_blocks_that_do_not_know_of_one_another():
-    source = """__global__ void k(const int* data, int* out) {
+BLOCKS = variants(
+    """__global__ void k(const int* data, int* out) {
         if (threadIdx.x == 0) out[blockIdx.x] = data[blockIdx.x];
         __syncthreads();
         out[64 + blockIdx.x * blockDim.x + threadIdx.x] = out[BLOCK];
-    }"""
-    text = race(source.replace("BLOCK", "(blockIdx.x + 1) % gridDim.x"), "block \\(", grid=2)
+    }""",
+    {"BLOCK": "(blockIdx.x + 1) % gridDim.x"},
+    {"BLOCK": "blockIdx.x"},
+)
+
+
+def test_blocks_that_do_not_know_of_one_another():
+    bad, good = BLOCKS
+    text = race(bad, "block \\(", grid=2)
     assert "block (0,0,0)" in text and "block (1,0,0)" in text
-    run(source.replace("BLOCK", "blockIdx.x"), grid=2)
+    run(good, grid=2)
+
+
+SAME_VALUE = variants("""__global__ void k(const int* data, int* out) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (data[i] % 2) out[0] = 1;
+    }""")  # fmt: skip
 
 
 def test_values_that_do_not_change_are_no_race():
-    run("""__global__ void k(const int* data, int* out) {
-        int i = blockIdx.x * blockDim.x + threadIdx.x;
-        if (data[i] % 2) out[0] = 1;
-    }""", grid=2)  # fmt: skip
+    run(SAME_VALUE, grid=2)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+NEIGHBOURS = {
+    dtype: variants(
+        """__global__ void k(TYPE* data, TYPE* out) {
+            __shared__ TYPE s[128];
+            int t = threadIdx.x;
+            s[t] = data[t];
+            s[t] += 1;
+            out[INDEX] = s[t];
+        }""",
+        {"TYPE": type_, "INDEX": "t / 2"},
+        {"TYPE": type_, "INDEX": "1 + t"},
+    )
+    for dtype, type_ in {"i1": "signed char", "i2": "short", "i4": "int", "i8": "long long"}.items()
+}
+
+
+@pytest.mark.parametrize("dtype", NEIGHBOURS)
 def test_neighbours_of_any_size_are_not_confused(dtype):
-    size = np.dtype(dtype).itemsize
-    type_ = {1: "char", 2: "short", 4: "int", 8: "long long"}[size]
-    source = f"""__global__ void k({type_}* data, {type_}* out) {{
-        __shared__ {type_} s[128];
-        int t = threadIdx.x;
-        s[t] = data[t];
-        s[t] += 1;
-        out[SHIFT + t] = s[t];
-    }}"""
-    run(source.replace("SHIFT", "1"), block=128, dtype=dtype)
-    bad = source.replace("SHIFT + t", "t / 2")
+    bad, good = NEIGHBOURS[dtype]
     race(bad, r"out\[\d+\]", block=128, dtype=dtype)
+    run(good, block=128, dtype=dtype)
 
 
-def test_overlapping_accesses_of_different_sizes():
-    source = """__global__ void k(char* data, int* out) {
+SIZES = variants(
+    """__global__ void k(int* ints, int* out) {
+        char* data = (char*)ints;
         int t = threadIdx.x;
         if (t == 0) *(int*)data = 5;
         if (t == 33) out[0] = data[FROM];
-    }"""
-    source = source.replace("(char* data, int* out)", "(int* ints, int* out)")
-    source = source.replace("int t =", "char* data = (char*)ints; int t =")
-    race(source.replace("FROM", "3"), "ints")
-    run(source.replace("FROM", "4"))
+    }""",
+    {"FROM": "3"},
+    {"FROM": "4"},
+)
 
 
-def test_own_atomics_made_of_compare_and_swap():
-    source = """__device__ float atomic_max(float* address, float value) {
+def test_overlapping_accesses_of_different_sizes():
+    bad, good = SIZES
+    race(bad, "ints")
+    run(good)
+
+
+OWN_ATOMIC = variants(
+    """__device__ float atomic_max(float* address, float value) {
         int* place = (int*)address;
         int old = *place, assumed;
         do {
@@ -271,9 +349,13 @@ def test_own_atomics_made_of_compare_and_swap():
     __global__ void k(const float* data, float* out) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         atomic_max(&out[i % 2], data[i]);
-    }"""
+    }""",
+)
+
+
+def test_own_atomics_made_of_compare_and_swap():
     for seed in (None, 1, 2):
-        out = run(source, grid=4, block=32, dtype=np.float32, seed=seed)
+        out = run(OWN_ATOMIC, grid=4, block=32, dtype=np.float32, seed=seed)
         assert out[:2].tolist() == [126, 127]
 
 
@@ -303,15 +385,20 @@ __global__ void k(const int* data, int* out) {
 }"""
 
 
+FENCE = {"FENCE": ""}, {"FENCE": "__threadfence();"}
+LAST_BLOCK = variants(LAST_BLOCK, *FENCE)
+
+
 @pytest.mark.parametrize("seed", [None, 5])
 def test_the_last_block(seed):
-    race(LAST_BLOCK.replace("FENCE", ""), r"out\[", grid=9, seed=seed)
-    out = run(LAST_BLOCK.replace("FENCE", "__threadfence();"), grid=9, seed=seed)
+    bad, good = LAST_BLOCK
+    race(bad, r"out\[", grid=9, seed=seed)
+    out = run(good, grid=9, seed=seed)
     assert out[0] == sum(range(9 * 64))
 
 
-def test_all_threads_make_the_fence_and_one_tells():
-    source = """__device__ unsigned count;
+ALL_FENCE = variants(
+    """__device__ unsigned count;
     __global__ void k(const int* data, int* out) {
         __shared__ unsigned before;
         int i = blockIdx.x * 64 + threadIdx.x;
@@ -324,10 +411,17 @@ def test_all_threads_make_the_fence_and_one_tells():
             int sum = 0;
             for (int j = 0; j < gridDim.x * 64; ++j) sum += out[1 + j];
             out[0] = sum;
+            count = 0;
         }
-    }"""
-    race(source.replace("FENCE", ""), r"out\[", grid=5)
-    assert run(source.replace("FENCE", "__threadfence();"), grid=5)[0] == sum(range(5 * 64))
+    }""",
+    *FENCE,
+)
+
+
+def test_all_threads_make_the_fence_and_one_tells():
+    bad, good = ALL_FENCE
+    race(bad, r"out\[", grid=5)
+    assert run(good, grid=5)[0] == sum(range(5 * 64))
 
 
 LOCK = """__device__ int mutex;
@@ -340,17 +434,26 @@ __global__ void k(const int* data, int* out) {
 }"""
 
 
+LOCK = variants(
+    LOCK,
+    {"TAKE": "", "GIVE": ""},
+    {
+        "TAKE": "while (atomicCAS(&mutex, 0, 1) != 0) {} __threadfence();",
+        "GIVE": "__threadfence(); atomicExch(&mutex, 0);",
+    },
+)
+
+
 @pytest.mark.parametrize("seed", [None, 11])
 def test_locks(seed):
-    take = "while (atomicCAS(&mutex, 0, 1) != 0) {} __threadfence();"
-    give = "__threadfence(); atomicExch(&mutex, 0);"
-    race(LOCK.replace("TAKE", "").replace("GIVE", ""), r"out\[0\]", grid=5, seed=seed)
-    out = run(LOCK.replace("TAKE", take).replace("GIVE", give), grid=5, seed=seed)
+    bad, good = LOCK
+    race(bad, r"out\[0\]", grid=5, seed=seed)
+    out = run(good, grid=5, seed=seed)
     assert out[0] == 2 * sum(range(5))
 
 
-def test_a_lock_of_every_lane():
-    source = """__device__ int mutex;
+LOCK_OF_LANES = variants(
+    """__device__ int mutex;
     __global__ void k(const int* data, int* out) {
         bool done = false;
         while (!done) {
@@ -362,9 +465,13 @@ def test_a_lock_of_every_lane():
                 done = true;
             }
         }
-    }"""
+    }""",
+)
+
+
+def test_a_lock_of_every_lane():
     for seed in (None, 1, 2):
-        assert run(source, grid=3, seed=seed)[0] == 3 * sum(range(64))
+        assert run(LOCK_OF_LANES, grid=3, seed=seed)[0] == 3 * sum(range(64))
 
 
 PRODUCER = """__global__ void k(const int* data, int* out) {
@@ -385,35 +492,46 @@ PRODUCER = """__global__ void k(const int* data, int* out) {
 }"""
 
 
+PRODUCER = variants(PRODUCER, {"FENCE": ""}, {"FENCE": "__threadfence_block();"})
+
+
 @pytest.mark.parametrize("seed", [None, 4])
 def test_producer_and_consumer_in_a_block(seed):
-    race(PRODUCER.replace("FENCE", ""), "box", seed=seed)
-    assert run(PRODUCER.replace("FENCE", "__threadfence_block();"), seed=seed)[0] == 17
+    bad, good = PRODUCER
+    race(bad, "box", seed=seed)
+    assert run(good, seed=seed)[0] == 17
 
 
-def test_producer_and_consumer_in_two_blocks():
-    source = """__device__ volatile int ready;
+TWO_BLOCKS = variants(
+    """__device__ volatile int ready;
     __global__ void k(const int* data, int* out) {
         if (threadIdx.x) return;
         if (blockIdx.x == CONSUMER) {
             while (!ready) {}
             __threadfence();
             out[0] = out[1];
+            ready = 0;
         } else {
             out[1] = data[17];
             FENCE
             ready = 1;
         }
-    }"""
-    for consumer in "01":
-        fine = source.replace("FENCE", "__threadfence();").replace("CONSUMER", consumer)
-        assert run(fine, grid=2)[0] == 17
-        assert run(fine, grid=2, seed=9)[0] == 17
-    race(source.replace("FENCE", "").replace("CONSUMER", "1"), r"out\[1\]", grid=2)
+    }""",
+    {"FENCE": "", "CONSUMER": "1"},
+    {"FENCE": "__threadfence();", "CONSUMER": "0"},
+    {"FENCE": "__threadfence();", "CONSUMER": "1"},
+)
 
 
-def test_look_back_over_blocks():
-    out = run("""__device__ volatile int flag[64];
+def test_producer_and_consumer_in_two_blocks():
+    bad, *good = TWO_BLOCKS
+    for source in good:
+        assert run(source, grid=2)[0] == 17
+        assert run(source, grid=2, seed=9)[0] == 17
+    race(bad, r"out\[1\]", grid=2)
+
+
+LOOK_BACK = variants("""__device__ volatile int flag[64];
     __device__ volatile int sums[64];
     __device__ unsigned ticket;
     __global__ void k(const int* data, int* out) {
@@ -441,12 +559,15 @@ def test_look_back_over_blocks():
         }
         __syncthreads();
         out[b * 64 + t] = s[t];
-    }""", grid=10, seed=2)  # fmt: skip
+    }""")  # fmt: skip
+
+
+def test_look_back_over_blocks():
+    out = run(LOOK_BACK, grid=10, seed=2)
     assert (out[:640] == np.cumsum(np.arange(640))).all()
 
 
-GRID = """#include "numbalite/groups.cuh"
-extern "C" __global__ void k(int* data, int* out) {
+GRID = """__global__ void k(int* data, int* out) {
     int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
     for (int step = 0; step < 3; ++step) {
         out[i] = data[(i + 1) % n];
@@ -457,42 +578,54 @@ extern "C" __global__ void k(int* data, int* out) {
 }"""
 
 
+GRID = variants(GRID, {"BETWEEN": "__syncthreads();"}, {"BETWEEN": "cg::this_grid().sync();"})
+
+
 @pytest.mark.parametrize("seed", [None, 1])
 def test_the_barrier_over_the_grid(seed):
-    race(GRID.replace("BETWEEN", "__syncthreads();"), r"(out|data)\[", grid=2, seed=seed)
-    run(GRID.replace("BETWEEN", "cg::this_grid().sync();"), grid=2, seed=seed)
+    bad, good = GRID
+    race(bad, r"(out|data)\[", grid=2, seed=seed)
+    run(good, grid=2, seed=seed)
 
 
-def test_tiles():
-    source = """#include "numbalite/groups.cuh"
-    extern "C" __global__ void k(const int* data, int* out) {
+TILES = variants(
+    """    __global__ void k(const int* data, int* out) {
         __shared__ int s[64];
         auto tile = cg::tiled_partition<8>(cg::this_thread_block());
         int t = threadIdx.x;
         s[t] = data[t];
         tile.sync();
         out[t] = s[t ^ FROM];
-    }"""
-    run(source.replace("FROM", "7"))
-    race(source.replace("FROM", "8"), r"s\[")
+    }""",
+    {"FROM": "8"},
+    {"FROM": "7"},
+)
+
+
+def test_tiles():
+    bad, good = TILES
+    race(bad, r"s\[")
+    run(good)
+
+
+ADDS = variants("""__global__ void k(int* data, int* out) {
+    data[63 - threadIdx.x] += threadIdx.x;
+    data[64 + threadIdx.x] = data[63 - threadIdx.x];
+}""")  # fmt: skip
 
 
 def test_kernels_one_after_the_other_are_ordered():
-    kernel = cuda.jit(
-        source="""__global__ void k(int* data, int shift) {
-            data[(threadIdx.x + shift) % 64] += threadIdx.x;
-        }""",
-        name="k",
-    )
-    data = cuda.to_device(np.zeros(64, np.int32))
+    kernel = unit()[f"v{_sources[ADDS]}::k"]
+    data = cuda.to_device(np.zeros(128, np.int32))
     with cuda.checks("race"):
-        for shift in range(4):
-            kernel[1, 64](data, shift)
+        for _ in range(3):
+            kernel[1, 64](data, data)
+            kernel[1, 64](data[::1], data)
         cuda.synchronize()
+    assert data.copy_to_host()[:64].tolist() == [6 * (63 - i) for i in range(64)]
 
 
-def test_memory_of_the_heap_begins_anew():
-    run("""__global__ void k(const int* data, int* out) {
+HEAP = variants("""__global__ void k(const int* data, int* out) {
         int* own = (int*)malloc(64);
         for (int i = 0; i < 16; ++i) own[i] = data[i] + threadIdx.x;
         out[threadIdx.x] = own[5];
@@ -500,11 +633,18 @@ def test_memory_of_the_heap_begins_anew():
     }""")  # fmt: skip
 
 
-def test_other_places_are_counted():
-    text = race("""__global__ void k(const int* data, int* out) {
+def test_memory_of_the_heap_begins_anew():
+    run(HEAP)
+
+
+PLACES = variants("""__global__ void k(const int* data, int* out) {
         __shared__ int s[64], r[64];
         s[threadIdx.x] = data[threadIdx.x];
         r[threadIdx.x] = data[threadIdx.x];
         out[threadIdx.x] = s[threadIdx.x ^ 1] + r[threadIdx.x ^ 2];
     }""")  # fmt: skip
+
+
+def test_other_places_are_counted():
+    text = race(PLACES)
     assert "more" in text or "other" in text

@@ -81,24 +81,33 @@ def test_what_cannot_be_loaded_says_where_it_is_from(own_cache, monkeypatch):
     assert str(entry(own_cache)) in str(caught.value) and "k" in str(caught.value)
 
 
-def test_directories_that_others_can_put_in_its_place(tmp_path, monkeypatch):
-    above = tmp_path / "above"
-    above.mkdir()
-    above.chmod(0o777)
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(above / "between" / "cache"))
-    with pytest.warns(errors.CacheWarning, match="everybody may write to"):
+@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
+def test_files_that_others_can_write(own_cache, mode):
+    """Wherever they come from: the directory itself lets nobody in."""
+    assert run("open") == 1
+    path = entry(own_cache)
+    path.chmod(mode)
+    assert run("open") == 1 and run("open") == 0
+    assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
+
+
+def test_files_of_others(own_cache, monkeypatch):
+    assert run("others") == 1
+    path = entry(own_cache)
+    key = bytes.fromhex(path.name.partition(".")[0])
+    if os.geteuid() == 0:  # give it to somebody
+        os.chown(path, 12345, -1)
+        assert cache.load(key) is None
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+        assert cache.load(key) is None
+
+
+def test_a_link_to_a_directory_that_others_can_write(tmp_path, monkeypatch):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "open")
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "link"))
+    with pytest.warns(errors.CacheWarning, match="others may write to"):
         assert cache.directory() is None
     assert run("kept nowhere") == 1 and run("kept nowhere") == 1
-    above.chmod(0o1777)  # as /tmp: nobody can move what is others'
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(above / "between" / "another"))
-    assert cache.directory() is not None
-
-
-def test_a_link_to_a_directory_of_others(tmp_path, monkeypatch):
-    (tmp_path / "open").mkdir()
-    (tmp_path / "open" / "cache").mkdir(mode=0o700)
-    (tmp_path / "open").chmod(0o777)
-    (tmp_path / "link").symlink_to(tmp_path / "open" / "cache")
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "link"))
-    with pytest.warns(errors.CacheWarning, match="everybody may write to"):
-        assert cache.directory() is None

@@ -4,6 +4,7 @@ An exception that users may see is fine; a crash, a hang, an assertion here, a S
 that is not given back, is a finding. Run by tests/fuzz/run.py, with libFuzzer or without.
 """
 
+import collections
 import ctypes
 import gc
 import os
@@ -272,6 +273,7 @@ DELETER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _deleter = DELETER_TYPE(lambda managed: _deleted.append(managed))
 CAPSULES = (b"dltensor", b"dltensor_versioned", b"used_dltensor", b"", b"dltensor_versioned2")
 _memory = []
+_tensors = collections.deque(maxlen=1000)
 
 
 def memory():
@@ -331,10 +333,10 @@ def dlpack(data):
         code=s.pick((2, 2, 0, 1, 4, 5, 6, s.byte())), bits=s.pick((32, 32, 8, 64, 16, 1, s.byte())),
         lanes=s.pick((1, 1, 1, 0, 4, 65535)), byte_offset=s.pick((0, 0, 4, s.word(64, False))),
     )  # fmt: skip
-    # Some things nobody can check: more dimensions than there are numbers (such a tensor has no shape at
+    # (1, 3 and 11, and 13, are what NumPy takes for the host's.) Some things nobody can check: more dimensions than there are numbers (such a tensor has no shape at
     # all here), and where the host has memory.
     speaks = s.flag()
-    is_host = tensor.device_type in (1, 3) or (speaks and tensor.device_type == 13)
+    is_host = tensor.device_type in (1, 3, 11) or (speaks and tensor.device_type == 13)
     if is_host:
         tensor.data, tensor.byte_offset, count = memory()[1].ctypes.data, 0, min(tensor.ndim, 1)
         shape[0], strides[0] = s.below(8), 1
@@ -352,6 +354,8 @@ def dlpack(data):
         managed = Managed(tensor, None, deleter)
     capsule = _new_capsule(ctypes.addressof(managed), name, None)
     given = Speaker(s, capsule) if speaks else capsule
+    # NumPy may hold a tensor for as long as an exception holds its array.
+    _tensors.append((managed, shape, strides))
     _deleted.clear()
     taker = s.pick((cuda.from_dlpack, _core.from_dlpack, cuda.as_cuda_array, cuda.to_device))
     array, _ = attempt(taker, given)

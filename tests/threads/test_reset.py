@@ -93,7 +93,7 @@ def test_nobody_else(run_python):
 import numpy as np, pytest
 from numbalite import _core, cuda
 x, s = cuda.to_device(np.ones(1 << 20)), cuda.stream()
-assert cuda.memory_pool().used == 8 << 20
+assert cuda.memory_pool().used >= 8 << 20
 cuda.close()
 assert cuda.memory_pool().used == 0
 with pytest.raises(RuntimeError, match="was reset"):
@@ -154,6 +154,7 @@ assert _core.traced().count("cuDevicePrimaryCtxRelease") == 1, _core.traced()
     run_python(code, NUMBALITE_SIM_DEVICES="2")
 
 
+@pytest.mark.sim
 def test_every_call_may_fail(run_python):
     """close() and reset() with each driver call failing: an error or success, and the device works."""
     run_python("""
