@@ -73,7 +73,8 @@ class DeprecationError(NumbaliteError, TypeError):
 class KernelError(NumbaliteError, RuntimeError):
     """A kernel went wrong on the device: a failed assert, or with ``debug=True`` a bad index.
 
-    Attributes that are not known are None. ``block`` and ``thread`` are (x, y, z); ``others`` tells how
+    Attributes that are not known are None. ``kind`` is the check that found it ("memory", "race", ...:
+    those of ``cuda.checks``) or "assert"; ``block`` and ``thread`` are (x, y, z); ``others`` tells how
     many more findings there were in the launch, beside this first one.
     """
 
@@ -88,10 +89,12 @@ class KernelError(NumbaliteError, RuntimeError):
         file=None,
         line=None,
         others=None,
+        kind=None,
     ):
         super().__init__(message)
         if kernel is block is thread is array is index is file is line is others is None:
             kernel, block, thread, array, index, file, line, others = _read(message)
+        self.kind = kind or _kind(message)
         self.kernel = kernel
         self.block = block
         self.thread = thread
@@ -103,7 +106,7 @@ class KernelError(NumbaliteError, RuntimeError):
 
     def __reduce__(self):
         return type(self), (*self.args, self.kernel, self.block, self.thread, self.array,
-                            self.index, self.file, self.line, self.others)  # fmt: skip
+                            self.index, self.file, self.line, self.others, self.kind)  # fmt: skip
 
     @property
     def msg(self):
@@ -121,6 +124,25 @@ class KernelError(NumbaliteError, RuntimeError):
 
 
 _XYZ = r"\((\d+),(\d+),(\d+)\)"
+# What the reports of the simulator say -> the check that speaks so. The first that is found counts.
+_KINDS = {
+    "which nothing has written": "unwritten",
+    r", and thread .* it (with an atomic )?at": "race",
+    r"divides the integer \S+ by zero": "divide",
+    r"makes (NaN|infinity) of": "nan",
+    "stack overflow": "stack",
+    "not done after": "hang",
+    r"different barriers|cannot go on|never came|\bmask 0x": "sync",
+    "[Aa]ssert": "assert",
+    r"address|outside of|out of bounds|but .* (has|is|points to) ": "memory",
+}
+
+
+def _kind(message):
+    """The check that found what a report tells, or None."""
+    import re
+
+    return next((kind for words, kind in _KINDS.items() if re.search(words, message)), None)
 
 
 def _read(message):
@@ -138,34 +160,41 @@ def _read(message):
         found = re.match(form, message)
         if found is not None:
             break
-    if found is None:
+    if found is None and not re.match(r"kernel \S+: the grid ", message):
         return (None,) * 8
+    said = found.groupdict() if found else {}
     block = re.search(f"block {_XYZ}", message)
     thread = re.search(f"thread {_XYZ}", message)
+    if not said.get("line"):  # of several threads, those that are told first
+        place = re.search(r" at (?P<file>(?:(?! at ).)+?):(?P<line>\d+)", message)
+        said.update(place.groupdict() if place else {})
     array, index = _element(message[thread.end() :] if thread else "")
     more = re.search(r" \(and (\d+) more, in", message)
     return (
-        found["kernel"],
-        tuple(map(int, block.groups())),
+        said.get("kernel") or message.split()[1].rstrip(":"),
+        tuple(map(int, block.groups())) if block else None,
         tuple(map(int, thread.groups())) if thread else None,
         array,
         index,
-        found["file"] or None,
-        int(found["line"]) if found["line"] else None,
+        said.get("file") or None,
+        int(said["line"]) if said.get("line") else None,
         int(more[1]) if more else 0,
     )
 
 
 def _element(text):
-    """(array, index) of " writes out[127], ..." or " reads a(3,4), ..."; (None, None) of others."""
+    """(array, index) of " writes out[127], ..." or " reads a(3,4) ..."; (None, None) of others."""
     import re
 
     along = re.match(r" \w+ index (-?\d+) of (\w+) along", text)
     if along:
         return along[2], int(along[1])
-    element = re.match(r" \w+ (\w+)((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))", text)
+    indices = r"((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))"
+    element = re.match(rf" \w+ (?:\w+::)*(\w+){indices}", text)
+    element = element or re.search(rf" misaligned address \w+ \((\w+){indices}\)", text)
     if element is None:
-        return None, None
+        scalar = re.match(r" (?:reads|writes|updates) (?:\w+::)*(\w+)(?:,| with an atomic,)", text)
+        return (scalar[1], None) if scalar else (None, None)
     indices = tuple(map(int, re.findall(r"-?\d+", element[2])))
     return element[1], indices[0] if len(indices) == 1 else indices
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "driver/checks.h"
 #include "sim/lines.h"
 
 void nl_sim_findings_init(nl_sim_findings *f) {
@@ -74,13 +75,22 @@ static size_t put_site(char *text, size_t size, size_t at, nl_sim_site site) {
     return put(text, size, at, site.line > 0 ? line : "");
 }
 
+/* Is it to be told rather than the other? By block; but where threads race, that some of them read
+ * what was not written yet is a consequence. */
+static int precedes(const nl_sim_finding *a, const nl_sim_finding *b) {
+    unsigned kinds = a->kind | b->kind;
+    if (kinds == (NL_CHECK_RACE | NL_CHECK_UNWRITTEN))
+        return a->kind == NL_CHECK_RACE;
+    return a->order < b->order;
+}
+
 void nl_sim_findings_report(nl_sim_findings *f, const char *kernel,
                             const struct nl_sim_module *image, const char *note, char *text,
                             size_t size) {
     char some[200];
     const nl_sim_finding *first = &f->all[0];
     for (unsigned i = 1; i < f->count; i++) {
-        if (f->all[i].order < first->order)
+        if (precedes(&f->all[i], first))
             first = &f->all[i];
     }
     size_t at = put(text, size, 0, kernel);

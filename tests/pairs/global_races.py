@@ -244,13 +244,14 @@ def scattered(x, to):
     return out
 
 
-@pair("race", array="y", grid=1, block=16, expect=lambda x: x + 1)
+@pair("race", array="y", grid=1, block=16, expect=lambda x: x.reshape(16, 4).cumsum(1).ravel())
 def chunks_that_overlap_by_one(x: floats(64), y: zeros(64)):
     """
     int first = grid<1>() * 4;
+    float sum = 0;
     for (int i = first; i <= first + 4 && i < 64; ++i)  //-
     for (int i = first; i < first + 4; ++i)           //+
-        y[i] = x[i] + 1;                              //!
+        y[i] = sum += x[i];                           //!
     """
 
 
@@ -447,16 +448,18 @@ def lock_released_before_the_write(lock: counts(1), balance: counts(1)):
     """
 
 
-@pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 5)
+@pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 100)
 def lock_that_is_only_looked_at(lock: counts(1), balance: counts(1)):
     """
-    while (atomicAdd(&lock[0], 0) != 0) {}            //-
-    atomicExch(&lock[0], 1);                          //-
-    while (atomicCAS(&lock[0], 0, 1) != 0) {}         //+
-    __threadfence();
-    balance[0] += 5;                                  //!
-    __threadfence();
-    atomicExch(&lock[0], 0);
+    for (int k = 0; k < 20; ++k) {
+        while (atomicAdd(&lock[0], 0) != 0) {}        //-
+        atomicExch(&lock[0], 1);                      //-
+        while (atomicCAS(&lock[0], 0, 1) != 0) {}     //+
+        __threadfence();
+        balance[0] += 5;                              //!
+        __threadfence();
+        atomicExch(&lock[0], 0);
+    }
     """
 
 

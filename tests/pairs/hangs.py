@@ -135,9 +135,9 @@ def lock_never_given_back(lock: counts(1), count: counts(1)):
         if (atomicCAS(&lock[0], 0, 1) == 0) {         //!
             __threadfence();
             done = true;
-            ++count[0];
+            int n = ++count[0];
             __threadfence();
-            if (count[0] % 2) atomicExch(&lock[0], 0);  //-
+            if (n % 2) atomicExch(&lock[0], 0);       //-
             atomicExch(&lock[0], 0);                  //+
         }
     }
@@ -160,8 +160,8 @@ def lock_held_while_waiting_for_the_warp(lock: counts(1), count: counts(1)):
 def exchange_that_compares_with_an_old_value(x: floats(32), most: zeros(1)):
     """
     int* word = (int*)&most[0];
-    int seen = __float_as_int(most[0]);               //-
-    int seen = atomicAdd(word, 0);                    //+
+    int seen = atomicAdd(word, 0);
+    __syncthreads();
     while (__int_as_float(seen) < x[threadIdx.x]) {   //!
         int before = atomicCAS(word, seen, __float_as_int(x[threadIdx.x]));  //!
         if (before == seen) break;                    //!

@@ -7,7 +7,7 @@ from pairs.form import counts, ints, pair
 @pair("stack", grid=1, block=1, expect=lambda n: [[0, 1, 1, 2, 3, 5, 8, 13, 21][k] for k in n])
 def recursion_that_runs_past_its_end(n: ints(4, below=9), out: counts(4)):
     """
-    __device__ __noinline__ int fibonacci(int n) {
+    __device__ __noinline__ int fibonacci(int n) {    //!
         if (n == 1) return 1;                         //-
         if (n <= 1) return n;                         //+
         return fibonacci(n - 1) + fibonacci(n - 2);   //!
@@ -21,7 +21,7 @@ def recursion_that_runs_past_its_end(n: ints(4, below=9), out: counts(4)):
 @pair("stack", grid=1, block=1, right={"cells": np.full(16, 1, np.int32)}, expect=lambda: 16)
 def flood_that_visits_cells_again(cells: np.full(16, 2, np.int32), out: counts(1)):
     """
-    __device__ __noinline__ int flood(int* cells, int at) {
+    __device__ __noinline__ int flood(int* cells, int at) {  //!
         if (at < 0 || at >= 16 || cells[at] == 0) return 0;
         if (cells[at] == 1) cells[at] = 0;            // visited
         return 1 + flood(cells, at - 1) + flood(cells, at + 1);  //!
