@@ -327,7 +327,8 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
     if (found < 0)
         return NULL;
     if (!found)
-        return PyErr_Format(PyExc_TypeError, "%.80s has no __cuda_array_interface__",
+        return PyErr_Format(PyExc_TypeError,
+                            "*obj* doesn't implement the cuda array interface: it is %.80s",
                             Py_TYPE(obj)->tp_name);
     /* NULL is the per-thread stream of nobody: every producer's stream is waited for */
     if (!sync || nl_py_foreign_wait(&foreign, NULL, 0) == 0)

@@ -204,7 +204,7 @@ void nl_sim_check_fill(void *to, int value, unsigned long long size, const void 
     memset(to, value, size);
 }
 
-_Noreturn void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
+__attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     uint64_t variable = nl_sim_culprit_identity(w, (uintptr_t)what->array);
     if (nl_sim_check_is_on(w, NL_CHECK_MEMORY) && !is_known(w, NL_CHECK_MEMORY, pc, variable)) {

@@ -87,7 +87,7 @@ typedef struct nl_sim_worker {
     uint32_t ready_warps;
     unsigned grid_waiting;
     unsigned active_waiting; /* lanes in __activemask, and 1 where the order is shuffled */
-    nl_sim_site grid_site; /* of the thread that came last to the barrier over the grid */
+    nl_sim_site grid_site;   /* of the thread that came last to the barrier over the grid */
     unsigned threads, warps;
     nl_sim_barrier barrier;
 

@@ -12,11 +12,14 @@
  *
  * Each finds the piece of E elements of a thread:
  *
- *     find<E>(piece, place)      a bit for each element that is there; none beyond the end
+ *     find<E>(piece, place)      false behind the last row
  *     is_whole<E>(place)         can the piece be fetched at once, all its elements being there?
+ *     present<E>(place)          if it is not: a bit for each element that is there, or 0
  *     fetch<I>(place, raw)       all elements of operand I, still as they lie in memory, raw.get(j)
  *     put<I>(place, selected, items)     the selected elements of a whole piece
  *     where<I, E>(place, j, size)   the address of one element
+ *
+ * A piece of one element is whole if it is there, but for the ends of rows where `has_ends`.
  *
  * What was fetched stays in the words that were read until all operands have been: were it taken
  * apart at once, where the ways of an operand join again, each would wait for the one before. */
@@ -172,7 +175,7 @@ template <bool Careful, class T> NUMBALITE_FUNCTION void write(char *at, const T
 /* ---- flat ---- */
 
 template <int N> struct flat {
-    enum { is_careful = false };
+    enum { is_careful = false, has_ends = false };
     template <class T, int E> using raw = bundle<T, E>;
     struct place {
         long long first;
@@ -181,8 +184,11 @@ template <int N> struct flat {
     long long count;
     unsigned long long advance;
 
-    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+    template <int E> NUMBALITE_FUNCTION bool find(long long piece, place &at) const {
         at.first = piece * E;
+        return true;
+    }
+    template <int E> NUMBALITE_FUNCTION unsigned int present(const place &at) const {
         return bits_between(0, count - at.first, E);
     }
     template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
@@ -214,7 +220,7 @@ template <int N> struct flat {
 /* ---- rows ---- */
 
 template <int N, int D> struct rows {
-    enum { is_careful = false };
+    enum { is_careful = false, has_ends = false };
     template <class T, int E> using raw = bundle<T, E>;
     struct place {
         int index[D];
@@ -233,10 +239,13 @@ template <int N, int D> struct rows {
         take_apart<D>((unsigned int)row, shape, by, at.index);
         return row < count ? piece - row * each : -1;
     }
-    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+    template <int E> NUMBALITE_FUNCTION bool find(long long piece, place &at) const {
         long long k = find_row(piece, (columns + E - 1) / E, at);
         at.column = k * E;
-        return k < 0 ? 0u : bits_between(0, columns - at.column, E);
+        return k >= 0;
+    }
+    template <int E> NUMBALITE_FUNCTION unsigned int present(const place &at) const {
+        return bits_between(-at.column, columns - at.column, E);
     }
     template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
         return columns - at.column >= E;
@@ -278,15 +287,16 @@ template <int N, int D> struct rows {
  * unit more, and shifts it. Pieces so near to the ends of a row that this would be somebody else's
  * are not whole. */
 template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
+    enum { has_ends = true };
     typedef rows<N, D> base;
     typedef typename base::place place;
 
-    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+    template <int E> NUMBALITE_FUNCTION bool find(long long piece, place &at) const {
         constexpr int unit = E * Itemsize < 16 ? E * Itemsize : 16;
         long long k = base::find_row(piece, (this->columns + 2 * E - 2) / E, at);
         unsigned long long row = (unsigned long long)base::template row_of<Out>(at);
         at.column = k * E - (int)(row & (unit - 1)) / Itemsize;
-        return k < 0 ? 0u : bits_between(-at.column, this->columns - at.column, E);
+        return k >= 0;
     }
     template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
         return at.column >= E && this->columns - at.column >= 2 * E;
@@ -356,7 +366,7 @@ template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
  * which it is dense. A block has 16 x 16 such squares, each warp 8 x 4 of them, so that every
  * access of a warp meets runs of several threads. */
 template <int N, int D> struct tiled {
-    enum { is_careful = false };
+    enum { is_careful = false, has_ends = false };
     struct place {
         int index[D];
         long long row, column;
@@ -382,7 +392,7 @@ template <int N, int D> struct tiled {
         }
     };
 
-    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
+    template <int E> NUMBALITE_FUNCTION bool find(long long piece, place &at) const {
         constexpr int V = side<E>, tile = 16 * V;
         long long across = (columns + tile - 1) / tile, down = (rows + tile - 1) / tile;
         long long block = piece / BLOCK, y = quotient(block, across), x = block - y * across;
@@ -392,12 +402,16 @@ template <int N, int D> struct tiled {
         take_apart<D>((unsigned int)outer, shape, by, at.index);
         at.column = x * tile + (lane % 8 + warp % 2 * 8) * V;
         at.row = y * tile + (lane / 8 + warp / 2 * 4) * V;
+        return outer < count;
+    }
+    template <int E> NUMBALITE_FUNCTION unsigned int present(const place &at) const {
+        constexpr int V = side<E>;
         unsigned int one_row = bits_between(0, columns - at.column, V), selected = 0;
 #pragma unroll
         for (int r = 0; r < V; ++r)
             if (at.row + r < rows)
                 selected |= one_row << r * V;
-        return outer < count ? selected : 0u;
+        return selected;
     }
     template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
         return columns - at.column >= side<E> && rows - at.row >= side<E>;
@@ -470,7 +484,7 @@ template <> struct index_type<long long> { typedef unsigned long long type; };
 
 /* A thread's elements are a block of threads apart, so that neighbours have neighbouring ones. */
 template <int N, int D, class Index> struct strided {
-    enum { is_careful = sizeof(Index) == 8 };
+    enum { is_careful = sizeof(Index) == 8, has_ends = false };
     template <class T, int E> using raw = loose<T, E>;
     typedef typename index_type<Index>::type number;
     struct place {
@@ -482,9 +496,12 @@ template <int N, int D, class Index> struct strided {
     divider by[D];
     long long strides[N][D];
 
-    template <int E> NUMBALITE_FUNCTION unsigned int find(long long piece, place &at) const {
-        unsigned int selected = 0;
+    template <int E> NUMBALITE_FUNCTION bool find(long long piece, place &at) const {
         at.first = (number)(piece / BLOCK * (BLOCK * E) + piece % BLOCK);
+        return true;
+    }
+    template <int E> NUMBALITE_FUNCTION unsigned int present(const place &at) const {
+        unsigned int selected = 0;
 #pragma unroll
         for (int j = 0; j < E; ++j)
             selected |= at.first + j * BLOCK < (number)count ? 1u << j : 0u;

@@ -247,40 +247,71 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[T
     return value;
 }
 
+/* The fold of some whole tiles, of the first of which a lane has the elements from i on. */
+template <int Tiles, class T, class Source, class Op>
+NUMBALITE_FUNCTION T fold_group(const Source &source, int64 i, Op op) {
+    typename Source::piece raw[Tiles];
+    T v[Tiles];
+#pragma unroll
+    for (int k = 0; k < Tiles; ++k)
+        raw[k] = source.fetch(i + k * 32 * Source::count);
+#pragma unroll
+    for (int k = 0; k < Tiles; ++k)
+        v[k] = Source::fold(raw[k], op);
+    return fold_tiles(v, op);
+}
+
+/* Groups up to `end`, of which there is at least one; moves `at` behind them. The next one is on
+ * its way while one is folded: that pays where there is much to do for each byte. */
+template <int Tiles, class T, class Source, class Op>
+NUMBALITE_FUNCTION void fold_groups(const Source &source, int64 &at, int64 end, maybe<T> &total,
+                                    Op op) {
+    constexpr int each = 32 * Source::count, group = Tiles * each;
+    int64 lane = laneid() * Source::count;
+    typename Source::piece raw[Tiles], ahead[Tiles];
+#pragma unroll
+    for (int k = 0; k < Tiles; ++k)
+        raw[k] = ahead[k] = source.fetch(at + k * each + lane);
+    for (;;) {
+        T v[Tiles];
+        at += group;
+        bool more = at + group <= end;
+        if (more) {
+#pragma unroll
+            for (int k = 0; k < Tiles; ++k)
+                ahead[k] = source.fetch(at + k * each + lane);
+        }
+#pragma unroll
+        for (int k = 0; k < Tiles; ++k)
+            v[k] = Source::fold(raw[k], op);
+        append(total, fold_tiles(v, op), op);
+        if (!more)
+            return;
+#pragma unroll
+        for (int k = 0; k < Tiles; ++k)
+            raw[k] = ahead[k];
+    }
+}
+
 /* A warp's fold of the elements from begin to end; the same in all lanes. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 end, Op op) {
-    constexpr int count = Source::count, tile = 32 * count, tiles = 4;
+    constexpr int count = Source::count, tile = 32 * count, few = 4, many = 8;
     maybe<T> total = nothing<T>();
     int64 lane = laneid() * count;
     int64 at = begin;
     if (begin < end)
         at -= source.lead(begin);
     while (at < end) {
-        if (!Masked && at >= begin && at + tiles * tile <= end) {
-            /* The next tiles are on their way while these are folded. */
-            typename Source::piece raw[tiles], ahead[tiles];
-#pragma unroll
-            for (int k = 0; k < tiles; ++k)
-                raw[k] = ahead[k] = source.fetch(at + k * tile + lane);
-            for (;;) {
-                T v[tiles];
-                at += tiles * tile;
-                bool more = at + tiles * tile <= end;
-                if (more) {
-#pragma unroll
-                    for (int k = 0; k < tiles; ++k)
-                        ahead[k] = source.fetch(at + k * tile + lane);
-                }
-#pragma unroll
-                for (int k = 0; k < tiles; ++k)
-                    v[k] = Source::fold(raw[k], op);
-                append(total, fold_tiles(v, op), op);
-                if (!more)
-                    break;
-#pragma unroll
-                for (int k = 0; k < tiles; ++k)
-                    raw[k] = ahead[k];
+        if (!Masked && at >= begin && at + few * tile <= end) {
+            if constexpr (count > 4) {
+                fold_groups<few>(source, at, end, total, op);
+            } else if (at + many * tile <= end) {
+                append(total, fold_group<many, T>(source, at + lane, op), op);
+                at += many * tile;
+            } else {
+                append(total, fold_group<few, T>(source, at + lane, op), op);
+                at += few * tile;
             }
             continue;
         }
@@ -350,7 +381,7 @@ template <class S, int V, class T, class Op>
 NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, int64 step,
                                      int64 count, Op op) {
     typedef neighbours<S, V> wide;
-    constexpr int ahead = sizeof(wide) >= 8 ? 4 : 8;
+    constexpr int ahead = sizeof(wide) >= 8 && sizeof(S) > 1 ? 4 : 8;
     int64 i = 0;
     if (!has && count > 0) {
         wide w = *(const wide *)x;

@@ -207,14 +207,13 @@ template <class Element, int E, class... Operands, class P>
 NUMBALITE_FUNCTION void run(const P &p) {
     constexpr int few = E > 4 ? 4 : 1;
     typename P::place at;
-    unsigned int selected = p.template find<E>((long long)blockIdx.x * BLOCK + threadIdx.x, at);
-    if (selected == 0)
+    if (!p.template find<E>((long long)blockIdx.x * BLOCK + threadIdx.x, at))
         return;
-    if (E == 1 || p.template is_whole<E>(at)) {
+    if (p.template is_whole<E>(at)) {
         lanes<P, E, 0, Operands...> all;
         all.fetch(p, at);
         all.convert();
-        selected = all.select(ALL_OF<E>);
+        unsigned int selected = all.select(ALL_OF<E>);
 #pragma unroll
         for (int j = 0; j < E; ++j)
             if (!has_mask<Operands...>::value || selected >> j & 1)
@@ -222,11 +221,14 @@ NUMBALITE_FUNCTION void run(const P &p) {
         all.put(p, at, selected);
         return;
     }
-    if constexpr (E > 1) {
+    if constexpr (E > 1 || P::has_ends) {
+        unsigned int selected = p.template present<E>(at);
 #pragma unroll 1
         for (int first = 0; first < E; first += few) {
             lanes<P, few, 0, Operands...> some;
             unsigned int part = selected >> first & ALL_OF<few>;
+            if (part == 0)
+                continue;
             some.template load<E>(p, at, first, part);
             part = some.select(part);
 #pragma unroll

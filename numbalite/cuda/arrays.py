@@ -429,8 +429,6 @@ def as_cuda_array(obj, sync=True) -> DeviceNDArray:
     """
     if isinstance(obj, DeviceNDArray):
         return obj
-    if not is_cuda_array(obj):
-        raise TypeError("*obj* doesn't implement the cuda array interface.")
     return _core.from_interface(obj, sync and config.CUDA_ARRAY_INTERFACE_SYNC)
 
 

@@ -1,0 +1,74 @@
+"""The rows for pytest-benchmark: `pytest tests/bench/bench_rows.py [--benchmark-autosave ...]`.
+
+Not collected by `make test`. Each row is a test: its result is checked, its call is timed by the
+`benchmark` fixture (if pytest-benchmark is installed and the row times a Python call), and it fails if it
+misses its limit. Peers are not measured here: run.py does that.
+"""
+
+import contextlib
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import measure
+import rows
+import ufunc_rows
+
+import element_rows  # noqa: F401  isort: skip
+import memory_rows
+
+
+@pytest.fixture(scope="module")
+def floor(tmp_path_factory):
+    from numbalite import cuda
+
+    cuda.synchronize()
+    return measure.Floor(tmp_path_factory.mktemp("floor"), {})
+
+
+@contextlib.contextmanager
+def timed_by(benchmark):
+    """The first call that a row times is timed by the fixture as well."""
+    if benchmark is None:
+        yield
+        return
+    usual = rows.median
+
+    def median(function, inner=1, sync=lambda: None, rounds=9, warm=0.0):
+        ours = usual(function, inner, sync, rounds, warm)
+        if benchmark.stats is None:
+            benchmark.pedantic(function, iterations=inner, rounds=rounds)
+            sync()
+        return ours
+
+    modules = (rows, ufunc_rows, memory_rows)
+    for module in modules:
+        module.median = median
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.median = usual
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("key", measure.ROWS)
+def test_row(key, floor, request):
+    from numbalite import cuda
+
+    row = measure.ROWS[key]
+    if row.gpu and cuda.is_simulated() and not measure.SMALL:
+        pytest.skip("needs a GPU")
+    has_fixture = request.config.pluginmanager.has_plugin("benchmark")
+    benchmark = request.getfixturevalue("benchmark") if has_fixture else None
+    try:
+        with timed_by(benchmark):
+            ours, least, limit = row.measure(floor)
+    except measure.LeftOut as reason:
+        pytest.skip(str(reason))
+    if benchmark is not None:
+        benchmark.extra_info.update(ours=ours, floor=least, limit=limit, unit=row.unit)
+    if not measure.SMALL:
+        assert limit is None or ours <= limit, f"{ours:.4g} {row.unit}, at most {limit:.4g}"

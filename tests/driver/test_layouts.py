@@ -1,0 +1,98 @@
+"""Element-wise functions and sums of arrays that lie in memory in every way for which there is a kernel:
+unaligned by different amounts, transposed, at the ends of rows; sums by columns as GPUs fold them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from numbalite import cuda, vectorize
+from numbalite.ufuncs import reduceloops
+
+DTYPES = ("i1", "i2", "f4", "f8", "c16")
+
+
+@pytest.fixture(scope="module")
+def add():
+    @vectorize(target="cuda")
+    def add(x, y):
+        "x + y"
+
+    return add
+
+
+def drawn(shape, dtype, seed=1):
+    return np.random.default_rng(seed).integers(0, 50, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_runs_that_begin_anywhere(add, dtype):
+    for n in (1, 2, 5, 17, 64, 100, 1000):
+        a = drawn(n + 8, dtype)
+        x, y = cuda.to_device(a), cuda.to_device(a[::-1].copy())
+        for first in range(4):
+            out = cuda.to_device(np.full(n + 8, 77, dtype))
+            add(x[first : first + n], y[1 : 1 + n], out=out[2 : 2 + n])
+            expected = np.full(n + 8, 77, dtype)
+            expected[2 : 2 + n] = a[first : first + n] + a[::-1][1 : 1 + n]
+            assert_array_equal(out.copy_to_host(), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_that_begin_anywhere(add, dtype):
+    a = drawn((20, 90), dtype)
+    x = cuda.to_device(a)
+    assert_array_equal(add(x[:, 1:81], x[:, 2:82]).copy_to_host(), a[:, 1:81] + a[:, 2:82])
+    assert_array_equal(add(x[:, 1:81], x[:1, 3:83]).copy_to_host(), a[:, 1:81] + a[:1, 3:83])
+    mask, out = a[:, :80] == a[:, 5:85], np.ones((20, 80), dtype)
+    got = add(x[:, 1:81], x[:, 2:82], where=cuda.to_device(mask), out=cuda.to_device(out))
+    assert_array_equal(got.copy_to_host(), np.where(mask, a[:, 1:81] + a[:, 2:82], out))
+
+
+def test_numbers_of_16_bytes_at_multiples_of_8(add):
+    x = cuda.to_device(np.zeros(8 + 16 * 50, "u1"))[8:].view("c16")
+    x[:] = np.arange(50) * (1 + 2j)
+    assert_array_equal(add(x, x).copy_to_host(), np.arange(50) * (2 + 4j))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(33, 40), (64, 64), (70, 130)], ids=str)
+def test_transposed(add, dtype, shape):
+    a, b = drawn(shape, dtype), drawn(shape[::-1], dtype, 2)
+    x, y = cuda.to_device(a), cuda.to_device(b)
+    assert_array_equal(add(x, y.T).copy_to_host(), a + b.T)
+    assert_array_equal(add(x[1:, 1:], y.T[1:, 1:]).copy_to_host(), (a + b.T)[1:, 1:])
+    out = cuda.device_array(shape, dtype)
+    add(x[:, ::-1], y.T, out=out)
+    assert_array_equal(out.copy_to_host(), a[:, ::-1] + b.T)
+    out = cuda.device_array(shape[::-1], dtype)
+    add(x, y.T, out=out.T)
+    assert_array_equal(out.copy_to_host().T, a + b.T)
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    """The plans of reductions that GPUs get; the simulator has simpler ones of its own."""
+    monkeypatch.setattr(reduceloops, "is_simulated", lambda: False)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_by_columns(as_on_a_gpu, dtype):
+    total = cuda.reduce("a + b")
+    for shape in ((5, 64), (1000, 64), (300, 33), (60, 4, 64), (40, 600)):
+        a = drawn(shape, dtype)
+        x = cuda.to_device(a)
+        for axis in range(len(shape)):
+            assert_array_equal(total(x, axis=axis).copy_to_host(), a.sum(axis=axis, dtype=dtype))
+        assert_array_equal(
+            total(x[..., 1:], axis=0).copy_to_host(), a[..., 1:].sum(axis=0, dtype=dtype)
+        )
+
+
+def test_columns_are_folded_in_order(as_on_a_gpu):
+    a = np.arange(3000 * 64, dtype="i4").reshape(3000, 64)
+    x, first, last = cuda.to_device(a), cuda.reduce("a"), cuda.reduce("b")
+    assert_array_equal(first(x, axis=0).copy_to_host(), a[0])
+    assert_array_equal(last(x, axis=0).copy_to_host(), a[-1])
+    assert_array_equal(last(x, axis=1).copy_to_host(), a[:, -1])
+    assert (first(x), last(x)) == (0, a[-1, -1])
+    assert_array_equal(first(x, axis=0, init=7).copy_to_host(), np.full(64, 7))
