@@ -148,7 +148,8 @@ static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found
     return 1;
 }
 
-/* The last name in a mangled one: "count" of _ZN2ns5countE, of _ZL5count and of count. */
+/* The last name in a mangled one: "count" of _ZN2ns5countE, _ZN2nsL5countE, _ZL5count and of
+ * count. */
 static void plain_name(const char *symbol, char *name, size_t size) {
     snprintf(name, size, "%s", symbol);
     if (strncmp(symbol, "_Z", 2) != 0)
@@ -161,6 +162,7 @@ static void plain_name(const char *symbol, char *name, size_t size) {
             return;
         snprintf(name, size, "%.*s", (int)length, text);
         at = text + length;
+        at += *at == 'L'; /* of this file alone */
     }
 }
 

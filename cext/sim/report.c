@@ -212,8 +212,10 @@ static void find_lines(nl_sim_worker *w) {
     if (running->wait == NL_SIM_WAIT_NONE) {
         running->wait = NL_SIM_WAIT_TURN;
         running->site = (nl_sim_site){NULL, 0};
-        if (w->trap.signal == NL_SIM_WATCH_SIGNAL)
-            running->pc = (const void *)(w->trap.instruction + 1);
+        /* Where it was interrupted; within a function of ours, its last access says where. */
+        if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->check)
+            (void)nl_sim_lines_find(w->job->check->image, (const void *)(w->trap.instruction + 1),
+                                    &running->site);
     }
     for (unsigned i = 0; i < w->threads && w->job->check; i++) {
         nl_sim_thread *t = &w->thread[i];
