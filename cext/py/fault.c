@@ -16,6 +16,7 @@
 #include "py/fault.h"
 
 #include <string.h>
+#include "base/lock.h"
 #include "py/devarray.h"
 
 int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
@@ -97,25 +98,36 @@ static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
     return 0;
 }
 
-/* 1 if there was a fault, which is then wiped out. Where the launch itself has failed (on the
- * simulator: others wait in vain for the threads that are gone), a record tells why. */
-static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
-    const nl_module *module = k->kernel->module;
-    nl_error again;
+/* Reading and wiping is one step, or two threads would report the same record. */
+static nl_mutex record_lock = NL_MUTEX_INIT;
+
+static int take_locked(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     int32_t kind;
-    if (nl_device_alive(module->device, module->generation, err) < 0 ||
-        nl_device_bind(module->device, err) < 0)
-        return -1;
-    int failed = copy_record(k, stream, record, err) < 0;
-    if (failed && copy_record(k, stream, record, &again) < 0)
+    if (copy_record(k, stream, record, err) < 0)
         return -1;
     memcpy(&kind, record, sizeof kind);
     if (kind <= 0)
-        return failed ? -1 : 0;
+        return 0;
     if (NL_CU(err, MemsetD8Async, k->fault, 0, k->fault_size, stream) < 0 ||
         NL_CU(err, StreamSynchronize, stream) < 0)
         return -1;
     return 1;
+}
+
+/* 1 if there was a fault, which is then wiped out. The launch is waited for before the lock is
+ * taken. Where it has failed itself (on the simulator: others wait in vain for the threads that are
+ * gone), a record tells why. */
+static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+    const nl_module *module = k->kernel->module;
+    nl_error again;
+    if (nl_device_alive(module->device, module->generation, err) < 0 ||
+        nl_device_bind(module->device, err) < 0)
+        return -1;
+    int failed = NL_CU(err, StreamSynchronize, stream) < 0;
+    nl_mutex_lock(&record_lock);
+    int found = take_locked(k, stream, record, failed ? &again : err);
+    nl_mutex_unlock(&record_lock);
+    return failed && found <= 0 ? -1 : found;
 }
 
 /* The record as bytes, NULL without an exception if there is none. */
