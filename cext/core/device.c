@@ -508,7 +508,9 @@ static void forget_contents(nl_device *dev) {
             nl_atomic_store(&devices[i].peers, nl_atomic_load(&devices[i].peers) & ~bit);
     nl_atomic_store(&dev->peers, 0);
     nl_mutex_lock(&dev->lock);
-    dev->allocated = dev->settled = dev->fence_ticket = 0;
+    /* The count goes on: allocations that were under way in other threads still add to it. */
+    nl_atomic_store(&dev->settled, nl_atomic_load(&dev->allocated));
+    dev->fence_ticket = 0;
     dev->fence = NULL;
     dev->courier = NULL;
     nl_mutex_unlock(&dev->lock);
