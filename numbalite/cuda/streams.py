@@ -109,6 +109,9 @@ class Stream(_core.Stream):
         return future
 
 
+_core.register_stream_class(Stream)
+
+
 def stream(non_blocking=False, priority=0) -> Stream:
     """A new stream.
 
@@ -132,11 +135,14 @@ def per_thread_default_stream() -> Stream:
     return Stream.wrap(2)
 
 
-def external_stream(pointer) -> Stream:
-    """A stream made elsewhere, from its handle; it is never destroyed here."""
-    if not isinstance(pointer, int):
-        raise TypeError(f"ptr for external stream must be an int, not {type(pointer).__name__}")
-    return Stream.wrap(pointer)
+def external_stream(ptr) -> Stream:
+    """A stream made elsewhere, from its handle; it is never destroyed here.
+
+    The driver first hears of the handle when the stream is used, and refuses then what is no stream.
+    """
+    if not isinstance(ptr, int):
+        raise TypeError(f"ptr for external stream must be an int, not {type(ptr).__name__}")
+    return Stream.wrap(ptr)
 
 
 def event(timing=True) -> Event:
