@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib
 
-_WHERE = {"size": "place", "where": "place", "timed": "timing"}
+_WHERE = {"examine": "checked", "size": "place", "where": "place", "timed": "timing"}
 
-__all__ = ["size", "timed", "where"]
+__all__ = ["examine", "size", "timed", "where"]
 
 
 def __getattr__(name):
