@@ -61,7 +61,7 @@ def test_each_header_stands_alone(compiler, tmp_path):
 def wheel(tmp_path_factory):
     """sdist -> wheel, as pip does it, in a folder of its own: only what the sdist holds is there."""
     folder = tmp_path_factory.mktemp("package")
-    for name in ("cext", "cuda_src", "numbalite", "notebooks", "tests", ".ci"):
+    for name in ("cext", "cuda_src", "numbalite", "docs", "notebooks", "tests", ".ci"):
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
         )
