@@ -1,10 +1,11 @@
-/* driver/driver_wrap: a second table between ours and the driver: it counts calls, makes the n-th one
- * fail without reaching the driver, which tests ask for, and keeps the names of the last ones, which
- * %gpu_timeit asks for too.
+/* driver/driver_wrap: a second table between ours and the driver: it counts calls, makes the n-th
+ * one fail without reaching the driver, which tests ask for, and keeps the names of the last ones,
+ * which %gpu_timeit asks for too.
  *
- * Nothing is wrapped until somebody asks; then the entries of nl_cu are exchanged one by one. They stay
- * exchanged where calls are to fail, and are put back when a trace alone ends: what is timed afterwards
- * does not pay for it. Calls that only put a status into words are passed through uncounted. */
+ * Nothing is wrapped until somebody asks; then the entries of nl_cu are exchanged one by one. They
+ * stay exchanged where calls are to fail, and are put back when a trace alone ends: what is timed
+ * afterwards does not pay for it. Calls that only put a status into words are passed through
+ * uncounted. */
 #include "driver/driver.h"
 
 #include <string.h>

@@ -50,7 +50,11 @@ def test_instances_of_templates(run, shell):
 
 
 def test_prefix_and_module(run, shell):
-    run(SCALE.format(" --prefix my_ --module whole").replace("__global__", "__constant__ float c[2];\n__global__"))
+    run(
+        SCALE.format(" --prefix my_ --module whole").replace(
+            "__global__", "__constant__ float c[2];\n__global__"
+        )
+    )
     assert "scale" not in shell.user_ns and "my_scale" in shell.user_ns
     assert run("whole.get_global('c').shape") == (2,)
 

@@ -29,7 +29,9 @@ def test_a_notebook(notebook):
         "from numbalite.compilers import Unit\n"
         "with progress.watch(Unit('', name='/x/slow <1>.cu'), ('cuda', 9, 0)):\n    time.sleep(1.3)"
     )
-    outputs = notebook(SETUP, PRINTS, in_order, late, "print('next')", shell_too, wrong, "tell", slow)
+    outputs = notebook(
+        SETUP, PRINTS, in_order, late, "print('next')", shell_too, wrong, "tell", slow
+    )
     _, made, ordered, waited, following, spawned, refused, shown, slowly = outputs
     # A compilation that took longer than a second has left an output without anything in it.
     assert all(o.output_type == "display_data" and not o.data for o in made)
@@ -43,7 +45,9 @@ def test_a_notebook(notebook):
     text = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(problem.traceback))
     assert re.search(r"Cell In\[7\], line 3: error: .*nothing", text)
     assert len(text.splitlines()) < 8
-    assert "tell(n)" in shown[0].data["text/html"] and shown[0].data["text/plain"].startswith("<CUDA")
+    assert "tell(n)" in shown[0].data["text/html"] and shown[0].data["text/plain"].startswith(
+        "<CUDA"
+    )
     assert [o.data for o in slowly] == [{}]
 
 

@@ -60,7 +60,11 @@ def test_a_gpu_is_timed_by_events(timed, capsys):
 
 @pytest.mark.parametrize(
     "line, says",
-    [("", "give a statement"), ("-n 0 add_one", "-n 0: a whole number"), ("-r x d", "-r x: a whole")],
+    [
+        ("", "give a statement"),
+        ("-n 0 add_one", "-n 0: a whole number"),
+        ("-r x d", "-r x: a whole"),
+    ],
 )
 def test_mistakes(timed, line, says):
     with pytest.raises(UsageError, match=says):
