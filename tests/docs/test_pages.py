@@ -1,5 +1,6 @@
 """Every program on every page of docs/ runs, and prints what the page says."""
 
+import gc
 import re
 import warnings
 
@@ -42,6 +43,7 @@ def test_blocks_are_of_a_known_kind(page):
 
 def test_the_programs_run(page, driver_kind):
     names = {"__name__": "__main__"}
+    gc.collect()  # what the page before has left is not this page's
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for block in doc_pages.blocks(page):
