@@ -99,7 +99,11 @@ class MemoryInfo(NamedTuple):
 
 
 class Device:
-    """One device. Every CU_DEVICE_ATTRIBUTE_... of the driver is an attribute: MAX_THREADS_PER_BLOCK."""
+    """One device, of ``cuda.gpus`` or ``cuda.get_current_device()``.
+
+    Every ``CU_DEVICE_ATTRIBUTE_...`` of the driver is an attribute without that prefix:
+    ``device.MAX_THREADS_PER_BLOCK``.
+    """
 
     def __init__(self, number):
         self.id = number
