@@ -1,6 +1,7 @@
 """What the lessons in notebooks/ use: where a program runs, sizes that fit, times, and the judge of exercises.
 
-``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either.
+``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either,
+``examine`` looks for mistakes in a launch on either.
 Importing this touches no driver and no compiler.
 """
 
@@ -8,9 +9,29 @@ from __future__ import annotations
 
 import importlib
 
-_WHERE = {"examine": "checked", "size": "place", "where": "place", "timed": "timing"}
+_WHERE = {
+    "assess": "judging",
+    "judge": "judging",
+    "Verdict": "verdict",
+    "examine": "checked",
+    "exercises": "assessment",
+    "size": "place",
+    "where": "place",
+    "timed": "timing",
+    "tolerance": "compare",
+}
 
-__all__ = ["examine", "size", "timed", "where"]
+__all__ = [
+    "Verdict",
+    "assess",
+    "examine",
+    "exercises",
+    "judge",
+    "size",
+    "timed",
+    "tolerance",
+    "where",
+]
 
 
 def __getattr__(name):
