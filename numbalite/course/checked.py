@@ -75,8 +75,7 @@ def _elsewhere(task):
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _CHILD],
         input=pickle.dumps(([p for p in sys.path if p], task)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         env={**os.environ, "NUMBALITE_DRIVER": "sim"},
     )
     if child.returncode:
