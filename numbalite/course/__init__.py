@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import importlib
 
-_WHERE = {"size": "place", "where": "place", "timed": "timing"}
+_WHERE = {
+    "assess": "judging",
+    "judge": "judging",
+    "Verdict": "verdict",
+    "exercises": "assessment",
+    "size": "place",
+    "where": "place",
+    "timed": "timing",
+    "tolerance": "compare",
+}
 
-__all__ = ["size", "timed", "where"]
+__all__ = ["Verdict", "assess", "exercises", "judge", "size", "timed", "tolerance", "where"]
 
 
 def __getattr__(name):
