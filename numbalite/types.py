@@ -78,6 +78,8 @@ class Type:
 
 
 class Void(Type):
+    """Nothing: what kernels return."""
+
     __slots__ = ()
 
     @property

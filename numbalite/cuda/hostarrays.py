@@ -135,8 +135,8 @@ class ManagedNDArray(_ReachableArray):
     def advise(self, advice, device=None):
         """Tells the driver how the memory is going to be used.
 
-        advice: "read_mostly", "preferred_location" or "accessed_by" (with the device, or "cpu"), or
-        one of them with "unset_" in front.
+        advice: ``"read_mostly"``, ``"preferred_location"`` or ``"accessed_by"`` (with the device, or
+        ``"cpu"``), or one of them with ``unset_`` in front.
         """
         number = _ADVICE.get(advice)
         if number is None:
