@@ -264,6 +264,11 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             return f"<CUDA kernel {self.__name__}: {', '.join(map(str, self._given))}>"
         return f"<CUDA kernel {self.__name__}({', '.join(self._origin.parameter_names)})>"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.kernel(self)
+
     def __reduce__(self):
         return _unpickle, (type(self), self._origin, self._given)
 

@@ -167,6 +167,11 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def __repr__(self):
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.array(self)
+
     def bind(self, stream=0) -> DeviceNDArray:
         """The same array with another stream for methods that are given none."""
         return self._bind(stream)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from _thread import _local
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -28,6 +29,10 @@ def _on_open(kind):
         _core.host_set_limit(memory.default_host_limit())
         managers.read_environment()
         return
+    if "IPython" in sys.modules:
+        from numbalite import jupyter
+
+        jupyter.attach()
     if kind == "sim":
         from numbalite import checks
 
@@ -193,6 +198,11 @@ class Device:
 
     def __repr__(self):
         return f"<CUDA device {self.id} '{self.name}'>"
+
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.device(self)
 
     def __eq__(self, other):
         return self.id == other.id if isinstance(other, Device) else NotImplemented

@@ -105,6 +105,11 @@ class MemoryPool:
             f"limit {_bytes(now['limit'])}>"
         )
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.pool(self)
+
     def __eq__(self, other):
         return self.device == other.device if isinstance(other, MemoryPool) else NotImplemented
 
@@ -169,6 +174,11 @@ class HostMemoryPool:
             f"<host memory pool: {_bytes(now['used'])} used, {_bytes(now['cached'])} cached, "
             f"{_bytes(now['locked'])} page-locked, limit {_bytes(now['cache_limit'])}>"
         )
+
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.pool(self)
 
 
 def memory_pool(device=None) -> MemoryPool:

@@ -26,6 +26,11 @@ class Graph(_core.Graph):
         state = "being captured" if self.is_capturing else f"of {len(self.launches)} launches"
         return f"<CUDA graph {state}>"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.graph(self)
+
 
 class Stream(_core.Stream):
     """A queue of work for a device: what is put into it runs in order."""
@@ -68,6 +73,11 @@ class Stream(_core.Stream):
 
     def __int__(self):
         return self.handle
+
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.stream(self)
 
     @staticmethod
     def priority_range() -> tuple:
