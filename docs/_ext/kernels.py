@@ -4,7 +4,7 @@ import re
 
 from pygments.lexers.c_cpp import CppLexer
 from pygments.lexers.python import PythonLexer
-from pygments.token import Keyword, Name, String
+from pygments.token import Error, Keyword, Name, String
 
 # What only C++ has: statements, indices of threads, directives.
 IS_CXX = re.compile(r";\s*(//.*)?$|;\s*}|#include|__global__|\breturn\b.*;", re.M)
@@ -43,9 +43,13 @@ class KernelLexer(PythonLexer):
         if found is None or not IS_CXX.search(found[3]):
             yield from tokens
             return
+        lexed = list(CppLexer().get_tokens_unprocessed(found[3]))
+        if any(kind is Error for _, kind, _ in lexed):  # PTX, for instance
+            yield from tokens
+            return
         inside = start + found.start(3)
         yield start, String, text[: found.start(3)]
-        for at, kind, value in CppLexer().get_tokens_unprocessed(found[3]):
+        for at, kind, value in lexed:
             if kind in Name and value in WORDS:
                 kind = Keyword.Type if value.startswith("__") else Name.Builtin
             yield inside + at, kind, value
