@@ -211,6 +211,15 @@ def scan(text: str) -> tuple[list[Function], list[Variable]]:
     return list(reader.kernels.values()), list(reader.variables.values())
 
 
+def without_kernels(text: str) -> str:
+    """The source with its kernels blanked out: what other sources may take from it, lines as they were."""
+    reader = _Reader(text)
+    reader.scope(0, len(reader.tokens), ())
+    for start, end in reader.kernel_spans:
+        text = text[:start] + _blank(text[start:end]) + text[end:]
+    return text
+
+
 class _Reader:
     """Walks declarations at namespace scope; bodies of functions and classes are stepped over."""
 
@@ -221,6 +230,7 @@ class _Reader:
         self.partner = brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
         self.parameter_lists = {}
+        self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
 
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
@@ -278,6 +288,7 @@ class _Reader:
             text = tokens[at].text
             if text == ";":
                 self.record(start, at, path)
+                self.record_span(start, at, at)
                 return at + 1
             if text == "=":
                 seen_equals = True
@@ -290,6 +301,7 @@ class _Reader:
                 if seen_parameters and not seen_equals:  # the body of a function
                     self.record(start, at, path)
                     self.record_function(start, at, close, path)
+                    self.record_span(start, at, close)
                     return close + 1
                 at = close
             elif text == "}":
@@ -306,6 +318,10 @@ class _Reader:
             self.record_kernel(start, end, path)
         elif words & _SPACES:
             self.record_variables(start, end, path, words)
+
+    def record_span(self, start, end, last):
+        if last < len(self.tokens) and any(t.text == "__global__" for t in self.tokens[start:end]):
+            self.kernel_spans.append((self.tokens[start].start, self.tokens[last].start + 1))
 
     def record_function(self, start, end, close, path):
         while self.text(start) == "template" and self.text(start + 1) == "<":
