@@ -46,7 +46,9 @@ def _line(facts):
 
 
 def _table(heads, rows):
-    cells = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    first, *others = heads
+    cells = f'<th style="text-align: left">{escape(first)}</th>'
+    cells += "".join(f"<th>{escape(head)}</th>" for head in others)
     lines = []
     for first, *rest in rows:
         cell = f'<td style="text-align: left">{escape(str(first))}</td>'
