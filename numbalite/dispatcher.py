@@ -14,7 +14,7 @@ from . import _core, signatures, source, types
 from .capture import ascii_name
 from .compilers import Unit
 from .cuda import devices  # noqa: F401  (sets how the driver is opened)
-from .errors import PerformanceWarning, SignatureError, warn
+from .errors import CompileError, PerformanceWarning, SignatureError, warn
 from .program import Overload, Program
 from .surface import ByTypes
 from .types import Array, Scalar, Signature
@@ -64,7 +64,12 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     def _resolve(self, device, codes, args):
         """Called by the extension with argument types that it has not met on this device."""
         with self._lock:
-            return self._overload_of(codes, args).kernel(device)
+            overload = self._overload_of(codes, args)
+            try:
+                return overload.kernel(device)
+            except CompileError:
+                self._forget(overload)
+                raise
 
     def _overload_of(self, codes, args):
         if self._origin.is_typed:
@@ -84,6 +89,12 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             if overload is None:
                 overload = self._overloads[args] = self._origin.overload(args)
             return overload
+
+    def _forget(self, overload):
+        """What does not compile is no overload: those who ask about all of them get answers."""
+        with self._lock:
+            for args in [args for args, known in self._overloads.items() if known is overload]:
+                del self._overloads[args]
 
     def _best(self, wanted, args):
         """The declared argument types that take these arguments with the least conversion."""
@@ -112,7 +123,11 @@ class Dispatcher(ByTypes, _core.Dispatcher):
                 f"{', '.join(map(str, self._given))}"
             )
         overload = self._made(signature.args)
-        overload.program.image()
+        try:
+            overload.program.image()
+        except CompileError:
+            self._forget(overload)
+            raise
         return overload
 
     # --- launching

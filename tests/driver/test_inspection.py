@@ -79,6 +79,23 @@ def test_attributes_of_a_compiled_kernel():
     assert unit.get_max_threads_per_block() >= 256
 
 
+def test_types_that_do_not_compile_leave_nothing():
+    """A kernel that failed for one list of types still answers for those that it is compiled for."""
+
+    @cuda.jit
+    def plane(a):
+        "auto [x, y] = grid<2>(); a(x, y) += 1;"
+
+    plane[1, (2, 2)](zeros((2, 2)))
+    for fail in (lambda: plane[1, (2, 2)](zeros(4)), lambda: plane.compile("void(float64[:])")):
+        with pytest.raises(errors.CompileError):
+            fail()
+        assert len(plane.signatures) == 1
+        assert list(plane.occupancy(64)) == plane.signatures
+        assert set(plane.inspect_source()) == set(plane.signatures)
+    plane[1, (2, 2)](zeros((2, 2)))
+
+
 def test_inspect_asm():
     pytest.importorskip("cuda.pathfinder")
     try:
