@@ -37,7 +37,14 @@ def _warn_host():
 
 
 class Dispatcher(ByTypes, _core.Dispatcher):
-    """A kernel. ``origin`` is what overloads are made from: a BodyKernel or a module's kernel."""
+    """A kernel: what ``cuda.jit`` makes, and what a module's kernels are.
+
+    ``kernel[grid, block, stream=0, shared=0](...)`` launches it; arguments may be given by name. Each
+    list of argument types is an overload of its own, compiled when it is first met. Methods that take
+    a ``signature`` answer for that one; without it for the only one, or in a dict for all.
+    """
+
+    # `origin` is what overloads are made from: a BodyKernel or a module's kernel.
 
     def __init__(self, origin, given=(), py_func=None):
         self._origin = origin
@@ -219,7 +226,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._ask(signature, Overload.inspect_source)
 
     def inspect_asm(self, signature=None):
-        """The PTX."""
+        """The PTX. On the simulator it is compiled for this purpose: CudaSupportError without NVRTC."""
         return self._ask(signature, Overload.inspect_asm)
 
     def inspect_sass(self, signature=None):
@@ -245,7 +252,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._ask(signature, lambda overload: overload.const_mem_size)
 
     def get_shared_mem_per_block(self, signature=None):
-        """Bytes of static shared memory of each block."""
+        """Bytes of static shared memory of each block; what a launch adds is not in it."""
         return self._ask(signature, lambda overload: overload.shared_mem_per_block)
 
     def get_local_mem_per_thread(self, signature=None):
