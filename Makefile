@@ -2,6 +2,7 @@
 # make test      everything, on the GPU if there is one, else on the simulator  (ARGS="-k vadd" picks)
 # make bench     speed, beside the floor measured in the same run and the peers that are installed
 # make sanitize  the tests under AddressSanitizer and UBSan  (SAN=thread: tests/threads under ThreadSanitizer)
+# make docs      the site, into build/site/index.html; warnings are errors
 # make fuzz      hostile input, SECONDS=60 for each target  (TARGETS="dlpack images" ENGINE=libfuzzer)
 # make lint      ruff and clang-format
 # make clean
@@ -21,11 +22,11 @@ export PYTHON CC
 
 SOURCES := $(shell find cext cuda_src/sim -name '*.[ch]')
 
-.PHONY: demo test bench sanitize fuzz lint format clean build
+.PHONY: demo test bench docs sanitize fuzz lint format clean build
 .DEFAULT_GOAL := test
 
 $(VENV)/.ready: pyproject.toml .ci/environment
-	@.ci/environment $(VENV) test lint
+	@.ci/environment $(VENV) test lint docs
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready setup.py $(SOURCES)
@@ -45,6 +46,10 @@ test: build
 
 bench: build
 	$(PY) tests/bench/run.py --json bench.json $(ARGS)
+
+docs: build
+	NUMBALITE_DRIVER=sim $(PY) -m sphinx -q -W --keep-going -c docs . build/site
+	@echo build/site/index.html
 
 fuzz: build
 	$(PY) tests/fuzz/run.py $(TARGETS) --seconds $(SECONDS) --engine $(ENGINE) --seed $$(date +%s)

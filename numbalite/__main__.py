@@ -150,12 +150,12 @@ def _headers():
     from numbalite.compilers import headers, toolkit
 
     try:
-        library = toolkit.nvrtc_library().path
+        library = toolkit.nvrtc_library()
     except ImportError:
         library = None
-    found = toolkit.include_directories(library)
+    found = toolkit.include_directories(library and library.path)
     lines = [f"{headers.cuda_src()} (numbalite's own)", *found]
-    for part, packages in toolkit.missing_parts(found):
+    for part, packages in toolkit.missing_parts(found, library.major if library else 13):
         lines.append(f"not found: {part} (pip install {packages})")
     return "\n".join(lines)
 

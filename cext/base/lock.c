@@ -1,14 +1,16 @@
 /* base/lock: starting threads, and hearing of forks. */
 #include "base/lock.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
+#include "base/mem.h"
 
 int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack_size,
                     nl_error *err) {
     pthread_attr_t attributes;
-    int status = pthread_attr_init(&attributes);
+    int status = nl_mem_refuses() ? EAGAIN : pthread_attr_init(&attributes);
     if (status == 0) {
         if (stack_size != 0)
             status = pthread_attr_setstacksize(&attributes, stack_size);

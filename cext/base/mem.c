@@ -15,22 +15,24 @@ static int blows(void) {
     return number == nl_atomic_load(&fuse);
 }
 
+static void *no_memory(nl_error *err, size_t size) {
+    if (err != NULL)
+        nl_error_no_memory(err, size);
+    return NULL;
+}
+
 void *nl_mem_alloc(size_t size, nl_error *err) {
     void *block = blows() ? NULL : malloc(size ? size : 1);
-    if (block == NULL) {
-        nl_error_no_memory(err, size);
-        return NULL;
-    }
+    if (block == NULL)
+        return no_memory(err, size);
     nl_atomic_add(&live, 1);
     return block;
 }
 
 void *nl_mem_zalloc(size_t size, nl_error *err) {
     void *block = blows() ? NULL : calloc(1, size ? size : 1);
-    if (block == NULL) {
-        nl_error_no_memory(err, size);
-        return NULL;
-    }
+    if (block == NULL)
+        return no_memory(err, size);
     nl_atomic_add(&live, 1);
     return block;
 }
@@ -39,9 +41,7 @@ void *nl_mem_resize(void *block, size_t size, nl_error *err) {
     if (block == NULL)
         return nl_mem_alloc(size, err);
     void *moved = blows() ? NULL : realloc(block, size ? size : 1);
-    if (moved == NULL)
-        nl_error_no_memory(err, size);
-    return moved;
+    return moved != NULL ? moved : no_memory(err, size);
 }
 
 char *nl_mem_strdup(const char *text, nl_error *err) {
@@ -50,6 +50,14 @@ char *nl_mem_strdup(const char *text, nl_error *err) {
     if (copy != NULL)
         memcpy(copy, text, size);
     return copy;
+}
+
+void *nl_mem_keep(size_t size) {
+    return blows() ? NULL : calloc(1, size ? size : 1);
+}
+
+int nl_mem_refuses(void) {
+    return blows();
 }
 
 void nl_mem_free(void *block) {

@@ -46,16 +46,16 @@ static CUresult run_checked(launch_op *l) {
     char text[NL_SIM_FAULT_TEXT];
     l->job.check = nl_sim_check_begin(&l->checks, l->function);
     if (!l->job.check) {
-        snprintf(l->job.fault, sizeof l->job.fault, "no memory to check a kernel");
+        snprintf(l->job.fault, sizeof l->job.fault, "kernel %.200s: there is no memory to check it",
+                 nl_sim_fault_kernel_name(l->job.kernel));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
     if (variables)
         nl_sim_variables_bring(variables);
-    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
     if (nl_sim_conflict_begin(&l->job) == 0)
-        status = nl_sim_grid_run(&l->job);
-    nl_sim_conflict_end(&l->job);
+        (void)nl_sim_grid_run(&l->job);
+    CUresult status = nl_sim_conflict_end(&l->job);
     if (variables)
         nl_sim_variables_return(variables);
     CUresult found =
@@ -87,7 +87,7 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
     NL_SIM_REQUIRE(g->x <= NL_SIM_GRID_X && g->y <= NL_SIM_GRID_Y && g->z <= NL_SIM_GRID_Z);
     NL_SIM_REQUIRE(b->x <= NL_SIM_BLOCK_X && b->y <= NL_SIM_BLOCK_Y && b->z <= NL_SIM_BLOCK_Z);
     unsigned threads = b->x * b->y * b->z;
-    NL_SIM_REQUIRE(threads <= NL_SIM_BLOCK_THREADS);
+    NL_SIM_REQUIRE(threads <= (unsigned)nl_sim_function_max_threads(f));
     NL_SIM_REQUIRE(s->shared <= nl_atomic_peek32((const uint32_t *)&f->max_dynamic_shared));
     NL_SIM_REQUIRE((size_t)s->shared + (size_t)f->static_shared <= NL_SIM_SHARED_OPTIN);
     if (!s->cooperative)
@@ -194,15 +194,16 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
         mask |= NL_CHECK_ACCESSES;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     if (nl_sim_shadow_open() < 0) {
-        nl_sim_fault_report(0, "kernels cannot be checked: there are not enough addresses for it "
-                               "(a limit of the process, or of the system's memory)");
+        nl_sim_fault_report(0, "kernels cannot be checked: there is no room for what is noted of "
+                               "memory (a limit of the process, or of the system)");
         return NULL;
     }
     *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
     if (*status == CUDA_SUCCESS)
         return twin;
     snprintf(text, sizeof text, "kernel %.200s cannot be checked: %.900s",
-             nl_sim_fault_kernel_name(f->kernel), log);
+             nl_sim_fault_kernel_name(f->kernel),
+             *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
     nl_sim_fault_report(0, text);
     return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
 #include "sim/limits.h"
@@ -20,8 +21,9 @@ struct nl_sim_arena {
 };
 
 static struct nl_sim_arena *make(void) {
-    struct nl_sim_arena *a = calloc(1, sizeof *a);
-    if (a && nl_sim_memory_alloc(NL_SIM_MEMORY_SHARED, -1, SIZE, &a->low) != CUDA_SUCCESS) {
+    struct nl_sim_arena *a = nl_mem_keep(sizeof *a);
+    if (a && (nl_mem_refuses() ||
+              nl_sim_memory_alloc(NL_SIM_MEMORY_SHARED, -1, SIZE, &a->low) != CUDA_SUCCESS)) {
         free(a);
         return NULL;
     }
@@ -42,16 +44,18 @@ static int place(struct nl_sim_arena *a, size_t size, nl_sim_arena_entry *entry)
     return 0;
 }
 
-void nl_sim_arena_open(nl_sim_worker *w) {
+int nl_sim_arena_open(nl_sim_worker *w) {
     if (!w->arena && !(w->arena = make()))
-        return;
+        return -1;
     struct nl_sim_arena *a = w->arena;
     nl_sim_shadow_set(a->low, a->at ? a->at - a->low : 0, 0);
     a->at = a->low;
     a->count = 0;
     a->dynamic.variable = NULL;
-    if (place(a, w->job->launch.shared_bytes, &a->dynamic) == 0)
-        w->shared = (void *)a->dynamic.base;
+    if (place(a, w->job->launch.shared_bytes, &a->dynamic) < 0)
+        return -1;
+    w->shared = (void *)a->dynamic.base;
+    return 0;
 }
 
 void nl_sim_arena_block(nl_sim_worker *w) {

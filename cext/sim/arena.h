@@ -8,9 +8,8 @@
 
 #include "sim/worker.h"
 
-/* Before a worker runs blocks of a checked launch. Without memory there are no checks of shared
- * memory, and w->shared stays what it is. */
-void nl_sim_arena_open(nl_sim_worker *w);
+/* Before a worker runs blocks of a checked launch. -1 without memory. */
+int nl_sim_arena_open(nl_sim_worker *w);
 /* A block begins: nothing has been written. */
 void nl_sim_arena_block(nl_sim_worker *w);
 /* nl_sim_checker.shared */

@@ -482,8 +482,8 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_sim_fault_scope scope;
     nl_sim_fault_enter(w, &scope);
     nl_sim_watch_enter(w);
-    if (job->check)
-        nl_sim_check_enter(w);
+    if (job->check && nl_sim_check_enter(w) < 0)
+        nl_sim_job_fail(job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
     w->chunk = 1;
     w->race = job->race;
     w->checked = job->check != NULL;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "base/mem.h"
 #include "sim/arena.h"
 #include "sim/block.h"
 #include "sim/conflict.h"
@@ -45,7 +46,7 @@ nl_checks_compile_fn nl_sim_check_compiler(void) {
 /* A launch */
 
 nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const struct nl_sim_function *function) {
-    nl_sim_check *c = malloc(sizeof *c);
+    nl_sim_check *c = nl_mem_alloc(sizeof *c, NULL);
     if (!c)
         return NULL;
     c->wanted = *wanted;
@@ -66,14 +67,14 @@ CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_
         status = CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_sim_findings_clear(&c->findings);
-    free(c);
+    nl_mem_free(c);
     return status;
 }
 
-void nl_sim_check_enter(nl_sim_worker *w) {
+int nl_sim_check_enter(nl_sim_worker *w) {
     const struct nl_sim_module *image = w->job->check->image;
     nl_sim_module_extent(image, &w->image_low, &w->image_high);
-    nl_sim_arena_open(w);
+    return nl_sim_arena_open(w);
 }
 
 void nl_sim_check_block(nl_sim_worker *w) {

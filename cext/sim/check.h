@@ -36,8 +36,8 @@ nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const struct nl_sim_fu
 /* Releases it. Returns the status of the launch: CUDA_SUCCESS, or with the report in `text`. */
 CUresult nl_sim_check_end(nl_sim_check *check, const char *kernel, char *text, size_t size);
 
-/* On an OS thread that is going to run blocks of such a launch. */
-void nl_sim_check_enter(nl_sim_worker *w);
+/* On an OS thread that is going to run blocks of such a launch. -1 without memory. */
+int nl_sim_check_enter(nl_sim_worker *w);
 
 /* A block begins. */
 void nl_sim_check_block(nl_sim_worker *w);

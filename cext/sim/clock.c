@@ -2,8 +2,7 @@
  * write into a copy. */
 #include "sim/clock.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "base/mem.h"
 
 typedef struct fact {
     uint64_t key; /* 0: free */
@@ -24,7 +23,7 @@ nl_sim_clock *nl_sim_clock_retain(nl_sim_clock *clock) {
 
 void nl_sim_clock_release(nl_sim_clock **clock) {
     if (*clock && --(*clock)->users == 0)
-        free(*clock);
+        nl_mem_free(*clock);
     *clock = NULL;
 }
 
@@ -46,7 +45,7 @@ static nl_sim_clock *copy(const nl_sim_clock *clock) {
     unsigned count = clock ? clock->count : 0, capacity = 8;
     while (capacity * 3 / 4 <= count + 1)
         capacity *= 2;
-    nl_sim_clock *made = calloc(1, sizeof *made + capacity * sizeof *made->facts);
+    nl_sim_clock *made = nl_mem_zalloc(sizeof *made + capacity * sizeof *made->facts, NULL);
     if (!made)
         return NULL;
     made->users = 1;

@@ -89,22 +89,32 @@ int nl_sim_conflict_begin(nl_sim_job *job) {
     job->shuffled = wanted->shuffled;
     job->limit_ms = wanted->mask & NL_CHECK_HANG ? wanted->limit_ms : 0;
     job->in_turns = every || job->shuffled;
+    job->check->every = every;
+    if (every)
+        nl_sim_shadow_hear_all(1);
     if (wanted->mask & NL_CHECK_RACE) {
         job->race = nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report);
         if (!job->race)
             return -1;
     }
-    job->check->every = every;
-    if (every)
-        nl_sim_shadow_hear_all(1);
     return 0;
 }
 
-void nl_sim_conflict_end(nl_sim_job *job) {
+CUresult nl_sim_conflict_end(nl_sim_job *job) {
+    int wanted = (job->check->wanted.mask & NL_CHECK_RACE) != 0;
     if (job->check->every)
         nl_sim_shadow_hear_all(-1);
+    if (wanted && (!job->race || nl_sim_race_is_starved(job->race))) {
+        char text[300];
+        snprintf(text, sizeof text, "kernel %.200s: there is no memory to look for races",
+                 nl_sim_fault_kernel_name(job->kernel));
+        nl_sim_job_fail(job, CUDA_ERROR_OUT_OF_MEMORY, text);
+    }
+    if (job->race)
+        nl_sim_findings_count(&job->check->findings, nl_sim_race_repeated(job->race));
     nl_sim_race_close(job->race);
     job->race = NULL;
+    return job->status;
 }
 
 /* Accesses */

@@ -5,13 +5,15 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "driver/cuda_abi.h"
 
 struct nl_sim_job;
 struct nl_sim_worker;
 
-/* Around the launch, whose job->check says what is wanted. -1 without memory. */
+/* Around the launch, whose job->check says what is wanted. -1 without memory. The end comes in any
+ * case; it gives the status of the launch. */
 int nl_sim_conflict_begin(struct nl_sim_job *job);
-void nl_sim_conflict_end(struct nl_sim_job *job);
+CUresult nl_sim_conflict_end(struct nl_sim_job *job);
 
 /* Has the running thread made so many accesses that others should run before the next? */
 int nl_sim_conflict_is_due(struct nl_sim_worker *worker);

@@ -79,7 +79,8 @@ static void handle(int number, siginfo_t *info, void *context) {
     w->trap = (nl_sim_trap){.signal = number,
                             .code = info->si_code,
                             .address = (uintptr_t)info->si_addr,
-                            .instruction = nl_sim_watch_instruction(context)};
+                            .instruction = nl_sim_watch_instruction(context),
+                            .stack = nl_sim_watch_stack(context)};
     w->leave = NL_SIM_TRAP;
     nl_fiber_escape(context, &w->main);
 }
@@ -232,11 +233,29 @@ static CUresult trap_text(const nl_sim_worker *w, char *text, size_t size, size_
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
+/* Where the user's code was. A stack may end within a function of ours; then the first address on
+ * it that is one of the user's code is where that function was called. */
+static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
+    enum { MOST_WORDS = 256 };
+    const struct nl_sim_module *image = w->job->check->image;
+    if (nl_sim_lines_find(image, (const char *)w->trap.instruction + 1, site) || thread < 0)
+        return;
+    const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
+    uintptr_t low = (uintptr_t)stack->low, at = w->trap.stack, end = low + stack->size;
+    at = (at < low ? low : at) & ~(uintptr_t)(sizeof at - 1);
+    for (unsigned i = 0; i < MOST_WORDS && at < end; i++, at += sizeof at) {
+        uintptr_t word = *(const uintptr_t *)at;
+        if (word - w->image_low < w->image_high - w->image_low &&
+            nl_sim_lines_find(image, (const void *)word, site))
+            return;
+    }
+}
+
 void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
     char text[NL_SIM_FAULT_TEXT];
     nl_sim_site site = {NULL, 0};
     if (w->job->check) /* images without instrumentation tell no lines */
-        nl_sim_lines_find(w->job->check->image, (const char *)w->trap.instruction + 1, &site);
+        find_line(w, thread, &site);
     size_t length = nl_sim_fault_prefix(w, thread, site, text, sizeof text);
     if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
         nl_sim_fault_endless(w);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/mem.h"
 #include "sim/block.h"
 #include "sim/race.h"
 #include "sim/turn.h"
@@ -94,7 +95,8 @@ static void fail_lock_held(nl_sim_job *job, CUresult status, const char *text) {
     if (job->status == CUDA_SUCCESS) {
         job->status = status;
         int length = snprintf(job->fault, sizeof job->fault, "%s", text);
-        if (job->shuffled && length > 0 && (size_t)length < sizeof job->fault)
+        if (job->shuffled && status != CUDA_ERROR_OUT_OF_MEMORY && length > 0 &&
+            (size_t)length < sizeof job->fault)
             snprintf(job->fault + length, sizeof job->fault - (size_t)length,
                      "; seed=%llu gives this order again", (unsigned long long)job->seed);
     }
@@ -311,7 +313,7 @@ static void run_cooperative(nl_sim_job *job) {
     crew c = {.job = job, .lock = NL_MUTEX_INIT, .start = NL_COND_INIT};
     nl_error err;
     unsigned wanted = (unsigned)job->blocks - 1, made = 0;
-    nl_thread *threads = wanted ? malloc(wanted * sizeof *threads) : NULL;
+    nl_thread *threads = wanted ? nl_mem_alloc(wanted * sizeof *threads, NULL) : NULL;
     job->chunk = 1;
     while (threads && made < wanted &&
            nl_thread_start(&threads[made], crew_thread, &c, 0, &err) == 0)
@@ -326,7 +328,7 @@ static void run_cooperative(nl_sim_job *job) {
         nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
     while (made)
         nl_thread_join(threads[--made]);
-    free(threads);
+    nl_mem_free(threads);
 }
 
 void nl_sim_grid_open(nl_sim_job *job) {

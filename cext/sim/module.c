@@ -13,6 +13,7 @@
 #include <string.h>
 #include "base/image.h"
 #include "base/lock.h"
+#include "base/mem.h"
 #include "sim/elf.h"
 #include "sim/handle.h"
 #include "sim/limits.h"
@@ -86,9 +87,9 @@ static CUresult load(nl_sim_context *context, const void *image, nl_sim_module *
         return CUDA_ERROR_INVALID_IMAGE;
     }
     memcpy(&header, image, sizeof header);
-    nl_sim_module *m = calloc(1, sizeof *m);
-    if (!m || header.size > PTRDIFF_MAX || !(m->bytes = malloc(header.size ? header.size : 1))) {
-        free(m);
+    nl_sim_module *m = nl_mem_zalloc(sizeof *m, NULL);
+    if (!m || header.size > PTRDIFF_MAX || !(m->bytes = nl_mem_alloc(header.size, NULL))) {
+        nl_mem_free(m);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     m->context = context;
@@ -153,7 +154,7 @@ static void destroy(nl_sim_module *m) {
         global *g = m->globals;
         m->globals = g->next;
         (void)nl_sim_memory_unregister(NL_SIM_MEMORY_GLOBAL, g->address);
-        free(g);
+        nl_mem_free(g);
     }
     if (m->library) {
         nl_mutex_lock(&loader_lock);
@@ -161,8 +162,8 @@ static void destroy(nl_sim_module *m) {
         nl_mutex_unlock(&loader_lock);
     }
     nl_sim_variables_destroy(m->variables);
-    free(m->bytes);
-    free(m);
+    nl_mem_free(m->bytes);
+    nl_mem_free(m);
 }
 
 /* Symbols */
@@ -180,6 +181,11 @@ static const void *find_object(const nl_sim_module *m, const char *symbol, size_
 #endif
     (void)size;
     return address;
+}
+
+int nl_sim_function_max_threads(const nl_sim_function *f) {
+    unsigned bound = f->kernel->max_threads;
+    return bound > 0 && bound < NL_SIM_BLOCK_THREADS ? (int)bound : NL_SIM_BLOCK_THREADS;
 }
 
 /* Kernels are exported as nl_sim_kernel_0, 1, ... when the compiler of images numbers them. */
@@ -203,7 +209,7 @@ static size_t collect_others(const nl_sim_module *m, const nl_sim_kernel *self,
 static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *kernel,
                                       const char *symbol) {
     const char *others[MAX_OTHERS];
-    nl_sim_function *f = calloc(1, sizeof *f + strlen(symbol) + 1);
+    nl_sim_function *f = nl_mem_keep(sizeof *f + strlen(symbol) + 1);
     if (!f)
         return NULL;
     strcpy(f->symbol, symbol);
@@ -346,13 +352,13 @@ static CUresult remember_global(nl_sim_module *m, const nl_sim_global *found) {
         if (g->address == found->address)
             return CUDA_SUCCESS;
     }
-    global *g = malloc(sizeof *g);
+    global *g = nl_mem_alloc(sizeof *g, NULL);
     if (!g)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult status = nl_sim_memory_register(NL_SIM_MEMORY_GLOBAL, m->context->device,
                                              found->address, (size_t)found->size);
     if (status != CUDA_SUCCESS) {
-        free(g);
+        nl_mem_free(g);
         return status;
     }
     *g = (global){found->address, m->globals};

@@ -6,13 +6,12 @@
  * and, after the barrier, one of them tells the other blocks. Reading acquires without a fence:
  * that is more than CUDA promises, but what real programs do.
  *
- * Where there is no memory for a clock, something that was ordered would look as if it were not;
- * `known` of everything would be lost. That is bounded by giving the launch up (race.c looks at the
- * results of what it allocates itself); clocks are small and this is not worth more. */
+ * Where there is no memory for a clock, something that was ordered looks as if it were not. Who
+ * asks is told by `starved`, and believes no conflict from then on. */
 #include "sim/order.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
 
 #define FOR_LANES(lane, set) \
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
@@ -39,8 +38,9 @@ void nl_sim_order_end(nl_sim_order *o) {
 }
 
 /* Time goes on from block to block, so that nothing need be cleared. */
-void nl_sim_order_begin(nl_sim_order *o, uint32_t block, unsigned threads) {
+void nl_sim_order_begin(nl_sim_order *o, uint32_t block, unsigned threads, int *starved) {
     nl_sim_order_end(o);
+    o->starved = starved;
     if (o->time > UINT32_MAX / 2) {
         o->time = 0;
         memset(o->row, 0, sizeof o->row);
@@ -68,18 +68,28 @@ int nl_sim_order_knows(const nl_sim_order *o, unsigned thread, uint32_t block, u
     return 0;
 }
 
+static void join(nl_sim_order *o, nl_sim_clock **clock, nl_sim_clock *other) {
+    if (nl_sim_clock_join(clock, other) < 0)
+        *o->starved = 1;
+}
+
+static void raise(nl_sim_order *o, nl_sim_clock **clock, uint64_t key, uint32_t time) {
+    if (nl_sim_clock_raise(clock, key, time) < 0)
+        *o->starved = 1;
+}
+
 /* What a fence of `thread` noted, into a clock. */
-static void add_fenced(const nl_sim_order *o, unsigned thread, nl_sim_clock **clock) {
+static void add_fenced(nl_sim_order *o, unsigned thread, nl_sim_clock **clock) {
     const nl_sim_fenced *f = &o->fenced[thread];
     if (!f->barrier)
         return;
-    nl_sim_clock_join(clock, f->of_block);
-    nl_sim_clock_join(clock, f->of_thread);
-    nl_sim_clock_raise(clock, nl_sim_clock_block(o->block), f->barrier);
+    join(o, clock, f->of_block);
+    join(o, clock, f->of_thread);
+    raise(o, clock, nl_sim_clock_block(o->block), f->barrier);
     for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++) {
         if (f->row[i] >= f->barrier)
-            nl_sim_clock_raise(
-                clock,
+            raise(
+                o, clock,
                 nl_sim_clock_thread(o->block, thread / NL_SIM_ORDER_LANES * NL_SIM_ORDER_LANES + i),
                 f->row[i]);
     }
@@ -105,7 +115,7 @@ static void share_fences(nl_sim_order *o) {
 void nl_sim_order_barrier(nl_sim_order *o) {
     for (unsigned i = 0; i < o->threads && o->acquired; i++) {
         if (o->thread_known[i]) {
-            nl_sim_clock_join(&o->known, o->thread_known[i]);
+            join(o, &o->known, o->thread_known[i]);
             nl_sim_clock_release(&o->thread_known[i]);
             o->acquired--;
         }
@@ -125,8 +135,8 @@ static void share_warp_fences(nl_sim_order *o, unsigned first, uint32_t lanes) {
         joined.barrier = larger(joined.barrier, f->barrier);
         for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++)
             joined.row[i] = larger(joined.row[i], f->row[i]);
-        nl_sim_clock_join(&joined.of_block, f->of_block);
-        nl_sim_clock_join(&joined.of_thread, f->of_thread);
+        join(o, &joined.of_block, f->of_block);
+        join(o, &joined.of_thread, f->of_thread);
     }
     if (joined.barrier) {
         FOR_LANES(lane, lanes) {
@@ -143,7 +153,7 @@ static void share_warp_fences(nl_sim_order *o, unsigned first, uint32_t lanes) {
 static void share_acquired(nl_sim_order *o, unsigned first, uint32_t lanes) {
     nl_sim_clock *joined = NULL;
     FOR_LANES(lane, lanes) {
-        nl_sim_clock_join(&joined, o->thread_known[first + lane]);
+        join(o, &joined, o->thread_known[first + lane]);
     }
     if (!joined)
         return;
@@ -206,14 +216,14 @@ static nl_sim_handed *place(const nl_sim_handover *h, uintptr_t address) {
 
 static int grow(nl_sim_handover *h) {
     nl_sim_handover larger = {.count = h->count, .capacity = h->capacity ? h->capacity * 2 : 64};
-    larger.table = calloc(larger.capacity, sizeof *larger.table);
+    larger.table = nl_mem_zalloc(larger.capacity * sizeof *larger.table, NULL);
     if (!larger.table)
         return -1;
     for (size_t i = 0; i < h->capacity; i++) {
         if (h->table[i].address)
             *place(&larger, h->table[i].address) = h->table[i];
     }
-    free(h->table);
+    nl_mem_free(h->table);
     *h = larger;
     return 0;
 }
@@ -221,7 +231,7 @@ static int grow(nl_sim_handover *h) {
 void nl_sim_handover_clear(nl_sim_handover *h) {
     for (size_t i = 0; i < h->capacity; i++)
         nl_sim_clock_release(&h->table[i].clock);
-    free(h->table);
+    nl_mem_free(h->table);
     *h = (nl_sim_handover){.count = 0};
 }
 
@@ -233,21 +243,22 @@ void nl_sim_order_acquire(nl_sim_order *o, unsigned thread, const nl_sim_handove
     if (!clock || clock == *own)
         return;
     o->acquired += !*own;
-    nl_sim_clock_join(own, clock);
+    join(o, own, clock);
 }
 
 void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h, uintptr_t address) {
     if (!o->fenced[thread].barrier && !o->released && !o->released_known)
         return;
-    if (h->count * 4 >= h->capacity * 3 && grow(h) < 0)
+    if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
+        *o->starved = 1;
         return;
+    }
     nl_sim_handed *p = place(h, address);
     h->count += p->address == 0;
     p->address = address;
     add_fenced(o, thread, &p->clock);
-    nl_sim_clock_join(&p->clock, o->released_known);
+    join(o, &p->clock, o->released_known);
     if (o->released)
-        nl_sim_clock_raise(&p->clock, nl_sim_clock_block(o->block), o->released);
-    nl_sim_clock_raise(&p->clock, nl_sim_clock_reads(o->block, thread),
-                       nl_sim_order_now(o, thread));
+        raise(o, &p->clock, nl_sim_clock_block(o->block), o->released);
+    raise(o, &p->clock, nl_sim_clock_reads(o->block, thread), nl_sim_order_now(o, thread));
 }

@@ -28,6 +28,7 @@ typedef struct nl_sim_order {
     unsigned acquired;      /* threads that know something of their own */
     uint32_t released;      /* what all threads did before this time has been fenced by all */
     nl_sim_clock *known, *released_known;
+    int *starved;         /* is set where there was no memory: then what is known is too little */
     uint32_t warp_fences; /* bit per warp: some lane has made a fence since the barrier */
     uint32_t thread_time[NL_SIM_ORDER_THREADS];
     uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* it has written since its last fence */
@@ -47,7 +48,7 @@ typedef struct nl_sim_handover {
 } nl_sim_handover;
 
 /* An order is made with calloc. Zero is one that has run no block. */
-void nl_sim_order_begin(nl_sim_order *order, uint32_t block, unsigned threads);
+void nl_sim_order_begin(nl_sim_order *order, uint32_t block, unsigned threads, int *starved);
 void nl_sim_order_end(nl_sim_order *order);
 void nl_sim_order_barrier(nl_sim_order *order);
 void nl_sim_order_warp(nl_sim_order *order, unsigned warp, uint32_t lanes);

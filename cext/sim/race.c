@@ -18,8 +18,8 @@
  * indeed: written right after a fence. */
 #include "sim/race.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
 #include "sim/abi.h"
 #include "sim/grid.h"
 #include "sim/order.h"
@@ -68,6 +68,7 @@ struct nl_sim_race {
     uintptr_t code;
     nl_sim_race_report *report;
     uint16_t era;
+    int starved; /* memory has run out: no conflict is certain any more */
     size_t page_count, page_capacity;
     page **pages; /* a hash table */
     page *recent[RECENT];
@@ -105,7 +106,7 @@ struct nl_sim_race_block {
 };
 
 nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report) {
-    nl_sim_race *race = calloc(1, sizeof *race);
+    nl_sim_race *race = nl_mem_zalloc(sizeof *race, NULL);
     if (!race)
         return NULL;
     race->code = (uintptr_t)code;
@@ -116,8 +117,8 @@ nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report) {
 
 static void forget_pages(nl_sim_race *race) {
     for (size_t i = 0; i < race->page_capacity; i++)
-        free(race->pages[i]);
-    free(race->pages);
+        nl_mem_free(race->pages[i]);
+    nl_mem_free(race->pages);
     race->pages = NULL;
     race->page_count = race->page_capacity = 0;
     memset(race->recent, 0, sizeof race->recent);
@@ -128,13 +129,17 @@ void nl_sim_race_close(nl_sim_race *race) {
     if (!race)
         return;
     forget_pages(race);
-    free(race->bytes);
+    nl_mem_free(race->bytes);
     nl_sim_handover_clear(&race->handover);
-    free(race);
+    nl_mem_free(race);
 }
 
 uint64_t nl_sim_race_repeated(const nl_sim_race *race) {
     return race->repeated;
+}
+
+int nl_sim_race_is_starved(const nl_sim_race *race) {
+    return race->starved;
 }
 
 /* Cells */
@@ -150,14 +155,14 @@ static page **page_slot(page **table, size_t capacity, uintptr_t number) {
 
 static int grow_pages(nl_sim_race *race) {
     size_t capacity = race->page_capacity ? race->page_capacity * 2 : 256;
-    page **table = calloc(capacity, sizeof *table);
+    page **table = nl_mem_zalloc(capacity * sizeof *table, NULL);
     if (!table)
         return -1;
     for (size_t i = 0; i < race->page_capacity; i++) {
         if (race->pages[i])
             *page_slot(table, capacity, race->pages[i]->number) = race->pages[i];
     }
-    free(race->pages);
+    nl_mem_free(race->pages);
     race->pages = table;
     race->page_capacity = capacity;
     return 0;
@@ -172,7 +177,7 @@ static cell *find_cell(nl_sim_race *race, uintptr_t address) {
             return NULL;
         page **slot = page_slot(race->pages, race->page_capacity, number);
         if (!*slot) {
-            *slot = calloc(1, sizeof **slot);
+            *slot = nl_mem_zalloc(sizeof **slot, NULL);
             if (!*slot)
                 return NULL;
             (*slot)->number = number;
@@ -189,7 +194,7 @@ static cell *split(nl_sim_race *race, cell *c) {
         return race->bytes[c->write.block];
     if (race->byte_count == race->byte_capacity) {
         uint32_t capacity = race->byte_capacity ? race->byte_capacity * 2 : 256;
-        cell(*more)[GRANULE] = realloc(race->bytes, capacity * sizeof *more);
+        cell(*more)[GRANULE] = nl_mem_resize(race->bytes, capacity * sizeof *more, NULL);
         if (!more)
             return NULL;
         race->bytes = more;
@@ -223,6 +228,8 @@ static int is_new(nl_sim_race *race, int32_t earlier, int32_t later) {
 
 static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     nl_sim_race *race = w->race;
+    if (race->starved)
+        return;
     int32_t earlier = (int32_t)((uintptr_t)c->earlier.pc - race->code);
     int32_t later = (int32_t)((uintptr_t)c->later.pc - race->code);
     if (is_new(race, earlier, later))
@@ -466,8 +473,10 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     for (uintptr_t at = address, end = address + size; at < end;) {
         uintptr_t next = at / GRANULE * GRANULE + GRANULE;
         cell *c = find_cell(race, at);
-        if (!c)
+        if (!c) {
+            race->starved = 1;
             return;
+        }
         if (next > end)
             next = end;
         if (!(c->write.who & SPLIT) && next - at == GRANULE) {
@@ -476,6 +485,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
             continue;
         }
         cell *bytes = split(race, c);
+        race->starved |= !bytes;
         for (; bytes && at < next; at++)
             visit_cell(&v, &bytes[at % GRANULE], at);
         at = next;
@@ -491,7 +501,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
 /* Events */
 
 int nl_sim_race_begin_block(nl_sim_worker *w) {
-    if (!w->race_block && !(w->race_block = calloc(1, sizeof *w->race_block)))
+    if (!w->race_block && !(w->race_block = nl_mem_keep(sizeof *w->race_block)))
         return -1;
     uint64_t block = w->index.x + (uint64_t)w->job->launch.grid.x *
                                       (w->index.y + (uint64_t)w->job->launch.grid.y * w->index.z);
@@ -500,7 +510,7 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++)
         w->race_block->reads[i].on = 0;
     memset(w->race_block->latest, 0, w->threads * sizeof *w->race_block->latest);
-    nl_sim_order_begin(&w->race_block->order, (uint32_t)block, w->threads);
+    nl_sim_order_begin(&w->race_block->order, (uint32_t)block, w->threads, &w->race->starved);
     return 0;
 }
 
@@ -552,5 +562,7 @@ void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {
         cell *c = find_cell(w->race, at);
         if (c)
             *c = (cell){.write = {.era = 0}};
+        else
+            w->race->starved = 1;
     }
 }

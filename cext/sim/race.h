@@ -41,6 +41,8 @@ nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report);
 void nl_sim_race_close(nl_sim_race *race);
 /* How many conflicts there were, beside those reported: places are reported once. */
 uint64_t nl_sim_race_repeated(const nl_sim_race *race);
+/* Has memory run out? Then there may be more conflicts than were reported. */
+int nl_sim_race_is_starved(const nl_sim_race *race);
 
 /* What happens in a block. kind: NL_SIM_ACCESS_* of sim/abi.h. shared: the memory is the block's
  * own. */

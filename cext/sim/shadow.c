@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "base/lock.h"
+#include "base/mem.h"
 #include "sim/arithmetic.h"
 #include "sim/arena.h"
 #include "sim/check.h"
@@ -35,6 +36,8 @@ static int open_lock_held(void) {
     uintptr_t low, high;
     nl_sim_memory_range(&low, &high);
     size_t span = high - low;
+    if (nl_mem_refuses())
+        return -1;
     void *shadow = mmap(NULL, span + SLACK, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (!span || shadow == MAP_FAILED)

@@ -9,6 +9,7 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/mem.h"
 
 enum { SLAB_STACKS = 32, GUARD_PAGES = 15 };
 
@@ -49,7 +50,7 @@ static void guard(char *low, size_t size) {
 int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
     size_t stride = stride_of(stacks);
     unsigned wanted = slab_stacks(stacks);
-    if (stacks->count >= NL_SIM_STACKS)
+    if (stacks->count >= NL_SIM_STACKS || nl_mem_refuses())
         return -1;
     char *slab = mmap(NULL, stride * wanted, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

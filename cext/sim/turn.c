@@ -2,7 +2,7 @@
  * it; one that has no blocks left hands it on for good. */
 #include "sim/turn.h"
 
-#include <stdlib.h>
+#include "base/mem.h"
 #include "sim/block.h"
 #include "sim/grid.h"
 #include "sim/race.h"
@@ -195,7 +195,7 @@ static int is_made(nl_sim_turns *t, unsigned index) {
 
 void nl_sim_turn_run(nl_sim_job *job) {
     uint64_t most = job->launch.cooperative || job->blocks < MOST_MATES ? job->blocks : MOST_MATES;
-    nl_sim_turns *t = calloc(1, sizeof *t + most * sizeof *t->mates);
+    nl_sim_turns *t = nl_mem_zalloc(sizeof *t + most * sizeof *t->mates, NULL);
     if (!t) {
         nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
         return;
@@ -217,5 +217,5 @@ void nl_sim_turn_run(nl_sim_job *job) {
     job->turns = NULL;
     nl_cond_destroy(&t->passed);
     nl_mutex_destroy(&t->lock);
-    free(t);
+    nl_mem_free(t);
 }

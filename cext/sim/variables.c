@@ -3,9 +3,9 @@
  * of one module on several streams may overlap, so only changes are copied, never the whole. */
 #include "sim/variables.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "base/mem.h"
 #include "sim/elf.h"
 
 typedef struct pair {
@@ -45,7 +45,7 @@ static void add(void *data, const nl_sim_elf_variable *v) {
     uintptr_t other;
     if (!nl_sim_elf_find_variable(m->twin->bytes, m->twin->size, v->name, v->size, &other))
         return;
-    pair *p = malloc(sizeof *p + v->size);
+    pair *p = nl_mem_alloc(sizeof *p + v->size, NULL);
     if (!p) {
         m->failed = 1;
         return;
@@ -60,7 +60,7 @@ static void add(void *data, const nl_sim_elf_variable *v) {
 
 nl_sim_variables *nl_sim_variables_create(const nl_sim_variables_image *module,
                                           const nl_sim_variables_image *twin) {
-    nl_sim_variables *v = calloc(1, sizeof *v);
+    nl_sim_variables *v = nl_mem_zalloc(sizeof *v, NULL);
     making m = {.variables = v, .module = module, .twin = twin};
     if (!v)
         return NULL;
@@ -78,10 +78,10 @@ void nl_sim_variables_destroy(nl_sim_variables *v) {
     while (v->pairs) {
         pair *p = v->pairs;
         v->pairs = p->next;
-        free(p);
+        nl_mem_free(p);
     }
     nl_mutex_destroy(&v->lock);
-    free(v);
+    nl_mem_free(v);
 }
 
 static void carry(pair *p, const unsigned char *from, unsigned char *to) {

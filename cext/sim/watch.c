@@ -35,6 +35,17 @@ uintptr_t nl_sim_watch_instruction(const void *context) {
 #endif
 }
 
+uintptr_t nl_sim_watch_stack(const void *context) {
+#if defined(__x86_64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.sp;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
 static void interrupt(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_current;
     if (w && w->inside && w->job && nl_atomic_peek32(&w->job->watch.overdue)) {

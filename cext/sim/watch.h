@@ -32,6 +32,8 @@ void nl_sim_watch_enter(struct nl_sim_worker *worker);
 void nl_sim_watch_leave(struct nl_sim_worker *worker);
 /* What was running when a signal came: the address of the instruction; 0 if that is not known. */
 uintptr_t nl_sim_watch_instruction(const void *signal_context);
+/* And its stack pointer. */
+uintptr_t nl_sim_watch_stack(const void *signal_context);
 void nl_sim_watch_forget(void); /* in a forked child */
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/lock.h"
+#include "base/mem.h"
 #include "sim/fault.h"
 #include "sim/limits.h"
 
@@ -18,8 +19,9 @@ static nl_sim_worker *idle;
 static unsigned made;
 
 static void *map(size_t size) {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = nl_mem_refuses() ? MAP_FAILED
+                                    : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 

@@ -73,7 +73,7 @@ typedef enum nl_sim_leave {
 
 typedef struct nl_sim_trap {
     int signal, code;
-    uintptr_t address, instruction;
+    uintptr_t address, instruction, stack;
 } nl_sim_trap;
 
 struct nl_sim_job;

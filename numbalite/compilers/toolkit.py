@@ -198,7 +198,7 @@ def _candidates(path):
             home = os.path.dirname(os.path.dirname(real))
             yield os.path.join(home, "include")
             if os.path.basename(home) == "cuda_nvrtc":  # the packages of CUDA 12: one each
-                for name in ("cuda_runtime", "cuda_cccl", "curand"):
+                for name in ("cuda_runtime", "cuda_cccl", "curand", "cuda_nvcc"):
                     yield os.path.join(os.path.dirname(home), name, "include")
     for root in _toolkit_roots():
         yield os.path.join(root, "include")
@@ -219,19 +219,19 @@ _PARTS = (
     ("curand", "curand_kernel.h"),
 )
 
-
+# The pip packages that bring them, for CUDA 13 and for 12.
 _PART_PACKAGES = {
-    "cudart": "nvidia-cuda-runtime",
-    "crt": "nvidia-cuda-crt",
-    "cccl": "nvidia-cuda-cccl",
-    "curand": "nvidia-curand",
+    "cudart": ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+    "crt": ("nvidia-cuda-crt", "nvidia-cuda-nvcc-cu12"),
+    "cccl": ("nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+    "curand": ("nvidia-curand", "nvidia-curand-cu12"),
 }
 
 
-def missing_parts(directories) -> list:
+def missing_parts(directories, major: int = 13) -> list:
     """(part, pip package) of the toolkit's parts that are in none of the directories."""
     return [
-        (part, _PART_PACKAGES[part])
+        (part, _PART_PACKAGES[part][major == 12])
         for part, header in _PARTS
         if not any(os.path.exists(f"{folder}/{header}") for folder in directories)
     ]

@@ -44,7 +44,8 @@ def line(entry):
             target = f"**{target}: missed**"
     best = sorted(entry["peers"].items(), key=lambda item: item[1])
     others = ", ".join(f"{name} {time(value, entry['unit'])}" for name, value in best)
-    cells = entry["work"], shown(entry, ours), shown(entry, least), ratio, target, others
+    work = entry["work"].replace("](", "]\\(")  # k[g, b](...) is no link
+    cells = work, shown(entry, ours), shown(entry, least), ratio, target, others
     return "| " + " | ".join(cells) + " |"
 
 

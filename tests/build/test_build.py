@@ -61,7 +61,7 @@ def test_each_header_stands_alone(compiler, tmp_path):
 def wheel(tmp_path_factory):
     """sdist -> wheel, as pip does it, in a folder of its own: only what the sdist holds is there."""
     folder = tmp_path_factory.mktemp("package")
-    for name in ("cext", "cuda_src", "numbalite", "notebooks", "tests", ".ci"):
+    for name in ("cext", "cuda_src", "numbalite", "docs", "notebooks", "tests", ".ci"):
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
         )
@@ -103,6 +103,9 @@ def test_the_wheel_holds_the_cuda_sources(wheel):
             assert f"numbalite/_cuda_src/{path.relative_to(ROOT / 'cuda_src')}" in names
     for path in (ROOT / "numbalite").rglob("*.py"):
         assert str(path.relative_to(ROOT)) in names
+    front_end = "data/share/jupyter/labextensions/numbalite"
+    for name in ("package.json", "static/remoteEntry.js"):
+        assert any(n.endswith(f"{front_end}/{name}") for n in names), name
     assert not [n for n in names if n.endswith((".c", ".o")) or n.startswith(("tests", "cext"))]
     assert any(n.endswith("licenses/LICENSE") for n in names)
 

@@ -571,8 +571,8 @@ def test_without_the_addresses_for_it():
         """
     )
     assert result.stdout.splitlines() == [
-        "one(): kernels cannot be checked: there are not enough addresses for it (a limit of the process, "
-        "or of the system's memory)",
+        "one(): kernels cannot be checked: there is no room for what is noted of memory (a limit of the "
+        "process, or of the system)",
         "16",
     ], result.stderr
 

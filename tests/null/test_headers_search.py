@@ -127,6 +127,25 @@ def test_headers_of_the_packages_of_cuda_12(tmp_path):
     )
 
 
+def test_what_is_missing_of_cuda_12_can_be_installed(tmp_path):
+    """The package that is named for a part is one whose folder is looked into."""
+    root = tmp_path / "site/nvidia"
+    library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
+    touch(root / "cuda_runtime/include/cuda_fp16.h")
+    found = toolkit.include_directories(library)
+    assert dict(toolkit.missing_parts(found, 12)) == {
+        "crt": "nvidia-cuda-nvcc-cu12",
+        "cccl": "nvidia-cuda-cccl-cu12",
+        "curand": "nvidia-curand-cu12",
+    }
+    touch(root / "cuda_nvcc/include/crt/host_defines.h")
+    touch(root / "cuda_cccl/include/cuda/std/version")
+    touch(root / "curand/include/curand_kernel.h")
+    toolkit._directories.clear()
+    found = toolkit.include_directories(library)
+    assert toolkit.missing_parts(found, 12) == []
+
+
 def test_a_toolkit_beside_packages_fills_the_gaps(tmp_path, monkeypatch):
     library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
     touch(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")

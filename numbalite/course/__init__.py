@@ -1,0 +1,46 @@
+"""What the lessons in notebooks/ use: where a program runs, sizes that fit, times, and the judge of exercises.
+
+``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either,
+``examine`` looks for mistakes in a launch on either.
+Importing this touches no driver and no compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_WHERE = {
+    "assess": "judging",
+    "judge": "judging",
+    "Verdict": "verdict",
+    "examine": "checked",
+    "exercises": "assessment",
+    "size": "place",
+    "where": "place",
+    "timed": "timing",
+    "tolerance": "compare",
+}
+
+__all__ = [
+    "Verdict",
+    "assess",
+    "examine",
+    "exercises",
+    "judge",
+    "size",
+    "timed",
+    "tolerance",
+    "where",
+]
+
+
+def __getattr__(name):
+    if name not in _WHERE:
+        raise AttributeError(f"module 'numbalite.course' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"numbalite.course.{_WHERE[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_WHERE} - {"importlib", "annotations"})

@@ -1,0 +1,79 @@
+"""How long a call takes: by events where a GPU does the work, by the clock where a CPU does.
+
+A call is timed several times and the median given. Calls that are shorter than what the clocks can tell
+apart are made several at a time; long ones are repeated less, so that a lesson stays a lesson.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+_BATCH = 2e-4
+"""Seconds that one measurement takes at least: so many calls are made in it."""
+_ENOUGH = 2.0
+"""Seconds after which no further measurement begins."""
+
+
+def timed(f, *args, repeat=7, **kw) -> float:
+    """Seconds that ``f(*args, **kw)`` takes: the median of ``repeat`` measurements, after one call to warm up.
+
+    On a GPU, where f gives back nothing or device arrays (it launches kernels), the time is that between
+    two events in the default stream: what the device needs for all that f enqueues. Where f gives back
+    anything else, it is the time on the clock until the device is done. On the simulator it is always the
+    clock. Work in streams that do not wait for the default stream is not seen by events.
+
+    Fewer measurements are made when together they would take longer than two seconds.
+
+    >>> timed(vadd[blocks, threads], a, b, out)
+    """
+    if not callable(f):
+        raise TypeError(f"timed(f, *args): f must be callable, not {type(f).__name__}")
+    repeat = repeat.__index__()
+    if repeat < 1:
+        raise ValueError(f"repeat is a number of measurements from 1 up, not {repeat}")
+    from numbalite import cuda
+
+    from .place import simulated
+
+    left_there = _on_device(f(*args, **kw))
+    measure = _by_events if left_there and not simulated() else _by_clock
+    cuda.synchronize()
+    begin = time.perf_counter()
+    first = measure(f, args, kw, 1)
+    calls = min(1000, max(1, round(_BATCH / max(first, 1e-9))))
+    times = [] if calls > 1 else [first]
+    while len(times) < repeat and (not times or time.perf_counter() - begin < _ENOUGH):
+        times.append(measure(f, args, kw, calls))
+    return statistics.median(times)
+
+
+def _on_device(result) -> bool:
+    """Did the call leave its results where they were computed?"""
+    from numbalite import cuda
+
+    if isinstance(result, (tuple, list)):
+        return all(map(_on_device, result))
+    return result is None or cuda.is_cuda_array(result)
+
+
+def _by_clock(f, args, kw, calls):
+    from numbalite import cuda
+
+    start = time.perf_counter()
+    for _ in range(calls):
+        f(*args, **kw)
+    cuda.synchronize()
+    return (time.perf_counter() - start) / calls
+
+
+def _by_events(f, args, kw, calls):
+    from numbalite import cuda
+
+    start, end = cuda.event(), cuda.event()
+    start.record()
+    for _ in range(calls):
+        f(*args, **kw)
+    end.record()
+    end.synchronize()
+    return cuda.event_elapsed_time(start, end) / 1e3 / calls

@@ -1,0 +1,85 @@
+"""size, where and timed: what every lesson begins with."""
+
+import time
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.course import size, timed, where
+
+
+@cuda.jit("void(float32[:])")
+def increment(a):
+    """
+    int i = grid<1>();
+    if (i < a.size()) a[i] += 1;
+    """
+
+
+def test_size_picks_by_where_it_runs(driver_kind):
+    assert size(gpu=10, sim=3) == (3 if driver_kind == "sim" else 10)
+    assert size("large", "small") == ("small" if driver_kind == "sim" else "large")
+    assert size() == (10_000 if driver_kind == "sim" else 10_000_000)
+
+
+def test_where_says_it_in_a_sentence(capsys, driver_kind):
+    sentence = where()
+    assert capsys.readouterr().out == sentence + "\n"
+    if driver_kind == "sim":
+        assert sentence == "On the simulator: the times below are those of a CPU, not of a GPU."
+    else:
+        assert sentence.startswith(("On a ", "On an ")) and sentence.endswith(".")
+
+
+def test_where_alone_says_that_it_is_simulated(run_python):
+    code = "import warnings; warnings.simplefilter('error')\n"
+    code += "from numbalite.course import size, where; size(); where()"
+    result = run_python(code, NUMBALITE_DRIVER="auto", CUDA_VISIBLE_DEVICES="")
+    assert result.stdout.startswith("On the simulator") and result.stderr == ""
+
+
+def test_importing_touches_nothing(run_python):
+    code = "import sys, numbalite.course\nfrom numbalite.course import size, timed, where\n"
+    code += "print('numbalite.cuda' in sys.modules, 'pytest' in sys.modules)"
+    assert run_python(code).stdout == "False False\n"
+
+
+def test_a_kernel_is_timed_and_run():
+    a = cuda.to_device(np.zeros(1000, np.float32))
+    seconds = timed(increment[4, 256], a, repeat=3)
+    assert 0 < seconds < 1
+    counts = a.copy_to_host()
+    assert (counts == counts[0]).all() and counts[0] >= 4
+
+
+@pytest.mark.parametrize("result", [None, 3, "host"])
+def test_the_clock_where_the_host_works(result):
+    seconds = timed(lambda: (time.sleep(0.02), result)[1], repeat=3)
+    assert 0.018 < seconds < 0.2
+
+
+def test_arguments_go_to_the_function():
+    seen = []
+    timed(lambda *args, **kw: seen.append((args, kw)), 1, 2, repeat=1, stream=4)
+    assert seen and all(call == ((1, 2), {"stream": 4}) for call in seen)
+
+
+def test_long_calls_are_repeated_less(monkeypatch):
+    from numbalite.course import timing
+
+    monkeypatch.setattr(timing, "_ENOUGH", 0.05)
+    calls = []
+    timed(lambda: (calls.append(0), time.sleep(0.03)), repeat=50)
+    assert 2 <= len(calls) <= 5
+
+
+@pytest.mark.parametrize("repeat", [0, -1])
+def test_repeat_is_positive(repeat):
+    with pytest.raises(ValueError, match="from 1 up"):
+        timed(lambda: None, repeat=repeat)
+
+
+def test_what_is_timed_is_callable():
+    with pytest.raises(TypeError, match="must be callable, not float"):
+        timed(3.0)

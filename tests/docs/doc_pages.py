@@ -1,0 +1,106 @@
+"""The pages of the documentation as programs: their blocks, and how one is run.
+
+A block of Python is a program; all of a page run in order, in one namespace. What follows it directly,
+a block without a language (or `text`), is what it prints, or the last lines of what it raises. `...`
+stands for anything, and spaces and line ends are all alike.
+
+A comment before a block says what else it is:
+
+    <!-- not run: why -->         shown only; tests/docs/test_pages.py has their number for each page
+    <!-- on the simulator -->     runs there only
+"""
+
+import contextlib
+import doctest
+import io
+import linecache
+import pathlib
+import re
+import traceback
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+
+_FENCE = re.compile(r"^(?P<fence>`{3,}|:{3,})(?P<info>[^`]*)$")
+_MARK = re.compile(r"<!--\s*(.*?)\s*-->$")
+# Which block, thread and element a report of the simulator names first is not promised, nor how many
+# more there are.
+_PLACES = re.compile(r"\(\d+,\d+,\d+\)|\[\d+\]|\d+ more")
+
+
+class Block(NamedTuple):
+    """A fenced block: its language or directive, text, first line, the comment before it, and what
+    comes out of it if that is shown."""
+
+    info: str
+    text: str
+    line: int
+    mark: str
+    output: str | None
+
+    @property
+    def is_program(self):
+        return self.info == "python"
+
+    @property
+    def is_shown_only(self):
+        return self.mark.startswith("not run")
+
+
+def blocks(path):
+    """The blocks of a page, in order; an output belongs to the program above it."""
+    found, lines, at = [], path.read_text(encoding="utf-8").splitlines(), 0
+    mark, last_end = "", None
+    while at < len(lines):
+        fence = _FENCE.match(lines[at])
+        if not fence:
+            if lines[at].strip():
+                comment = _MARK.match(lines[at].strip())
+                mark = comment[1] if comment else ""
+                last_end = None
+            at += 1
+            continue
+        end = at + 1
+        while lines[end].strip() != fence["fence"]:
+            end += 1
+        info, text = fence["info"].strip(), "\n".join(lines[at + 1 : end]) + "\n"
+        if info in ("", "text") and last_end is not None and not mark:
+            found[-1] = found[-1]._replace(output=text)
+            last_end = None
+        else:
+            found.append(Block(info, text, at + 2, mark, None))
+            last_end = end if info == "python" else None
+        mark, at = "", end + 1
+    return found
+
+
+_checker = doctest.OutputChecker()
+_LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def compare(wanted, got):
+    """Raises AssertionError with both texts where they differ."""
+    if not _checker.check_output(wanted, got, _LOOSE):
+        raise AssertionError(f"the page says\n{wanted}\nand what comes out is\n{got}")
+
+
+def run(block, names, file="lesson.py"):
+    """Runs a program; its output, and what it raises, are as the page says."""
+    text = block.text
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    out, problem = io.StringIO(), None
+    with contextlib.redirect_stdout(out):
+        try:
+            exec(compile(text, file, "exec"), names)
+        except Exception as error:
+            if block.output is None:
+                raise
+            problem = error
+    if block.output is None:
+        return
+    got, wanted = out.getvalue(), block.output
+    if problem is not None:
+        got += "".join(traceback.format_exception_only(type(problem), problem))
+        got, wanted = _PLACES.sub("#", got), _PLACES.sub("#", wanted)
+    compare(wanted, got)

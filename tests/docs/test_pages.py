@@ -1,0 +1,57 @@
+"""Every program on every page of docs/ runs, and prints what the page says."""
+
+import gc
+import re
+import warnings
+
+import doc_pages
+import pytest
+
+# How many blocks of a page are shown and not run; each says why in the comment before it.
+SHOWN = {
+    "coming-from-cupy.md": 4,
+    "coming-from-numba.md": 4,
+    "coming-from-pycuda.md": 2,
+    "guide/exchange.md": 2,
+    "guide/kernels.md": 1,
+}
+# What else a page may hold: commands, and the site's own directives.
+OTHER = re.compile(r"console|\{[\w:-]+\}.*")
+
+
+def name(path):
+    return str(path.relative_to(doc_pages.ROOT / "docs"))
+
+
+@pytest.fixture(params=doc_pages.PAGES, ids=name)
+def page(request):
+    return request.param
+
+
+def test_blocks_are_of_a_known_kind(page):
+    """Nothing is left out by having a language that nobody runs, or a comment that nobody reads."""
+    found = doc_pages.blocks(page)
+    for block in found:
+        place = f"{name(page)}:{block.line}"
+        known = block.is_program or block.is_shown_only or OTHER.fullmatch(block.info)
+        assert known, f"{place}: a block of {block.info or 'no language'!r}"
+        marked = block.mark in ("", "on the simulator") or re.match("not run: .", block.mark)
+        assert marked, f"{place}: what does the comment {block.mark!r} mean?"
+    shown = sum(block.is_shown_only for block in found)
+    assert shown == SHOWN.get(name(page), 0), "say in SHOWN how many blocks are not run"
+
+
+def test_the_programs_run(page, driver_kind):
+    names = {"__name__": "__main__"}
+    gc.collect()  # what the page before has left is not this page's
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for block in doc_pages.blocks(page):
+            if not block.is_program or block.is_shown_only:
+                continue
+            if block.mark == "on the simulator" and driver_kind != "sim":
+                continue
+            try:
+                doc_pages.run(block, names)
+            except Exception as problem:
+                raise AssertionError(f"{name(page)}, the block on line {block.line}") from problem

@@ -1,0 +1,43 @@
+"""The site builds without a warning, and has what it should have."""
+
+import subprocess
+import sys
+
+import doc_pages
+import pytest
+
+pytest.importorskip("sphinx", reason="the site is built where the extra docs is installed")
+pytest.importorskip("myst_parser")
+pytest.importorskip("furo")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the built site. Without -W, so that the log has all warnings, not the first."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-d", folder / "trees", "-c", "docs", "."]
+    done = subprocess.run(
+        [*command, folder / "html"],
+        cwd=doc_pages.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == "", done.stderr
+    return folder / "html"
+
+
+def test_every_page_is_there(site):
+    for page in doc_pages.PAGES:
+        made = site / page.relative_to(doc_pages.ROOT).with_suffix(".html")
+        assert made.stat().st_size > 1000, made
+
+
+def test_the_front_page_leads_to_all_others(site):
+    """What is in no table of contents is found by nobody."""
+    front = (site / "docs/index.html").read_text(encoding="utf-8")
+    for page in doc_pages.PAGES:
+        link = str(page.relative_to(doc_pages.ROOT / "docs").with_suffix(".html"))
+        assert link == "index.html" or f'href="{link}"' in front, f"{link} is not in the contents"
+    assert "docs/index.html" in (site / "index.html").read_text(encoding="utf-8")
