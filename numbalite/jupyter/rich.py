@@ -46,13 +46,16 @@ def _line(facts):
 
 
 def _table(heads, rows):
-    cells = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    """A table; the cells of its first column may be long, the others stay on a line."""
+    first, *others = heads
+    cells = f'<th style="text-align: left">{escape(first)}</th>'
+    cells += "".join(f"<th>{escape(head)}</th>" for head in others)
     lines = []
-    for first, *rest in rows:
-        cell = f'<td style="text-align: left">{escape(str(first))}</td>'
-        lines.append(f"<tr>{cell}{''.join(f'<td>{escape(str(v))}</td>' for v in rest)}</tr>")
-    body = f"<thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<table style="white-space: nowrap">{body}</table>'
+    for name, *values in rows:
+        line = f'<td style="text-align: left">{escape(str(name))}</td>'
+        line += "".join(f'<td style="white-space: nowrap">{escape(str(v))}</td>' for v in values)
+        lines.append(f"<tr>{line}</tr>")
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
 def _note(text):

@@ -13,7 +13,8 @@ _PLACE = re.compile(
     r"^(?P<file>\S.*?)\((?P<line>\d+)\): (?P<kind>(?:fatal )?error|warning): (?P<text>.*)$"
 )
 _CARET = re.compile(r"^\s*[\^~][\^~ |]*$")
-_RED, _GREEN, _BLUE, _PLAIN = "\x1b[31;1m", "\x1b[32m", "\x1b[34m", "\x1b[0m"
+# To be read on a light and on a dark page, whose errors stand on pink and on dark red.
+_BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
 
 
 def compile_error(problem) -> list:
@@ -29,7 +30,7 @@ def compile_error(problem) -> list:
     colored = str(getattr(shell, "colors", "")).lower() not in ("nocolor", "")
     paint = _paint if colored else lambda text, color: text
     head, *rest = str(problem).split("\n")
-    lines = [f"{paint(type(problem).__name__, _RED)}: {head}"]
+    lines = [f"{paint(type(problem).__name__, _BOLD)}: {head}"]
     lines += _with_sources(rest, problem.source, paint)
     lines += _callers(problem.__traceback__, paint)
     return lines
@@ -48,11 +49,11 @@ def _with_sources(lines, source, paint):
         found = _PLACE.match(line)
         if found is None:
             hint = line.startswith("hint: ")
-            yield paint(line, _GREEN) if hint or _CARET.match(line) else line
+            yield paint(line, _BOLD) if hint or _CARET.match(line) else line
             continue
         yield (
             f"{paint(found['file'], _BLUE)}, line {paint(found['line'], _BLUE)}: "
-            f"{paint(found['kind'], _RED)}: {found['text']}"
+            f"{paint(found['kind'], _BOLD)}: {found['text']}"
         )
         if not lines[at + 1 : at + 2] or not lines[at + 1].startswith(" "):
             known = places(source) if known is None else known

@@ -1,9 +1,9 @@
 """An IPython in this process, as %load_ext finds it, and notebooks in a kernel of their own."""
 
-import pytest
+import gc
+import sys
 
-# Host arrays as arguments are convenient here.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
+import pytest
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +25,14 @@ def shell(_ipython):
     """The shell with the extension, and no names of other tests'."""
     _ipython.reset(new_session=False)
     _ipython.run_line_magic("load_ext", "numbalite")
-    _ipython.run_cell(
-        "import numpy as np\nfrom numbalite import cuda\nimport warnings\n"
-        "warnings.simplefilter('ignore')"
-    )
-    return _ipython
+    _ipython.run_cell("import numpy as np\nfrom numbalite import cuda")
+    yield _ipython
+    # Nothing of this test's stays on the device.
+    _ipython.reset(new_session=False)
+    _ipython.last_execution_result = None
+    for name in ("last_exc", "last_value", "last_traceback"):
+        vars(sys).pop(name, None)
+    gc.collect()
 
 
 @pytest.fixture
