@@ -38,7 +38,7 @@ def assess(name, solution) -> Verdict:
     as are wrong elements (with the smallest size at which there are any), work in the wrong place, and
     too long a time. KeyError: there is no such exercise.
 
-    >>> assess("vadd", vadd)
+        assess("vadd", vadd)
     """
     return judge(name, solution).show()
 
