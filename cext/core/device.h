@@ -53,6 +53,10 @@ int nl_device_usable(void);
 int nl_device_count(int *count, nl_error *err);
 /* The driver's handle of a device, without touching its context. */
 int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err);
+/* Bytes of shared memory that a block may have, opted in where that is needed. */
+static inline int nl_device_shared_limit(const nl_device *dev) {
+    return dev->shared_optin > dev->shared_default ? dev->shared_optin : dev->shared_default;
+}
 /* Device by ordinal, its context retained. */
 nl_device *nl_device_get(int ordinal, nl_error *err);
 /* The calling thread's device, bound. The one to call at the start of every operation. */

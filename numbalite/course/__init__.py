@@ -1,6 +1,7 @@
 """What the lessons in notebooks/ use: where a program runs, sizes that fit, times, and the judge of exercises.
 
-``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either.
+``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either,
+``examine`` looks for mistakes in a launch on either.
 Importing this touches no driver and no compiler.
 """
 
@@ -12,6 +13,7 @@ _WHERE = {
     "assess": "judging",
     "judge": "judging",
     "Verdict": "verdict",
+    "examine": "checked",
     "exercises": "assessment",
     "size": "place",
     "where": "place",
@@ -19,7 +21,17 @@ _WHERE = {
     "tolerance": "compare",
 }
 
-__all__ = ["Verdict", "assess", "exercises", "judge", "size", "timed", "tolerance", "where"]
+__all__ = [
+    "Verdict",
+    "assess",
+    "examine",
+    "exercises",
+    "judge",
+    "size",
+    "timed",
+    "tolerance",
+    "where",
+]
 
 
 def __getattr__(name):

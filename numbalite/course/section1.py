@@ -46,111 +46,133 @@ class ZeroSuppress(_Ufunc):
 
 
 @exercise
-class Gaussian(_Ufunc):
-    """The density of a normal distribution."""
+class Magnitude(_Ufunc):
+    """The brightness of stars in magnitudes, from the light that was counted; none for no light."""
 
-    name = "gaussian"
-    parameters = ("x", "mean", "sigma")
+    name = "magnitude"
+    parameters = ("counts",)
     large = (100_000_000, 50_000)
+    zero_point = 2500.0
 
     def make(self, rng, n):
-        x = rng.uniform(-3, 3, n).astype(np.float32)
-        return x, np.float32(rng.uniform(-1, 1)), np.float32(rng.uniform(0.5, 2))
+        counts = rng.lognormal(5, 2, n).astype(np.float32)
+        counts[rng.random(n) < 0.1] = 0
+        counts[rng.random(n) < 0.1] *= -1
+        return (counts,)
 
-    def expected(self, x, mean, sigma):
-        z = (np.float64(x) - np.float64(mean)) / np.float64(sigma)
-        density = np.exp(-z * z / 2) / (np.float64(sigma) * np.sqrt(2 * np.pi))
-        return density.astype(np.float32)
-
-    def reference(self):
-        from numbalite import vectorize
-
-        root = np.float32(np.sqrt(2 * np.pi))
-
-        @vectorize(["float32(float32, float32, float32)"], target="cuda")
-        def gaussian(x, mean, sigma):
-            """
-            float z = (x - mean) / sigma;
-            return expf(-0.5f * z * z) / (sigma * root);
-            """
-
-        return gaussian
-
-
-@exercise
-class PolarDistance(_Ufunc):
-    """How far two points are from each other that are given by radius and angle."""
-
-    name = "polar_distance"
-    parameters = ("r1", "a1", "r2", "a2")
-    terms = 16
-    large = (50_000_000, 50_000)
-
-    def make(self, rng, n):
-        points = [rng.uniform(0.5, 2, n), rng.uniform(0, 6, n)] * 2
-        points[2:] = rng.uniform(0.5, 2, n), rng.uniform(0, 6, n)
-        return tuple(values.astype(np.float32) for values in points)
-
-    def expected(self, r1, a1, r2, a2):
-        first = np.float64(r1) * np.exp(1j * np.float64(a1))
-        second = np.float64(r2) * np.exp(1j * np.float64(a2))
-        return np.abs(first - second).astype(np.float32)
+    def expected(self, counts):
+        with np.errstate(all="ignore"):
+            magnitude = -2.5 * np.log10(np.float64(counts) / self.zero_point)
+        return np.where(counts > 0, magnitude, np.nan).astype(np.float32)
 
     def allowed(self, dtype):
         from .compare import Tolerance
 
-        return Tolerance(1e-5, 0.0, 4e-6)  # points near each other: most digits cancel
+        return Tolerance(1e-5, 0.0, 4e-6)
+
+    def said(self, n):
+        return f"{n:,} star{'' if n == 1 else 's'}"
+
+    def reference(self):
+        from numbalite import vectorize
+
+        zero_point = np.float32(self.zero_point)
+
+        @vectorize(target="cuda")
+        def magnitude(counts):
+            "counts > 0 ? -2.5f * log10f(counts / zero_point) : NAN"
+
+        return magnitude
+
+
+@exercise
+class GreatCircle(_Ufunc):
+    """The distance of two places on the Earth, in kilometres, with a device function."""
+
+    name = "great_circle"
+    parameters = ("latitude1", "longitude1", "latitude2", "longitude2")
+    large = (50_000_000, 20_000)
+    radius = 6371.0
+
+    def make(self, rng, n):
+        latitudes = rng.uniform(-1.5, 1.5, (2, n)).astype(np.float32)
+        # Places on opposite sides of the Earth are left out: there float32 has no digits for them.
+        longitudes = rng.uniform(-1.2, 1.2, (2, n)).astype(np.float32)
+        return latitudes[0], longitudes[0], latitudes[1], longitudes[1]
+
+    def expected(self, latitude1, longitude1, latitude2, longitude2):
+        f1, l1, f2, l2 = map(np.float64, (latitude1, longitude1, latitude2, longitude2))
+        h = np.sin((f2 - f1) / 2) ** 2 + np.cos(f1) * np.cos(f2) * np.sin((l2 - l1) / 2) ** 2
+        return (2 * self.radius * np.arcsin(np.sqrt(h))).astype(np.float32)
+
+    def allowed(self, dtype):
+        from .compare import Tolerance
+
+        return Tolerance(2e-5, 0.0, 0.02)
+
+    def said(self, n):
+        return f"{n:,} pair{'' if n == 1 else 's'} of places"
 
     def reference(self):
         from numbalite import cuda, vectorize
 
+        radius = np.float32(self.radius)
+
         @cuda.jit(device=True)
-        def cartesian(r, a):
-            "return make_tuple(r * cosf(a), r * sinf(a));"
-
-        @vectorize(["float32(float32, float32, float32, float32)"], target="cuda")
-        def polar_distance(r1, a1, r2, a2):
+        def haversine(angle):
             """
-            auto [x1, y1] = cartesian(r1, a1);
-            auto [x2, y2] = cartesian(r2, a2);
-            return hypotf(x1 - x2, y1 - y2);
+            float s = sinf(angle / 2);
+            return s * s;
             """
 
-        return polar_distance
+        @vectorize(target="cuda")
+        def great_circle(latitude1, longitude1, latitude2, longitude2):
+            """
+            float h = haversine(latitude2 - latitude1)
+                    + cosf(latitude1) * cosf(latitude2) * haversine(longitude2 - longitude1);
+            return 2 * radius * asinf(sqrtf(h));
+            """
+
+        return great_circle
 
 
 @exercise
-class L2Norm(_Ufunc):
-    """The length of each vector along the last axis: a generalized ufunc (n)->()."""
+class Normalized(_Ufunc):
+    """Each vector along the last axis, divided by its length: a generalized ufunc (n)->(n)."""
 
-    name = "l2_norm"
+    name = "normalized"
     parameters = ("vectors",)
     terms = 64
     large = (4_000_000, 20_000)
     _lengths = (2, 3, 1, 7, 5)
 
     def make(self, rng, n):
-        width = 2 if n > 2000 else self._lengths[n % 5]
-        return (rng.normal(0, 1, (n, width)).astype(np.float32),)
+        width = 3 if n > 2000 else self._lengths[n % 5]
+        vectors = rng.normal(0, 1, (n, width)).astype(np.float32)
+        vectors[rng.random(n) < 0.1] = 0
+        return (vectors,)
 
     def expected(self, vectors):
-        return np.sqrt((np.float64(vectors) ** 2).sum(axis=-1)).astype(np.float32)
+        length = np.sqrt((np.float64(vectors) ** 2).sum(axis=-1, keepdims=True))
+        return (vectors / np.where(length > 0, length, 1)).astype(np.float32)
 
     def said(self, n):
-        return f"{n:,} vector{'' if n == 1 else 's'}"
+        width = 3 if n > 2000 else self._lengths[n % 5]
+        return f"{n:,} vector{'' if n == 1 else 's'} of {width}"
 
     def reference(self):
         from numbalite import guvectorize
 
-        @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
-        def l2_norm(vector, length):
+        @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+        def normalized(vector, result):
             """
             float sum = 0;
             for (int i = 0; i < vector.size(); ++i) sum += vector[i] * vector[i];
-            length[0] = sqrtf(sum);
+            float factor = sum > 0 ? 1 / sqrtf(sum) : 0;
+            for (int i = 0; i < vector.size(); ++i) result[i] = vector[i] * factor;
             """
 
-        return l2_norm
+        return normalized
 
 
 @exercise

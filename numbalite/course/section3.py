@@ -36,10 +36,10 @@ def _widths(n):
 
 
 @exercise
-class Transpose(_Shared):
-    """out = a.T, with rows read and rows written by neighbouring threads."""
+class Rotate(_Shared):
+    """A picture turned to the right by a quarter, with rows read and rows written by neighbouring threads."""
 
-    name = "transpose"
+    name = "rotate"
     parameters = ("a", "out")
     outputs = ("out",)
     sizes = (1, 2, 3, 31, 32, 33, 64, 65, 100)
@@ -56,7 +56,7 @@ class Transpose(_Shared):
         return a, unwritten(a.shape[::-1], np.float32)
 
     def expected(self, a, out):
-        return np.ascontiguousarray(a.T)
+        return np.rot90(a, -1).copy()
 
     def said(self, n):
         return f"{n:,} row{'' if n == 1 else 's'} of {n if n > 1000 else _widths(n):,}"
@@ -69,26 +69,26 @@ class Transpose(_Shared):
         from numbalite import cuda
 
         @cuda.jit
-        def transpose(a, out):
+        def rotate(a, out):
             """
             __shared__ float tile[32][33];
             auto [column, row] = grid<2>();
-            if (row < a.shape[0] && column < a.shape[1])
-                tile[threadIdx.y][threadIdx.x] = a(row, column);
+            int rows = a.shape[0], columns = a.shape[1];
+            if (row < rows && column < columns) tile[threadIdx.y][threadIdx.x] = a(row, column);
             __syncthreads();
-            int to_column = blockIdx.y * 32 + threadIdx.x, to_row = blockIdx.x * 32 + threadIdx.y;
-            if (to_row < out.shape[0] && to_column < out.shape[1])
-                out(to_row, to_column) = tile[threadIdx.x][threadIdx.y];
+            int from_row = blockIdx.y * 32 + threadIdx.x, from_column = blockIdx.x * 32 + threadIdx.y;
+            if (from_row < rows && from_column < columns)
+                out(from_column, rows - 1 - from_row) = tile[threadIdx.x][threadIdx.y];
             """
 
-        return transpose
+        return rotate
 
 
 @exercise
-class MatmulTiled(_Shared):
-    """c = a @ b, by tiles of 16 by 16 in shared memory."""
+class AllPairs(_Shared):
+    """c[i, j] is the product of row i of a and row j of b, by tiles of 16 by 16 in shared memory."""
 
-    name = "matmul_tiled"
+    name = "all_pairs"
     parameters = ("a", "b", "c")
     outputs = ("c",)
     sizes = (1, 2, 3, 15, 16, 17, 33, 50)
@@ -101,11 +101,11 @@ class MatmulTiled(_Shared):
 
     def make(self, rng, n):
         inner, columns = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
-        a, b = rng.random((n, inner), np.float32), rng.random((inner, columns), np.float32)
+        a, b = rng.random((n, inner), np.float32), rng.random((columns, inner), np.float32)
         return a, b, unwritten((n, columns), np.float32)
 
     def expected(self, a, b, c):
-        return (np.float64(a) @ np.float64(b)).astype(np.float32)
+        return (np.float64(a) @ np.float64(b).T).astype(np.float32)
 
     def allowed(self, dtype):
         from .compare import Tolerance
@@ -114,7 +114,7 @@ class MatmulTiled(_Shared):
 
     def said(self, n):
         inner, columns = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
-        return f"{n} x {inner} times {inner} x {columns}"
+        return f"{n} and {columns} rows of {inner} numbers"
 
     def call(self, solution, a, b, c):
         rows, columns = c.shape
@@ -124,24 +124,25 @@ class MatmulTiled(_Shared):
         from numbalite import cuda
 
         @cuda.jit
-        def matmul_tiled(a, b, c):
+        def all_pairs(a, b, c):
             """
-            __shared__ float left[16][16], right[16][16];
+            __shared__ float left[16][17], right[16][17];
             auto [column, row] = grid<2>();
             int x = threadIdx.x, y = threadIdx.y, inner = a.shape[1];
-            bool in_row = row < c.shape[0], in_column = column < c.shape[1];
+            int other = blockIdx.x * 16 + y;
             float sum = 0;
             for (int start = 0; start < inner; start += 16) {
-                left[y][x] = in_row && start + x < inner ? a(row, start + x) : 0.0f;
-                right[y][x] = in_column && start + y < inner ? b(start + y, column) : 0.0f;
+                bool inside = start + x < inner;
+                left[y][x] = inside && row < a.shape[0] ? a(row, start + x) : 0.0f;
+                right[y][x] = inside && other < b.shape[0] ? b(other, start + x) : 0.0f;
                 __syncthreads();
-                for (int k = 0; k < 16; ++k) sum += left[y][k] * right[k][x];
+                for (int k = 0; k < 16; ++k) sum += left[y][k] * right[x][k];
                 __syncthreads();
             }
-            if (in_row && in_column) c(row, column) = sum;
+            if (row < c.shape[0] && column < c.shape[1]) c(row, column) = sum;
             """
 
-        return matmul_tiled
+        return all_pairs
 
 
 @exercise
@@ -189,12 +190,12 @@ class Smooth(_Shared):
 
 
 @exercise
-class Total(_Shared):
-    """total[0] grows by the sum of all elements; each block adds up its share first."""
+class Dot(_Shared):
+    """out[0] grows by the sum of all products; each block adds up its share first."""
 
-    name = "total"
-    parameters = ("x", "total")
-    outputs = ("total",)
+    name = "dot"
+    parameters = ("x", "y", "out")
+    outputs = ("out",)
     large = (100_000_000, 20_000)
     shared = 4
     limit = 1.5
@@ -202,38 +203,39 @@ class Total(_Shared):
     threads = 256
 
     def make(self, rng, n):
-        return rng.random(n, np.float32), rng.random(1, np.float32)
+        x, y = rng.random((2, n), np.float32)
+        return x, y, rng.random(1, np.float32)
 
-    def expected(self, x, total):
-        return (np.float64(x).sum() + np.float64(total)).astype(np.float32)
+    def expected(self, x, y, out):
+        return (np.dot(np.float64(x), np.float64(y)) + np.float64(out)).astype(np.float32)
 
     def allowed(self, dtype):
         from .compare import Tolerance
 
         return Tolerance(1e-4, 0.0)
 
-    def call(self, solution, x, total):
-        solution[min(1024, blocks(x.size, self.threads)), self.threads](x, total)
+    def call(self, solution, x, y, out):
+        solution[min(1024, blocks(x.size, self.threads)), self.threads](x, y, out)
 
     def reference(self):
         from numbalite import cuda
 
         @cuda.jit
-        def total(x, total):
+        def dot(x, y, out):
             """
             __shared__ float part[256];
             int t = threadIdx.x;
             float sum = 0;
-            for (int i = grid<1>(); i < x.size(); i += gridsize<1>()) sum += x[i];
+            for (int i = grid<1>(); i < x.size(); i += gridsize<1>()) sum += x[i] * y[i];
             part[t] = sum;
             for (int half = 128; half > 0; half /= 2) {
                 __syncthreads();
                 if (t < half) part[t] += part[t + half];
             }
-            if (t == 0) atomicAdd(&total[0], part[0]);
+            if (t == 0) atomicAdd(&out[0], part[0]);
             """
 
-        return total
+        return dot
 
 
 @exercise
@@ -268,55 +270,56 @@ class BankConflicts(Assessment):
 
 
 @exercise
-class Diffuse(Assessment):
-    """The assessment of the third section: steps of diffusion, on the device, from tile to tile."""
+class Wave(Assessment):
+    """The assessment of the third section: waves on a membrane, step by step, from tile to tile."""
 
-    name = "diffuse"
+    name = "wave"
     section = 3
     wants = "function"
-    parameters = ("field", "steps")
+    parameters = ("before", "now", "steps")
     sizes = (1, 2, 3, 7, 8, 9, 16, 17, 33)
     checked = (9,)
-    launches = (5, None)
+    launches = (6, None)
     counted = 40
     large = (2000, 64)
     limit = 1.6
     simulated_limit = 10.0
-    hint = "Two fields that take turns are enough; is anything made or copied in every step?"
+    hint = "Three fields that take turns are enough; is anything made or copied in every step?"
 
     def make(self, rng, n):
         shape = (n, n) if n >= 1000 else (n, _widths(n))
-        return rng.random(shape, np.float32), (100 if n >= 1000 else 5)
+        before, now = rng.uniform(-1, 1, (2, *shape)).astype(np.float32)
+        return before, now, (100 if n >= 1000 else 6 if n == self.counted else 1 + n % 5)
 
-    def expected(self, field, steps):
-        field = np.float64(field)
+    def expected(self, before, now, steps):
+        before, now = np.float64(before), np.float64(now)
         for _ in range(steps):
-            p = np.pad(field, 1)
+            p = np.pad(now, 1)
             around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
-            field = field - 0.25 * (4 * field - around)
-        return field.astype(np.float32)
+            before, now = now, 2 * now - before + 0.2 * (around - 4 * now)
+        return now.astype(np.float32)
 
     def allowed(self, dtype):
         from .compare import Tolerance
 
-        return Tolerance(1e-4, 1e-5)
+        return Tolerance(1e-4, 1e-4)
 
     def said(self, n):
         shape = (n, n) if n >= 1000 else (n, _widths(n))
-        return f"a field of {shape[0]:,} x {shape[1]:,}"
+        return f"a membrane of {shape[0]:,} x {shape[1]:,} points"
 
     def reference(self):
         from numbalite import cuda
 
         @cuda.jit
-        def step(old, updated):
+        def step(before, now, after):
             """
             __shared__ float tile[10][34];
             int x = threadIdx.x + 1, y = threadIdx.y + 1;
-            int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y;
-            int rows = old.shape[0], columns = old.shape[1];
+            auto [column, row] = grid<2>();
+            int rows = now.shape[0], columns = now.shape[1];
             auto at = [&](int r, int c) {
-                return r >= 0 && r < rows && c >= 0 && c < columns ? old(r, c) : 0.0f;
+                return r >= 0 && r < rows && c >= 0 && c < columns ? now(r, c) : 0.0f;
             };
             tile[y][x] = at(row, column);
             if (y == 1) tile[0][x] = at(row - 1, column);
@@ -325,18 +328,19 @@ class Diffuse(Assessment):
             if (x == 32) tile[y][33] = at(row, column + 1);
             __syncthreads();
             if (row >= rows || column >= columns) return;
+            float middle = tile[y][x];
             float around = tile[y - 1][x] + tile[y + 1][x] + tile[y][x - 1] + tile[y][x + 1];
-            updated(row, column) = tile[y][x] - 0.25f * (4 * tile[y][x] - around);
+            after(row, column) = 2 * middle - before(row, column) + 0.2f * (around - 4 * middle);
             """
 
-        def diffuse(field, steps):
-            rows, columns = field.shape
+        def wave(before, now, steps):
+            rows, columns = now.shape
             launch = step[(blocks(columns, 32), blocks(rows, 8)), (32, 8)]
-            pair = cuda.device_array_like(field), cuda.device_array_like(field)
-            old = field  # read once, and left as it is
+            fields = [cuda.device_array_like(now) for _ in range(3)]
             for i in range(steps):
-                launch(old, pair[i % 2])
-                old = pair[i % 2]
-            return old
+                after = fields[i % 3]
+                launch(before, now, after)
+                before, now = now, after
+            return now
 
-        return diffuse
+        return wave

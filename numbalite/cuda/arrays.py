@@ -167,6 +167,11 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def __repr__(self):
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.array(self)
+
     def bind(self, stream=0) -> DeviceNDArray:
         """The same array with another stream for methods that are given none."""
         return self._bind(stream)
@@ -418,14 +423,24 @@ def _writable(array):
 
 
 def is_cuda_array(obj) -> bool:
-    """Does it offer device memory by the CUDA Array Interface?"""
+    """Does it offer device memory by the CUDA Array Interface? Nothing is waited for or copied.
+
+    >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array(np.zeros(3))
+    (True, False)
+    """
     return isinstance(obj, _core.DeviceArray) or hasattr(obj, "__cuda_array_interface__")
 
 
 def as_cuda_array(obj, sync=True) -> DeviceNDArray:
     """A device array over the memory of a CuPy, PyTorch, ... array, without a copy.
 
-    Waits for the stream that the other side names, unless sync is False.
+    Shape, strides and dtype are the other's; its array is kept alive. Waits for the stream that the
+    other side names, unless ``sync`` is False. TypeError for what has no CUDA Array Interface,
+    ValueError for a description that makes no sense.
+
+    >>> d = cuda.to_device(np.arange(3))
+    >>> cuda.as_cuda_array(d) is d
+    True
     """
     if isinstance(obj, DeviceNDArray):
         return obj
@@ -441,7 +456,15 @@ class _Described:
 
 
 def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
-    """A device array over the memory that a CUDA Array Interface dictionary describes."""
+    """A device array over the memory that a CUDA Array Interface dictionary describes.
+
+    ``owner`` is kept alive as long as the array. ``sync`` as in `as_cuda_array`. What is in the
+    dictionary is checked; that the address is somebody's memory cannot be.
+
+    >>> d = cuda.to_device(np.arange(3.0))
+    >>> cuda.from_cuda_array_interface(d.__cuda_array_interface__, owner=d).copy_to_host()
+    array([0., 1., 2.])
+    """
     sync = sync and config.CUDA_ARRAY_INTERFACE_SYNC
     return _core.from_interface(_Described(desc, owner), sync)
 
@@ -449,9 +472,19 @@ def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
 def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
     """Copies an array (any strides) to the device.
 
-    A device array is returned as it is, a foreign one as a view. copy=False allocates only; `to` is
-    an array to copy into. `device` (number or object): where to have it, by default the calling
-    thread's device, for device arrays where they are; an array of another device is copied over.
+    Shape and dtype stay, and so does the order of the axes. A device array is returned as it is, a
+    foreign one as a view. ``copy=False`` allocates only; ``to`` is an array to copy into. ``device``
+    (number or object): where to have it, by default the calling thread's device, for device arrays
+    where they are; an array of another device is copied over.
+
+    With ``stream=0`` the host array may be changed on return. With a stream, and page-locked memory
+    (`pinned_array`), the copy is only put into the stream's order.
+
+    TypeError for objects in an array, CudaAPIError where the device's memory is full.
+
+    >>> d = cuda.to_device(np.ones((2, 3), np.float32))
+    >>> d.shape, d.dtype, d.nbytes
+    ((2, 3), dtype('float32'), 24)
     """
     if to is not None:
         if device is not None and _devices.number_of(device) != to.device:
@@ -492,7 +525,14 @@ device_array = _core.device_array
 
 
 def device_array_like(ary, stream=0) -> DeviceNDArray:
-    """A new array of the same shape and dtype, contiguous, with the axes in the same order."""
+    """A new device array of the shape and dtype of another array, not initialised.
+
+    ``ary`` may be a NumPy array, a device array or another library's. The elements lie without gaps,
+    with the axes in the same order.
+
+    >>> cuda.device_array_like(np.zeros((2, 3), np.int16, order="F")).strides
+    (2, 4)
+    """
     if not isinstance(ary, (np.ndarray, _core.DeviceArray)):
         ary = as_cuda_array(ary) if is_cuda_array(ary) else np.asarray(ary)
     shape, itemsize = ary.shape, ary.dtype.itemsize
@@ -507,12 +547,25 @@ def device_array_like(ary, stream=0) -> DeviceNDArray:
 
 
 def In(array):
-    """For a kernel argument: a host array that is only read; it is not copied back."""
+    """For a kernel argument: a host array that is only read; it is not copied back.
+
+    >>> @cuda.jit
+    ... def double(x, out):
+    ...     "int i = threadIdx.x; out[i] = 2 * x[i];"
+    >>> x, out = np.arange(3), np.empty(3, int)
+    >>> double[1, 3](cuda.In(x), cuda.Out(out))
+    >>> out
+    array([0, 2, 4])
+    """
     return _core.Transfer(array, 1)
 
 
 def Out(array):
-    """For a kernel argument: a host array that is only written; it is not copied to the device."""
+    """For a kernel argument: a host array that is only written; it is not copied to the device.
+
+    The kernel must write all of it: what it leaves out is whatever was in the device's memory. See
+    `In` for an example.
+    """
     return _core.Transfer(array, 2)
 
 

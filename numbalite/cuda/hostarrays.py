@@ -135,8 +135,8 @@ class ManagedNDArray(_ReachableArray):
     def advise(self, advice, device=None):
         """Tells the driver how the memory is going to be used.
 
-        advice: "read_mostly", "preferred_location" or "accessed_by" (with the device, or "cpu"), or
-        one of them with "unset_" in front.
+        advice: ``"read_mostly"``, ``"preferred_location"`` or ``"accessed_by"`` (with the device, or
+        ``"cpu"``), or one of them with ``unset_`` in front.
         """
         number = _ADVICE.get(advice)
         if number is None:
@@ -159,7 +159,18 @@ def _place(device):
 
 
 def pinned_array(shape, dtype=np.float64, strides=None, order="C") -> np.ndarray:
-    """A new NumPy array in page-locked memory, not initialised."""
+    """A new NumPy array in page-locked memory, not initialised.
+
+    An ordinary array for all else. Copies from and to it run at the bus's speed, and with a stream
+    they are not waited for. Locked memory is taken from all programs: use it for buffers, not for
+    everything.
+
+    >>> host = cuda.pinned_array(1000, np.float32)
+    >>> host[:] = 1
+    >>> stream = cuda.stream()
+    >>> d = cuda.to_device(host, stream=stream)
+    >>> stream.synchronize()                    # before host may be changed
+    """
     return _over(
         np.ndarray,
         shape,
@@ -180,8 +191,19 @@ def mapped_array(
 ) -> MappedNDArray:
     """A new array in page-locked memory that kernels use in place, not initialised.
 
-    wc=True: write-combined memory, which the bus reads faster and the host reads very slowly.
-    portable: for the contexts of all devices, which it always is here.
+    It is a NumPy array, and an argument for kernels that is not copied. ``wc=True``: write-combined
+    memory, which the bus reads faster and the host reads very slowly. ``portable``: for the contexts
+    of all devices, which it always is here. What a kernel has written may be read after
+    `cuda.synchronize` (or waiting for its stream).
+
+    >>> @cuda.jit
+    ... def number(x):
+    ...     "x[threadIdx.x] = threadIdx.x;"
+    >>> x = cuda.mapped_array(4, np.int32)
+    >>> number[1, 4](x)
+    >>> cuda.synchronize()
+    >>> x.tolist()
+    [0, 1, 2, 3]
     """
     return _over(
         MappedNDArray,
@@ -203,7 +225,15 @@ def managed_array(
 ) -> ManagedNDArray:
     """A new array in managed memory, which host and devices share, not initialised.
 
-    attach_global=False: only the host uses it, until a stream is attached to it.
+    A NumPy array, and an argument for kernels that is not copied: its pages move to where they are
+    used. ``prefetch`` moves them ahead, ``advise`` tells the driver what is going to happen.
+    ``attach_global=False``: only the host uses it, until a stream is attached to it.
+
+    >>> x = cuda.managed_array((2, 2))
+    >>> x[:] = 1
+    >>> x.prefetch()
+    >>> float(x.sum())
+    4.0
     """
     return _over(
         ManagedNDArray,
@@ -232,7 +262,14 @@ def _memory_of(array):
 @contextmanager
 def pinned(*arrays):
     """Page-locks arrays for the time of a block, so that copies of them are fast and, with a stream,
-    are not waited for. At its end the device has done with them."""
+    are not waited for. At its end the device has done with them.
+
+    ValueError for an array whose elements do not lie without gaps.
+
+    >>> host = np.zeros(1000)
+    >>> with cuda.pinned(host):
+    ...     d = cuda.to_device(host, stream=cuda.stream())
+    """
     with _registered(arrays, 1):
         yield
 
@@ -240,7 +277,14 @@ def pinned(*arrays):
 @contextmanager
 def mapped(*arrays, stream=0):
     """Page-locks arrays for the time of a block and gives device arrays over their memory: one, or a
-    list of several. At the end of the block the device has done with them."""
+    list of several. At the end of the block the device has done with them.
+
+    >>> host = np.zeros(3)
+    >>> with cuda.mapped(host) as d:
+    ...     d.fill(7)
+    >>> host
+    array([7., 7., 7.])
+    """
     with _registered(arrays, 3) as addresses:
         made = [_device_array(*pair, stream) for pair in zip(arrays, addresses, strict=True)]
         yield made[0] if len(made) == 1 else made
