@@ -25,8 +25,14 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
 
     CudaSupportError: there is a GPU, but no C++ compiler for the simulator.
 
-    >>> report = examine(histogram[16, 256], values, counts, checks="race")
-    >>> report.line, report.array
+    >>> @cuda.jit
+    ... def count(values, counts):
+    ...     "counts[values[grid<1>()]] += 1;"
+    >>> from numbalite.course import examine
+    >>> report = examine(count[1, 32], np.zeros(32, int), np.zeros(1, int), checks="race")
+    count (...
+    >>> report.kind, report.array
+    ('race', 'counts')
     """
     from .place import simulated
 

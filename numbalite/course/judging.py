@@ -41,7 +41,7 @@ def assess(name, solution) -> Verdict:
     as are wrong elements (with the smallest size at which there are any), work in the wrong place, and
     too long a time. KeyError: there is no such exercise.
 
-    >>> assess("vadd", vadd)
+        assess("vadd", vadd)
     """
     if collector is not None:
         collector(find(name).name, solution)
