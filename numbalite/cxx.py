@@ -74,6 +74,9 @@ class Function(NamedTuple):
     """Inside #if: it may not be there at all."""
     line: int
     returns_void: bool
+    threads: str = ""
+    """The most threads of a block, as __launch_bounds__ says: an expression that means the same at the
+    end of the source, or "" (none, or one with names that only mean something at the kernel)."""
 
 
 class Variable(NamedTuple):
@@ -361,8 +364,25 @@ class _Reader:
             deduced = any(t.text == "auto" for t in tokens[at:name_at])
             self.kernels[full] = Function(
                 full, parameters, template, self.is_conditional(tokens[start]),
-                tokens[name_at].line, void or deduced,
+                tokens[name_at].line, void or deduced, self.launch_bound(at, name_at, template or path),
             )  # fmt: skip
+
+    def launch_bound(self, at, end, names_are_local):
+        """The first argument of __launch_bounds__ among the tokens before a kernel's name."""
+        words = [token.text for token in self.tokens[at:end]]
+        if "__launch_bounds__" not in words:
+            return ""
+        opening = at + words.index("__launch_bounds__") + 1
+        close = self.partner.get(opening, opening)
+        first, depth = [], 0
+        for token in self.tokens[opening + 1 : close]:
+            depth += (token.text in _OPEN) - (token.text in _CLOSE)
+            if token.text == "," and depth == 0:
+                break
+            first.append(token)
+        if names_are_local and any(token.kind == "name" for token in first):
+            return ""
+        return " ".join(token.text for token in first)
 
     def angle(self, at, end):
         """Index of the ``>`` that closes the ``<`` at ``at``."""

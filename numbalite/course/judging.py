@@ -24,6 +24,9 @@ from .verdict import Verdict, duration
 verdicts = []
 """All verdicts of this process, in order."""
 
+collector = None
+"""Where a learner's file is graded: takes (name, solution) of each call of `assess`, to judge it later."""
+
 _MARGIN = 1024
 """Elements before and behind each array: as many as a block can have threads."""
 _TRIES = 5
@@ -40,6 +43,9 @@ def assess(name, solution) -> Verdict:
 
     >>> assess("vadd", vadd)
     """
+    if collector is not None:
+        collector(find(name).name, solution)
+        return Verdict(name, True, "To be judged.")
     return judge(name, solution).show()
 
 

@@ -50,6 +50,14 @@ class Flags(dict):
             raise AttributeError(name) from None
 
 
+class Pointer(int):
+    """An address: an int that has the attribute `value` too, as a ctypes pointer has."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+
 class DeviceMemory:
     """The memory behind an array: its address and size."""
 
@@ -66,7 +74,9 @@ class DeviceMemory:
     def device_ctypes_pointer(self):
         return ctypes.c_void_p(self._array.address)
 
-    device_pointer = device_ctypes_pointer
+    @property
+    def device_pointer(self) -> Pointer:
+        return Pointer(self._array.address)
 
     @property
     def size(self) -> int:
@@ -211,8 +221,8 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def copy_to_device(self, ary, stream=0):
         """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
         any strides. (`d[...] = ary` broadcasts and converts.)"""
-        if type(ary) is not np.ndarray and is_cuda_array(ary):
-            source = as_cuda_array(ary)
+        source = _if_cuda_array(ary)
+        if source is not None:
             _check_match(self, source)
             _writable(self)
             if self.dtype.names is not None:
@@ -229,7 +239,9 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
 
     def __array__(self, dtype=None, copy=None):
         if copy is False:
-            raise ValueError("a device array cannot become a NumPy array without a copy")
+            raise ValueError(
+                "`copy=False` is not possible: a device array becomes a NumPy array by a copy"
+            )
         result = self.copy_to_host()
         return result if dtype is None else result.astype(dtype, copy=False)
 
@@ -435,7 +447,8 @@ def as_cuda_array(obj, sync=True) -> DeviceNDArray:
     """A device array over the memory of a CuPy, PyTorch, ... array, without a copy.
 
     Shape, strides and dtype are the other's; its array is kept alive. Waits for the stream that the
-    other side names, unless ``sync`` is False. TypeError for what has no CUDA Array Interface,
+    other side names, unless ``sync`` is False; that stream becomes the array's own, if it is ordered
+    with the default stream or was not waited for. TypeError for what has no CUDA Array Interface,
     ValueError for a description that makes no sense.
 
     >>> d = cuda.to_device(np.arange(3))
@@ -445,6 +458,15 @@ def as_cuda_array(obj, sync=True) -> DeviceNDArray:
     if isinstance(obj, DeviceNDArray):
         return obj
     return _core.from_interface(obj, sync and config.CUDA_ARRAY_INTERFACE_SYNC)
+
+
+def _if_cuda_array(obj):
+    """as_cuda_array, or None for what offers no device memory; asks for its description once."""
+    if type(obj) is np.ndarray:
+        return None
+    if isinstance(obj, DeviceNDArray):
+        return obj
+    return _core.from_interface(obj, config.CUDA_ARRAY_INTERFACE_SYNC, True)
 
 
 class _Described:
@@ -493,8 +515,9 @@ def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
         return to
     if device is not None:
         return _to_device(obj, stream, copy, _devices.number_of(device))
-    if type(obj) is not np.ndarray and is_cuda_array(obj):
-        return as_cuda_array(obj)
+    found = _if_cuda_array(obj)
+    if found is not None:
+        return found
     host = np.asarray(obj)
     if host.flags.c_contiguous:
         result = device_array(host.shape, host.dtype)
@@ -508,10 +531,10 @@ def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
 
 
 def _to_device(obj, stream, copy, number):
-    if type(obj) is np.ndarray or not is_cuda_array(obj):
+    array = _if_cuda_array(obj)
+    if array is None:
         with _devices.gpus[number]:
             return to_device(obj, stream, copy)
-    array = as_cuda_array(obj)
     if array.device == number:
         return array
     if not copy:
@@ -534,7 +557,8 @@ def device_array_like(ary, stream=0) -> DeviceNDArray:
     (2, 4)
     """
     if not isinstance(ary, (np.ndarray, _core.DeviceArray)):
-        ary = as_cuda_array(ary) if is_cuda_array(ary) else np.asarray(ary)
+        found = _if_cuda_array(ary)
+        ary = np.asarray(ary) if found is None else found
     shape, itemsize = ary.shape, ary.dtype.itemsize
     strides = shapes.packed_like(shape, ary.strides, itemsize)
     for order in "CF":

@@ -177,7 +177,11 @@ class Device:
 
     def reset(self):
         """Resets the device: everything in its memory is lost, also what other libraries in the process
-        have there, which may not survive that. `cuda.close()` leaves theirs alone."""
+        have there, which may not survive that. `cuda.close()` leaves theirs alone.
+
+        CudaDriverError while managed or write-combined arrays of the device are alive: reading them
+        afterwards would crash.
+        """
         _forget(self.id)
         _core.reset_device(self.id)
 
@@ -268,6 +272,11 @@ class Context(ContextParts):
     def synchronize(self):
         self.device.synchronize()
 
+    def prepare_for_use(self):
+        """Lets the memory manager get ready, which it does at its first use anyway."""
+        with gpus[self.device.id]:
+            return self.memory_manager.initialize()
+
     def get_memory_info(self) -> MemoryInfo:
         """Free and total bytes of the device's memory."""
         with gpus[self.device.id]:
@@ -280,6 +289,12 @@ class Context(ContextParts):
         from numbalite.cuda import managers
 
         return managers.manager(self.device.id)
+
+    @memory_manager.setter
+    def memory_manager(self, instance):
+        from numbalite.cuda import managers
+
+        managers.set_manager(self.device.id, instance)
 
     def memalloc(self, bytesize):
         """Device memory without an array around it, a MemoryPointer."""
@@ -311,12 +326,14 @@ class Context(ContextParts):
 
         return IpcHandle(None, handle, size).open(self)
 
-    def can_access_peer(self, other) -> bool:
-        return self.device.can_access_peer(getattr(other, "device", other))
+    def can_access_peer(self, peer_device) -> bool:
+        """Can this context's device reach the memory of the other one (a number or an object)?"""
+        return self.device.can_access_peer(getattr(peer_device, "device", peer_device))
 
     def enable_peer_access(self, peer_context, flags=0):
-        """Lets kernels on this device use the other one's memory; CudaAPIError where the hardware
-        cannot. Copies between devices do not need it."""
+        """Lets kernels on this device use the other one's memory: launches take its arrays from then on,
+        and are waited for when they do. CudaAPIError where the hardware cannot. Ufuncs still want
+        their operands on one device, and copies between devices do not need this."""
         if flags:
             raise ValueError("flags must be 0")
         other = getattr(peer_context, "device", peer_context)
@@ -334,11 +351,11 @@ class Context(ContextParts):
         with gpus[self.device.id]:
             return streams.stream()
 
-    def create_external_stream(self, pointer):
+    def create_external_stream(self, ptr):
         from numbalite.cuda import streams
 
         with gpus[self.device.id]:
-            return streams.external_stream(pointer)
+            return streams.external_stream(ptr)
 
     def create_event(self, timing=True):
         from numbalite.cuda import streams
@@ -513,15 +530,15 @@ def is_fp8_supported() -> bool:
     return get_current_device().supports_fp8
 
 
-def require_context(function):
+def require_context(fn):
     """A decorator: there is a context during the call, and it is the same one afterwards; RuntimeError
     for a function that changes it."""
 
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def wrapper(*args, **kwargs):
         before = _core.current_device()
         try:
-            return function(*args, **kwargs)
+            return fn(*args, **kwargs)
         finally:
             if _core.current_device() != before:
                 _core.select_device(before)
@@ -541,14 +558,20 @@ def close():
 
     Arrays, streams and modules made before are lost, and say so when they are used. But where another
     library in the process (CuPy, PyTorch, ...) uses a device too, its context stays as it is, and so
-    does what is alive in it; only what was kept for reuse goes back. `cuda.gpus[n].reset()` resets a
-    device for every library. Other threads must not be using the devices meanwhile: what they call
+    does what is alive in it; only what was kept for reuse goes back. The same holds while there are
+    managed or write-combined arrays, whose memory NumPy reads directly. `cuda.gpus[n].reset()` resets
+    a device for every library. Other threads must not be using the devices meanwhile: what they call
     may fail.
     """
     _stacks.__dict__.clear()
     if _core.is_open():
         for number in range(_core.device_count()):
             _close(number)
+
+
+# numba has these in the module cudadrv.devices, which its programs also find as cuda.devices.
+get_context = current_context
+reset = close
 
 
 def _forget(number):

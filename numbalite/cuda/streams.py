@@ -122,6 +122,9 @@ class Stream(_core.Stream):
         return future
 
 
+_core.register_stream_class(Stream)
+
+
 def stream(non_blocking=False, priority=0) -> Stream:
     """A new stream on the calling thread's device.
 
@@ -153,19 +156,20 @@ def per_thread_default_stream() -> Stream:
     return Stream.wrap(2)
 
 
-def external_stream(pointer) -> Stream:
+def external_stream(ptr) -> Stream:
     """A stream made elsewhere, from its handle (an int); it is never destroyed here.
 
     For ``torch.cuda.current_stream().cuda_stream``, ``cupy.cuda.get_current_stream().ptr`` and the
-    like. Whoever made it keeps it alive. TypeError for what is no int.
+    like. Whoever made it keeps it alive. TypeError for what is no int. The driver
+    first hears of the handle when the stream is used, and refuses then what is no stream.
 
     >>> mine = cuda.stream()
     >>> cuda.external_stream(mine.handle).external
     True
     """
-    if not isinstance(pointer, int):
-        raise TypeError(f"ptr for external stream must be an int, not {type(pointer).__name__}")
-    return Stream.wrap(pointer)
+    if not isinstance(ptr, int):
+        raise TypeError(f"ptr for external stream must be an int, not {type(ptr).__name__}")
+    return Stream.wrap(ptr)
 
 
 def event(timing=True) -> Event:
