@@ -14,7 +14,10 @@ _WHERE = {
     "judge": "judging",
     "Verdict": "verdict",
     "examine": "checked",
+    "Assessment": "assessment",
+    "exercise": "assessment",
     "exercises": "assessment",
+    "unwritten": "assessment",
     "size": "place",
     "where": "place",
     "timed": "timing",
@@ -22,14 +25,17 @@ _WHERE = {
 }
 
 __all__ = [
+    "Assessment",
     "Verdict",
     "assess",
     "examine",
+    "exercise",
     "exercises",
     "judge",
     "size",
     "timed",
     "tolerance",
+    "unwritten",
     "where",
 ]
 

@@ -14,6 +14,7 @@ SHOWN = {
     "coming-from-pycuda.md": 2,
     "guide/exchange.md": 2,
     "guide/kernels.md": 1,
+    "teaching.md": 1,
 }
 # What else a page may hold: commands, and the site's own directives.
 OTHER = re.compile(r"console|\{[\w:-]+\}.*")
