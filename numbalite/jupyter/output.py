@@ -32,8 +32,9 @@ class Pipe:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._end, end = os.pipe()
         os.set_blocking(self._end, False)
-        # ipykernel wakes its own reader through this number when it closes the stream.
-        stream._original_stdstream_fd = os.dup(1)
+        if hasattr(stream, "_original_stdstream_fd"):
+            # ipykernel wakes its own reader through this number when it closes the stream.
+            stream._original_stdstream_fd = os.dup(1)
         os.dup2(end, 1)
         os.close(end)
         self._lock, self._depth = stream._buffer_lock, 0
@@ -79,13 +80,14 @@ class Pipe:
 
 
 def take_over() -> None:
-    """Leads file 1 through a pipe of ours where ipykernel captures it; elsewhere nothing is needed."""
+    """Leads file 1 through a pipe of ours into ipykernel's stream, whether ipykernel captures the file or
+    not; where there is no ipykernel nothing is needed."""
     global _pipe
     iostream = sys.modules.get("ipykernel.iostream")
     stream = sys.stdout
     if _pipe is not None or iostream is None or not isinstance(stream, iostream.OutStream):
         return
-    if getattr(stream, "_original_stdstream_fd", None) == 1 and hasattr(stream, "_buffer_lock"):
+    if getattr(stream, "_original_stdstream_fd", 1) == 1 and hasattr(stream, "_buffer_lock"):
         _pipe = Pipe(stream)
 
 

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 SETUP = """%load_ext numbalite
 import warnings
 warnings.simplefilter("ignore")
@@ -51,13 +53,16 @@ def test_a_notebook(notebook):
     assert [o.data for o in slowly] == [{}]
 
 
-def test_without_the_extension(notebook):
-    """Lessons that only use decorators have printf in the cell too."""
+@pytest.mark.parametrize("captured", [True, False], ids=["captured", "not captured"])
+def test_without_the_extension(notebook, captured):
+    """Lessons that only use decorators have printf in the cell too, whatever ipykernel does with file 1."""
     kernel = (
         "import warnings\nwarnings.simplefilter('ignore')\nfrom numbalite import cuda\n"
         "@cuda.jit('void(int32)')\ndef tell(n):\n    r'printf(\"kernel %d\\n\", n);'"
     )
-    _, told = notebook(kernel, "print('a')\ntell[1, 1](1)\ncuda.synchronize()\nprint('b')")
+    _, told = notebook(
+        kernel, "print('a')\ntell[1, 1](1)\ncuda.synchronize()\nprint('b')", captured=captured
+    )
     assert stream_text(told) == "a\nkernel 1\nb\n"
 
 
