@@ -16,11 +16,11 @@ sys.path[:0] = [str(HERE.parent), str(HERE / "_ext")]
 import numbalite
 
 project = "numbalite"
-author = "the numbalite developers"
+author = "the numbalite authors"
 version = release = numbalite.__version__
 html_title = f"numbalite {version}"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "notebooks"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "kernels", "notebooks"]
 root_doc = "docs/index"
 include_patterns = ["README.md", "docs/**", "notebooks/**"]
 exclude_patterns = [
@@ -40,6 +40,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["_extra"]
 html_copy_source = False
+html_show_copyright = False
+highlight_language = "none"
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 

@@ -79,6 +79,20 @@ def __getattr__(name):
     raise AttributeError(f"module 'numbalite' has no attribute {name!r}")
 
 
+def load_ipython_extension(shell):
+    """``%load_ext numbalite``: the magics %%cuda and %gpu_timeit."""
+    from numbalite import jupyter
+
+    jupyter.load(shell)
+
+
+def unload_ipython_extension(shell):
+    """``%unload_ext numbalite``"""
+    from numbalite import jupyter
+
+    jupyter.unload(shell)
+
+
 def __dir__():
     return sorted(
         {*globals(), *_MODULES, *_TYPES, *_ERRORS, *_FUNCTIONS} - {"importlib", "annotations"}

@@ -118,10 +118,13 @@ def _sort(found, name, value, uses):
     value = device_function(value)
     if isinstance(value, DeviceFunction):
         found.functions[name] = value
+    elif uses == {"template"} and not _is_typelike(value):
+        # grid<1>(): neither a number nor an array of that name is what is meant
+        found.refused[name] = why_not(name, value)
     elif isinstance(value, np.ndarray) and value.ndim > 0:
         _sort_array(found, name, value)
-    elif uses == {"call"} and not _is_typelike(value):
-        # sin(x), grid<1>(): a number of that name is not what is meant
+    elif uses <= {"call", "template"} and not _is_typelike(value):
+        # sin(x): a number of that name is not what is meant; an array may be: table(i, j)
         found.refused[name] = why_not(name, value)
     elif _is_number(value):
         value = value[()] if isinstance(value, np.ndarray) else value

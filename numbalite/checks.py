@@ -73,9 +73,13 @@ class checks:
     nested; the inner one counts. Only the simulator can look: on a GPU, entering the block is a
     CudaSupportError that says so; there ``debug=True`` checks indices, and compute-sanitizer the rest.
 
+    >>> @cuda.jit
+    ... def shift(x, out):
+    ...     "out[threadIdx.x] = x[threadIdx.x + 1];"
     >>> with cuda.checks("memory", "race"):
-    ...     vadd[4, 32](a, b, out)
-    ...     cuda.synchronize()
+    ...     shift[1, 4](np.ones(4), np.ones(4))
+    Traceback (most recent call last):
+    numbalite.errors.KernelError: shift (...): ... thread (3,0,0) uses x[4], but x has 4 elements
     """
 
     def __init__(self, *wanted, seed=None, limit=None):

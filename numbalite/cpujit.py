@@ -79,21 +79,23 @@ def jit(signature_or_function=None, *, source=None, name=None, args=None, **give
     (see numbalite.seed), and ``parallel_for(n, [&](int64 i) { ... })``.
 
     Options: ``fastmath`` (sums may be reordered, and vectorised), ``boundscheck`` (array indices are
-    checked: BoundsError, an IndexError), ``debug`` (that, and no optimisation), ``inline="always"``, ``parallel`` (False keeps ``parallel_for``
-    on one thread), ``nogil`` (False keeps the interpreter's lock, which saves some 100 ns a call),
-    ``options=[...]`` for the compiler, ``std=``, ``opt=``, ``headers=``. numba's ``nopython`` and
-    ``cache`` are accepted and always so.
+    checked: BoundsError, an IndexError), ``debug`` (that, and no optimisation), ``inline="always"``,
+    ``parallel`` (False keeps ``parallel_for`` on one thread), ``nogil`` (False keeps the interpreter's
+    lock, which saves some 100 ns a call), ``options=[...]`` for the compiler, ``std=``, ``opt=``,
+    ``headers=``. numba's ``nopython`` and ``cache`` are accepted and always so.
 
     Raises SignatureError, CompileError; TypeError for an option that does not exist. A call raises
     TypeError, ValueError or OverflowError for an argument that does not fit, naming the parameter.
 
-        @jit(fastmath=True)
-        def total(x):
-            '''
-            double sum = 0;
-            for (int64 i = 0; i < x.size(); ++i) sum += x[i];
-            return sum;
-            '''
+    >>> @jit(fastmath=True)
+    ... def total(x):
+    ...     '''
+    ...     double sum = 0;
+    ...     for (int64 i = 0; i < x.size(); ++i) sum += x[i];
+    ...     return sum;
+    ...     '''
+    >>> total(np.arange(5))
+    10.0
     """
     options, parallel, nogil = _options(given)
     frame = sys._getframe(1)
@@ -478,6 +480,13 @@ def _check(signature, function, count):
 def seed(value: int) -> None:
     """Seeds the random numbers (random_uniform, random_normal) of functions on the CPU.
 
-    They are the calling thread's; the sequence is that of xoroshiro128p with this seed.
+    They are the calling thread's; the sequence is that of xoroshiro128p with this seed, an int.
+
+    >>> draw = jit(source="double draw() { return random_uniform(); }")
+    >>> numbalite.seed(1)
+    >>> first = draw()
+    >>> numbalite.seed(1)
+    >>> draw() == first
+    True
     """
     _core.random_seed(value)

@@ -74,6 +74,9 @@ class Function(NamedTuple):
     """Inside #if: it may not be there at all."""
     line: int
     returns_void: bool
+    threads: str = ""
+    """The most threads of a block, as __launch_bounds__ says: an expression that means the same at the
+    end of the source, or "" (none, or one with names that only mean something at the kernel)."""
 
 
 class Variable(NamedTuple):
@@ -211,6 +214,15 @@ def scan(text: str) -> tuple[list[Function], list[Variable]]:
     return list(reader.kernels.values()), list(reader.variables.values())
 
 
+def without_kernels(text: str) -> str:
+    """The source with its kernels blanked out: what other sources may take from it, lines as they were."""
+    reader = _Reader(text)
+    reader.scope(0, len(reader.tokens), ())
+    for start, end in reader.kernel_spans:
+        text = text[:start] + _blank(text[start:end]) + text[end:]
+    return text
+
+
 class _Reader:
     """Walks declarations at namespace scope; bodies of functions and classes are stepped over."""
 
@@ -221,6 +233,7 @@ class _Reader:
         self.partner = brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
         self.parameter_lists = {}
+        self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
 
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
@@ -278,6 +291,7 @@ class _Reader:
             text = tokens[at].text
             if text == ";":
                 self.record(start, at, path)
+                self.record_span(start, at, at)
                 return at + 1
             if text == "=":
                 seen_equals = True
@@ -290,6 +304,7 @@ class _Reader:
                 if seen_parameters and not seen_equals:  # the body of a function
                     self.record(start, at, path)
                     self.record_function(start, at, close, path)
+                    self.record_span(start, at, close)
                     return close + 1
                 at = close
             elif text == "}":
@@ -306,6 +321,10 @@ class _Reader:
             self.record_kernel(start, end, path)
         elif words & _SPACES:
             self.record_variables(start, end, path, words)
+
+    def record_span(self, start, end, last):
+        if last < len(self.tokens) and any(t.text == "__global__" for t in self.tokens[start:end]):
+            self.kernel_spans.append((self.tokens[start].start, self.tokens[last].start + 1))
 
     def record_function(self, start, end, close, path):
         while self.text(start) == "template" and self.text(start + 1) == "<":
@@ -345,8 +364,25 @@ class _Reader:
             deduced = any(t.text == "auto" for t in tokens[at:name_at])
             self.kernels[full] = Function(
                 full, parameters, template, self.is_conditional(tokens[start]),
-                tokens[name_at].line, void or deduced,
+                tokens[name_at].line, void or deduced, self.launch_bound(at, name_at, template or path),
             )  # fmt: skip
+
+    def launch_bound(self, at, end, names_are_local):
+        """The first argument of __launch_bounds__ among the tokens before a kernel's name."""
+        words = [token.text for token in self.tokens[at:end]]
+        if "__launch_bounds__" not in words:
+            return ""
+        opening = at + words.index("__launch_bounds__") + 1
+        close = self.partner.get(opening, opening)
+        first, depth = [], 0
+        for token in self.tokens[opening + 1 : close]:
+            depth += (token.text in _OPEN) - (token.text in _CLOSE)
+            if token.text == "," and depth == 0:
+                break
+            first.append(token)
+        if names_are_local and any(token.kind == "name" for token in first):
+            return ""
+        return " ".join(token.text for token in first)
 
     def angle(self, at, end):
         """Index of the ``>`` that closes the ``<`` at ``at``."""

@@ -47,6 +47,21 @@ def jit(
     Other options as numba's (``fastmath lineinfo opt max_registers launch_bounds link ...``), and
     ``options=[...]`` for the compiler, ``std=``, ``headers={name: text}``, ``cooperative=``,
     ``cluster=``.
+
+    The result is launched by ``kernel[grid, block, stream=0, shared=0](...)``: ints or tuples of one
+    to three, a stream, bytes of dynamic shared memory.
+
+    Raises CompileError with the lines of the caller's file, SignatureError; TypeError for an option
+    that does not exist and for a function whose body is not one string. A launch raises TypeError,
+    ValueError or OverflowError for arguments that do not fit, before anything runs.
+
+    >>> @cuda.jit("void(float32, float32[:])")
+    ... def scale(a, x):
+    ...     "int i = grid<1>(); if (i < x.size()) x[i] *= a;"
+    >>> x = np.arange(4, dtype=np.float32)
+    >>> scale[1, 32](2.5, x)
+    >>> x
+    array([0. , 2.5, 5. , 7.5], dtype=float32)
     """
     said = {
         "inline": inline, "forceinline": forceinline, "link": link, "debug": debug, "opt": opt,
@@ -209,7 +224,19 @@ def module(code=None, *, source=None, names=(), name="module", **given):
     ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]``, ``m.get_global("coefficients")``.
     ``names`` are instances of templates to compile from the start; needed where the source has
     __constant__ or __device__ variables and the instances come after the first launch. Options are
-    those of cuda.jit.
+    those of cuda.jit. ``source`` may also be the path of a file (an ``os.PathLike``).
+
+    Raises CompileError; AttributeError or KeyError for a kernel or variable that is not there.
+
+    >>> m = cuda.module('''
+    ... __constant__ int step;
+    ... __global__ void count(int* x) { x[threadIdx.x] = step * threadIdx.x; }
+    ... ''')
+    >>> m.get_global("step").fill(10)
+    >>> x = np.zeros(3, np.int32)
+    >>> m.count[1, 3](x)
+    >>> x
+    array([ 0, 10, 20], dtype=int32)
     """
     from . import module as modules
 
@@ -245,7 +272,10 @@ def compile(
 
     A function whose body is a string is compiled as a device function with C linkage (or with
     ``device=False`` as a kernel), a source with its kernels. ``output`` is "ptx" (text) or "cubin"
-    (bytes), ``cc`` the compute capability, by default the GPU's, or (9, 0) without one.
+    (bytes), ``cc`` the compute capability, by default the GPU's, or (9, 0) without one. ``sig`` is
+    needed for functions. Raises CudaSupportError where NVRTC is not installed, CompileError.
+
+        ptx, result = cuda.compile(source, cc=(8, 0))
     """
     from . import inspection
     from .program import Program
@@ -326,7 +356,8 @@ def _ahead_device(what, sig, abi_info, parsed):
 
 
 def compile_ptx(pyfunc, sig=None, device=False, cc=None, **given):
-    """(PTX, return type) of a kernel, or with ``device=True`` of a device function."""
+    """(PTX, return type) of a kernel, or with ``device=True`` of a device function: ``compile`` with
+    ``output="ptx"``, under numba's older name."""
     return compile(pyfunc, sig, device, cc, "ptx", **given)
 
 

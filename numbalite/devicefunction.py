@@ -30,6 +30,11 @@ class DeviceFunction:
             f"<device function {self.__name__}({types})>"
         )  # fmt: skip
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.device_function(self)
+
     def __call__(self, *args, **kwargs):
         raise TypeError(
             f"{self.__name__} is a device function: it runs on the device and can only be called "

@@ -14,7 +14,7 @@ from . import _core, signatures, source, types
 from .capture import ascii_name
 from .compilers import Unit
 from .cuda import devices  # noqa: F401  (sets how the driver is opened)
-from .errors import PerformanceWarning, SignatureError, warn
+from .errors import CompileError, PerformanceWarning, SignatureError, warn
 from .program import Overload, Program
 from .surface import ByTypes
 from .types import Array, Scalar, Signature
@@ -37,7 +37,14 @@ def _warn_host():
 
 
 class Dispatcher(ByTypes, _core.Dispatcher):
-    """A kernel. ``origin`` is what overloads are made from: a BodyKernel or a module's kernel."""
+    """A kernel: what ``cuda.jit`` makes, and what a module's kernels are.
+
+    ``kernel[grid, block, stream=0, shared=0](...)`` launches it; arguments may be given by name. Each
+    list of argument types is an overload of its own, compiled when it is first met. Methods that take
+    a ``signature`` answer for that one; without it for the only one, or in a dict for all.
+    """
+
+    # `origin` is what overloads are made from: a BodyKernel or a module's kernel.
 
     def __init__(self, origin, given=(), py_func=None):
         self._origin = origin
@@ -64,7 +71,12 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     def _resolve(self, device, codes, args):
         """Called by the extension with argument types that it has not met on this device."""
         with self._lock:
-            return self._overload_of(codes, args).kernel(device)
+            overload = self._overload_of(codes, args)
+            try:
+                return overload.kernel(device)
+            except CompileError:
+                self._forget(overload)
+                raise
 
     def _overload_of(self, codes, args):
         if self._origin.is_typed:
@@ -84,6 +96,12 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             if overload is None:
                 overload = self._overloads[args] = self._origin.overload(args)
             return overload
+
+    def _forget(self, overload):
+        """What does not compile is no overload: those who ask about all of them get answers."""
+        with self._lock:
+            for args in [args for args, known in self._overloads.items() if known is overload]:
+                del self._overloads[args]
 
     def _best(self, wanted, args):
         """The declared argument types that take these arguments with the least conversion."""
@@ -112,7 +130,11 @@ class Dispatcher(ByTypes, _core.Dispatcher):
                 f"{', '.join(map(str, self._given))}"
             )
         overload = self._made(signature.args)
-        overload.program.image()
+        try:
+            overload.program.image()
+        except CompileError:
+            self._forget(overload)
+            raise
         return overload
 
     # --- launching
@@ -204,7 +226,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._ask(signature, Overload.inspect_source)
 
     def inspect_asm(self, signature=None):
-        """The PTX."""
+        """The PTX. On the simulator it is compiled for this purpose: CudaSupportError without NVRTC."""
         return self._ask(signature, Overload.inspect_asm)
 
     def inspect_sass(self, signature=None):
@@ -230,7 +252,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._ask(signature, lambda overload: overload.const_mem_size)
 
     def get_shared_mem_per_block(self, signature=None):
-        """Bytes of static shared memory of each block."""
+        """Bytes of static shared memory of each block; what a launch adds is not in it."""
         return self._ask(signature, lambda overload: overload.shared_mem_per_block)
 
     def get_local_mem_per_thread(self, signature=None):
@@ -263,6 +285,11 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         if self._given:
             return f"<CUDA kernel {self.__name__}: {', '.join(map(str, self._given))}>"
         return f"<CUDA kernel {self.__name__}({', '.join(self._origin.parameter_names)})>"
+
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.kernel(self)
 
     def __reduce__(self):
         return _unpickle, (type(self), self._origin, self._given)

@@ -57,6 +57,12 @@ class CompileError(NumbaliteError, RuntimeError):
     def __reduce__(self):
         return type(self), (*self.args, self.log, self.source)
 
+    def _render_traceback_(self):
+        """How IPython shows it: what is wrong with the source, not how numbalite found out."""
+        from .jupyter import tracebacks
+
+        return tracebacks.compile_error(self)
+
 
 class SignatureError(NumbaliteError, TypeError, ValueError):
     """A signature that is no signature, or that does not fit the source.

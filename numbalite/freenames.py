@@ -22,7 +22,8 @@ _BUILTIN = frozenset(
 
 
 class Names(dict):
-    """Free name -> how it is used: a set of "value", "call" and "directive" (in #if)."""
+    """Free name -> how it is used: a set of "value", "call", "template" (a call with types or numbers
+    in angle brackets) and "directive" (in #if)."""
 
     defined: set  # names of macros that the source defines
 
@@ -45,7 +46,7 @@ def free_names(text: str, parameters=()) -> Names:
         if token.kind != "name" or not _is_value(tokens, i):
             continue
         if not any(start <= i < end for start, end in hidden.get(token.text, ())):
-            _use(names, token.text, "call" if _is_call(tokens, i) else "value")
+            _use(names, token.text, _how(tokens, i))
     for name in (*parameters, *names.defined):
         names.pop(name, None)
     return names
@@ -65,8 +66,14 @@ def _is_value(tokens, i):
     return _text(tokens, i - 1) not in (".", "->", "::", "goto") and _text(tokens, i + 1) != "::"
 
 
+def _how(tokens, i):
+    """``f(`` is a call, ``f<1, T>(`` a template's."""
+    if not _is_call(tokens, i):
+        return "value"
+    return "call" if _text(tokens, i + 1) == "(" else "template"
+
+
 def _is_call(tokens, i):
-    """``f(`` or ``f<1, T>(``"""
     i += 1
     if _text(tokens, i) == "<":
         depth, limit = 0, i + 24

@@ -24,10 +24,23 @@ from .program import Overload, Program, current_device, target_of
 class Module:
     """A compiled source: kernels as attributes or by name expression, variables by get_global."""
 
-    def __init__(self, text: linemap.Text, options, names=(), label="module", only=None):
+    def __init__(
+        self,
+        text: linemap.Text,
+        options,
+        names=(),
+        label="module",
+        only=None,
+        before=None,
+        refused=(),
+    ):
+        """``before`` is a Text to compile before the source, ``refused`` are names of the Python scope
+        that could not be taken into it -> why."""
         self._text = text
         self._options = options
         self._label = label
+        self._before = before
+        self._refused = dict(refused)
         kernels, variables = cxx.scan(text.value)
         for piece in options.link:
             variables += cxx.scan(piece.value)[1]
@@ -44,7 +57,8 @@ class Module:
         wanted = [k.name for k in kernels if not k.template and not k.conditional]
         if only is not None:
             wanted = []
-        self._source = source.unit_source(text, options.link)
+        prepended = (*options.link, before) if before else options.link
+        self._source = source.unit_source(text, prepended)
         self._program = self._make_program(
             list(dict.fromkeys([*wanted, *self._names])),
             [v.name for v in variables if not v.conditional],
@@ -64,7 +78,7 @@ class Module:
     def _explain(self, problem):
         from . import hints
 
-        return hints.explain(problem, self._label, {}, (), self._text)
+        return hints.explain(problem, self._label, self._refused, (), self._text)
 
     # --- kernels
 
@@ -244,13 +258,20 @@ class Module:
     def __repr__(self):
         return f"<CUDA module {self._label}: {self._listing()}>"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.module(self)
+
     def __reduce__(self):
         names = [*self._program.unit.kernels, *self._late]
-        return _unpickle, (tuple(self._text), self._options, names, self._label)
+        before = tuple(self._before) if self._before else None
+        return _unpickle, (tuple(self._text), self._options, names, self._label, before)
 
 
-def _unpickle(text, options, names, label):
-    return Module(linemap.Text(*text), options, names, label, only=True)
+def _unpickle(text, options, names, label, before=None):
+    before = linemap.Text(*before) if before else None
+    return Module(linemap.Text(*text), options, names, label, only=True, before=before)
 
 
 def _normal(expression):

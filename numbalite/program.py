@@ -18,6 +18,9 @@ _CAPABILITY = 75, 76
 # CUresult: invalid image, no binary for the GPU, invalid or unsupported PTX, invalid source
 _REFUSED = (200, 209, 218, 222, 300)
 
+printing = set()
+"""Devices that kernels with printf have been loaded on: their text comes out when one waits for them."""
+
 
 def target_of(device: int) -> tuple:
     """What to compile for: ("cuda", major, minor), or ("sim",)."""
@@ -75,6 +78,8 @@ class Program:
             module = self.modules.get(device)
             if module is None or not _is_alive(module):
                 module = self.modules[device] = self._load(target_of(device))
+                if "printf" in self.unit.source:
+                    printing.add(device)
             return module
 
     def _load(self, target):
@@ -215,6 +220,11 @@ class Overload:
         from . import inspection
 
         return inspection.sass(self.program)
+
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.overload(self)
 
     def __repr__(self):
         return f"<compiled kernel {self.name}: {self.signature or self.expression}>"

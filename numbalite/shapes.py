@@ -13,6 +13,11 @@ import numpy as np
 AxisError = getattr(np, "exceptions", np).AxisError
 
 
+def _brief(shape):
+    """A shape as NumPy's messages have it: "(2,3)"."""
+    return f"({shape[0]},)" if len(shape) == 1 else f"({','.join(map(str, shape))})"
+
+
 def squeezed_to(shape, wanted):
     """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
     extra = max(len(shape) - len(wanted), 0)
@@ -21,7 +26,11 @@ def squeezed_to(shape, wanted):
     for have, want in zip(short[::-1], wanted[::-1], strict=False):
         fits = fits and have in (1, want)
     if not fits:
-        raise ValueError(f"could not broadcast input array from shape {shape} into shape {wanted}")
+        ones = next(i for i in range(len(shape)) if shape[i] != 1 or len(shape) - i == len(wanted))
+        raise ValueError(
+            f"could not broadcast input array from shape {_brief(shape[ones:])} "
+            f"into shape {_brief(wanted)}"
+        )
     return short
 
 

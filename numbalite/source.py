@@ -29,7 +29,7 @@ from . import cxx, types
 from .capture import ascii_name
 from .cxx import directive_word, tokenize
 from .freenames import free_names
-from .linemap import Text, quote
+from .linemap import Text, plain, quote
 
 
 class Definition:
@@ -349,6 +349,22 @@ def unit_source(text: Text, prepended=()) -> str:
                 includes.append(included_name(token.text))
     head = _own_includes(used, includes) + _using(used, declared)
     return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
+
+
+def scope_source(definition: Definition) -> tuple[Text, dict]:
+    """What a whole unit takes from the Python scope, as a Text to compile before it, and the names that
+    could not be taken -> why. The value is "" where it takes nothing."""
+    builder = Builder(definition.name)
+    taken = builder.open_namespace(_SCOPE, definition)
+    builder.write(f"}} // namespace {_SCOPE}\nusing namespace {_SCOPE};\n")
+    kinds = taken.constants, taken.macros, taken.arrays, taken.functions, taken.types
+    included = [line for _, line, label in builder.includes if label != definition.text.label]
+    pieces = [*dict.fromkeys(included), *builder.records.values(), *filter(None, builder.pieces)]
+    value = "\n".join(pieces) if any(kinds) else ""
+    return plain(value, "<names of the Python scope>"), builder.refused
+
+
+_SCOPE = "from_python"
 
 
 def file_name(name: str, label: str) -> str:

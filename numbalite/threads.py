@@ -34,10 +34,14 @@ def most() -> int:
 def set_num_threads(n: int) -> None:
     """Sets how many threads parallel loops use that the calling thread starts.
 
-    n: 1 to the size of the pool ($NUMBALITE_NUM_THREADS, or all CPUs). ValueError outside of that,
-    TypeError if it is no integer.
+    ``n``: 1 to the size of the pool (``NUMBALITE_NUM_THREADS``, or all CPUs). ValueError outside of
+    that, TypeError if it is no integer.
 
-    >>> numbalite.set_num_threads(2)
+    >>> before = numbalite.get_num_threads()
+    >>> numbalite.set_num_threads(1)
+    >>> numbalite.get_num_threads()
+    1
+    >>> numbalite.set_num_threads(before)
     """
     from numbalite import _core
 
@@ -51,7 +55,7 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads parallel loops use that the calling thread starts."""
+    """How many threads parallel loops use that the calling thread starts: an int from 1 up."""
     from numbalite import _core
 
     most()

@@ -78,6 +78,8 @@ class Type:
 
 
 class Void(Type):
+    """Nothing: what kernels return."""
+
     __slots__ = ()
 
     @property
@@ -477,7 +479,12 @@ def scalar(dtype) -> Scalar:
 
 
 def from_dtype(dtype, name=None) -> Scalar | Record:
-    """The type of elements of a NumPy dtype; structured dtypes give records."""
+    """The type of elements of a NumPy dtype; structured dtypes give records. TypeError for dtypes that
+    kernels cannot have (objects, text).
+
+    >>> numbalite.types.from_dtype("i4")[:]
+    int32[:]
+    """
     dtype = np.dtype(dtype)
     return scalar(dtype) if dtype.names is None else Record(dtype, name)
 
@@ -515,7 +522,12 @@ def UniTuple(t, count) -> Tuple:
 
 
 def typeof(value) -> Type:
-    """The type that an argument has for a kernel without a signature."""
+    """The type that an argument has for a kernel without a signature: NumPy numbers and arrays, device
+    arrays, Python numbers (``int64``, ``float64``, ``complex128``, ``boolean``). TypeError for others.
+
+    >>> numbalite.types.typeof(np.zeros((2, 3), np.float32)), numbalite.types.typeof(1)
+    (float32[:, ::1], int64)
+    """
     interface = getattr(value, "__cuda_array_interface__", None)
     if isinstance(value, np.ndarray) or interface is not None:
         return _array_typeof(value, interface)

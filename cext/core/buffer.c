@@ -281,10 +281,14 @@ static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_e
 
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     nl_buffer_allocator other = nl_atomic_load_entry(&allocator);
+    if (other == NULL || size == 0)
+        return nl_buffer_alloc_own(dev, size, out, err);
+    return nl_device_bind(dev, err) < 0 ? -1 : other(dev, size, out, err);
+}
+
+int nl_buffer_alloc_own(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
-    if (other != NULL && size != 0)
-        return other(dev, size, out, err);
     size_t capacity = nl_pool_round(&dev->cache, size);
     nl_buffer *buffer = size != 0 ? take_crowded(dev, size, capacity) : NULL;
     if (buffer == NULL) {

@@ -38,7 +38,9 @@ struct nl_buffer {
 
 /* size 0 gives address 0 and no driver call. May wait for the device. */
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* The same where that takes no driver call: from the cache. Else NULL. dev must be bound. */
+/* The same past nl_buffer_set_allocator. */
+int nl_buffer_alloc_own(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
+/* nl_buffer_alloc where that takes no driver call: from the cache. Else NULL. dev must be bound. */
 nl_buffer *nl_buffer_take(nl_device *dev, size_t size);
 /* Memory that belongs to someone else; finalizer(owner) runs with the last reference. */
 int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_finalizer finalizer,

@@ -58,8 +58,9 @@ static int refuse_forked(nl_error *err) {
         return 0;
     return nl_error_set(
         err, NL_ERR_RUNTIME,
-        "this process was forked from one that had used a device, and CUDA does not "
-        "work across a fork: start workers with multiprocessing's \"spawn\" or "
+        "CUDA initialized before forking: this process was forked from one that had used a "
+        "device, and CUDA does not work across a fork: start workers with multiprocessing's "
+        "\"spawn\" or "
         "\"forkserver\" method, or use devices only in the workers");
 }
 
@@ -468,6 +469,24 @@ int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
     return 0;
 }
 
+int nl_device_allow_visits(nl_device *dev, nl_device *peer, nl_error *err) {
+    if (nl_device_enable_peer(dev, peer, err) < 0)
+        return -1;
+    nl_atomic_or(&dev->visits, UINT64_C(1) << peer->ordinal);
+    return 0;
+}
+
+int nl_device_may_visit(const nl_device *dev, const nl_device *peer) {
+    return (nl_atomic_load(&dev->visits) & (UINT64_C(1) << peer->ordinal)) != 0;
+}
+
+int nl_device_synchronize_all(uint64_t ordinals, nl_error *err) {
+    for (int i = 0; i < device_count; i++)
+        if ((ordinals & (UINT64_C(1) << i)) && nl_device_synchronize(&devices[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address) {
     int ordinal = 0;
     unsigned type = 0, managed = 0;
@@ -504,8 +523,11 @@ int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err) {
 static void forget_contents(nl_device *dev) {
     uint64_t bit = UINT64_C(1) << dev->ordinal;
     for (int i = 0; i < device_count; i++) /* whoever could reach it must be let in anew */
-        if (i != dev->ordinal)
+        if (i != dev->ordinal) {
+            nl_atomic_store(&devices[i].visits, nl_atomic_load(&devices[i].visits) & ~bit);
             nl_atomic_store(&devices[i].peers, nl_atomic_load(&devices[i].peers) & ~bit);
+        }
+    nl_atomic_store(&dev->visits, 0);
     nl_atomic_store(&dev->peers, 0);
     nl_mutex_lock(&dev->lock);
     /* The count goes on: allocations that were under way in other threads still add to it. */
@@ -532,6 +554,14 @@ static void end_reset(nl_device *dev) {
  * too, unless another library holds it. The generation goes up first: from then on other threads
  * find that what they have is dead, and leave it to the reset. */
 static int reset(nl_device *dev, nl_error *err) {
+    unsigned long long lent = nl_atomic_load(&dev->lent);
+    if (lent != 0)
+        return nl_error_set(
+            err, NL_ERR_RUNTIME,
+            "device %d cannot be reset: NumPy arrays lie in its managed or "
+            "write-combined memory (%llu), and reading them afterwards would crash; "
+            "let them go first (del)",
+            dev->ordinal, lent);
     nl_atomic_add(&dev->generation, 1);
     begin_reset(dev);
     int status = NL_CU(err, DevicePrimaryCtxReset, dev->handle);
@@ -558,6 +588,8 @@ static int is_held(const nl_device *dev) {
 /* If somebody holds the context it is the same one that we get back, with all that is ours. */
 static int close_context(nl_device *dev, nl_error *err) {
     int status;
+    if (nl_atomic_load(&dev->lent) != 0)
+        return 0; /* as if somebody else held it */
     begin_reset(dev);
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
         nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has happened */

@@ -25,7 +25,9 @@ typedef struct nl_device {
     int has_memory_pools, can_cooperate;
     CUmemoryPool pool;   /* the device's default one, NULL without memory pools */
     uint64_t peers;      /* bit per ordinal: nl_device_enable_peer has been done */
+    uint64_t visits;     /* bit per ordinal: nl_device_allow_visits has been done */
     uint64_t generation; /* goes up with every reset: what was made before is gone */
+    uint64_t lent;       /* managed and write-combined blocks that host arrays may lie in */
     /* Allocations in stream order, see buffer.c: how many were made, how many of them have surely
      * happened, and an event on the default stream that covers the first fence_ticket of them. */
     uint64_t allocated, settled, fence_ticket;
@@ -53,6 +55,10 @@ int nl_device_usable(void);
 int nl_device_count(int *count, nl_error *err);
 /* The driver's handle of a device, without touching its context. */
 int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err);
+/* Bytes of shared memory that a block may have, opted in where that is needed. */
+static inline int nl_device_shared_limit(const nl_device *dev) {
+    return dev->shared_optin > dev->shared_default ? dev->shared_optin : dev->shared_default;
+}
 /* Device by ordinal, its context retained. */
 nl_device *nl_device_get(int ordinal, nl_error *err);
 /* The calling thread's device, bound. The one to call at the start of every operation. */
@@ -107,6 +113,12 @@ int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* Lets kernels and copies of dev reach peer's memory directly; 0 if they can by now, -1 with the
  * driver's reason if not. Binds dev. */
 int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err);
+/* The same, and from now on kernels of dev may be given memory of peer's. */
+int nl_device_allow_visits(nl_device *dev, nl_device *peer, nl_error *err);
+/* May kernels of dev be given memory of peer's? */
+int nl_device_may_visit(const nl_device *dev, const nl_device *peer);
+/* Waits for all work on every device with a bit in `ordinals`. Leaves another one bound. */
+int nl_device_synchronize_all(uint64_t ordinals, nl_error *err);
 /* The device whose memory is at an address; `here` for memory that every device reaches (the
  * host's, managed), and where it cannot be told. Makes no driver call where there is one device
  * only. */
@@ -117,10 +129,11 @@ int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err);
 /* cuCtxSynchronize on dev. Call without the interpreter's lock. */
 int nl_device_synchronize(nl_device *dev, nl_error *err);
 /* Resets the primary context (after a fault): everything on the device is lost, also what other
- * libraries in the process have there. */
+ * libraries in the process have there. Fails while blocks are lent: whoever reads an array of the
+ * host would crash. */
 int nl_device_reset(nl_device *dev, nl_error *err);
-/* Gives the primary context up, until the next use. Where nobody else in the process holds it,
- * everything on the device is lost with it; else nothing is but what is kept for reuse. */
+/* Gives the primary context up, until the next use. Where nobody else in the process holds it and
+ * no block is lent, everything on the device is lost with it; else nothing is. */
 int nl_device_close(int ordinal, nl_error *err);
 /* Is its context retained? */
 int nl_device_is_ready(int ordinal);

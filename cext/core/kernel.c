@@ -117,14 +117,22 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
     return result;
 }
 
+/* The driver counts no blocks with more dynamic shared memory than the kernel may be launched with
+ * as it is. A launch opts in first; so must the question. */
+static int opt_in(nl_kernel *k, size_t shared, nl_error *err) {
+    if (shared + (size_t)k->static_shared > (size_t)nl_device_shared_limit(k->module->device))
+        return 0; /* no block fits, as the driver will say */
+    return nl_kernel_allow_shared(k, (int)shared, err);
+}
+
 int nl_kernel_occupancy(nl_kernel *k, int block, size_t shared, int *blocks, nl_error *err) {
-    if (enter(k, err) < 0)
+    if (enter(k, err) < 0 || opt_in(k, shared, err) < 0)
         return -1;
     return NL_CU(err, OccupancyMaxActiveBlocksPerMultiprocessor, blocks, k->handle, block, shared);
 }
 
 int nl_kernel_best_block(nl_kernel *k, size_t shared, int *min_grid, int *block, nl_error *err) {
-    if (enter(k, err) < 0)
+    if (enter(k, err) < 0 || opt_in(k, shared, err) < 0)
         return -1;
     return NL_CU(err, OccupancyMaxPotentialBlockSize, min_grid, block, k->handle, NULL, shared, 0);
 }

@@ -49,18 +49,14 @@ static int check_grid(const nl_launch *l, const nl_device *dev, const char *name
     return 0;
 }
 
-static int shared_limit(const nl_device *dev) {
-    return dev->shared_optin > dev->shared_default ? dev->shared_optin : dev->shared_default;
-}
-
 int nl_launch_check(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
     if (check_block(l, dev, name, err) < 0 || check_grid(l, dev, name, err) < 0)
         return -1;
-    if ((int64_t)l->shared > shared_limit(dev))
+    if ((int64_t)l->shared > nl_device_shared_limit(dev))
         return nl_error_set(err, NL_ERR_VALUE,
                             "%s(): %u bytes of dynamic shared memory per block are more than this "
                             "device's limit of %d bytes",
-                            name, l->shared, shared_limit(dev));
+                            name, l->shared, nl_device_shared_limit(dev));
     return 0;
 }
 
@@ -77,7 +73,7 @@ static int check_threads(const nl_launch *l, const nl_kernel *k, nl_error *err) 
 }
 
 static int prepare_shared(const nl_launch *l, nl_kernel *k, nl_error *err) {
-    int limit = shared_limit(k->module->device);
+    int limit = nl_device_shared_limit(k->module->device);
     if ((int64_t)l->shared + k->static_shared > limit)
         return nl_error_set(
             err, NL_ERR_VALUE,

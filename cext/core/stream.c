@@ -20,6 +20,8 @@ int nl_stream_unordered_seen(void) {
     return nl_atomic_load(&unordered_seen) != 0;
 }
 
+enum { ORDER_UNKNOWN, BLOCKING, UNORDERED };
+
 static nl_stream *new_stream(nl_device *dev, nl_error *err) {
     nl_stream *stream = nl_mem_zalloc(sizeof *stream, err);
     if (stream == NULL)
@@ -43,8 +45,8 @@ int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **o
         return -1;
     }
     stream->owned = 1;
-    stream->blocking = !(flags & CU_STREAM_NON_BLOCKING);
-    if (!stream->blocking)
+    stream->order = flags & CU_STREAM_NON_BLOCKING ? UNORDERED : BLOCKING;
+    if (stream->order == UNORDERED)
         nl_atomic_store(&unordered_seen, 1);
     *out = stream;
     return 0;
@@ -63,17 +65,26 @@ int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err) {
 }
 
 int nl_stream_wrap(nl_device *dev, CUstream handle, nl_stream **out, nl_error *err) {
-    int blocking = 0;
     if (nl_device_bind(dev, err) < 0)
-        return -1;
-    if (nl_stream_handle_blocking(handle, &blocking, err) < 0)
         return -1;
     nl_stream *stream = new_stream(dev, err);
     if (stream == NULL)
         return -1;
     stream->handle = handle;
-    stream->blocking = blocking;
     *out = stream;
+    return 0;
+}
+
+int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err) {
+    uint64_t order = nl_atomic_load(&stream->order);
+    if (order == ORDER_UNKNOWN) {
+        if (nl_device_bind(stream->device, err) < 0 ||
+            nl_stream_handle_blocking(stream->handle, blocking, err) < 0)
+            return -1;
+        order = *blocking ? BLOCKING : UNORDERED;
+        nl_atomic_store(&stream->order, order);
+    }
+    *blocking = order == BLOCKING;
     return 0;
 }
 

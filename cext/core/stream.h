@@ -9,19 +9,22 @@ typedef struct nl_stream {
     CUstream handle;
     nl_device *device;
     int owned;           /* destroyed with the last reference */
-    int blocking;        /* work on it is ordered with the legacy default stream */
+    uint64_t order;      /* see nl_stream_blocking */
     uint64_t generation; /* of the device */
     nl_postponed later;
 } nl_stream;
 
 int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **out, nl_error *err);
-/* handle: 0, 1 (legacy), 2 (per thread) or a foreign CUstream; never destroyed. */
+/* handle: 0, 1 (legacy), 2 (per thread) or a foreign CUstream; never destroyed. The driver is first
+ * asked about it when it is used: what is no stream is an error then. */
 int nl_stream_wrap(nl_device *dev, CUstream handle, nl_stream **out, nl_error *err);
 void nl_stream_retain(nl_stream *stream);
 void nl_stream_release(nl_stream *stream); /* accepts NULL */
 int nl_stream_synchronize(nl_stream *stream, nl_error *err);
 int nl_stream_query(nl_stream *stream, int *done, nl_error *err);
 int nl_stream_priority(nl_stream *stream, int *priority, nl_error *err);
+/* Is its work ordered with the legacy default stream? */
+int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err);
 /* Is work on this handle (any, also foreign) ordered with the legacy default stream? */
 int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err);
 /* Has this process seen a stream that is not ordered with the legacy default stream? */

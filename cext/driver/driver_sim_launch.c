@@ -87,7 +87,7 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
     NL_SIM_REQUIRE(g->x <= NL_SIM_GRID_X && g->y <= NL_SIM_GRID_Y && g->z <= NL_SIM_GRID_Z);
     NL_SIM_REQUIRE(b->x <= NL_SIM_BLOCK_X && b->y <= NL_SIM_BLOCK_Y && b->z <= NL_SIM_BLOCK_Z);
     unsigned threads = b->x * b->y * b->z;
-    NL_SIM_REQUIRE(threads <= NL_SIM_BLOCK_THREADS);
+    NL_SIM_REQUIRE(threads <= (unsigned)nl_sim_function_max_threads(f));
     NL_SIM_REQUIRE(s->shared <= nl_atomic_peek32((const uint32_t *)&f->max_dynamic_shared));
     NL_SIM_REQUIRE((size_t)s->shared + (size_t)f->static_shared <= NL_SIM_SHARED_OPTIN);
     if (!s->cooperative)

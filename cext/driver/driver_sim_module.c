@@ -91,7 +91,7 @@ static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handl
         return CUDA_ERROR_INVALID_HANDLE;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = NL_SIM_BLOCK_THREADS;
+        *value = nl_sim_function_max_threads(function);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
         *value = function->static_shared;
@@ -208,7 +208,7 @@ static CUresult sim_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfun
     nl_sim_function *function = nl_driver_sim_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    *blocks = block_size > NL_SIM_BLOCK_THREADS
+    *blocks = block_size > nl_sim_function_max_threads(function)
                   ? 0
                   : nl_driver_sim_occupancy(function, block_size, shared);
     return CUDA_SUCCESS;
@@ -222,7 +222,8 @@ static CUresult sim_OccupancyMaxPotentialBlockSize(int *min_grid, int *block, CU
     nl_sim_function *function = nl_driver_sim_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    int most = limit == 0 || limit > NL_SIM_BLOCK_THREADS ? NL_SIM_BLOCK_THREADS : limit;
+    int bound = nl_sim_function_max_threads(function);
+    int most = limit == 0 || limit > bound ? bound : limit;
     int best = 0, best_size = 0, best_blocks = 0;
     for (int size = most; size > 0; size = (size - 1) / 32 * 32) {
         size_t dynamic = shared_of_block ? shared_of_block(size) : shared;

@@ -1,8 +1,11 @@
-/* driver/driver_wrap: a second table between ours and the driver, for tests: it counts calls, makes
- * the n-th one fail without reaching the driver, and keeps the names of the last ones.
+/* driver/driver_wrap: a second table between ours and the driver: it counts calls, makes the n-th
+ * one fail without reaching the driver, which tests ask for, and keeps the names of the last ones,
+ * which %gpu_timeit asks for too.
  *
- * Nothing is wrapped until a test asks; then the entries of nl_cu are exchanged one by one and stay
- * exchanged. Calls that only put a status into words are passed through uncounted. */
+ * Nothing is wrapped until somebody asks; then the entries of nl_cu are exchanged one by one. They
+ * stay exchanged where calls are to fail, and are put back when a trace alone ends: what is timed
+ * afterwards does not pay for it. Calls that only put a status into words are passed through
+ * uncounted. */
 #include "driver/driver.h"
 
 #include <string.h>
@@ -11,7 +14,7 @@
 #define RING 4096
 
 static nl_driver inner; /* what the wrappers call */
-static uint64_t wanted, wrapped;
+static uint64_t wanted, wrapped, failing;
 static uint64_t seen[2], fuse[2]; /* [0] ordinary calls, [1] destroying ones */
 static uint64_t fail_status, armed_kind;
 
@@ -78,7 +81,20 @@ static void want(void) {
         nl_driver_wrap_opened();
 }
 
+static void unwant(void) {
+    if (nl_atomic_load(&failing))
+        return;
+    nl_atomic_store(&wanted, 0);
+    if (nl_atomic_swap(&wrapped, 0)) {
+#define NL_PUT_BACK(name, version, parameters, arguments) \
+    nl_atomic_store_entry(&nl_cu.name, inner.name);
+        NL_DRIVER_CALLS(NL_PUT_BACK)
+#undef NL_PUT_BACK
+    }
+}
+
 size_t nl_driver_fail_at(size_t n, CUresult status, int releases) {
+    nl_atomic_store(&failing, 1);
     want();
     nl_atomic_store(&fuse[0], 0);
     nl_atomic_store(&fuse[1], 0);
@@ -104,6 +120,8 @@ void nl_driver_trace(int on) {
         ring_count = 0;
     nl_mutex_unlock(&trace_lock);
     nl_atomic_store(&tracing, on != 0);
+    if (!on)
+        unwant();
 }
 
 size_t nl_driver_traced(const char **names, size_t capacity) {

@@ -146,7 +146,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e) {
 }
 
 /* Pointers and array<>: 0, or -1 after saying what does not fit. */
-static int check_array(const nl_py_call *call, int index, PyObject *value, const seen *s) {
+static int check_array(nl_py_call *call, int index, PyObject *value, const seen *s) {
     const nl_param *p = &call->params->items[index];
     if (s->element.class == NL_ELEMENT_SWAPPED || s->element.class == NL_ELEMENT_OBJECT ||
         !element_fits(p, &s->element))
@@ -172,10 +172,13 @@ static int check_array(const nl_py_call *call, int index, PyObject *value, const
         return refuse(call, index, value, PyExc_ValueError,
                       " whose elements are not aligned to %d bytes: pass a copy",
                       (int)p->element_align);
-    if (s->device && s->device != call->device)
+    if (!s->device || s->device == call->device)
+        return 0;
+    if (!call->may_visit || !nl_device_may_visit(call->device, s->device))
         return refuse(call, index, value, PyExc_ValueError,
                       " on device %d, but the kernel runs on device %d: copy it over",
                       s->device->ordinal, call->device->ordinal);
+    call->visited |= UINT64_C(1) << s->device->ordinal;
     return 0;
 }
 
@@ -204,7 +207,9 @@ static int write_device_array(nl_py_call *call, int index, PyObject *value, unsi
               .device = a->buffer->size ? a->buffer->device : NULL};
     if (check_array(call, index, value, &s) < 0)
         return -1;
-    if (nl_py_array_use(a, call->stream, call->blocking, &err) < 0) {
+    int visiting = s.device && s.device != call->device; /* the launcher waits, before and after */
+    if (visiting ? nl_device_alive(s.device, a->buffer->generation, &err) < 0
+                 : nl_py_array_use(a, call->stream, call->blocking, &err) < 0) {
         nl_py_raise(&err);
         return -1;
     }

@@ -31,9 +31,11 @@ typedef struct nl_py_call {
     nl_kernel *kernel; /* NULL on the host */
     nl_device *device; /* NULL: on the host, where arrays are used in place */
     CUstream stream;
-    int blocking;   /* the stream is ordered with the legacy default stream */
-    int strayed;    /* some value had to be asked in Python, where anything can happen */
-    PyObject *kept; /* list of arrays made for this launch, or NULL */
+    int blocking;     /* the stream is ordered with the legacy default stream */
+    int strayed;      /* some value had to be asked in Python, where anything can happen */
+    int may_visit;    /* arrays of another device may pass, where the user has let the device in: */
+    uint64_t visited; /* bit per ordinal of those devices */
+    PyObject *kept;   /* list of arrays made for this launch, or NULL */
     nl_py_staging staging;
 } nl_py_call;
 

@@ -274,7 +274,7 @@ static PyObject *enable_peer_access(PyObject *module, PyObject *args) {
     if (dev == peer)
         return PyErr_Format(PyExc_ValueError, "device %d is no peer of itself", dev->ordinal);
     Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_enable_peer(dev, peer, &err);
+    result = nl_device_allow_visits(dev, peer, &err);
     Py_END_ALLOW_THREADS;
     return result < 0 ? nl_py_raise(&err) : Py_NewRef(Py_None);
 }

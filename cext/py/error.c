@@ -74,6 +74,9 @@ PyObject *nl_py_raise(const nl_error *err) {
     case NL_ERR_NVRTC:
         raise_named("CompileError", PyExc_RuntimeError, text);
         break;
+    case NL_ERR_RUNTIME:
+        raise_named("CudaDriverError", PyExc_RuntimeError, text);
+        break;
     default:
         PyErr_SetObject(builtin_class(err->kind), text);
     }

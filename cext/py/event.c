@@ -145,7 +145,8 @@ static PyMemberDef event_members[] = {
 };
 
 static PyType_Slot event_slots[] = {
-    {Py_tp_doc, "Event(timing=True)\n\nA mark in a stream, to wait for and to measure between."},
+    {Py_tp_doc, "Event(timing=True)\n--\n\n"
+                "A mark in a stream, to wait for and to measure between; `cuda.event` makes one."},
     {Py_tp_new, event_new},
     {Py_tp_dealloc, event_dealloc},
     {Py_tp_traverse, event_traverse},

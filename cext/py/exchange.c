@@ -242,7 +242,7 @@ static int read_fields(const nl_py_state *state, PyObject *dict, nl_py_foreign *
     }
     if (values[KEY_MASK] && values[KEY_MASK] != Py_None) {
         PyErr_SetString(PyExc_NotImplementedError,
-                        "__cuda_array_interface__: masked arrays are not supported");
+                        "__cuda_array_interface__: Masked arrays are not supported");
         goto done;
     }
     if ((values[KEY_VERSION] && read_version(values[KEY_VERSION]) < 0) ||
@@ -315,17 +315,42 @@ PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *
     return nl_py_array_over(state, f->address, &f->layout, &parts);
 }
 
+/* Takes `array` over; it goes on by default on the stream on which its producer has been. But not
+ * where that has been waited for and has no order with the default stream, on which the array's
+ * other users will be. */
+static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, int waited,
+                          PyObject *owner) {
+    PyObject *stream = nl_py_stream_over(state, handle, owner);
+    nl_error err;
+    int blocking = 1;
+    if (stream && waited &&
+        nl_stream_blocking(((nl_py_stream *)stream)->stream, &blocking, &err) < 0) {
+        nl_py_raise(&err);
+        Py_CLEAR(stream);
+    }
+    if (stream && !blocking)
+        Py_DECREF(stream);
+    else if (stream)
+        Py_XSETREF(((nl_py_array *)array)->stream, stream);
+    else
+        Py_CLEAR(array);
+    return array;
+}
+
 static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"obj", "sync", NULL};
+    static char *names[] = {"obj", "sync", "optional", NULL};
     nl_py_state *state = nl_py_state_of(module);
     nl_py_foreign foreign;
     PyObject *obj, *result = NULL;
-    int sync = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p:from_interface", names, &obj, &sync))
+    int sync = 1, optional = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pp:from_interface", names, &obj, &sync,
+                                     &optional))
         return NULL;
     int found = nl_py_foreign_read(state, obj, &foreign);
     if (found < 0)
         return NULL;
+    if (!found && optional)
+        Py_RETURN_NONE;
     if (!found)
         return PyErr_Format(PyExc_TypeError,
                             "*obj* doesn't implement the cuda array interface: it is %.80s",
@@ -333,6 +358,8 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
     /* NULL is the per-thread stream of nobody: every producer's stream is waited for */
     if (!sync || nl_py_foreign_wait(&foreign, NULL, 0) == 0)
         result = nl_py_foreign_array(state, obj, &foreign);
+    if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY)
+        result = bound_to(state, result, foreign.stream, sync, obj);
     nl_py_foreign_clear(&foreign);
     return result;
 }
@@ -396,8 +423,9 @@ PyObject *nl_py_array_interface(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyMethodDef functions[] = {
     {"from_interface", (PyCFunction)(void (*)(void))from_interface, METH_VARARGS | METH_KEYWORDS,
-     "from_interface(obj, sync=True): a device array over the memory of an object with "
-     "__cuda_array_interface__; waits for the stream that it names."},
+     "from_interface(obj, sync=True, optional=False): a device array over the memory of an object "
+     "with __cuda_array_interface__; waits for the stream that it names. Without that attribute: "
+     "None if optional, else TypeError."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_exchange_exec(PyObject *module) {

@@ -415,6 +415,7 @@ static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize
     call.stream = NULL;
     call.blocking = 1; /* ordered by whoever launches the graph */
     call.strayed = 0;
+    call.may_visit = 0;
     call.kept = NULL;
     nl_py_staging_init(&call.staging);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);

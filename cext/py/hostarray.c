@@ -85,9 +85,8 @@ static nl_element_class classify_void(PyArray_Descr *d) {
 nl_element nl_host_element(PyObject *descr) {
     PyArray_Descr *d = (PyArray_Descr *)descr;
     nl_element e = {NL_OPAQUE, NL_ELEMENT_OTHER, PyDataType_ELSIZE(d)};
-    if (PyDataType_REFCHK(d) || PyDataType_FLAGCHK(d, NPY_NEEDS_INIT) ||
-        (d->type_num >= NPY_NTYPES_LEGACY && d->type_num < NPY_USERDEF) || d->type_num > 2000 ||
-        d->type_num < 0 || PyDataType_HASSUBARRAY(d)) {
+    if (PyDataType_REFCHK(d) || (d->type_num >= NPY_NTYPES_LEGACY && d->type_num < NPY_USERDEF) ||
+        d->type_num > 2000 || d->type_num < 0 || PyDataType_HASSUBARRAY(d)) {
         e.class = NL_ELEMENT_OBJECT;
         return e;
     }

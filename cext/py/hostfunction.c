@@ -286,6 +286,7 @@ static int write_arguments(const hostfunction *f, const entry *e, PyObject *cons
     call.stream = NULL;
     call.blocking = 0;
     call.strayed = 0;
+    call.may_visit = 0;
     call.kept = NULL;
     for (int arrays = !e->has_others; arrays <= e->has_arrays; arrays++)
         for (int i = 0; i < e->params.count; i++) {

@@ -37,8 +37,7 @@ static void give_block(nl_host_block *block) {
 }
 
 /* Takes the block over. */
-static PyObject *wrap_block(nl_py_state *state, nl_host_block *block) {
-    PyTypeObject *type = state->hostmemory_type;
+static PyObject *wrap_block(PyTypeObject *type, nl_host_block *block) {
     nl_py_hostmemory *self = (nl_py_hostmemory *)type->tp_alloc(type, 0);
     if (!self) {
         give_block(block);
@@ -124,7 +123,7 @@ static PyType_Slot hostmemory_slots[] = {
 static PyType_Spec hostmemory_spec = {
     .name = "numbalite._core.HostMemory",
     .basicsize = sizeof(nl_py_hostmemory),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = hostmemory_slots,
 };
 
@@ -132,13 +131,18 @@ static PyType_Spec hostmemory_spec = {
  */
 
 static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"nbytes", "kind", "flags", NULL};
+    static char *names[] = {"nbytes", "kind", "flags", "cls", NULL};
+    PyTypeObject *type = nl_py_state_of(module)->hostmemory_type;
+    PyObject *class = (PyObject *)type;
     Py_ssize_t size;
     const char *name;
     unsigned flags = CU_MEM_ATTACH_GLOBAL;
     int kind = 0, count = (int)(sizeof kinds / sizeof kinds[0]);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ns|I:host_memory", names, &size, &name, &flags))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ns|IO:host_memory", names, &size, &name, &flags,
+                                     &class))
         return NULL;
+    if (!PyType_Check(class) || !PyType_IsSubtype((PyTypeObject *)class, type))
+        return PyErr_Format(PyExc_TypeError, "cls must be a sub-class of HostMemory");
     while (kind < count && strcmp(kinds[kind], name) != 0)
         kind++;
     if (kind == count)
@@ -146,14 +150,14 @@ static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs)
     if (size < 0)
         return PyErr_Format(PyExc_ValueError, "nbytes must not be negative");
     nl_host_block *block = take_block((size_t)size, (nl_host_kind)kind, flags);
-    return block ? wrap_block(nl_py_state_of(module), block) : NULL;
+    return block ? wrap_block((PyTypeObject *)class, block) : NULL;
 }
 
 PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout) {
     size_t size = (size_t)(nl_layout_count(layout) * layout->itemsize);
     if (size >= NL_HOSTBLOCK_LEAST && size <= nl_hostblock_limit()) {
         nl_host_block *block = take_block(size, NL_HOST_RESULT, 0);
-        PyObject *memory = block ? wrap_block(state, block) : NULL;
+        PyObject *memory = block ? wrap_block(state->hostmemory_type, block) : NULL;
         if (!memory)
             return NULL;
         return nl_host_array_new(descr, layout, block->memory, memory);
@@ -265,7 +269,8 @@ static PyObject *advise(PyObject *module, PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"host_memory", (PyCFunction)(void (*)(void))host_memory, METH_VARARGS | METH_KEYWORDS,
-     "host_memory(nbytes, kind, flags=1): a HostMemory; flags are those of managed memory."},
+     "host_memory(nbytes, kind, flags=1, cls=HostMemory): a HostMemory; flags are those of managed "
+     "memory."},
     {"host_empty", host_empty, METH_VARARGS,
      "host_empty(shape, dtype, order='C'): a NumPy array for a result, not initialised."},
     {"host_register", host_register, METH_VARARGS,

@@ -89,6 +89,24 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
     return nl_py_graph_add_launch(k, &l->shape, args, call->kept);
 }
 
+/* Memory of another device is used in no order that its own device knows of: what that one still
+ * has to do with it is waited for first, and the kernel afterwards (then with its shape). */
+static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
+                                                    const nl_launch *shape) {
+    nl_error err;
+    int result;
+    Py_BEGIN_ALLOW_THREADS;
+    result = shape ? 0 : nl_device_synchronize_all(call->visited, &err);
+    if (result == 0)
+        result = nl_device_bind(call->device, &err);
+    if (result == 0 && shape)
+        result = NL_CU(&err, StreamSynchronize, shape->stream);
+    Py_END_ALLOW_THREADS;
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
 static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObject *const *args,
                        unsigned char *block, void **values) {
     const nl_params *params = &k->kernel->params;
@@ -103,6 +121,8 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
     call.stream = l->shape.stream;
     call.blocking = capturing ? is_ordered(l) : l->blocking;
     call.strayed = 0;
+    call.may_visit = !capturing;
+    call.visited = 0;
     call.kept = NULL;
     nl_py_staging_init(&call.staging);
     for (int i = 0; i < params->count; i++) {
@@ -114,9 +134,13 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
         nl_py_raise(&err);
         goto done;
     }
+    if (__builtin_expect(call.visited != 0, 0) && wait_for_visit(&call, NULL) < 0)
+        goto done;
     result = capturing                ? run_capturing(l, k, &call, args, block, values)
              : call.staging.use_count ? run_staged(l, k, &call, block, values)
                                       : nl_py_kernel_run(k, &l->shape, values);
+    if (__builtin_expect(call.visited != 0, 0) && result == 0)
+        result = wait_for_visit(&call, &l->shape);
 done:
     if (call.staging.use_count)
         nl_py_staging_clear(&call.staging);

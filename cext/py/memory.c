@@ -5,6 +5,8 @@
 #include "core/buffer.h"
 #include "core/hostblock.h"
 #include "core/stage.h"
+#include "py/devarray.h"
+#include "py/hostarray.h"
 
 static PyObject *describe(const nl_pool_statistics *s) {
     PyObject *limit = s->limit == SIZE_MAX ? Py_NewRef(Py_None) : PyLong_FromSize_t(s->limit);
@@ -168,6 +170,18 @@ static PyObject *copy_settings(PyObject *module, PyObject *args, PyObject *kwarg
 /* -------------------------------------------------------------------- an allocator in Python */
 
 static PyObject *allocator;
+static nl_mutex allocator_lock = NL_MUTEX_INIT;
+
+static void after_fork(void) {
+    nl_mutex_init(&allocator_lock);
+}
+
+static PyObject *new_ref_to_allocator(void) {
+    nl_mutex_lock(&allocator_lock);
+    PyObject *function = Py_XNewRef(allocator);
+    nl_mutex_unlock(&allocator_lock);
+    return function;
+}
 
 static void drop_owner(void *owner) {
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -182,7 +196,7 @@ static void drop_owner(void *owner) {
 static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     PyGILState_STATE gil = PyGILState_Ensure();
     unsigned long long address = 0;
-    PyObject *owner = NULL, *function = Py_XNewRef(allocator);
+    PyObject *owner = NULL, *function = new_ref_to_allocator();
     PyObject *pair =
         function ? PyObject_CallFunction(function, "in", dev->ordinal, (Py_ssize_t)size) : NULL;
     int result = -1;
@@ -204,11 +218,43 @@ static PyObject *set_allocator(PyObject *module, PyObject *function) {
     if (function != Py_None && !PyCallable_Check(function))
         return PyErr_Format(PyExc_TypeError, "an allocator is a function or None, not %R",
                             function);
+    nl_mutex_lock(&allocator_lock);
     PyObject *old = allocator;
     allocator = function == Py_None ? NULL : Py_NewRef(function);
     nl_buffer_set_allocator(allocator ? allocate_in_python : NULL);
+    nl_mutex_unlock(&allocator_lock);
     Py_XDECREF(old);
     Py_RETURN_NONE;
+}
+
+static PyObject *own_memory(PyObject *module, PyObject *argument) {
+    nl_py_array_parts parts = {.element = {NL_UINT8, NL_ELEMENT_PLAIN, 1}};
+    nl_layout layout = {.ndim = 1, .itemsize = 1, .strides = {1}};
+    PyObject *result = NULL;
+    nl_device *dev;
+    nl_error err;
+    int status;
+    layout.shape[0] = PyLong_AsLongLong(argument);
+    if (layout.shape[0] < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "the size of memory must not be negative");
+        return NULL;
+    }
+    if (!(parts.descr = nl_host_descr_plain(NL_UINT8)))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    dev = nl_device_current(&err);
+    status = dev ? nl_buffer_alloc_own(dev, (size_t)layout.shape[0], &parts.buffer, &err) : -1;
+    Py_END_ALLOW_THREADS;
+    if (status < 0) {
+        nl_py_raise(&err);
+    } else {
+        parts.address = parts.buffer->address;
+        result = nl_py_array_new(nl_py_state_of(module), &parts, &layout);
+        nl_py_buffer_release(parts.buffer);
+    }
+    Py_DECREF(parts.descr);
+    return result;
 }
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
@@ -232,8 +278,11 @@ static PyMethodDef functions[] = {
     {"set_allocator", set_allocator, METH_O,
      "set_allocator(function): function(device, nbytes) -> (address, owner) makes device memory; "
      "None: our own."},
+    {"own_memory", own_memory, METH_O,
+     "own_memory(nbytes): a new array of uint8, past any allocator that was set."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_memory_exec(PyObject *module) {
+    nl_fork_on_child(after_fork);
     return nl_py_add_functions(module, functions);
 }

@@ -12,6 +12,7 @@
 /* X(type, name): strong references. */
 #define NL_STATE_OBJECTS(X) \
     X(PyTypeObject, stream_type) \
+    X(PyTypeObject, stream_class) /* register_stream_class: the sub-class that C makes */ \
     X(PyTypeObject, event_type) \
     X(PyTypeObject, devarray_type)   /* the C type */ \
     X(PyTypeObject, devarray_class)  /* register_array_class: what C makes instances of */ \

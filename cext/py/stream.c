@@ -59,8 +59,8 @@ int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, 
         if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0)
             goto fail;
         *handle = stream->handle;
-        if (blocking != NULL)
-            *blocking = stream->blocking;
+        if (blocking != NULL && nl_stream_blocking(stream, blocking, &err) < 0)
+            goto fail;
         return 0;
     }
     if (PyLong_Check(argument)) {
@@ -126,12 +126,24 @@ static int wrap_handle(CUstream handle, nl_stream **stream, nl_error *err) {
     return dev == NULL ? -1 : nl_stream_wrap(dev, handle, stream, err);
 }
 
-static PyObject *stream_wrap(PyObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"handle", "owner", NULL};
-    PyObject *number, *owner = Py_None;
+static PyObject *wrap_foreign(PyTypeObject *type, CUstream handle, PyObject *owner) {
     nl_stream *stream = NULL;
     nl_error err;
     int status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = wrap_handle(handle, &stream, &err);
+    Py_END_ALLOW_THREADS;
+    return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, owner);
+}
+
+PyObject *nl_py_stream_over(nl_py_state *state, CUstream handle, PyObject *owner) {
+    return wrap_foreign(state->stream_class ? state->stream_class : state->stream_type, handle,
+                        owner);
+}
+
+static PyObject *stream_wrap(PyObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"handle", "owner", NULL};
+    PyObject *number, *owner = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:wrap", names, &PyLong_Type, &number,
                                      &owner)) {
         return NULL;
@@ -139,9 +151,7 @@ static PyObject *stream_wrap(PyObject *type, PyObject *args, PyObject *kwargs) {
     void *handle = PyLong_AsVoidPtr(number);
     if (handle == NULL && PyErr_Occurred())
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wrap_handle((CUstream)handle, &stream, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
-    return wrap_stream((PyTypeObject *)type, stream, owner == Py_None ? NULL : owner);
+    return wrap_foreign((PyTypeObject *)type, (CUstream)handle, owner == Py_None ? NULL : owner);
 }
 
 static int stream_traverse(nl_py_stream *self, visitproc visit, void *arg) {
@@ -247,7 +257,11 @@ static PyObject *stream_get_external(nl_py_stream *self, void *unused) {
 
 static PyObject *stream_get_non_blocking(nl_py_stream *self, void *unused) {
     (void)unused;
-    return PyBool_FromLong(!self->stream->blocking);
+    nl_error err;
+    int blocking;
+    if (nl_stream_blocking(self->stream, &blocking, &err) < 0)
+        return nl_py_raise(&err);
+    return PyBool_FromLong(!blocking);
 }
 
 static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
@@ -327,6 +341,24 @@ static PyType_Spec stream_spec = {
     .slots = stream_slots,
 };
 
+static PyObject *register_stream_class(PyObject *module, PyObject *class) {
+    nl_py_state *state = nl_py_state_of(module);
+    if (!PyType_Check(class) || !PyType_IsSubtype((PyTypeObject *)class, state->stream_type)) {
+        PyErr_SetString(PyExc_TypeError, "register_stream_class takes a sub-class of Stream");
+        return NULL;
+    }
+    Py_XSETREF(state->stream_class, (PyTypeObject *)Py_NewRef(class));
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"register_stream_class", register_stream_class, METH_O,
+     "register_stream_class(cls): the sub-class of Stream that streams of others become."},
+    {NULL, NULL, 0, NULL},
+};
+
 int nl_py_stream_exec(PyObject *module) {
-    return nl_py_add_type(module, &stream_spec, NULL, &nl_py_state_of(module)->stream_type);
+    if (nl_py_add_type(module, &stream_spec, NULL, &nl_py_state_of(module)->stream_type) < 0)
+        return -1;
+    return nl_py_add_functions(module, functions);
 }

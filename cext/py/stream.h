@@ -21,4 +21,8 @@ int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, 
  * nl_buffer_use, and here it is what the stream is. */
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
+/* A new Stream over a handle that others made and destroy; `owner` (or NULL) is kept alive by it.
+ */
+PyObject *nl_py_stream_over(nl_py_state *state, CUstream handle, PyObject *owner);
+
 #endif

@@ -183,6 +183,11 @@ static const void *find_object(const nl_sim_module *m, const char *symbol, size_
     return address;
 }
 
+int nl_sim_function_max_threads(const nl_sim_function *f) {
+    unsigned bound = f->kernel->max_threads;
+    return bound > 0 && bound < NL_SIM_BLOCK_THREADS ? (int)bound : NL_SIM_BLOCK_THREADS;
+}
+
 /* Kernels are exported as nl_sim_kernel_0, 1, ... when the compiler of images numbers them. */
 enum { MAX_OTHERS = 256 };
 

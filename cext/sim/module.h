@@ -18,6 +18,9 @@ typedef struct nl_sim_function {
     char symbol[];
 } nl_sim_function;
 
+/* Threads that a block may have: what __launch_bounds__ says, or the device. */
+int nl_sim_function_max_threads(const nl_sim_function *function);
+
 /* image: nl_sim_image_header and what follows. `log` gets a sentence if it cannot be loaded. */
 CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
                             char *log, size_t log_size);

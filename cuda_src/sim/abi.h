@@ -17,7 +17,7 @@
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
-#define NL_SIM_ABI 1
+#define NL_SIM_ABI 2
 
 typedef struct nl_sim_dim {
     unsigned x, y, z;
@@ -47,6 +47,7 @@ typedef struct nl_sim_kernel {
     /* Runs one thread of the block (linear index), on a fiber. */
     void (*run_thread)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned thread);
     const char *name; /* as the user wrote it */
+    unsigned max_threads; /* of a block, as __launch_bounds__ says; 0: what the device can */
 } nl_sim_kernel;
 
 /* What an instrumented image says of kernel i besides, as `nl_sim_parameters_<i>`: what its

@@ -1,7 +1,7 @@
 /* sim/image: comes after the user's source and turns its kernels and variables into what the engine
  * asks an image for (abi.h).
  *
- *   NUMBALITE_SIM_KERNEL(0, "saxpy<float>", (&saxpy<float>))    exports nl_sim_kernel_0
+ *   NUMBALITE_SIM_KERNEL(0, "saxpy<float>", (&saxpy<float>), 256) exports nl_sim_kernel_0
  *   NUMBALITE_SIM_VARIABLE(0, coefficients)                     exports nl_sim_variable_0
  *   NUMBALITE_SIM_DESCRIBE(0, some_type)                        leaves the type's name in the image
  *
@@ -149,14 +149,14 @@ template <int index, class T> constexpr const char *NLDESC() {
 
 } // namespace numbalite_sim
 
-#define NUMBALITE_SIM_KERNEL(index, text, expression) \
+#define NUMBALITE_SIM_KERNEL(index, text, expression, ...) \
     NUMBALITE_SIM_EXPORT const nl_sim_kernel nl_sim_kernel_##index = { \
         NL_SIM_ABI, \
         numbalite_sim::entry<decltype(expression), expression>::count, \
         numbalite_sim::entry<decltype(expression), expression>::params, \
         numbalite_sim::entry<decltype(expression), expression>::run_block, \
         numbalite_sim::entry<decltype(expression), expression>::run_thread, \
-        text};
+        text, (__VA_ARGS__)};
 #define NUMBALITE_SIM_PARAMETERS(index, expression, names) \
     NUMBALITE_SIM_EXPORT const nl_sim_parameters nl_sim_parameters_##index = { \
         NL_SIM_ABI, numbalite_sim::shapes_of<decltype(expression)>::count, \

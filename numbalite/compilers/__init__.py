@@ -8,6 +8,7 @@ now would give. A hit loads neither compiler.
 from __future__ import annotations
 
 import os
+import sys
 from _thread import allocate_lock
 
 from numbalite import cache, config
@@ -19,6 +20,9 @@ __all__ = ["Image", "Unit", "compile_count", "compile_unit", "origin"]
 _ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()
 _count = 0
+
+watcher = None
+"""watcher(unit, target) is a context manager around each compilation: notebooks tell of long ones."""
 
 
 def compile_count() -> int:
@@ -63,6 +67,17 @@ def _compile(unit, target):
     global _count
     with _lock:
         _count += 1
+    if "IPython" in sys.modules:
+        from numbalite import jupyter
+
+        jupyter.attach()
+    if watcher is not None:
+        with watcher(unit, target):
+            return _run(unit, target)
+    return _run(unit, target)
+
+
+def _run(unit, target):
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import os
 
+from numbalite import config
+
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 _directory = None
@@ -91,6 +93,23 @@ def includes(text: str) -> list:
                 found.append(("", False))
         at = text.find("include", at + 7)
     return found
+
+
+class Places:
+    """Where NVRTC finds the headers that a unit includes itself."""
+
+    def __init__(self, unit, toolkit_directories):
+        self.memory = frozenset(name for name, _ in unit.headers)
+        self._beside = os.path.dirname(unit.name)
+        self._users = [*user_directories(unit.options), *config.INCLUDE_PATH]
+        self._toolkit = toolkit_directories
+
+    def is_of_toolkit(self, name, quoted) -> bool:
+        """Is the file that an #include of this name means one of the toolkit's?"""
+        before = [self._beside, *self._users] if quoted else self._users
+        if any(f not in self._toolkit and os.path.isfile(os.path.join(f, name)) for f in before):
+            return False
+        return any(os.path.isfile(os.path.join(folder, name)) for folder in self._toolkit)
 
 
 class Closure:

@@ -259,13 +259,14 @@ def _whole(unit, options, text, kind, checks=()):
         "sim": "numbalite::kernel_description<{}>",
         "host": "numbalite_sim::described<{}>::type",
     }[kind]
-    parameters = list(_parameters(unit.source, unit.kernels)) if checks else []
+    read = list(_read(unit.source, unit.kernels)) if checks or "__launch_bounds__" in text else []
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
-            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}))')
+            threads = read[i][0] if read else "0"
+            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}), {threads})')
         if checks:
-            names = "".join(f"{p}," for p in parameters[i])
+            names = "".join(f"{p}," for p in read[i][1])
             lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
         if unit.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
@@ -281,15 +282,20 @@ def _whole(unit, options, text, kind, checks=()):
     return options.before + "\n".join(lines) + "\n"
 
 
-def _parameters(source, kernels):
-    """For each kernel the names of its parameters, as far as the source tells."""
+def _read(source, kernels):
+    """(most threads of a block, names of the parameters) of each kernel, as far as the source tells.
+
+    The first is an expression, "0" where nothing is known.
+    """
     scanned = cxx.scan(source)[0]
-    known = {found.name.partition("<")[0].rpartition("::")[2]: found for found in scanned}
-    known |= {found.name: found for found in scanned}
+    similar = {found.name.partition("<")[0].rpartition("::")[2]: found for found in scanned}
+    known = {found.name: found for found in scanned}
     for kernel in kernels:
-        name = kernel.partition("<")[0].strip()
-        found = known.get(name) or known.get(name.rpartition("::")[2])
-        yield found.parameters if found else ()
+        name = kernel.partition("<")[0].strip().removeprefix("::")
+        found = known.get(name)
+        threads = (found and found.threads) or "0"
+        found = found or similar.get(name.rpartition("::")[2])
+        yield threads, found.parameters if found else ()
 
 
 def _is_ours(file):

@@ -3,6 +3,7 @@
 The library is opened on the first compilation, never for a kernel that comes from the cache.
 What NVRTC says about a source is cleared of what is not about the user's text: repetitions, hints,
 warnings inside other people's headers, and the way in which name expressions fail.
+Heavy headers are precompiled: see precompiled.py.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 
 from numbalite import config
-from numbalite.compilers import headers, toolkit
+from numbalite.compilers import headers, precompiled, toolkit
 from numbalite.compilers.image import Image
 from numbalite.errors import CompileError, CudaSupportError
 
@@ -117,7 +118,15 @@ def compile(unit, capability) -> Image:
     memory = {**headers.in_memory(), **dict(unit.headers)}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
     arguments = options(unit, architecture, directories)
-    result = _core.nvrtc_compile(source, unit.name, memory, arguments, wanted)
+
+    def run(text, more=()):
+        return _core.nvrtc_compile(text, unit.name, memory, [*arguments, *more], wanted)
+
+    result = None
+    if version >= precompiled.SINCE:
+        result = precompiled.compile(run, unit, source, arguments, directories)
+    if result is None or (result["status"] and _is_about_headers(result["log"], directories)):
+        result = run(source)
     if result["status"]:
         raise _failure(unit, result, source, directories, version)
     lowered = result["lowered"]
@@ -161,6 +170,12 @@ def _worth_reading(messages, directories):
     """Drops warnings about headers of the toolkit and of numbalite."""
     foreign = (*directories, *headers.in_memory())
     return [m for m in messages if not (m.startswith(foreign) and "): warning" in m)]
+
+
+def _is_about_headers(log, directories):
+    """Is one of the errors in a header, not in the user's text?"""
+    foreign = (*directories, *headers.in_memory())
+    return any(m.startswith(foreign) and "error" in m for m in _messages(log))
 
 
 def _about_expressions(messages):

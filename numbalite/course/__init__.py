@@ -1,6 +1,7 @@
 """What the lessons in notebooks/ use: where a program runs, sizes that fit, times, and the judge of exercises.
 
-``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either.
+``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either,
+``examine`` looks for mistakes in a launch on either.
 Importing this touches no driver and no compiler.
 """
 
@@ -8,9 +9,35 @@ from __future__ import annotations
 
 import importlib
 
-_WHERE = {"size": "place", "where": "place", "timed": "timing"}
+_WHERE = {
+    "assess": "judging",
+    "judge": "judging",
+    "Verdict": "verdict",
+    "examine": "checked",
+    "Assessment": "assessment",
+    "exercise": "assessment",
+    "exercises": "assessment",
+    "unwritten": "assessment",
+    "size": "place",
+    "where": "place",
+    "timed": "timing",
+    "tolerance": "compare",
+}
 
-__all__ = ["size", "timed", "where"]
+__all__ = [
+    "Assessment",
+    "Verdict",
+    "assess",
+    "examine",
+    "exercise",
+    "exercises",
+    "judge",
+    "size",
+    "timed",
+    "tolerance",
+    "unwritten",
+    "where",
+]
 
 
 def __getattr__(name):

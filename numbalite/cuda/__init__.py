@@ -112,6 +112,7 @@ _LATER = {
     "devicearray": "numbalite.cuda.cudadrv.devicearray",
     "random": "numbalite.cuda.random",
     "types": "numbalite.types",
+    "config": "numbalite.config",
     "cudadrv": "numbalite.cuda.cudadrv",
     "core": "numbalite.cuda.core",
 }

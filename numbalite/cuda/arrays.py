@@ -50,6 +50,14 @@ class Flags(dict):
             raise AttributeError(name) from None
 
 
+class Pointer(int):
+    """An address: an int that has the attribute `value` too, as a ctypes pointer has."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+
 class DeviceMemory:
     """The memory behind an array: its address and size."""
 
@@ -66,7 +74,9 @@ class DeviceMemory:
     def device_ctypes_pointer(self):
         return ctypes.c_void_p(self._array.address)
 
-    device_pointer = device_ctypes_pointer
+    @property
+    def device_pointer(self) -> Pointer:
+        return Pointer(self._array.address)
 
     @property
     def size(self) -> int:
@@ -167,6 +177,11 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def __repr__(self):
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.array(self)
+
     def bind(self, stream=0) -> DeviceNDArray:
         """The same array with another stream for methods that are given none."""
         return self._bind(stream)
@@ -206,8 +221,8 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def copy_to_device(self, ary, stream=0):
         """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
         any strides. (`d[...] = ary` broadcasts and converts.)"""
-        if type(ary) is not np.ndarray and is_cuda_array(ary):
-            source = as_cuda_array(ary)
+        source = _if_cuda_array(ary)
+        if source is not None:
             _check_match(self, source)
             _writable(self)
             if self.dtype.names is not None:
@@ -224,7 +239,9 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
 
     def __array__(self, dtype=None, copy=None):
         if copy is False:
-            raise ValueError("a device array cannot become a NumPy array without a copy")
+            raise ValueError(
+                "`copy=False` is not possible: a device array becomes a NumPy array by a copy"
+            )
         result = self.copy_to_host()
         return result if dtype is None else result.astype(dtype, copy=False)
 
@@ -418,18 +435,38 @@ def _writable(array):
 
 
 def is_cuda_array(obj) -> bool:
-    """Does it offer device memory by the CUDA Array Interface?"""
+    """Does it offer device memory by the CUDA Array Interface? Nothing is waited for or copied.
+
+    >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array(np.zeros(3))
+    (True, False)
+    """
     return isinstance(obj, _core.DeviceArray) or hasattr(obj, "__cuda_array_interface__")
 
 
 def as_cuda_array(obj, sync=True) -> DeviceNDArray:
     """A device array over the memory of a CuPy, PyTorch, ... array, without a copy.
 
-    Waits for the stream that the other side names, unless sync is False.
+    Shape, strides and dtype are the other's; its array is kept alive. Waits for the stream that the
+    other side names, unless ``sync`` is False; that stream becomes the array's own, if it is ordered
+    with the default stream or was not waited for. TypeError for what has no CUDA Array Interface,
+    ValueError for a description that makes no sense.
+
+    >>> d = cuda.to_device(np.arange(3))
+    >>> cuda.as_cuda_array(d) is d
+    True
     """
     if isinstance(obj, DeviceNDArray):
         return obj
     return _core.from_interface(obj, sync and config.CUDA_ARRAY_INTERFACE_SYNC)
+
+
+def _if_cuda_array(obj):
+    """as_cuda_array, or None for what offers no device memory; asks for its description once."""
+    if type(obj) is np.ndarray:
+        return None
+    if isinstance(obj, DeviceNDArray):
+        return obj
+    return _core.from_interface(obj, config.CUDA_ARRAY_INTERFACE_SYNC, True)
 
 
 class _Described:
@@ -441,7 +478,15 @@ class _Described:
 
 
 def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
-    """A device array over the memory that a CUDA Array Interface dictionary describes."""
+    """A device array over the memory that a CUDA Array Interface dictionary describes.
+
+    ``owner`` is kept alive as long as the array. ``sync`` as in `as_cuda_array`. What is in the
+    dictionary is checked; that the address is somebody's memory cannot be.
+
+    >>> d = cuda.to_device(np.arange(3.0))
+    >>> cuda.from_cuda_array_interface(d.__cuda_array_interface__, owner=d).copy_to_host()
+    array([0., 1., 2.])
+    """
     sync = sync and config.CUDA_ARRAY_INTERFACE_SYNC
     return _core.from_interface(_Described(desc, owner), sync)
 
@@ -449,9 +494,19 @@ def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
 def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
     """Copies an array (any strides) to the device.
 
-    A device array is returned as it is, a foreign one as a view. copy=False allocates only; `to` is
-    an array to copy into. `device` (number or object): where to have it, by default the calling
-    thread's device, for device arrays where they are; an array of another device is copied over.
+    Shape and dtype stay, and so does the order of the axes. A device array is returned as it is, a
+    foreign one as a view. ``copy=False`` allocates only; ``to`` is an array to copy into. ``device``
+    (number or object): where to have it, by default the calling thread's device, for device arrays
+    where they are; an array of another device is copied over.
+
+    With ``stream=0`` the host array may be changed on return. With a stream, and page-locked memory
+    (`pinned_array`), the copy is only put into the stream's order.
+
+    TypeError for objects in an array, CudaAPIError where the device's memory is full.
+
+    >>> d = cuda.to_device(np.ones((2, 3), np.float32))
+    >>> d.shape, d.dtype, d.nbytes
+    ((2, 3), dtype('float32'), 24)
     """
     if to is not None:
         if device is not None and _devices.number_of(device) != to.device:
@@ -460,8 +515,9 @@ def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
         return to
     if device is not None:
         return _to_device(obj, stream, copy, _devices.number_of(device))
-    if type(obj) is not np.ndarray and is_cuda_array(obj):
-        return as_cuda_array(obj)
+    found = _if_cuda_array(obj)
+    if found is not None:
+        return found
     host = np.asarray(obj)
     if host.flags.c_contiguous:
         result = device_array(host.shape, host.dtype)
@@ -475,10 +531,10 @@ def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
 
 
 def _to_device(obj, stream, copy, number):
-    if type(obj) is np.ndarray or not is_cuda_array(obj):
+    array = _if_cuda_array(obj)
+    if array is None:
         with _devices.gpus[number]:
             return to_device(obj, stream, copy)
-    array = as_cuda_array(obj)
     if array.device == number:
         return array
     if not copy:
@@ -492,9 +548,17 @@ device_array = _core.device_array
 
 
 def device_array_like(ary, stream=0) -> DeviceNDArray:
-    """A new array of the same shape and dtype, contiguous, with the axes in the same order."""
+    """A new device array of the shape and dtype of another array, not initialised.
+
+    ``ary`` may be a NumPy array, a device array or another library's. The elements lie without gaps,
+    with the axes in the same order.
+
+    >>> cuda.device_array_like(np.zeros((2, 3), np.int16, order="F")).strides
+    (2, 4)
+    """
     if not isinstance(ary, (np.ndarray, _core.DeviceArray)):
-        ary = as_cuda_array(ary) if is_cuda_array(ary) else np.asarray(ary)
+        found = _if_cuda_array(ary)
+        ary = np.asarray(ary) if found is None else found
     shape, itemsize = ary.shape, ary.dtype.itemsize
     strides = shapes.packed_like(shape, ary.strides, itemsize)
     for order in "CF":
@@ -507,12 +571,25 @@ def device_array_like(ary, stream=0) -> DeviceNDArray:
 
 
 def In(array):
-    """For a kernel argument: a host array that is only read; it is not copied back."""
+    """For a kernel argument: a host array that is only read; it is not copied back.
+
+    >>> @cuda.jit
+    ... def double(x, out):
+    ...     "int i = threadIdx.x; out[i] = 2 * x[i];"
+    >>> x, out = np.arange(3), np.empty(3, int)
+    >>> double[1, 3](cuda.In(x), cuda.Out(out))
+    >>> out
+    array([0, 2, 4])
+    """
     return _core.Transfer(array, 1)
 
 
 def Out(array):
-    """For a kernel argument: a host array that is only written; it is not copied to the device."""
+    """For a kernel argument: a host array that is only written; it is not copied to the device.
+
+    The kernel must write all of it: what it leaves out is whatever was in the device's memory. See
+    `In` for an example.
+    """
     return _core.Transfer(array, 2)
 
 

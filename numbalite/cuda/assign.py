@@ -22,6 +22,7 @@ from numbalite.cuda import devices as _devices
 
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _MAX_DIMS = 32
+_PLAIN = frozenset((bool, int, float, complex, list, tuple))  # no arrays of others
 
 
 class _Nothing:
@@ -55,10 +56,16 @@ def assign(target, value, stream=0):
         _from_device(target, value, stream)
     elif type(value) is np.ndarray:
         _from_host(target, value, stream)
-    elif hasattr(value, "__cuda_array_interface__"):  # mapped NumPy arrays too
-        from numbalite.cuda.arrays import as_cuda_array
+    else:
+        _from_anything(target, value, stream)
 
-        _from_device(target, as_cuda_array(value), stream)
+
+def _from_anything(target, value, stream):
+    from numbalite.cuda.arrays import _if_cuda_array
+
+    found = None if type(value) in _PLAIN else _if_cuda_array(value)  # mapped NumPy arrays too
+    if found is not None:
+        _from_device(target, found, stream)
     elif isinstance(value, np.ndarray):
         _from_host(target, np.asarray(value), stream)
     else:

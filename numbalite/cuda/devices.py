@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from _thread import _local
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -28,6 +29,10 @@ def _on_open(kind):
         _core.host_set_limit(memory.default_host_limit())
         managers.read_environment()
         return
+    if "IPython" in sys.modules:
+        from numbalite import jupyter
+
+        jupyter.attach()
     if kind == "sim":
         from numbalite import checks
 
@@ -42,7 +47,7 @@ _core.set_open_hook(_on_open)
 
 
 def cuda_error() -> str | None:
-    """Why there is no GPU to use; None where there is one."""
+    """Why there is no GPU to use, as a sentence that says what to do; None where there is one."""
     if config.DISABLE_CUDA:
         return "CUDA is disabled (NUMBALITE_DISABLE_CUDA)"
     return _core.probe()
@@ -59,7 +64,12 @@ def _kind():
 
 
 def is_simulated() -> bool:
-    """Do (or would) kernels run on the CPU simulator?"""
+    """Do (or would) kernels run on the CPU simulator? CudaSupportError where a GPU is asked for and
+    there is none.
+
+    >>> cuda.is_simulated() in (True, False)
+    True
+    """
     return _kind() == "sim"
 
 
@@ -87,14 +97,18 @@ def is_supported_version() -> bool:
 
 
 class MemoryInfo(NamedTuple):
-    """Bytes of device memory."""
+    """Bytes of device memory: ``free`` and ``total``."""
 
     free: int
     total: int
 
 
 class Device:
-    """One device. Every CU_DEVICE_ATTRIBUTE_... of the driver is an attribute: MAX_THREADS_PER_BLOCK."""
+    """One device, of ``cuda.gpus`` or ``cuda.get_current_device()``.
+
+    Every ``CU_DEVICE_ATTRIBUTE_...`` of the driver is an attribute without that prefix:
+    ``device.MAX_THREADS_PER_BLOCK``.
+    """
 
     def __init__(self, number):
         self.id = number
@@ -163,7 +177,11 @@ class Device:
 
     def reset(self):
         """Resets the device: everything in its memory is lost, also what other libraries in the process
-        have there, which may not survive that. `cuda.close()` leaves theirs alone."""
+        have there, which may not survive that. `cuda.close()` leaves theirs alone.
+
+        CudaDriverError while managed or write-combined arrays of the device are alive: reading them
+        afterwards would crash.
+        """
         _forget(self.id)
         _core.reset_device(self.id)
 
@@ -184,6 +202,11 @@ class Device:
 
     def __repr__(self):
         return f"<CUDA device {self.id} '{self.name}'>"
+
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.device(self)
 
     def __eq__(self, other):
         return self.id == other.id if isinstance(other, Device) else NotImplemented
@@ -249,6 +272,11 @@ class Context(ContextParts):
     def synchronize(self):
         self.device.synchronize()
 
+    def prepare_for_use(self):
+        """Lets the memory manager get ready, which it does at its first use anyway."""
+        with gpus[self.device.id]:
+            return self.memory_manager.initialize()
+
     def get_memory_info(self) -> MemoryInfo:
         """Free and total bytes of the device's memory."""
         with gpus[self.device.id]:
@@ -261,6 +289,12 @@ class Context(ContextParts):
         from numbalite.cuda import managers
 
         return managers.manager(self.device.id)
+
+    @memory_manager.setter
+    def memory_manager(self, instance):
+        from numbalite.cuda import managers
+
+        managers.set_manager(self.device.id, instance)
 
     def memalloc(self, bytesize):
         """Device memory without an array around it, a MemoryPointer."""
@@ -292,12 +326,14 @@ class Context(ContextParts):
 
         return IpcHandle(None, handle, size).open(self)
 
-    def can_access_peer(self, other) -> bool:
-        return self.device.can_access_peer(getattr(other, "device", other))
+    def can_access_peer(self, peer_device) -> bool:
+        """Can this context's device reach the memory of the other one (a number or an object)?"""
+        return self.device.can_access_peer(getattr(peer_device, "device", peer_device))
 
     def enable_peer_access(self, peer_context, flags=0):
-        """Lets kernels on this device use the other one's memory; CudaAPIError where the hardware
-        cannot. Copies between devices do not need it."""
+        """Lets kernels on this device use the other one's memory: launches take its arrays from then on,
+        and are waited for when they do. CudaAPIError where the hardware cannot. Ufuncs still want
+        their operands on one device, and copies between devices do not need this."""
         if flags:
             raise ValueError("flags must be 0")
         other = getattr(peer_context, "device", peer_context)
@@ -315,11 +351,11 @@ class Context(ContextParts):
         with gpus[self.device.id]:
             return streams.stream()
 
-    def create_external_stream(self, pointer):
+    def create_external_stream(self, ptr):
         from numbalite.cuda import streams
 
         with gpus[self.device.id]:
-            return streams.external_stream(pointer)
+            return streams.external_stream(ptr)
 
     def create_event(self, timing=True):
         from numbalite.cuda import streams
@@ -429,12 +465,18 @@ def number_of(device) -> int:
 
 
 def list_devices():
-    """The list of devices (`cuda.gpus`)."""
+    """The list of devices: ``cuda.gpus``, under numba's other name."""
     return gpus
 
 
 def select_device(device_id) -> Device:
-    """Makes a device the calling thread's."""
+    """Makes a device (its number) the calling thread's, from now on; gives it as an object.
+
+    ``with cuda.gpus[n]:`` does so for a block. ValueError where there is no such device.
+
+    >>> cuda.select_device(0).id
+    0
+    """
     number = int(device_id)
     if not 0 <= number < _core.device_count():
         raise ValueError(f"there is no device {number}: {_core.device_count()} found")
@@ -453,12 +495,23 @@ def set_default_device(device):
 
 
 def get_current_device() -> Device:
-    """The calling thread's device."""
+    """The calling thread's device, as an object: its name, capability, limits, memory.
+
+    >>> device = cuda.get_current_device()
+    >>> device.MAX_THREADS_PER_BLOCK, device.WARP_SIZE
+    (1024, 32)
+    """
     return _device(_core.current_device())
 
 
 def current_context(devnum=None) -> Context:
-    """The context of a device, or of the calling thread's."""
+    """The context of a device (its number), or of the calling thread's. Devices have one each, their
+    primary one, so this is another way to speak of a device.
+
+    >>> free, total = cuda.current_context().get_memory_info()    # bytes
+    >>> 0 < free <= total
+    True
+    """
     return _context(_core.current_device() if devnum is None else gpus[devnum].id)
 
 
@@ -477,14 +530,15 @@ def is_fp8_supported() -> bool:
     return get_current_device().supports_fp8
 
 
-def require_context(function):
-    """A decorator: there is a context during the call, and it is the same one afterwards."""
+def require_context(fn):
+    """A decorator: there is a context during the call, and it is the same one afterwards; RuntimeError
+    for a function that changes it."""
 
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def wrapper(*args, **kwargs):
         before = _core.current_device()
         try:
-            return function(*args, **kwargs)
+            return fn(*args, **kwargs)
         finally:
             if _core.current_device() != before:
                 _core.select_device(before)
@@ -494,7 +548,8 @@ def require_context(function):
 
 
 def synchronize():
-    """Waits for all work on the calling thread's device."""
+    """Waits for all work on the calling thread's device, in all streams. What kernels have done wrong
+    is raised here: KernelError, or CudaAPIError."""
     _core.synchronize()
 
 
@@ -503,14 +558,20 @@ def close():
 
     Arrays, streams and modules made before are lost, and say so when they are used. But where another
     library in the process (CuPy, PyTorch, ...) uses a device too, its context stays as it is, and so
-    does what is alive in it; only what was kept for reuse goes back. `cuda.gpus[n].reset()` resets a
-    device for every library. Other threads must not be using the devices meanwhile: what they call
+    does what is alive in it; only what was kept for reuse goes back. The same holds while there are
+    managed or write-combined arrays, whose memory NumPy reads directly. `cuda.gpus[n].reset()` resets
+    a device for every library. Other threads must not be using the devices meanwhile: what they call
     may fail.
     """
     _stacks.__dict__.clear()
     if _core.is_open():
         for number in range(_core.device_count()):
             _close(number)
+
+
+# numba has these in the module cudadrv.devices, which its programs also find as cuda.devices.
+get_context = current_context
+reset = close
 
 
 def _forget(number):
@@ -526,24 +587,29 @@ def _close(number):
 
 @contextmanager
 def defer_cleanup():
-    """Our own memory is freed in stream order, without waiting; a plug-in may defer that."""
+    """In the block, a plug-in for memory may put off freeing what is given up. Our own memory is freed in
+    stream order, without waiting, so there is nothing to put off."""
     with current_context().defer_cleanup():
         yield
 
 
 def profile_start():
-    """Tells a profiler to begin."""
+    """Tells a profiler that was started without recording (``nsys -c cudaProfilerApi``) to begin."""
     _core.profiler_start()
 
 
 def profile_stop():
-    """Tells a profiler to stop."""
+    """Tells a profiler to stop recording."""
     _core.profiler_stop()
 
 
 @contextmanager
 def profiling():
-    """Profiles a block, also one that is left by an exception."""
+    """Profiles a block, also one that is left by an exception: `profile_start` and `profile_stop`.
+
+    >>> with cuda.profiling():
+    ...     cuda.synchronize()
+    """
     profile_start()
     try:
         yield
@@ -552,7 +618,8 @@ def profiling():
 
 
 def detect() -> bool:
-    """Prints what devices there are and returns whether any can be used."""
+    """Prints what devices there are, and returns whether any can be used. ``python -m numbalite info``
+    tells of compilers and headers too."""
     try:
         devices = list(gpus)
     except CudaSupportError as problem:

@@ -29,8 +29,8 @@ def from_dlpack(x, /, *, device=None, copy=None) -> DeviceNDArray:
     Raises BufferError for element types that NumPy does not have (bfloat16, ...) and for memory
     that CUDA cannot reach; TypeError for what does not speak DLPack.
 
-        tensor = torch.arange(10, device="cuda")
-        array = cuda.from_dlpack(tensor)
+    >>> cuda.from_dlpack(np.arange(3.0)).copy_to_host()
+    array([0., 1., 2.])
     """
     array = x[...] if isinstance(x, DeviceNDArray) else _core.from_dlpack(x)
     wanted = _ordinal(device)

@@ -8,13 +8,16 @@ after `cuda.synchronize()` (or waiting for its stream).
 
 from __future__ import annotations
 
+import ctypes
 from contextlib import contextmanager
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from numbalite import _core, shapes
+from numbalite.cuda import devices as _devices
 from numbalite.cuda import managers
+from numbalite.cuda.arrays import _check_match
 
 _ADVICE = {
     "read_mostly": 1,
@@ -55,6 +58,15 @@ def _over(cls, shape, dtype, strides, order, allocate):
     return array
 
 
+def _stream_or_none(stream):
+    """0, or an object with __cuda_stream__; TypeError for what is neither."""
+    if stream is None or (isinstance(stream, int) and stream == 0):
+        return 0
+    if not hasattr(stream, "__cuda_stream__"):
+        raise TypeError(f"stream must be 0, None or a stream, not {stream!r}")
+    return stream
+
+
 def _like(ary, make, **options):
     """make() with the shape, dtype and order of axes of an array."""
     strides = shapes.packed_like(ary.shape, ary.strides, ary.dtype.itemsize)
@@ -66,35 +78,107 @@ class _ReachableArray(np.ndarray):
     arithmetic, which have memory of their own, are treated as the ordinary arrays that they are."""
 
     _memory = None
+    _stream = 0
     __array_priority__ = -1
 
     def __array_finalize__(self, source):
         self._memory = getattr(source, "_memory", None)
+        self._stream = getattr(source, "_stream", 0)
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain
 
+    def _device_address(self, asked_for):
+        """Where kernels find the first element (0 without elements). AttributeError for `asked_for`,
+        where the array has other memory than that of the device."""
+        memory = self._memory
+        low, high = byte_bounds(self) if self.size else (0, 0)
+        if memory is None or (
+            self.size and not memory.address <= low <= high <= memory.address + memory.nbytes
+        ):
+            raise AttributeError(asked_for)
+        return self.ctypes.data - memory.address + memory.device_address if self.size else 0
+
     @property
     def __cuda_array_interface__(self):
-        memory = self._memory
-        if memory is None:
-            raise AttributeError("__cuda_array_interface__")
-        address = 0
-        if self.size:
-            low, high = byte_bounds(self)
-            if not memory.address <= low <= high <= memory.address + memory.nbytes:
-                raise AttributeError("__cuda_array_interface__")
-            address = self.ctypes.data - memory.address + memory.device_address
+        address = self._device_address("__cuda_array_interface__")
         described = self.__array_interface__
+        stream = self._stream
         return {
             "shape": self.shape,
             "strides": None if self.flags.c_contiguous else self.strides,
             "typestr": described["typestr"],
             "descr": described["descr"],
             "data": (address, not self.flags.writeable),
+            "stream": (stream and stream.__cuda_stream__()[1]) or None,
             "version": 3,
         }
+
+    # ---- what numba's users ask of device arrays
+
+    @property
+    def __cuda_memory__(self) -> bool:
+        self._device_address("__cuda_memory__")
+        return True
+
+    @property
+    def __cuda_ndarray__(self) -> bool:
+        self._device_address("__cuda_ndarray__")
+        return True
+
+    @property
+    def stream(self):
+        """The stream that consumers of the array wait for; 0: none."""
+        return self._stream
+
+    @property
+    def gpu_data(self):
+        """The memory behind the elements: a MemoryPointer."""
+        address = self._device_address("gpu_data")
+        low, high = byte_bounds(self) if self.size else (0, 0)
+        first = address - (self.ctypes.data - low) if self.size else 0
+        context = _devices.current_context()
+        return managers.MemoryPointer(context, first, high - low, owner=self)
+
+    @property
+    def device_ctypes_pointer(self):
+        return ctypes.c_void_p(self._device_address("device_ctypes_pointer"))
+
+    @property
+    def alloc_size(self) -> int:
+        """Bytes of the memory that the array lies in."""
+        self._device_address("alloc_size")
+        return self._memory.nbytes
+
+    @property
+    def _numba_type_(self):
+        from numbalite import types
+
+        return types.typeof(self)
+
+    def as_cuda_arg(self):
+        """What a kernel is given for this array: itself."""
+        return self
+
+    def bind(self, stream=0):
+        """The same array with another stream for its consumers to wait for."""
+        view = self.view()
+        view._stream = _stream_or_none(stream)
+        return view
+
+    def is_c_contiguous(self) -> bool:
+        return self.flags.c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        return self.flags.f_contiguous
+
+    def split(self, section, stream=0):
+        """Parts of `section` elements each, of a 1-dimensional array; the last may be shorter."""
+        if self.ndim != 1:
+            raise ValueError("only support 1d array")
+        for begin in range(0, self.size, section):
+            yield self[begin : begin + section]
 
     def __reduce__(self):
         return np.array(self, subok=False).__reduce__()
@@ -104,6 +188,7 @@ class _ReachableArray(np.ndarray):
         _core.synchronize()
         if ary is None:
             return np.array(self, subok=False)
+        _check_match(self, ary)
         np.copyto(ary, self)
         return ary
 
@@ -112,6 +197,8 @@ class _ReachableArray(np.ndarray):
         _core.synchronize()
         if isinstance(ary, _core.DeviceArray):
             ary = ary.copy_to_host()
+        ary = np.asarray(ary)
+        _check_match(self, ary)
         np.copyto(self, ary)
 
 
@@ -135,8 +222,8 @@ class ManagedNDArray(_ReachableArray):
     def advise(self, advice, device=None):
         """Tells the driver how the memory is going to be used.
 
-        advice: "read_mostly", "preferred_location" or "accessed_by" (with the device, or "cpu"), or
-        one of them with "unset_" in front.
+        advice: ``"read_mostly"``, ``"preferred_location"`` or ``"accessed_by"`` (with the device, or
+        ``"cpu"``), or one of them with ``unset_`` in front.
         """
         number = _ADVICE.get(advice)
         if number is None:
@@ -159,7 +246,18 @@ def _place(device):
 
 
 def pinned_array(shape, dtype=np.float64, strides=None, order="C") -> np.ndarray:
-    """A new NumPy array in page-locked memory, not initialised."""
+    """A new NumPy array in page-locked memory, not initialised.
+
+    An ordinary array for all else. Copies from and to it run at the bus's speed, and with a stream
+    they are not waited for. Locked memory is taken from all programs: use it for buffers, not for
+    everything.
+
+    >>> host = cuda.pinned_array(1000, np.float32)
+    >>> host[:] = 1
+    >>> stream = cuda.stream()
+    >>> d = cuda.to_device(host, stream=stream)
+    >>> stream.synchronize()                    # before host may be changed
+    """
     return _over(
         np.ndarray,
         shape,
@@ -180,10 +278,21 @@ def mapped_array(
 ) -> MappedNDArray:
     """A new array in page-locked memory that kernels use in place, not initialised.
 
-    wc=True: write-combined memory, which the bus reads faster and the host reads very slowly.
-    portable: for the contexts of all devices, which it always is here.
+    It is a NumPy array, and an argument for kernels that is not copied. ``wc=True``: write-combined
+    memory, which the bus reads faster and the host reads very slowly. ``portable``: for the contexts
+    of all devices, which it always is here. What a kernel has written may be read after
+    `cuda.synchronize` (or waiting for its stream).
+
+    >>> @cuda.jit
+    ... def number(x):
+    ...     "x[threadIdx.x] = threadIdx.x;"
+    >>> x = cuda.mapped_array(4, np.int32)
+    >>> number[1, 4](x)
+    >>> cuda.synchronize()
+    >>> x.tolist()
+    [0, 1, 2, 3]
     """
-    return _over(
+    array = _over(
         MappedNDArray,
         shape,
         dtype,
@@ -191,6 +300,8 @@ def mapped_array(
         order,
         lambda nbytes: managers.host_memory(nbytes, mapped=True, portable=portable, wc=wc),
     )
+    array._stream = _stream_or_none(stream)
+    return array
 
 
 def mapped_array_like(ary, stream=0, portable=False, wc=False) -> MappedNDArray:
@@ -203,9 +314,17 @@ def managed_array(
 ) -> ManagedNDArray:
     """A new array in managed memory, which host and devices share, not initialised.
 
-    attach_global=False: only the host uses it, until a stream is attached to it.
+    A NumPy array, and an argument for kernels that is not copied: its pages move to where they are
+    used. ``prefetch`` moves them ahead, ``advise`` tells the driver what is going to happen.
+    ``attach_global=False``: only the host uses it, until a stream is attached to it.
+
+    >>> x = cuda.managed_array((2, 2))
+    >>> x[:] = 1
+    >>> x.prefetch()
+    >>> float(x.sum())
+    4.0
     """
-    return _over(
+    array = _over(
         ManagedNDArray,
         shape,
         dtype,
@@ -213,6 +332,8 @@ def managed_array(
         order,
         lambda nbytes: _core.host_memory(nbytes, "managed", 1 if attach_global else 2),
     )
+    array._stream = _stream_or_none(stream)
+    return array
 
 
 # --------------------------------------------------------------------------- for the time of a block
@@ -232,7 +353,14 @@ def _memory_of(array):
 @contextmanager
 def pinned(*arrays):
     """Page-locks arrays for the time of a block, so that copies of them are fast and, with a stream,
-    are not waited for. At its end the device has done with them."""
+    are not waited for. At its end the device has done with them.
+
+    ValueError for an array whose elements do not lie without gaps.
+
+    >>> host = np.zeros(1000)
+    >>> with cuda.pinned(host):
+    ...     d = cuda.to_device(host, stream=cuda.stream())
+    """
     with _registered(arrays, 1):
         yield
 
@@ -240,7 +368,14 @@ def pinned(*arrays):
 @contextmanager
 def mapped(*arrays, stream=0):
     """Page-locks arrays for the time of a block and gives device arrays over their memory: one, or a
-    list of several. At the end of the block the device has done with them."""
+    list of several. At the end of the block the device has done with them.
+
+    >>> host = np.zeros(3)
+    >>> with cuda.mapped(host) as d:
+    ...     d.fill(7)
+    >>> host
+    array([7., 7., 7.])
+    """
     with _registered(arrays, 3) as addresses:
         made = [_device_array(*pair, stream) for pair in zip(arrays, addresses, strict=True)]
         yield made[0] if len(made) == 1 else made
@@ -281,7 +416,7 @@ def _release(done):
             problem = error
     for address in reversed(done):
         try:
-            _core.host_unregister(address)
+            managers.unlock(address)
         except Exception as error:
             problem = problem or error
     if problem is not None:

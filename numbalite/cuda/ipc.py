@@ -153,7 +153,11 @@ class IpcHandle:
 
 
 class IpcArrayHandle:
-    """A handle of an array. `with handle as array:` opens it in another process; it pickles."""
+    """A handle of an array. ``with handle as array:`` opens it in another process; it pickles.
+
+    What either process writes, the other sees; the process that made the array must keep it, and
+    synchronise before the other reads. A handle cannot be opened where it was made.
+    """
 
     def __init__(self, ipc_handle, array_desc):
         self._ipc_handle = ipc_handle
@@ -178,7 +182,10 @@ def ipc_array(shape, dtype=np.float64, strides=None, order="C", stream=0):
     """A new device array, not initialised, whose memory other processes can open.
 
     Memory of the pool, where `device_array` takes it, cannot be shared; `get_ipc_handle` moves such
-    an array if it can, which it cannot once there are views of it.
+    an array if it can, which it cannot once there are views of it. Arguments as in `device_array`.
+
+    >>> d = cuda.ipc_array(10, np.float32)
+    >>> handle = d.get_ipc_handle()       # pickles, for a process that was started by spawn
     """
     dtype = np.dtype(dtype)
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)

@@ -16,6 +16,9 @@ import weakref
 from contextlib import contextmanager
 
 from numbalite import _core, config
+from numbalite.errors import CudaAPIError
+
+_NOT_REGISTERED = 713  # CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
 
 _lock = threading.RLock()
 _class = None  # of the manager; None: our own
@@ -33,7 +36,10 @@ def _address(pointer) -> int:
 
 
 class MemoryPointer:
-    """Device memory, and what to call when nobody uses it any more."""
+    """Device memory, and what to call when nobody uses it any more.
+
+    `int(memory)` is its address. Views (`view`) keep what they are views of.
+    """
 
     __cuda_memory__ = True
 
@@ -56,6 +62,26 @@ class MemoryPointer:
         if self._finalizer is not None:
             self._finalizer()
 
+    def view(self, start, stop=None):
+        """The bytes from `start` (to `stop`, or to the end), a MemoryPointer that keeps this one.
+
+        IndexError where they are not within this memory.
+        """
+        stop = self.size if stop is None else stop
+        if not 0 <= start <= stop <= self.size:
+            raise IndexError(f"bytes {start} to {stop} are not in memory of {self.size} bytes")
+        whole = self.owner if isinstance(self, _View) else self
+        return _View(self.context, _address(self.device_pointer) + start, stop - start, whole)
+
+    def memset(self, byte, count=None, stream=0):
+        """Sets the first `count` bytes (None: all) to a value of 0 to 255."""
+        from numbalite.cuda import rawmemory
+
+        count = self.size if count is None else count
+        if not 0 <= count <= self.size:
+            raise ValueError(f"memset of {count} bytes in memory of {self.size} bytes")
+        rawmemory.device_memset(self, byte, count, stream)
+
     @property
     def device_pointer_value(self) -> int | None:
         return _address(self.device_pointer) or None
@@ -70,6 +96,10 @@ class MemoryPointer:
 
     def __int__(self):
         return _address(self.device_pointer)
+
+
+class _View(MemoryPointer):
+    """Part of the memory of a MemoryPointer, its owner."""
 
 
 class AutoFreePointer(MemoryPointer):
@@ -94,6 +124,10 @@ class _HostPointer(MemoryPointer):
         return _address(self.device_pointer)
 
     @property
+    def host_pointer(self) -> int:
+        return self.host_address
+
+    @property
     def nbytes(self) -> int:
         return self.size
 
@@ -114,28 +148,35 @@ class MappedMemory(_HostPointer):
         return self.host_address
 
 
-class _OwnHostMemory:
-    """A block of our own host memory, as the managers' users see it."""
+class _OwnHostMemory(_core.HostMemory):
+    """A block of our own host memory, as the managers' users see it: a buffer, for
+    `numpy.ndarray(shape, dtype, buffer=memory)`; kernels find it at `device_pointer`."""
 
-    def __init__(self, memory):
-        self.memory = memory
-        self.size = self.nbytes = memory.nbytes
+    def own(self):
+        return self
+
+    @property
+    def __cuda_memory__(self) -> bool:
+        return self.kind != "locked"
 
     @property
     def buffer(self):
-        return self.memory
+        return self
 
     @property
-    def address(self):
-        return self.memory.address
+    def host_pointer(self) -> int:
+        return self.address
 
     @property
-    def device_address(self):
-        return self.memory.device_address
+    def device_pointer(self) -> int:
+        return self.device_address
 
     @property
-    def host_pointer(self):
-        return self.memory.address
+    def device_ctypes_pointer(self):
+        return ctypes.c_void_p(self.device_address)
+
+    def __int__(self):
+        return self.device_address
 
 
 # ------------------------------------------------------------------------------------- the interface
@@ -197,18 +238,16 @@ class HostOnlyCUDAMemoryManager(BaseCUDAMemoryManager):
         pass
 
     def memhostalloc(self, size, mapped=False, portable=False, wc=False):
-        return _OwnHostMemory(_own_host_memory(size, mapped, wc))
+        return _own_host_memory(size, mapped, wc)
 
     def mempin(self, owner, pointer, size, mapped=False):
         address = _address(pointer)
         _core.host_register(address, size, 3 if mapped else 1)
         kind = MappedMemory if mapped else PinnedMemory
-        return kind(
-            self.context, address, size, owner, finalizer=lambda: _core.host_unregister(address)
-        )
+        return kind(self.context, address, size, owner, finalizer=lambda: unlock(address))
 
     def memallocmanaged(self, size, attach_global=True):
-        return _OwnHostMemory(_core.host_memory(size, "managed", 1 if attach_global else 2))
+        return _core.host_memory(size, "managed", 1 if attach_global else 2, _OwnHostMemory)
 
     def reset(self):
         self.allocations.clear()
@@ -234,7 +273,7 @@ class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     """Our own memory through the same interface: what `Context.memory_manager` is without a plug-in."""
 
     def memalloc(self, size):
-        array = _core.device_empty((int(size),), "u1")
+        array = _core.own_memory(int(size))
         return MemoryPointer(self.context, array.address, size, owner=array)
 
     def get_memory_info(self):
@@ -267,6 +306,14 @@ def set_memory_manager(mm_plugin):
         _class, _read = mm_plugin, True
         _instances.clear()
         _core.set_allocator(None if mm_plugin in (None, _OwnManager) else _allocate)
+
+
+def set_manager(device, instance):
+    """One device's manager from now on, an object; other devices get their own of its class."""
+    set_memory_manager(type(instance))
+    with _lock:
+        instance.initialize()
+        _instances[device] = instance
 
 
 def read_environment():
@@ -318,7 +365,17 @@ def _allocate(device, nbytes):
 
 
 def _own_host_memory(nbytes, mapped, wc):
-    return _core.host_memory(nbytes, "write-combined" if wc else "mapped" if mapped else "locked")
+    kind = "write-combined" if wc else "mapped" if mapped else "locked"
+    return _core.host_memory(nbytes, kind, cls=_OwnHostMemory)
+
+
+def unlock(address):
+    """Ends the page-locking of others' memory, which a reset of the device has done already."""
+    try:
+        _core.host_unregister(address)
+    except CudaAPIError as problem:
+        if problem.code != _NOT_REGISTERED:
+            raise
 
 
 def host_memory(nbytes, *, mapped, portable, wc):
@@ -328,8 +385,8 @@ def host_memory(nbytes, *, mapped, portable, wc):
     given = manager(_core.current_device()).memhostalloc(
         nbytes, mapped=mapped, portable=portable, wc=wc
     )
-    if isinstance(given, _OwnHostMemory):
-        return given.memory
+    if isinstance(given, _core.HostMemory):
+        return given
     block = (ctypes.c_char * max(nbytes, 1)).from_address(_host_address(given))
     block._memory = given
     block.address = _host_address(given)

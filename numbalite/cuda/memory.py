@@ -38,10 +38,12 @@ class MemoryPool:
     the device were full. `cache_limit` is how much may be kept; 0 keeps nothing. On the simulator it
     is 0, because there every use of freed memory is found.
 
-        pool = cuda.memory_pool()
-        pool.limit = 4 << 30
-        print(pool.used, pool.cached, pool.peak)
-        pool.trim()
+    >>> pool = cuda.memory_pool()
+    >>> pool.limit = 4 << 30
+    >>> pool.used <= pool.peak
+    True
+    >>> pool.trim()
+    >>> pool.limit = None
     """
 
     __slots__ = ("device",)
@@ -102,6 +104,11 @@ class MemoryPool:
             f"{_bytes(now['cached'])} cached, peak {_bytes(now['peak'])}, "
             f"limit {_bytes(now['limit'])}>"
         )
+
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.pool(self)
 
     def __eq__(self, other):
         return self.device == other.device if isinstance(other, MemoryPool) else NotImplemented
@@ -168,9 +175,17 @@ class HostMemoryPool:
             f"{_bytes(now['locked'])} page-locked, limit {_bytes(now['cache_limit'])}>"
         )
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.pool(self)
+
 
 def memory_pool(device=None) -> MemoryPool:
-    """The memory pool of a device (number or Device), or of the calling thread's."""
+    """The memory pool of a device (number or Device), or of the calling thread's: a MemoryPool.
+
+    IndexError where there is no such device.
+    """
     if device is None:
         return MemoryPool(_core.current_device())
     number = int(getattr(device, "id", device))
@@ -180,7 +195,7 @@ def memory_pool(device=None) -> MemoryPool:
 
 
 def host_memory_pool() -> HostMemoryPool:
-    """The pool of host memory for results and pinned arrays; one for the process."""
+    """The pool of host memory for results and pinned arrays, a HostMemoryPool; one for the process."""
     return HostMemoryPool()
 
 

@@ -26,7 +26,10 @@ def _kernel():
 
 
 def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
-    """Fills an array of states: the i-th is ``seed`` after subsequence_start + i jumps of 2**64."""
+    """Fills an array of states: the i-th is ``seed`` after subsequence_start + i jumps of 2**64.
+
+    ``states`` is a one-dimensional device array of ``xoroshiro128p_dtype``, else TypeError.
+    """
     if states.ndim != 1 or states.dtype != xoroshiro128p_dtype:
         raise TypeError(
             f"states must be a 1-D array of xoroshiro128p_dtype, not {states.ndim}-D {states.dtype}"
@@ -45,6 +48,16 @@ def create_xoroshiro128p_states(n, seed, subsequence_start=0, stream=0):
 
     Equal seeds give equal states; for several launches that must not share numbers, let
     ``subsequence_start`` begin where the states of the one before end.
+
+    >>> from numbalite.cuda.random import create_xoroshiro128p_states
+    >>> states = create_xoroshiro128p_states(32, seed=1)
+    >>> @cuda.jit
+    ... def draw(states, out):
+    ...     "int i = threadIdx.x; out[i] = xoroshiro128p_uniform_float32(states, i);"
+    >>> out = np.empty(32, np.float32)
+    >>> draw[1, 32](states, out)
+    >>> bool((0 <= out).all() and (out < 1).all())
+    True
     """
     states = device_array(n, dtype=xoroshiro128p_dtype, stream=stream)
     init_xoroshiro128p_states(states, seed, subsequence_start, stream)

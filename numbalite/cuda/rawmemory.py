@@ -51,14 +51,14 @@ def device_extents(obj) -> tuple:
     return base, base + size
 
 
-def device_memory_size(obj) -> int:
+def device_memory_size(devmem) -> int:
     """Bytes of device memory: of the allocation that an array is in, or of a MemoryPointer."""
-    require_device_memory(obj)
+    require_device_memory(devmem)
     for name in ("_cuda_memsize_", "alloc_size"):
-        size = getattr(obj, name, None)
+        size = getattr(devmem, name, None)
         if size is not None:
             return size
-    low, high = device_extents(obj)
+    low, high = device_extents(devmem)
     return high - low
 
 

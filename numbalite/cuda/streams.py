@@ -26,6 +26,11 @@ class Graph(_core.Graph):
         state = "being captured" if self.is_capturing else f"of {len(self.launches)} launches"
         return f"<CUDA graph {state}>"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.graph(self)
+
 
 class Stream(_core.Stream):
     """A queue of work for a device: what is put into it runs in order."""
@@ -45,15 +50,18 @@ class Stream(_core.Stream):
         While a stream is captured that was made without `non_blocking=True`, other threads may not use
         the default stream either.
 
-        Example::
-
-            stream = cuda.stream()
-            with stream.capture() as graph:
-                step[blocks, threads, stream](a, b)
-                step[blocks, threads, stream](b, a)
-            for _ in range(1000):
-                graph.launch(stream)
-            graph.launches[0].update(c, b)
+        >>> @cuda.jit
+        ... def add(x, value):
+        ...     "x[threadIdx.x] += value;"
+        >>> stream, d, e = cuda.stream(), cuda.to_device(np.zeros(2)), cuda.to_device(np.zeros(2))
+        >>> with stream.capture() as graph:
+        ...     add[1, 2, stream](d, 1)
+        >>> for _ in range(10):
+        ...     graph.launch(stream)
+        >>> graph.launches[0].update(e, 5)
+        >>> graph.launch(stream)
+        >>> d.copy_to_host(stream=stream), e.copy_to_host(stream=stream)
+        (array([10., 10.]), array([5., 5.]))
         """
         graph = Graph(self)
         try:
@@ -65,6 +73,11 @@ class Stream(_core.Stream):
 
     def __int__(self):
         return self.handle
+
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.stream(self)
 
     @staticmethod
     def priority_range() -> tuple:
@@ -109,21 +122,32 @@ class Stream(_core.Stream):
         return future
 
 
-def stream(non_blocking=False, priority=0) -> Stream:
-    """A new stream.
+_core.register_stream_class(Stream)
 
-    non_blocking: its work is not ordered with the default stream's. priority: lower numbers first.
+
+def stream(non_blocking=False, priority=0) -> Stream:
+    """A new stream on the calling thread's device.
+
+    ``non_blocking=True``: its work is not ordered with the default stream's. ``priority``: lower
+    numbers go first; `Stream.priority_range` tells which there are, others are brought into it.
+
+    >>> stream = cuda.stream()
+    >>> d = cuda.to_device(np.arange(3), stream=stream)
+    >>> d.copy_to_host(stream=stream)
+    array([0, 1, 2])
+    >>> stream.synchronize()
     """
     return Stream(non_blocking=non_blocking, priority=priority)
 
 
 def default_stream() -> Stream:
-    """The default stream, as an object: work given to it is not waited for."""
+    """The default stream, as an object: unlike with ``stream=0``, copies given to it may be under way
+    when the call returns."""
     return Stream.wrap(0)
 
 
 def legacy_default_stream() -> Stream:
-    """The default stream that is ordered with all blocking streams."""
+    """The default stream that is ordered with all streams but non-blocking ones, as an object."""
     return Stream.wrap(1)
 
 
@@ -132,18 +156,39 @@ def per_thread_default_stream() -> Stream:
     return Stream.wrap(2)
 
 
-def external_stream(pointer) -> Stream:
-    """A stream made elsewhere, from its handle; it is never destroyed here."""
-    if not isinstance(pointer, int):
-        raise TypeError(f"ptr for external stream must be an int, not {type(pointer).__name__}")
-    return Stream.wrap(pointer)
+def external_stream(ptr) -> Stream:
+    """A stream made elsewhere, from its handle (an int); it is never destroyed here.
+
+    For ``torch.cuda.current_stream().cuda_stream``, ``cupy.cuda.get_current_stream().ptr`` and the
+    like. Whoever made it keeps it alive. TypeError for what is no int. The driver
+    first hears of the handle when the stream is used, and refuses then what is no stream.
+
+    >>> mine = cuda.stream()
+    >>> cuda.external_stream(mine.handle).external
+    True
+    """
+    if not isinstance(ptr, int):
+        raise TypeError(f"ptr for external stream must be an int, not {type(ptr).__name__}")
+    return Stream.wrap(ptr)
 
 
 def event(timing=True) -> Event:
-    """A new event: a mark in a stream that can be waited for, and with timing, measured."""
+    """A new event: a mark in a stream that can be waited for, and with ``timing``, measured.
+
+    >>> start, end = cuda.event(), cuda.event()
+    >>> start.record()
+    >>> d = cuda.to_device(np.zeros(1000))
+    >>> end.record()
+    >>> end.synchronize()
+    >>> start.elapsed_time(end) >= 0
+    True
+    """
     return Event(timing)
 
 
 def event_elapsed_time(evtstart, evtend) -> float:
-    """Milliseconds between two events that have happened."""
+    """Milliseconds between two events that have happened, a float: what `Event.elapsed_time` gives.
+
+    CudaAPIError where one of them has not happened yet, or was made without timing.
+    """
     return evtstart.elapsed_time(evtend)

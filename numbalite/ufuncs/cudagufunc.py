@@ -162,6 +162,11 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
     def __repr__(self):
         return f"<CUDA gufunc '{self.__name__}' with signature {self.signature}>"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.ufunc(self)
+
     def __reduce__(self):
         return _made, (
             self._function, self._given, self.signature, self._options, self._block, self.identity,

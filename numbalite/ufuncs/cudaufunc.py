@@ -222,6 +222,11 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
     def __repr__(self):
         return f"<CUDA ufunc '{self.__name__}'>"
 
+    def _repr_html_(self):
+        from numbalite.jupyter import rich
+
+        return rich.ufunc(self)
+
     def __reduce__(self):
         state = self._function, self._given, self._options, self.identity, self.__doc__
         return CudaUfunc, state

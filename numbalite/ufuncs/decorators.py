@@ -60,9 +60,15 @@ def vectorize(
     ``headers={name: text}``, ``max_registers lineinfo``; numba's ``nopython`` and ``nogil`` are
     accepted and always so.
 
-        @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
-        def hypotenuse(x, y):
-            "return sqrt(x * x + y * y);"
+    Raises SignatureError, CompileError; TypeError for an option that does not exist; CudaSupportError
+    where the target cannot be had. A call takes arrays that can be broadcast, and raises what NumPy's
+    ufuncs raise.
+
+    >>> @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
+    ... def hypotenuse(x, y):
+    ...     "return sqrt(x * x + y * y);"
+    >>> hypotenuse([3.0, 5.0], [4.0, 12.0])
+    array([ 5., 13.])
     """
     form = _Form("vectorize", source, name, args, sys._getframe(1))
     return _vectorize(ftylist_or_function, target, identity, form, given)
@@ -95,13 +101,15 @@ def guvectorize(
     call. ``block=True`` (on "cuda") runs the body by a whole thread block for each loop index, with
     shared memory and barriers; ``block=256`` says how many threads. All else is as in vectorize.
 
-        @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda")
-        def total(x, result):
-            '''
-            double sum = 0;
-            for (int i = 0; i < x.size(); ++i) sum += x[i];
-            result[0] = sum;
-            '''
+    >>> @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda")
+    ... def total(x, result):
+    ...     '''
+    ...     double sum = 0;
+    ...     for (int i = 0; i < x.size(); ++i) sum += x[i];
+    ...     result[0] = sum;
+    ...     '''
+    >>> total(np.ones((2, 3)))
+    array([3., 3.])
     """
     form = _Form("guvectorize", source, name, args, sys._getframe(1))
     return _guvectorize(ftylist, signature, target, identity, form, block, given)

@@ -46,6 +46,11 @@ class Reduce:
 
     ValueError for an empty array without ``init``, AxisError for an axis that is not there, TypeError
     for what is no array of numbers.
+
+    >>> largest = cuda.reduce("a > b ? a : b")
+    >>> a = np.array([[3, 1], [4, 1]])
+    >>> print(largest(a), largest(a, axis=1), largest(np.empty(0), init=0.0))
+    4 [3 4] 0.0
     """
 
     def __init__(self, functor=None, *, source=None, name=None, args=None, **given):

@@ -7,7 +7,6 @@
  *   floor arguments CUBIN      launches of the kernel takes_views, which has up to 64 views
  *   floor threads CUBIN N      launches by N threads at once, each into a stream of its own
  *   floor first CUBIN          one fresh process to its first kernel result (the caller times it)
- *   floor nvrtc LIBRARY ARCH   compiles a small kernel, several times
  *   floor cpu                  one fiber switch, and one thread of vadd as an inlined loop
  *   floor copies               bytes per microsecond over the bus, from and to page-locked memory
  *
@@ -325,42 +324,6 @@ static void bench_first(const char *path) {
     printf("first_result %.4f\n", out[5] == out[5] ? 1.0 : 0.0);
 }
 
-#define NVRTC(name, parameters, ...) CU(nvrtc##name, parameters, __VA_ARGS__)
-
-static void bench_nvrtc(const char *path, const char *arch) {
-    static const char *text = "struct view { float *data; long long shape, stride; };\n"
-                              "extern \"C\" __global__ void add3(view a, view b, view c, int n) {\n"
-                              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-                              "    if (i < n) c.data[i] = a.data[i] * %d + b.data[i];\n}\n";
-    char source[1024], option[64];
-    const char *options[] = {option, "--std=c++17"};
-    double times[ROUNDS];
-    open_library(path);
-    snprintf(option, sizeof option, "--gpu-architecture=%s", arch);
-    for (int round = -1; round < ROUNDS; ++round) { /* the first one loads what the others find */
-        nvrtcProgram program;
-        size_t size;
-        snprintf(source, sizeof source, text, round + 10);
-        double start = now();
-        NVRTC(CreateProgram,
-              (nvrtcProgram *, const char *, const char *, int, const char *const *,
-               const char *const *),
-              &program, source, "floor.cu", 0, NULL, NULL);
-        NVRTC(CompileProgram, (nvrtcProgram, int, const char *const *), program, 2, options);
-        NVRTC(GetCUBINSize, (nvrtcProgram, size_t *), program, &size);
-        char *cubin = malloc(size);
-        NVRTC(GetCUBIN, (nvrtcProgram, char *), program, cubin);
-        NVRTC(DestroyProgram, (nvrtcProgram *), &program);
-        if (round < 0)
-            printf("nvrtc_first %.4f\n", now() - start);
-        else
-            times[round] = now() - start;
-        free(cubin);
-    }
-    qsort(times, ROUNDS, sizeof *times, by_size);
-    printf("nvrtc %.4f\n", times[ROUNDS / 2]);
-}
-
 /* ---- the processor: a switch saves what the calling convention says is the callee's, and no more
  * ---- */
 #if defined(__x86_64__)
@@ -440,8 +403,6 @@ int main(int count, char **words) {
         bench_first(words[2]);
     else if (count == 2 && !strcmp(words[1], "copies"))
         bench_copies();
-    else if (count == 4 && !strcmp(words[1], "nvrtc"))
-        bench_nvrtc(words[2], words[3]);
     else if (count == 2 && !strcmp(words[1], "cpu"))
         bench_switch(), bench_loop();
     else

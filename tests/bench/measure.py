@@ -114,6 +114,18 @@ def median(function, inner=1, sync=lambda: None, rounds=9, warm=0.0):
     return statistics.median(times)
 
 
+def medians(*functions, rounds=9):
+    """Microseconds of a call of each, in turn, so that a slow moment of the machine hits all of them."""
+    times = [[] for _ in functions]
+    for number in range(1 if SMALL else rounds + 1):
+        for function, taken in zip(functions, times, strict=True):
+            start = time.perf_counter()
+            function()
+            if number or SMALL:  # the first one is for warming up
+                taken.append((time.perf_counter() - start) * 1e6)
+    return [statistics.median(taken) for taken in times]
+
+
 def process(code, runs=5, **environment):
     """(best wall time in microseconds, last output) of a fresh interpreter running `code`."""
     env = {
@@ -170,7 +182,7 @@ class Floor:
             command = [nvcc, "-O3", "-cubin", f"-arch={arch()}", "-o", str(path), str(text)]
             subprocess.run(command, check=True)
         else:
-            path.write_bytes(compiled(source))
+            path.write_bytes(nvrtc_alone(source)["cubin"])
         return str(path)
 
     def of_peer(self, peer, key):
@@ -200,9 +212,6 @@ class Floor:
         """Of one iteration of n x n: the program gives those of 1000."""
         return self.part("diffusion", self.cubin("diffusion", DIFFUSION), str(n))[name] / 1000
 
-    def nvrtc(self, arch="sm_90"):
-        return self.part("nvrtc", nvrtc_library(), arch)["nvrtc"]
-
     def cpu(self, name):
         return self.part("cpu")[name]
 
@@ -212,13 +221,27 @@ class Floor:
         return to_device / speed["to_device"] + to_host / speed["to_host"]
 
 
-def nvrtc_library():
-    try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
+def nvrtc_version():
+    """Of the NVRTC that numbalite uses."""
+    from numbalite import errors
+    from numbalite.compilers import nvrtc
 
-        return load_nvidia_dynamic_lib("nvrtc").abs_path
-    except Exception as error:
+    try:
+        return nvrtc.open_library()[1]
+    except errors.CudaSupportError as error:
         raise LeftOut(f"no NVRTC: {str(error).splitlines()[0]}") from None
+
+
+def nvrtc_alone(source, *options):
+    """What NVRTC itself makes of a source, in this process and as numbalite calls it: {"cubin", "log", ...}."""
+    from numbalite import _core
+
+    nvrtc_version()
+    options = [f"--gpu-architecture={arch()}", "--std=c++17", *options]
+    result = _core.nvrtc_compile(source, "bench.cu", {}, options, [])
+    if not result["cubin"]:
+        raise LeftOut(result["log"])
+    return result
 
 
 def arch():
@@ -227,17 +250,6 @@ def arch():
     if cuda.is_simulated():
         return "sm_90"
     return "sm_{}{}".format(*cuda.get_current_device().compute_capability)
-
-
-def compiled(source):
-    """A cubin made by NVRTC alone."""
-    from numbalite import _core
-
-    _core.nvrtc_open(nvrtc_library())
-    result = _core.nvrtc_compile(source, "bench.cu", {}, [f"--gpu-architecture={arch()}"], [])
-    if not result["cubin"]:
-        raise LeftOut(result["log"])
-    return result["cubin"]
 
 
 def device_median(function, inner=20, rounds=9):

@@ -103,6 +103,9 @@ def test_the_wheel_holds_the_cuda_sources(wheel):
             assert f"numbalite/_cuda_src/{path.relative_to(ROOT / 'cuda_src')}" in names
     for path in (ROOT / "numbalite").rglob("*.py"):
         assert str(path.relative_to(ROOT)) in names
+    front_end = "data/share/jupyter/labextensions/numbalite"
+    for name in ("package.json", "static/remoteEntry.js"):
+        assert any(n.endswith(f"{front_end}/{name}") for n in names), name
     assert not [n for n in names if n.endswith((".c", ".o")) or n.startswith(("tests", "cext"))]
     assert any(n.endswith("licenses/LICENSE") for n in names)
 

@@ -24,8 +24,9 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 _FENCE = re.compile(r"^(?P<fence>`{3,}|:{3,})(?P<info>[^`]*)$")
 _MARK = re.compile(r"<!--\s*(.*?)\s*-->$")
-# Which block, thread and element a report of the simulator names first is not promised.
-_PLACES = re.compile(r"\(\d+,\d+,\d+\)|\[\d+\]")
+# Which block, thread and element a report of the simulator names first is not promised, nor how many
+# more there are.
+_PLACES = re.compile(r"\(\d+,\d+,\d+\)|\[\d+\]|\d+ more")
 
 
 class Block(NamedTuple):

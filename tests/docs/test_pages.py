@@ -1,5 +1,6 @@
 """Every program on every page of docs/ runs, and prints what the page says."""
 
+import gc
 import re
 import warnings
 
@@ -7,7 +8,14 @@ import doc_pages
 import pytest
 
 # How many blocks of a page are shown and not run; each says why in the comment before it.
-SHOWN = {}
+SHOWN = {
+    "coming-from-cupy.md": 4,
+    "coming-from-numba.md": 4,
+    "coming-from-pycuda.md": 2,
+    "guide/exchange.md": 2,
+    "guide/kernels.md": 1,
+    "teaching.md": 1,
+}
 # What else a page may hold: commands, and the site's own directives.
 OTHER = re.compile(r"console|\{[\w:-]+\}.*")
 
@@ -36,6 +44,7 @@ def test_blocks_are_of_a_known_kind(page):
 
 def test_the_programs_run(page, driver_kind):
     names = {"__name__": "__main__"}
+    gc.collect()  # what the page before has left is not this page's
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for block in doc_pages.blocks(page):

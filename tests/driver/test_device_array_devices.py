@@ -184,6 +184,39 @@ same(here, host, 0)
 """)
 
 
+def test_launches_that_visit_a_device(on_two):
+    """After enable_peer_access kernels take arrays of the other device, in one direction."""
+    on_two("""
+@cuda.jit("void(const int64[:], int64[:])")
+def plus_one(x, y):
+    "int i = grid<1>(); if (i < x.size()) y[i] = x[i] + 1;"
+x, there = cuda.to_device(np.arange(8), device=1), cuda.to_device(np.zeros(8, int), device=1)
+y = cuda.to_device(np.zeros(8, int))
+with pytest.raises(ValueError, match="on device 1, but the kernel runs on device 0"):
+    plus_one[1, 8](x, y)
+cuda.current_context(0).enable_peer_access(cuda.current_context(1))
+host = np.zeros(8, int)
+stream = cuda.stream(non_blocking=True)
+for at in (0, stream):
+    for out in (y, there, host):
+        plus_one[1, 8, at](x, out)
+        same(cuda.to_device(out), np.arange(8) + 1, 1 if out is there else 0)
+        out[...] = 0
+class Foreign:
+    __cuda_array_interface__ = x.__cuda_array_interface__
+plus_one[1, 8](Foreign(), y)
+same(y, np.arange(8) + 1, 0)
+with pytest.raises(ValueError, match="on device 1"), stream.capture():
+    plus_one[1, 8, stream](x, y)
+with cuda.gpus[1], pytest.raises(ValueError, match="on device 0, but the kernel runs on device 1"):
+    plus_one[1, 8](y, x)
+cuda.gpus[1].reset()
+x = cuda.to_device(np.arange(8), device=1)
+with pytest.raises(ValueError, match="on device 1, but the kernel runs on device 0"):
+    plus_one[1, 8](x, y)
+""")
+
+
 def test_copies_between_devices_take_few_calls(on_two):
     on_two("""
 def calls(use):

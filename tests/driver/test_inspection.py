@@ -79,6 +79,38 @@ def test_attributes_of_a_compiled_kernel():
     assert unit.get_max_threads_per_block() >= 256
 
 
+def test_occupancy_with_much_shared_memory():
+    """A launch with more than 48 KiB opts in by itself; asking how many blocks fit must do so, too."""
+
+    @cuda.jit("void(float32[:])")
+    def k(x):
+        "extern __shared__ float s[]; int i = grid<1>(); s[threadIdx.x] = i; if (i < x.size()) x[i] = s[threadIdx.x];"
+
+    device = cuda.get_current_device()
+    most = device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    assert most > 48 * 1024
+    assert k.occupancy(64, most) == 1 and k.occupancy(64, most // 4) >= 2
+    assert k.occupancy(64, most + 1) == 0
+    k.forall(64, sharedmem=most)(zeros(64))
+
+
+def test_types_that_do_not_compile_leave_nothing():
+    """A kernel that failed for one list of types still answers for those that it is compiled for."""
+
+    @cuda.jit
+    def plane(a):
+        "auto [x, y] = grid<2>(); a(x, y) += 1;"
+
+    plane[1, (2, 2)](zeros((2, 2)))
+    for fail in (lambda: plane[1, (2, 2)](zeros(4)), lambda: plane.compile("void(float64[:])")):
+        with pytest.raises(errors.CompileError):
+            fail()
+        assert len(plane.signatures) == 1
+        assert list(plane.occupancy(64)) == plane.signatures
+        assert set(plane.inspect_source()) == set(plane.signatures)
+    plane[1, (2, 2)](zeros((2, 2)))
+
+
 def test_inspect_asm():
     pytest.importorskip("cuda.pathfinder")
     try:

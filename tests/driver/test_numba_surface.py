@@ -532,3 +532,209 @@ def test_exchange():
     masked = dict(array.__cuda_array_interface__, mask=array)
     with pytest.raises(NotImplementedError):
         cuda.from_cuda_array_interface(masked)
+
+
+def test_streams_of_foreign_arrays():
+    """An array of others goes on, by default, on the stream on which its producer has been."""
+
+    class Foreign:
+        asked = 0
+
+        def __init__(self, array):
+            self.array = array
+
+        @property
+        def __cuda_array_interface__(self):
+            self.asked += 1
+            return self.array.__cuda_array_interface__
+
+    stream = cuda.stream()
+    foreign = Foreign(cuda.to_device(np.arange(4.0), stream=stream))
+    view = cuda.as_cuda_array(foreign)
+    assert isinstance(view.stream, cuda.Stream) and view.stream.external
+    assert int(view.stream) == stream.handle and not view.stream.non_blocking
+    view += 1
+    assert view.copy_to_host().tolist() == [1, 2, 3, 4]
+    assert cuda.as_cuda_array(Foreign(cuda.device_array(3))).stream == 0
+    alone = cuda.stream(non_blocking=True)  # its work would be in no order with a ufunc's
+    view = cuda.as_cuda_array(Foreign(cuda.to_device(np.arange(4.0), stream=alone)))
+    assert view.stream == 0
+    view += 1
+    assert view.copy_to_host().tolist() == [1, 2, 3, 4]
+    view = cuda.as_cuda_array(Foreign(cuda.device_array(4, stream=alone)), sync=False)
+    assert int(view.stream) == alone.handle
+    for use in (
+        cuda.to_device,
+        cuda.device_array_like,
+        lambda x: cuda.device_array(4).copy_to_device(x),
+        lambda x: cuda.device_array(4).setitem(..., x),
+    ):
+        foreign.asked = 0
+        use(foreign)
+        assert foreign.asked == 1
+
+
+def test_external_streams_are_not_asked_about():
+    """A handle is a handle until it is used; then what is none is an error."""
+    nobody = cuda.external_stream(0xDEADBEE0)
+    assert int(nobody) == nobody.handle == 0xDEADBEE0 and nobody.external
+    assert repr(nobody) == f"<External CUDA stream {0xDEADBEE0}>"
+    if cuda.is_simulated():  # a real driver may crash
+        for use in (
+            nobody.synchronize,
+            lambda: nobody.non_blocking,
+            lambda: plus_one[1, 1, nobody],
+            lambda: cuda.to_device(np.zeros(3), stream=nobody),
+        ):
+            with pytest.raises(errors.CudaAPIError, match="INVALID_HANDLE"):
+                use()
+
+
+@pytest.mark.parametrize("make", [cuda.mapped_array, cuda.managed_array])
+def test_host_arrays_that_are_device_arrays(make):
+    from numbalite.cuda.cudadrv import devicearray, driver
+
+    stream = cuda.stream()
+    array = make((4, 3), np.int32, stream=stream)
+    array[...] = np.arange(12).reshape(4, 3)
+    interface = array.__cuda_array_interface__
+    address = interface["data"][0]
+    assert interface["stream"] == stream.handle and array.stream is stream
+    assert make(3).__cuda_array_interface__["stream"] is None and make(3).stream == 0
+    assert array.device_ctypes_pointer.value == address == int(array.gpu_data)
+    assert array.gpu_data.size == 48 and array.alloc_size >= 48
+    assert array[1:, ::2].device_ctypes_pointer.value == address + 12
+    assert array[::-1].gpu_data.address == address and array[::-1].gpu_data.size == 48
+    assert array.is_c_contiguous() and not array.is_f_contiguous() and array.T.is_f_contiguous()
+    assert devicearray.is_cuda_ndarray(array) and driver.is_device_memory(array)
+    assert array.bind(0).__cuda_array_interface__["stream"] is None
+    assert [part.tolist() for part in array.ravel().split(7)] == [[*range(7)], [*range(7, 12)]]
+    assert array.as_cuda_arg() is array and array._numba_type_.ndim == 2
+    with pytest.raises(TypeError, match="incompatible dtype"):
+        array.copy_to_host(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="incompatible shape"):
+        array.copy_to_device(np.zeros((3, 4), np.int32))
+    with pytest.raises(TypeError, match="stream"):
+        make(3, stream=7)
+    copied = np.array(array, subok=True)  # has memory of its own, which no device reaches
+    for name in ("__cuda_array_interface__", "__cuda_memory__", "gpu_data", "alloc_size"):
+        assert not hasattr(copied, name)
+    assert not devicearray.is_cuda_ndarray(copied)
+
+
+@pytest.mark.parametrize("kind", ["managed", "write-combined"])
+def test_memory_that_numpy_reads_survives(kind, run_python):
+    """close() leaves the context to arrays that NumPy reads directly; reset() is an error."""
+    make = "managed_array(8)" if kind == "managed" else "mapped_array(8, wc=True)"
+    run_python(f"""
+import numpy as np
+from numbalite import cuda, errors
+array, other = cuda.{make}, cuda.to_device(np.arange(3))
+array[:] = 5
+cuda.close()
+assert array.sum() == 40 and other.copy_to_host().tolist() == [0, 1, 2]
+for reset in (cuda.gpus[0].reset, cuda.get_current_device().reset):
+    try:
+        reset()
+    except errors.CudaDriverError as problem:
+        assert "cannot be reset" in str(problem) and "(1)" in str(problem)
+    else:
+        raise AssertionError
+assert array.sum() == 40
+del array
+cuda.gpus[0].reset()
+try:
+    other.copy_to_host()
+except RuntimeError as problem:
+    assert "was reset" in str(problem)
+cuda.close()
+assert cuda.to_device(np.arange(3)).copy_to_host().tolist() == [0, 1, 2]
+""")
+
+
+def test_parts_of_raw_memory():
+    from numbalite.cuda.cudadrv import driver
+
+    context = cuda.current_context()
+    memory = context.memalloc(64)
+    memory.memset(3)
+    part = memory.view(16, 48)
+    again = part.view(8)
+    assert int(part) == int(memory) + 16 and part.size == 32 and part.owner is memory
+    assert int(again) == int(memory) + 24 and again.size == 24 and again.owner is memory
+    again.memset(7, 4)
+    host = np.zeros(64, "u1")
+    driver.device_to_host(host, memory, 64)
+    assert host.tolist() == [3] * 24 + [7] * 4 + [3] * 36
+    for start, stop in ((-1, None), (65, None), (8, 4), (0, 65)):
+        with pytest.raises(IndexError):
+            memory.view(start, stop)
+    with pytest.raises(ValueError, match="memset"):
+        memory.memset(0, 65)
+    for mapped in (False, True):
+        locked = context.memhostalloc(64, mapped=mapped)
+        numbers = np.ndarray(16, "f4", buffer=locked)
+        numbers[:] = 2
+        assert (
+            locked.host_pointer == numbers.ctypes.data and driver.is_device_memory(locked) == mapped
+        )
+    array = np.ndarray(16, "f4", buffer=context.memallocmanaged(64))
+    array[:] = 1
+    pinned = np.zeros(100)
+    held = context.mempin(pinned, driver.host_pointer(pinned), pinned.nbytes, mapped=True)
+    assert held.host_pointer == pinned.ctypes.data
+    assert int(cuda.to_device(pinned).gpu_data.device_pointer) > 0
+
+
+def test_a_manager_for_one_context():
+    """numba's tests set a context's manager by assignment."""
+
+    class Counting(cuda.HostOnlyCUDAMemoryManager):
+        interface_version = 1
+        asked = ready = 0
+
+        def initialize(self):
+            self.ready += 1
+
+        def memalloc(self, size):
+            self.asked += size
+            return before.memalloc(size)
+
+        def get_memory_info(self):
+            return cuda.MemoryInfo(1, 2)
+
+    context = cuda.current_context()
+    before = context.memory_manager
+    context.memory_manager = Counting(context=context)
+    try:
+        assert context.memory_manager.ready == 1
+        context.prepare_for_use()
+        array = cuda.to_device(np.arange(10.0))
+        assert context.memory_manager.asked == 80 and array.copy_to_host().sum() == 45
+        assert context.get_memory_info() == (1, 2)
+    finally:
+        context.memory_manager = before
+    assert cuda.to_device(np.arange(3)).copy_to_host().tolist() == [0, 1, 2]
+
+
+def test_text():
+    """Text is bytes for a device, and comes back as it was."""
+    words = np.array(["a", "longer", "ü"])
+    array = cuda.to_device(words)
+    assert array.copy_to_host().tolist() == words.tolist() and array[2] == "ü"
+    array[0] = "b"
+    assert array.copy_to_host().tolist() == ["b", "longer", "ü"]
+    kind = np.dtype([("x", "f8"), ("word", "U5")], align=True)
+    record = cuda.to_device(np.array([(1.5, "one"), (2.5, "two")], kind))
+    assert record[1]["word"] == "two" and record["x"].copy_to_host().tolist() == [1.5, 2.5]
+    assert cuda.device_array(3, kind).dtype == kind
+
+
+def test_messages_of_numba_and_numpy():
+    with pytest.raises(ValueError, match="`copy=False` is not"):
+        np.asarray(cuda.device_array(3), copy=False)
+    with pytest.raises(ValueError, match=r"from shape \(2,3\) into shape \(35,\)"):
+        cuda.device_array(35)[:] = np.ones((1, 2, 3))
+    with pytest.raises(NotImplementedError, match="Masked arrays are not supported"):
+        array = cuda.device_array(3)
+        cuda.from_cuda_array_interface(dict(array.__cuda_array_interface__, mask=array))

@@ -95,6 +95,9 @@ def test_a_number_is_not_called():
     """``grid`` is a usual name for a number of blocks."""
     assert captured("int i = grid<1>();", grid=128).constants == {}
     assert captured("int i = grid * 2;", grid=128).constants == {"grid": 128}
+    points = np.linspace(0, 1, 3)  # or of what is plotted
+    assert captured("int i = grid<1>();", grid=points).arrays == {}
+    assert list(captured("y = grid(1);", grid=points).arrays) == ["grid"]
 
 
 def test_numbers_that_the_preprocessor_reads():

@@ -223,7 +223,7 @@ def test_parameters_win():
 
 def test_uses():
     names = free_names("grid<1>(); sin(x); N < M; f<float, 2>(1); K;\n#if DIM == 2\n#endif\n")
-    assert names["grid"] == {"call"} and names["sin"] == {"call"} and names["f"] == {"call"}
+    assert names["grid"] == names["f"] == {"template"} and names["sin"] == {"call"}
     assert names["N"] == {"value"} and names["K"] == {"value"} and names["DIM"] == {"directive"}
 
 

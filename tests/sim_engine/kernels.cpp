@@ -309,6 +309,6 @@ static void mixed_block(const nl_sim_launch *launch, nl_sim_dim b, unsigned) {
     mixed_thread(launch, b, 0);
 }
 extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_mixed;
-const nl_sim_kernel k_mixed = {NL_SIM_ABI, 5, mixed, mixed_block, mixed_thread, "mixed"};
+const nl_sim_kernel k_mixed = {NL_SIM_ABI, 5, mixed, mixed_block, mixed_thread, "mixed", 0};
 extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_old;
-const nl_sim_kernel k_old = {NL_SIM_ABI + 1, 5, mixed, mixed_block, mixed_thread, "old"};
+const nl_sim_kernel k_old = {NL_SIM_ABI + 1, 5, mixed, mixed_block, mixed_thread, "old", 0};

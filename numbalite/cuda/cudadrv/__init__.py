@@ -1,1 +1,17 @@
 """Modules under the names by which numba's users import them; what they hold lives elsewhere."""
+
+import importlib
+
+_MODULES = frozenset(
+    ("devicearray", "devices", "driver", "error", "libs", "linkable_code", "nvvm", "runtime")
+)
+
+
+def __getattr__(name):
+    if name in _MODULES:  # programs write cuda.cudadrv.driver without importing it
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_MODULES})

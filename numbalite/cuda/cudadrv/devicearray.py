@@ -35,9 +35,7 @@ errmsg_contiguous_buffer = (
 
 def is_cuda_ndarray(obj) -> bool:
     """Is it a device array of this package, or one that says it is like that?"""
-    return isinstance(obj, MappedNDArray | ManagedNDArray) or (
-        not isinstance(obj, type) and getattr(obj, "__cuda_ndarray__", False) is True
-    )
+    return not isinstance(obj, type) and getattr(obj, "__cuda_ndarray__", False) is True
 
 
 def require_cuda_ndarray(obj):
@@ -58,9 +56,8 @@ def verify_cuda_ndarray_interface(obj):
 
 
 def is_contiguous(ary) -> bool:
-    """Do the elements lie in C or Fortran order, where they are not repeated?"""
-    core = array_core(ary)
-    return bool(core.flags["C_CONTIGUOUS"] or core.flags["F_CONTIGUOUS"])
+    """Do the elements lie in C order, apart from axes along which they are repeated?"""
+    return bool(array_core(ary).flags["C_CONTIGUOUS"])
 
 
 def array_core(ary):

@@ -1,0 +1,96 @@
+"""Solutions of section 1: each is the text of the cell whose id stands before it."""
+
+import numpy as np
+
+from numbalite import cuda, guvectorize, vectorize
+
+
+# %% zero_suppress-exercise
+@vectorize(["int16(int16, int16)"], target="cuda")
+def zero_suppress(sample, threshold):
+    "sample < threshold ? 0 : sample"
+
+
+# %% magnitude-exercise
+ZERO_POINT = np.float32(2500)
+
+
+@vectorize(target="cuda")
+def magnitude(counts):
+    """
+    if (counts > 0) return -2.5f * log10f(counts / ZERO_POINT);
+    return NAN;
+    """
+
+
+# %% great_circle-exercise
+RADIUS = np.float32(6371)
+
+
+@cuda.jit(device=True)
+def haversine(angle):
+    """
+    auto s = sin(angle / 2);
+    return s * s;
+    """
+
+
+@vectorize(target="cuda")
+def great_circle(latitude1, longitude1, latitude2, longitude2):
+    """
+    auto h = haversine(latitude2 - latitude1)
+           + cos(latitude1) * cos(latitude2) * haversine(longitude2 - longitude1);
+    return 2 * RADIUS * asin(sqrt(h));
+    """
+
+
+# %% normalized-exercise
+@guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+def normalized(vector, result):
+    """
+    float square = 0;
+    for (int i = 0; i < vector.size(); ++i) square += vector[i] * vector[i];
+    float length = square > 0 ? sqrtf(square) : 1;
+    for (int i = 0; i < vector.size(); ++i) result[i] = vector[i] / length;
+    """
+
+
+# %% noisy_pulses-exercise
+@vectorize(["float32(float32, float32, float32)"], target="cuda")
+def make_pulses(t, period, amplitude):
+    "return fmaxf(sinf(t / period) - 0.3f, 0.0f) * amplitude;"
+
+
+@vectorize(["float32(float32, float32)"], target="cuda")
+def add(x, y):
+    "x + y"
+
+
+def noisy_pulses(t, noise, period, amplitude):
+    pulses = make_pulses(cuda.to_device(t), period, amplitude)  # stays on the device
+    return add(pulses, cuda.to_device(noise), out=pulses).copy_to_host()
+
+
+# %% hidden_layer-exercise
+@vectorize(["float32(float32)"], target="cuda")
+def normalize(grey):
+    "grey / 255.0f"
+
+
+@vectorize(["float32(float32, float32)"], target="cuda")
+def weigh(x, weight):
+    "x * weight"
+
+
+@vectorize(["float32(float32)"], target="cuda")
+def activate(x):
+    """
+    float up = expf(x), down = expf(-x);
+    return (up - down) / (up + down);
+    """
+
+
+def hidden_layer(greyscales, weights):
+    x = normalize(cuda.to_device(greyscales))
+    weigh(x, cuda.to_device(weights), out=x)  # no new memory: each step overwrites the one before
+    return activate(x, out=x).copy_to_host()

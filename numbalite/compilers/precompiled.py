@@ -1,0 +1,226 @@
+"""The toolkit's heavy headers, read once in a process: NVRTC keeps what it has understood (12.8 on).
+
+A source that begins with includes of such headers (cooperative_groups.h, cuda/std/..., curand) takes
+seconds for them and a tenth of that for the rest. Those includes, right after numbalite.cuh, become the
+preamble, which is put before the source; reading them again in their old place costs nothing, because
+they guard themselves. The first source with a preamble lets NVRTC write what it has understood to a
+file, the next ones begin with that. Sources without heavy headers are compiled as ever.
+
+What is written is an image of NVRTC's memory, good for this process only, and a changed one could be
+anything. So nobody gets at it: it is made in a folder that only the user can write to, opened, and
+unlinked at once; the next compilation reads it through our file handle. It goes when the process ends,
+however it ends. Its key is all that decides what is in it. Where it does not work out (the disk is full,
+another library has moved NVRTC's heap), the source is compiled as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from _thread import allocate_lock
+
+from numbalite import cache
+from numbalite.compilers import headers
+from numbalite.errors import CompileError
+from numbalite.linemap import quote
+
+SINCE = (12, 8)
+_HEAVY = ("cuda/", "cub/", "thrust/", "cooperative_groups", "curand", "mma.h")
+_OPTIONS = ("-pch", "--pch", "-create-pch", "--create-pch", "-use-pch", "--use-pch")
+_FORCED = ("-include", "--pre-include", "-pre-include", "--options-file", "-optf", "@")
+_MOST = 4  # kept at once; each takes some 100 MB of disk
+
+_lock = allocate_lock()  # held for moments only
+_kept = {}  # key -> Kept, the one used last at the end
+
+
+class File:
+    """An open file, which goes when nobody uses it any more; `close` is a default because modules may be
+    gone by then."""
+
+    def __init__(self, path):
+        self.number = -1
+        self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+
+    def __del__(self, close=os.close):
+        if self.number >= 0:
+            close(self.number)
+
+
+class Kept:
+    """A preamble: the file with what NVRTC made of it, once there is one."""
+
+    def __init__(self):
+        self.lock = allocate_lock()  # held by the thread that makes it
+        self.file = None
+        self.works = True
+
+
+def _forget_locks():
+    """In a forked child: a thread that made one is not here. Finished ones hold for the child too."""
+    global _lock
+    _lock = allocate_lock()
+    for key, kept in list(_kept.items()):
+        kept.lock = allocate_lock()
+        if kept.file is None:
+            del _kept[key]
+
+
+os.register_at_fork(after_in_child=_forget_locks)
+
+
+def compile(run, unit, source, arguments, directories):
+    """The result of compiling `source` with its heavy headers precompiled; None to do it without.
+
+    run(source, options) is NVRTC, for a dict with "status" and "log"; arguments are its options, directories
+    those of the toolkit. A result with a bad status is one that the source would have without, too.
+    """
+    start = preamble(unit, source, directories)
+    if not start or _has(arguments, _OPTIONS + _FORCED):
+        return None
+    kept = _find(cache.digest(start, arguments, unit.headers, _stamps(start, directories)))
+    if not kept.works:
+        return None
+    text = f'{start}namespace numbalite {{}}\n#line 1 "{quote(unit.name)}"\n{source}'
+    try:
+        if kept.file is None:
+            with kept.lock:
+                if kept.file is None and kept.works:
+                    return _trusted(kept, _make(kept, run, text))
+        file = kept.file
+        if file is None:
+            return None
+        return _trusted(kept, run(text, [f"--use-pch=/proc/self/fd/{file.number}"]))
+    except CompileError:
+        kept.works = False  # NVRTC itself failed, not on the source
+        return None
+
+
+def _has(options, prefixes):
+    return any(option.startswith(prefixes) for option in options)
+
+
+# --- the preamble -------------------------------------------------------------------------------------
+
+# What may stand before an #include without changing what it means: space, comments, and our own lines.
+_COMMENT = r"//(?:[^\n\\]|\\.)*|/\*.*?\*/"
+_PASSED = re.compile(
+    rf"(?:\s|{_COMMENT}|using namespace numbalite;|using numbalite::\w+;"
+    r"|namespace numbalite \{ NUMBALITE_MATH[^\n]*\})+",
+    re.DOTALL,
+)
+_LINE = re.compile(r"#[ \t]*(\w+)((?:[^\n\\]|\\.)*)", re.DOTALL)
+_INCLUDED = re.compile(r'[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*(?://.*)?$', re.DOTALL)
+
+
+def preamble(unit, source, directories) -> str:
+    """The #include lines of heavy headers, and of what comes with them, that a source begins with; "" if
+    there are none."""
+    names, is_heavy, at = [], False, 0
+    places = headers.Places(unit, directories)
+    while True:
+        passed = _PASSED.match(source, at)
+        at = passed.end() if passed else at
+        line = _LINE.match(source, at)
+        if line is None or not (line[1] in ("include", "line") or line[2].strip() == "once"):
+            break
+        at = line.end()
+        if line[1] != "include":
+            continue
+        included = _INCLUDED.match(line[2])
+        name = included and (included[1] or included[2])
+        if not name or name in places.memory:
+            break
+        if name in headers.in_memory():
+            weighs = _is_heavy(name)
+            # Parts of ours that read no heavy header may as well come after those that do.
+            if name.startswith("numbalite") and not weighs:
+                continue
+        elif places.is_of_toolkit(name, bool(included[1])):
+            weighs = _is_heavy(name)
+        else:
+            break  # the user's: what follows may depend on it
+        names.append(name)
+        is_heavy |= weighs
+    if not is_heavy:
+        return ""
+    return "".join(f"#include <{name}>\n" for name in dict.fromkeys(["numbalite.cuh", *names]))
+
+
+def _is_heavy(name):
+    if name.startswith(_HEAVY):
+        return True
+    text = headers.in_memory().get(name)
+    return text is not None and any(n.startswith(_HEAVY) for n, _ in headers.includes(text))
+
+
+def _stamps(start, directories):
+    """Size and date of the toolkit's files that a preamble names."""
+    found = []
+    for name, _ in headers.includes(start):
+        for folder in directories:
+            try:
+                status = os.stat(os.path.join(folder, name))
+            except OSError:
+                continue
+            found.append((name, status.st_size, status.st_mtime_ns))
+            break
+    return tuple(found)
+
+
+# --- what is kept -------------------------------------------------------------------------------------
+
+
+def _find(key):
+    """What is kept for a key, new if need be; those that were not used for longest go."""
+    with _lock:
+        kept = _kept.pop(key, None) or Kept()
+        _kept[key] = kept
+        # A file that another thread is about to use lives as long as that thread holds it.
+        for old in list(_kept)[:-_MOST]:
+            del _kept[old]
+    return kept
+
+
+def _make(kept, run, text):
+    """Compiles a source and keeps what NVRTC made of its preamble."""
+    try:
+        folder = tempfile.mkdtemp(prefix="prelude-", dir=cache.directory())
+    except OSError:
+        kept.works = False
+        return None
+    path = os.path.join(folder, "preamble.pch")
+    try:
+        result = run(text, [f"--create-pch={path}"])
+        kept.file = File(path)
+    except OSError:
+        kept.works = False  # there is none: NVRTC's heap is too small, say
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+_USED = re.compile(r'(?m)^"[^\n]*": (?:creating|using) precompiled header file "[^\n]*"\n*')
+_ABOUT = re.compile(
+    r"Warning #\d+(?:-D)?: [^\n]*(?:precompiled header|\bPCH\b)"  # of no line of the source
+    r"|[^\n]*\): warning #(?:639|20283)(?:-D)?: "  # no room for it; none after #line
+)
+_BAD = re.compile(r"(?i)catastrophic error: [^\n]*precompiled header|internal error")
+
+
+def _trusted(kept, result):
+    """A result without the messages about precompiling; None if precompiling is what went wrong."""
+    if result is None:
+        return None
+    log = _USED.sub("", result["log"])
+    is_used = len(log) < len(result["log"])
+    if not is_used:
+        kept.works = False  # it was compiled without; so will the next ones be
+    if result["status"] and (not is_used or _BAD.search(log)):
+        kept.works = False
+        return None
+    blocks = re.split(r"(\n[ \t]*\n)", log)
+    result["log"] = "".join(block for block in blocks if not _ABOUT.match(block))
+    return result

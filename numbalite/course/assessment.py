@@ -1,0 +1,143 @@
+"""What an exercise asks for: its data, the right answer, the limits. The judge (judging.py) does the rest.
+
+An exercise is a small class. It makes fresh arguments of a size from a random generator, says what
+should come out (NumPy, in float64 where rounding matters), how a solution is called, and has a
+solution of its own whose time on the same machine is the measure of speed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_exercises = {}
+
+SMALL = (1, 2, 3, 31, 32, 33, 64, 100, 255, 257, 1000, 1025)
+"""Sizes at which kernels go wrong first: around a warp, around a block, several blocks."""
+
+
+class Assessment:
+    """An exercise. Class attributes say what it wants, methods make its data.
+
+    ``wants`` is "kernel" (made by cuda.jit), "ufunc" (by vectorize or guvectorize with target="cuda") or
+    "function" (of Python). ``parameters`` names the arguments, ``outputs`` those among them that are
+    written; where there are none, the solution's result is what counts.
+    """
+
+    name = ""
+    section = 0
+    wants = "kernel"
+    parameters = ()
+    outputs = ()
+    changed = ()
+    """Inputs that a call may change as well, without their content being judged."""
+    host_arrays = False
+    """Do arrays stay on the host when the solution is called? Else they are device arrays."""
+    sizes = SMALL
+    checked = (33, 257)
+    """Sizes that are run under cuda.checks on the simulator; () for none."""
+    terms = 1
+    """How many terms a sum in the result has at the largest of ``sizes``; widens the tolerance."""
+    launches = (1, None)
+    """The fewest and the most launches of a call; None: no limit."""
+    copies_in = copies_out = 0
+    """The most copies of a call."""
+    counted = 1000
+    """The size at which launches and copies are counted."""
+    large = (10_000_000, 20_000)
+    """The size for timing, on a GPU and on the simulator; None: speed is not judged."""
+    limit = 1.5
+    """The most that a solution may take on a GPU, as a multiple of the reference."""
+    simulated_limit = 8.0
+    """The same on the simulator, where times say little."""
+    hint = ""
+    """What to look at where a solution is right and too slow."""
+
+    def make(self, rng, n) -> tuple:
+        """Fresh arguments of size n: NumPy arrays and numbers, in the order of ``parameters``."""
+        raise NotImplementedError
+
+    def expected(self, *arguments) -> tuple:
+        """What the outputs, or the results, should be for these arguments (NumPy arrays); see `wrong`."""
+        raise NotImplementedError
+
+    def wrong(self, arguments, results):
+        """What is wrong with results that `expected` cannot foretell (it gives None then), or None."""
+        return None
+
+    def call(self, solution, *arguments):
+        """Runs a solution; its results, or None where it writes into ``outputs``."""
+        return solution(*arguments)
+
+    def reference(self):
+        """A solution, of the same form as a learner's."""
+        raise NotImplementedError
+
+    def said(self, n) -> str:
+        """A size, in words."""
+        return f"{n:,} element{'' if n == 1 else 's'}"
+
+    def further(self, solution, call):
+        """More tests of a right solution: None, or what is wrong with it.
+
+        ``call(n)`` runs it on fresh arguments of size n and gives (arguments, results).
+        """
+        return None
+
+    def properties(self, solution):
+        """What a right solution must have beside its results (shared memory, say): None, or what it lacks."""
+        return None
+
+    def allowed(self, dtype):
+        """The tolerance of results of a dtype."""
+        from .compare import tolerance
+
+        return tolerance(dtype, self.terms)
+
+
+def exercise(kind):
+    """Puts an Assessment class into the list that ``assess`` knows."""
+    _exercises[kind.name] = kind
+    return kind
+
+
+def exercises() -> dict:
+    """Every exercise there is: name -> Assessment class, in the order of the course."""
+    from . import section1, section2, section3  # noqa: F401  (they fill the list)
+
+    return dict(_exercises)
+
+
+def find(name) -> Assessment:
+    """The exercise of that name. KeyError with the names that there are."""
+    known = exercises()
+    if not isinstance(name, str) or name not in known:
+        raise KeyError(f"no exercise is called {name!r}; there are {', '.join(known)}")
+    return known[name]()
+
+
+def unwritten(shape, dtype):
+    """An array whose content no kernel would leave: NaN, or an odd number."""
+    dtype = np.dtype(dtype)
+    return np.full(shape, poison(dtype), dtype)
+
+
+def poison(dtype):
+    """The value of `unwritten` arrays."""
+    if dtype.kind in "fc":
+        return np.nan
+    return np.iinfo(dtype).max // 3 if dtype.kind in "iu" else False
+
+
+def stretched(n, *arrays) -> tuple:
+    """The arrays, repeated until they have n elements: random numbers for large ones take seconds."""
+    return tuple(array if array.size == n else np.resize(array, n) for array in arrays)
+
+
+def drawn(n) -> int:
+    """How many random elements are drawn for arrays of n, which `stretched` makes of them."""
+    return min(n, 1 << 20)
+
+
+def blocks(n, threads):
+    """Blocks of so many threads for n elements."""
+    return max(1, -(-n // threads))

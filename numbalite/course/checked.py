@@ -1,0 +1,102 @@
+"""A launch under the simulator's checks, also where there is a GPU: in a process of its own then.
+
+A process has one driver, and only the simulator can watch accesses. A lesson that runs on a GPU sends
+the kernel (its source) and copies of the arguments to a Python process with NUMBALITE_DRIVER=sim, and
+gets back what was found.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+
+_CHILD = "from numbalite.course.checked import _serve; _serve()"
+
+
+def examine(launch, *args, checks="all", seed=None, limit=None):
+    """Looks for mistakes in one launch with ``cuda.checks``; prints the report and gives it back.
+
+    ``launch`` is a configured kernel, ``kernel[blocks, threads]``. It runs on the simulator and on
+    copies of the arguments, NumPy or device arrays: nothing of the caller's is changed. ``checks`` is
+    a name or several ("race", "memory", ...: those of ``cuda.checks``), ``seed`` decides the order of
+    blocks and threads, ``limit`` is the number of seconds after which a kernel hangs. The result is the KernelError that the launch raised, or None.
+
+    CudaSupportError: there is a GPU, but no C++ compiler for the simulator.
+
+    >>> @cuda.jit
+    ... def count(values, counts):
+    ...     "counts[values[grid<1>()]] += 1;"
+    >>> from numbalite.course import examine
+    >>> report = examine(count[1, 32], np.zeros(32, int), np.zeros(1, int), checks="race")
+    count (...
+    >>> report.kind, report.array
+    ('race', 'counts')
+    """
+    from .place import simulated
+
+    wanted = (checks,) if isinstance(checks, str) else tuple(checks)
+    parts = launch.dispatcher, launch.griddim, launch.blockdim, launch.sharedmem
+    task = (*parts, tuple(map(_on_host, args)), wanted, seed, limit)
+    found = _run(task) if simulated() else elsewhere(task)
+    print(found if found is not None else f"nothing found by {', '.join(wanted)}")
+    return found
+
+
+def _on_host(value):
+    import numpy as np
+
+    from numbalite import cuda
+
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return cuda.as_cuda_array(value).copy_to_host() if cuda.is_cuda_array(value) else value
+
+
+def _run(task):
+    from numbalite import cuda, errors
+
+    kernel, grid, block, shared, args, wanted, seed, limit = task
+    try:
+        with cuda.checks(*wanted, seed=seed, limit=limit):
+            kernel[grid, block, 0, shared](*map(_on_device, args))
+            cuda.synchronize()
+    except errors.KernelError as found:
+        return found
+    return None
+
+
+def _on_device(value):
+    import numpy as np
+
+    from numbalite import cuda
+
+    return cuda.to_device(value) if isinstance(value, np.ndarray) else value
+
+
+def elsewhere(task):
+    """The KernelError of a launch, or None: (kernel, grid, block, shared, arguments, checks, seed, limit)."""
+    from numbalite import errors
+
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _CHILD],
+        input=pickle.dumps(([p for p in sys.path if p], task)),
+        capture_output=True,
+        env={**os.environ, "NUMBALITE_DRIVER": "sim"},
+    )
+    if child.returncode:
+        last = child.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise errors.CudaSupportError(f"the simulator could not look at the launch: {last}")
+    return pickle.loads(child.stdout)
+
+
+def _serve():
+    """The other process: a task comes in by stdin, what was found goes out by stdout."""
+    out = os.dup(1)
+    os.dup2(2, 1)  # what the kernel prints is no answer
+    path, task = pickle.load(sys.stdin.buffer)
+    sys.path[:] = path
+    found = _run(task)
+    with os.fdopen(out, "wb") as stream:
+        pickle.dump(found, stream)

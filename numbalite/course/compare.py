@@ -1,0 +1,82 @@
+"""Is an array what it should be? The tolerance of each dtype, and the first element that is wrong."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Tolerance(NamedTuple):
+    """What may differ: ``rtol`` of the value, ``atol`` of the largest value, ``absolute`` in any case."""
+
+    rtol: float
+    atol: float
+    absolute: float = 0.0
+
+
+def tolerance(dtype, terms=1) -> Tolerance:
+    """How far a value of this dtype may be from the right one.
+
+    A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off,
+    by its square root. Integers, booleans and dates have to be equal.
+
+    >>> from numbalite.course import tolerance
+    >>> tolerance(np.float32).rtol
+    1.9073486328125e-06
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "fc":
+        return Tolerance(0.0, 0.0)
+    step = float(np.finfo(dtype).eps)
+    return Tolerance(16 * step * terms**0.5, 2 * step * terms**0.5)
+
+
+class Mismatch(NamedTuple):
+    """The first element that is wrong, and how many are."""
+
+    index: tuple
+    got: object
+    expected: object
+    count: int
+    total: int
+
+
+def mismatch(got, expected, allowed=None):
+    """The Mismatch of two arrays of one shape, or None. NaN is equal to NaN here."""
+    got, expected = np.asarray(got), np.asarray(expected)
+    if allowed is None:
+        allowed = tolerance(got.dtype)
+    if got.dtype.kind in "fc" or expected.dtype.kind in "fc":
+        wide = np.result_type(got.dtype, expected.dtype, np.float64)
+        a, b = got.astype(wide), expected.astype(wide)
+        with np.errstate(all="ignore"):
+            finite = np.abs(b[np.isfinite(b)])
+            largest = float(finite.max()) if finite.size else 0.0
+            most = allowed.rtol * np.abs(b) + allowed.atol * largest + allowed.absolute
+            near = (np.abs(a - b) <= most) & np.isfinite(b)
+        wrong = ~(near | (a == b) | (np.isnan(a) & np.isnan(b)))
+    else:
+        wrong = got != expected
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return None
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    return Mismatch(index, got[index], expected[index], count, wrong.size)
+
+
+def number(value) -> str:
+    """One element, as short as it can be without hiding a difference."""
+    if isinstance(value, (complex, np.complexfloating)):
+        return f"{complex(value):.7g}"
+    if isinstance(value, (float, np.floating)):
+        return f"{float(value):.7g}"
+    return str(value)
+
+
+def row(array) -> str:
+    """A short array in one line."""
+    array = np.asarray(array)
+    if array.ndim == 0:
+        return number(array[()])
+    return "[" + ", ".join(row(part) for part in array) + "]"

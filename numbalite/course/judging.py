@@ -1,0 +1,517 @@
+"""The judge of exercises: right on fresh data, where it should run, fast enough; else why not.
+
+A solution is called at growing sizes, twice on the same arrays with other data in them, so that one
+that remembers fails. Arrays lie in larger ones whose margins hold what no result may contain: reading
+or writing beyond an end shows. Where a size fails, smaller ones are tried until the smallest is found.
+On the simulator kernels run again under cuda.checks, which finds races that happened to go well. Then
+its launches and copies are counted, and its time is compared with that of the exercise's own solution
+on the same machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import warnings
+
+import numpy as np
+
+from .assessment import find, poison
+from .compare import mismatch, number, row
+from .mistakes import UNFILLED, Failed, explain, is_unfilled
+from .verdict import Verdict, duration
+
+verdicts = []
+"""All verdicts of this process, in order."""
+
+collector = None
+"""Where a learner's file is graded: takes (name, solution) of each call of `assess`, to judge it later."""
+
+_MARGIN = 1024
+"""Elements before and behind each array: as many as a block can have threads."""
+_TRIES = 5
+"""How often a time that is over the limit is taken again."""
+
+
+def assess(name, solution) -> Verdict:
+    """Judges the answer to an exercise, shows the verdict and gives it back.
+
+    ``name`` is the exercise's; ``solution`` is what it asks for: a kernel, a ufunc or a Python function.
+    Nothing that the solution does raises here, whatever it is: its exceptions are part of the verdict,
+    as are wrong elements (with the smallest size at which there are any), work in the wrong place, and
+    too long a time. KeyError: there is no such exercise.
+
+        assess("vadd", vadd)
+    """
+    if collector is not None:
+        collector(find(name).name, solution)
+        return Verdict(name, True, "To be judged.")
+    return judge(name, solution).show()
+
+
+def judge(name, solution, speed=True) -> Verdict:
+    """The same without showing the verdict; ``speed=False`` leaves the timing out."""
+    verdict = _Judge(find(name), solution).verdict(speed)
+    verdicts.append(verdict)
+    return verdict
+
+
+class _Judge:
+    def __init__(self, exercise, solution):
+        from .place import simulated
+
+        self.exercise = exercise
+        self.solution = solution
+        self.rng = np.random.default_rng()
+        self.simulated = simulated()
+        self.work = self.times = None
+        self.checking = contextlib.nullcontext()
+        self.notes = []
+
+    def verdict(self, speed=True):
+        from numbalite.errors import NumbaliteWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaliteWarning)
+            try:
+                self._examine(speed)
+                reason, case = "Right.", ""
+                passed = True
+            except Failed as failed:
+                passed, reason, case = False, failed.reason, failed.case
+        verdict = Verdict(
+            self.exercise.name, passed, reason,
+            case=case, notes=self.notes, work=self.work, times=self.times,
+        )  # fmt: skip
+        verdict.simulated = self.simulated
+        return verdict
+
+    def _examine(self, speed):
+        self._check_kind()
+        self._check_results()
+        self._check_mistakes()
+        self._check_properties()
+        self._check_work()
+        if speed and self.exercise.large is not None:
+            self._check_speed()
+
+    # --- what was handed in
+
+    def _check_kind(self):
+        from numbalite import _core
+
+        solution, wants = self.solution, self.exercise.wants
+        if is_unfilled(solution):
+            raise Failed(UNFILLED)
+        got = f"this is {_what(solution)}"
+        if wants == "kernel" and not isinstance(solution, _core.Dispatcher):
+            raise Failed(f"A kernel is wanted, a function under @cuda.jit; {got}.")
+        if wants == "ufunc":
+            if isinstance(solution, np.ufunc):
+                raise Failed('It is compiled for the CPU: add target="cuda" to its decorator.')
+            if not isinstance(solution, (_core.Ufunc, _core.GUfunc)):
+                raise Failed(
+                    f"A ufunc is wanted, a function under @vectorize or @guvectorize; {got}."
+                )
+        if wants == "function" and not callable(solution):
+            raise Failed(f"A Python function is wanted; {got}.")
+
+    # --- is it right?
+
+    def _check_results(self):
+        right = 0
+        for n in self.exercise.sizes:
+            failed = self._failure(n)
+            if failed is not None:
+                raise self._smallest(right, n, failed)
+            right = n
+        problem = self._guarded(lambda: self.exercise.further(self.solution, self._run))
+        if problem:
+            raise problem if isinstance(problem, Failed) else Failed(problem)
+        sizes = self.exercise.sizes
+        if len(sizes) > 1:
+            self.notes.append(
+                f"right at {len(sizes)} sizes, the largest {self.exercise.said(sizes[-1])}, "
+                "on fresh random data"
+            )
+
+    def _failure(self, n, margin=_MARGIN):
+        """What is wrong at size n, or None."""
+        try:
+            place = _Place(self.exercise, self.exercise.make(self.rng, n), margin)
+            self._attempt(place, n)
+            place.fill(self.exercise.make(self.rng, n))
+            try:
+                self._attempt(place, n)
+            except Failed as failed:
+                failed.reason = (
+                    "The first call was right; a second one, on the same arrays with other data "
+                    f"in them, was not. {failed.reason}"
+                )
+                raise
+        except Exception as error:
+            return explain(error)
+        return None
+
+    def _smallest(self, right, wrong, failed):
+        """The failure at the smallest size between one that is right and one that is not."""
+        while wrong - right > 1:
+            middle = (right + wrong) // 2
+            found = self._failure(middle)
+            if found is None:
+                right = middle
+            else:
+                wrong, failed = middle, found
+        return failed
+
+    def _attempt(self, place, n):
+        """One call, compared with what should come out."""
+        from numbalite import cuda
+
+        expected = self.exercise.expected(*place.given)
+        with self.checking:
+            returned = self.exercise.call(self.solution, *place.arguments)
+            cuda.synchronize()
+        if expected is None:
+            problem = self.exercise.wrong(place.given, place.results(returned))
+            if problem:
+                raise Failed(problem)
+            place.check_untouched(self.exercise.said(n))
+            return
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        got = place.results(returned)
+        names = self.exercise.outputs or _result_names(len(expected))
+        if len(got) != len(expected):
+            raise Failed(f"It returns {len(got)} results; {len(expected)} are wanted.")
+        for name, have, want in zip(names, got, expected):
+            self._compare(name, have, np.asarray(want), n, place)
+        place.check_untouched(self.exercise.said(n))
+
+    def _compare(self, name, got, want, n, place):
+        size = self.exercise.said(n)
+        if got.shape != want.shape:
+            raise Failed(
+                f"With {size}, {name} has the shape {got.shape}; it should be {want.shape}."
+            )
+        if got.dtype != want.dtype:
+            raise Failed(f"With {size}, {name} is {got.dtype}; it should be {want.dtype}.")
+        found = mismatch(got, want, self.exercise.allowed(got.dtype))
+        if found is None:
+            return
+        count = f"{found.count:,} of {found.total:,} elements are"
+        if found.total == 1:
+            reason = f"With {size}, {name} is wrong."
+        else:
+            reason = (
+                f"With {size}, {'1 element is' if found.count == 1 else count} wrong in {name}."
+            )
+        raise Failed(reason, _case(name, got, want, found, place))
+
+    def _run(self, n):
+        """(arguments as NumPy has them, results) of a call at size n."""
+        place = _Place(self.exercise, self.exercise.make(self.rng, n), _MARGIN)
+        returned = self.exercise.call(self.solution, *place.arguments)
+        return place.given, place.results(returned)
+
+    # --- mistakes that happened to go well
+
+    def _check_mistakes(self):
+        if not self.exercise.checked:
+            return
+        if not self.simulated:
+            self._check_elsewhere()
+            return
+        from numbalite import cuda
+
+        for n in self.exercise.checked:
+            self.checking = cuda.checks(limit=30)
+            failed = self._failure(n, margin=0)
+            self.checking = contextlib.nullcontext()
+            if failed is not None:
+                failed.reason = (
+                    f"{failed.reason} (Found by cuda.checks, with {self.exercise.said(n)}.)"
+                )
+                raise failed
+        self.notes.append("cuda.checks finds no race, and no access out of bounds")
+
+    def _check_elsewhere(self):
+        """Beside a GPU a kernel's launch is looked at by the simulator, in another process."""
+        from numbalite.errors import CudaSupportError
+
+        from .checked import elsewhere
+
+        if self.exercise.wants != "kernel":
+            return
+        for n in self.exercise.checked:
+            launch = _Launch()
+            self.exercise.call(launch, *self.exercise.make(self.rng, n))
+            try:
+                found = elsewhere((self.solution, *launch.seen, ("all",), None, 30))
+            except CudaSupportError:
+                return  # no C++ compiler: nobody can look
+            if found is not None:
+                failed = explain(found)
+                failed.reason += f" (Found by cuda.checks, with {self.exercise.said(n)}.)"
+                raise failed
+        self.notes.append(
+            "cuda.checks, on the simulator, finds no race and no access out of bounds"
+        )
+
+    def _check_properties(self):
+        lacking = self._guarded(lambda: self.exercise.properties(self.solution))
+        if lacking:
+            raise Failed(lacking)
+
+    def _guarded(self, question):
+        try:
+            return question()
+        except Exception as error:
+            raise explain(error) from None
+
+    # --- where it works, and how fast
+
+    def _check_work(self):
+        from numbalite import cuda
+
+        from .work import Counter, guarded
+
+        exercise = self.exercise
+        place = _Place(exercise, exercise.make(self.rng, exercise.counted), _MARGIN)
+        arguments = place.arguments
+        if exercise.host_arrays:
+            arguments = [guarded(argument) for argument in arguments]
+        counter = Counter()
+
+        def run():
+            with counter.counting():
+                exercise.call(self.solution, *arguments)
+                cuda.synchronize()
+
+        self._guarded(run)
+        self.work = work = counter.work
+        least, most = exercise.launches
+        if work.launches < least:
+            at_least = "" if least == 1 else f"; at least {least} are needed"
+            raise Failed(f"It launches {work.launches or 'nothing'} on the GPU{at_least}.")
+        if most is not None and work.launches > most:
+            raise Failed(f"It makes {work}; {most} launches are enough.")
+        if work.copies_in > exercise.copies_in:
+            raise Failed(
+                f"It copies to the device {_times(work.copies_in)}; "
+                f"{_times(exercise.copies_in) if exercise.copies_in else 'never'} is enough."
+            )
+        if work.copies_out > exercise.copies_out:
+            raise Failed(
+                f"It copies from the device to the host {_times(work.copies_out)}; "
+                f"{_times(exercise.copies_out) if exercise.copies_out else 'never'} is enough."
+            )
+        self.notes.append(f"a call makes {work}")
+
+    def _check_speed(self):
+        exercise = self.exercise
+        n = exercise.large[1 if self.simulated else 0]
+        limit = exercise.simulated_limit if self.simulated else exercise.limit
+        reference = exercise.reference()
+        sets = [exercise.make(self.rng, n) for _ in range(2)]
+        self._same_as_reference(reference, sets[0], n)
+        places = [_Place(exercise, given, 0).arguments for given in sets]
+        mine, theirs = self._timer(self.solution, places), self._timer(reference, places)
+        best = other = float("inf")
+        for _ in range(_TRIES):
+            other = min(other, theirs())
+            best = min(best, self._guarded(mine))
+            if best <= limit * other or best > 5 * limit * other:
+                break
+        self.times = best, other
+        ratio = f"{best / other:.2f}"
+        said = (
+            f"{duration(best)} for {exercise.said(n)}; the reference takes {duration(other)} "
+            f"on this machine ({ratio} times as long; up to {limit:g} passes"
+        )
+        if self.simulated:
+            said += ", because these are times of a CPU, not of a GPU"
+        self.notes.append(said + ")")
+        if best > limit * other:
+            hint = f" {exercise.hint}" if exercise.hint else ""
+            raise Failed(f"Right, but too slow: {ratio} times the reference's time.{hint}")
+
+    def _timer(self, solution, places):
+        """A function that gives the seconds of a call; each call gets the next set of arguments."""
+        from .timing import timed
+
+        sets = itertools.cycle(places)
+        return lambda: timed(lambda: self.exercise.call(solution, *next(sets)), repeat=5)
+
+    def _same_as_reference(self, reference, arguments, n):
+        """At the size that is timed the result is right too; the reference says what is."""
+        exercise = self.exercise
+        if exercise.expected(*exercise.make(self.rng, 1)) is None:
+            return
+        ours = _Place(exercise, arguments, 0)
+        wanted = ours.results(exercise.call(reference, *ours.arguments))
+        place = _Place(exercise, arguments, 0)
+        got = place.results(self._guarded(lambda: exercise.call(self.solution, *place.arguments)))
+        for name, have, want in zip(exercise.outputs or _result_names(len(got)), got, wanted):
+            self._compare(name, have, want, n, place)
+
+
+class _Launch:
+    """Stands for a kernel, and keeps what it is launched with: grid, block, shared memory, arguments."""
+
+    def __getitem__(self, configuration):
+        grid, block = configuration
+
+        def launch(*arguments):
+            self.seen = grid, block, 0, arguments
+
+        return launch
+
+
+class _Place:
+    """The arguments of a call, where the solution gets them: on the device, or on the host.
+
+    ``given`` are the arguments as they were made; ``arguments`` are what the solution gets. Arrays of
+    plain numbers lie in larger ones, with ``margin`` elements around them.
+    """
+
+    def __init__(self, exercise, given, margin):
+        self.exercise = exercise
+        self.margin = margin
+        self.given = tuple(given)
+        self._whole = []  # of each argument: the larger array, or None
+        self.arguments = [self._put(k, value) for k, value in enumerate(self.given)]
+
+    def _put(self, k, value):
+        from numbalite import cuda
+
+        if not isinstance(value, np.ndarray):
+            self._whole.append(None)
+            return value
+        margin = self.margin if _has_margin(value) else 0
+        whole = np.zeros(value.size + 2 * margin, value.dtype)
+        if margin:
+            whole[:margin] = whole[-margin:] = 1000 + k
+        whole[margin : margin + value.size] = value.ravel()
+        if not self.exercise.host_arrays:
+            whole = cuda.to_device(whole)
+        self._whole.append(whole)
+        return whole[margin : margin + value.size].reshape(value.shape)
+
+    def fill(self, given):
+        """Other data in the same arrays."""
+        self.given = tuple(given)
+        for i, value in enumerate(self.given):
+            if isinstance(value, np.ndarray):
+                self.arguments[i][...] = value
+            else:
+                self.arguments[i] = value
+
+    def results(self, returned):
+        """What the solution has written or returned, as NumPy arrays."""
+        if self.exercise.outputs:
+            pairs = zip(self.exercise.parameters, self.arguments)
+            return [_on_host(value) for name, value in pairs if name in self.exercise.outputs]
+        if returned is None or returned is Ellipsis:
+            raise Failed(f"It returns {returned}, no result. {UNFILLED}")
+        returned = returned if isinstance(returned, tuple) else (returned,)
+        return [_on_host(value) for value in returned]
+
+    def check_untouched(self, size):
+        """Failed where an input has been changed, or something written beyond an array."""
+        exercise, margin = self.exercise, self.margin
+        for k, name in enumerate(exercise.parameters):
+            value, whole = self.given[k], self._whole[k]
+            if whole is None:
+                continue
+            now = _on_host(whole)
+            if margin and _has_margin(value):
+                edges = {
+                    "before its start": now[:margin],
+                    "behind its end": now[len(now) - margin :],
+                }
+                for which, edge in edges.items():
+                    if (edge != 1000 + k).any():
+                        raise Failed(
+                            f"With {size}, something is written into {name} {which}: guard the edges."
+                        )
+            if name not in exercise.outputs and name not in exercise.changed:
+                start = margin if _has_margin(value) else 0
+                inside = now[start : start + value.size].reshape(value.shape)
+                if inside.tobytes() != np.ascontiguousarray(value).tobytes():
+                    raise Failed(f"With {size}, the input {name} is changed by the call.")
+
+
+def _has_margin(value):
+    return value.dtype.kind in "fciu" and value.dtype.itemsize > 1
+
+
+def _on_host(value):
+    from numbalite import cuda
+
+    from .work import plain
+
+    if cuda.is_cuda_array(value):
+        value = cuda.as_cuda_array(value).copy_to_host()
+    return np.asarray(plain(value))
+
+
+def _result_names(count):
+    return ("the result",) if count == 1 else tuple(f"result {i + 1}" for i in range(count))
+
+
+def _times(count):
+    return "once" if count == 1 else f"{count} times"
+
+
+def _what(solution):
+    from numbalite import _core
+
+    if isinstance(solution, _core.Dispatcher):
+        return "a kernel"
+    if isinstance(solution, (np.ufunc, _core.Ufunc, _core.GUfunc)):
+        return "a ufunc"
+    return f"a {type(solution).__name__}"
+
+
+# --- the case that failed, as text -----------------------------------------------------------------------
+
+
+def _case(name, got, want, found, place):
+    """The arguments, whole where they are short, else around the element; what came, what should."""
+    index = found.index
+    rows = []
+    for parameter, value in zip(place.exercise.parameters, place.given):
+        if parameter in place.exercise.outputs and _is_unwritten(value):
+            continue
+        rows.append(_argument(parameter, value, index, want.shape))
+    subscript = f"[{', '.join(map(str, index))}]" if index else ""
+    if 1 < want.size <= 8 and want.ndim == 1:
+        rows.append((f"{name}, expected", row(want)))
+        rows.append((f"{name}, got", row(got)))
+    rows.append((f"{name}{subscript}, expected", number(found.expected)))
+    note = "   (nothing was written there)" if _is_unwritten(got[index]) else ""
+    rows.append((f"{name}{subscript}, got", number(found.got) + note))
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label.ljust(width)} = {text}" for label, text in rows)
+
+
+def _argument(name, value, index, shape):
+    if not isinstance(value, np.ndarray):
+        return name, number(value)
+    if value.size <= 8 or (value.size <= 16 and value.ndim > 1):
+        return name, row(value)
+    if value.shape == shape and value.dtype.kind in "fciu":
+        return f"{name}[{', '.join(map(str, index))}]", number(value[index])
+    return name, f"{value.dtype} {value.shape}: {_beginning(value)}"
+
+
+def _beginning(value):
+    flat = value.ravel()[:4]
+    return ", ".join(number(x) for x in flat) + ", ..."
+
+
+def _is_unwritten(value):
+    value = np.asarray(value)
+    if value.dtype.kind in "fc":
+        return bool(np.isnan(value).all())
+    return value.dtype.kind in "iu" and bool((value == poison(value.dtype)).all())

@@ -1,0 +1,177 @@
+"""A learner's file, a notebook or a program: which exercises are in it, and the answers.
+
+It is run once, from top to bottom. Where it calls ``assess(name, answer)``, that is an answer; where it
+only defines something under the name of an exercise, that is one. A cell that raises does not keep the
+next ones from running: what it should have defined is then missing, and the exception says why.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import linecache
+import os
+import pathlib
+import re
+import sys
+from typing import NamedTuple
+
+from .assessment import exercises
+
+
+class Piece(NamedTuple):
+    """A part of the file that runs on its own: a cell, or what stands between two ``# %%`` lines."""
+
+    text: str
+    place: str
+    """What tracebacks call it."""
+
+
+class Missing(Exception):
+    """The file has no answer to an exercise; the message says why."""
+
+
+class Learner:
+    """The answers of one file (.ipynb, else Python). ValueError: it cannot be read as that."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.pieces = _cells(self.path) if self.path.suffix == ".ipynb" else _parts(self.path)
+        self._answers = None
+        self._problems = []
+
+    def names(self) -> list:
+        """The exercises that the file answers, in the order of the course. Nothing is run for that."""
+        found = set()
+        for piece in self.pieces:
+            found |= _named(piece.text)
+        return [name for name in exercises() if name in found]
+
+    def answer(self, name):
+        """What the file has for an exercise; runs the file at the first call. Missing: nothing."""
+        if self._answers is None:
+            self._answers = self._run()
+        if name in self._answers:
+            return self._answers[name]
+        because = "".join(f"\n{problem}" for problem in self._problems)
+        raise Missing(f"{self.path.name} has no {name}.{because}")
+
+    def _run(self):
+        from . import judging
+
+        os.environ.setdefault("MPLBACKEND", "Agg")  # plots are drawn for nobody
+        answers, names = {}, {"__name__": "__main__", "__file__": str(self.path)}
+        run = _shell(names) if any(map(_needs_ipython, self.pieces)) else _python(names)
+        judging.collector = answers.__setitem__
+        sys.path.insert(0, str(self.path.parent.resolve()))
+        try:
+            for piece in self.pieces:
+                error = run(piece)
+                if error is not None:
+                    self._problems.append(_told(piece, error))
+        finally:
+            judging.collector = None
+            sys.path.remove(str(self.path.parent.resolve()))
+        for name in exercises():
+            if name in names:
+                answers.setdefault(name, names[name])
+        return answers
+
+
+# --- reading ---------------------------------------------------------------------------------------------
+
+
+def _cells(path):
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = [
+            (str(cell.get("id", number)), "".join(cell["source"]))
+            for number, cell in enumerate(cells, 1)
+            if cell["cell_type"] == "code"
+        ]
+    except (ValueError, KeyError, TypeError) as problem:
+        raise ValueError(f"{path}: not a notebook ({type(problem).__name__}: {problem})") from None
+    return [Piece(text, f"<{path.name}, cell {identity}>") for identity, text in code]
+
+
+def _parts(path):
+    """Each part begins with as many empty lines as stand before it: its line numbers are the file's."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    starts = [0, *(i for i, line in enumerate(lines) if line.startswith("# %%")), len(lines)]
+    return [
+        Piece("\n" * start + "".join(lines[start:end]), str(path))
+        for start, end in itertools.pairwise(starts)
+        if "".join(lines[start:end]).strip()
+    ]
+
+
+def _named(text):
+    """The names of exercises that a piece gives to assess, or defines at its top level."""
+    try:
+        tree = ast.parse(_without_magic(text))
+    except SyntaxError:
+        return set(re.findall(r'\bassess\(\s*["\'](\w+)["\']', text))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "id", getattr(node.func, "attr", None))
+            if called == "assess":
+                found.add(node.args[0].value)
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+# --- running ---------------------------------------------------------------------------------------------
+
+
+def _without_magic(text):
+    """IPython's magic words as comments; the lines keep their numbers."""
+    return re.sub(r"^(\s*)(?=[%!])", r"\1pass  # ", text, flags=re.M)
+
+
+def _needs_ipython(piece):
+    return re.search(r"^\s*(%%|%load_ext)", piece.text, re.M) is not None
+
+
+def _python(names):
+    def run(piece):
+        text = _without_magic(piece.text)
+        if piece.place.startswith("<"):
+            lines = text.splitlines(keepends=True)
+            linecache.cache[piece.place] = (len(text), None, lines, piece.place)
+        try:
+            exec(compile(text, piece.place, "exec"), names)
+        except Exception as error:
+            return error
+        return None
+
+    return run
+
+
+def _shell(names):
+    """Cells with magic words are run by IPython, where it is installed."""
+    try:
+        from IPython.core.interactiveshell import InteractiveShell
+    except ImportError:
+        return _python(names)
+    shell = InteractiveShell.instance()
+    shell.user_ns.update(names)
+
+    def run(piece):
+        result = shell.run_cell(piece.text)
+        names.update({k: v for k, v in shell.user_ns.items() if not k.startswith("_")})
+        return result.error_before_exec or result.error_in_exec
+
+    return run
+
+
+def _told(piece, error):
+    from .mistakes import line_of
+
+    where = line_of(error) or piece.place.strip("<>")
+    return f"{type(error).__name__} at {where}\n    {error}"

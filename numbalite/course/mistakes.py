@@ -1,0 +1,85 @@
+"""What went wrong in a learner's cell, in words: the exception, and the learner's own line."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+
+import numpy as np
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+
+UNFILLED = "There is no answer yet: fill in the cell."
+
+
+class Failed(Exception):
+    """Ends the judging: what to say, and the case that shows it."""
+
+    def __init__(self, reason, case=""):
+        super().__init__(reason)
+        self.reason = reason
+        self.case = case
+
+
+def is_unfilled(solution) -> bool:
+    """Is it `...`, None, or a kernel or ufunc whose body holds nothing but comments?"""
+    if solution is None or solution is Ellipsis or solution is NotImplemented:
+        return True
+    body = getattr(solution, "__doc__", None)
+    if not hasattr(solution, "inspect_source") or not isinstance(body, str):
+        return False
+    code = re.sub(r"//[^\n]*|/\*.*?\*/|\.\.\.", "", body, flags=re.S)
+    return not code.strip(" \t\n;")
+
+
+def explain(error) -> Failed:
+    """An exception of the solution, as the judge's words."""
+    from numbalite.errors import CompileError, CudaAPIError, KernelError
+
+    from .work import OnTheHost
+
+    if isinstance(error, Failed):
+        return error
+    place = line_of(error)
+    if isinstance(error, NotImplementedError):
+        return Failed(UNFILLED)
+    if isinstance(error, OnTheHost):
+        return Failed(
+            f"It computes on the CPU, with NumPy's {error}; here the GPU is to do it.", place
+        )
+    if isinstance(error, CompileError):
+        return Failed("It does not compile:", _short(str(error)))
+    if isinstance(error, KernelError):
+        return Failed("The kernel makes a mistake:", _short(str(error)))
+    said = str(error).strip()
+    reason = f"It raises {type(error).__name__}{':' if said or place else '.'}"
+    if isinstance(error, CudaAPIError) and error.code in (700, 709, 710, 715, 716, 717, 718, 719):
+        said += "\nThe GPU can do no more in this process: restart the notebook's kernel."
+    return Failed(reason, "\n".join(part for part in (_short(said), place) if part))
+
+
+def line_of(error) -> str:
+    """The line of the learner's program that an exception comes from: "lesson.py, line 3: code", or ""."""
+    from numbalite import linemap
+
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith((_OURS, _NUMPY)):
+            found = file, trace.tb_lineno
+        trace = trace.tb_next
+    if found is None:
+        return ""
+    file, number = found
+    text = linecache.getline(file, number).strip()
+    label = linemap.label_of(file)
+    label = os.path.basename(label) if os.path.isabs(label) else label
+    return f"{label}, line {number}{': ' if text else ''}{text}"
+
+
+def _short(text, lines=14):
+    """The first lines of a message."""
+    kept = text.split("\n")
+    return "\n".join(kept if len(kept) <= lines else [*kept[:lines], "..."])

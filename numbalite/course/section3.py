@@ -1,0 +1,346 @@
+"""The exercises of the third section: two-dimensional grids, shared memory, and the order of accesses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .assessment import Assessment, blocks, exercise, unwritten
+
+
+class _Shared(Assessment):
+    """A kernel whose blocks work on a tile in shared memory."""
+
+    section = 3
+    wants = "kernel"
+    launches = (1, 1)
+    shared = 1
+    """Bytes of shared memory that a block has to use, at least."""
+    why_shared = "Bring what the block needs into __shared__ memory first."
+
+    def properties(self, solution):
+        used = solution.get_shared_mem_per_block()
+        used = max(used.values(), default=0) if isinstance(used, dict) else used
+        if used >= self.shared:
+            return None
+        return (
+            f"The results are right, but a block uses {used} bytes of shared memory; "
+            f"{self.shared:,} are needed at least. {self.why_shared}"
+        )
+
+
+def _widths(n):
+    """Columns of a matrix with n rows: now more, now fewer."""
+    return n + n // 3 + 1 if n % 2 else max(1, n - n // 4)
+
+
+@exercise
+class Rotate(_Shared):
+    """A picture turned to the right by a quarter, with rows read and rows written by neighbouring threads."""
+
+    name = "rotate"
+    parameters = ("a", "out")
+    outputs = ("out",)
+    sizes = (1, 2, 3, 31, 32, 33, 64, 65, 100)
+    checked = (33,)
+    counted = 100
+    large = (8192, 96)
+    shared = 32 * 32 * 4
+    limit = 1.3
+    why_shared = "Read a tile by rows, and write it by rows of the result."
+    hint = "Do neighbouring threads write to neighbouring places, and read from different banks?"
+
+    def make(self, rng, n):
+        a = rng.random((n, n if n > 1000 else _widths(n)), np.float32)
+        return a, unwritten(a.shape[::-1], np.float32)
+
+    def expected(self, a, out):
+        return np.rot90(a, -1).copy()
+
+    def said(self, n):
+        return f"{n:,} row{'' if n == 1 else 's'} of {n if n > 1000 else _widths(n):,}"
+
+    def call(self, solution, a, out):
+        rows, columns = a.shape
+        solution[(blocks(columns, 32), blocks(rows, 32)), (32, 32)](a, out)
+
+    def reference(self):
+        from numbalite import cuda
+
+        @cuda.jit
+        def rotate(a, out):
+            """
+            __shared__ float tile[32][33];
+            auto [column, row] = grid<2>();
+            int rows = a.shape[0], columns = a.shape[1];
+            if (row < rows && column < columns) tile[threadIdx.y][threadIdx.x] = a(row, column);
+            __syncthreads();
+            int from_row = blockIdx.y * 32 + threadIdx.x, from_column = blockIdx.x * 32 + threadIdx.y;
+            if (from_row < rows && from_column < columns)
+                out(from_column, rows - 1 - from_row) = tile[threadIdx.x][threadIdx.y];
+            """
+
+        return rotate
+
+
+@exercise
+class AllPairs(_Shared):
+    """c[i, j] is the product of row i of a and row j of b, by tiles of 16 by 16 in shared memory."""
+
+    name = "all_pairs"
+    parameters = ("a", "b", "c")
+    outputs = ("c",)
+    sizes = (1, 2, 3, 15, 16, 17, 33, 50)
+    checked = (17,)
+    counted = 50
+    terms = 70
+    large = (2400, 96)
+    shared = 2 * 16 * 16 * 4
+    limit = 1.5
+
+    def make(self, rng, n):
+        inner, columns = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
+        a, b = rng.random((n, inner), np.float32), rng.random((columns, inner), np.float32)
+        return a, b, unwritten((n, columns), np.float32)
+
+    def expected(self, a, b, c):
+        return (np.float64(a) @ np.float64(b).T).astype(np.float32)
+
+    def allowed(self, dtype):
+        from .compare import Tolerance
+
+        return Tolerance(1e-4, 0.0)  # all terms are positive: nothing cancels
+
+    def said(self, n):
+        inner, columns = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
+        return f"{n} and {columns} rows of {inner} numbers"
+
+    def call(self, solution, a, b, c):
+        rows, columns = c.shape
+        solution[(blocks(columns, 16), blocks(rows, 16)), (16, 16)](a, b, c)
+
+    def reference(self):
+        from numbalite import cuda
+
+        @cuda.jit
+        def all_pairs(a, b, c):
+            """
+            __shared__ float left[16][17], right[16][17];
+            auto [column, row] = grid<2>();
+            int x = threadIdx.x, y = threadIdx.y, inner = a.shape[1];
+            int other = blockIdx.x * 16 + y;
+            float sum = 0;
+            for (int start = 0; start < inner; start += 16) {
+                bool inside = start + x < inner;
+                left[y][x] = inside && row < a.shape[0] ? a(row, start + x) : 0.0f;
+                right[y][x] = inside && other < b.shape[0] ? b(other, start + x) : 0.0f;
+                __syncthreads();
+                for (int k = 0; k < 16; ++k) sum += left[y][k] * right[x][k];
+                __syncthreads();
+            }
+            if (row < c.shape[0] && column < c.shape[1]) c(row, column) = sum;
+            """
+
+        return all_pairs
+
+
+@exercise
+class Smooth(_Shared):
+    """out[i] is the mean of the nine values around x[i]; a tile with a halo of four on both sides."""
+
+    name = "smooth"
+    parameters = ("x", "out")
+    outputs = ("out",)
+    large = (50_000_000, 20_000)
+    shared = (128 + 8) * 4
+    why_shared = "A tile holds the block's 128 values and four more on each side."
+    threads = 128
+
+    def make(self, rng, n):
+        return rng.random(n, np.float32), unwritten(n, np.float32)
+
+    def expected(self, x, out):
+        padded = np.pad(np.float64(x), 4)
+        return (np.lib.stride_tricks.sliding_window_view(padded, 9).sum(-1) / 9).astype(np.float32)
+
+    def call(self, solution, x, out):
+        solution[blocks(x.size, self.threads), self.threads](x, out)
+
+    def reference(self):
+        from numbalite import cuda
+
+        @cuda.jit
+        def smooth(x, out):
+            """
+            __shared__ float tile[128 + 8];
+            int t = threadIdx.x, first = blockIdx.x * 128 - 4;
+            for (int k = t; k < 128 + 8; k += 128) {
+                int from = first + k;
+                tile[k] = from >= 0 && from < x.size() ? x[from] : 0.0f;
+            }
+            __syncthreads();
+            float sum = 0;
+            for (int k = 0; k < 9; ++k) sum += tile[t + k];
+            int i = grid<1>();
+            if (i < out.size()) out[i] = sum / 9;
+            """
+
+        return smooth
+
+
+@exercise
+class Dot(_Shared):
+    """out[0] grows by the sum of all products; each block adds up its share first."""
+
+    name = "dot"
+    parameters = ("x", "y", "out")
+    outputs = ("out",)
+    large = (100_000_000, 20_000)
+    shared = 4
+    limit = 1.5
+    hint = "One atomic addition for each block is enough."
+    threads = 256
+
+    def make(self, rng, n):
+        x, y = rng.random((2, n), np.float32)
+        return x, y, rng.random(1, np.float32)
+
+    def expected(self, x, y, out):
+        return (np.dot(np.float64(x), np.float64(y)) + np.float64(out)).astype(np.float32)
+
+    def allowed(self, dtype):
+        from .compare import Tolerance
+
+        return Tolerance(1e-4, 0.0)
+
+    def call(self, solution, x, y, out):
+        solution[min(1024, blocks(x.size, self.threads)), self.threads](x, y, out)
+
+    def reference(self):
+        from numbalite import cuda
+
+        @cuda.jit
+        def dot(x, y, out):
+            """
+            __shared__ float part[256];
+            int t = threadIdx.x;
+            float sum = 0;
+            for (int i = grid<1>(); i < x.size(); i += gridsize<1>()) sum += x[i] * y[i];
+            part[t] = sum;
+            for (int half = 128; half > 0; half /= 2) {
+                __syncthreads();
+                if (t < half) part[t] += part[t + half];
+            }
+            if (t == 0) atomicAdd(&out[0], part[0]);
+            """
+
+        return dot
+
+
+@exercise
+class BankConflicts(Assessment):
+    """How many of a warp's 32 threads meet in a bank when thread t reads the float s[t * stride]."""
+
+    name = "bank_conflicts"
+    section = 3
+    wants = "function"
+    parameters = ("stride",)
+    sizes = tuple(range(1, 70))
+    checked = ()
+    launches = (0, None)
+    counted = 7
+    large = None
+
+    def make(self, rng, n):
+        return (n,)
+
+    def expected(self, stride):
+        return np.asarray(math.gcd(stride, 32))
+
+    def said(self, n):
+        return f"a stride of {n}"
+
+    def reference(self):
+        def bank_conflicts(stride):
+            banks = [t * stride % 32 for t in range(32)]
+            return max(banks.count(bank) for bank in banks)
+
+        return bank_conflicts
+
+
+@exercise
+class Wave(Assessment):
+    """The assessment of the third section: waves on a membrane, step by step, from tile to tile."""
+
+    name = "wave"
+    section = 3
+    wants = "function"
+    parameters = ("before", "now", "steps")
+    sizes = (1, 2, 3, 7, 8, 9, 16, 17, 33)
+    checked = (9,)
+    launches = (6, None)
+    counted = 40
+    large = (2000, 64)
+    limit = 1.6
+    simulated_limit = 10.0
+    hint = "Three fields that take turns are enough; is anything made or copied in every step?"
+
+    def make(self, rng, n):
+        shape = (n, n) if n >= 1000 else (n, _widths(n))
+        before, now = rng.uniform(-1, 1, (2, *shape)).astype(np.float32)
+        return before, now, (100 if n >= 1000 else 6 if n == self.counted else 1 + n % 5)
+
+    def expected(self, before, now, steps):
+        before, now = np.float64(before), np.float64(now)
+        for _ in range(steps):
+            p = np.pad(now, 1)
+            around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
+            before, now = now, 2 * now - before + 0.2 * (around - 4 * now)
+        return now.astype(np.float32)
+
+    def allowed(self, dtype):
+        from .compare import Tolerance
+
+        return Tolerance(1e-4, 1e-4)
+
+    def said(self, n):
+        shape = (n, n) if n >= 1000 else (n, _widths(n))
+        return f"a membrane of {shape[0]:,} x {shape[1]:,} points"
+
+    def reference(self):
+        from numbalite import cuda
+
+        @cuda.jit
+        def step(before, now, after):
+            """
+            __shared__ float tile[10][34];
+            int x = threadIdx.x + 1, y = threadIdx.y + 1;
+            auto [column, row] = grid<2>();
+            int rows = now.shape[0], columns = now.shape[1];
+            auto at = [&](int r, int c) {
+                return r >= 0 && r < rows && c >= 0 && c < columns ? now(r, c) : 0.0f;
+            };
+            tile[y][x] = at(row, column);
+            if (y == 1) tile[0][x] = at(row - 1, column);
+            if (y == 8) tile[9][x] = at(row + 1, column);
+            if (x == 1) tile[y][0] = at(row, column - 1);
+            if (x == 32) tile[y][33] = at(row, column + 1);
+            __syncthreads();
+            if (row >= rows || column >= columns) return;
+            float middle = tile[y][x];
+            float around = tile[y - 1][x] + tile[y + 1][x] + tile[y][x - 1] + tile[y][x + 1];
+            after(row, column) = 2 * middle - before(row, column) + 0.2f * (around - 4 * middle);
+            """
+
+        def wave(before, now, steps):
+            rows, columns = now.shape
+            launch = step[(blocks(columns, 32), blocks(rows, 8)), (32, 8)]
+            fields = [cuda.device_array_like(now) for _ in range(3)]
+            for i in range(steps):
+                after = fields[i % 3]
+                launch(before, now, after)
+                before, now = now, after
+            return now
+
+        return wave

@@ -1,0 +1,200 @@
+"""%%cuda: a cell of CUDA C++ whose kernels become Python objects.
+
+The cell is a translation unit as for `cuda.module`, with its line numbers, and takes numbers, arrays and
+device functions from the notebook's names as the bodies of functions do. Nothing changes in the notebook
+unless the whole cell compiles.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from numbalite import capture, cxx, linemap, options, source
+from numbalite.devicefunction import DeviceFunction
+from numbalite.module import Module
+
+
+def _add(*names, **keywords):
+    """An argument of the magic; a "%" in its help needs no doubling."""
+    return argument(*names, **keywords)
+
+
+@magics_class
+class CudaCell(Magics):
+    """The magic %%cuda."""
+
+    @no_var_expand
+    @magic_arguments()
+    @_add(
+        "names", nargs="*", metavar="NAME",
+        help="kernels and device functions to make; default: every kernel that is no template (and the "
+        "device functions of a cell without kernels). Instances of templates: saxpy<float>, or under a "
+        "name of their own saxpy_f=saxpy<float>",
+    )  # fmt: skip
+    @_add("-p", "--prefix", default="", help="what the Python names begin with")
+    @_add(
+        "-m", "--module", metavar="NAME", help="a name for the whole module, which has get_global()"
+    )
+    @_add("-d", "--device", action="store_true", help="make all device functions too")
+    @_add("-g", "--debug", action="store_true", help="check indices and asserts, do not optimise")
+    @_add("--boundscheck", action="store_true", help="check indices and asserts in optimised code")
+    @_add("--fastmath", action="store_true", help="fast, less accurate mathematics")
+    @_add("--lineinfo", action="store_true", help="line numbers for profilers")
+    @_add(
+        "-I",
+        "--include",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="look for headers in DIR",
+    )
+    @_add("-D", "--define", action="append", default=[], metavar="X=1", help="define a macro")
+    @_add("--std", metavar="STD", help="the language: c++17 (default), c++20, ...")
+    @_add("--max-registers", type=int, metavar="N", help="registers that a thread may use")
+    @_add("-o", "--option", action="append", default=[], metavar="OPT",
+          help="an option for the compiler: -o=--use_fast_math")  # fmt: skip
+    @cell_magic
+    def cuda(self, line, cell):
+        """Compiles the cell as CUDA C++ and puts its kernels into the notebook's names.
+
+        ::
+
+            %%cuda
+            __global__ void scale(float *x, float a, int n) {
+                int i = grid<1>();
+                if (i < n) x[i] *= a;
+            }
+
+        and in another cell ``scale[blocks, threads](x, 2.0, n)``. Python's numbers, NumPy arrays and
+        device functions that the cell names and does not declare are taken from the notebook, as they
+        are when the cell runs. Running it again replaces the kernels.
+        """
+        given = parse_argstring(self.cuda, line)
+        wanted = [_wanted(name) for name in given.names]
+        if given.module is not None and not given.module.isidentifier():
+            raise UsageError(f"--module {given.module}: that is no name for a Python variable")
+        text = linemap.plain(cell, *_origin(self.shell, cell))
+        made = self._make(text, wanted, given)
+        for name in made:
+            if not name.isidentifier():
+                raise UsageError(f"{name!r} is no name for a Python variable")
+        self.shell.push(made)
+
+    def _make(self, text, wanted, given):
+        """Python name -> kernel, device function or module."""
+        parsed = _options(given)
+        kernels, _ = cxx.scan(text.value)
+        functions = _device_functions(text.value, kernels)
+        plain = [k.name for k in kernels if not k.template and not k.conditional]
+        if not wanted:
+            wanted = [(None, name) for name in plain]
+        elif unknown := [e for _, e in wanted if not _is_there(e, text.value)]:
+            known = (
+                ", ".join([k.name for k in kernels] + functions) or "nothing that could be named"
+            )
+            raise UsageError(f"the cell has no {unknown[0]}; it has {known}")
+        chosen = [name for name in functions if any(e == name for _, e in wanted)]
+        if given.device or not (kernels or chosen):
+            chosen += [name for name in functions if name not in chosen]
+        instances = [(name, e) for name, e in wanted if e not in functions]
+        if not (instances or chosen):
+            _refuse(kernels)
+        scope = capture.Scope({}, self.shell.user_ns)
+        made = {}
+        if kernels:
+            before, refused = source.scope_source(_definition("cell", text, scope))
+            module = Module(
+                text, parsed, [e for _, e in instances], given.module or "the cell",
+                before=before if before.value else None, refused=refused,
+            )  # fmt: skip
+            module._compile()
+            for name, expression in instances:
+                made[name or _python_name(expression, instances)] = module[expression]
+            if given.module:
+                made[given.module] = module
+        rest = text.replace(cxx.without_kernels(text.value))
+        for name in chosen:
+            as_ = next((n for n, e in wanted if e == name and n), name)
+            made[as_] = DeviceFunction(_definition(name, rest, scope), (), parsed)
+        return {
+            given.prefix + name if name != given.module else name: v for name, v in made.items()
+        }
+
+
+def _definition(name, text, scope):
+    return source.Definition(name, (), text, scope, is_unit=True)
+
+
+def _origin(shell, cell):
+    """How messages name the cell that runs, as IPython does; and the line that the source begins at."""
+    frame, label = sys._getframe(1), "<cell>"
+    while frame is not None:
+        name = linemap.label_of(frame.f_code.co_filename)
+        if name != frame.f_code.co_filename:
+            label = name
+            break
+        frame = frame.f_back
+    raw = shell.history_manager.input_hist_raw[-1] if shell.history_manager else ""
+    body = cell.rstrip("\n")  # the history has no empty lines at the end
+    above = raw.removesuffix(body) if raw.endswith(body) else "\n"
+    return label, above.count("\n") + 1
+
+
+def _options(given):
+    more = [*(f"-I{folder}" for folder in given.include), *(f"-D{m}" for m in given.define)]
+    said = {
+        "fastmath": given.fastmath, "lineinfo": given.lineinfo, "boundscheck": given.boundscheck,
+        "max_registers": given.max_registers, "options": [*more, *given.option],
+    }  # fmt: skip
+    if given.debug:
+        said["debug"] = True
+    if given.std:
+        said["std"] = given.std
+    try:
+        return options.parse(said, "%%cuda")
+    except (TypeError, ValueError) as problem:
+        raise UsageError(str(problem)) from None
+
+
+def _wanted(text):
+    """(Python name or None, name expression) of an argument such as ``f=saxpy<float>``"""
+    name, equals, expression = text.strip("\"'").partition("=")
+    return (name, expression) if equals else (None, name)
+
+
+def _is_there(expression, text):
+    word = re.escape(_base(expression))
+    return "#include" in text or re.search(rf"\b{word}\b", text) is not None
+
+
+def _device_functions(text, kernels):
+    names = {kernel.name for kernel in kernels}
+    return [name for name in cxx.functions(text) if name not in names and name.isidentifier()]
+
+
+def _python_name(expression, instances):
+    """The name without namespaces; instances of one template are told apart by their arguments."""
+    base = _base(expression)
+    rivals = [e for name, e in instances if name is None and _base(e) == base]
+    return base if len(rivals) == 1 else re.sub(r"\W+", "_", expression).strip("_")
+
+
+def _base(expression):
+    return expression.partition("<")[0].rpartition("::")[2].strip()
+
+
+def _refuse(kernels):
+    templates = [k.name for k in kernels if k.template]
+    if templates:
+        one = templates[0]
+        raise UsageError(
+            f"{one} is a template: say which instance, for example %%cuda {one}<float>"
+        )
+    if kernels:
+        raise UsageError(f"{kernels[0].name} stands inside #if: name it, %%cuda {kernels[0].name}")
+    raise UsageError("the cell has neither a kernel (a function with __global__) nor a function")

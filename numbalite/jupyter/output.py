@@ -1,0 +1,108 @@
+"""What kernels print, in the cell that ran them, in its place among what Python prints.
+
+The driver (and the simulator) writes printf's text to the process's file 1 when the host waits for the
+device. In a notebook Python's prints do not go there, and ipykernel, which reads file 1 in a thread,
+puts its text somewhere after them. So file 1 becomes a pipe of ours: whatever is written to sys.stdout
+comes after what the pipe holds by then, and a thread empties it while nobody writes. At the end of a cell the
+devices that have kernels with printf are waited for, so that nothing appears a cell too late.
+"""
+
+from __future__ import annotations
+
+import codecs
+import ctypes
+import os
+import select
+import sys
+import threading
+
+_pipe = None  # the Pipe that file 1 leads to, once there is one
+
+
+class Pipe:
+    """File 1 as a pipe, and its way into a stream of ipykernel.
+
+    Whatever enters the stream or leaves it does so under the stream's lock, for which this object stands
+    in: the first thing that happens under it is that the pipe is emptied. (Replacing the stream's `write`
+    would not last: IPython does that itself for each cell, and puts the old one back.)
+    """
+
+    def __init__(self, stream):
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._end, end = os.pipe()
+        os.set_blocking(self._end, False)
+        if hasattr(stream, "_original_stdstream_fd"):
+            # ipykernel wakes its own reader through this number when it closes the stream.
+            stream._original_stdstream_fd = os.dup(1)
+        os.dup2(end, 1)
+        os.close(end)
+        self._lock, self._depth = stream._buffer_lock, 0
+        stream._buffer_lock = self
+        threading.Thread(target=self._watch, name="numbalite-printf", daemon=True).start()
+
+    def acquire(self, *arguments):
+        got = self._lock.acquire(*arguments)
+        if got:
+            self._depth += 1
+            if self._depth == 1:
+                self._drain()
+        return got
+
+    def release(self):
+        self._depth -= 1
+        self._lock.release()
+
+    def __enter__(self):
+        return self.acquire()
+
+    def __exit__(self, *exception):
+        self.release()
+
+    def _drain(self):
+        """Passes on what is in the pipe; the lock is held."""
+        pieces = []
+        try:
+            while piece := os.read(self._end, 1 << 16):
+                pieces.append(piece)
+        except BlockingIOError:
+            pass
+        if pieces and not self._stream.closed:
+            type(self._stream).write(self._stream, self._decoder.decode(b"".join(pieces)))
+
+    def _watch(self):
+        waiting = select.poll()
+        waiting.register(self._end, select.POLLIN)
+        while not self._stream.closed:
+            waiting.poll()
+            with self:
+                pass
+
+
+def take_over() -> None:
+    """Leads file 1 through a pipe of ours into ipykernel's stream, whether ipykernel captures the file or
+    not; where there is no ipykernel nothing is needed."""
+    global _pipe
+    iostream = sys.modules.get("ipykernel.iostream")
+    stream = sys.stdout
+    if _pipe is not None or iostream is None or not isinstance(stream, iostream.OutStream):
+        return
+    if getattr(stream, "_original_stdstream_fd", 1) == 1 and hasattr(stream, "_buffer_lock"):
+        _pipe = Pipe(stream)
+
+
+def end_of_cell(result=None) -> None:
+    """Waits for the devices whose kernels may have printed, and shows what they did."""
+    from numbalite import _core, program
+
+    if not program.printing or not _core.is_open() or _core.capture_here():
+        return
+    for device in sorted(program.printing):
+        try:
+            _core.synchronize_device(device)
+        except Exception as problem:  # the kernel's own mistake, found only now
+            print(f"{type(problem).__name__}: {problem}", file=sys.stderr)
+    libc = ctypes.CDLL(None)
+    libc.fflush(ctypes.c_void_p.in_dll(libc, "stdout"))
+    if _pipe is not None:
+        sys.stdout.flush()

@@ -1,0 +1,328 @@
+"""How objects look in a notebook: small tables, made of what is known already.
+
+Nothing here compiles a kernel or copies an element; a compiled kernel may be loaded, for its registers.
+All that comes from users is escaped. Colours and borders are the notebook's own, light or dark.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from numbalite import _core
+
+BLOCKS = (64, 128, 256, 512, 1024)
+"""Block sizes that occupancy is shown for."""
+_NOTE = '<div style="opacity: 0.65">{}</div>'
+
+
+def register(formatter) -> None:
+    """Tells IPython about the types of the extension, which have no methods of this kind."""
+    formatter.formatters["text/html"].for_type(_core.Launcher, launcher)
+    formatter.formatters["text/html"].for_type(_core.Event, event)
+
+
+# --- pieces ------------------------------------------------------------------------------------------
+
+
+def _page(title, kind, *parts):
+    head = f"<div><b><code>{escape(title)}</code></b> &nbsp;{escape(kind)}</div>"
+    return f"<div>{head}{''.join(part for part in parts if part)}</div>"
+
+
+def _facts(rows):
+    """A table of two columns: what, and the value."""
+    lines = [
+        f'<tr><td style="text-align: left">{escape(name)}</td>'
+        f'<td style="text-align: left">{escape(str(value))}</td></tr>'
+        for name, value in rows
+    ]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _line(facts):
+    """The same lying down, for what is short; what is None is left out."""
+    known = [(name, str(value)) for name, value in facts if value is not None]
+    return _table([name for name, _ in known], [[value for _, value in known]])
+
+
+def _table(heads, rows):
+    """A table; the cells of its first column may be long, the others stay on a line."""
+    first, *others = heads
+    cells = f'<th style="text-align: left">{escape(first)}</th>'
+    cells += "".join(f"<th>{escape(head)}</th>" for head in others)
+    lines = []
+    for name, *values in rows:
+        line = f'<td style="text-align: left">{escape(str(name))}</td>'
+        line += "".join(f'<td style="white-space: nowrap">{escape(str(v))}</td>' for v in values)
+        lines.append(f"<tr>{line}</tr>")
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _note(text):
+    return _NOTE.format(escape(text)) if text else ""
+
+
+def _bytes(number) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            break
+        number /= 1024
+    return f"{number:.4g} {unit}"
+
+
+def _simulated() -> str:
+    if _core.is_open() and _core.driver_kind() == "sim":
+        return "on the simulator: registers and occupancy are nominal"
+    return ""
+
+
+# --- kernels -----------------------------------------------------------------------------------------
+
+_HEADS = ("parameters", "registers", "shared", "local", "constant", "most threads")
+
+
+def _compiled(overload):
+    """The _core.Kernel of an Overload if it is compiled for the current device, else None."""
+    from numbalite.program import current_device, target_of
+
+    if not _core.is_open() or target_of(current_device()) not in overload.program.images:
+        return None
+    try:
+        return overload.kernel()
+    except Exception:  # the device is lost, or out of memory: a picture is no place to say so
+        return None
+
+
+def _figures(overload, name):
+    """A row of _HEADS"""
+    if _compiled(overload) is None:
+        return name, *("—" for _ in _HEADS[1:])
+    return (
+        name,
+        overload.regs_per_thread,
+        _bytes(overload.shared_mem_per_block),
+        _bytes(overload.local_mem_per_thread),
+        _bytes(overload.const_mem_size),
+        overload.max_threads_per_block,
+    )
+
+
+def occupancy(overload, block, shared=0):
+    """(blocks of a multiprocessor, the part of its threads that they are), or None."""
+    from numbalite.cuda import devices
+
+    kernel = _compiled(overload)
+    if kernel is None or block > overload.max_threads_per_block:
+        return None
+    device = devices.gpus.current
+    blocks = kernel.occupancy(block, shared)
+    threads = -(-block // device.WARP_SIZE) * device.WARP_SIZE * blocks
+    return blocks, threads / device.MAX_THREADS_PER_MULTIPROCESSOR
+
+
+def _occupancies(overload):
+    """A table of the occupancy at usual block sizes; "" where it is not known."""
+    found = [(block, occupancy(overload, block)) for block in BLOCKS]
+    found = [(block, known) for block, known in found if known is not None]
+    if not found:
+        return ""
+    rows = [
+        ("blocks at once in a multiprocessor", *(blocks for _, (blocks, _) in found)),
+        ("of its threads in use", *(f"{part:.0%}" for _, (_, part) in found)),
+    ]
+    return _table(["threads per block", *(block for block, _ in map(_as_text, found))], rows)
+
+
+def _as_text(item):
+    return str(item[0]), item[1]
+
+
+def _types(dispatcher, overload):
+    """ "x: float32[::1], n: int32"; of a whole source as it spells them: "float* x, int n" """
+    if dispatcher._origin.is_typed:
+        return ", ".join(f"{row.ctype} {row.name}" for row in dispatcher._origin.rows)
+    names = dispatcher._parameter_names
+    args = overload.signature.args if overload.signature else ()
+    if len(names) != len(args):
+        return ", ".join(map(str, args))
+    return ", ".join(f"{name}: {t}" for name, t in zip(names, args))
+
+
+def _source(text):
+    return (
+        '<details><summary style="cursor: pointer">source</summary>'
+        f'<pre style="text-align: left">{escape(text.strip(chr(10)))}</pre></details>'
+    )
+
+
+def kernel(dispatcher) -> str:
+    """A kernel: its types, and what the compiler made of those that are compiled."""
+    overloads = list(dispatcher._overloads.values())
+    head = f"{dispatcher.__name__}({', '.join(dispatcher._parameter_names)})"
+    source = _source(dispatcher.__doc__) if dispatcher.__doc__ else ""
+    if not overloads:
+        return _page(
+            head,
+            "CUDA kernel",
+            _note("not compiled yet: the first call will tell its types"),
+            source,
+        )
+    table = _table(_HEADS, [_figures(o, _types(dispatcher, o)) for o in overloads])
+    one = _occupancies(overloads[0]) if len(overloads) == 1 else ""
+    return _page(head, "CUDA kernel", table, one, _note(_simulated()), source)
+
+
+def overload(made) -> str:
+    """One compiled kernel."""
+    name = str(made.signature or made.expression)
+    table = _table(_HEADS, [_figures(made, name)])
+    return _page(made.name, "compiled kernel", table, _occupancies(made), _note(_simulated()))
+
+
+def launcher(made) -> str:
+    """A kernel with its grid: what of the device this block size keeps busy."""
+    from numbalite.program import threads_of
+
+    dispatcher = made.dispatcher
+    threads, grid = threads_of(made.blockdim), threads_of(made.griddim)
+    facts = [
+        ("blocks", _dims(made.griddim)),
+        ("threads of a block", _dims(made.blockdim)),
+        ("threads in all", f"{threads * grid:,}"),
+        ("dynamic shared memory", _bytes(made.sharedmem) if made.sharedmem else None),
+    ]
+    found = [(o, occupancy(o, threads, made.sharedmem)) for o in dispatcher._overloads.values()]
+    rows = [(_types(dispatcher, one), known[0], f"{known[1]:.0%}") for one, known in found if known]
+    heads = ("parameters", "blocks at once in a multiprocessor", "of its threads in use")
+    name = f"{dispatcher.__name__}[{_dims(made.griddim)}, {_dims(made.blockdim)}]"
+    parts = [_line(facts), _table(heads, rows), _note(_simulated())] if rows else [_line(facts)]
+    return _page(name, "kernel with its grid", *parts)
+
+
+def _dims(sizes):
+    sizes = tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes = sizes[:-1]
+    return " × ".join(map(str, sizes))
+
+
+def module(made) -> str:
+    """A module: its kernels and variables."""
+    rows = []
+    for name, scanned in made._kernels.items():
+        arguments = ", ".join(p or f"arg{i}" for i, p in enumerate(scanned.parameters))
+        rows.append((f"{name}{'<...>' if scanned.template else ''}({arguments})", "kernel"))
+    rows += [(name, f"__{v.space.strip('_')}__ variable") for name, v in made._variables.items()]
+    return _page(made._label, "CUDA module", _table(("name", "what"), rows) if rows else "")
+
+
+def ufunc(made) -> str:
+    """A ufunc or a generalized ufunc on the GPU: its loops."""
+    kind = "CUDA gufunc" if made.signature else "CUDA ufunc"
+    rows = []
+    for signature, kernels in made.overloads.items():
+        for one in kernels:
+            rows.append(_figures(one, str(signature)))
+    parts = [_line([("signature", made.signature), ("types", ", ".join(made.types) or "any")])]
+    if rows:
+        parts += [_table(_HEADS, rows), _note(_simulated())]
+    source = made._function.definition.text.value
+    return _page(made.__name__, kind, *parts, _source(source) if source else "")
+
+
+def device_function(made) -> str:
+    """A device function."""
+    text = repr(made)[1:-1].removeprefix("device function ")
+    return _page(text, "device function", _source(made.__doc__ or ""))
+
+
+# --- memory, devices, streams -------------------------------------------------------------------------
+
+
+def array(d) -> str:
+    """A device array; its elements stay where they are."""
+    from numbalite.cuda import devices
+
+    c, f = d.is_c_contiguous(), d.is_f_contiguous()
+    facts = [
+        ("shape", " × ".join(map(str, d.shape)) or "()"),
+        ("dtype", d.dtype),
+        ("elements", f"{d.size:,}"),
+        ("bytes", _bytes(d.nbytes)),
+        ("order", "C" if c else "Fortran" if f else f"strides {d.strides}"),
+        ("device", f"{d.device}: {devices.gpus[d.device].name}"),
+        ("address", f"{d.address:#x}"),
+        ("access", "read-only" if d.readonly else None),
+    ]
+    return _page(type(d).__name__, "array in device memory", _line(facts))
+
+
+def device(found) -> str:
+    """A device and what it has."""
+    major, minor = found.compute_capability
+    rows = [
+        ("compute capability", f"{major}.{minor}"),
+        ("memory", _bytes(found.total_memory)),
+        ("multiprocessors", found.MULTIPROCESSOR_COUNT),
+        ("threads of a multiprocessor", found.MAX_THREADS_PER_MULTIPROCESSOR),
+        ("threads of a block", f"at most {found.MAX_THREADS_PER_BLOCK}"),
+        ("shared memory of a block", _bytes(found.MAX_SHARED_MEMORY_PER_BLOCK)),
+        ("registers of a block", f"{found.MAX_REGISTERS_PER_BLOCK:,}"),
+        ("threads of a warp", found.WARP_SIZE),
+    ]
+    return _page(found.name, f"CUDA device {found.id}", _facts(rows))
+
+
+def stream(made) -> str:
+    """A stream; asking does not wait."""
+    is_own = made.handle > 2  # 0 to 2 are names for default streams
+    facts = [
+        ("device", made.device),
+        ("handle", f"{made.handle:#x}"),
+        ("priority", made.priority if is_own else None),
+        ("non-blocking", ("no", "yes")[made.non_blocking] if is_own else None),
+        ("state", _state(made)),
+    ]
+    return _page("Stream", "CUDA stream", _line(facts))
+
+
+def _state(made):
+    if made.is_capturing:
+        return "being captured"
+    return "idle" if _ask(made.query) else "at work"
+
+
+def event(made) -> str:
+    """An event; asking does not wait."""
+    facts = [
+        ("device", made.device),
+        ("handle", f"{made.handle:#x}"),
+        ("happened", "yes" if _ask(made.query) else "no"),
+    ]
+    return _page("Event", "CUDA event", _line(facts))
+
+
+def _ask(question):
+    try:
+        return question()
+    except Exception:
+        return False
+
+
+def graph(made) -> str:
+    """A graph: its launches."""
+    if made.is_capturing:
+        return _page("Graph", "CUDA graph", _note("being captured"))
+    return _page("Graph", "CUDA graph", _line([("kernel launches", len(made.launches))]))
+
+
+def pool(made) -> str:
+    """A pool of device or of host memory."""
+    facts = []
+    for name in ("used", "cached", "peak", "locked", "limit"):
+        value = getattr(made, name, None)
+        facts.append((name, None if value is None else _bytes(value)))
+    number = getattr(made, "device", None)
+    title = "memory pool" if number is not None else "host memory pool"
+    kind = f"of device {number}" if number is not None else "for results and pinned arrays"
+    return _page(title, kind, _line(facts))

@@ -1,0 +1,250 @@
+"""%gpu_timeit: how long a statement keeps the GPU busy, by events.
+
+Two events stand around many runs of the statement in one stream, so that what is measured is the device's
+time and not how long Python needs to enqueue the work; where the latter is longer, the result says so. On
+the simulator the clock is used, and the result says that too.
+"""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import time
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+
+_LEAST = 0.05
+"""Seconds that one measurement takes at least, as far as that is up to us."""
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+class GpuTiming:
+    """What %gpu_timeit found; times in seconds for one run of the statement.
+
+    ``times`` has one entry for each measurement, ``median best worst`` are of these; ``loops`` runs make
+    a measurement; ``launches`` are the kernels that one run launches. ``host`` is how long the host needs
+    to enqueue one run. ``bytes`` is what -b said, ``bandwidth`` is bytes per second at the median, or
+    None. ``simulated`` tells that these are a CPU's times.
+    """
+
+    def __init__(self, times, host, loops, launches, bytes=None, simulated=False):
+        self.times = list(times)
+        self.host = host
+        self.loops = loops
+        self.launches = launches
+        self.bytes = bytes
+        self.simulated = simulated
+
+    median = property(lambda self: statistics.median(self.times))
+    best = property(lambda self: min(self.times))
+    worst = property(lambda self: max(self.times))
+
+    @property
+    def bandwidth(self):
+        return None if self.bytes is None else self.bytes / self.median
+
+    @property
+    def is_host_bound(self) -> bool:
+        """Does the device wait for the host, which cannot enqueue as fast as it works?"""
+        return not self.simulated and self.host > 0.9 * self.median
+
+    def __str__(self):
+        runs = f"{len(self.times)} run{'s' * (len(self.times) != 1)}"
+        each = f"{self.loops} loop{'s' * (self.loops != 1)}"
+        kernels = f"{self.launches} launch{'es' * (self.launches != 1)} per loop"
+        text = (
+            f"{duration(self.median)} per loop (median; {duration(self.best)} to "
+            f"{duration(self.worst)} in {runs} of {each}, {kernels})"
+        )
+        if self.bytes is not None:
+            text += f", {rate(self.bandwidth)}"
+        if self.simulated:
+            text += "\nsimulated: this is the time of a CPU, and says nothing about a GPU"
+        elif self.is_host_bound:
+            text += f"\nthe GPU waits for the host, which needs {duration(self.host)} per loop"
+        return text
+
+    __repr__ = __str__
+
+
+def duration(seconds) -> str:
+    """ "12.3 µs" """
+    for unit, name in _UNITS:
+        if seconds >= unit or name == "ns":
+            return f"{seconds / unit:.3g} {name}" if seconds < 1000 * unit else f"{seconds:.0f} s"
+
+
+def rate(per_second) -> str:
+    """ "3.21 TB/s" """
+    for unit, name in ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s")):
+        if per_second >= unit:
+            return f"{per_second / unit:.3g} {name}"
+    return f"{per_second:.3g} B/s"
+
+
+@magics_class
+class GpuTimeit(Magics):
+    """The magic %gpu_timeit."""
+
+    @no_var_expand
+    @line_cell_magic
+    def gpu_timeit(self, line="", cell=None):
+        """Times a statement on the GPU.
+
+        ::
+
+            %gpu_timeit [-n N] [-r R] [-b BYTES] [-s STREAM] [-q] [-o] statement
+            %%gpu_timeit [options] what to do once before
+            the statements
+
+        -n N: runs of a measurement (default: as many as take 50 ms). -r R: measurements (7).
+        -b BYTES: what one run moves, as an expression without spaces: -b 3*x.nbytes; the result then has
+        the bandwidth. -s STREAM: the stream that the work is put into (default: the default stream).
+        -q: print nothing. -o: give back the result, a GpuTiming.
+        """
+        given, statement = self.parse_options(
+            line, "n:r:b:s:oq", posix=False, strict=False, preserve_non_opts=True
+        )
+        if cell is None:
+            setup, cell = "pass", statement
+        else:
+            setup = statement or "pass"
+        if not cell.strip():
+            raise UsageError("%gpu_timeit: give a statement to time")
+        loops = self._number(given, "n", 0)
+        repeat = self._number(given, "r", 7)
+        size = self._value(given, "b")
+        run = self._compile(setup, cell)
+        result = measure(run, loops, repeat, size, self._value(given, "s"))
+        if "q" not in given:
+            print(result)
+        return result if "o" in given else None
+
+    def _number(self, given, letter, default):
+        text = getattr(given, letter, None)
+        if text is None:
+            return default
+        if not text.isdecimal() or int(text) < 1:
+            raise UsageError(f"%gpu_timeit -{letter} {text}: a whole number from 1 up is wanted")
+        return int(text)
+
+    def _value(self, given, letter):
+        text = getattr(given, letter, None)
+        return None if text is None else self.shell.ev(text.strip("\"'"))
+
+    def _compile(self, setup, statement):
+        """run(loops, begin, end): the setup, begin(), the statement that many times, end()."""
+        parts = []
+        for text in (setup, statement):
+            tree = self.shell.compile.ast_parse(self.shell.transform_cell(text))
+            parts.append(self.shell.transform_ast(tree).body or [ast.Pass()])
+        tree = ast.parse(_FRAME)
+        function = tree.body[0]
+        function.body[:1] = parts[0]
+        loop = next(
+            node for node in function.body if isinstance(node, ast.For) and node.lineno == 4
+        )
+        loop.body = parts[1]
+        names = {}
+        code = self.shell.compile(ast.fix_missing_locations(tree), "<gpu_timeit>", "exec")
+        exec(code, self.shell.user_ns, names)
+        return names["_run"]
+
+
+_FRAME = """def _run(_loops, _begin, _end):
+    pass
+    _begin()
+    for _ in range(_loops):
+        pass
+    return _end()
+"""
+
+
+def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
+    """Times run(loops, begin, end); ``loops`` 0 finds out how many are needed."""
+    from numbalite import _core, cuda
+
+    simulated = cuda.is_simulated()
+    clock = _Clock if simulated else _Events
+    run(1, _nothing, _nothing)  # compiles what is to be compiled
+    cuda.synchronize()
+    _core.trace(True)
+    try:
+        run(1, _nothing, _nothing)
+        calls = _core.traced()
+    finally:
+        _core.trace(False)
+    if not loops:
+        loops = _enough(lambda loops: _once(run, loops, clock(stream))[2])
+    found = [_once(run, loops, clock(stream)) for _ in range(repeat)]
+    return GpuTiming(
+        [device / loops for device, _, _ in found],
+        statistics.median(host for _, host, _ in found) / loops,
+        loops,
+        sum(call.startswith("cuLaunch") for call in calls),
+        size,
+        simulated,
+    )
+
+
+def _enough(took):
+    """How many loops a measurement needs; the better of two counts, for one may be disturbed."""
+    loops = 1
+    while (seconds := min(took(loops), took(loops))) < _LEAST and loops < 1_000_000:
+        needed = _LEAST / max(seconds, 1e-9) * loops
+        loops = int(min(max(needed * 1.1, loops + 1), loops * 20))
+        if needed < 2 * loops and seconds > _LEAST / 20:
+            break
+    return loops
+
+
+def _nothing():
+    pass
+
+
+def _once(run, loops, clock):
+    """(time on the device, of the host until all was enqueued, of both) in seconds"""
+    run(loops, clock.begin, clock.end)
+    return clock.device, clock.host, max(clock.device, clock.host)
+
+
+class _Clock:
+    """Time on the host, until the device is done."""
+
+    def __init__(self, stream):
+        from numbalite import cuda
+
+        self._wait = cuda.synchronize if stream is None else stream.synchronize
+
+    def begin(self):
+        self._wait()
+        self._start = time.perf_counter()
+
+    def end(self):
+        self.host = time.perf_counter() - self._start
+        self._wait()
+        self.device = time.perf_counter() - self._start
+
+
+class _Events:
+    """Time between two events in a stream."""
+
+    def __init__(self, stream):
+        from numbalite import cuda
+
+        self._stream = 0 if stream is None else stream
+        self._first, self._last = cuda.event(), cuda.event()
+
+    def begin(self):
+        from numbalite import cuda
+
+        cuda.synchronize()
+        self._start = time.perf_counter()
+        self._first.record(self._stream)
+
+    def end(self):
+        self._last.record(self._stream)
+        self.host = time.perf_counter() - self._start
+        self._last.synchronize()
+        self.device = self._first.elapsed_time(self._last) / 1e3

@@ -1,0 +1,81 @@
+"""How IPython shows a CompileError: the compiler's words with the user's lines, and no Python frames but
+the user's own. `%xmode Verbose` brings the whole traceback back.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import traceback
+
+_PLACE = re.compile(
+    r"^(?P<file>\S.*?)\((?P<line>\d+)\): (?P<kind>(?:fatal )?error|warning): (?P<text>.*)$"
+)
+_CARET = re.compile(r"^\s*[\^~][\^~ |]*$")
+# To be read on a light and on a dark page, whose errors stand on pink and on dark red.
+_BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
+
+
+def compile_error(problem) -> list:
+    """The lines that IPython is to show."""
+    from numbalite import jupyter
+
+    shell = jupyter.shell()
+    whole = getattr(getattr(shell, "InteractiveTB", None), "mode", "")
+    if whole == "Verbose":
+        return shell.InteractiveTB.structured_traceback(
+            type(problem), problem, problem.__traceback__
+        )
+    colored = str(getattr(shell, "colors", "")).lower() not in ("nocolor", "")
+    paint = _paint if colored else lambda text, color: text
+    head, *rest = str(problem).split("\n")
+    lines = [f"{paint(type(problem).__name__, _BOLD)}: {head}"]
+    lines += _with_sources(rest, problem.source, paint)
+    lines += _callers(problem.__traceback__, paint)
+    return lines
+
+
+def _paint(text, color):
+    return f"{color}{text}{_PLAIN}"
+
+
+def _with_sources(lines, source, paint):
+    """The message in colours; an error without its line of source gets it."""
+    from numbalite.compilers.hostlog import places
+
+    known = None
+    for at, line in enumerate(lines):
+        found = _PLACE.match(line)
+        if found is None:
+            hint = line.startswith("hint: ")
+            yield paint(line, _BOLD) if hint or _CARET.match(line) else line
+            continue
+        yield (
+            f"{paint(found['file'], _BLUE)}, line {paint(found['line'], _BLUE)}: "
+            f"{paint(found['kind'], _BOLD)}: {found['text']}"
+        )
+        if not lines[at + 1 : at + 2] or not lines[at + 1].startswith(" "):
+            known = places(source) if known is None else known
+            text = known.get((found["file"], int(found["line"])), "")
+            if text.strip():
+                yield f"  {text}"
+
+
+def _callers(trace, paint):
+    """The user's own lines that led to the compilation, outermost first."""
+    from numbalite import linemap
+
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+    for frame, line in traceback.walk_tb(trace):
+        path = frame.f_code.co_filename
+        label = linemap.label_of(path)
+        # In a notebook the user's frames are cells, and files of the user's; IPython's are neither.
+        if path.startswith(ours) or "IPython" in frame.f_globals.get("__name__", ""):
+            continue
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("ipykernel", "decorator"):
+            continue
+        text = linecache.getline(path, line).strip()
+        if text.startswith("get_ipython().run_cell_magic"):
+            continue
+        yield f"in {paint(label, _BLUE)}, line {paint(str(line), _BLUE)}: {text}"

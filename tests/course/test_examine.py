@@ -1,0 +1,42 @@
+"""A launch is looked at by the simulator's checks, in this process or, beside a GPU, in another."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.course import examine, place
+
+CONSTANT = 2
+
+
+@cuda.jit
+def tally(values, counts):
+    """
+    int i = grid<1>();
+    if (i < values.size()) {
+        int before = counts[values[i]];
+        counts[values[i]] = before + CONSTANT;
+    }
+    """
+
+
+@pytest.fixture(params=["here", "elsewhere"])
+def anywhere(request, monkeypatch):
+    if request.param == "elsewhere":
+        monkeypatch.setattr(place, "simulated", lambda: False)
+
+
+def test_what_is_found(anywhere, capsys):
+    values, counts = np.zeros(64, np.int32), cuda.to_device(np.zeros(4, np.int32))
+    found = examine(tally[2, 32], values, counts, checks="race")
+    assert (found.kind, found.kernel, found.array, found.index) == ("race", "tally", "counts", 0)
+    assert found.file == __file__ and found.line in (17, 18)
+    assert capsys.readouterr().out == f"{found}\n"
+    assert counts.copy_to_host().sum() == 0  # the launch worked on copies
+
+
+def test_nothing_found(anywhere, capsys):
+    values = np.arange(32, dtype=np.int32)
+    assert examine(tally[2, 32], values, values.copy(), checks=("race", "memory")) is None
+    assert capsys.readouterr().out == "nothing found by race, memory\n"
+    assert values[-1] == 31

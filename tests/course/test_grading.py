@@ -1,0 +1,209 @@
+"""Grading: what is found in learners' files, and pytest with the course's plugin."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from numbalite.course import exercises
+from numbalite.course.learner import Learner, Missing
+
+ANSWERS = '''"""Some answers."""
+
+from numbalite import cuda
+from numbalite.course import assess
+
+# %% first
+def bank_conflicts(stride):
+    return max([t * stride % 32 for t in range(32)].count(b) for b in range(32))
+
+verdict = assess("bank_conflicts", bank_conflicts)
+assert verdict.passed
+
+# %% a mistake, which does not keep the next part from running
+undefined_name
+
+# %% second
+@cuda.jit
+def vadd(a, b, out):
+    """
+    int i = grid<1>();
+    if (i < out.size()) out[i] = a[i] - b[i];
+    """
+'''
+
+
+def notebook(path, *cells):
+    made = [
+        {"cell_type": "code", "id": f"cell-{i}", "metadata": {}, "source": text.splitlines(True)}
+        for i, text in enumerate(cells)
+    ]
+    made.insert(0, {"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# Title"]})
+    path.write_text(json.dumps({"cells": made}))
+    return path
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "answers.py"
+    path.write_text(ANSWERS)
+    return path
+
+
+# ---- the learner's file -------------------------------------------------------------------------------
+
+
+def test_a_program(program):
+    learner = Learner(program)
+    assert learner.names() == ["vadd", "bank_conflicts"]  # in the order of the course
+    assert learner.answer("bank_conflicts")(2) == 2
+    assert learner.answer("vadd").__name__ == "vadd"
+    with pytest.raises(
+        Missing, match=r"answers.py has no saxpy.\nNameError at answers.py, line 14"
+    ):
+        learner.answer("saxpy")
+
+
+def test_lines_are_those_of_the_file(program):
+    answer = Learner(program).answer("vadd")
+    first = ANSWERS.split("\n").index("    int i = grid<1>();") + 1
+    made = answer.specialize(*_floats()).inspect_source()
+    given = re.search(rf'#line (\d+) "{re.escape(str(program))}"\n(\s*)int i', made)
+    assert int(given[1]) + given[2].count("\n") == first
+
+
+def _floats():
+    return [np.zeros(4, np.float32) for _ in range(3)]
+
+
+def test_a_notebook(tmp_path):
+    path = notebook(
+        tmp_path / "mine.ipynb",
+        "%matplotlib inline\nfrom numbalite.course import assess\n!ls",
+        "import math\nanswer = lambda stride: math.gcd(stride, 32)",
+        'assess("bank_conflicts", answer)\nraise ValueError("later")',
+    )
+    learner = Learner(path)
+    assert learner.names() == ["bank_conflicts"]
+    assert learner.answer("bank_conflicts")(8) == 8
+    with pytest.raises(
+        Missing, match="mine.ipynb has no wave.\nValueError at <?mine.ipynb, cell cell-2"
+    ):
+        learner.answer("wave")
+
+
+def test_nothing_is_run_to_find_names(tmp_path):
+    path = tmp_path / "ends.py"
+    path.write_text("raise SystemExit\nassess('vadd', 1)\nsaxpy = 3\n")
+    assert Learner(path).names() == ["vadd", "saxpy"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"cells": [{}]}'])
+def test_what_is_no_notebook(tmp_path, text):
+    path = tmp_path / "broken.ipynb"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="not a notebook"):
+        Learner(path)
+
+
+# ---- pytest ---------------------------------------------------------------------------------------------
+
+
+def grade(run_python, *arguments, driver_kind):
+    """The course's tests in a fresh process, from a folder without settings for pytest."""
+    return run_python(
+        "-m pytest -q -p no:cacheprovider -p numbalite.course.plugin",
+        *arguments,
+        check=False,
+        NUMBALITE_DRIVER=driver_kind,
+    )
+
+
+def test_grading_a_program(run_python, program, driver_kind):
+    arguments = ["--pyargs", "numbalite.course", "--learner", program]
+    result = grade(run_python, *arguments, driver_kind=driver_kind)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "1 failed, 1 passed" in result.stdout
+    assert "vadd: not passed" in result.stdout and "With 1 element, out is wrong" in result.stdout
+    assert "FAILED" in result.stdout and "test_exercise[vadd]" in result.stdout
+
+
+def test_what_the_file_lacks_fails(run_python, tmp_path, driver_kind):
+    path = notebook(tmp_path / "mine.ipynb", "bank_conflicts = ...")
+    arguments = ["--pyargs", "numbalite.course", "--learner", path, "--section", "3"]
+    result = grade(run_python, *arguments, driver_kind=driver_kind)
+    assert "mine.ipynb has no wave." in result.stdout
+    assert "There is no answer yet: fill in the cell." in result.stdout
+    assert f"{sum(e.section == 3 for e in exercises().values())} failed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--learner", "missing.ipynb"], "No such file"),
+        (["--learner", "empty.py"], "no exercise is in it"),
+        (["--section", "9"], "--section 9: there is no such section"),
+    ],
+)
+def test_usage_errors(run_python, tmp_path, driver_kind, arguments, said):
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    arguments = ["--pyargs", "numbalite.course", *arguments]
+    result = grade(run_python, *arguments, driver_kind=driver_kind)
+    assert result.returncode != 0 and said in result.stdout + result.stderr
+
+
+def test_the_fixtures(run_python, tmp_path, driver_kind):
+    """Times of the tests' kernels stand in a table after the run; wrong elements are named."""
+    (tmp_path / "test_mine.py").write_text("""
+import numpy as np
+import pytest
+
+from numbalite import cuda
+
+
+@cuda.jit
+def double(x):
+    "int i = grid<1>(); if (i < x.size()) x[i] *= 2;"
+
+
+def test_time(kernel_time, assert_close):
+    x = cuda.to_device(np.zeros(100, np.float32))
+    assert kernel_time(double[1, 128], x, label="double, 100 elements", repeat=3) > 0
+    assert_close(x, np.zeros(100, np.float32))
+
+
+def test_wrong(assert_close):
+    assert_close(np.arange(3), np.array([0, 1, 5]))
+
+
+def test_shape(assert_close):
+    with pytest.raises(AssertionError, match="shape"):
+        assert_close(np.zeros(3), np.zeros(4))
+
+
+def test_tolerance(kernel_tolerance):
+    assert kernel_tolerance(np.int8).rtol == 0 < kernel_tolerance(np.float32).rtol
+""")
+    result = grade(run_python, "test_mine.py", driver_kind=driver_kind)
+    assert "1 failed, 3 passed" in result.stdout, result.stdout + result.stderr
+    assert "1 of 3 elements are wrong, the first at [2]: 2, expected 5" in result.stdout
+    assert "= kernel times (" in result.stdout
+    assert "test_time  double, 100 elements" in result.stdout
+
+
+def test_the_plugin_costs_nothing_unused(run_python):
+    code = (
+        "import sys, pytest\n"
+        "before = set(sys.modules)\n"
+        "import numbalite.course.plugin\n"
+        "print(sorted(m for m in set(sys.modules) - before if 'numbalite' in m))\n"
+        "print('numpy' in sys.modules)\n"
+    )
+    modules = "['numbalite', 'numbalite.course', 'numbalite.course.plugin']"
+    assert run_python(code).stdout == f"{modules}\nFalse\n"
+
+
+def test_the_entry_point_is_named_as_the_module(root):
+    text = (root / "pyproject.toml").read_text()
+    assert '"numbalite.course.plugin" = "numbalite.course.plugin"' in text

@@ -1,0 +1,436 @@
+"""The judge of exercises: wrong answers fail with the smallest case, right ones pass, nothing else does."""
+
+import time
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, guvectorize, vectorize
+from numbalite.course import exercises, judge
+from numbalite.course.assessment import find
+
+# The judge's own solutions, which learners' are compared with, pass.
+
+
+@pytest.mark.parametrize("name", exercises())
+def test_the_reference_passes(name):
+    verdict = judge(name, find(name).reference())
+    assert verdict.passed, str(verdict)
+    assert (verdict and verdict.ratio is None) or verdict.ratio > 0
+
+
+# ---- what is no answer --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", exercises())
+@pytest.mark.parametrize("solution", [..., None, NotImplemented, 3, "text"])
+def test_no_answer_passes_nowhere(name, solution):
+    verdict = judge(name, solution)
+    assert not verdict.passed
+    assert "fill in the cell" in verdict.reason or "is wanted" in verdict.reason
+
+
+@pytest.mark.parametrize("body", ["...", "// your code", "/* several\n lines */ ;"])
+def test_an_empty_kernel(body):
+    names = {"cuda": cuda}
+    exec(f"@cuda.jit\ndef vadd(a, b, out):\n    {body!r}\n", names)
+    assert judge("vadd", names["vadd"]).reason == "There is no answer yet: fill in the cell."
+
+
+@pytest.mark.parametrize("result", [None, ..., NotImplementedError])
+def test_an_empty_function(result):
+    def hidden_layer(greyscales, weights):
+        if result is NotImplementedError:
+            raise NotImplementedError
+        return result
+
+    verdict = judge("hidden_layer", hidden_layer)
+    assert not verdict and "fill in the cell" in verdict.reason
+
+
+def test_an_unknown_exercise():
+    with pytest.raises(KeyError, match="no exercise is called 'vad'; there are zero_suppress, "):
+        judge("vad", None)
+
+
+def test_a_function_where_a_kernel_is_wanted():
+    verdict = judge("vadd", lambda a, b, out: None)
+    assert verdict.reason == ("A kernel is wanted, a function under @cuda.jit; this is a function.")
+
+
+# ---- wrong answers --------------------------------------------------------------------------------------
+
+
+def test_the_smallest_size_is_found():
+    """Right up to a warp's 32 elements: the first size that fails is 33, found between 32 and 64."""
+
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        if (i < out.size() && threadIdx.x < 40) out[i] = a[i] + b[i];
+        """
+
+    verdict = judge("vadd", vadd)
+    assert not verdict
+    assert verdict.reason.startswith("With 41 elements, 1 element is wrong in out.")
+    assert "out[40], got" in verdict.case and "(nothing was written there)" in verdict.case
+    a, b, expected = (
+        float(
+            next(line for line in verdict.case.split("\n") if line.startswith(start)).split("=")[1]
+        )
+        for start in ("a[40]", "b[40]", "out[40], expected")
+    )
+    assert a + b == pytest.approx(expected, rel=1e-5)
+
+
+def test_an_unguarded_edge():
+    @cuda.jit
+    def vadd(a, b, out):
+        "int i = grid<1>(); out[i] = a[i] + b[i];"
+
+    verdict = judge("vadd", vadd)
+    assert not verdict
+    assert "With 1 element, something is written into out behind its end" in verdict.reason
+
+
+def test_one_too_few():
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        if (i < out.size() - 1) out[i] = a[i] + b[i];
+        """
+
+    verdict = judge("vadd", vadd)
+    assert not verdict and verdict.reason == "With 1 element, out is wrong."
+
+
+def test_a_kernel_without_its_loop():
+    @cuda.jit
+    def saxpy(alpha, x, y):
+        """
+        int i = grid<1>();
+        if (i < y.size()) y[i] = alpha * x[i] + y[i];
+        """
+
+    verdict = judge("saxpy", saxpy)
+    assert not verdict and verdict.reason.startswith("With 65 elements, 1 element is wrong in y.")
+
+
+def test_rows_and_columns_mixed_up():
+    @cuda.jit
+    def increment_2d(image):
+        """
+        auto [column, row] = grid<2>();
+        if (row < image.shape[1] && column < image.shape[0]) image(row, column) += 1;
+        """
+
+    verdict = judge("increment_2d", increment_2d)
+    assert not verdict and "row" in verdict.reason
+
+
+def test_an_input_that_is_changed():
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        if (i < out.size()) { a[i] += b[i]; out[i] = a[i]; }
+        """
+
+    verdict = judge("vadd", vadd)
+    assert not verdict and "the input a is changed" in verdict.reason
+
+
+def test_the_wrong_dtype():
+    @vectorize(target="cuda")
+    def zero_suppress(sample, threshold):
+        "return sample < threshold ? 0.0 : double(sample);"
+
+    verdict = judge("zero_suppress", zero_suppress)
+    assert not verdict and "the result is float64; it should be int16" in verdict.reason
+
+
+def test_the_wrong_shape():
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
+    def normalized(vector, length):
+        "length[0] = vector[0];"
+
+    verdict = judge("normalized", normalized)
+    assert not verdict and "has the shape (1,); it should be (1, 3)" in verdict.reason
+
+
+@pytest.mark.sim
+def test_a_race_that_goes_well():
+    """The sums are right where the threads happen to run in a good order; cuda.checks sees the race."""
+
+    @cuda.jit
+    def block_sums(values, sums):
+        """
+        __shared__ float part[128];
+        int t = threadIdx.x;
+        part[t] = values[grid<1>()];
+        __syncthreads();
+        for (int half = 64; half > 0; half /= 2)
+            if (t < half) part[t] += part[t + half];
+        if (t == 0) sums[blockIdx.x] = part[0];
+        """
+
+    verdict = judge("block_sums", block_sums)
+    assert not verdict
+    assert "wrong" in verdict.reason or "cuda.checks" in verdict.reason
+
+
+@pytest.mark.sim
+def test_a_race_beside_a_gpu(monkeypatch):
+    """Where there is a GPU, the simulator looks at the kernel in another process."""
+    from numbalite.course import place
+
+    @cuda.jit
+    def increment_2d(image):
+        """
+        auto [column, row] = grid<2>();
+        if (row < image.shape[0] && column < image.shape[1]) image(row, column) += 1;
+        __shared__ int last;
+        last = column;
+        """
+
+    monkeypatch.setattr(place, "simulated", lambda: False)
+    verdict = judge("increment_2d", increment_2d, speed=False)
+    assert not verdict and "cuda.checks" in verdict.reason and "last" in verdict.case
+    verdict = judge("increment_2d", find("increment_2d").reference(), speed=False)
+    assert verdict and any("on the simulator, finds no race" in note for note in verdict.notes)
+
+
+def test_counting_without_atomics():
+    @cuda.jit
+    def histogram(values, counts):
+        """
+        int i = grid<1>();
+        if (i < values.size() && values[i] >= 0 && values[i] < counts.size()) counts[values[i]] += 1;
+        """
+
+    verdict = judge("histogram", histogram)
+    assert not verdict
+
+
+def test_random_numbers_that_are_all_the_same():
+    @cuda.jit
+    def monte_carlo_pi(states, trials, hits):
+        """
+        int i = grid<1>();
+        if (i < hits.size()) hits[i] = trials * 3.14159265f / 4;
+        """
+
+    verdict = judge("monte_carlo_pi", monte_carlo_pi)
+    assert not verdict and "too much alike" in verdict.reason
+
+
+def test_another_distribution():
+    @cuda.jit
+    def monte_carlo_pi(states, trials, hits):
+        """
+        int i = grid<1>();
+        if (i >= hits.size()) return;
+        hits[i] = 0;
+        for (int k = 0; k < trials; ++k) hits[i] += xoroshiro128p_uniform_float32(states, i) < 0.7f;
+        """
+
+    verdict = judge("monte_carlo_pi", monte_carlo_pi)
+    assert not verdict and "chance alone" in verdict.reason
+
+
+# ---- exceptions -----------------------------------------------------------------------------------------
+
+
+def test_an_exception_with_its_line():
+    def hidden_layer(greyscales, weights):
+        return greyscales.no_such_attribute  # here
+
+    verdict = judge("hidden_layer", hidden_layer)
+    assert not verdict
+    assert verdict.reason == "It raises AttributeError:"
+    assert "no_such_attribute" in verdict.case
+    assert "test_judging.py, line " in verdict.case and "# here" in verdict.case
+
+
+def test_a_compile_error_with_its_line():
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        out[i] = a[i] + c[i];
+        """
+
+    verdict = judge("vadd", vadd)
+    assert not verdict and verdict.reason == "It does not compile:"
+    assert "test_judging.py" in verdict.case and "c" in verdict.case
+
+
+def test_the_wrong_number_of_parameters():
+    @cuda.jit
+    def vadd(a, out):
+        "out[0] = a[0];"
+
+    verdict = judge("vadd", vadd)
+    assert not verdict and verdict.reason == "It raises TypeError:"
+    assert not judge("bank_conflicts", lambda: 3)
+
+
+@pytest.mark.sim
+def test_a_kernel_error():
+    @cuda.jit(debug=True)
+    def vadd(a, b, out):
+        "int i = grid<1>(); out[i] = a[i] + b[i];"
+
+    verdict = judge("vadd", vadd)
+    assert not verdict and verdict.reason == "The kernel makes a mistake:"
+    assert "thread (1, 0, 0)" in verdict.case and "out of bounds" in verdict.case
+
+
+def test_an_interrupt_is_the_learners():
+    def interrupted(stride):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge("bank_conflicts", interrupted)
+
+
+# ---- work in the wrong place ------------------------------------------------------------------------------
+
+
+def _layers():
+    @vectorize(target="cuda")
+    def scale(x, w):
+        "x / 255.0f * w"
+
+    @vectorize(target="cuda")
+    def activate(x):
+        "tanhf(x)"
+
+    return scale, activate
+
+
+def _on_the_host(greyscales, weights):
+    return np.tanh(greyscales / np.float32(255) * weights)
+
+
+def _on_the_host_without_its_subclass(greyscales, weights):
+    return _on_the_host(np.asarray(greyscales), np.asarray(weights))
+
+
+def test_numpy_instead_of_the_gpu():
+    verdict = judge("hidden_layer", _on_the_host)
+    assert not verdict and verdict.reason.startswith("It computes on the CPU, with NumPy's divide")
+    assert "return np.tanh" in verdict.case
+    assert not judge("hidden_layer", _on_the_host_without_its_subclass)
+
+
+def test_numpy_after_the_gpu():
+    scale, _ = _layers()
+
+    def copied(greyscales, weights):
+        x = scale(cuda.to_device(greyscales), cuda.to_device(weights)).copy_to_host()
+        return np.tanh(x)
+
+    def from_host_arrays(greyscales, weights):
+        return np.tanh(scale(greyscales, weights))
+
+    for solution in (copied, from_host_arrays):
+        verdict = judge("hidden_layer", solution)
+        assert not verdict and "NumPy's tanh" in verdict.reason
+
+
+def test_copies_in_between():
+    scale, activate = _layers()
+
+    def hidden_layer(greyscales, weights):
+        return activate(scale(greyscales, weights))
+
+    verdict = judge("hidden_layer", hidden_layer)
+    assert not verdict
+    assert verdict.reason == "It copies to the device 3 times; 2 times is enough."
+    assert verdict.work.copies_out == 2
+
+
+def test_the_cpu_target():
+    @vectorize(["float32(float32)"])
+    def magnitude(counts):
+        "-2.5f * log10f(counts / 2500.0f)"
+
+    verdict = judge("magnitude", magnitude)
+    assert not verdict and 'add target="cuda"' in verdict.reason
+
+
+def test_a_tile_that_is_not_there():
+    @cuda.jit
+    def rotate(a, out):
+        """
+        auto [column, row] = grid<2>();
+        int rows = a.shape[0];
+        if (row < rows && column < a.shape[1]) out(column, rows - 1 - row) = a(row, column);
+        """
+
+    verdict = judge("rotate", rotate)
+    assert not verdict and "a block uses 0 bytes of shared memory" in verdict.reason
+
+
+# ---- answers that are remembered ----------------------------------------------------------------------
+
+
+def _remembering(key):
+    scale, activate = _layers()
+    known = {}
+
+    def hidden_layer(greyscales, weights):
+        k = key(greyscales)
+        if k not in known:
+            x = scale(cuda.to_device(greyscales), cuda.to_device(weights))
+            known[k] = activate(x).copy_to_host()
+        return known[k]
+
+    return hidden_layer
+
+
+@pytest.mark.parametrize("key", [id, lambda x: x.shape, lambda x: x.ctypes.data])
+def test_a_result_that_is_remembered(key):
+    verdict = judge("hidden_layer", _remembering(key))
+    assert not verdict and "a second one, on the same arrays with other data" in verdict.reason
+
+
+# ---- speed -------------------------------------------------------------------------------------------
+
+
+def test_a_slow_solution():
+    scale, activate = _layers()
+
+    def hidden_layer(greyscales, weights):
+        if greyscales.size > 10_000:
+            time.sleep(0.1)
+        return activate(scale(cuda.to_device(greyscales), cuda.to_device(weights))).copy_to_host()
+
+    verdict = judge("hidden_layer", hidden_layer)
+    assert not verdict and verdict.reason.startswith("Right, but too slow: ")
+    assert verdict.ratio > 8 and verdict.seconds > 0.09
+    assert find("hidden_layer").hint in verdict.reason
+
+
+def test_wrong_only_when_large():
+    scale, activate = _layers()
+
+    def hidden_layer(greyscales, weights):
+        x = activate(scale(cuda.to_device(greyscales), cuda.to_device(weights))).copy_to_host()
+        if x.size > 10_000:
+            x[-1] += 1
+        return x
+
+    verdict = judge("hidden_layer", hidden_layer)
+    assert not verdict and "1 element is wrong in the result" in verdict.reason
+    assert judge("hidden_layer", hidden_layer, speed=False)
+
+
+@pytest.mark.sim
+def test_simulated_times_are_said_to_be():
+    verdict = judge("vadd", find("vadd").reference())
+    assert verdict.simulated
+    assert any("times of a CPU, not of a GPU" in note for note in verdict.notes)

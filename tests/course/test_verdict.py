@@ -1,0 +1,109 @@
+"""What a verdict looks like: as text, as HTML, in a notebook; and the comparisons it rests on."""
+
+import numpy as np
+import pytest
+
+from numbalite.course import Verdict, assess, tolerance
+from numbalite.course.compare import Tolerance, mismatch, row
+from numbalite.course.verdict import duration
+from numbalite.course.work import HostArray, OnTheHost, Work, guarded, plain
+
+
+def test_assess_shows_the_verdict(capsys):
+    verdict = assess("bank_conflicts", lambda stride: 1)
+    assert isinstance(verdict, Verdict) and not verdict
+    out = capsys.readouterr().out
+    assert out == str(verdict) + "\n"
+    assert out.startswith(
+        "bank_conflicts: not passed\n  With a stride of 2, the result is wrong.\n"
+    )
+    assert "stride               = 2\n" in out
+    assert "the result, expected = 2\n" in out and "the result, got      = 1\n" in out
+    assert repr(verdict) == "<bank_conflicts: not passed>"
+
+
+def test_html_is_escaped():
+    verdict = Verdict("x", False, "a < b & c", case="array<float>", notes=["<b>"])
+    text = verdict._repr_html_()
+    assert (
+        "a &lt; b &amp; c" in text and "array&lt;float&gt;" in text and "<li>&lt;b&gt;</li>" in text
+    )
+
+
+def test_a_notebook_shows_it_once(run_python):
+    """As the cell's last expression the verdict does not stand there a second time."""
+    pytest.importorskip("IPython")
+    code = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "shell.kernel = object()\n"
+        "shown = []\n"
+        "import IPython.display\n"
+        "IPython.display.display = lambda data, raw: shown.append(data)\n"
+        "shell.run_cell('from numbalite.course import assess')\n"
+        "shell.run_cell('v = assess(\"bank_conflicts\", ...); v')\n"
+        "first = len(shown)\n"
+        "shell.run_cell('v')\n"
+        "print('counts', first, len(shown), sorted(shown[0]))\n"
+    )
+    output = run_python(code, NUMBALITE_DRIVER="sim").stdout
+    assert "counts 1 2 ['text/html', 'text/plain']" in output
+
+
+def test_tolerances():
+    assert tolerance(np.int32) == (0, 0, 0)
+    assert tolerance(np.float64).rtol < 1e-14 < tolerance(np.float32).rtol < 1e-5
+    assert tolerance(np.float16).rtol > 1e-3
+    assert tolerance("f4", terms=100).rtol == pytest.approx(10 * tolerance("f4").rtol)
+    assert tolerance(np.complex64) == tolerance(np.float32)
+
+
+def test_mismatch_tells_the_first():
+    want = np.arange(12, dtype=np.float32).reshape(3, 4)
+    got = want.copy()
+    assert mismatch(got, want) is None
+    got[1, 2] += 1
+    got[2, 0] = np.nan
+    found = mismatch(got, want)
+    assert found.index == (1, 2) and found.count == 2 and found.total == 12
+    assert (found.got, found.expected) == (7, 6)
+
+
+def test_nan_and_infinity():
+    odd = np.array([np.nan, np.inf, -np.inf, 1], np.float32)
+    assert mismatch(odd, odd) is None
+    assert mismatch(odd, np.zeros(4, np.float32)).count == 4
+    assert mismatch(np.zeros(4, np.float32), odd).count == 4
+    assert mismatch(odd[::-1], odd).count == 4
+
+
+def test_integers_are_equal_or_not():
+    large = np.array([2**62 + 1, 2**62])
+    assert mismatch(large, large + np.array([0, 1])).index == (1,)
+
+
+def test_absolute_differences():
+    assert mismatch(np.float32([1e-7]), np.float32([0.0]), Tolerance(0, 0, 1e-6)) is None
+    assert mismatch(np.float32([1e-5]), np.float32([0.0]), Tolerance(0, 0, 1e-6))
+
+
+def test_work_in_words():
+    assert str(Work(1, 0, 0)) == "1 launch and no copies"
+    assert str(Work(3, 2, 1)) == "3 launches, 2 copies to the device and 1 copy back"
+
+
+def test_host_arrays_refuse_numpy():
+    x = guarded(np.arange(3.0))
+    assert isinstance(x, HostArray) and type(plain(x)) is np.ndarray
+    for work in (lambda: x + 1, lambda: np.exp(x), lambda: x.sum(), lambda: np.add(1, x)):
+        with pytest.raises(OnTheHost):
+            work()
+    assert np.empty_like(x).shape == (3,) and len(x) == x.size == 3
+
+
+def test_texts():
+    assert (
+        duration(2.5) == "2.5 s" and duration(0.25) == "250 ms" and duration(41.34e-6) == "41.3 µs"
+    )
+    assert row(np.array([[1, 2], [3, 4]])) == "[[1, 2], [3, 4]]"
+    assert row(np.float32([0.1, 1e10])) == "[0.1, 1e+10]"

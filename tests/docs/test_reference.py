@@ -1,0 +1,157 @@
+"""The reference has every public name, docstrings say something, and their examples run."""
+
+import doctest
+import inspect
+import re
+import types
+import warnings
+
+import doc_pages
+import numpy as np
+import pytest
+
+import numbalite
+from numbalite import config, course, cuda, errors
+
+PAGES = doc_pages.ROOT / "docs/reference"
+ERRORS = [
+    value
+    for value in vars(errors).values()
+    if isinstance(value, type) and issubclass(value, (errors.NumbaliteError, Warning))
+]
+PUBLIC = [
+    *(("numbalite", name, getattr(numbalite, name)) for name in numbalite.__all__),
+    *(("numbalite.cuda", name, getattr(cuda, name)) for name in cuda.__all__),
+    *(("numbalite.course", name, getattr(course, name)) for name in course.__all__),
+    *(("numbalite.errors", cls.__name__, cls) for cls in dict.fromkeys(ERRORS)),
+]
+IDS = [f"{module}.{name}" for module, name, _ in PUBLIC]
+
+
+def described():
+    """The names that the pages of the reference describe, in full."""
+    found = set()
+    for page in sorted(PAGES.glob("*.md")):
+        module = ""
+        for line in page.read_text(encoding="utf-8").splitlines():
+            directive = re.match(r"\.\. (?:py:|auto)(\w+):: ([\w.]+)", line)
+            if directive is None:
+                members = re.match(r"   :members: (\w.*)", line)
+                if members and module:
+                    found.update(f"{module}.{name}" for name in members[1].split(", "))
+                continue
+            kind, name = directive.groups()
+            if kind == "module":
+                module = name
+                found.add(name)
+            else:
+                found.add(name if name.startswith("numbalite.") else f"{module}.{name}")
+    return found
+
+
+def test_every_public_name_is_described():
+    missing = sorted(set(IDS) - described())
+    assert not missing, f"docs/reference lacks {missing}"
+
+
+@pytest.mark.parametrize("public", PUBLIC, ids=IDS)
+def test_docstrings_say_something(public):
+    """A sentence at least, and where a program follows, it is set off."""
+    _, name, value = public
+    text = inspect.getdoc(value) or ""
+    assert re.match(r"\S[^\n]{10,}", text), f"{name}: {text!r}"
+    assert re.search(r"[.:?)`]($|\n)", text), f"{name}: {text!r}"
+
+
+def test_numbas_names_of_the_errors_are_listed():
+    page = (PAGES / "errors.md").read_text(encoding="utf-8")
+    names = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    missing = sorted(name for name in names if f"`{name}`" not in page and name not in page)
+    assert not missing
+
+
+def test_every_error_has_its_mend():
+    """docs/errors.md speaks of each class."""
+    page = (doc_pages.ROOT / "docs/errors.md").read_text(encoding="utf-8")
+    missing = [cls.__name__ for cls in ERRORS if cls.__name__ not in page]
+    assert not missing
+
+
+def test_the_table_of_variables():
+    """docs/reference/configuration.md is config's table."""
+    page = (PAGES / "configuration.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", page, re.M)
+    expected = []
+    for row in config.VARIABLES.values():
+        default = int(row.default) if isinstance(row.default, bool) else row.default
+        aliases = [alias if isinstance(alias, str) else alias[0] for alias in row.aliases]
+        expected.append(
+            (
+                f"NUMBALITE_{row.name}",
+                "" if default in (None, ()) else f"`{default}`",
+                row.doc,
+                ", ".join(f"`{alias}`" for alias in aliases),
+            )
+        )
+    assert [tuple(cell.strip() for cell in row) for row in rows] == expected
+
+
+# ---- examples in docstrings
+
+FINDER = doctest.DocTestFinder(recurse=False)
+
+
+def more():
+    """What the reference describes beside the names of __all__."""
+    from numbalite.cuda import memory, random
+
+    yield from (
+        ("numbalite.types", name, getattr(numbalite.types, name))
+        for name in ("from_dtype", "typeof")
+    )
+    yield "numbalite.cuda.memory", "MemoryPool", memory.MemoryPool
+    yield "numbalite.cuda.random", "create_xoroshiro128p_states", random.create_xoroshiro128p_states
+
+
+def examples():
+    """(name, doctest) of the public names and of the methods of public classes."""
+    seen = set()
+    for module, name, value in (*PUBLIC, *more()):
+        holders = [(f"{module}.{name}", value)]
+        if isinstance(value, type):
+            holders += [
+                (f"{module}.{name}.{key}", member)
+                for key, member in inspect.getmembers(value)
+                if not key.startswith("_") and getattr(member, "__doc__", None)
+            ]
+        for full, one in holders:
+            text = getattr(one, "__doc__", None)
+            if isinstance(one, types.ModuleType) or not isinstance(text, str) or ">>>" not in text:
+                continue
+            if text not in seen:
+                seen.add(text)
+                yield full, doctest.DocTestParser().get_doctest(text, {}, full, None, 0)
+
+
+EXAMPLES = list(examples())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def test_the_examples_run(example, driver_kind):
+    name, case = example
+    if ".checks" in name and driver_kind != "sim":
+        pytest.skip("only the simulator has checks")
+    import numbalite
+
+    case.globs.update(np=np, numbalite=numbalite, cuda=cuda, __name__="__main__")
+    case.globs.update({key: getattr(numbalite, key) for key in ("jit", "vectorize", "guvectorize")})
+    said = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        runner.run(case, out=said.append)
+    assert runner.failures == 0, "".join(said)
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) > 30

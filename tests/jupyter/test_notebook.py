@@ -1,0 +1,116 @@
+"""A real kernel, as notebooks have it: what kernels print, errors, progress, and what is not imported."""
+
+import re
+
+import pytest
+
+SETUP = """%load_ext numbalite
+import warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from numbalite import cuda"""
+PRINTS = """%%cuda
+__global__ void tell(int n) { printf("kernel %d\\n", n); }"""
+
+
+def stream_text(outputs):
+    assert all(o.output_type == "stream" and o.name == "stdout" for o in outputs), outputs
+    return "".join(o.text for o in outputs)
+
+
+def test_a_notebook(notebook):
+    """Several things in one kernel, for starting it takes longer than all of them."""
+    wrong = "%%cuda\n__global__ void k(int *x) {\n    x[0] = nothing;\n}"
+    in_order = (
+        "for n in range(50):\n    print('python', n)\n    tell[1, 1](n)\n    cuda.synchronize()"
+    )
+    late = "tell[1, 1](7)\nprint('before')"  # nobody waits but the end of the cell
+    shell_too = "import os\nos.system('echo shell')\nprint('python')"
+    slow = (
+        "import time\nfrom numbalite.jupyter import progress\n"
+        "from numbalite.compilers import Unit\n"
+        "with progress.watch(Unit('', name='/x/slow <1>.cu'), ('cuda', 9, 0)):\n    time.sleep(1.3)"
+    )
+    outputs = notebook(
+        SETUP, PRINTS, in_order, late, "print('next')", shell_too, wrong, "tell", slow
+    )
+    _, made, ordered, waited, following, spawned, refused, shown, slowly = outputs
+    # A compilation that took longer than a second has left an output without anything in it.
+    assert all(o.output_type == "display_data" and not o.data for o in made)
+    expected = "".join(f"python {n}\nkernel {n}\n" for n in range(50))
+    assert stream_text(ordered) == expected
+    assert all(word in stream_text(waited) for word in ("before", "kernel 7\n"))
+    assert stream_text(following) == "next\n"
+    assert stream_text(spawned) == "shell\npython\n"
+    (problem,) = refused
+    assert problem.ename == "CompileError"
+    text = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(problem.traceback))
+    assert re.search(r"Cell In\[7\], line 3: error: .*nothing", text)
+    assert len(text.splitlines()) < 8
+    assert "tell(n)" in shown[0].data["text/html"] and shown[0].data["text/plain"].startswith(
+        "<CUDA"
+    )
+    assert [o.data for o in slowly] == [{}]
+
+
+@pytest.mark.parametrize("captured", [True, False], ids=["captured", "not captured"])
+def test_without_the_extension(notebook, captured):
+    """Lessons that only use decorators have printf in the cell too, whatever ipykernel does with file 1."""
+    kernel = (
+        "import warnings\nwarnings.simplefilter('ignore')\nfrom numbalite import cuda\n"
+        "@cuda.jit('void(int32)')\ndef tell(n):\n    r'printf(\"kernel %d\\n\", n);'"
+    )
+    _, told = notebook(
+        kernel, "print('a')\ntell[1, 1](1)\ncuda.synchronize()\nprint('b')", captured=captured
+    )
+    assert stream_text(told) == "a\nkernel 1\nb\n"
+
+
+def test_progress_tells_and_goes(monkeypatch):
+    """What is sent to the front end, in order."""
+    from types import SimpleNamespace
+
+    from numbalite import jupyter
+    from numbalite.compilers import Unit
+    from numbalite.jupyter import progress
+
+    sent = []
+
+    class Publisher:
+        def publish(self, data, metadata, transient, update):
+            sent.append((data.get("text/plain"), update, transient["display_id"]))
+
+    shell = SimpleNamespace(display_pub=Publisher(), kernel=object())
+    monkeypatch.setattr(jupyter, "shell", lambda: shell)
+    monkeypatch.setattr(progress, "DELAY", 0.05)
+    monkeypatch.setattr(progress, "STEP", 0.05)
+    import time
+
+    with progress.watch(Unit("", name="matmul.cu"), ("cuda", 9, 0)):
+        time.sleep(0.3)
+    assert sent[0][0] == "compiling matmul for sm_90 … 0 s" and not sent[0][1]
+    assert len(sent) > 2 and all(update for _, update, _ in sent[1:])
+    assert sent[-1][0] is None
+    assert len({identity for _, _, identity in sent}) == 1
+    sent.clear()
+    with progress.watch(Unit("", name="matmul.cu"), ("sim",)):
+        pass
+    assert not sent
+    shell.kernel = None  # a terminal
+    monkeypatch.setattr(progress, "DELAY", 0)
+    with progress.watch(Unit("", name="matmul.cu"), ("sim",)):
+        time.sleep(0.05)
+    assert not sent
+
+
+def test_plain_python_knows_nothing_of_it(run_python):
+    result = run_python(
+        "import sys, numpy as np\n"
+        "from numbalite import cuda\n"
+        "@cuda.jit('void(int32)')\n"
+        "def tell(n):\n"
+        "    r'printf(\"kernel %d\\n\", n);'\n"
+        "tell[1, 1](1)\ncuda.synchronize()\n"
+        "print(sorted(m for m in sys.modules if 'jupyter' in m or m == 'IPython'), flush=True)"
+    )
+    assert result.stdout.splitlines() == ["kernel 1", "[]"]

@@ -1,0 +1,170 @@
+"""How objects look in a notebook: what the tables say, and what making them leaves alone."""
+
+import re
+
+import numpy as np
+import pytest
+
+from numbalite import compilers, cuda, guvectorize, vectorize
+
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
+
+
+def text_of(html):
+    """The words, with tags and entities taken out; the tags must fit each other."""
+    from html import unescape
+    from html.parser import HTMLParser
+
+    opened = []
+
+    class Checker(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            opened.append(tag)
+
+        def handle_endtag(self, tag):
+            assert opened.pop() == tag
+
+    checker = Checker()
+    checker.feed(html)
+    checker.close()
+    assert not opened
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", html)))
+
+
+def html(value):
+    return text_of(value._repr_html_())
+
+
+def new_kernel():
+    @cuda.jit
+    def scale(x, a):
+        "if (x.size() < 1 && a > 0) return; __shared__ float s[32]; s[threadIdx.x] = a; x[0] *= s[threadIdx.x];"
+
+    return scale
+
+
+def test_a_kernel_is_not_compiled_for_its_picture():
+    kernel = new_kernel()
+    before = compilers.compile_count()
+    shown = html(kernel)
+    assert compilers.compile_count() == before
+    assert shown.startswith(" scale(x, a) CUDA kernel not compiled yet")
+    assert "x.size() < 1 && a > 0" in shown, "the source, escaped and unescaped"
+
+
+def test_a_compiled_kernel():
+    kernel = new_kernel()
+    kernel[1, 1](np.ones(4, np.float32), 2.0)
+    before = compilers.compile_count()
+    shown = html(kernel)
+    assert compilers.compile_count() == before
+    assert "x: float32[::1], a: float64" in shown
+    registers = kernel.get_regs_per_thread().popitem()[1]
+    shared = kernel.get_shared_mem_per_block().popitem()[1]
+    assert f" {registers} {shared} B " in shown
+    assert "threads per block 64 128 256 512 1024 blocks at once in a multiprocessor" in shown
+    assert ("nominal" in shown) == cuda.is_simulated()
+    overload = next(iter(kernel.overloads.values()))
+    assert "void(float32[::1], float64)" in html(overload)
+    kernel[1, 1](np.ones(4), 2.0)
+    assert "x: float64[::1], a: float64" in html(kernel)
+
+
+def test_a_kernel_of_a_source_shows_its_types():
+    module = cuda.module(
+        "__constant__ float c[4];\n__global__ void k(const float *x, int n) {}\n"
+        "template <class T> __global__ void f(T *x) {}",
+        name="<b>bold</b>",
+    )
+    assert "const float* x, int n" in html(module.k)
+    shown = html(module)
+    assert "<b>bold</b> CUDA module name what" in shown
+    assert "k(x, n) kernel f<...>(x) kernel c __constant__ variable" in shown
+
+
+def test_a_grid_shows_its_occupancy(shell):
+    kernel = new_kernel()
+    launcher = kernel[(4, 2), 64]
+    formatter = shell.display_formatter.formatters["text/html"]
+    assert "scale[4 × 2, 64] kernel with its grid" in text_of(formatter(launcher))
+    launcher(np.ones(4, np.float32), 2.0)
+    shown = text_of(formatter(launcher))
+    expected = kernel.occupancy(64).popitem()[1]
+    share = expected * 64 / cuda.get_current_device().MAX_THREADS_PER_MULTIPROCESSOR
+    assert f"x: float32[::1], a: float64 {expected} {share:.0%}" in shown
+    assert "512" in shown
+
+
+def test_ufuncs():
+    add = vectorize("x + y", args="x, y", target="cuda") if False else _add()
+    assert "CUDA ufunc types ff->f" in html(add)
+
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
+    def total(x, out):
+        "out[0] = 0; for (int i = 0; i < x.size(); ++i) out[0] += x[i];"
+
+    assert "CUDA gufunc signature types (n)->()" in html(total)
+
+
+def _add():
+    @vectorize(["float32(float32, float32)"], target="cuda")
+    def add(x, y):
+        "return x + y;"
+
+    return add
+
+
+def test_device_functions():
+    @cuda.jit(device=True)
+    def less(a, b):
+        "return a < b;"
+
+    assert html(less).startswith(" less(a, b) device function")
+
+
+def test_arrays_are_not_copied(monkeypatch):
+    from numbalite import _core
+
+    d = cuda.to_device(np.zeros((3, 4), np.float32))
+    _core.trace(True)
+    try:
+        shown = html(d)
+        calls = _core.traced()
+    finally:
+        _core.trace(False)
+    assert not [call for call in calls if "Memcpy" in call or "Sync" in call]
+    name = cuda.get_current_device().name
+    assert (
+        f"shape dtype elements bytes order device address 3 × 4 float32 12 48 B C 0: {name} {d.address:#x}"
+        in re.sub(r"\s+", " ", shown)
+    )
+    assert "strides (32, 4)" in html(d[::2])
+    assert "read-only" not in html(d)
+    record = np.dtype([("<i>", "f4")])
+    assert "&lt;i&gt;" in cuda.device_array(2, record)._repr_html_()
+
+
+def test_devices_streams_pools(shell):
+    device = cuda.get_current_device()
+    assert device.name in html(device) and "multiprocessors" in html(device)
+    assert html(cuda.gpus[0]) == html(device)
+    stream = cuda.stream()
+    assert "CUDA stream device handle priority non-blocking state" in html(stream)
+    assert "0x0" in html(cuda.default_stream())
+    with stream.capture() as graph:
+        assert "being captured" in html(stream) and "being captured" in html(graph)
+        cuda.device_array(4, np.float32)
+    assert "kernel launches 0" in html(graph)
+    event = cuda.event()
+    event.record()
+    event.synchronize()
+    shown = text_of(shell.display_formatter.formatters["text/html"](event))
+    assert "happened" in shown and "yes" in shown
+    assert "memory pool of device 0 used cached peak" in html(cuda.memory_pool())
+    assert "host memory pool" in html(cuda.host_memory_pool())
+
+
+def test_plain_repr_is_as_it_was():
+    d = cuda.device_array((2, 3), np.float32)
+    assert repr(d) == "DeviceNDArray(shape=(2, 3), dtype=float32, device=0)"
+    assert repr(new_kernel()) == "<CUDA kernel scale(x, a)>"

@@ -1,0 +1,102 @@
+"""%gpu_timeit, and the result that it gives back."""
+
+import pytest
+from IPython.core.error import UsageError
+
+from numbalite.jupyter.timing import GpuTiming, duration, rate
+
+# Host arrays as arguments are convenient here.
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
+
+KERNEL = "@cuda.jit('void(float32[:])')\ndef add_one(x):\n    'int i = grid<1>(); if (i < x.size()) x[i] += 1;'"
+
+
+@pytest.fixture
+def timed(run):
+    """timed(line) -> the result, with a kernel and a device array in the notebook"""
+    run(KERNEL)
+    run("d = cuda.to_device(np.zeros(64, 'f4'))")
+    return run
+
+
+def test_a_statement(timed, capsys):
+    result = timed("r = %gpu_timeit -o -n 5 -r 3 -b 2*d.nbytes add_one[1, 64](d)\nr")
+    assert (result.loops, len(result.times), result.launches, result.bytes) == (5, 3, 1, 512)
+    assert result.best <= result.median <= result.worst
+    assert result.bandwidth == pytest.approx(512 / result.median)
+    shown = capsys.readouterr().out
+    assert "in 3 runs of 5 loops, 1 launch per loop), " in shown and "B/s" in shown
+    # two runs to warm up and to count, then 3 x 5
+    assert timed("d.copy_to_host()[0]") == 17
+
+
+def test_as_many_loops_as_are_needed(timed):
+    result = timed("%gpu_timeit -o -q -r 2 add_one[1, 64](d)")
+    assert result.loops > 10
+    assert result.loops * result.worst > 0.01
+
+
+def test_a_cell_with_a_setup(timed, capsys):
+    timed("%%gpu_timeit -n 2 -r 1 e = d.copy()\nadd_one[1, 64](e)\nadd_one[1, 64](e)")
+    assert "1 run of 2 loops, 2 launches per loop" in capsys.readouterr().out
+    assert timed("d.copy_to_host()[0]") == 0
+
+
+def test_a_stream(timed):
+    timed("s = cuda.stream()")
+    assert timed("%gpu_timeit -o -q -n 2 -r 1 -s s add_one[1, 64, s](d)").launches == 1
+
+
+@pytest.mark.sim
+def test_the_simulator_says_so(timed, capsys):
+    result = timed("%gpu_timeit -o -n 1 -r 1 add_one[1, 64](d)")
+    assert result.simulated
+    assert "simulated: this is the time of a CPU" in capsys.readouterr().out
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_timed_by_events(timed, capsys):
+    result = timed("%gpu_timeit -o add_one[1, 64](d)")
+    assert not result.simulated and 1e-7 < result.median < 1e-3
+    assert "simulated" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        ("", "give a statement"),
+        ("-n 0 add_one", "-n 0: a whole number"),
+        ("-r x d", "-r x: a whole"),
+    ],
+)
+def test_mistakes(timed, line, says):
+    with pytest.raises(UsageError, match=says):
+        timed(f"%gpu_timeit {line}")
+
+
+def test_mistakes_of_the_statement_are_its_own(timed):
+    with pytest.raises(ZeroDivisionError):
+        timed("%gpu_timeit 1 / 0")
+
+
+def test_counting_launches_leaves_the_driver_as_it_was(timed):
+    """The trace that counts is taken out again: later calls do not pay for it."""
+    from numbalite import _core
+
+    timed("%gpu_timeit -q -n 1 -r 1 add_one[1, 64](d)")
+    assert _core.traced()
+    before = len(_core.traced())
+    timed("add_one[1, 64](d)")
+    assert len(_core.traced()) == before
+
+
+def test_words():
+    assert [duration(t) for t in (0, 1.5e-9, 2.34567e-6, 0.0123, 1.0, 75.0, 4000)] == [
+        "0 ns", "1.5 ns", "2.35 µs", "12.3 ms", "1 s", "75 s", "4000 s",
+    ]  # fmt: skip
+    assert [rate(r) for r in (3.21e12, 4.5e9, 1.2e6, 999, 0.5)] == [
+        "3.21 TB/s", "4.5 GB/s", "1.2 MB/s", "999 B/s", "0.5 B/s",
+    ]  # fmt: skip
+    bound = GpuTiming([2e-6], 3e-6, 10, 1)
+    assert bound.is_host_bound and "the GPU waits for the host, which needs 3 µs" in str(bound)
+    assert not GpuTiming([2e-6], 3e-6, 10, 1, simulated=True).is_host_bound

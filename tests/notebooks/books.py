@@ -1,0 +1,220 @@
+"""Notebooks as the tests handle them: read, completed with solutions, and run.
+
+They run in a Jupyter kernel, as they do for readers. Where the packages for that are missing (a GPU
+machine behind a wall), the cells are executed in this process, with a stand-in for plots if
+matplotlib is missing too; only notebooks with IPython's magic words cannot run so.
+"""
+
+import importlib.util
+import json
+import linecache
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import types
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "notebooks"
+NOTEBOOKS = sorted(p for p in FOLDER.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+HAS_KERNEL = all(map(importlib.util.find_spec, ("nbclient", "ipykernel", "matplotlib")))
+
+_REPORT = """
+import json as _json
+
+from numbalite.course import judging as _judging
+
+print(_json.dumps([[v.name, v.passed, str(v)] for v in _judging.verdicts]))
+"""
+
+
+def name(path):
+    """How tests call a notebook: "1_ufuncs/exercises"."""
+    return str(path.relative_to(FOLDER).with_suffix(""))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def code_cells(book):
+    return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+
+
+def assessed(book):
+    """The names of the exercises that a notebook's cells give to the judge."""
+    return [
+        found
+        for cell in code_cells(book)
+        for found in re.findall(r'^assess\("(\w+)"', source(cell), re.M)
+    ]
+
+
+def solutions(path):
+    """{cell id: text} for the notebook at path: from notebooks/solutions/<its folder>.py."""
+    file = FOLDER / "solutions" / f"{path.parent.name}.py"
+    if path.parent == FOLDER or not file.exists():
+        return {}
+    parts = re.split(r"^# %% (\S+)\n", file.read_text(encoding="utf-8"), flags=re.M)
+    return {parts[i]: parts[i + 1].strip() for i in range(1, len(parts), 2)}
+
+
+def filled(book, path):
+    """The notebook with the solutions in its cells."""
+    answers = solutions(path)
+    cells = [
+        {**cell, "source": answers[cell["id"]]} if cell["id"] in answers else cell
+        for cell in book["cells"]
+    ]
+    return {**book, "cells": cells}
+
+
+def run(book, path, kernels):
+    """Runs it from top to bottom; gives the judge's verdicts: [name, passed, text] of each."""
+    if kernels is None:
+        return run_here(book, path)
+    wanted = bool(assessed(book))
+    if wanted:
+        report = {"cell_type": "code", "id": "report", "metadata": {}, "execution_count": None}
+        book = {**book, "cells": [*book["cells"], {**report, "outputs": [], "source": _REPORT}]}
+    done = kernels.execute(book)
+    if not wanted:
+        return []
+    (output,) = code_cells(done)[-1]["outputs"]
+    return json.loads("".join(output["text"]))
+
+
+class Kernels:
+    """A process that runs one notebook after the other, each in a Jupyter kernel of its own."""
+
+    def __init__(self):
+        # The paths of a kernel's sockets must be short.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="nl-"))
+        here = dict.fromkeys(
+            ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"),
+            str(self.folder),
+        )
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", **here}
+        env.pop("MPLBACKEND", None)
+        env.pop("PYTEST_CURRENT_TEST", None)  # ipykernel would not capture what kernels print
+        self.process = subprocess.Popen(
+            [sys.executable, pathlib.Path(__file__).with_name("execute.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=env,
+            cwd=self.folder,
+        )
+
+    def execute(self, book):
+        """The notebook with its outputs. AssertionError: a cell raised, with the cell and the traceback."""
+        file = self.folder / "book.ipynb"
+        file.write_text(json.dumps(book), encoding="utf-8")
+        print(file, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        assert answer, "the process that runs notebooks has ended"
+        problem = json.loads(answer)
+        assert problem is None, problem
+        return read(file)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(timeout=60)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def run_here(book, path):
+    """The same in this process. Each cell has a name of its own, so that its source can be looked up."""
+    from numbalite.course import judging
+
+    judged = len(judging.verdicts)
+    names = {"__name__": "__main__"}
+    with warnings.catch_warnings(), _plots():
+        warnings.simplefilter("ignore")
+        for number, cell in enumerate(book["cells"]):
+            if cell["cell_type"] != "code":
+                continue
+            text = source(cell)
+            place = f"<{path.stem}, cell {number}>"
+            linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+            exec(compile(text, place, "exec"), names)
+    return [[v.name, v.passed, str(v)] for v in judging.verdicts[judged:]]
+
+
+def uses_magic(book):
+    """Does a cell need IPython itself?"""
+    return any(re.search(r"^\s*[%!]|get_ipython", source(cell), re.M) for cell in code_cells(book))
+
+
+# ---- plots that nobody sees -------------------------------------------------------------------------------
+
+
+class _plots:
+    """matplotlib without a window; without matplotlib, something that takes every call."""
+
+    def __enter__(self):
+        self.backend = os.environ.get("MPLBACKEND")
+        os.environ["MPLBACKEND"] = "Agg"
+        self.modules = []
+        if importlib.util.find_spec("matplotlib") is None:
+            for module in ("matplotlib", "matplotlib.pyplot", "matplotlib.patches"):
+                sys.modules[module] = _Module(module)
+                self.modules.append(module)
+            sys.modules["matplotlib"].pyplot = sys.modules["matplotlib.pyplot"]
+            sys.modules["matplotlib"].patches = sys.modules["matplotlib.patches"]
+
+    def __exit__(self, *exception):
+        os.environ.pop("MPLBACKEND")
+        if self.backend is not None:
+            os.environ["MPLBACKEND"] = self.backend
+        for module in self.modules:
+            del sys.modules[module]
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")
+
+
+class _Anything:
+    """Takes every call, has every attribute, and is any number of things."""
+
+    def __call__(self, *args, **kwargs):
+        return _Anything()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Anything()
+
+    def __getitem__(self, index):
+        return _Anything()
+
+    def __iter__(self):
+        return iter([_Anything()])
+
+
+class _Module(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _subplots if name == "subplots" else _Anything()
+
+
+def _subplots(rows=1, columns=1, **options):
+    import numpy as np
+
+    rows, columns = options.get("nrows", rows), options.get("ncols", columns)
+    axes = np.empty((rows, columns), object)
+    for at in np.ndindex(axes.shape):
+        axes[at] = _Anything()
+    if options.get("squeeze", True):
+        axes = axes.squeeze()
+    return _Anything(), axes[()] if axes.ndim == 0 else axes

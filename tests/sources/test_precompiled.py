@@ -1,0 +1,193 @@
+"""Heavy headers are read once in a process, and nobody sees it but by the clock: same code, same messages."""
+
+import ctypes
+import os
+import threading
+
+import pytest
+
+from numbalite import errors
+from numbalite.compilers import Unit, headers, nvrtc, precompiled, toolkit
+
+if not toolkit.libraries():
+    pytest.skip("NVRTC is not installed", allow_module_level=True)
+if nvrtc.open_library()[1] < precompiled.SINCE:
+    pytest.skip("this NVRTC cannot precompile headers", allow_module_level=True)
+
+DIRECTORIES = toolkit.include_directories(nvrtc.open_library()[0].path)
+if not any(os.path.exists(os.path.join(folder, "mma.h")) for folder in DIRECTORIES):
+    pytest.skip("the toolkit's headers are not installed", allow_module_level=True)
+
+HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n#line 3 "lesson.py"\n'
+HEAVY = "#include <mma.h>\n"  # the quickest of the heavy ones
+GPU = 9, 0
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(precompiled, "_kept", {})
+
+
+def unit(number=1, start=HEAVY, **fields):
+    text = f"{{ int unused; for (int i = 0; i < x.size(); ++i) x[i] *= {number}; }}\n"
+    source = HEAD + start + "__global__ void k(array<float> x) " + text
+    return Unit(**{"source": source, "kernels": ("k",), **fields})
+
+
+def plain(one):
+    """Compiled as without all this."""
+    since, precompiled.SINCE = precompiled.SINCE, (99, 0)
+    try:
+        return nvrtc.compile(one, GPU)
+    finally:
+        precompiled.SINCE = since
+
+
+def is_used():
+    kept = list(precompiled._kept.values())
+    return len(kept) == 1 and kept[0].works and kept[0].file is not None
+
+
+def preamble(text, **fields):
+    return precompiled.preamble(Unit(source=text, **fields), text, DIRECTORIES)
+
+
+def test_the_code_and_the_messages_are_the_same():
+    made, used = nvrtc.compile(unit(), GPU), nvrtc.compile(unit(), GPU)
+    assert is_used()
+    assert made == used == plain(unit())
+    assert "unused" in used.log and "precompiled" not in used.log.lower()
+    other = unit(2, lineinfo=True, options=("-DMORE=1",))
+    assert nvrtc.compile(other, GPU) == plain(other)
+    assert len(precompiled._kept) == 2
+
+
+def test_mistakes_are_told_as_ever():
+    for start in (HEAVY + "int f() { return oops; }\n", HEAVY + "#include <no_such_file.h>\n"):
+        wrong = unit(start=start)
+        texts = []
+        for compile in (nvrtc.compile, nvrtc.compile, lambda u, _: plain(u)):
+            with pytest.raises(errors.CompileError) as caught:
+                compile(wrong, GPU)
+            texts.append(str(caught.value))
+        assert texts[0] == texts[1] == texts[2]
+    nvrtc.compile(unit(), GPU)
+    assert is_used()
+
+
+def test_what_belongs_to_the_preamble(tmp_path):
+    own = '#include "numbalite.cuh"\n#include "numbalite/warp.cuh"\nusing namespace numbalite;\n'
+    start = "#include <numbalite.cuh>\n"
+    assert preamble(own) == "" and preamble("__global__ void k() {}") == ""
+    assert preamble(own + "#include <cuda_fp16.h>\n#include <math.h>\n") == ""
+    heavy = (
+        own + '/* a\n * b */\n#line 7 "x.py"\n// c\n#include <math.h> // d\n#  include "mma.h"\n'
+    )
+    assert preamble(heavy) == start + "#include <math.h>\n#include <mma.h>\n"
+    assert preamble("#include <complex>\n") == start + "#include <complex>\n"
+    # What stands before may change what a header means.
+    for before in ("#define X 1\n", "#if 1\n", "int x;\n", "#include MACRO\n", "#pragma pack(1)\n"):
+        assert preamble(before + HEAVY) == ""
+    # A file of the user's, too, and one that hides the toolkit's.
+    folder = f"-I{tmp_path}"
+    (tmp_path / "mine.h").write_text("")
+    assert preamble("#include <mine.h>\n" + HEAVY, options=(folder,)) == ""
+    (tmp_path / "mma.h").write_text("")
+    assert preamble(HEAVY, options=(folder,)) == ""
+    assert preamble('#include "mma.h"\n', name=str(tmp_path / "kernel.cu")) == ""
+    assert preamble(HEAVY, headers=(("mma.h", ""),)) == ""
+    # What heavy headers of ours bring is seen in their text.
+    assert precompiled._is_heavy("complex") and not precompiled._is_heavy("numbalite/half.cuh")
+    assert set(headers.in_memory()) >= {"complex", "numbalite/half.cuh"}
+
+
+def test_nothing_is_left_on_disk(tmp_path):
+    nvrtc.compile(unit(), GPU)
+    assert is_used() and os.listdir(tmp_path / "cache") == []
+    file = next(iter(precompiled._kept.values())).file
+    assert os.fstat(file.number).st_nlink == 0
+    assert not os.get_inheritable(file.number)
+
+
+@pytest.mark.parametrize("contents", [b"", b"no header at all" * 100], ids=["empty", "other"])
+def test_a_wrong_file_is_not_believed(tmp_path, contents):
+    """Nobody can get at the file; if it happens all the same, the source is compiled without."""
+    nvrtc.compile(unit(), GPU)
+    (kept,) = precompiled._kept.values()
+    (tmp_path / "other").write_bytes(contents)
+    kept.file = precompiled.File(tmp_path / "other")
+    assert nvrtc.compile(unit(2), GPU) == plain(unit(2))
+    assert not kept.works
+    assert nvrtc.compile(unit(3), GPU) == plain(unit(3))
+
+
+def test_another_preamble_is_not_used(monkeypatch):
+    nvrtc.compile(unit(), GPU)
+    (kept,) = precompiled._kept.values()
+    monkeypatch.setattr(precompiled, "_find", lambda key: kept)
+    other = unit(2, "#include <math.h>\n" + HEAVY)
+    assert nvrtc.compile(other, GPU) == plain(other)
+    assert not kept.works
+
+
+def test_the_heap_is_moved_by_somebody_else():
+    nvrtc.compile(unit(), GPU)
+    library = ctypes.CDLL(nvrtc.open_library()[0].path)
+    size = ctypes.c_size_t()
+    assert library.nvrtcGetPCHHeapSize(ctypes.byref(size)) == 0
+    try:
+        assert library.nvrtcSetPCHHeapSize(ctypes.c_size_t(1 << 20)) == 0
+        assert nvrtc.compile(unit(2), GPU) == plain(unit(2))
+        precompiled._kept.clear()
+        assert nvrtc.compile(unit(3), GPU) == plain(unit(3))  # too small for a new one
+    finally:
+        assert library.nvrtcSetPCHHeapSize(size) == 0
+    assert not is_used()
+
+
+def test_no_place_for_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(precompiled.cache, "directory", lambda: str(tmp_path / "none"))
+    assert nvrtc.compile(unit(), GPU) == plain(unit())
+    assert not is_used()
+
+
+def test_nvrtc_fails_on_it():
+    def run(text, options):
+        raise errors.CompileError("nvrtcCompileProgram failed with NVRTC_ERROR_INTERNAL_ERROR (11)")
+
+    one = unit()
+    for _ in range(2):
+        assert precompiled.compile(run, one, one.source, [], DIRECTORIES) is None
+    assert not is_used()
+
+
+def test_only_so_many_are_kept(monkeypatch):
+    monkeypatch.setattr(precompiled, "_MOST", 1)
+    first = nvrtc.compile(unit(), GPU)
+    nvrtc.compile(unit(fastmath=True), GPU)
+    assert is_used()
+    assert nvrtc.compile(unit(), GPU) == first
+
+
+def test_threads_and_a_forked_child():
+    found, problems = {}, []
+
+    def work(number):
+        try:
+            found[number] = nvrtc.compile(unit(number), GPU)
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems and is_used()
+    assert found == {n: plain(unit(n)) for n in range(6)}
+    child = os.fork()
+    if child == 0:
+        good = nvrtc.compile(unit(4), GPU) == found[4] and is_used()
+        os._exit(0 if good else 1)
+    assert os.waitpid(child, 0)[1] == 0
