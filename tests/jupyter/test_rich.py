@@ -38,7 +38,7 @@ def html(value):
 def new_kernel():
     @cuda.jit
     def scale(x, a):
-        "if (x.size() < 1 && a > 0) return; __shared__ float s[32]; s[threadIdx.x] = a; x[0] *= s[threadIdx.x];"
+        "if (x.size() < 1 && a > 0) return; __shared__ float s[64]; s[threadIdx.x] = a; x[0] *= s[threadIdx.x];"
 
     return scale
 
