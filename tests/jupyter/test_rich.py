@@ -70,6 +70,19 @@ def test_a_compiled_kernel():
     assert "x: float64[::1], a: float64" in html(kernel)
 
 
+def test_a_lost_device_is_no_reason_not_to_look(monkeypatch):
+    from numbalite.errors import CudaAPIError
+    from numbalite.program import Overload
+
+    def lost(self, device=None):
+        raise CudaAPIError(700, "gone")
+
+    kernel = new_kernel()
+    kernel[1, 1](np.ones(4, np.float32), 2.0)
+    monkeypatch.setattr(Overload, "kernel", lost)
+    assert "x: float32[::1], a: float64 — — — — —" in html(kernel)
+
+
 def test_a_kernel_of_a_source_shows_its_types():
     module = cuda.module(
         "__constant__ float c[4];\n__global__ void k(const float *x, int n) {}\n"
