@@ -25,15 +25,21 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
 
     CudaSupportError: there is a GPU, but no C++ compiler for the simulator.
 
-    >>> report = examine(histogram[16, 256], values, counts, checks="race")
-    >>> report.line, report.array
+    >>> @cuda.jit
+    ... def count(values, counts):
+    ...     "counts[values[grid<1>()]] += 1;"
+    >>> from numbalite.course import examine
+    >>> report = examine(count[1, 32], np.zeros(32, int), np.zeros(1, int), checks="race")
+    count (...
+    >>> report.kind, report.array
+    ('race', 'counts')
     """
     from .place import simulated
 
     wanted = (checks,) if isinstance(checks, str) else tuple(checks)
     parts = launch.dispatcher, launch.griddim, launch.blockdim, launch.sharedmem
     task = (*parts, tuple(map(_on_host, args)), wanted, seed, limit)
-    found = _run(task) if simulated() else _elsewhere(task)
+    found = _run(task) if simulated() else elsewhere(task)
     print(found if found is not None else f"nothing found by {', '.join(wanted)}")
     return found
 
@@ -69,7 +75,8 @@ def _on_device(value):
     return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
 
-def _elsewhere(task):
+def elsewhere(task):
+    """The KernelError of a launch, or None: (kernel, grid, block, shared, arguments, checks, seed, limit)."""
     from numbalite import errors
 
     child = subprocess.run(

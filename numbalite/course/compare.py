@@ -21,6 +21,7 @@ def tolerance(dtype, terms=1) -> Tolerance:
     A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off,
     by its square root. Integers, booleans and dates have to be equal.
 
+    >>> from numbalite.course import tolerance
     >>> tolerance(np.float32).rtol
     1.9073486328125e-06
     """

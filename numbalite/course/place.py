@@ -22,8 +22,9 @@ def simulated() -> bool:
 def where() -> str:
     """Prints, and gives back, one sentence on what the kernels of this process run on.
 
-    >>> where()
-    On the simulator: the times below are those of a CPU, not of a GPU.
+    >>> from numbalite.course import where
+    >>> sentence = where()
+    On ...
     """
     if simulated():
         sentence = "On the simulator: the times below are those of a CPU, not of a GPU."
@@ -40,6 +41,7 @@ def where() -> str:
 def size(gpu=10_000_000, sim=10_000):
     """The one of two values that fits where the program runs; mostly numbers of elements.
 
+    >>> from numbalite.course import size
     >>> n = size(gpu=100_000_000, sim=50_000)
     """
     return sim if simulated() else gpu

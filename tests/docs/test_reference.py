@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import numbalite
-from numbalite import config, cuda, errors
+from numbalite import config, course, cuda, errors
 
 PAGES = doc_pages.ROOT / "docs/reference"
 ERRORS = [
@@ -22,6 +22,7 @@ ERRORS = [
 PUBLIC = [
     *(("numbalite", name, getattr(numbalite, name)) for name in numbalite.__all__),
     *(("numbalite.cuda", name, getattr(cuda, name)) for name in cuda.__all__),
+    *(("numbalite.course", name, getattr(course, name)) for name in course.__all__),
     *(("numbalite.errors", cls.__name__, cls) for cls in dict.fromkeys(ERRORS)),
 ]
 IDS = [f"{module}.{name}" for module, name, _ in PUBLIC]
