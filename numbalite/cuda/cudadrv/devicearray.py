@@ -1,5 +1,7 @@
 """numba's names around device arrays: see numbalite.cuda.arrays, records and hostarrays."""
 
+import abc
+
 import numpy as np
 
 from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, is_cuda_array, to_device
@@ -25,7 +27,13 @@ __all__ = [
     "verify_cuda_ndarray_interface",
 ]
 
-DeviceNDArrayBase = DeviceNDArray
+
+class DeviceNDArrayBase(abc.ABC):
+    """For isinstance(): device arrays, and NumPy arrays whose memory kernels use in place."""
+
+
+for _class in (DeviceNDArray, MappedNDArray, ManagedNDArray):
+    DeviceNDArrayBase.register(_class)
 
 errmsg_contiguous_buffer = (
     "Array contains non-contiguous buffer and cannot be transferred as a single memory region. "
