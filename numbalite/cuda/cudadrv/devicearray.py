@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class DeviceNDArrayBase(abc.ABC):
+class DeviceNDArrayBase(metaclass=abc.ABCMeta):
     """For isinstance(): device arrays, and NumPy arrays whose memory kernels use in place."""
 
 
