@@ -114,6 +114,12 @@ class KernelError(NumbaliteError, RuntimeError):
         return type(self), (*self.args, self.kernel, self.block, self.thread, self.array,
                             self.index, self.file, self.line, self.others, self.kind)  # fmt: skip
 
+    def _render_traceback_(self):
+        """How IPython shows it: up to the line that launched the kernel or waited for it."""
+        from .jupyter import tracebacks
+
+        return tracebacks.kernel_error(self)
+
     @property
     def msg(self):
         return self.args[0]
@@ -140,7 +146,7 @@ _KINDS = {
     "not done after": "hang",
     r"different barriers|cannot go on|never came|\bmask 0x": "sync",
     "[Aa]ssert": "assert",
-    r"address|outside of|out of bounds|but .* (has|is|points to) ": "memory",
+    r"address|outside of|out of bounds|but .* (has|is|points to) | uses index ": "memory",
 }
 
 
@@ -195,6 +201,8 @@ def _element(text):
     along = re.match(r" \w+ index (-?\d+) of (\w+) along", text)
     if along:
         return along[2], int(along[1])
+    if unnamed := re.match(r" uses index (-?\d+) of an array of ", text):
+        return None, int(unnamed[1])
     indices = r"((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))"
     element = re.match(rf" \w+ (?:\w+::)*(\w+){indices}", text)
     element = element or re.search(rf" misaligned address \w+ \((\w+){indices}\)", text)

@@ -5,6 +5,7 @@ A value: two equal units give the same image, which is what the disk cache relie
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -38,6 +39,20 @@ class Unit(NamedTuple):
     @property
     def has_checks(self):
         return self.debug or self.boundscheck
+
+    def end_of_macros(self) -> str:
+        """Lines for what is read after the source: headers of ours, whose names the source's macros may
+        have. Those that name a kernel are left alone."""
+        if "define" not in self.source:
+            return ""
+        from numbalite import cxx
+
+        wanted = " ".join((*self.kernels, *self.variables))
+        return "".join(
+            f"#undef {name}\n"
+            for name in cxx.macros(self.source)
+            if not re.search(rf"\b{name}\b", wanted)
+        )
 
     def replace(self, **changes):
         """A copy with some fields changed."""

@@ -128,6 +128,16 @@ def poison(dtype):
     return np.iinfo(dtype).max // 3 if dtype.kind in "iu" else False
 
 
+def stretched(n, *arrays) -> tuple:
+    """The arrays, repeated until they have n elements: random numbers for large ones take seconds."""
+    return tuple(array if array.size == n else np.resize(array, n) for array in arrays)
+
+
+def drawn(n) -> int:
+    """How many random elements are drawn for arrays of n, which `stretched` makes of them."""
+    return min(n, 1 << 20)
+
+
 def blocks(n, threads):
     """Blocks of so many threads for n elements."""
     return max(1, -(-n // threads))

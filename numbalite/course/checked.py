@@ -39,7 +39,7 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
     wanted = (checks,) if isinstance(checks, str) else tuple(checks)
     parts = launch.dispatcher, launch.griddim, launch.blockdim, launch.sharedmem
     task = (*parts, tuple(map(_on_host, args)), wanted, seed, limit)
-    found = _run(task) if simulated() else _elsewhere(task)
+    found = _run(task) if simulated() else elsewhere(task)
     print(found if found is not None else f"nothing found by {', '.join(wanted)}")
     return found
 
@@ -75,7 +75,8 @@ def _on_device(value):
     return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
 
-def _elsewhere(task):
+def elsewhere(task):
+    """The KernelError of a launch, or None: (kernel, grid, block, shared, arguments, checks, seed, limit)."""
     from numbalite import errors
 
     child = subprocess.run(

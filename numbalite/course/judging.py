@@ -216,7 +216,10 @@ class _Judge:
     # --- mistakes that happened to go well
 
     def _check_mistakes(self):
-        if not self.simulated or not self.exercise.checked:
+        if not self.exercise.checked:
+            return
+        if not self.simulated:
+            self._check_elsewhere()
             return
         from numbalite import cuda
 
@@ -230,6 +233,29 @@ class _Judge:
                 )
                 raise failed
         self.notes.append("cuda.checks finds no race, and no access out of bounds")
+
+    def _check_elsewhere(self):
+        """Beside a GPU a kernel's launch is looked at by the simulator, in another process."""
+        from numbalite.errors import CudaSupportError
+
+        from .checked import elsewhere
+
+        if self.exercise.wants != "kernel":
+            return
+        for n in self.exercise.checked:
+            launch = _Launch()
+            self.exercise.call(launch, *self.exercise.make(self.rng, n))
+            try:
+                found = elsewhere((self.solution, *launch.seen, ("all",), None, 30))
+            except CudaSupportError:
+                return  # no C++ compiler: nobody can look
+            if found is not None:
+                failed = explain(found)
+                failed.reason += f" (Found by cuda.checks, with {self.exercise.said(n)}.)"
+                raise failed
+        self.notes.append(
+            "cuda.checks, on the simulator, finds no race and no access out of bounds"
+        )
 
     def _check_properties(self):
         lacking = self._guarded(lambda: self.exercise.properties(self.solution))
@@ -286,8 +312,10 @@ class _Judge:
         n = exercise.large[1 if self.simulated else 0]
         limit = exercise.simulated_limit if self.simulated else exercise.limit
         reference = exercise.reference()
-        self._same_as_reference(reference, n)
-        mine, theirs = self._timer(self.solution, n), self._timer(reference, n)
+        sets = [exercise.make(self.rng, n) for _ in range(2)]
+        self._same_as_reference(reference, sets[0], n)
+        places = [_Place(exercise, given, 0).arguments for given in sets]
+        mine, theirs = self._timer(self.solution, places), self._timer(reference, places)
         best = other = float("inf")
         for _ in range(_TRIES):
             other = min(other, theirs())
@@ -307,19 +335,16 @@ class _Judge:
             hint = f" {exercise.hint}" if exercise.hint else ""
             raise Failed(f"Right, but too slow: {ratio} times the reference's time.{hint}")
 
-    def _timer(self, solution, n):
-        """A function that gives the seconds of a call; each call gets the other of two sets of arguments."""
+    def _timer(self, solution, places):
+        """A function that gives the seconds of a call; each call gets the next set of arguments."""
         from .timing import timed
 
-        sets = itertools.cycle(
-            [_Place(self.exercise, self.exercise.make(self.rng, n), 0).arguments for _ in range(2)]
-        )
+        sets = itertools.cycle(places)
         return lambda: timed(lambda: self.exercise.call(solution, *next(sets)), repeat=5)
 
-    def _same_as_reference(self, reference, n):
+    def _same_as_reference(self, reference, arguments, n):
         """At the size that is timed the result is right too; the reference says what is."""
         exercise = self.exercise
-        arguments = exercise.make(self.rng, n)
         if exercise.expected(*exercise.make(self.rng, 1)) is None:
             return
         ours = _Place(exercise, arguments, 0)
@@ -328,6 +353,18 @@ class _Judge:
         got = place.results(self._guarded(lambda: exercise.call(self.solution, *place.arguments)))
         for name, have, want in zip(exercise.outputs or _result_names(len(got)), got, wanted):
             self._compare(name, have, want, n, place)
+
+
+class _Launch:
+    """Stands for a kernel, and keeps what it is launched with: grid, block, shared memory, arguments."""
+
+    def __getitem__(self, configuration):
+        grid, block = configuration
+
+        def launch(*arguments):
+            self.seen = grid, block, 0, arguments
+
+        return launch
 
 
 class _Place:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .assessment import Assessment, exercise
+from .assessment import Assessment, drawn, exercise, stretched
 
 
 class _Ufunc(Assessment):
@@ -26,11 +26,12 @@ class ZeroSuppress(_Ufunc):
     large = (100_000_000, 100_000)
 
     def make(self, rng, n):
-        waveform = rng.normal(0, 12, n) + 80 * (rng.random(n) < 0.1)
+        m = drawn(n)
+        waveform = rng.normal(0, 12, m) + 80 * (rng.random(m) < 0.1)
         threshold = int(rng.integers(5, 30))
         waveform = waveform.astype(np.int16)
-        waveform[rng.random(n) < 0.1] = threshold
-        return waveform, threshold
+        waveform[rng.random(m) < 0.1] = threshold
+        return *stretched(n, waveform), threshold
 
     def expected(self, sample, threshold):
         return np.where(sample < threshold, 0, sample).astype(np.int16)
@@ -55,10 +56,11 @@ class Magnitude(_Ufunc):
     zero_point = 2500.0
 
     def make(self, rng, n):
-        counts = rng.lognormal(5, 2, n).astype(np.float32)
-        counts[rng.random(n) < 0.1] = 0
-        counts[rng.random(n) < 0.1] *= -1
-        return (counts,)
+        m = drawn(n)
+        counts = rng.lognormal(5, 2, m).astype(np.float32)
+        counts[rng.random(m) < 0.1] = 0
+        counts[rng.random(m) < 0.1] *= -1
+        return stretched(n, counts)
 
     def expected(self, counts):
         with np.errstate(all="ignore"):
@@ -95,10 +97,10 @@ class GreatCircle(_Ufunc):
     radius = 6371.0
 
     def make(self, rng, n):
-        latitudes = rng.uniform(-1.5, 1.5, (2, n)).astype(np.float32)
+        latitudes = rng.uniform(-1.5, 1.5, (2, drawn(n))).astype(np.float32)
         # Places on opposite sides of the Earth are left out: there float32 has no digits for them.
-        longitudes = rng.uniform(-1.2, 1.2, (2, n)).astype(np.float32)
-        return latitudes[0], longitudes[0], latitudes[1], longitudes[1]
+        longitudes = rng.uniform(-1.2, 1.2, (2, drawn(n))).astype(np.float32)
+        return stretched(n, latitudes[0], longitudes[0], latitudes[1], longitudes[1])
 
     def expected(self, latitude1, longitude1, latitude2, longitude2):
         f1, l1, f2, l2 = map(np.float64, (latitude1, longitude1, latitude2, longitude2))
@@ -244,8 +246,8 @@ class HiddenLayer(Assessment):
     hint = "Look at what is copied, and how often: only the activations have to come back."
 
     def make(self, rng, n):
-        greyscales = rng.integers(0, 256, n).astype(np.float32)
-        return greyscales, rng.normal(0, 1, n).astype(np.float32)
+        greyscales = rng.integers(0, 256, drawn(n)).astype(np.float32)
+        return stretched(n, greyscales, rng.normal(0, 1, drawn(n)).astype(np.float32))
 
     def expected(self, greyscales, weights):
         return np.tanh(np.float64(greyscales) / 255 * np.float64(weights)).astype(np.float32)

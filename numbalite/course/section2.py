@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .assessment import Assessment, blocks, exercise, unwritten
+from .assessment import Assessment, blocks, drawn, exercise, stretched, unwritten
 
 
 class _Kernel(Assessment):
@@ -136,10 +136,11 @@ class Histogram(_Kernel):
 
     def make(self, rng, n):
         bins = 3 + n * 7 % 37
-        values = rng.normal(bins / 2, bins / 5, n).astype(np.int32)
-        values[rng.random(n) < 0.1] = bins
-        values[rng.random(n) < 0.1] = -1
-        return values, rng.integers(0, 5, bins).astype(np.int32)
+        m = drawn(n)
+        values = rng.normal(bins / 2, bins / 5, m).astype(np.int32)
+        values[rng.random(m) < 0.1] = bins
+        values[rng.random(m) < 0.1] = -1
+        return *stretched(n, values), rng.integers(0, 5, bins).astype(np.int32)
 
     def expected(self, values, counts):
         inside = values[(values >= 0) & (values < counts.size)]
@@ -316,10 +317,10 @@ class Spectrum(Assessment):
     def make(self, rng, n):
         bins, width = int(rng.integers(20, 60)), int(rng.integers(5, 20))
         peak = rng.uniform(0.3, 0.7) * bins * width
-        heights = rng.normal(peak, 1.5 * width, n)
-        flat = rng.random(n) < 0.3
+        heights = rng.normal(peak, 1.5 * width, drawn(n))
+        flat = rng.random(heights.size) < 0.3
         heights[flat] = rng.uniform(0, 1.2 * bins * width, np.count_nonzero(flat))
-        return np.maximum(heights, 0).astype(np.int32), width, bins
+        return *stretched(n, np.maximum(heights, 0).astype(np.int32)), width, bins
 
     def expected(self, heights, width, bins):
         channels = heights // width

@@ -181,6 +181,27 @@ def test_a_race_that_goes_well():
     assert "wrong" in verdict.reason or "cuda.checks" in verdict.reason
 
 
+@pytest.mark.sim
+def test_a_race_beside_a_gpu(monkeypatch):
+    """Where there is a GPU, the simulator looks at the kernel in another process."""
+    from numbalite.course import place
+
+    @cuda.jit
+    def increment_2d(image):
+        """
+        auto [column, row] = grid<2>();
+        if (row < image.shape[0] && column < image.shape[1]) image(row, column) += 1;
+        __shared__ int last;
+        last = column;
+        """
+
+    monkeypatch.setattr(place, "simulated", lambda: False)
+    verdict = judge("increment_2d", increment_2d, speed=False)
+    assert not verdict and "cuda.checks" in verdict.reason and "last" in verdict.case
+    verdict = judge("increment_2d", find("increment_2d").reference(), speed=False)
+    assert verdict and any("on the simulator, finds no race" in note for note in verdict.notes)
+
+
 def test_counting_without_atomics():
     @cuda.jit
     def histogram(values, counts):

@@ -327,3 +327,17 @@ def test_void_pointers_and_structs_of_pointers():
     x = np.zeros(4, "u1")
     module.k[1, 1](x, 4)
     assert x.tolist() == [0, 0, 0, 1]
+
+
+def test_macros_of_the_source_stay_in_it():
+    """One-letter macros, as teaching kernels have them: what is read after the source uses such names too."""
+    names = "A D E I N T array block count grid i index n rows run type value x y".split()
+    defined = "".join(f"#define {name} {number}\n" for number, name in enumerate(names))
+    module = cuda.module(
+        f"{defined}__global__ void k(int* out_) {{ out_[0] = {' + '.join(names)}; }}\n"
+        "__constant__ float c_[4];"
+    )
+    out = cuda.to_device(np.zeros(1, np.int32))
+    module.k[1, 1](out)
+    assert out.copy_to_host()[0] == sum(range(len(names)))
+    assert module.get_global("c_").shape == (4,)

@@ -5,6 +5,7 @@ whatever kernels are registered on the machine.
 """
 
 import json
+import os
 import sys
 
 import nbformat
@@ -28,6 +29,10 @@ class Kernel(AsyncKernelManager):
         return spec
 
 
+# What the notebooks' kernels print (printf) goes to the standard output that they were given, too.
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
 for line in sys.stdin:
     file, problem = line.strip(), None
     book = nbformat.read(file, as_version=4)
@@ -41,4 +46,4 @@ for line in sys.stdin:
     except Exception as error:  # the kernel died, or a cell never ended
         problem = f"{type(error).__name__}: {error}"
     nbformat.write(book, file)
-    print(json.dumps(problem), flush=True)
+    print(json.dumps(problem), file=answers, flush=True)
