@@ -4,10 +4,12 @@ import numpy as np
 
 from numbalite import cuda, guvectorize, vectorize
 
+
 # %% zero_suppress-exercise
 @vectorize(["int16(int16, int16)"], target="cuda")
 def zero_suppress(sample, threshold):
     "sample < threshold ? 0 : sample"
+
 
 # %% magnitude-exercise
 ZERO_POINT = np.float32(2500)
@@ -19,6 +21,7 @@ def magnitude(counts):
     if (counts > 0) return -2.5f * log10f(counts / ZERO_POINT);
     return NAN;
     """
+
 
 # %% great_circle-exercise
 RADIUS = np.float32(6371)
@@ -40,6 +43,7 @@ def great_circle(latitude1, longitude1, latitude2, longitude2):
     return 2 * RADIUS * asin(sqrt(h));
     """
 
+
 # %% normalized-exercise
 @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
 def normalized(vector, result):
@@ -49,6 +53,7 @@ def normalized(vector, result):
     float length = square > 0 ? sqrtf(square) : 1;
     for (int i = 0; i < vector.size(); ++i) result[i] = vector[i] / length;
     """
+
 
 # %% noisy_pulses-exercise
 @vectorize(["float32(float32, float32, float32)"], target="cuda")
@@ -64,6 +69,7 @@ def add(x, y):
 def noisy_pulses(t, noise, period, amplitude):
     pulses = make_pulses(cuda.to_device(t), period, amplitude)  # stays on the device
     return add(pulses, cuda.to_device(noise), out=pulses).copy_to_host()
+
 
 # %% hidden_layer-exercise
 @vectorize(["float32(float32)"], target="cuda")

@@ -4,6 +4,7 @@ import numpy as np
 
 from numbalite import cuda
 
+
 # %% vadd-exercise
 @cuda.jit
 def vadd(a, b, out):
@@ -12,12 +13,14 @@ def vadd(a, b, out):
     if (i < out.size()) out[i] = a[i] + b[i];
     """
 
+
 # %% saxpy-exercise
 @cuda.jit
 def saxpy(alpha, x, y):
     """
     for (int i = grid<1>(); i < y.size(); i += gridsize<1>()) y[i] += alpha * x[i];
     """
+
 
 # %% increment_2d-exercise
 @cuda.jit
@@ -26,6 +29,7 @@ def increment_2d(image):
     auto [column, row] = grid<2>();  // x runs along a row: neighbours in a warp are neighbours in memory
     if (row < image.shape[0] && column < image.shape[1]) image(row, column) += 1;
     """
+
 
 # %% histogram-exercise
 @cuda.jit
@@ -36,6 +40,7 @@ def histogram(values, counts):
     int value = values[i];
     if (0 <= value && value < counts.size()) atomicAdd(&counts[value], 1);
     """
+
 
 # %% block_sums-exercise
 @cuda.jit
@@ -52,6 +57,7 @@ def block_sums(values, sums):
     if (t == 0) sums[blockIdx.x] = part[0];
     """
 
+
 # %% monte_carlo_pi-exercise
 @cuda.jit
 def monte_carlo_pi(states, trials, hits):
@@ -66,6 +72,7 @@ def monte_carlo_pi(states, trials, hits):
     }
     hits[i] = inside;
     """
+
 
 # %% spectrum-exercise
 @cuda.jit

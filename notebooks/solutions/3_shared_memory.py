@@ -2,6 +2,7 @@
 
 from numbalite import cuda
 
+
 # %% rotate-exercise
 @cuda.jit
 def rotate(a, out):
@@ -15,6 +16,7 @@ def rotate(a, out):
     column = blockIdx.x * 32 + y;
     if (row < rows && column < columns) out(column, rows - 1 - row) = tile[x][y];
     """
+
 
 # %% all_pairs-exercise
 @cuda.jit
@@ -37,6 +39,7 @@ def all_pairs(a, b, c):
     if (i < c.shape[0] && j < c.shape[1]) c(i, j) = sum;
     """
 
+
 # %% smooth-exercise
 @cuda.jit
 def smooth(x, out):
@@ -57,6 +60,7 @@ def smooth(x, out):
     out[i] = sum / 9;
     """
 
+
 # %% dot-exercise
 @cuda.jit
 def dot(x, y, out):
@@ -73,10 +77,12 @@ def dot(x, y, out):
     if (t == 0) atomicAdd(&out[0], sums[0]);
     """
 
+
 # %% bank_conflicts-exercise
 def bank_conflicts(stride):
     banks = [t * stride % 32 for t in range(32)]
     return max(banks.count(bank) for bank in banks)
+
 
 # %% wave-exercise
 @cuda.jit
