@@ -140,7 +140,7 @@ _KINDS = {
     "not done after": "hang",
     r"different barriers|cannot go on|never came|\bmask 0x": "sync",
     "[Aa]ssert": "assert",
-    r"address|outside of|out of bounds|but .* (has|is|points to) ": "memory",
+    r"address|outside of|out of bounds|but .* (has|is|points to) | uses index ": "memory",
 }
 
 
@@ -195,6 +195,8 @@ def _element(text):
     along = re.match(r" \w+ index (-?\d+) of (\w+) along", text)
     if along:
         return along[2], int(along[1])
+    if unnamed := re.match(r" uses index (-?\d+) of an array of ", text):
+        return None, int(unnamed[1])
     indices = r"((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))"
     element = re.match(rf" \w+ (?:\w+::)*(\w+){indices}", text)
     element = element or re.search(rf" misaligned address \w+ \((\w+){indices}\)", text)

@@ -241,8 +241,9 @@ static int read_fields(const nl_py_state *state, PyObject *dict, nl_py_foreign *
         goto done;
     }
     if (values[KEY_MASK] && values[KEY_MASK] != Py_None) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "__cuda_array_interface__: Masked arrays are not supported");
+        PyErr_SetString(
+            PyExc_NotImplementedError,
+            "__cuda_array_interface__: Masked arrays are not supported ('mask' must be None)");
         goto done;
     }
     if ((values[KEY_VERSION] && read_version(values[KEY_VERSION]) < 0) ||

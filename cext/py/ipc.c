@@ -6,6 +6,7 @@
 #include "py/devarray.h"
 
 #include <string.h>
+#include "base/mem.h"
 #include "core/ipc.h"
 
 typedef struct {
@@ -141,8 +142,17 @@ static PyType_Spec ipc_spec = {
 /* ------------------------------------------------------------------------------------------ export
  */
 
-static void release_memory(void *owner) {
-    nl_ipc_release(owner);
+/* What a moved array's buffer belongs to. */
+typedef struct moved {
+    nl_ipc_memory *memory;
+    nl_buffer *old; /* kept until then, or NULL */
+} moved;
+
+static void release_moved(void *owner) {
+    moved *m = owner;
+    nl_ipc_release(m->memory);
+    nl_buffer_release(m->old);
+    nl_mem_free(m);
 }
 
 static int refuse_move(nl_error *err) {
@@ -162,14 +172,18 @@ static int is_alone(const nl_py_array *a) {
 
 /* Plain memory with the array's bytes in it, as a buffer. The device is idle. */
 static int copy_to_plain(nl_buffer *old, nl_buffer **out, nl_error *err) {
-    nl_ipc_memory *memory = NULL;
-    if (nl_ipc_alloc(old->device, old->size, &memory, err) < 0)
+    moved *m = nl_mem_zalloc(sizeof *m, err);
+    if (m == NULL)
         return -1;
-    if (NL_CU(err, MemcpyDtoD, memory->address, old->address, old->size) < 0 ||
+    if (nl_ipc_alloc(old->device, old->size, &m->memory, err) < 0) {
+        nl_mem_free(m);
+        return -1;
+    }
+    if (NL_CU(err, MemcpyDtoD, m->memory->address, old->address, old->size) < 0 ||
         NL_CU(err, StreamSynchronize, NULL) < 0 ||
-        nl_buffer_wrap(old->device, memory->address, old->size, release_memory, memory, out, err) <
+        nl_buffer_wrap(old->device, m->memory->address, old->size, release_moved, m, out, err) <
             0) {
-        nl_ipc_release(memory);
+        release_moved(m);
         return -1;
     }
     return 0;
@@ -177,7 +191,7 @@ static int copy_to_plain(nl_buffer *old, nl_buffer **out, nl_error *err) {
 
 /* The copy is made without the interpreter's lock. Other threads that use the array meanwhile are
  * the program's mistake; that they made views of it is seen. In a free-threaded interpreter one
- * could be about to use the old buffer even now, so there it stays, with the new one. */
+ * could be about to use the old buffer even now, so there it stays as long as the new one. */
 static int move(nl_py_array *a, nl_error *err) {
     nl_buffer *old = a->buffer, *plain = NULL;
     int status;
@@ -196,7 +210,9 @@ static int move(nl_py_array *a, nl_error *err) {
     }
     a->address = plain->address + (a->address - old->address);
     a->buffer = plain;
-#ifndef Py_GIL_DISABLED
+#ifdef Py_GIL_DISABLED
+    ((moved *)plain->owner)->old = old;
+#else
     nl_py_buffer_release(old);
 #endif
     return 0;

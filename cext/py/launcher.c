@@ -90,10 +90,11 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
 }
 
 /* Memory of another device is used in no order that its own device knows of: what that one still
- * has to do with it is waited for first, and the kernel afterwards (then with its shape). */
+ * has to do with it is waited for first, and the kernel afterwards (then with its shape), before
+ * anybody can free the memory. A failure to wait may be a passing one, so it is tried again. */
 static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
                                                     const nl_launch *shape) {
-    nl_error err;
+    nl_error err, ignored;
     int result;
     Py_BEGIN_ALLOW_THREADS;
     result = shape ? 0 : nl_device_synchronize_all(call->visited, &err);
@@ -101,6 +102,8 @@ static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
         result = nl_device_bind(call->device, &err);
     if (result == 0 && shape)
         result = NL_CU(&err, StreamSynchronize, shape->stream);
+    if (result < 0 && shape && nl_device_bind(call->device, &ignored) == 0)
+        (void)nl_device_wait_for_release(call->device);
     Py_END_ALLOW_THREADS;
     if (result < 0)
         nl_py_raise(&err);

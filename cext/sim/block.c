@@ -189,8 +189,10 @@ void nl_sim_block_preempt(nl_sim_worker *w) {
     if (nl_sim_job_stopped(w->job))
         nl_sim_fault_stopped(w);
     unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
-    if (w->shuffled && nl_sim_turn_random(w->job, fickle) == 0)
+    if (w->at_atomic || (w->shuffled && nl_sim_turn_random(w->job, fickle) == 0)) {
+        w->at_atomic = 0;
         let_blocks_run(w, 0);
+    }
     consider_others(w, &w->slices, PATIENT_SLICES);
     nl_sim_wake(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     nl_sim_switch_to(w, thread, w->shuffled ? nl_sim_block_pick_any(w) : pick_in_turn(w, thread));
@@ -308,7 +310,7 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
     w->fibers = 1;
     w->live = w->threads - first;
     w->ready_warps = 0;
-    w->grid_waiting = w->yields = w->slices = w->slice = 0;
+    w->grid_waiting = w->yields = w->slices = w->slice = w->at_atomic = 0;
     w->active_waiting = w->shuffled;
     w->barrier.arrived = 0;
     for (unsigned i = 0; i < w->warps; i++) {
@@ -327,6 +329,7 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
         w->thread[i].wait = NL_SIM_WAIT_NONE;
         w->thread[i].worked = 0;
         w->thread[i].pc = NULL;
+        w->thread[i].touched = 0;
     }
 }
 

@@ -110,8 +110,6 @@ CUresult nl_sim_conflict_end(nl_sim_job *job) {
                  nl_sim_fault_kernel_name(job->kernel));
         nl_sim_job_fail(job, CUDA_ERROR_OUT_OF_MEMORY, text);
     }
-    if (job->race)
-        nl_sim_findings_count(&job->check->findings, nl_sim_race_repeated(job->race));
     nl_sim_race_close(job->race);
     job->race = NULL;
     return job->status;
@@ -130,7 +128,12 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
     return PRIVATE;
 }
 
-int nl_sim_conflict_is_due(nl_sim_worker *w) {
+int nl_sim_conflict_is_due(nl_sim_worker *w, unsigned kind) {
+    if (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE) &&
+        nl_sim_turn_is_due_at_atomic(w->job)) {
+        w->at_atomic = 1;
+        return 1;
+    }
     if (w->slice--)
         return 0;
     w->slice = nl_sim_turn_slice(w->job);
@@ -141,6 +144,8 @@ void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, un
                             const void *pc) {
     nl_sim_thread *t = &w->thread[w->current];
     t->pc = pc;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span)
+        t->touched = address;
     t->worked |= kind & NL_SIM_ACCESS_WRITE;
     space where = w->race ? find_space(w, address) : PRIVATE;
     if (where != PRIVATE)

@@ -303,18 +303,31 @@ void nl_sim_culprit_describe_index(const nl_sim_worker *w, const nl_sim_index *w
     char has[160];
     locate(w, (uintptr_t)what->array, &found);
     parameter *p = &found.parameter;
+    int whole = found.is_ours ? p->ndim : 0, axis = what->axis, count = what->ndim;
+    if (count > MOST_DIMENSIONS)
+        count = MOST_DIMENSIONS;
+    p->is_shared = 0;
+    /* A row of an array, whose own shape says the same. */
+    if (whole > count &&
+        memcmp(p->shape + whole - count, what->shape, (size_t)count * sizeof *p->shape) == 0) {
+        axis += whole - count;
+    } else {
+        p->ndim = count;
+        memcpy(p->shape, what->shape, (size_t)count * sizeof *p->shape);
+    }
+    if (!found.is_ours && count == 1) {
+        snprintf(text, size, "uses index %lld of an array of %lld elements", what->index,
+                 p->shape[0]);
+        return;
+    }
     if (!found.is_ours)
         snprintf(p->name, sizeof p->name, "an array");
-    /* A row of an array has its own shape. */
-    p->is_shared = 0;
-    p->ndim = what->ndim < MOST_DIMENSIONS ? what->ndim : MOST_DIMENSIONS;
-    memcpy(p->shape, what->shape, (size_t)p->ndim * sizeof *p->shape);
     write_extent(&found, has, sizeof has);
     if (p->ndim == 1)
         snprintf(text, size, "uses %s[%lld], but %s", p->name, what->index, has);
     else
         snprintf(text, size, "uses index %lld of %s along axis %d, but %s", what->index, p->name,
-                 what->axis, has);
+                 axis, has);
 }
 
 void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {
@@ -324,6 +337,12 @@ void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, 
         write_element(&found.parameter, address, text, size);
     else
         snprintf(text, size, "the memory at 0x%llx", (unsigned long long)address);
+}
+
+int nl_sim_culprit_knows(const nl_sim_worker *w, uintptr_t address) {
+    place found;
+    locate(w, address, &found);
+    return found.is_ours && found.known != 2;
 }
 
 uint64_t nl_sim_culprit_identity(const nl_sim_worker *w, uintptr_t address) {

@@ -15,6 +15,8 @@ void nl_sim_culprit_describe_index(const nl_sim_worker *w, const struct nl_sim_i
                                    char *text, size_t size);
 /* "out[12]", or "the address 0x..." */
 void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, size_t text_size);
+/* Is the address in a variable, or an argument, that has a name and has not been freed? */
+int nl_sim_culprit_knows(const nl_sim_worker *w, uintptr_t address);
 /* Tells variables apart. */
 uint64_t nl_sim_culprit_identity(const nl_sim_worker *w, uintptr_t address);
 /* An address outside of the simulated memory: may kernels use it (a local variable, a variable of

@@ -53,12 +53,6 @@ void nl_sim_findings_add(nl_sim_findings *f, const nl_sim_finding *finding) {
     nl_mutex_unlock(&f->lock);
 }
 
-void nl_sim_findings_count(nl_sim_findings *f, uint64_t more) {
-    nl_mutex_lock(&f->lock);
-    f->total += f->total ? more : 0;
-    nl_mutex_unlock(&f->lock);
-}
-
 static nl_sim_site resolve(const struct nl_sim_module *image, const void *pc, nl_sim_site site) {
     if (pc && !site.file)
         nl_sim_lines_find(image, pc, &site);

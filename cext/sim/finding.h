@@ -45,8 +45,6 @@ void nl_sim_findings_add(nl_sim_findings *findings, const nl_sim_finding *findin
  * described. Counts it if so. */
 int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *pc, nl_sim_site site,
                          uint64_t variable, uint64_t order);
-/* So many more of those that are known. */
-void nl_sim_findings_count(nl_sim_findings *findings, uint64_t more);
 /* The whole report: the first finding, and how many more there were. `images` tells lines. */
 void nl_sim_findings_report(nl_sim_findings *findings, const char *kernel,
                             const struct nl_sim_module *image, const char *note, char *text,

@@ -225,7 +225,8 @@ static const char *keep(const char *folder, const char *name) {
 
 /* The innermost place that is the user's: of the row itself, or of a call. */
 static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
-                  unsigned count, nl_sim_call *place) {
+                  unsigned count, nl_sim_call *place, int *exact) {
+    *exact = 1;
     *place = (nl_sim_call){found->file, found->line};
     while (count && !is_users(u, place->file, place->line))
         *place = calls[--count];
@@ -233,10 +234,17 @@ static int choose(const unit *u, const row *found, const row *before, const nl_s
         return 1;
     /* Code that the compiler has put together from several places has none: the nearest. */
     *place = (nl_sim_call){before->file, before->line};
+    *exact = 0;
     return place->line != 0;
 }
 
 int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site) {
+    int exact;
+    return nl_sim_lines_find_near(image, pc, site, &exact);
+}
+
+int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+                           int *exact) {
     size_t size, length;
     uintptr_t low, high;
     row found, before;
@@ -252,7 +260,7 @@ int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_
         if (!search_unit(&r, wanted, &u, &found, &before))
             continue;
         unsigned count = nl_sim_dwarf_calls(bytes, size, wanted, calls, MOST_CALLS);
-        if (!choose(&u, &found, &before, calls, count, &place))
+        if (!choose(&u, &found, &before, calls, count, &place, exact))
             return 0;
         *site = (nl_sim_site){keep(u.files[place.file].folder, u.files[place.file].name),
                               (int)place.line};

@@ -77,7 +77,6 @@ struct nl_sim_race {
     nl_sim_handover handover;
     unsigned pair_count;
     pair pairs[KNOWN_PAIRS]; /* of places that have been reported: a hash table */
-    uint64_t repeated;
     unsigned guard_count;
     int32_t guards[GUARDS];
 };
@@ -132,10 +131,6 @@ void nl_sim_race_close(nl_sim_race *race) {
     nl_mem_free(race->bytes);
     nl_sim_handover_clear(&race->handover);
     nl_mem_free(race);
-}
-
-uint64_t nl_sim_race_repeated(const nl_sim_race *race) {
-    return race->repeated;
 }
 
 int nl_sim_race_is_starved(const nl_sim_race *race) {
@@ -234,8 +229,6 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     int32_t later = (int32_t)((uintptr_t)c->later.pc - race->code);
     if (is_new(race, earlier, later))
         race->report(w, c);
-    else
-        race->repeated++;
 }
 
 /* The write that waited is done: has it changed anything? */

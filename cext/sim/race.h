@@ -39,8 +39,6 @@ typedef void nl_sim_race_report(struct nl_sim_worker *worker, const nl_sim_race_
 /* `code` is any address in the kernel's image. NULL without memory. */
 nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report);
 void nl_sim_race_close(nl_sim_race *race);
-/* How many conflicts there were, beside those reported: places are reported once. */
-uint64_t nl_sim_race_repeated(const nl_sim_race *race);
 /* Has memory run out? Then there may be more conflicts than were reported. */
 int nl_sim_race_is_starved(const nl_sim_race *race);
 

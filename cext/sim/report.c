@@ -7,6 +7,7 @@
 #include <string.h>
 #include "sim/block.h"
 #include "sim/check.h"
+#include "sim/culprit.h"
 #include "sim/grid.h"
 #include "sim/lines.h"
 
@@ -147,20 +148,32 @@ static void add_unstarted(text *t, const nl_sim_worker *w) {
     }
 }
 
-/* Of threads that could run, but have not got on. */
-static void add_spinning(text *t, const nl_sim_thread *thread) {
+/* Of threads that could run, but have not got on. What one of them touched last is most likely what
+ * it waits for. */
+static void add_spinning(text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
+    char name[200];
     add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
     if (thread->site.line)
         add(t, " at %s:%d", thread->site.file, thread->site.line);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
         add(t, " on volatile memory");
+    if (thread->touched && nl_sim_culprit_knows(w, thread->touched)) {
+        nl_sim_culprit_name(w, thread->touched, name, sizeof name);
+        add(t, ", after an access of %s", name);
+    }
 }
 
 /* "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": each of the kinds of waiting for
- * which `wanted` holds. */
+ * which `wanted` holds, that of the running thread first if it waits for nothing. */
 static void add_waiting(text *t, const nl_sim_worker *w, member_fn *wanted, const void *data) {
-    unsigned kinds = 0;
-    for (unsigned i = 0; i < w->threads; i++) {
+    const nl_sim_thread *running = &w->thread[w->current];
+    unsigned kinds = 0, first = 0;
+    if (is_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
+        while (!is_alike(w, first, running))
+            first++;
+    }
+    for (unsigned n = 0; n < w->threads; n++) {
+        unsigned i = n == 0 ? first : n <= first ? n - 1 : n;
         if (!leads(w, i) || (wanted && !wanted(w, i, data)))
             continue;
         const nl_sim_thread *thread = &w->thread[i];
@@ -172,7 +185,7 @@ static void add_waiting(text *t, const nl_sim_worker *w, member_fn *wanted, cons
         }
         add_ranges(t, w, is_alike, thread);
         if (thread->wait > NL_SIM_WAIT_GRID) {
-            add_spinning(t, thread);
+            add_spinning(t, w, thread);
             continue;
         }
         add(t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?", thread->site.line,
@@ -212,13 +225,24 @@ static void find_lines(nl_sim_worker *w) {
     if (running->wait == NL_SIM_WAIT_NONE) {
         running->wait = NL_SIM_WAIT_TURN;
         running->site = (nl_sim_site){NULL, 0};
-        /* Where it was interrupted; within a function of ours, its last access says where. */
-        if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->check)
-            (void)nl_sim_lines_find(w->job->check->image, (const void *)(w->trap.instruction + 1),
-                                    &running->site);
+        /* Where it was interrupted; within a function of ours, or in code that has no line, its
+         * last access says where. */
+        int exact = 0;
+        nl_sim_site at = {NULL, 0};
+        if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->check &&
+            nl_sim_lines_find_near(w->job->check->image, (const void *)(w->trap.instruction + 1),
+                                   &at, &exact) &&
+            (exact || !running->pc))
+            running->site = at;
     }
-    for (unsigned i = 0; i < w->threads && w->job->check; i++) {
+    for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_thread *t = &w->thread[i];
+        /* What it waited for has come. */
+        if (is_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
+            (w->warp[i / NL_SIM_LANES].ready >> i % NL_SIM_LANES & 1))
+            t->wait = NL_SIM_WAIT_TURN;
+        if (!w->job->check)
+            continue;
         if (is_live(w, i) && t->wait > NL_SIM_WAIT_GRID && !t->site.line && t->pc)
             (void)nl_sim_lines_find(w->job->check->image, t->pc, &t->site);
     }

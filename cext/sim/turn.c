@@ -13,6 +13,8 @@ enum {
     FEW_MATES = 4,    /* enough where nobody needs them */
     SHORT_SLICE = 24, /* accesses of memory */
     LONG_SLICE = 1024,
+    AT_ATOMICS = 256, /* so often in a launch others run before an atomic access, */
+    ONE_IN = 4,       /* before one of so many */
 };
 
 typedef enum state { CAN_RUN, WAITS, HAS_ENDED } state;
@@ -29,9 +31,10 @@ struct nl_sim_turns {
     nl_mutex lock;
     nl_cond passed;
     unsigned holder, count, most; /* count: mates that have been made */
-    uint64_t random;              /* the state of the sequence */
-    uint64_t factor, offset;      /* of the order of the blocks */
-    mate mates[];                 /* the first is the thread that launched */
+    unsigned at_atomics;
+    uint64_t random;         /* the state of the sequence */
+    uint64_t factor, offset; /* of the order of the blocks */
+    mate mates[];            /* the first is the thread that launched */
 };
 
 /* The sequence: SplitMix64. */
@@ -50,6 +53,14 @@ uint64_t nl_sim_turn_random(nl_sim_job *job, uint64_t end) {
 unsigned nl_sim_turn_slice(nl_sim_job *job) {
     uint64_t n = next_random(job->turns);
     return (unsigned)(n >> 8) % (n % 8 ? SHORT_SLICE : LONG_SLICE);
+}
+
+int nl_sim_turn_is_due_at_atomic(nl_sim_job *job) {
+    nl_sim_turns *t = job->turns;
+    if (t->at_atomics == AT_ATOMICS || (next_random(t) >> 8) % ONE_IN)
+        return 0;
+    t->at_atomics++;
+    return 1;
 }
 
 static uint64_t common_divisor(uint64_t a, uint64_t b) {

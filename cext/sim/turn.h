@@ -2,10 +2,11 @@
  * which one, and which thread of its block, is decided here, so that the same seed gives the same
  * run. Launches that are checked for races run like this, and those whose order is shuffled.
  *
- * Blocks run one after the other. Only one that cannot go on by itself, because it spins or is at
- * the barrier of the grid, lets another begin or go on; since each needs a stack for every thread
- * and
- * __shared__ memory of its own, that one is on another thread of the operating system: a mate. */
+ * Blocks run one after the other. One that cannot go on by itself, because it spins or is at the
+ * barrier of the grid, lets another begin or go on; since each needs a stack for every thread and
+ * __shared__ memory of its own, that one is on another thread of the operating system: a mate. And
+ * some times in a launch one does so before an atomic: between looking at a lock and taking it,
+ * say, or while it has it. */
 #ifndef NL_SIM_TURN_H
 #define NL_SIM_TURN_H
 
@@ -31,6 +32,8 @@ void nl_sim_turn_wake(struct nl_sim_job *job);
 uint64_t nl_sim_turn_random(struct nl_sim_job *job, uint64_t end);
 /* How many accesses the running thread makes until others may run. */
 unsigned nl_sim_turn_slice(struct nl_sim_job *job);
+/* Should others run before this atomic or volatile access? */
+int nl_sim_turn_is_due_at_atomic(struct nl_sim_job *job);
 /* Which block is the n-th to run. */
 uint64_t nl_sim_turn_block(const struct nl_sim_job *job, uint64_t n);
 

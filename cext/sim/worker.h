@@ -31,8 +31,9 @@ enum {
 typedef struct nl_sim_thread {
     nl_fiber fiber;
     nl_sim_site site;
-    uint64_t value; /* what the lane brings to a warp operation, then what it gets */
-    const void *pc; /* of its last access, where accesses are checked */
+    uint64_t value;    /* what the lane brings to a warp operation, then what it gets */
+    const void *pc;    /* of its last access, where accesses are checked */
+    uintptr_t touched; /* by the last of device or shared memory */
     uint32_t argument;
     uint32_t mask;
     uint16_t stack;
@@ -101,6 +102,7 @@ typedef struct nl_sim_worker {
     /* Where blocks take turns (turn.h): */
     unsigned mate, shuffled;
     unsigned slice;           /* accesses until others may run */
+    unsigned at_atomic;       /* they run now, before an atomic */
     unsigned yields, slices;  /* since it gave others a turn */
     int checked;              /* the launch has a job->check */
     struct nl_sim_race *race; /* NULL: races are not looked for */

@@ -12,7 +12,7 @@
  * starts at 0 again; dec counts down, from 0 (and from what is above the value) to the value.
  *
  * What the hardware has is used; the rest is a loop around compare-and-swap, types of one and two
- * bytes in the 32-bit word around them. A maximum or minimum that changes nothing writes nothing.
+ * bytes in the 32-bit word around them (the simulator looks at their own bytes alone). A maximum or minimum that changes nothing writes nothing.
  */
 #ifndef NUMBALITE_ATOMICS_CUH
 #define NUMBALITE_ATOMICS_CUH
@@ -51,6 +51,21 @@ template <class T, bool Whole = (sizeof(T) >= 4)> struct cell {
     NUMBALITE_FUNCTION T get(Word w) const { return bits_as<T>(w); }
     NUMBALITE_FUNCTION Word put(Word, T value) const { return bits_as<Word>(value); }
 };
+#ifdef NUMBALITE_SIM_CHECKED
+template <class T> struct cell<T, false> {
+    typedef typename narrow<sizeof(T)>::type Word;
+    Word *place;
+
+    NUMBALITE_FUNCTION explicit cell(T *address) : place((Word *)address) {}
+    NUMBALITE_FUNCTION T get(Word w) const { return bits_as<T>(w); }
+    NUMBALITE_FUNCTION Word put(Word, T value) const { return bits_as<Word>(value); }
+};
+NUMBALITE_FUNCTION unsigned char swap_if(unsigned char *place, unsigned char old,
+                                         unsigned char value) {
+    __atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return old;
+}
+#else
 template <class T> struct cell<T, false> {
     typedef unsigned int Word;
     typedef typename narrow<sizeof(T)>::type Narrow;
@@ -66,6 +81,10 @@ template <class T> struct cell<T, false> {
         return (w & ~mask) | ((Word)bits_as<Narrow>(value) << shift);
     }
 };
+#endif
+template <class Word> NUMBALITE_FUNCTION Word swap_if(Word *place, Word old, Word value) {
+    return atomicCAS(place, old, value);
+}
 
 /* *address = change(*address) while wanted(*address); the old value. */
 template <class T, class Wanted, class Change>
@@ -73,7 +92,7 @@ NUMBALITE_FUNCTION T update_if(T *address, Wanted wanted, Change change) {
     cell<T> c(address);
     typename cell<T>::Word old = *(volatile typename cell<T>::Word *)c.place, seen;
     while (wanted(c.get(old))) {
-        seen = atomicCAS(c.place, old, c.put(old, change(c.get(old))));
+        seen = swap_if(c.place, old, c.put(old, change(c.get(old))));
         if (seen == old)
             break;
         old = seen;
@@ -122,7 +141,7 @@ NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALI
                                       seen;
     /* The rest of the word may change meanwhile; the bits of the value decide. */
     while (c.put(old, expected) == old) {
-        seen = atomicCAS(c.place, old, c.put(old, value));
+        seen = nl_detail::swap_if(c.place, old, c.put(old, value));
         if (seen == old)
             break;
         old = seen;

@@ -101,6 +101,24 @@ template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, cons
 #endif
 }
 
+#ifdef NUMBALITE_SIM_CHECKED
+/* Where accesses are checked the function works on the core itself: what it reads and writes there is
+ * what the user wants to hear of. */
+template <class T, int Count, int Align> struct core_copy {
+    alignas(16) unsigned char bytes[16];
+    void *place;
+
+    NUMBALITE_FUNCTION T *data() { return (T *)place; }
+    template <class Call> NUMBALITE_FUNCTION void load(const Call &call, int operand, int64 at) {
+        place = (char *)call.operand[operand].word[0] + at;
+    }
+    template <class Call> NUMBALITE_FUNCTION void take(const Call &call, int operand) {
+        memcpy(bytes, call.operand[operand].word, sizeof bytes);
+        place = bytes;
+    }
+    template <class Call> NUMBALITE_FUNCTION void store(const Call &, int, int64) const {}
+};
+#else
 /* A core of Count elements without gaps, or one element, in registers. */
 template <class T, int Count, int Align> struct core_copy {
     alignas(16) unsigned char bytes[Count * sizeof(T)];
@@ -122,6 +140,7 @@ template <class T, int Count, int Align> struct core_copy {
                                                    bytes);
     }
 };
+#endif
 
 } // namespace nl_detail
 } // namespace numbalite

@@ -280,6 +280,75 @@ template <int N, int D> struct rows {
     }
 };
 
+/* E elements, one after the other, and what lies around them: whole units as they were read, in which
+ * the elements begin after `shift` bytes. */
+template <class T, int E> struct around {
+    typedef bundle<T, E> whole;
+    enum { count = whole::count, each = whole::each, is_wide = whole::size % 4 == 0 };
+    typename whole::word_type w[count + (is_wide ? each : 0)];
+    int shift;
+
+    NUMBALITE_FUNCTION void fetch(const char *from, bool is_dense) {
+        shift = is_dense ? (int)((unsigned long long)from & (whole::unit - 1)) : 0;
+        if (!is_dense) {
+            whole same;
+            same.fill(*(const T *)from);
+            take(same);
+        } else if constexpr (is_wide) {
+#pragma unroll
+            for (int k = 0; k < count; k += each)
+                take_unit(from - shift, k);
+            if (shift != 0)
+                take_unit(from - shift, count);
+        } else {
+            whole single;
+#pragma unroll
+            for (int j = 0; j < E; ++j)
+                single.set(j, *(const T *)(from + j * (int)sizeof(T)));
+            take(single);
+        }
+    }
+    NUMBALITE_FUNCTION void take_unit(const char *from, int k) {
+        typedef pack<typename whole::word_type, each> access;
+        access a = *(const access *)(from + k * (int)sizeof(typename whole::word_type));
+#pragma unroll
+        for (int i = 0; i < each; ++i)
+            w[k + i] = a.item[i];
+    }
+    NUMBALITE_FUNCTION void take(const whole &other) {
+#pragma unroll
+        for (int k = 0; k < count; ++k)
+            w[k] = other.w[k];
+    }
+    /* Word k of those that begin after 8, after 4, and after all bytes of the shift. */
+    NUMBALITE_FUNCTION unsigned int after_8(int k) const {
+        if constexpr (each == 4 && alignof(T) <= 8)
+            return shift & 8 ? w[k + 2] : w[k];
+        return w[k];
+    }
+    NUMBALITE_FUNCTION unsigned int after_4(int k) const {
+        if constexpr (each >= 2 && alignof(T) <= 4)
+            return shift & 4 ? after_8(k + 1) : after_8(k);
+        return after_8(k);
+    }
+    NUMBALITE_FUNCTION unsigned int word(int k) const {
+        if constexpr (alignof(T) < 4)
+            return __funnelshift_r(after_4(k), after_4(k + 1), shift % 4 * 8);
+        return after_4(k);
+    }
+    NUMBALITE_FUNCTION T get(int j) const {
+        whole shifted;
+#pragma unroll
+        for (int k = 0; k < count; ++k) {
+            if constexpr (is_wide)
+                shifted.w[k] = word(k);
+            else
+                shifted.w[k] = w[k];
+        }
+        return shifted.get(j);
+    }
+};
+
 /* ---- shifted ----
  *
  * A row's pieces begin where operand Out, of this itemsize, is aligned: it is written by wide
@@ -288,6 +357,7 @@ template <int N, int D> struct rows {
  * are not whole. */
 template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
     enum { has_ends = true };
+    template <class T, int E> using raw = around<T, E>;
     typedef rows<N, D> base;
     typedef typename base::place place;
 
@@ -302,50 +372,8 @@ template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
         return at.column >= E && this->columns - at.column >= 2 * E;
     }
     template <int I, class T, int E>
-    NUMBALITE_FUNCTION void fetch(const place &at, bundle<T, E> &raw) const {
-        typedef bundle<T, E> whole;
-        const char *from = base::template where<I, E>(at, 0, sizeof(T));
-        int shift = (int)((unsigned long long)from & (whole::unit - 1));
-        if (!base::template is_dense<I>())
-            raw.fill(*(const T *)from);
-        else if (shift == 0)
-            raw.fetch(from);
-        else if constexpr (whole::size % 4 == 0)
-            fetch_around(from - shift, shift, raw);
-        else
-#pragma unroll
-            for (int j = 0; j < E; ++j)
-                raw.set(j, *(const T *)(from + j * (int)sizeof(T)));
-    }
-    template <class T, int E>
-    static NUMBALITE_FUNCTION void fetch_around(const char *from, int shift, bundle<T, E> &raw) {
-        typedef bundle<T, E> whole;
-        constexpr int count = whole::count, each = whole::each;
-        unsigned int w[count + each];
-#pragma unroll
-        for (int k = 0; k < count + each; k += each) {
-            pack<unsigned int, each> access = *(const pack<unsigned int, each> *)(from + k * 4);
-#pragma unroll
-            for (int i = 0; i < each; ++i)
-                w[k + i] = access.item[i];
-        }
-        if constexpr (each == 4 && alignof(T) <= 8) {
-#pragma unroll
-            for (int k = 0; k < count + 2; ++k)
-                w[k] = shift & 8 ? w[k + 2] : w[k];
-        }
-        if constexpr (each >= 2 && alignof(T) <= 4) {
-#pragma unroll
-            for (int k = 0; k < count + 1; ++k)
-                w[k] = shift & 4 ? w[k + 1] : w[k];
-        }
-#pragma unroll
-        for (int k = 0; k < count; ++k) {
-            if constexpr (alignof(T) < 4)
-                w[k] =
-                    (unsigned int)(((unsigned long long)w[k + 1] << 32 | w[k]) >> (shift % 4 * 8));
-            raw.w[k] = w[k];
-        }
+    NUMBALITE_FUNCTION void fetch(const place &at, around<T, E> &raw) const {
+        raw.fetch(base::template where<I, E>(at, 0, sizeof(T)), base::template is_dense<I>());
     }
     template <int I, class T, int E>
     NUMBALITE_FUNCTION void put(const place &at, unsigned int selected, const T (&items)[E]) const {

@@ -6,9 +6,10 @@
  * A result is folded from one or several parts, contiguous pieces of its elements; parts of one
  * result go to a scratch array, which another launch folds (reduceloops.py plans both). Ways:
  *
- * - rows: a part is folded by a warp or by a block, whose warps take contiguous pieces of it. A
- *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and
- *   combines the lanes' values by shuffles. Several tiles at a time share the shuffles: in each
+ * - rows: a part is folded by a warp or by a block. A warp reads tiles of 32 * V consecutive
+ *   elements, V in each lane by one 16-byte load, and combines the lanes' values by shuffles. The
+ *   warps of a block take groups of tiles in turns, so that the block reads one stretch of memory,
+ *   and keep the groups' values to the end; bytes, and what is left, in a contiguous piece each. Several tiles at a time share the shuffles: in each
  *   step a lane gives away half of its tiles and gets the neighbour's half of the others.
  * - columns: results lie side by side, as the columns of a matrix do. A thread has V neighbours, by
  *   one 16-byte load; the warps of a block take contiguous pieces of a part.
@@ -332,11 +333,73 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
     return total;
 }
 
+/* What a block folds in turns: in each, its warps take groups of tiles that lie side by side, so that
+ * the block reads one stretch of memory. All elements from begin to as far as whole turns reach; moves
+ * `begin` there. The total is that of the first warp. */
+template <class T, class Source, class Op>
+NUMBALITE_FUNCTION maybe<T> fold_turns(const Source &source, int64 &begin, int64 end, Op op) {
+    constexpr int tiles = NUMBALITE_REDUCE_TILES, each = tiles * 32 * Source::count, kept = 512;
+    __shared__ T of_groups[kept];
+    int lane = laneid(), warps = blockDim.x / 32, warp = threadIdx.x / 32;
+    int turn = warps * each;
+    maybe<T> total = nothing<T>();
+    while (begin + turn <= end) {
+        int64 whole = quotient(end - begin, turn);
+        int turns = whole < kept / warps ? (int)whole : kept / warps;
+        int64 at = begin + warp * each + lane * Source::count;
+        for (int t = 0; t < turns; ++t, at += turn) {
+            T value = fold_group<tiles, T>(source, at, op);
+            if (lane == 0)
+                of_groups[t * warps + warp] = value;
+        }
+        begin += (int64)turns * turn;
+        __syncthreads();
+        if (warp == 0) {
+            int count = turns * warps, some = (count + 31) / 32, stop = (lane + 1) * some;
+            maybe<T> m = nothing<T>();
+            for (int k = lane * some; k < stop && k < count; ++k)
+                append(m, of_groups[k], op);
+            fold_lanes(m, op);
+            append(total, m, op);
+        }
+        if (begin + turn <= end)
+            __syncthreads();
+    }
+    return total;
+}
+
+/* A block's fold of the elements from begin to end, for its first thread. */
+template <bool Masked, class T, class Source, class Op>
+NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int64 end, Op op) {
+    __shared__ maybe<T> of_warps[32];
+    maybe<T> total = nothing<T>();
+    if constexpr (!Masked && (Source::count == 2 || Source::count == 4)) {
+        if (source.lead(begin) == 0)
+            total = fold_turns<T>(source, begin, end, op);
+    }
+    if (begin >= end)
+        return total;
+    /* The rest in pieces of whole tiles, as many as need be, one for each warp. */
+    int warps = blockDim.x / 32, warp = threadIdx.x / 32;
+    int64 tile = 32 * Source::count,
+          each = quotient(end - begin + tile * warps - 1, tile * warps) * tile;
+    int64 from = begin + warp * each;
+    from = from < end ? from : end;
+    maybe<T> mine =
+        fold_range<Masked, T>(source, from, from + each < end ? from + each : end, op);
+    if (laneid() == 0)
+        of_warps[warp] = mine;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int w = 0; w < warps; ++w)
+            append(total, of_warps[w], op);
+    return total;
+}
+
 /* blockDim.x is a multiple of 32. */
 template <class T, class O, class Source, bool Masked, class Op>
 NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,
                              bool *flags, const int64 *segments, Op op) {
-    __shared__ maybe<T> of_warps[32];
     int warps = blockDim.x / 32, warp = threadIdx.x / 32;
     int64 slot = p.team == 1 ? (int64)blockIdx.x * warps + warp : blockIdx.x;
     if (slot >= p.results * p.parts)
@@ -344,27 +407,10 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
     int64 result = quotient(slot, p.parts), part = slot - result * p.parts;
     place at = place_of(p, result, part, segments);
     Source source(p, input, where, at);
-    int64 begin = at.begin, end = at.end;
-    if (p.team > 1) {
-        /* pieces of whole tiles, as many as need be */
-        int64 tile = 32 * Source::count,
-              each = quotient(end - begin + tile * warps - 1, tile * warps);
-        begin += warp * each * tile;
-        begin = begin < end ? begin : end;
-        end = begin + each * tile < end ? begin + each * tile : end;
-    }
-    maybe<T> total = fold_range<Masked, T>(source, begin, end, op);
-    if (p.team > 1) {
-        if (laneid() == 0)
-            of_warps[warp] = total;
-        __syncthreads();
-        if (threadIdx.x != 0)
-            return;
-        for (int w = 1; w < warps; ++w)
-            append(total, of_warps[w], op);
-    } else if (laneid() != 0) {
+    maybe<T> total = p.team > 1 ? fold_by_block<Masked, T>(source, at.begin, at.end, op)
+                                : fold_range<Masked, T>(source, at.begin, at.end, op);
+    if (p.team > 1 ? threadIdx.x != 0 : laneid() != 0)
         return;
-    }
     if (p.is_last)
         begin_with(p, total, op);
     store<T, O>(p, total, at, result, part, out, flags, Masked);
@@ -372,9 +418,9 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
 
 /* ------------------------------------------------------------------------------- columns */
 
-template <class S, int V> struct __align__(sizeof(S) * V) neighbours {
-    S item[V];
-};
+/* Wide accesses have 16 bytes at most; results may be wider than the elements. */
+template <class S, int V>
+struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) neighbours { S item[V]; };
 
 /* V neighbouring folds, of elements with equal strides between them. */
 template <class S, int V, class T, class Op>
@@ -415,7 +461,7 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op op) {
     constexpr int WARPS = 8;
-    __shared__ T others[WARPS - 1][V][32];
+    __shared__ neighbours<T, V> others[WARPS - 1][32];
     __shared__ bool have[WARPS];
     int64 across = (p.results / V + 31) / 32, part = quotient(blockIdx.x, across);
     int64 piece = (blockIdx.x - part * across) * 32 + laneid();
@@ -437,21 +483,38 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
         fold_columns<S, V>(total, has, from, inner.input, run, op);
         i += run;
     }
-    if (warp > 0 && has)
+    if (warp > 0 && has) {
+        neighbours<T, V> mine;
 #pragma unroll
         for (int v = 0; v < V; ++v)
-            others[warp - 1][v][laneid()] = total[v];
+            mine.item[v] = total[v];
+        others[warp - 1][laneid()] = mine;
+    }
     if (laneid() == 0)
         have[warp] = has;
     __syncthreads();
     if (warp > 0 || !inside)
         return;
+    for (int w = 1; w < WARPS; ++w) {
+        if (!have[w])
+            continue;
+        neighbours<T, V> other = others[w - 1][laneid()];
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            total[v] = has ? op(total[v], other.item[v]) : other.item[v];
+        has = true;
+    }
+    if (!p.is_last && p.by_part) {
+        neighbours<T, V> mine;
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            mine.item[v] = total[v];
+        ((neighbours<T, V> *)out)[part * (p.results / V) + piece] = mine;
+        return;
+    }
 #pragma unroll
     for (int v = 0; v < V; ++v) {
         maybe<T> all = {has ? total[v] : T(), has};
-        for (int w = 1; w < WARPS; ++w)
-            if (have[w])
-                append(all, others[w - 1][v][laneid()], op);
         if (p.is_last)
             begin_with(p, all, op);
         store<T, O>(p, all, at, piece * V + v, part, out, nullptr, false);

@@ -53,6 +53,14 @@ static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_r
     checker->preempt();
 }
 
+/* What the shadow does not plainly allow, and all that is rare: every hook is compiled with each image,
+ * and has to be short. */
+static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
+check_rarely(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
+    while (checker->access(const_cast<void *>(address), size, kind, pc))
+        let_others_run();
+}
+
 template <int size>
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check(void *address, unsigned kind, const void *pc) {
@@ -67,22 +75,14 @@ check(void *address, unsigned kind, const void *pc) {
         if (__builtin_expect((state & again) == shadow<part>::good, 1))
             return;
     }
-    while (__builtin_expect(c->access(address, size, kind, pc), 0))
-        let_others_run();
-}
-
-/* The same in one place, for hooks that are called rarely: all of them are compiled with each image. */
-static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
-check_rarely(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
-    while (checker->access(const_cast<void *>(address), size, kind, pc))
-        let_others_run();
+    check_rarely(address, size, kind, pc);
 }
 
 /* Of any size; an address that is not a multiple of the size is checked byte by byte. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
-    while (size && checker->access(address, size, kind | NL_SIM_ACCESS_RANGE, pc))
-        let_others_run();
+    if (size)
+        check_rarely(address, size, kind | NL_SIM_ACCESS_RANGE, pc);
 }
 
 } // namespace numbalite_sim

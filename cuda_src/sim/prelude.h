@@ -93,9 +93,10 @@
 #error "numbalite: checks need clang++ 14, g++ 9, or newer"
 #endif
 #define NUMBALITE_SIM_UNCHECKED \
-    __attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
+    __attribute__((no_sanitize("thread"), no_sanitize("undefined"), \
+                   disable_sanitizer_instrumentation))
 #else
-#define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread")))
+#define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread"), no_sanitize("undefined")))
 #endif
 #define NUMBALITE_SIM_OWN static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
 /* Each call of it has a line of its own, also if it is the last thing that happens. */

@@ -150,15 +150,36 @@ def _text_flags(unit, folder):
 
 
 def _check_shared(data, source):
-    """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern."""
+    """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern, in one
+    variable or in all of one function. Those of one name are in different scopes of it, and may share.
+    """
+    functions = {}
     for name, size in elf.thread_locals(data):
-        if size > _SHARED_LIMIT:
-            plain = re.sub(r"^_ZZ.*E(?:_\d+)?\d+(?=\D)|^_ZL?\d+(?=\D)", "", name).removesuffix("E")
+        place, _, plain = _split_local(name)
+        if not place.startswith("_ZN13numbalite_sim"):
+            variables = functions.setdefault(place or name, {})
+            variables[plain] = max(size, variables.get(plain, 0))
+    for variables in functions.values():
+        total = sum(variables.values())
+        if total > _SHARED_LIMIT:
+            names = ", ".join(f'"{name}"' for name in sorted(variables, key=variables.get)[::-1])
+            several = len(variables) > 1
             raise CompileError(
-                f'error: the shared variable "{plain}" has {size} bytes, {_SHARED_LIMIT} are possible; '
-                "extern __shared__ memory, sized by the launch, can be larger",
+                f"error: the shared variable{'s' * several} {names} {'have' if several else 'has'} {total} "
+                f"bytes{' together' * several}, {_SHARED_LIMIT} are possible; extern __shared__ memory, "
+                "sized by the launch, can be larger",
                 source=source,
             )
+
+
+def _split_local(name):
+    """("_ZZ4kernPf", "E1", "a") of the mangled name of a function's variable; ("", "", name) of others."""
+    found = re.fullmatch(r"(_ZZ.*)(E\d+)(\w+?)(?:_\d*_?)?", name)
+    if found:
+        length = int(found[2][1:])
+        rest = name[found.end(2) :]
+        return found[1], found[2], rest[:length]
+    return "", "", re.sub(r"^_ZL?\d+(?=\D)", "", name)
 
 
 def _search(unit, options, folder, checked=False):
@@ -217,7 +238,13 @@ def _quoted(name):
 def _whole(unit, options, text, kind, checks=()):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
     # In reports of checks, what was generated around the user's text is nobody's place.
-    lines = [f'#line 1 "{"numbalite/" if checks else ""}{_quoted(unit.name)}"', text]
+    name = _quoted(unit.name)
+    if checks:
+        either = "|".join(map(re.escape, {name, os.path.basename(name)}))
+        own = re.compile(rf'^(#line \d+ )"({either})"$', re.MULTILINE)
+        text = own.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
+        name = f"numbalite/{name}"
+    lines = [f'#line 1 "{name}"', text]
     lines.append(f'#line 1 "{_END}"')
     if unit.describe:
         lines.append('#include "numbalite/describe.cuh"')

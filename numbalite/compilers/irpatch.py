@@ -13,7 +13,10 @@ operation stands on a line of its own, and the optimiser afterwards sees well-de
 
 Images that look for mistakes get calls of functions of cuda_src/sim/arithmetic.h: after each
 floating-point operation and each call of a function from numbers to a number, for NaN and infinity; and
-at signed divisions, for the quotient that does not fit.
+at signed divisions, for the quotient that does not fit. Before a struct is copied, the addresses are
+checked for what its type needs (subscript.h): clang's own sanitizer leaves that out, and the optimiser
+may copy a float4 number by number. Each way back in a loop gets an instruction with a line: a loop that
+never ends is not optimised away, and where it is can be told.
 
 On the host target, calls of libm's functions are told of their vector versions in libmvec, so that the
 optimiser makes vector code of loops with them (cuda_src/host/vector.h does that for g++).
@@ -42,6 +45,19 @@ _LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
 _DEFINITION = re.compile(r"^define ", re.MULTILINE)
 _SPIN = "nl_sim_volatile_read"
 _OVERFLOW, _NOT_FINITE = "nl_sim_quotient_overflow", "nl_sim_not_finite"
+_COPY = re.compile(
+    r"^  (?:tail )?call void @llvm\.memcpy\.[^(\n]*\((?P<to>[^,\n]*), (?P<from>[^,\n]*), "
+    r"[^)\n]*\)[^,\n]*(?P<debug>, !dbg ![0-9]+)?",
+    re.MULTILINE,
+)
+_ADDRESS = re.compile(
+    r"(?P<type>i8\*|ptr) (?:[^\n]* )?align (?P<align>\d+) (?:[^\n]* )?(?P<name>%[\w.]+)"
+)
+_CAST = re.compile(r"^  (%[\w.]+) = bitcast [^\n]*? (%[\w.]+) to i8\*", re.MULTILINE)
+_ALIGNED = "nl_sim_aligned"
+_LABEL = re.compile(r"label %([\w.]+)")
+_DEBUG = re.compile(r", !dbg ![0-9]+")
+_NOTHING = '  call void asm sideeffect "nop", ""()'
 _REAL = re.compile(r"(?: [a-z]+)* (float|double) ([^ ,]+), ([^ ,]+)(.*)", re.DOTALL)
 _SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "frem": "%"}
 _FUNCTION = re.compile(r'([\w.$]+|"[^"]+")\(([^()]*)\)(.*)', re.DOTALL)
@@ -59,12 +75,63 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     if not starts:
         return ir
-    out = [ir[: starts[0]]]
+    head = ir[: starts[0]]
+    functions = [ir[a:b] for a, b in zip(starts, [*starts[1:], len(ir)], strict=True)]
+    if checks:
+        head, functions = _without_idle_hooks(head, functions)
     defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
-    for start, end in zip(starts, [*starts[1:], len(ir)], strict=True):
-        out.append(_function(ir[start:end], spins, checks, defined))
-    ir = "".join(out)
+    ir = "".join([head, *(_function(f, spins, checks, defined) for f in functions)])
     return vectorize(ir, vectors) if vectors else ir
+
+
+# --- hooks -----------------------------------------------------------------------------------------------
+
+_HOOK = re.compile(r"define [^@\n]*@(__tsan_atomic(\d+)_\w+)\(")
+_LISTS = re.compile(r"@llvm\.(compiler\.)?used =")
+_ENTRY = re.compile(r"(i8\* bitcast \([^@]*|ptr )@(\w+)( to i8\*\))?(, )?")
+_ATOMIC = re.compile(
+    r"^  (?:%[\w.]+ = )?(?:atomicrmw|cmpxchg|load atomic|store atomic) ([^\n]*)", re.M
+)
+
+
+def _without_idle_hooks(head, functions):
+    """Without the functions that atomic operations call (cuda_src/sim/check.h), if there are none of that
+    width: most kernels have none, and to compile them all takes longer than the rest.
+    """
+    hooks = {text: found for text in functions if (found := _HOOK.match(text))}
+    used = set()
+    for text in functions:
+        if text in hooks or not ("atomic" in text or "cmpxchg" in text):
+            continue
+        for operation in _ATOMIC.findall(text):
+            widths = re.findall(r"\bi(8|16|32|64)\b", operation)
+            if not widths or re.search(
+                r"\b(half|bfloat|float|double|i128)\b|\bptr [^,]+, ptr ", operation
+            ):
+                return head, functions
+            used.update(widths)
+    idle = {found[1]: text for text, found in hooks.items() if found[2] not in used}
+    if not idle:
+        return head, functions
+    lines = [_unlist(line, idle) if _LISTS.match(line) else line for line in head.split("\n")]
+    gone = set(idle.values())
+    return "\n".join(lines), [_tail(text) if text in gone else text for text in functions]
+
+
+def _unlist(line, names):
+    """The list of what must stay, without these."""
+
+    def entry(match):
+        return "" if match[2] in names else match[0]
+
+    rest = _ENTRY.sub(entry, line[1:]).replace(", ]", "]")
+    removed = sum(found[2] in names for found in _ENTRY.finditer(line, 1))
+    return "@" + re.sub(r"\[(\d+) x", lambda n: f"[{int(n[1]) - removed} x", rest, count=1)
+
+
+def _tail(text):
+    """What follows a function before the next one: declarations and attributes."""
+    return text.partition("\n}\n")[2]
 
 
 # --- vector functions ------------------------------------------------------------------------------------
@@ -140,8 +207,41 @@ def _function(text, spins, checks, defined):
     head = text.partition("\n")[0]
     if _NOT_FINITE in head or _OVERFLOW in head or "@__ubsan" in head:
         checks = ()
+    if "memory" in checks:
+        text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
     state = _State(text, spins, checks, defined)
     return _OPERATION.sub(state.replace, text)
+
+
+def _keep_loops(text):
+    """Instructions before the branches to labels that were there before."""
+    out, seen = [], set()
+    for line in text.split("\n"):
+        if line.startswith("  br "):
+            if not seen.isdisjoint(_LABEL.findall(line)):
+                place = line.find(", !dbg ")
+                out.append(_NOTHING + (_DEBUG.match(line, place)[0] if place >= 0 else ""))
+        elif line and line[0] not in " }" and ":" in line:
+            seen.add(line[: line.index(":")])
+        out.append(line)
+    return "\n".join(out)
+
+
+def _check_copies(text):
+    """Calls before the copies of structs, for addresses that are not a local variable's."""
+    own = set(_LOCAL.findall(text))
+    own |= {cast for cast, pointer in _CAST.findall(text) if pointer in own}
+
+    def check(match):
+        calls = []
+        for side, kind in (("from", 0), ("to", 1)):
+            found = _ADDRESS.fullmatch(match[side])
+            if found and found["name"] not in own and int(found["align"]) > 1:
+                address = f"{found['type']} {found['name']}, i32 {found['align']}, i32 {kind}"
+                calls.append(f"  call void @{_ALIGNED}({address}){match['debug'] or ''}\n")
+        return "".join(calls) + match[0]
+
+    return _COPY.sub(check, text)
 
 
 class _State:

@@ -240,7 +240,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def __array__(self, dtype=None, copy=None):
         if copy is False:
             raise ValueError(
-                "`copy=False` is not possible: a device array becomes a NumPy array by a copy"
+                "`copy=False` is not possible: a device array does not become a NumPy array without a copy"
             )
         result = self.copy_to_host()
         return result if dtype is None else result.astype(dtype, copy=False)
@@ -274,7 +274,8 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
             if len(index) != self.ndim:
                 raise ValueError("incorrect number of indices for array")
             return self._part(tuple(map(operator.index, index))).item()
-        self._only_one("item()")
+        if self.size != 1:
+            raise ValueError(f"item() needs an array of one element, this has shape {self.shape}")
         return self.copy_to_host().item()
 
     def tolist(self):

@@ -32,8 +32,9 @@ class Pipe:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._end, end = os.pipe()
         os.set_blocking(self._end, False)
-        # ipykernel wakes its own reader through this number when it closes the stream.
-        stream._original_stdstream_fd = os.dup(1)
+        if hasattr(stream, "_original_stdstream_fd"):
+            # ipykernel wakes its own reader through this number when it closes the stream.
+            stream._original_stdstream_fd = os.dup(1)
         os.dup2(end, 1)
         os.close(end)
         self._lock, self._depth = stream._buffer_lock, 0
@@ -69,23 +70,33 @@ class Pipe:
         if pieces and not self._stream.closed:
             type(self._stream).write(self._stream, self._decoder.decode(b"".join(pieces)))
 
+    def _enter_cell(self):
+        """What this thread writes belongs to the cell that runs now, not to the one that began the thread."""
+        cell = getattr(self._stream, "_parent_header", None)
+        if hasattr(cell, "set") and hasattr(self._stream, "_parent_header_global"):
+            cell.set(self._stream._parent_header_global)
+
     def _watch(self):
         waiting = select.poll()
         waiting.register(self._end, select.POLLIN)
         while not self._stream.closed:
-            waiting.poll()
+            ((_, events),) = waiting.poll()
+            self._enter_cell()
             with self:
                 pass
+            if events & select.POLLHUP:  # nobody can write any more
+                return
 
 
 def take_over() -> None:
-    """Leads file 1 through a pipe of ours where ipykernel captures it; elsewhere nothing is needed."""
+    """Leads file 1 through a pipe of ours into ipykernel's stream, whether ipykernel captures the file or
+    not; where there is no ipykernel nothing is needed."""
     global _pipe
     iostream = sys.modules.get("ipykernel.iostream")
     stream = sys.stdout
     if _pipe is not None or iostream is None or not isinstance(stream, iostream.OutStream):
         return
-    if getattr(stream, "_original_stdstream_fd", None) == 1 and hasattr(stream, "_buffer_lock"):
+    if getattr(stream, "_original_stdstream_fd", 1) == 1 and hasattr(stream, "_buffer_lock"):
         _pipe = Pipe(stream)
 
 

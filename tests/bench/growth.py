@@ -19,9 +19,10 @@ import threading
 import time
 
 import numpy as np
-from measure import SMALL, Floor, LeftOut, device_median, median
+from measure import ROOT, SMALL, Floor, LeftOut, device_median, median
 
 FIGURES = {}
+sys.path.insert(0, str(ROOT))
 
 
 def figure(name, title, x, y, log_y=False, base=2):

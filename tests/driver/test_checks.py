@@ -24,6 +24,10 @@ __device__ int calls;
 
 __global__ void offset(float *x, int k) { x[threadIdx.x + k] = 1; }
 __global__ void misaligned(char *p, int k) { *(int *)(p + k) = 1; }
+__global__ void vectors(const float *x, float *out, int k, int other) {
+    float4 v = ((const float4 *)(x + k))[threadIdx.x];
+    *(float4 *)(out + other) = v;
+}
 __global__ void copy(int *to, const int *from, int bytes) { memcpy(to, from, bytes); }
 __global__ void add(int *to, const int *from) { to[threadIdx.x] = from[threadIdx.x] + 1; }
 __global__ void atomics(int *x, int k) { atomicAdd(x + k, 1); }
@@ -206,7 +210,7 @@ def test_indices_are_checked_by_dimension():
     assert "uses index 8 of out along axis 0, but out has shape (8, 8)" in str(error)
     assert (error.array, error.index, error.line) == ("out", 8, line_of("out(i, 0) = a[i][i + 1]"))
     error = fails(corner[1, 8], a[:, ::3], out)  # 4 columns
-    assert "uses a[4], but a has 4 elements" in str(error)
+    assert "uses index 4 of a along axis 1, but a has shape (10, 4)" in str(error)
     assert "along axis 0" in str(fails(corner[1, 8], a, out[0:0]))
     works(corner[1, 8], np.asfortranarray(np.zeros((9, 9), np.float32)), out)
 
@@ -238,6 +242,24 @@ def test_misaligned_addresses(kernels):
     assert "no multiple of 4" in str(fails(kernels.misaligned[1, 1], x, 5))
 
 
+def test_structs_at_misaligned_addresses(kernels):
+    """Also where the compiler copies them number by number."""
+    x, out = zeros(40), zeros(40)
+    works(kernels.vectors[1, 4], x, out, 4, 0)
+    for k, other in [(1, 0), (0, 2)]:
+        error = fails(kernels.vectors[1, 4], x, out, k, other)
+        assert "16 bytes at once at the misaligned address" in str(error)
+        assert (error.kind, error.array) == ("memory", "out" if other else "x")
+        assert error.line == line_of("*(float4 *)(out + other)") - (not other)
+
+
+def test_an_impossible_access_is_told_whatever_was_asked_for(kernels):
+    with cuda.checks("race"):
+        error = fails(kernels.offset[1, 32], zeros(32), 1)
+        works(kernels.misaligned[1, 1], zeros(40, dtype=np.int8), 5)
+    assert (error.kind, error.array, error.index) == ("memory", "x", 32)
+
+
 def test_freed_memory(kernels):
     x, y = zeros(10, dtype=np.int32), zeros(10, dtype=np.int32)
     addresses = [a.device_ctypes_pointer.value for a in (x, y)]
@@ -260,7 +282,9 @@ def test_arrays_on_the_stack(kernels):
     out = zeros(1, dtype=np.int32)
     works(kernels.local[1, 1], out, 9)
     assert "index 10 of an array of 10 elements" in str(fails(kernels.local[1, 1], out, 10))
-    assert "index -1 of an array of 10 elements" in str(fails(kernels.local[1, 1], out, -1))
+    error = fails(kernels.local[1, 1], out, -1)
+    assert "index -1 of an array of 10 elements" in str(error)
+    assert (error.kind, error.array, error.index) == ("memory", None, -1)
 
 
 # --- shared memory

@@ -1,6 +1,7 @@
 """cuda.checks: barriers and collectives that not all reach, kernels that never end, orders of threads and
 blocks, divisions by zero and NaN."""
 
+import pathlib
 import re
 import time
 
@@ -181,6 +182,22 @@ def test_a_kernel_that_never_ends(module, checks):
     if checks == "all":
         assert "threads 0-63" in str(caught.value) or "running at" in str(caught.value)
     assert (launch(module, "order", checks=("none",))[0]) == 64  # the device goes on
+
+
+def test_what_an_endless_kernel_touched_last_is_told():
+    kernel = cuda.jit(
+        source="""__global__ void waits(int *flag, int *x) {
+            while (flag[2] == 0) {} // here
+            x[0] = 1;
+        }"""
+    )
+    flag = cuda.to_device(np.zeros(3, np.int32))
+    with pytest.raises(KernelError) as caught, cuda.checks(limit=0.3):
+        kernel[1, 32](flag, flag)
+        cuda.synchronize()
+    assert "running at" in str(caught.value) and "after an access of flag[2]" in str(caught.value)
+    source = pathlib.Path(__file__).read_text().splitlines()
+    assert source[caught.value.line - 1].endswith("// here")
 
 
 def test_every_kernel_has_the_limit_of_the_environment(module):

@@ -356,13 +356,17 @@ def test_there_and_back():
     array = on_device(2, 3)[:, ::-1]
 
     class Only:
-        __dlpack__ = array.__dlpack__
-        __dlpack_device__ = array.__dlpack_device__
+        def __init__(self, array):
+            self.__dlpack_device__ = array.__dlpack_device__
+            self.export = array.__dlpack__
 
-    again = cuda.from_dlpack(Only())
+        def __dlpack__(self, **options):
+            return self.export(**options)
+
+    again = cuda.from_dlpack(Only(array))
     assert again.address == array.address and again.strides == array.strides
     expected = array.copy_to_host()
-    del array, Only
+    del array
     gc.collect()
     np.testing.assert_array_equal(again.copy_to_host(), expected)
     del again

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from numbalite import cuda, vectorize
-from numbalite.ufuncs import reduceloops
+from numbalite.ufuncs import reduceloops, reduceplan
 
 DTYPES = ("i1", "i2", "f4", "f8", "c16")
 
@@ -96,3 +96,38 @@ def test_columns_are_folded_in_order(as_on_a_gpu):
     assert_array_equal(last(x, axis=1).copy_to_host(), a[:, -1])
     assert (first(x), last(x)) == (0, a[-1, -1])
     assert_array_equal(first(x, axis=0, init=7).copy_to_host(), np.full(64, 7))
+
+
+AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upper; and then another one
+    "u4": "((a & 65535) * (b & 65535) & 65535) | ((a >> 16) * (b & 65535) + (b >> 16)) << 16",
+    "u8": "((a & 0xffffffff) * (b & 0xffffffff) & 0xffffffff)"
+    " | ((a >> 32) * (b & 0xffffffff) + (b >> 32)) << 32",
+}
+
+
+def composed(maps):
+    """The same in Python, one after the other."""
+    half = maps.itemsize * 4
+    mask = (1 << half) - 1
+    m, c = 1, 0
+    for one in maps.tolist():
+        m, c = m * (one & mask) & mask, (c * (one & mask) + (one >> half)) & mask
+    return c << half | m
+
+
+@pytest.mark.parametrize("dtype", AFTER)
+def test_turns_are_folded_in_order(as_on_a_gpu, monkeypatch, dtype):
+    """Blocks that read long parts in turns: several, more than they keep at once, and what is left."""
+    monkeypatch.setattr(reduceplan, "_TURNS_PARTS", 1)
+    monkeypatch.setattr(reduceplan, "_TURNS_PART_BYTES", 4 << 20)
+    after = cuda.reduce(AFTER[dtype])
+    maps = np.random.default_rng(3).integers(0, 1 << 31, 140_001).astype(dtype)
+    maps = maps * maps | maps.dtype.type(1)
+    x = cuda.to_device(maps)
+    assert after(x) == composed(maps)
+    assert after(x[1:30_000]) == composed(maps[1:30_000])
+    monkeypatch.setattr(reduceplan, "_BUSY_PARTS", 1)
+    monkeypatch.setattr(reduceplan, "_WIDE_ROW_BYTES", 1 << 16)
+    rows = maps[: 3 * 17_000].reshape(3, 17_000)  # by blocks of 512 threads
+    got = after(cuda.to_device(rows), axis=1).copy_to_host()
+    assert got.tolist() == [composed(row) for row in rows]

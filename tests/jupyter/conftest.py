@@ -58,9 +58,10 @@ def notebook(root):
     import nbclient
     from nbformat.v4 import new_code_cell, new_notebook
 
-    def run(*cells):
+    def run(*cells, captured=True):
         environment = {**os.environ, "PYTHONPATH": str(root)}
-        del environment["PYTEST_CURRENT_TEST"]  # ipykernel takes it as a wish not to be captured
+        if captured:  # else ipykernel leaves file 1 alone
+            del environment["PYTEST_CURRENT_TEST"]
         book = new_notebook(cells=[new_code_cell(cell) for cell in cells])
         nbclient.NotebookClient(book, allow_errors=True, timeout=120).execute(env=environment)
         return [cell.outputs for cell in book.cells]

@@ -1,6 +1,11 @@
 """A real kernel, as notebooks have it: what kernels print, errors, progress, and what is not imported."""
 
+import json
 import re
+
+import pytest
+
+import numbalite
 
 SETUP = """%load_ext numbalite
 import warnings
@@ -51,13 +56,16 @@ def test_a_notebook(notebook):
     assert [o.data for o in slowly] == [{}]
 
 
-def test_without_the_extension(notebook):
-    """Lessons that only use decorators have printf in the cell too."""
+@pytest.mark.parametrize("captured", [True, False], ids=["captured", "not captured"])
+def test_without_the_extension(notebook, captured):
+    """Lessons that only use decorators have printf in the cell too, whatever ipykernel does with file 1."""
     kernel = (
         "import warnings\nwarnings.simplefilter('ignore')\nfrom numbalite import cuda\n"
         "@cuda.jit('void(int32)')\ndef tell(n):\n    r'printf(\"kernel %d\\n\", n);'"
     )
-    _, told = notebook(kernel, "print('a')\ntell[1, 1](1)\ncuda.synchronize()\nprint('b')")
+    _, told = notebook(
+        kernel, "print('a')\ntell[1, 1](1)\ncuda.synchronize()\nprint('b')", captured=captured
+    )
     assert stream_text(told) == "a\nkernel 1\nb\n"
 
 
@@ -96,6 +104,13 @@ def test_progress_tells_and_goes(monkeypatch):
     with progress.watch(Unit("", name="matmul.cu"), ("sim",)):
         time.sleep(0.05)
     assert not sent
+
+
+def test_the_front_end_extension_has_our_version(root):
+    package = json.loads((root / "numbalite/jupyter/labextension/package.json").read_text())
+    assert package["version"] == numbalite.__version__
+    script = root / "numbalite/jupyter/labextension" / package["jupyterlab"]["_build"]["load"]
+    assert f"_JUPYTERLAB.{package['name']} = " in script.read_text()
 
 
 def test_plain_python_knows_nothing_of_it(run_python):

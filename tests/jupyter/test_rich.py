@@ -38,7 +38,7 @@ def html(value):
 def new_kernel():
     @cuda.jit
     def scale(x, a):
-        "if (x.size() < 1 && a > 0) return; __shared__ float s[32]; s[threadIdx.x] = a; x[0] *= s[threadIdx.x];"
+        "if (x.size() < 1 && a > 0) return; __shared__ float s[64]; s[threadIdx.x] = a; x[0] *= s[threadIdx.x];"
 
     return scale
 
@@ -68,6 +68,19 @@ def test_a_compiled_kernel():
     assert "void(float32[::1], float64)" in html(overload)
     kernel[1, 1](np.ones(4), 2.0)
     assert "x: float64[::1], a: float64" in html(kernel)
+
+
+def test_a_lost_device_is_no_reason_not_to_look(monkeypatch):
+    from numbalite.errors import CudaAPIError
+    from numbalite.program import Overload
+
+    def lost(self, device=None):
+        raise CudaAPIError(700, "gone")
+
+    kernel = new_kernel()
+    kernel[1, 1](np.ones(4, np.float32), 2.0)
+    monkeypatch.setattr(Overload, "kernel", lost)
+    assert "x: float32[::1], a: float64 — — — — —" in html(kernel)
 
 
 def test_a_kernel_of_a_source_shows_its_types():

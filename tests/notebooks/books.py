@@ -105,6 +105,7 @@ class Kernels:
         )
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", **here}
         env.pop("MPLBACKEND", None)
+        env.pop("PYTEST_CURRENT_TEST", None)  # ipykernel would not capture what kernels print
         self.process = subprocess.Popen(
             [sys.executable, pathlib.Path(__file__).with_name("execute.py")],
             stdin=subprocess.PIPE,

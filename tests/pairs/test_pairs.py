@@ -57,20 +57,12 @@ INCOMPLETE = {
 }
 # Found by another check: memory is told apart in pieces of 8 bytes, and the text has 6.
 ANOTHER_KIND = {"text_without_its_final_zero": "unwritten"}
-MISSED = {
-    "vector_of_four_at_an_odd_place": "the compiler reads the four numbers one by one, each at an "
-    "address that fits it",
-    "lock_that_is_only_looked_at": "two blocks would have to run between looking and taking; the "
-    "order in which they ran is one in which the lock worked",
-}
 
 
 @pytest.mark.sim
 @EVERY
-def test_the_mistake_is_found(pair, kernel_of, request):
+def test_the_mistake_is_found(pair, kernel_of):
     limit = HANGS if pair.kind == "hang" else LIMIT
-    if pair.name in MISSED:
-        request.applymarker(pytest.mark.xfail(reason=MISSED[pair.name], strict=True))
     with pytest.raises(errors.KernelError) as caught, checks_for(pair, limit=limit):
         pair.run(False, kernel_of(pair, False))
     found = caught.value

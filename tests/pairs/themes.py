@@ -4,6 +4,7 @@ from pairs import (  # noqa: F401
     arithmetic,
     barriers,
     bounds,
+    course,
     global_races,
     hangs,
     races,

@@ -89,6 +89,76 @@ def test_thread_locals_are_plain_addresses():
     assert body(line) == ["  %3 = getelementptr i8, ptr @_ZL4here, i64 0"]
 
 
+COPIES = """\
+define void @f(i8* %0, i8* %1) {
+  %3 = alloca %struct.float4, align 16
+  %4 = bitcast %struct.float4* %3 to i8*
+  call void @llvm.memcpy.p0i8.p0i8.i64(i8* align 16 %4, i8* align 16 %1, i64 16, i1 false), !dbg !7, !tbaa.struct !2
+  call void @llvm.memcpy.p0i8.p0i8.i64(i8* align 8 %0, i8* align 1 %1, i64 8, i1 false)
+  ret void
+}
+"""
+
+
+def test_copies_of_structs_are_checked():
+    assert patch(COPIES) == patch(COPIES, checks=("race",)) == COPIES
+    added = [line for line in patch(COPIES, checks=("memory",)).split("\n") if "aligned" in line]
+    assert added == [
+        "  call void @nl_sim_aligned(i8* %1, i32 16, i32 0), !dbg !7",
+        "  call void @nl_sim_aligned(i8* %0, i32 8, i32 1)",
+    ]
+    opaque = re.sub(r"\n  %4 = .*", "", COPIES).replace("%4", "%3")
+    opaque = opaque.replace("i8*", "ptr").replace("p0i8.p0i8", "p0.p0")
+    assert patch(opaque, checks=("memory",)).count("@nl_sim_aligned(ptr %") == 2
+
+
+def test_ways_back_in_loops_have_an_instruction():
+    loop = "define void @f() {\n  br label %1, !dbg !3\n\n1:\n  br label %1, !dbg !4\n}\n"
+    assert patch(loop) == loop
+    assert patch(loop, checks=("memory",)).split("\n")[3:6] == [
+        "1:",
+        '  call void asm sideeffect "nop", ""(), !dbg !4',
+        "  br label %1, !dbg !4",
+    ]
+
+
+HOOKS = """\
+@llvm.compiler.used = appending global [3 x i8*] [i8* bitcast (i8 (i8*, i32)* @__tsan_atomic8_load to i8*), \
+i8* bitcast (void ()* @g to i8*), i8* bitcast (i32 (i32*, i32)* @__tsan_atomic32_load to i8*)], section "llvm.metadata"
+define hidden i8 @__tsan_atomic8_load(i8* %0, i32 %1) {
+  %3 = load atomic i8, i8* %0 seq_cst, align 1
+  ret i8 %3
+}
+
+declare void @kept()
+
+define hidden i32 @__tsan_atomic32_load(i32* %0, i32 %1) {
+  %3 = load atomic i32, i32* %0 seq_cst, align 4
+  ret i32 %3
+}
+
+define void @g(i32* %0) {
+  BODY
+  ret void
+}
+"""
+
+
+def test_hooks_of_atomics_that_nobody_makes_go():
+    assert patch(HOOKS) == HOOKS
+    patched = patch(HOOKS.replace("BODY", "store i32 1, i32* %0, align 4"), checks=("race",))
+    assert "__tsan" not in patched and "[1 x i8*] [i8* bitcast (void ()* @g to i8*)]," in patched
+    assert "declare void @kept()" in patched
+    patched = patch(
+        HOOKS.replace("BODY", "%2 = atomicrmw add i32* %0, i32 1 seq_cst, align 4"),
+        checks=("race",),
+    )
+    assert "@__tsan_atomic8_" not in patched and patched.count("@__tsan_atomic32_load") == 2
+    assert "[2 x i8*]" in patched
+    unclear = HOOKS.replace("BODY", "%2 = atomicrmw fadd float* %0, float 1.0 seq_cst, align 4")
+    assert patch(unclear, checks=("race",)) == unclear
+
+
 def test_names_are_new_in_each_function():
     function = "define void @{}(i32 %0, i32 %1) {{\n  %3 = shl i32 %0, %1\n  %4 = shl i32 %0, %3\n  ret void\n}}\n"
     patched = patch("; head\n" + function.format("a") + function.format("b"))

@@ -86,6 +86,8 @@ __global__ void k(unsigned* x) {
          'error: "f'),
         ("__global__ void k(float* x) {\n __shared__ float big[12289];\n big[threadIdx.x] = 1;\n"
          " __syncthreads();\n x[0] = big[7];\n}", 'error: the shared variable "big" has 49156 bytes'),
+        ("__global__ void k(float* x) {\n __shared__ float a[6000], b[6500];\n a[threadIdx.x] = b[threadIdx.x] = 1;\n"
+         " __syncthreads();\n x[0] = a[7] + b[8];\n}", 'error: the shared variables "b", "a" have 50000 bytes together'),
         ("__global__ void k() {\n threadIdx.x = 3;\n}", "lesson.py(2): error: "),
         ("__global__ void k(float* x) {\n x[0] = sin(1);\n}", "lesson.py(2): error: call "),
     ],

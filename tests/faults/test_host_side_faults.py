@@ -1,0 +1,298 @@
+"""The n-th driver call and the n-th allocation fail in what stands around arrays: handles for other
+processes, pickles, records, assignments that convert, callbacks, raw memory, memory managers, and
+everything between two devices."""
+
+import pathlib
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+
+OUT_OF_MEMORY = 2
+LAUNCH_FAILED = 719
+
+pytestmark = pytest.mark.sim
+
+GRID = np.arange(12, dtype="f4").reshape(3, 4)
+RECORDS = np.zeros(5, np.dtype([("x", "f8"), ("n", "i2"), ("p", "f4", (2,))], align=True))
+
+
+@cuda.jit("void(float32[:])")
+def increment(x):
+    "int i = grid<1>(); if (i < x.size()) x[i] += 1;"
+
+
+class Foreign:
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+
+class Plugin(cuda.HostOnlyCUDAMemoryManager):
+    interface_version = 1
+
+    def memalloc(self, size):
+        return cuda.cudadrv.driver.NumbaCUDAMemoryManager(context=self.context).memalloc(size)
+
+    def get_memory_info(self):
+        return cuda.MemoryInfo(1, 1)
+
+
+def ipc_array():
+    array = cuda.ipc_array((3, 4), np.float32)
+    array[...] = GRID
+    pickle.dumps(array.get_ipc_handle()._ipc_handle)
+
+
+def ipc_handle_of_an_array_of_the_pool():
+    array = cuda.to_device(GRID)
+    handle = array.get_ipc_handle()
+    assert array.copy_to_host().tolist() == GRID.tolist()
+    return handle
+
+
+def pickled():
+    array = cuda.to_device(GRID)
+    buffers = []
+    text = pickle.dumps(array[:, 1:], protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(text, buffers=buffers)
+
+
+def assignments():
+    array = cuda.to_device(GRID)
+    array[1] = [1, 2, 3, 4]
+    array[:, ::2] = np.arange(2, dtype="i8")
+    array[...] = cuda.to_device(np.arange(4.0))
+    array[0, 0] = 2.5
+    array.fill(3)
+    array[...] = np.arange(4).astype("M8[s]").astype("i8")
+    return float(array[1, 2])
+
+
+def conversions():
+    array = cuda.to_device(GRID)
+    return (
+        array.astype("f8"),
+        array.T.copy(),
+        array[:, ::2].astype("i2", order="F"),
+        array.copy("K"),
+    )
+
+
+def shapes():
+    array = cuda.to_device(GRID)
+    return (
+        array.T.ravel(),
+        array.reshape(2, 6)[:, ::3].flatten(),
+        array.view("i4").squeeze(),
+        array.item(3),
+    )
+
+
+def records():
+    array = cuda.to_device(RECORDS)
+    record = array[2]
+    record["x"] = 2.5
+    array[1] = record
+    array["n"] = np.arange(5)
+    array[3:] = np.array([(1, 2, (3, 4))], RECORDS.dtype)
+    return record.copy_to_host(), array["p"].copy_to_host(), cuda.to_device(RECORDS[0])["n"]
+
+
+def text():
+    array = cuda.to_device(np.array(["one", "three"]))
+    array[0] = "two"
+    return array.copy_to_host(), array[1]
+
+
+def callbacks():
+    stream, called = cuda.stream(), threading.Event()
+    array = cuda.to_device(GRID.ravel(), stream=stream)
+    increment[1, 32, stream](array)
+    stream.add_callback(lambda *_: called.set())
+    stream.synchronize()
+    assert called.wait(10)
+
+
+def timed():
+    stream = cuda.stream(non_blocking=True, priority=-1)
+    start, end = cuda.event(), cuda.event()
+    with stream.auto_synchronize():
+        start.record(stream)
+        end.record(stream)
+    assert (
+        cuda.event_elapsed_time(start, end) >= 0 and stream.query() and stream.priority is not None
+    )
+
+
+def streams_of_others():
+    stream = cuda.stream()
+    array = cuda.as_cuda_array(Foreign(cuda.to_device(GRID, stream=stream)))
+    assert array.copy_to_host().tolist() == GRID.tolist()
+    other = cuda.external_stream(stream.handle)
+    increment[1, 32, other](array.ravel())
+    other.synchronize()
+
+
+def graph_with_memory_of_its_own():
+    stream = cuda.stream()
+    source, into = cuda.to_device(GRID.ravel()), np.zeros(12, "f4")
+    with stream.capture() as graph:
+        inside = cuda.device_array_like(source, stream=stream)
+        inside.copy_to_device(source, stream=stream)
+        increment[1, 32, stream](inside)
+        inside.copy_to_host(into, stream=stream)
+    graph.launch(stream)
+    stream.synchronize()
+    assert into.tolist() == (GRID.ravel() + 1).tolist()
+
+
+def raw_memory():
+    context, driver = cuda.current_context(), cuda.cudadrv.driver
+    memory, host = context.memalloc(64), np.zeros(64, "u1")
+    memory.memset(1)
+    memory.view(8).memset(7, 4)
+    driver.host_to_device(memory, host, 32)
+    driver.device_to_device(memory, context.memalloc(64), 64)
+    driver.device_to_host(host, memory, 64)
+    context.memhostalloc(64, mapped=True)
+    context.memhostalloc(64, mapped=True, wc=True)
+    context.memallocmanaged(64)
+    context.mempin(host, driver.host_pointer(host), 64)
+    return context.get_memory_info()
+
+
+def managed_and_mapped():
+    stream = cuda.stream()
+    managed, mapped = cuda.managed_array(12, "f4", stream=stream), cuda.mapped_array(12, "f4")
+    managed[:], mapped[:] = 1, 2
+    increment[1, 32](managed)
+    managed.prefetch(0, stream)
+    managed.prefetch("cpu")
+    managed.advise("preferred_location", 0)
+    managed.copy_to_device(cuda.to_device(GRID.ravel()))
+    assert mapped.gpu_data.size == 48
+    return cuda.to_device(mapped).copy_to_host()
+
+
+def memory_manager():
+    cuda.set_memory_manager(Plugin)
+    try:
+        array = cuda.to_device(GRID)
+        return array.copy_to_host(), array.astype("f8"), cuda.current_context().get_memory_info()
+    finally:
+        array = None
+        cuda.set_memory_manager(None)
+
+
+def text_of_devices():
+    device = cuda.get_current_device()
+    return (
+        device.uuid,
+        device.name,
+        device.MULTIPROCESSOR_COUNT,
+        device.pci_bus_id,
+        device.total_memory,
+    )
+
+
+OPERATIONS = [
+    ipc_array, ipc_handle_of_an_array_of_the_pool, pickled, assignments, conversions, shapes, records, text,
+    callbacks, timed, streams_of_others, graph_with_memory_of_its_own, raw_memory, managed_and_mapped,
+    memory_manager, text_of_devices,
+]  # fmt: skip
+
+
+def run(operation):
+    return operation()
+
+
+@pytest.fixture(autouse=True)
+def _switched_off():
+    yield
+    _core.fail_call_at(0)
+    _core.fail_alloc_at(0)
+    cuda.set_memory_manager(None)
+
+
+@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
+@pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_driver_calls(operation, status, walk):
+    walk(run, operation, lambda n: _core.fail_call_at(n, status))
+
+
+@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
+def test_allocations(operation, walk):
+    walk(run, operation, _core.fail_alloc_at)
+
+
+BETWEEN_DEVICES = """
+import gc, pickle, sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from conftest import walk_through
+from numbalite import _core, cuda
+
+GRID = np.arange(12, dtype="f4").reshape(3, 4)
+
+@cuda.jit("void(float32[:], float32[:])")
+def plus_one(x, y):
+    "int i = grid<1>(); if (i < x.size()) y[i] = x[i] + 1;"
+
+cuda.current_context(1).enable_peer_access(cuda.current_context(0))
+gc.collect()
+gc.freeze()
+
+def copied():
+    return cuda.to_device(cuda.to_device(GRID), device=1)
+
+def strided():
+    there = cuda.to_device(np.zeros((3, 8), "f4"), device=1)
+    there[:, ::2] = cuda.to_device(GRID)
+    cuda.to_device(GRID).T.copy_to_device(there[:, ::2].T)
+
+def converted():
+    there = cuda.to_device(np.zeros((3, 4)), device=1)
+    there[...] = cuda.to_device(GRID)
+    return there
+
+def on_a_stream():
+    with cuda.gpus[1]:
+        stream = cuda.stream(non_blocking=True)
+    there = cuda.to_device(cuda.to_device(GRID), stream=stream, device=1)
+    stream.synchronize()
+    return there
+
+def visited():
+    here = cuda.to_device(GRID.ravel())
+    with cuda.gpus[1]:
+        there = cuda.device_array(12, np.float32)
+        plus_one[1, 32](here, there)
+    assert there.copy_to_host().tolist() == (GRID.ravel() + 1).tolist()
+
+def selected():
+    with cuda.gpus[1]:
+        array = cuda.to_device(GRID)
+        assert array.device == 1
+    assert cuda.get_current_device().id == 0
+    return pickle.loads(pickle.dumps(array))
+
+for operation in (copied, strided, converted, on_a_stream, visited, selected):
+    run = lambda operation: operation()
+    try:
+        for status in (2, 719):
+            assert walk_through(run, operation, lambda n: _core.fail_call_at(n, status))
+        walk_through(run, operation, _core.fail_alloc_at)
+    except BaseException:
+        print(operation.__name__, file=sys.stderr)
+        raise
+"""
+
+
+def test_between_devices(run_python):
+    run_python(BETWEEN_DEVICES, pathlib.Path(__file__).parent, NUMBALITE_SIM_DEVICES="2")
