@@ -167,7 +167,6 @@ class Overload:
     def _fault(self, record, kernels, arrays):
         """Raises KernelError for a record. kernels: names of those that may have left it; arrays: what they
         were given (fault.name_array)."""
-        __tracebackhide__ = True  # IPython and pytest show the launch
         found = fault.decode(record)
         fault.name_array(found, arrays)
         name = " or ".join(dict.fromkeys(kernels))

@@ -249,6 +249,28 @@ def test_options_hold_for_the_module():
     assert x[0] == 5
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["-DN=2", "-DT=float", "-DTWICE(x)=((x)+(x))", "-DEMPTY=", "-DFLAG"],
+        ["-D", "N=2", "-D T=float", "--define-macro=TWICE(x)=((x)+(x))", "--define-macro", "EMPTY="]
+        + ["-DFLAG=1"],
+    ],
+    ids=["together", "apart"],
+)
+def test_macros_of_any_name(given):
+    """Also the names of our own templates' parameters."""
+    source = "EMPTY __global__ void k(T* x) {\n#if FLAG\n  x[N] = TWICE(sinf(N)); KEPT;\n#endif\n}"
+    module = cuda.module(source, name="mine.cu", options=[*given, "-DKEPT="])
+    x = np.zeros(3, "f4")
+    module.k[1, 1](x)
+    np.testing.assert_allclose(x, [0, 0, 2 * np.sin(np.float32(2))], rtol=1e-6)
+    with pytest.raises(errors.CompileError, match="KEPT"):
+        cuda.module(source, name="mine.cu", options=given).k[1, 1](x)
+    with pytest.raises(errors.CompileError, match="EMPTY|T"):
+        cuda.module(source, name="mine.cu").k[1, 1](x)
+
+
 def test_a_module_from_a_file(tmp_path):
     path = tmp_path / "lib.cu"
     path.write_text("__global__ void k(int* x) { x[0] = 3; }\n")

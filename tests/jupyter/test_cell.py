@@ -176,6 +176,18 @@ def test_verbose_brings_the_traceback(error, shell):
     assert "jupyter/cell.py" in text and "undefined_x" in text
 
 
+def test_a_kernels_mistake_ends_at_the_launch(run, shell, capsys):
+    from numbalite.errors import KernelError
+
+    run("d = cuda.device_array(4, 'f4')")
+    run("@cuda.jit(boundscheck=True)\ndef over(x):\n    'x[x.size()] = 1;'")
+    with pytest.raises(KernelError):
+        run("over[1, 1](d)\ncuda.synchronize()")
+    shown = capsys.readouterr().out
+    assert "KernelError" in shown and "index 4 is out of bounds" in shown
+    assert "over[1, 1](d)" in shown and "program.py" not in shown
+
+
 def test_module_takes_no_names(run, shell):
     """A whole source outside of %%cuda means what it says, whatever the notebook's names."""
     run("N = 3")
