@@ -1,7 +1,5 @@
 """numba's names around device arrays: see numbalite.cuda.arrays, records and hostarrays."""
 
-import abc
-
 import numpy as np
 
 from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, is_cuda_array, to_device
@@ -28,12 +26,19 @@ __all__ = [
 ]
 
 
-class DeviceNDArrayBase(metaclass=abc.ABCMeta):
+class _Kinds(type):
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, _KINDS)
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, _KINDS)
+
+
+class DeviceNDArrayBase(metaclass=_Kinds):
     """For isinstance(): device arrays, and NumPy arrays whose memory kernels use in place."""
 
 
-for _class in (DeviceNDArray, MappedNDArray, ManagedNDArray):
-    DeviceNDArrayBase.register(_class)
+_KINDS = (DeviceNDArray, MappedNDArray, ManagedNDArray)
 
 errmsg_contiguous_buffer = (
     "Array contains non-contiguous buffer and cannot be transferred as a single memory region. "
