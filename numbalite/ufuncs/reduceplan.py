@@ -20,10 +20,10 @@ _FEW, _MANY = 6, 64  # dimensions that a plan has room for
 _WARP = 32
 THREADS = 256
 SERIAL_THREADS = 128
-_PART_BYTES = 1 << 14, 1 << 20  # least and most of one block's part, where there are parts
+_PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where there are parts
 _BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
 _BUSY_PARTS, _MOST_PARTS = 1024, 8192
-_USUAL_PARTS = 1024  # about as many as run at once, so that few begin and end
+_USUAL_PARTS = 4096  # so many that the last ones to begin do not hold up the rest
 _ROW_BYTES, _LONG_ROW_BYTES = (
     1 << 13,
     1 << 15,

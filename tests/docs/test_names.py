@@ -19,7 +19,8 @@ def text(request):
 
 def test_commands(text):
     known = set(re.findall(r"^  (\w+)", numbalite.__main__.USAGE, re.M))
-    assert set(re.findall(r"python -m numbalite (\w+)", text)) <= known
+    named = re.findall(r"(?:python -m |^\$ )numbalite ([a-z]+)", text, re.M)
+    assert set(named) <= known
 
 
 def test_targets_of_make(text):
