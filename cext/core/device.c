@@ -309,11 +309,11 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     return nl_device_bind(dev, &ignored) == 0;
 }
 
-/* A lost context runs nothing any more; another failure may be a passing one. */
+/* A lost context runs nothing any more, and fails again; another failure may be a passing one. */
 int nl_device_wait_for_release(nl_device *dev) {
     uint64_t stamp = nl_pool_stamp(&dev->cache);
     CUresult status = nl_cu.CtxSynchronize();
-    if (status != CUDA_SUCCESS && !nl_driver_is_sticky(status))
+    if (status != CUDA_SUCCESS)
         status = nl_cu.CtxSynchronize();
     if (status == CUDA_SUCCESS)
         nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
