@@ -64,7 +64,27 @@ _FUNCTIONS = {
 }
 
 
+def _extension():
+    """The module numbalite._core; where it is missing, what to do."""
+    try:
+        return importlib.import_module("numbalite._core")
+    except ModuleNotFoundError as problem:
+        if problem.name != "numbalite._core":
+            raise
+    import os
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    others = sorted(name for name in os.listdir(here) if name.startswith("_core."))
+    built = f" (there is {', '.join(others)}, for another Python)" if others else ""
+    raise ImportError(
+        f"numbalite's extension module is not in {here}{built}. If that is a checkout, either build it "
+        "there (pip install -e .), or start Python in another folder to get the installed numbalite"
+    )
+
+
 def __getattr__(name):
+    if name == "_core":
+        return _extension()
     if name in _MODULES:
         return importlib.import_module(f"numbalite.{name}")
     for names, where in (

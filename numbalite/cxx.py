@@ -144,6 +144,17 @@ def directive_names(text: str) -> tuple[str, list[str], list[str]]:
     return word, own, [name for name in names if name not in own]
 
 
+def macros(text: str) -> list[str]:
+    """The macros that a source defines itself, each once."""
+    found = {}
+    for token in tokenize(text):
+        if token.kind == "directive":
+            word, own, _ = directive_names(token.text)
+            if word == "define" and own:
+                found[own[0]] = True
+    return list(found)
+
+
 def has_kernel(text: str) -> bool:
     """Does the source define or declare a kernel (outside comments and texts)?"""
     return "__global__" in text and any(t.text == "__global__" for t in tokenize(text))

@@ -114,6 +114,12 @@ class KernelError(NumbaliteError, RuntimeError):
         return type(self), (*self.args, self.kernel, self.block, self.thread, self.array,
                             self.index, self.file, self.line, self.others, self.kind)  # fmt: skip
 
+    def _render_traceback_(self):
+        """How IPython shows it: up to the line that launched the kernel or waited for it."""
+        from .jupyter import tracebacks
+
+        return tracebacks.kernel_error(self)
+
     @property
     def msg(self):
         return self.args[0]

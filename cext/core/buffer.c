@@ -268,8 +268,7 @@ static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_e
         status = allocate(capacity, pooled, &buffer->address);
         if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)
             status = allocate_after_trim(dev, capacity, pooled, &buffer->address);
-        if (status != CUDA_SUCCESS)
-            nl_pool_leave(&dev->cache, &buffer->block);
+        nl_pool_made(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
     }
     if (status != CUDA_SUCCESS)
         return refuse(dev, buffer->size, status, err);

@@ -193,6 +193,7 @@ static nl_host_block *make_pages(size_t capacity, nl_error *err) {
         return NULL;
     }
     nl_pool_enter(the_pool(), &b->block, capacity); /* there is no limit on what users hold */
+    nl_pool_made(the_pool(), &b->block, 1);
     return b;
 }
 

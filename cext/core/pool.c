@@ -75,10 +75,14 @@ static void remove_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
         b->after->before = b->before;
 }
 
+static void count_peak_lock_held(nl_pool *pool) {
+    if (pool->used - pool->promised > pool->peak)
+        pool->peak = pool->used - pool->promised;
+}
+
 static void count_use_lock_held(nl_pool *pool, size_t capacity) {
     pool->used += capacity;
-    if (pool->used > pool->peak)
-        pool->peak = pool->used;
+    count_peak_lock_held(pool);
 }
 
 static int fits_lock_held(const nl_pool *pool, size_t capacity) {
@@ -103,10 +107,23 @@ int nl_pool_enter(nl_pool *pool, nl_block *b, size_t capacity) {
     int fits = fits_lock_held(pool, capacity);
     b->capacity = capacity;
     b->epoch = pool->epoch;
-    if (fits)
-        count_use_lock_held(pool, capacity);
+    if (fits) {
+        pool->used += capacity;
+        pool->promised += capacity;
+    }
     nl_mutex_unlock(&pool->lock);
     return fits ? 0 : -1;
+}
+
+void nl_pool_made(nl_pool *pool, const nl_block *b, int success) {
+    nl_mutex_lock(&pool->lock);
+    if (b->epoch == pool->epoch) {
+        pool->promised -= b->capacity;
+        if (!success)
+            pool->used -= b->capacity;
+        count_peak_lock_held(pool);
+    }
+    nl_mutex_unlock(&pool->lock);
 }
 
 void nl_pool_leave(nl_pool *pool, const nl_block *b) {
@@ -197,7 +214,7 @@ void nl_pool_forget(nl_pool *pool) {
             nl_mem_free(b);
         }
     }
-    pool->used = pool->peak = 0;
+    pool->used = pool->promised = pool->peak = 0;
     pool->epoch++;
     nl_mutex_unlock(&pool->lock);
 }
@@ -223,6 +240,6 @@ nl_pool_statistics nl_pool_read(nl_pool *pool) {
 
 void nl_pool_reset_peak(nl_pool *pool) {
     nl_mutex_lock(&pool->lock);
-    pool->peak = pool->used;
+    pool->peak = pool->used - pool->promised;
     nl_mutex_unlock(&pool->lock);
 }

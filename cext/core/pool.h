@@ -44,6 +44,7 @@ typedef struct nl_pool {
     nl_block *buckets[NL_POOL_BUCKETS];
     uint64_t sequence, epoch;
     size_t used, peak;    /* bytes of blocks in use, now and at most since nl_pool_reset_peak */
+    size_t promised;      /* part of `used` that is still being made */
     size_t limit;         /* of bytes in use; SIZE_MAX: none */
     uint64_t cache_limit; /* of bytes kept; 0: nothing is kept, and sizes are not rounded */
 } nl_pool;
@@ -57,10 +58,12 @@ void nl_pool_init(nl_pool *pool, size_t cache_limit);
 size_t nl_pool_round(const nl_pool *pool, size_t size);
 /* A ready block of this capacity, the one put last; NULL if there is none. It counts as used. */
 nl_block *nl_pool_take(nl_pool *pool, size_t capacity);
-/* A block is about to be made: it counts as used from now on. 0, or -1 if that is more than the
- * limit. */
+/* A block is about to be made: it counts as used from now on, but for the peak. 0, or -1 if that is
+ * more than the limit. */
 int nl_pool_enter(nl_pool *pool, nl_block *block, size_t capacity);
-/* A used block is no longer there, or was not made after all. */
+/* After nl_pool_enter, once it is known whether the block was made. */
+void nl_pool_made(nl_pool *pool, const nl_block *block, int success);
+/* A used block is no longer there. */
 void nl_pool_leave(nl_pool *pool, const nl_block *block);
 /* Keeps a used block; 0 if there is no room for it, and it stays used. */
 int nl_pool_put(nl_pool *pool, nl_block *block, nl_pool_state state);

@@ -1,6 +1,6 @@
 /* driver/driver_wrap: a second table between ours and the driver: it counts calls, makes the n-th
- * one fail without reaching the driver, which tests ask for, and keeps the names of the last ones,
- * which %gpu_timeit asks for too.
+ * one fail without reaching the driver, which tests ask for, and keeps the names of the last ones
+ * and the bytes that they copied, which %gpu_timeit and the course's judge ask for too.
  *
  * Nothing is wrapped until somebody asks; then the entries of nl_cu are exchanged one by one. They
  * stay exchanged where calls are to fail, and are put back when a trace alone ends: what is timed
@@ -21,7 +21,8 @@ static uint64_t fail_status, armed_kind;
 static nl_mutex trace_lock = NL_MUTEX_INIT;
 static uint64_t tracing;
 static const char *ring[RING];
-static size_t ring_count; /* ever written since the trace was started */
+static size_t ring_count;  /* ever written since the trace was started */
+static uint64_t copied[2]; /* bytes since then: [0] to devices, [1] to the host */
 
 static int destroys(const char *call) {
     return strstr(call, "Free") != NULL || strstr(call, "Destroy") != NULL ||
@@ -59,6 +60,30 @@ static int intercept(const char *call, CUresult *status) {
 NL_DRIVER_CALLS(NL_WRAPPER)
 #undef NL_WRAPPER
 
+/* Around the wrapper of a call that copies between the host and a device. */
+#define NL_COUNTING(name, way, size, parameters, arguments) \
+    static CUresult counting_##name parameters { \
+        if (nl_atomic_load(&tracing)) \
+            nl_atomic_add(&copied[way], (size)); \
+        return wrapped_##name arguments; \
+    }
+NL_COUNTING(MemcpyHtoD, 0, size, (CUdeviceptr to, const void *from, size_t size), (to, from, size))
+NL_COUNTING(MemcpyDtoH, 1, size, (void *to, CUdeviceptr from, size_t size), (to, from, size))
+NL_COUNTING(MemcpyHtoDAsync, 0, size,
+            (CUdeviceptr to, const void *from, size_t size, CUstream stream),
+            (to, from, size, stream))
+NL_COUNTING(MemcpyDtoHAsync, 1, size, (void *to, CUdeviceptr from, size_t size, CUstream stream),
+            (to, from, size, stream))
+#undef NL_COUNTING
+
+static CUresult counting_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream) {
+    int from_host = box->srcMemoryType == CU_MEMORYTYPE_HOST;
+    int to_host = box->dstMemoryType == CU_MEMORYTYPE_HOST;
+    if (nl_atomic_load(&tracing) && from_host != to_host)
+        nl_atomic_add(&copied[to_host], box->WidthInBytes * box->Height * box->Depth);
+    return wrapped_Memcpy3DAsync(box, stream);
+}
+
 /* Other threads may be calling through nl_cu: `inner` is complete before the first entry changes.
  */
 static void wrap_table(void) {
@@ -67,6 +92,11 @@ static void wrap_table(void) {
     nl_atomic_store_entry(&nl_cu.name, wrapped_##name);
     NL_DRIVER_CALLS(NL_EXCHANGE)
 #undef NL_EXCHANGE
+    nl_atomic_store_entry(&nl_cu.MemcpyHtoD, counting_MemcpyHtoD);
+    nl_atomic_store_entry(&nl_cu.MemcpyDtoH, counting_MemcpyDtoH);
+    nl_atomic_store_entry(&nl_cu.MemcpyHtoDAsync, counting_MemcpyHtoDAsync);
+    nl_atomic_store_entry(&nl_cu.MemcpyDtoHAsync, counting_MemcpyDtoHAsync);
+    nl_atomic_store_entry(&nl_cu.Memcpy3DAsync, counting_Memcpy3DAsync);
 }
 
 void nl_driver_wrap_opened(void) {
@@ -116,8 +146,11 @@ void nl_driver_trace(int on) {
     if (on)
         want();
     nl_mutex_lock(&trace_lock);
-    if (on)
+    if (on) {
         ring_count = 0;
+        nl_atomic_store(&copied[0], 0);
+        nl_atomic_store(&copied[1], 0);
+    }
     nl_mutex_unlock(&trace_lock);
     nl_atomic_store(&tracing, on != 0);
     if (!on)
@@ -133,4 +166,9 @@ size_t nl_driver_traced(const char **names, size_t capacity) {
         names[i] = ring[(ring_count - count + i) % RING];
     nl_mutex_unlock(&trace_lock);
     return count;
+}
+
+void nl_driver_copied(uint64_t bytes[2]) {
+    for (int i = 0; i < 2; ++i)
+        bytes[i] = nl_atomic_load(&copied[i]);
 }

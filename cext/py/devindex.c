@@ -82,8 +82,14 @@ static int read_integer(PyObject *item, Py_ssize_t *index) {
     return *index == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
+/* A mask or indices: a list, an array of whatever library. Text is neither. */
+static int is_many(PyObject *item) {
+    return PyBool_Check(item) || nl_host_is_array(item) ||
+           (PySequence_Check(item) && !PyUnicode_Check(item) && !PyBytes_Check(item));
+}
+
 static int refuse(PyObject *item) {
-    if (PyBool_Check(item) || PyList_Check(item) || nl_host_is_array(item))
+    if (is_many(item))
         PyErr_Format(PyExc_IndexError,
                      "device arrays are indexed by integers, slices (`:`), ellipsis (`...`) and "
                      "numpy.newaxis (`None`), not by masks or arrays of indices (%.80s): use "

@@ -95,8 +95,12 @@ static PyObject *event_synchronize(py_event *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *event_elapsed_time(py_event *self, PyObject *end) {
+static PyObject *event_elapsed_time(py_event *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"evtend", NULL};
+    PyObject *end;
     nl_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:elapsed_time", names, &end))
+        return NULL;
     float milliseconds = 0;
     nl_py_state *state = nl_py_state_of_object((PyObject *)self);
     if (state == NULL)
@@ -128,8 +132,8 @@ static PyMethodDef event_methods[] = {
      "wait(stream=0): later work of the stream waits for the event."},
     {"query", (PyCFunction)event_query, METH_NOARGS, "Has the event happened?"},
     {"synchronize", (PyCFunction)event_synchronize, METH_NOARGS, "Waits for the event."},
-    {"elapsed_time", (PyCFunction)event_elapsed_time, METH_O,
-     "elapsed_time(end): milliseconds from this event to end; both must have happened."},
+    {"elapsed_time", (PyCFunction)(void (*)(void))event_elapsed_time, METH_VARARGS | METH_KEYWORDS,
+     "elapsed_time(evtend): milliseconds from this event to evtend; both must have happened."},
     {NULL, NULL, 0, NULL},
 };
 

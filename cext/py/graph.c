@@ -393,16 +393,61 @@ static void replace_arguments(nl_py_captured *c, PyObject *args, PyObject *extra
     Py_XDECREF(old_extra);
 }
 
-static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+/* `args` has the keywords' values behind the positional ones; `ordered` begins with NULLs. */
+static int place_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *keywords, PyObject **ordered) {
+    const nl_params *params = &kernel->params;
+    for (Py_ssize_t i = 0; i < nargs && i < params->count; i++)
+        ordered[i] = args[i];
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); i++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, i);
+        int at = 0;
+        while (at < params->count &&
+               (!params->items[at].name ||
+                PyUnicode_CompareWithASCIIString(name, params->items[at].name) != 0))
+            at++;
+        if (at == params->count || ordered[at]) {
+            PyErr_Format(PyExc_TypeError,
+                         at == params->count ? "%s() got an unexpected keyword argument '%U'"
+                                             : "%s() got multiple values for argument '%U'",
+                         kernel->name, name);
+            return -1;
+        }
+        ordered[at] = args[nargs + i];
+    }
+    return 0; /* as many as there are parameters, each once: all */
+}
+
+static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nargs);
+
+static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                 PyObject *keywords) {
     nl_py_captured *c = (nl_py_captured *)self;
+    const nl_kernel *kernel = c->kernel->kernel;
+    int count = kernel->params.count;
+    Py_ssize_t given = nargs + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    PyObject *result = NULL;
+    nl_error err;
+    if (given != count)
+        return PyErr_Format(PyExc_TypeError, "%s() takes %d argument%s but %zd %s given",
+                            kernel->name, count, count == 1 ? "" : "s", given,
+                            given == 1 ? "was" : "were");
+    if (given == nargs)
+        return update(c, args, nargs);
+    PyObject **ordered = nl_mem_zalloc((size_t)count * sizeof *ordered, &err);
+    if (!ordered)
+        return nl_py_raise(&err);
+    if (place_keywords(kernel, args, nargs, keywords, ordered) == 0)
+        result = update(c, ordered, count);
+    nl_mem_free(ordered);
+    return result;
+}
+
+static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nargs) {
     nl_kernel *kernel = c->kernel->kernel;
     const nl_params *params = &kernel->params;
     size_t pointers = ((size_t)params->count * sizeof(void *) + 15) / 16 * 16;
     nl_error err;
-    if (nargs != params->count)
-        return PyErr_Format(PyExc_TypeError, "%s() takes %d argument%s but %zd %s given",
-                            kernel->name, params->count, params->count == 1 ? "" : "s", nargs,
-                            nargs == 1 ? "was" : "were");
     void **values = nl_mem_zalloc(pointers + params->size + 16, &err);
     if (!values)
         return nl_py_raise(&err);
@@ -541,7 +586,7 @@ static PyType_Spec graph_spec = {
 };
 
 static PyMethodDef captured_methods[] = {
-    {"update", (PyCFunction)(void (*)(void))captured_update, METH_FASTCALL,
+    {"update", (PyCFunction)(void (*)(void))captured_update, METH_FASTCALL | METH_KEYWORDS,
      "update(*args)\n\nNew arguments, for all launches of the graph from now on: as many as the "
      "kernel has, of types that it takes, device arrays and numbers. They are kept instead of the "
      "old ones. TypeError, ValueError or OverflowError if one does not fit; then nothing "

@@ -57,6 +57,14 @@ static PyObject *traced(PyObject *module, PyObject *unused) {
     return list;
 }
 
+static PyObject *copied(PyObject *module, PyObject *unused) {
+    (void)module;
+    (void)unused;
+    uint64_t bytes[2];
+    nl_driver_copied(bytes);
+    return Py_BuildValue("(KK)", (unsigned long long)bytes[0], (unsigned long long)bytes[1]);
+}
+
 static PyObject *live(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -111,6 +119,8 @@ static PyMethodDef methods[] = {
      "requests since last time."},
     {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
     {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
+    {"copied", copied, METH_NOARGS,
+     "(bytes copied to devices, to the host) by driver calls since trace(True)."},
     {"pretend_no_memory_pools", pretend_no_memory_pools, METH_NOARGS,
      "This thread's device allocates as if it had no memory pools."},
     {"live", live, METH_NOARGS, "How many things are alive: a dict of counts."},

@@ -235,6 +235,12 @@ template <int N, int D> struct rows {
 
     /* Each row has `each` pieces; which one of its row this is, or -1 behind the last row. */
     NUMBALITE_FUNCTION long long find_row(long long piece, long long each, place &at) const {
+        if (count == 1) { /* the same for all threads: a division less */
+#pragma unroll
+            for (int d = 0; d < D; ++d)
+                at.index[d] = 0;
+            return piece < each ? piece : -1;
+        }
         long long row = quotient(piece, each);
         take_apart<D>((unsigned int)row, shape, by, at.index);
         return row < count ? piece - row * each : -1;

@@ -6,10 +6,9 @@
  * A result is folded from one or several parts, contiguous pieces of its elements; parts of one
  * result go to a scratch array, which another launch folds (reduceloops.py plans both). Ways:
  *
- * - rows: a part is folded by a warp or by a block. A warp reads tiles of 32 * V consecutive
- *   elements, V in each lane by one 16-byte load, and combines the lanes' values by shuffles. The
- *   warps of a block take groups of tiles in turns, so that the block reads one stretch of memory,
- *   and keep the groups' values to the end; bytes, and what is left, in a contiguous piece each. Several tiles at a time share the shuffles: in each
+ * - rows: a part is folded by a warp or by a block, whose warps take contiguous pieces of it. A
+ *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and
+ *   combines the lanes' values by shuffles. Several tiles at a time share the shuffles: in each
  *   step a lane gives away half of its tiles and gets the neighbour's half of the others.
  * - columns: results lie side by side, as the columns of a matrix do. A thread has V neighbours, by
  *   one 16-byte load; the warps of a block take contiguous pieces of a part.
@@ -201,6 +200,7 @@ template <class S, class T, bool Masked> struct strided {
 /* --------------------------------------------------------------------------------- warps */
 
 constexpr unsigned int ALL = 0xffffffffu; /* lanes */
+constexpr int TEAM = 8;                   /* warps of a block, as reduceplan.py has it */
 
 /* The lanes' values in the lanes' order; the result is in all lanes. */
 template <class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op op) {
@@ -333,78 +333,44 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
     return total;
 }
 
-/* What a block folds in turns: in each, its warps take groups of tiles that lie side by side, so that
- * the block reads one stretch of memory. All elements from begin to as far as whole turns reach; moves
- * `begin` there. The total is that of the first warp. */
-template <class T, class Source, class Op>
-NUMBALITE_FUNCTION maybe<T> fold_turns(const Source &source, int64 &begin, int64 end, Op op) {
-    constexpr int tiles = NUMBALITE_REDUCE_TILES, each = tiles * 32 * Source::count, kept = 512;
-    __shared__ T of_groups[kept];
-    int lane = laneid(), warps = blockDim.x / 32, warp = threadIdx.x / 32;
-    int turn = warps * each;
-    maybe<T> total = nothing<T>();
-    while (begin + turn <= end) {
-        int64 whole = quotient(end - begin, turn);
-        int turns = whole < kept / warps ? (int)whole : kept / warps;
-        int64 at = begin + warp * each + lane * Source::count;
-        for (int t = 0; t < turns; ++t, at += turn) {
-            T value = fold_group<tiles, T>(source, at, op);
-            if (lane == 0)
-                of_groups[t * warps + warp] = value;
-        }
-        begin += (int64)turns * turn;
-        __syncthreads();
-        if (warp == 0) {
-            int count = turns * warps, some = (count + 31) / 32, stop = (lane + 1) * some;
-            maybe<T> m = nothing<T>();
-            for (int k = lane * some; k < stop && k < count; ++k)
-                append(m, of_groups[k], op);
-            fold_lanes(m, op);
-            append(total, m, op);
-        }
-        if (begin + turn <= end)
-            __syncthreads();
-    }
-    return total;
-}
-
-/* A block's fold of the elements from begin to end, for its first thread. */
+/* A block's fold of the elements from begin to end, for its first thread: pieces of whole tiles, as
+ * many as need be, one for each warp. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int64 end, Op op) {
-    __shared__ maybe<T> of_warps[32];
-    maybe<T> total = nothing<T>();
-    if constexpr (!Masked && (Source::count == 2 || Source::count == 4)) {
-        if (source.lead(begin) == 0)
-            total = fold_turns<T>(source, begin, end, op);
-    }
-    if (begin >= end)
-        return total;
-    /* The rest in pieces of whole tiles, as many as need be, one for each warp. */
-    int warps = blockDim.x / 32, warp = threadIdx.x / 32;
-    int64 tile = 32 * Source::count,
-          each = quotient(end - begin + tile * warps - 1, tile * warps) * tile;
-    int64 from = begin + warp * each;
+    __shared__ maybe<T> of_warps[TEAM];
+    constexpr int64 tile = 32 * Source::count;
+    int64 each = (end - begin + tile * TEAM - 1) / (tile * TEAM) * tile;
+    int64 from = begin + threadIdx.x / 32 * each;
     from = from < end ? from : end;
-    maybe<T> mine =
+    maybe<T> total =
         fold_range<Masked, T>(source, from, from + each < end ? from + each : end, op);
     if (laneid() == 0)
-        of_warps[warp] = mine;
+        of_warps[threadIdx.x / 32] = total;
     __syncthreads();
-    if (threadIdx.x == 0)
-        for (int w = 0; w < warps; ++w)
-            append(total, of_warps[w], op);
+    if (threadIdx.x == 0) {
+        maybe<T> others[TEAM]; /* all are read before the first is needed */
+#pragma unroll
+        for (int w = 1; w < TEAM; ++w)
+            others[w] = of_warps[w];
+#pragma unroll
+        for (int w = 1; w < TEAM; ++w)
+            append(total, others[w], op);
+    }
     return total;
 }
 
-/* blockDim.x is a multiple of 32. */
+/* Blocks of TEAM warps. */
 template <class T, class O, class Source, bool Masked, class Op>
 NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,
                              bool *flags, const int64 *segments, Op op) {
-    int warps = blockDim.x / 32, warp = threadIdx.x / 32;
-    int64 slot = p.team == 1 ? (int64)blockIdx.x * warps + warp : blockIdx.x;
+    int64 slot = p.team == 1 ? (int64)blockIdx.x * TEAM + threadIdx.x / 32 : blockIdx.x;
     if (slot >= p.results * p.parts)
         return; /* whole warps, and no barrier follows */
-    int64 result = quotient(slot, p.parts), part = slot - result * p.parts;
+    int64 result = slot, part = 0;
+    if (p.parts > 1) { /* for all threads or for none: a division less */
+        result = quotient(slot, p.parts);
+        part = slot - result * p.parts;
+    }
     place at = place_of(p, result, part, segments);
     Source source(p, input, where, at);
     maybe<T> total = p.team > 1 ? fold_by_block<Masked, T>(source, at.begin, at.end, op)
@@ -460,7 +426,7 @@ NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, in
  * multiple of V. */
 template <class S, class T, class O, int V, class Op>
 NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op op) {
-    constexpr int WARPS = 8;
+    constexpr int WARPS = TEAM;
     __shared__ neighbours<T, V> others[WARPS - 1][32];
     __shared__ bool have[WARPS];
     int64 across = (p.results / V + 31) / 32, part = quotient(blockIdx.x, across);

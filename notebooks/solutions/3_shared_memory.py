@@ -88,21 +88,15 @@ def bank_conflicts(stride):
 @cuda.jit
 def step(before, now, after):
     """
-    __shared__ float tile[8 + 2][32 + 2];
     auto [column, row] = grid<2>();
-    int x = threadIdx.x + 1, y = threadIdx.y + 1, rows = now.shape[0], columns = now.shape[1];
-    auto at = [&](int r, int c) {
-        return 0 <= r && r < rows && 0 <= c && c < columns ? now(r, c) : 0.0f;
-    };
-    tile[y][x] = at(row, column);
-    if (y == 1) tile[0][x] = at(row - 1, column);
-    if (y == 8) tile[9][x] = at(row + 1, column);
-    if (x == 1) tile[y][0] = at(row, column - 1);
-    if (x == 32) tile[y][33] = at(row, column + 1);
-    __syncthreads();
+    int rows = now.shape[0], columns = now.shape[1];
     if (row >= rows || column >= columns) return;
-    float around = tile[y - 1][x] + tile[y + 1][x] + tile[y][x - 1] + tile[y][x + 1];
-    after(row, column) = 2 * tile[y][x] - before(row, column) + 0.2f * (around - 4 * tile[y][x]);
+    float middle = now(row, column), around = 0;
+    if (row > 0) around += now(row - 1, column);
+    if (row < rows - 1) around += now(row + 1, column);
+    if (column > 0) around += now(row, column - 1);
+    if (column < columns - 1) around += now(row, column + 1);
+    after(row, column) = 2 * middle - before(row, column) + 0.2f * (around - 4 * middle);
     """
 
 
@@ -115,3 +109,30 @@ def wave(before, now, steps):
         launch(before, now, after)
         before, now = now, after
     return now
+
+
+# %% best_match-exercise
+@cuda.jit
+def best_match(a, b, best):
+    """
+    __shared__ float of_a[16][17], of_b[16][17];
+    int x = threadIdx.x, y = threadIdx.y, numbers = a.shape[1];
+    int i = blockIdx.y * 16 + y;      // the row of a that this thread reads and multiplies
+    int read = blockIdx.x * 16 + y;   // the row of b that it reads
+    int j = blockIdx.x * 16 + x;      // the row of b that it multiplies
+    float sum = 0;
+    for (int start = 0; start < numbers; start += 16) {
+        int k = start + x;
+        of_a[y][x] = i < a.shape[0] && k < numbers ? a(i, k) : 0.0f;
+        of_b[y][x] = read < b.shape[0] && k < numbers ? b(read, k) : 0.0f;
+        __syncthreads();
+        for (int m = 0; m < 16; ++m) sum += of_a[y][m] * of_b[x][m];
+        __syncthreads();
+    }
+    of_a[y][x] = i < a.shape[0] ? sum : -INFINITY;  // the tile is free: its columns are compared
+    for (int half = 8; half > 0; half /= 2) {
+        __syncthreads();
+        if (y < half) of_a[y][x] = fmaxf(of_a[y][x], of_a[y + half][x]);
+    }
+    if (y == 0 && j < b.shape[0]) atomic_max(&best[j], of_a[0][x]);
+    """

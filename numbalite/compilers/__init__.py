@@ -78,6 +78,7 @@ def _compile(unit, target):
 
 
 def _run(unit, target):
+    unit = unit.with_macros_inside()
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 

@@ -245,7 +245,7 @@ def _whole(unit, options, text, kind, checks=()):
         text = own.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
         name = f"numbalite/{name}"
     lines = [f'#line 1 "{name}"', text]
-    lines.append(f'#line 1 "{_END}"')
+    lines.append(f'{unit.end_of_macros()}#line 1 "{_END}"')
     if unit.describe:
         lines.append('#include "numbalite/describe.cuh"')
     lines.append(f'#include "{kind}/image.h"')

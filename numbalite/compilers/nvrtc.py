@@ -113,7 +113,7 @@ def compile(unit, capability) -> Image:
     symbols, texts = expressions(unit)
     source = unit.source
     if texts:
-        source += '\n#include "numbalite/describe.cuh"\n'
+        source += f'\n{unit.end_of_macros()}#include "numbalite/describe.cuh"\n'
     directories = toolkit.include_directories(chosen.path)
     memory = {**headers.in_memory(), **dict(unit.headers)}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))

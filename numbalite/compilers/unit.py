@@ -5,7 +5,23 @@ A value: two equal units give the same image, which is what the disk cache relie
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+# What our generated text begins with: includes of our own headers, and what brings their names in.
+_HEAD = re.compile(
+    r"""(?:[ \t]*(?:\#include[ ]"numbalite(?:\.cuh|/[^"\n]+)"
+      |namespace[ ]numbalite[ ]\{[ ]NUMBALITE_MATH[^\n]*
+      |using[ ](?:namespace[ ]numbalite|numbalite::\w+);)?[ \t]*\n)+""",
+    re.VERBOSE,
+)
+# -DN=128, -D N=128, --define-macro=N=128: a name as users give them. Those of libraries, and what speaks to
+# the compiler or to us, have to be there before any header is read.
+_MACRO = re.compile(
+    r"(?:-D[ ]?|--define-macro=)((?!_|NUMBALITE|NDEBUG\b|CUDA|CCCL|CUB_|THRUST|LIBCUDACXX)[A-Za-z]\w*)"
+    r"(\([\w, .]*\))?(?:=(.*))?"
+)
+_READ_FIRST = ("-include", "--pre-include", "-U", "--undefine-macro")
 
 
 class Unit(NamedTuple):
@@ -38,6 +54,50 @@ class Unit(NamedTuple):
     @property
     def has_checks(self):
         return self.debug or self.boundscheck
+
+    def with_macros_inside(self) -> Unit:
+        """The unit with the user's macros, such as -DN=128, as text behind the headers of ours that it begins
+        with: their own names (N, T, ...) are not the user's business."""
+        head = _HEAD.match(self.source)
+        given = self._joined_options()
+        found = [_MACRO.fullmatch(option) for option in given]
+        if head is None or not any(found) or any(o.startswith(_READ_FIRST) for o in given):
+            return self
+        from numbalite.linemap import quote
+
+        lines = []
+        for name, parameters, text in (macro.groups() for macro in found if macro):
+            lines.append(
+                f"#undef {name}\n#define {name}{parameters or ''} {1 if text is None else text}\n"
+            )
+        number, end = head[0].count("\n") + 1, head.end()
+        lines.append(f'#line {number} "{quote(self.name)}"\n')
+        return self._replace(
+            source="".join((head[0], *lines, self.source[end:])),
+            options=tuple(o for o, macro in zip(given, found, strict=True) if not macro),
+        )
+
+    def _joined_options(self):
+        """The options, each with its value, where -D and --define-macro have it apart."""
+        result, rest = [], iter(self.options)
+        for option in rest:
+            value = next(rest, None) if option in ("-D", "--define-macro") else None
+            result.append(option if value is None else f"-D{value}")
+        return result
+
+    def end_of_macros(self) -> str:
+        """Lines for what is read after the source: headers of ours, whose names the source's macros may
+        have. Those that name a kernel are left alone."""
+        if "define" not in self.source:
+            return ""
+        from numbalite import cxx
+
+        wanted = " ".join((*self.kernels, *self.variables))
+        return "".join(
+            f"#undef {name}\n"
+            for name in cxx.macros(self.source)
+            if not re.search(rf"\b{name}\b", wanted)
+        )
 
     def replace(self, **changes):
         """A copy with some fields changed."""

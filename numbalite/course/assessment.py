@@ -39,8 +39,8 @@ class Assessment:
     """How many terms a sum in the result has at the largest of ``sizes``; widens the tolerance."""
     launches = (1, None)
     """The fewest and the most launches of a call; None: no limit."""
-    copies_in = copies_out = 0
-    """The most copies of a call."""
+    spare_bytes = 0
+    """How much a call may copy beside what it must: arguments and results, if those are on the host."""
     counted = 1000
     """The size at which launches and copies are counted."""
     large = (10_000_000, 20_000)

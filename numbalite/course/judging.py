@@ -273,7 +273,7 @@ class _Judge:
     def _check_work(self):
         from numbalite import cuda
 
-        from .work import Counter, guarded
+        from .work import Counter, guarded, volume
 
         exercise = self.exercise
         place = _Place(exercise, exercise.make(self.rng, exercise.counted), _MARGIN)
@@ -284,10 +284,11 @@ class _Judge:
 
         def run():
             with counter.counting():
-                exercise.call(self.solution, *arguments)
+                result = exercise.call(self.solution, *arguments)
                 cuda.synchronize()
+            return result
 
-        self._guarded(run)
+        returned = self._guarded(run)
         self.work = work = counter.work
         least, most = exercise.launches
         if work.launches < least:
@@ -295,17 +296,21 @@ class _Judge:
             raise Failed(f"It launches {work.launches or 'nothing'} on the GPU{at_least}.")
         if most is not None and work.launches > most:
             raise Failed(f"It makes {work}; {most} launches are enough.")
-        if work.copies_in > exercise.copies_in:
-            raise Failed(
-                f"It copies to the device {_times(work.copies_in)}; "
-                f"{_times(exercise.copies_in) if exercise.copies_in else 'never'} is enough."
-            )
-        if work.copies_out > exercise.copies_out:
-            raise Failed(
-                f"It copies from the device to the host {_times(work.copies_out)}; "
-                f"{_times(exercise.copies_out) if exercise.copies_out else 'never'} is enough."
-            )
+        needed = self._needed_bytes(place, returned)
+        ways = (("to the device", work.bytes_in), ("from the device to the host", work.bytes_out))
+        for (which, copied), enough in zip(ways, needed):
+            if copied > enough + exercise.spare_bytes:
+                enough = f"{volume(enough)} are enough" if enough else "there is nothing to copy"
+                raise Failed(f"It copies {volume(copied)} {which}; {enough}.")
         self.notes.append(f"a call makes {work}")
+
+    def _needed_bytes(self, place, returned):
+        """(to the device, to the host): what a call has to copy, as its arrays are on the host or not."""
+        if not self.exercise.host_arrays:
+            return 0, 0
+        arrays = [value for value in place.given if isinstance(value, np.ndarray)]
+        results = place.results(returned)
+        return sum(array.nbytes for array in arrays), sum(result.nbytes for result in results)
 
     def _check_speed(self):
         exercise = self.exercise
@@ -457,10 +462,6 @@ def _on_host(value):
 
 def _result_names(count):
     return ("the result",) if count == 1 else tuple(f"result {i + 1}" for i in range(count))
-
-
-def _times(count):
-    return "once" if count == 1 else f"{count} times"
 
 
 def _what(solution):

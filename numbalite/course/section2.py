@@ -306,7 +306,8 @@ class Spectrum(Assessment):
     sizes = (1, 2, 3, 31, 33, 100, 257, 1025, 5000)
     checked = (257,)
     launches = (1, None)
-    copies_in = 1  # zeros, for a counter
+    spare_bytes = 4096  # zeros for the counts
+    counted = 20_000
     large = (100_000_000, 20_000)
     limit = 3.0
     hint = (

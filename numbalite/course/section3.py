@@ -154,6 +154,7 @@ class Smooth(_Shared):
     outputs = ("out",)
     large = (50_000_000, 20_000)
     shared = (128 + 8) * 4
+    limit = 2.0
     why_shared = "A tile holds the block's 128 values and four more on each side."
     threads = 128
 
@@ -271,7 +272,7 @@ class BankConflicts(Assessment):
 
 @exercise
 class Wave(Assessment):
-    """The assessment of the third section: waves on a membrane, step by step, from tile to tile."""
+    """Waves on a membrane, step by step: three arrays that take turns."""
 
     name = "wave"
     section = 3
@@ -282,9 +283,8 @@ class Wave(Assessment):
     launches = (6, None)
     counted = 40
     large = (2000, 64)
-    limit = 1.6
-    simulated_limit = 10.0
-    hint = "Three fields that take turns are enough; is anything made or copied in every step?"
+    limit = 2.0
+    hint = "Is anything made or copied in every step? Do neighbouring threads read along a row?"
 
     def make(self, rng, n):
         shape = (n, n) if n >= 1000 else (n, _widths(n))
@@ -314,22 +314,15 @@ class Wave(Assessment):
         @cuda.jit
         def step(before, now, after):
             """
-            __shared__ float tile[10][34];
-            int x = threadIdx.x + 1, y = threadIdx.y + 1;
             auto [column, row] = grid<2>();
             int rows = now.shape[0], columns = now.shape[1];
+            if (row >= rows || column >= columns) return;
             auto at = [&](int r, int c) {
                 return r >= 0 && r < rows && c >= 0 && c < columns ? now(r, c) : 0.0f;
             };
-            tile[y][x] = at(row, column);
-            if (y == 1) tile[0][x] = at(row - 1, column);
-            if (y == 8) tile[9][x] = at(row + 1, column);
-            if (x == 1) tile[y][0] = at(row, column - 1);
-            if (x == 32) tile[y][33] = at(row, column + 1);
-            __syncthreads();
-            if (row >= rows || column >= columns) return;
-            float middle = tile[y][x];
-            float around = tile[y - 1][x] + tile[y + 1][x] + tile[y][x - 1] + tile[y][x + 1];
+            float around = at(row - 1, column) + at(row + 1, column)
+                         + at(row, column - 1) + at(row, column + 1);
+            float middle = now(row, column);
             after(row, column) = 2 * middle - before(row, column) + 0.2f * (around - 4 * middle);
             """
 
@@ -344,3 +337,73 @@ class Wave(Assessment):
             return now
 
         return wave
+
+
+@exercise
+class BestMatch(_Shared):
+    """The assessment of the third section: the largest product of each row of b with a row of a."""
+
+    name = "best_match"
+    parameters = ("a", "b", "best")
+    outputs = ("best",)
+    sizes = (1, 2, 3, 15, 16, 17, 33, 50)
+    checked = (17,)
+    counted = 50
+    large = (2400, 96)
+    shared = 2 * 16 * 16 * 4
+    limit = 1.5
+    why_shared = "Tiles of both matrices belong there."
+    hint = (
+        "Do the threads of a warp read the tiles from different banks? Is there one atomic "
+        "operation for each column of a block, and not for each thread?"
+    )
+
+    def make(self, rng, n):
+        inner, rows = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
+        a = rng.uniform(-1, 1, (n, inner)).astype(np.float32)
+        b = rng.uniform(-1, 1, (rows, inner)).astype(np.float32)
+        return a, b, np.full(rows, -np.inf, np.float32)
+
+    def expected(self, a, b, best):
+        return (np.float64(a) @ np.float64(b).T).max(axis=0).astype(np.float32)
+
+    def allowed(self, dtype):
+        from .compare import Tolerance
+
+        return Tolerance(1e-4, 1e-5, 1e-5)
+
+    def said(self, n):
+        inner, rows = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
+        return f"{n} and {rows} rows of {inner} numbers"
+
+    def call(self, solution, a, b, best):
+        solution[(blocks(b.shape[0], 16), blocks(a.shape[0], 16)), (16, 16)](a, b, best)
+
+    def reference(self):
+        from numbalite import cuda
+
+        @cuda.jit
+        def best_match(a, b, best):
+            """
+            __shared__ float left[16][17], right[16][17];
+            auto [column, row] = grid<2>();
+            int x = threadIdx.x, y = threadIdx.y, inner = a.shape[1];
+            int other = blockIdx.x * 16 + y;
+            float sum = 0;
+            for (int start = 0; start < inner; start += 16) {
+                bool inside = start + x < inner;
+                left[y][x] = inside && row < a.shape[0] ? a(row, start + x) : 0.0f;
+                right[y][x] = inside && other < b.shape[0] ? b(other, start + x) : 0.0f;
+                __syncthreads();
+                for (int k = 0; k < 16; ++k) sum += left[y][k] * right[x][k];
+                __syncthreads();
+            }
+            left[y][x] = row < a.shape[0] ? sum : -INFINITY;
+            for (int half = 8; half > 0; half /= 2) {
+                __syncthreads();
+                if (y < half) left[y][x] = fmaxf(left[y][x], left[y + half][x]);
+            }
+            if (y == 0 && column < b.shape[0]) atomic_max(&best[column], left[0][x]);
+            """
+
+        return best_match

@@ -1,4 +1,4 @@
-"""What a solution makes the driver do: launches, copies in, copies out; and whether NumPy did the work.
+"""What a solution makes the driver do: launches, bytes copied in and out; and whether NumPy did the work.
 
 The driver's calls are traced during one call of the solution. Arrays that it gets from the host, and
 those that it copies back, are `HostArray`s then: NumPy functions on them are refused. Both are for
@@ -14,25 +14,25 @@ import numpy as np
 
 
 class Work(NamedTuple):
-    """Calls of the driver: kernel launches, copies from the host and back to it."""
+    """Kernel launches, and bytes copied from the host and back to it."""
 
     launches: int
-    copies_in: int
-    copies_out: int
+    bytes_in: int
+    bytes_out: int
 
     def __str__(self):
-        launches = _count(self.launches, "launch")
-        if not self.copies_in and not self.copies_out:
+        launches = f"{self.launches or 'no'} launch{'' if self.launches == 1 else 'es'}"
+        if not self.bytes_in and not self.bytes_out:
             return f"{launches} and no copies"
-        ins, outs = _count(self.copies_in, "copy"), _count(self.copies_out, "copy")
-        return f"{launches}, {ins} to the device and {outs} back"
+        return f"{launches}, copies {volume(self.bytes_in)} to the device and {volume(self.bytes_out)} back"
 
 
-_PLURAL = {"copy": "copies", "launch": "launches"}
-
-
-def _count(number, noun):
-    return f"{number or 'no'} {noun if number == 1 else _PLURAL.get(noun, noun + 's')}"
+def volume(size) -> str:
+    """Bytes in words: "1.6 MB"."""
+    if size < 1000:
+        return f"{size or 'no'} byte{'' if size == 1 else 's'}"
+    value, unit = (size / 1e3, "kB") if size < 1e6 else (size / 1e6, "MB")
+    return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
 
 
 class OnTheHost(Exception):
@@ -92,12 +92,6 @@ class Counter:
                 del cuda.DeviceNDArray.copy_to_host
             else:
                 cuda.DeviceNDArray.copy_to_host = original
-            calls = _core.traced()
-            self.work = Work(
-                sum(
-                    call.startswith(("cuLaunchKernel", "cuLaunchCoop", "cuGraphLaunch"))
-                    for call in calls
-                ),
-                sum(call.startswith("cuMemcpyHtoD") for call in calls),
-                sum(call.startswith("cuMemcpyDtoH") for call in calls),
-            )
+            launched = ("cuLaunchKernel", "cuLaunchCoop", "cuGraphLaunch")
+            launches = sum(call.startswith(launched) for call in _core.traced())
+            self.work = Work(launches, *_core.copied())

@@ -118,7 +118,7 @@ class Device:
         """The device that `get_device_identity` was asked of."""
         for device in gpus:
             if device.get_device_identity() == identity:
-                return device
+                return device._device
         raise RuntimeError(f"no device has the identity {identity!r}")
 
     @property

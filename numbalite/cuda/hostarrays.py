@@ -46,6 +46,8 @@ def _over(cls, shape, dtype, strides, order, allocate):
     shape = (shape,) if not np.iterable(shape) else tuple(shape)
     if any(isinstance(n, float) for n in shape):
         raise TypeError(f"a shape is made of integers, not {shape!r}")
+    if any(n < 0 for n in shape):
+        raise ValueError("negative dimensions are not allowed")
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C' or 'F', not {order!r}")
     if strides is None:

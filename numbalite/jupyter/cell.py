@@ -108,6 +108,7 @@ class CudaCell(Magics):
         made = {}
         if kernels:
             before, refused = source.scope_source(_definition("cell", text, scope))
+            before = linemap.plain(_macros(given.define) + before.value, before.label)
             module = Module(
                 text, parsed, [e for _, e in instances], given.module or "the cell",
                 before=before if before.value else None, refused=refused,
@@ -146,7 +147,7 @@ def _origin(shell, cell):
 
 
 def _options(given):
-    more = [*(f"-I{folder}" for folder in given.include), *(f"-D{m}" for m in given.define)]
+    more = [f"-I{folder}" for folder in given.include]
     said = {
         "fastmath": given.fastmath, "lineinfo": given.lineinfo, "boundscheck": given.boundscheck,
         "max_registers": given.max_registers, "options": [*more, *given.option],
@@ -159,6 +160,17 @@ def _options(given):
         return options.parse(said, "%%cuda")
     except (TypeError, ValueError) as problem:
         raise UsageError(str(problem)) from None
+
+
+def _macros(definitions):
+    """-D X=1 as text in front of the cell: as an option it would hold in the library's headers too."""
+    lines = []
+    for definition in definitions:
+        name, equals, value = definition.strip("\"'").partition("=")
+        if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, ]*\))?", name):
+            raise UsageError(f"-D {definition}: {name!r} is no name for a macro")
+        lines.append(f"#define {name} {value if equals else 1}\n")
+    return "".join(lines)
 
 
 def _wanted(text):

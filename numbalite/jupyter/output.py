@@ -70,13 +70,22 @@ class Pipe:
         if pieces and not self._stream.closed:
             type(self._stream).write(self._stream, self._decoder.decode(b"".join(pieces)))
 
+    def _enter_cell(self):
+        """What this thread writes belongs to the cell that runs now, not to the one that began the thread."""
+        cell = getattr(self._stream, "_parent_header", None)
+        if hasattr(cell, "set") and hasattr(self._stream, "_parent_header_global"):
+            cell.set(self._stream._parent_header_global)
+
     def _watch(self):
         waiting = select.poll()
         waiting.register(self._end, select.POLLIN)
         while not self._stream.closed:
-            waiting.poll()
+            ((_, events),) = waiting.poll()
+            self._enter_cell()
             with self:
                 pass
+            if events & select.POLLHUP:  # nobody can write any more
+                return
 
 
 def take_over() -> None:

@@ -81,24 +81,25 @@ def _simulated() -> str:
 _HEADS = ("parameters", "registers", "shared", "local", "constant", "most threads")
 
 
-def _compiled(overload):
-    """The _core.Kernel of an Overload if it is compiled for the current device, else None."""
+def _asked(question, overload, *more):
+    """The answer of a compiled kernel; None if it is not compiled for the current device."""
     from numbalite.program import current_device, target_of
 
     if not _core.is_open() or target_of(current_device()) not in overload.program.images:
         return None
     try:
-        return overload.kernel()
+        return question(overload, *more)
     except Exception:  # the device is lost, or out of memory: a picture is no place to say so
         return None
 
 
 def _figures(overload, name):
     """A row of _HEADS"""
-    if _compiled(overload) is None:
-        return name, *("—" for _ in _HEADS[1:])
+    return name, *(_asked(_numbers, overload) or ("—" for _ in _HEADS[1:]))
+
+
+def _numbers(overload):
     return (
-        name,
         overload.regs_per_thread,
         _bytes(overload.shared_mem_per_block),
         _bytes(overload.local_mem_per_thread),
@@ -109,13 +110,16 @@ def _figures(overload, name):
 
 def occupancy(overload, block, shared=0):
     """(blocks of a multiprocessor, the part of its threads that they are), or None."""
+    return _asked(_occupancy, overload, block, shared)
+
+
+def _occupancy(overload, block, shared):
     from numbalite.cuda import devices
 
-    kernel = _compiled(overload)
-    if kernel is None or block > overload.max_threads_per_block:
+    if block > overload.max_threads_per_block:
         return None
     device = devices.gpus.current
-    blocks = kernel.occupancy(block, shared)
+    blocks = overload.occupancy(block, shared)
     threads = -(-block // device.WARP_SIZE) * device.WARP_SIZE * blocks
     return blocks, threads / device.MAX_THREADS_PER_MULTIPROCESSOR
 

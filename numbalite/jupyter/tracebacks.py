@@ -1,5 +1,8 @@
-"""How IPython shows a CompileError: the compiler's words with the user's lines, and no Python frames but
-the user's own. `%xmode Verbose` brings the whole traceback back.
+"""How IPython shows our errors.
+
+Of a CompileError the compiler's words with the user's lines, and no Python frames but the user's own. Of a
+KernelError the usual traceback, which ends where the user launched or waited. `%xmode Verbose` brings the
+whole tracebacks back.
 """
 
 from __future__ import annotations
@@ -8,11 +11,13 @@ import linecache
 import os
 import re
 import traceback
+import types
 
 _PLACE = re.compile(
     r"^(?P<file>\S.*?)\((?P<line>\d+)\): (?P<kind>(?:fatal )?error|warning): (?P<text>.*)$"
 )
 _CARET = re.compile(r"^\s*[\^~][\^~ |]*$")
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # To be read on a light and on a dark page, whose errors stand on pink and on dark red.
 _BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
 
@@ -22,11 +27,8 @@ def compile_error(problem) -> list:
     from numbalite import jupyter
 
     shell = jupyter.shell()
-    whole = getattr(getattr(shell, "InteractiveTB", None), "mode", "")
-    if whole == "Verbose":
-        return shell.InteractiveTB.structured_traceback(
-            type(problem), problem, problem.__traceback__
-        )
+    if _is_verbose(shell):
+        return _usual(shell, problem, problem.__traceback__)
     colored = str(getattr(shell, "colors", "")).lower() not in ("nocolor", "")
     paint = _paint if colored else lambda text, color: text
     head, *rest = str(problem).split("\n")
@@ -34,6 +36,39 @@ def compile_error(problem) -> list:
     lines += _with_sources(rest, problem.source, paint)
     lines += _callers(problem.__traceback__, paint)
     return lines
+
+
+def kernel_error(problem) -> list:
+    """The lines that IPython is to show: the usual ones, up to the user's last frame."""
+    from numbalite import jupyter
+
+    shell = jupyter.shell()
+    trace = problem.__traceback__
+    return _usual(shell, problem, trace if _is_verbose(shell) else _users(trace))
+
+
+def _users(trace):
+    """The traceback without our own frames at its end."""
+    frames = []
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    while len(frames) > 1 and frames[-1].tb_frame.f_code.co_filename.startswith(_OURS):
+        frames.pop()
+    made = None
+    for frame in reversed(frames):
+        made = types.TracebackType(made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return made
+
+
+def _is_verbose(shell):
+    return getattr(getattr(shell, "InteractiveTB", None), "mode", "") == "Verbose"
+
+
+def _usual(shell, problem, trace):
+    if shell is None:
+        return traceback.format_exception(type(problem), problem, trace)
+    return shell.InteractiveTB.structured_traceback(type(problem), problem, trace)
 
 
 def _paint(text, color):
@@ -66,12 +101,11 @@ def _callers(trace, paint):
     """The user's own lines that led to the compilation, outermost first."""
     from numbalite import linemap
 
-    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
     for frame, line in traceback.walk_tb(trace):
         path = frame.f_code.co_filename
         label = linemap.label_of(path)
         # In a notebook the user's frames are cells, and files of the user's; IPython's are neither.
-        if path.startswith(ours) or "IPython" in frame.f_globals.get("__name__", ""):
+        if path.startswith(_OURS) or "IPython" in frame.f_globals.get("__name__", ""):
             continue
         if frame.f_globals.get("__name__", "").partition(".")[0] in ("ipykernel", "decorator"):
             continue

@@ -123,7 +123,6 @@ class Loops:
         builder = source.Builder(f"{function.name}_{kind}", f"{self.name}: {kind} {loop}")
         builder.use_types(*used)
         builder.write(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
-        builder.write(f"#define NUMBALITE_REDUCE_TILES {plans.TILES}\n")
         builder.write('#include "numbalite/scan.cuh"\n')
         namespace = builder.add_function(function)
         ns = "numbalite::nl_reduce"
@@ -140,9 +139,8 @@ class Loops:
         body = _BODIES[kind.rstrip("0123456789")].format(
             **names, masked=str(masked).lower(), width=width
         )
-        threads = plans.LONG_ROW_THREADS if kind == "packed" else plans.THREADS
         builder.write(
-            f'extern "C" __global__ void __launch_bounds__({threads}) nl_{kind}('
+            f'extern "C" __global__ void __launch_bounds__({plans.THREADS}) nl_{kind}('
             f"const __grid_constant__ {ns}::plan p, const void *input, const void *where, "
             f"void *output, bool *flags, const numbalite::int64 *segments) {{\n    {ns}::{body}\n}}\n"
         )

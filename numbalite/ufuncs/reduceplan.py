@@ -19,23 +19,17 @@ _FEW, _MANY = 6, 64  # dimensions that a plan has room for
 
 _WARP = 32
 THREADS = 256
-LONG_ROW_THREADS = 512  # the most of any kernel here
 SERIAL_THREADS = 128
 _PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where there are parts
-_TURNS_PART_BYTES = 1 << 20  # the most where a block reads its part in turns (see reduce.cuh)
 _BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
 _BUSY_PARTS, _MOST_PARTS = 1024, 8192
 _USUAL_PARTS = 4096  # so many that the last ones to begin do not hold up the rest
-_TURNS_PARTS = 1024  # in turns: about as many as run at once, so that few begin and end
 _ROW_BYTES, _LONG_ROW_BYTES = (
     1 << 13,
     1 << 15,
 )  # that one warp folds, the second where there are many
 _MANY_ROWS = 1 << 13
-_WIDE_ROW_BYTES = 1 << 17  # from which a row is worth twice the threads
-TILES = 4  # that a warp folds together, where a block folds in turns
 _COLUMN_THREADS = 1 << 17  # that keep a device busy
-_COLUMN_WAVES = 4  # how many times as many there are
 _COLUMN_WARPS = 8  # of a block, as in reduce.cuh
 _COLUMN_BYTES = 128  # of what a thread folds at once: a block shares 7 of 8 warps'
 _SHORT = 16  # elements of a row that one thread folds alone
@@ -144,13 +138,11 @@ def _width(kept, folded, itemsize, address, folded_size):
 
 
 def _by_columns(results, length, width):
-    """Blocks of _COLUMN_WARPS warps, a part each, and for all columns several times as many as run at
-    once."""
+    """Blocks of _COLUMN_WARPS warps, a part each, and of all columns about as many as run at once;
+    twice as many of bytes, which are more work."""
     across = -(-(results // width) // _WARP)
-    parts = (
-        min(_COLUMN_WAVES * _COLUMN_THREADS // (across * THREADS), length // (8 * _COLUMN_WARPS))
-        or 1
-    )
+    wanted = _COLUMN_THREADS * (2 if width > 8 else 1) // (across * THREADS)
+    parts = min(wanted, length // (8 * _COLUMN_WARPS)) or 1
     chunk = -(-length // parts) or 1
     return Way(f"columns{width}", THREADS, _COLUMN_WARPS, max(1, -(-length // chunk)), chunk)
 
@@ -180,21 +172,16 @@ def choose(kept, folded, itemsize, address, masked, simulated, column_size=0) ->
     packed = not masked and len(folded) == 1 and _is_packed(folded[0], kept, itemsize, address)
     kind = "packed" if packed else "strided"
     size = itemsize if packed else max(itemsize, 4)
-    in_turns = packed and itemsize in (4, 8)
     if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
         least, most = (n // size for n in _PART_BYTES)
-        parts = _USUAL_PARTS
-        if in_turns:
-            most, parts = _TURNS_PART_BYTES // size, _TURNS_PARTS
-        chunk = min(max(length * results // parts, least), most)
+        chunk = min(max(length * results // _USUAL_PARTS, least), most)
         chunk = max(chunk, -(-length * results // _MOST_PARTS))
         chunk = -(-chunk // least) * least
         return Way(kind, THREADS, THREADS // _WARP, -(-length // chunk), chunk)
     one_warp = _LONG_ROW_BYTES if results >= _MANY_ROWS else _ROW_BYTES
     if length * itemsize <= one_warp and results >= 64:
         return Way(kind, THREADS, 1, 1, length)
-    threads = LONG_ROW_THREADS if in_turns and length * size >= _WIDE_ROW_BYTES else THREADS
-    return Way(kind, threads, threads // _WARP, 1, length)
+    return Way(kind, THREADS, THREADS // _WARP, 1, length)
 
 
 def grid_of(way, results):

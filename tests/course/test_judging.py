@@ -349,8 +349,32 @@ def test_copies_in_between():
 
     verdict = judge("hidden_layer", hidden_layer)
     assert not verdict
-    assert verdict.reason == "It copies to the device 3 times; 2 times is enough."
-    assert verdict.work.copies_out == 2
+    assert verdict.reason == "It copies 2.4 MB to the device; 1.6 MB are enough."
+    assert verdict.work.launches == 2 and verdict.work.bytes_out == 1_600_000
+
+
+def test_copies_where_there_is_nothing_to_copy():
+    """Results are right and the GPU computes, but the heights come to the host and go back."""
+
+    def spectrum(heights, width, bins):
+        return find("spectrum").reference()(cuda.to_device(heights.copy_to_host()), width, bins)
+
+    verdict = judge("spectrum", spectrum)
+    assert not verdict
+    assert verdict.reason == "It copies 80 kB to the device; there is nothing to copy."
+    assert verdict.work.bytes_out == 80_000
+
+
+def test_host_arrays_may_go_to_a_ufunc_at_once():
+    @vectorize(target="cuda")
+    def layer(greyscales, weights):
+        "tanhf(greyscales / 255.0f * weights)"
+
+    verdict = judge(
+        "hidden_layer", lambda greyscales, weights: layer(greyscales, weights), speed=False
+    )
+    assert verdict, str(verdict)
+    assert verdict.work == (1, 1_600_000, 800_000)
 
 
 def test_the_cpu_target():
@@ -406,7 +430,7 @@ def test_a_slow_solution():
 
     def hidden_layer(greyscales, weights):
         if greyscales.size > 10_000:
-            time.sleep(0.1)
+            time.sleep(0.1 if cuda.is_simulated() else 0.5)
         return activate(scale(cuda.to_device(greyscales), cuda.to_device(weights))).copy_to_host()
 
     verdict = judge("hidden_layer", hidden_layer)

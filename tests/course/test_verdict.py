@@ -89,7 +89,8 @@ def test_absolute_differences():
 
 def test_work_in_words():
     assert str(Work(1, 0, 0)) == "1 launch and no copies"
-    assert str(Work(3, 2, 1)) == "3 launches, 2 copies to the device and 1 copy back"
+    copying = Work(3, 1_600_000, 999)
+    assert str(copying) == "3 launches, copies 1.6 MB to the device and 999 bytes back"
 
 
 def test_host_arrays_refuse_numpy():

@@ -217,8 +217,11 @@ def test_what_is_no_index():
         IndexError, match="too many indices for array: array is 2-dimensional, but 3"
     ):
         device[0, 0, 0]
-    for index in (True, np.True_, [0, 1], np.array([0, 1]), (0, [1]), np.zeros((4, 3), bool)):
-        with pytest.raises(IndexError):
+    mask = np.zeros((4, 3), bool)
+    with pytest.raises(IndexError):
+        device[np.True_]
+    for index in (True, [0, 1], np.array([0, 1]), (0, [1]), mask, cuda.to_device(mask)):
+        with pytest.raises(IndexError, match="not by masks or arrays of indices"):
             device[index]
     with pytest.raises(IndexError, match="dimensions"):
         device[(None,) * 31]

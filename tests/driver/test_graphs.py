@@ -597,3 +597,28 @@ def test_memory_that_a_graph_knows_is_not_moved():
     graph.launch(stream)
     stream.synchronize()
     assert other.copy_to_host().tolist() == [4] + [1] * 7
+
+
+def test_arguments_updated_by_name(stream):
+    x = cuda.to_device(np.zeros(8))
+    with stream.capture() as graph:
+        named[1, 8, stream](x, 1)
+    launch = graph.launches[0]
+    launch.update(value=5, x=x)
+    graph.launch(stream)
+    launch.update(x, value=2)
+    graph.launch(stream)
+    assert x.copy_to_host(stream=stream).tolist() == [7] * 8
+    for args, kwargs, text in (
+        ((x,), {"x": x}, "multiple values for argument 'x'"),
+        ((x,), {"other": 1}, "unexpected keyword argument 'other'"),
+        ((), {"x": x}, "takes 2 arguments but 1 was given"),
+        ((x, 1), {"value": 1}, "takes 2 arguments but 3 were given"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            launch.update(*args, **kwargs)
+
+
+@cuda.jit("void(float64[:], float64)")
+def named(x, value):
+    "int i = grid<1>(); if (i < x.size()) x[i] += value;"

@@ -116,18 +116,16 @@ def composed(maps):
 
 
 @pytest.mark.parametrize("dtype", AFTER)
-def test_turns_are_folded_in_order(as_on_a_gpu, monkeypatch, dtype):
-    """Blocks that read long parts in turns: several, more than they keep at once, and what is left."""
-    monkeypatch.setattr(reduceplan, "_TURNS_PARTS", 1)
-    monkeypatch.setattr(reduceplan, "_TURNS_PART_BYTES", 4 << 20)
+def test_long_parts_are_folded_in_order(as_on_a_gpu, monkeypatch, dtype):
+    """Of arrays that are too small to be divided so, too: one part, several, a block for each row."""
     after = cuda.reduce(AFTER[dtype])
-    maps = np.random.default_rng(3).integers(0, 1 << 31, 140_001).astype(dtype)
+    maps = np.random.default_rng(3).integers(0, 1 << 31, 50_001).astype(dtype)
     maps = maps * maps | maps.dtype.type(1)
     x = cuda.to_device(maps)
     assert after(x) == composed(maps)
+    monkeypatch.setattr(reduceplan, "_USUAL_PARTS", 1)
     assert after(x[1:30_000]) == composed(maps[1:30_000])
     monkeypatch.setattr(reduceplan, "_BUSY_PARTS", 1)
-    monkeypatch.setattr(reduceplan, "_WIDE_ROW_BYTES", 1 << 16)
-    rows = maps[: 3 * 17_000].reshape(3, 17_000)  # by blocks of 512 threads
+    rows = maps[: 3 * 15_000].reshape(3, 15_000)
     got = after(cuda.to_device(rows), axis=1).copy_to_host()
     assert got.tolist() == [composed(row) for row in rows]

@@ -416,3 +416,15 @@ c = cuda.to_device(np.arange(10.0), stream=apart)
 assert c.copy_to_host(stream=apart)[9] == 9
 """
     )
+
+
+def test_what_was_not_made_is_no_peak():
+    pool = cuda.memory_pool()
+    pool.reset_peak()
+    before = pool.peak
+    with pytest.raises(errors.CudaAPIError):
+        cuda.device_array(1 << 50, np.uint8)
+    assert pool.peak == before == pool.used
+    array = cuda.device_array(1 << 20, np.uint8)
+    assert pool.peak >= before + (1 << 20)
+    del array

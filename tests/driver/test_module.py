@@ -249,6 +249,28 @@ def test_options_hold_for_the_module():
     assert x[0] == 5
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["-DN=2", "-DT=float", "-DTWICE(x)=((x)+(x))", "-DEMPTY=", "-DFLAG"],
+        ["-D", "N=2", "-D T=float", "--define-macro=TWICE(x)=((x)+(x))", "--define-macro", "EMPTY="]
+        + ["-DFLAG=1"],
+    ],
+    ids=["together", "apart"],
+)
+def test_macros_of_any_name(given):
+    """Also the names of our own templates' parameters."""
+    source = "EMPTY __global__ void k(T* x) {\n#if FLAG\n  x[N] = TWICE(sinf(N)); KEPT;\n#endif\n}"
+    module = cuda.module(source, name="mine.cu", options=[*given, "-DKEPT="])
+    x = np.zeros(3, "f4")
+    module.k[1, 1](x)
+    np.testing.assert_allclose(x, [0, 0, 2 * np.sin(np.float32(2))], rtol=1e-6)
+    with pytest.raises(errors.CompileError, match="KEPT"):
+        cuda.module(source, name="mine.cu", options=given).k[1, 1](x)
+    with pytest.raises(errors.CompileError, match="EMPTY|T"):
+        cuda.module(source, name="mine.cu").k[1, 1](x)
+
+
 def test_a_module_from_a_file(tmp_path):
     path = tmp_path / "lib.cu"
     path.write_text("__global__ void k(int* x) { x[0] = 3; }\n")
@@ -327,3 +349,17 @@ def test_void_pointers_and_structs_of_pointers():
     x = np.zeros(4, "u1")
     module.k[1, 1](x, 4)
     assert x.tolist() == [0, 0, 0, 1]
+
+
+def test_macros_of_the_source_stay_in_it():
+    """One-letter macros, as teaching kernels have them: what is read after the source uses such names too."""
+    names = "A D E I N T array block count grid i index n rows run type value x y".split()
+    defined = "".join(f"#define {name} {number}\n" for number, name in enumerate(names))
+    module = cuda.module(
+        f"{defined}__global__ void k(int* out_) {{ out_[0] = {' + '.join(names)}; }}\n"
+        "__constant__ float c_[4];"
+    )
+    out = cuda.to_device(np.zeros(1, np.int32))
+    module.k[1, 1](out)
+    assert out.copy_to_host()[0] == sum(range(len(names)))
+    assert module.get_global("c_").shape == (4,)

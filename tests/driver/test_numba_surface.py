@@ -474,6 +474,11 @@ def test_events():
         end.record(stream=stream)
     assert start.query() and start.elapsed_time(end) >= 0
     assert cuda.event_elapsed_time(start, end) == start.elapsed_time(end)
+    assert start.elapsed_time(evtend=end) == start.elapsed_time(end)
+    assert (
+        type(cuda.gpus[0].from_identity(cuda.gpus[0].get_device_identity()))
+        is cuda.cudadrv.driver.Device
+    )
     cuda.event(timing=False).record()
 
 

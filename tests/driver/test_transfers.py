@@ -140,3 +140,25 @@ def test_how_many_driver_calls():
     assert calls_of(lambda: there[0:0]._write(host[0:0], 0)) == []
     assert calls_of(lambda: there._fill(np.array(0, "f4"), 0)) == ["cuMemsetD8Async"]
     assert calls_of(lambda: there._fill(np.array(1, "f4"), 0)) == ["cuMemsetD32Async"]
+
+
+def test_copied_bytes_are_counted():
+    """While calls are recorded, so are the bytes that they copy between the host and the device."""
+    from numbalite import _core
+
+    x = np.arange(1000, dtype=np.float32)
+    _core.trace(True)
+    try:
+        d = cuda.to_device(x)
+        first = _core.copied()
+        copy = d.copy()
+        copy[:10].copy_to_host()
+        second = _core.copied()
+    finally:
+        _core.trace(False)
+    assert (first, second) == ((4000, 0), (4000, 40))
+    d.copy_to_host()
+    assert _core.copied() == second
+    _core.trace(True)
+    _core.trace(False)
+    assert _core.copied() == (0, 0)

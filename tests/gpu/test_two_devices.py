@@ -635,3 +635,37 @@ cuda.close()
 again = cuda.to_device(np.zeros(10), device=1)
 same(cuda.to_device(again, device=0), np.zeros(10), 0)
 """)
+
+
+# ---- launches on memory of the other device
+def test_launches_that_visit(on_two):
+    """The kernel sees what the other device has written, and the memory waits for the kernel."""
+    on_two("""
+there = cuda.to_device(np.zeros(1000), device=1)
+with pytest.raises(ValueError, match="but the kernel runs on device 0"):
+    slow_add[4, 64](there, 1)
+try:
+    cuda.current_context(0).enable_peer_access(cuda.current_context(1))
+except Exception as problem:
+    assert not cuda.gpus[0].can_access_peer(1), problem
+    raise SystemExit
+@cuda.jit("void(const float64[:], float64[:])")
+def take_over(x, y):
+    "int i = grid<1>(); if (i < x.size()) y[i] = x[i];"
+for name, stream in streams(0).items():
+    for number in range(5):
+        there = cuda.to_device(np.full(20000, number, "f8"), device=1)
+        add(there)                         # on its own device first, not waited for
+        slow_add[16, 64, stream](there, ROUNDS)
+        add(there)
+        view = there[::2]
+        del there
+        slow_add[16, 64, stream](view, ROUNDS)
+        same(view, np.full(10000, number + 4.0), 1)
+        del view                           # its memory goes to the next round's array
+    host, there = np.zeros(100), cuda.to_device(np.arange(100.0), device=1)
+    take_over[1, 128, stream](there, host)      # a host array beside it
+    if stream:
+        stream.synchronize()
+    np.testing.assert_array_equal(host, np.arange(100))
+""")

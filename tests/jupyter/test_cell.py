@@ -100,6 +100,9 @@ def test_options(run, shell, tmp_path):
     options = shell.user_ns["k"].options
     assert (options.fastmath, options.max_registers, options.std) == (True, 32, "c++20")
     assert run("x = np.zeros(1, 'i4')\nk[1, 1](x)\nx[0]") == 42
+    run("%%cuda -D N=3 -D T -D twice(v)=(v)*2\n"
+        "__global__ void k(int *x) { x[0] = twice(N) + T; }")  # fmt: skip
+    assert run("k[1, 1](x)\nx[0]") == 7, "names that the library's own headers use"
     run(SCALE.format(" --boundscheck"))
     assert shell.user_ns["scale"].options.boundscheck
 
@@ -112,6 +115,7 @@ def test_options(run, shell, tmp_path):
         ("--max-registers 1000", "max_registers is 1 to 255"),
         ("--prefix 1", "'1scale' is no name for a Python variable"),
         ("--module a-b", "no name for a Python variable"),
+        ("-D 1=2", "'1' is no name for a macro"),
     ],
 )
 def test_mistakes_in_the_line(run, shell, line, says):
@@ -170,6 +174,18 @@ def test_verbose_brings_the_traceback(error, shell):
     finally:
         shell.InteractiveTB.set_mode("Context")
     assert "jupyter/cell.py" in text and "undefined_x" in text
+
+
+def test_a_kernels_mistake_ends_at_the_launch(run, shell, capsys):
+    from numbalite.errors import KernelError
+
+    run("d = cuda.device_array(4, 'f4')")
+    run("@cuda.jit(boundscheck=True)\ndef over(x):\n    'x[x.size()] = 1;'")
+    with pytest.raises(KernelError):
+        run("over[1, 1](d)\ncuda.synchronize()")
+    shown = capsys.readouterr().out
+    assert "KernelError" in shown and "index 4 is out of bounds" in shown
+    assert "over[1, 1](d)" in shown and "program.py" not in shown
 
 
 def test_module_takes_no_names(run, shell):

@@ -1,8 +1,11 @@
 """A real kernel, as notebooks have it: what kernels print, errors, progress, and what is not imported."""
 
+import json
 import re
 
 import pytest
+
+import numbalite
 
 SETUP = """%load_ext numbalite
 import warnings
@@ -101,6 +104,13 @@ def test_progress_tells_and_goes(monkeypatch):
     with progress.watch(Unit("", name="matmul.cu"), ("sim",)):
         time.sleep(0.05)
     assert not sent
+
+
+def test_the_front_end_extension_has_our_version(root):
+    package = json.loads((root / "numbalite/jupyter/labextension/package.json").read_text())
+    assert package["version"] == numbalite.__version__
+    script = root / "numbalite/jupyter/labextension" / package["jupyterlab"]["_build"]["load"]
+    assert f"_JUPYTERLAB.{package['name']} = " in script.read_text()
 
 
 def test_plain_python_knows_nothing_of_it(run_python):

@@ -38,7 +38,7 @@ def html(value):
 def new_kernel():
     @cuda.jit
     def scale(x, a):
-        "if (x.size() < 1 && a > 0) return; __shared__ float s[32]; s[threadIdx.x] = a; x[0] *= s[threadIdx.x];"
+        "if (x.size() < 1 && a > 0) return; __shared__ float s[64]; s[threadIdx.x] = a; x[0] *= s[threadIdx.x];"
 
     return scale
 
@@ -70,6 +70,19 @@ def test_a_compiled_kernel():
     assert "x: float64[::1], a: float64" in html(kernel)
 
 
+def test_a_lost_device_is_no_reason_not_to_look(monkeypatch):
+    from numbalite.errors import CudaAPIError
+    from numbalite.program import Overload
+
+    def lost(self, device=None):
+        raise CudaAPIError(700, "gone")
+
+    kernel = new_kernel()
+    kernel[1, 1](np.ones(4, np.float32), 2.0)
+    monkeypatch.setattr(Overload, "kernel", lost)
+    assert "x: float32[::1], a: float64 — — — — —" in html(kernel)
+
+
 def test_a_kernel_of_a_source_shows_its_types():
     module = cuda.module(
         "__constant__ float c[4];\n__global__ void k(const float *x, int n) {}\n"
@@ -96,7 +109,10 @@ def test_a_grid_shows_its_occupancy(shell):
 
 
 def test_ufuncs():
-    add = vectorize("x + y", args="x, y", target="cuda") if False else _add()
+    @vectorize(["float32(float32, float32)"], target="cuda")
+    def add(x, y):
+        "return x + y;"
+
     assert "CUDA ufunc types ff->f" in html(add)
 
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
@@ -104,14 +120,6 @@ def test_ufuncs():
         "out[0] = 0; for (int i = 0; i < x.size(); ++i) out[0] += x[i];"
 
     assert "CUDA gufunc signature types (n)->()" in html(total)
-
-
-def _add():
-    @vectorize(["float32(float32, float32)"], target="cuda")
-    def add(x, y):
-        "return x + y;"
-
-    return add
 
 
 def test_device_functions():

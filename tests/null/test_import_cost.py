@@ -1,5 +1,6 @@
 """What `import numbalite` costs and leaves alone: drivers, compilers, heavy modules."""
 
+import pathlib
 import sys
 
 import pytest
@@ -58,3 +59,19 @@ def test_time(run_python):
     )
     best = min(float(run_python(code, PYTHONDONTWRITEBYTECODE=None).stdout) for _ in range(3))
     assert best < 0.040
+
+
+def test_a_checkout_that_is_not_built_says_so(run_python, tmp_path):
+    """As when a program is started in the checkout and the package is installed elsewhere."""
+    import numbalite
+
+    folder = tmp_path / "numbalite"
+    folder.mkdir()
+    (folder / "__init__.py").write_bytes(pathlib.Path(numbalite.__file__).read_bytes())
+    (folder / "_core.cpython-27-other.so").touch()
+    result = run_python(
+        "try:\n    from numbalite import _core\nexcept ImportError as problem:\n    print(problem)",
+        PYTHONPATH=str(tmp_path),
+    )
+    assert f"is not in {folder} (there is _core.cpython-27-other.so" in result.stdout
+    assert "pip install -e ." in result.stdout

@@ -79,8 +79,8 @@ def test_mistakes_are_told_as_ever():
 def test_what_belongs_to_the_preamble(tmp_path):
     own = '#include "numbalite.cuh"\n#include "numbalite/warp.cuh"\nusing namespace numbalite;\n'
     start = "#include <numbalite.cuh>\n"
-    assert preamble(own) == "" and preamble("__global__ void k() {}") == ""
-    assert preamble(own + "#include <cuda_fp16.h>\n#include <math.h>\n") == ""
+    assert preamble(own) == start and preamble("__global__ void k() {}") == ""
+    assert preamble(own + "#include <cuda_fp16.h>\n#include <math.h>\n") == start
     heavy = (
         own + '/* a\n * b */\n#line 7 "x.py"\n// c\n#include <math.h> // d\n#  include "mma.h"\n'
     )
@@ -100,6 +100,20 @@ def test_what_belongs_to_the_preamble(tmp_path):
     # What heavy headers of ours bring is seen in their text.
     assert precompiled._is_heavy("complex") and not precompiled._is_heavy("numbalite/half.cuh")
     assert set(headers.in_memory()) >= {"complex", "numbalite/half.cuh"}
+
+
+def test_numbalites_own_header_is_precompiled_by_the_third():
+    ones = [unit(n, "") for n in range(4)]
+    images = []
+    for n, one in enumerate(ones):
+        images.append(nvrtc.compile(one, GPU))
+        assert is_used() == (n >= 2)
+    assert images == [plain(one) for one in ones]
+    wrong = unit(1, "int f() { return oops; }\n")
+    for compile in (nvrtc.compile, lambda one, _: plain(one)):
+        with pytest.raises(errors.CompileError, match='"oops" is undefined') as caught:
+            compile(wrong, GPU)
+        assert str(caught.value).startswith("lesson.py(3): error")
 
 
 def test_nothing_is_left_on_disk(tmp_path):

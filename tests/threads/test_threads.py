@@ -199,8 +199,8 @@ child = os.fork()
 if child == 0:
     try:
         cuda.to_device(np.arange(3))
-    except (RuntimeError, errors.NumbaliteError) as error:
-        os._exit(10 if "fork" in str(error) else 11)
+    except errors.CudaDriverError as error:
+        os._exit(10 if str(error).startswith("CUDA initialized before forking") else 11)
     except BaseException as error:
         print(type(error), error, file=sys.stderr)
         os._exit(13)

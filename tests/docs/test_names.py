@@ -1,0 +1,50 @@
+"""What the texts name is there: commands, make's targets, extras, variables, files."""
+
+import re
+
+import doc_pages
+import pytest
+
+import numbalite.__main__
+from numbalite import config
+
+ROOT = doc_pages.ROOT
+TEXTS = [*doc_pages.PAGES, ROOT / "README.md", ROOT / "notebooks/README.md"]
+
+
+@pytest.fixture(params=TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def text(request):
+    return request.param.read_text(encoding="utf-8")
+
+
+def test_commands(text):
+    known = set(re.findall(r"^  (\w+)", numbalite.__main__.USAGE, re.M))
+    named = re.findall(r"(?:python -m |^\$ )numbalite ([a-z]+)", text, re.M)
+    assert set(named) <= known
+
+
+def test_targets_of_make(text):
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
+    named = re.findall(r"(?:^\$? ?|`)make (?:\w+=\S+ )*([a-z]+)", text, re.M)
+    assert set(named) <= set(targets)
+
+
+def test_extras(text):
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    table = pyproject.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    extras = set(re.findall(r"^(\w+) = \[", table, re.M))
+    named = re.findall(r"(?:numbalite|\.)\[([a-z\d,]+)\]", text)
+    assert {extra for one in named for extra in one.split(",")} <= extras
+
+
+def test_variables(text):
+    # NUMBALITE_NAME stands for any of them.
+    named = set(re.findall(r"\bNUMBALITE_([A-Z_]+)\b", text)) - {"NAME", "WERROR", "SANITIZE"}
+    assert named <= set(config.VARIABLES)
+
+
+def test_files(text):
+    """Paths in code that begin with one of our rooms."""
+    rooms = "cext|cuda_src|docs|notebooks|numbalite|tests"
+    for path in re.findall(rf"`((?:{rooms})/[\w./]+\w/?)`", text):
+        assert (ROOT / path).exists(), path
