@@ -109,7 +109,10 @@ def test_a_grid_shows_its_occupancy(shell):
 
 
 def test_ufuncs():
-    add = vectorize("x + y", args="x, y", target="cuda") if False else _add()
+    @vectorize(["float32(float32, float32)"], target="cuda")
+    def add(x, y):
+        "return x + y;"
+
     assert "CUDA ufunc types ff->f" in html(add)
 
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
@@ -117,14 +120,6 @@ def test_ufuncs():
         "out[0] = 0; for (int i = 0; i < x.size(); ++i) out[0] += x[i];"
 
     assert "CUDA gufunc signature types (n)->()" in html(total)
-
-
-def _add():
-    @vectorize(["float32(float32, float32)"], target="cuda")
-    def add(x, y):
-        "return x + y;"
-
-    return add
 
 
 def test_device_functions():
