@@ -320,6 +320,13 @@ int nl_device_wait_for_release(nl_device *dev) {
     return status == CUDA_SUCCESS || nl_driver_is_sticky(status);
 }
 
+void nl_device_wait_for_all(void) {
+    for (int i = 0; i < device_count; i++)
+        if (nl_atomic_load(&ready[i]) &&
+            nl_device_bind_for_release(&devices[i], nl_atomic_load(&devices[i].generation)))
+            (void)nl_device_wait_for_release(&devices[i]);
+}
+
 void nl_device_callback_begin(void) {
     here.in_callback = 1;
     here.bound = NULL;

@@ -287,14 +287,14 @@ int nl_hostblock_device_address(const nl_host_block *b, CUdeviceptr *address, nl
 /* ---------------------------------------------------------------------------------------- giving
  */
 
+/* Kernels of every device may be using it. */
 static void give_to_driver(nl_host_block *b) {
+    nl_device_wait_for_all();
     if (nl_device_bind_for_release(b->device, b->generation)) {
-        if (b->kind == NL_HOST_MANAGED) {
+        if (b->kind == NL_HOST_MANAGED)
             nl_driver_report(nl_cu.MemFree((CUdeviceptr)(uintptr_t)b->memory), "cuMemFree");
-        } else {
-            (void)nl_device_wait_for_release(b->device);
+        else
             nl_driver_report(nl_cu.MemFreeHost(b->memory), "cuMemFreeHost");
-        }
     }
     nl_atomic_sub(&b->device->lent, 1);
     nl_mem_free(b);
@@ -306,8 +306,8 @@ static void destroy(void *thing) {
         give_to_driver(b);
         return;
     }
-    if (b->kind == NL_HOST_MAPPED && nl_device_bind_for_release(b->device, b->generation))
-        (void)nl_device_wait_for_release(b->device);
+    if (b->kind == NL_HOST_MAPPED)
+        nl_device_wait_for_all();
     size_t most = nl_atomic_load(&the_pool()->cache_limit);
     if (nl_pool_put(&pool, &b->block, NL_POOL_READY))
         return;

@@ -257,6 +257,15 @@ int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     return 0;
 }
 
+PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj) {
+    if (Py_TYPE(obj) != nl_atomic_load_entry(&state->cupy_array))
+        return NULL;
+    PyObject *stream = PyObject_CallNoArgs(state->cupy_stream);
+    if (stream == NULL)
+        PyErr_Clear();
+    return stream;
+}
+
 int nl_py_known_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
     PyObject *tuple = PyTuple_New(NAME_COUNT);

@@ -9,4 +9,8 @@
  * which also says what is wrong with it. Never raises. */
 int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 
+/* What keeps the stream alive that such an array's interface names; NULL if it is not known. Never
+ * raises. */
+PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj);
+
 #endif

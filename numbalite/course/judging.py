@@ -331,7 +331,7 @@ class _Judge:
         ratio = f"{best / other:.2f}"
         said = (
             f"{duration(best)} for {exercise.said(n)}; the reference takes {duration(other)} "
-            f"on this machine ({ratio} times as long; up to {limit:g} passes"
+            f"on this machine ({ratio} times as long; up to {limit:g} times passes"
         )
         if self.simulated:
             said += ", because these are times of a CPU, not of a GPU"

@@ -217,6 +217,32 @@ with pytest.raises(ValueError, match="on device 1, but the kernel runs on device
 """)
 
 
+def test_memory_of_the_host_waits_for_every_device(on_two):
+    """Managed and mapped memory is freed, or used again, when no device has work with it any more."""
+    on_two("""
+import time
+@cuda.jit("void(float64[:], float64[:])")
+def take(x, y):
+    "int i = grid<1>(); if (i < x.size()) y[i] = x[i];"
+for make in (cuda.managed_array, cuda.mapped_array, lambda n: cuda.mapped_array(n, wc=True)):
+    array = make(64)
+    array[:] = 5
+    with cuda.gpus[1]:
+        stream, result = cuda.stream(non_blocking=True), cuda.to_device(np.zeros(64))
+        take[1, 64, stream](array, result)  # compiled
+        stream.synchronize()
+        result.fill(0)
+        cuda.synchronize()
+        stream.add_callback(lambda *_: time.sleep(0.2))
+        take[1, 64, stream](array, result)
+    del array
+    make(64)[:] = 1
+    with cuda.gpus[1]:
+        cuda.synchronize()
+    assert result.copy_to_host().tolist() == [5] * 64
+""")
+
+
 def test_copies_between_devices_take_few_calls(on_two):
     on_two("""
 def calls(use):

@@ -184,3 +184,29 @@ assert twice(ndarray(d)).copy_to_host()[0] == 14
 assert not asked
 print("done")
 """)
+
+
+def test_the_stream_of_an_imported_array_stays(run_python):
+    """CuPy's stream objects die with their block, and the handles with them."""
+    run_python(
+        STAND_INS
+        + """
+import gc, weakref
+
+class Stream:
+    def __init__(self):
+        self.stream = cuda.stream()
+        self.ptr = self.stream.handle
+
+now = Stream()
+cupy.cuda.get_current_stream = lambda: now
+view = cuda.as_cuda_array(ndarray(cuda.to_device(np.arange(4.0))))
+gone, now = weakref.ref(now), None
+gc.collect()
+assert gone() is not None and int(view.stream) == gone().ptr
+assert view[1:].copy_to_host().tolist() == [1, 2, 3]
+del view
+gc.collect()
+assert gone() is None
+"""
+    )

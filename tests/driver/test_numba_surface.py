@@ -612,6 +612,9 @@ def test_host_arrays_that_are_device_arrays(make):
     assert array[::-1].gpu_data.address == address and array[::-1].gpu_data.size == 48
     assert array.is_c_contiguous() and not array.is_f_contiguous() and array.T.is_f_contiguous()
     assert devicearray.is_cuda_ndarray(array) and driver.is_device_memory(array)
+    assert isinstance(array, devicearray.DeviceNDArrayBase)
+    assert isinstance(cuda.device_array(1), devicearray.DeviceNDArrayBase)
+    assert not isinstance(np.zeros(1), devicearray.DeviceNDArrayBase)
     assert array.bind(0).__cuda_array_interface__["stream"] is None
     assert [part.tolist() for part in array.ravel().split(7)] == [[*range(7)], [*range(7, 12)]]
     assert array.as_cuda_arg() is array and array._numba_type_.ndim == 2

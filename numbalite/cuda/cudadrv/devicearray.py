@@ -25,7 +25,20 @@ __all__ = [
     "verify_cuda_ndarray_interface",
 ]
 
-DeviceNDArrayBase = DeviceNDArray
+
+class _Kinds(type):
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, _KINDS)
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, _KINDS)
+
+
+class DeviceNDArrayBase(metaclass=_Kinds):
+    """For isinstance(): device arrays, and NumPy arrays whose memory kernels use in place."""
+
+
+_KINDS = (DeviceNDArray, MappedNDArray, ManagedNDArray)
 
 errmsg_contiguous_buffer = (
     "Array contains non-contiguous buffer and cannot be transferred as a single memory region. "
