@@ -460,12 +460,10 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
 }
 
 /* A context is let into another one's plain allocations, and a device into another one's pool. */
-int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
+static int enable_peer_lock_held(nl_device *dev, nl_device *peer, nl_error *err) {
     uint64_t bit = UINT64_C(1) << peer->ordinal;
-    if (dev == peer || (nl_atomic_load(&dev->peers) & bit))
+    if (nl_atomic_load(&dev->peers) & bit)
         return 0;
-    if (nl_device_bind(dev, err) < 0)
-        return -1;
     if (NL_CU(err, CtxEnablePeerAccess, peer->context, 0) < 0 &&
         err->code != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
         return -1;
@@ -474,6 +472,19 @@ int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
         return -1;
     nl_atomic_or(&dev->peers, bit);
     return 0;
+}
+
+/* Once for a pair of devices: a pool's access must not be set anew while a copy of another thread
+ * already goes that way. */
+int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
+    if (dev == peer || (nl_atomic_load(&dev->peers) & (UINT64_C(1) << peer->ordinal)))
+        return 0;
+    if (nl_device_bind(dev, err) < 0)
+        return -1;
+    nl_mutex_lock(&dev->lock);
+    int status = enable_peer_lock_held(dev, peer, err);
+    nl_mutex_unlock(&dev->lock);
+    return status;
 }
 
 int nl_device_allow_visits(nl_device *dev, nl_device *peer, nl_error *err) {

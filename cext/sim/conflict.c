@@ -123,6 +123,9 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
         return SHARED;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         return GLOBAL;
+    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    if (address - (uintptr_t)stack->low < stack->size)
+        return PRIVATE;
     if (address - w->image_low < w->image_high - w->image_low || nl_sim_heap_covers(address, 1))
         return GLOBAL;
     return PRIVATE;

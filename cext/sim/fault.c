@@ -233,6 +233,11 @@ static CUresult trap_text(const nl_sim_worker *w, char *text, size_t size, size_
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
+/* A word of somebody else's stack, wherever between its variables. */
+__attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t at) {
+    return *(const uintptr_t *)at;
+}
+
 /* Where the user's code was. A stack may end within a function of ours; then the first address on
  * it that is one of the user's code is where that function was called. */
 static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
@@ -244,7 +249,7 @@ static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     uintptr_t low = (uintptr_t)stack->low, at = w->trap.stack, end = low + stack->size;
     at = (at < low ? low : at) & ~(uintptr_t)(sizeof at - 1);
     for (unsigned i = 0; i < MOST_WORDS && at < end; i++, at += sizeof at) {
-        uintptr_t word = *(const uintptr_t *)at;
+        uintptr_t word = peek(at);
         if (word - w->image_low < w->image_high - w->image_low &&
             nl_sim_lines_find(image, (const void *)word, site))
             return;

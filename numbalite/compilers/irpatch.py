@@ -50,9 +50,7 @@ _COPY = re.compile(
     r"[^)\n]*\)[^,\n]*(?P<debug>, !dbg ![0-9]+)?",
     re.MULTILINE,
 )
-_ADDRESS = re.compile(
-    r"(?P<type>i8\*|ptr) (?:[^\n]* )?align (?P<align>\d+) (?:[^\n]* )?(?P<name>%[\w.]+)"
-)
+_ADDRESS = re.compile(r"(?P<type>i8\*|ptr) (?:\w+ )*align (?P<align>\d+) (?P<name>%[\w.]+)")
 _CAST = re.compile(r"^  (%[\w.]+) = bitcast [^\n]*? (%[\w.]+) to i8\*", re.MULTILINE)
 _ALIGNED = "nl_sim_aligned"
 _LABEL = re.compile(r"label %([\w.]+)")

@@ -1,6 +1,7 @@
 """Checked kernels on the simulator: accesses of memory. Each mistake is found, and its corrected twin is
 not reported; reports name the kernel, the line, the thread and the element."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -576,6 +577,7 @@ def test_both_compilers(compiler):
     ], result.stderr
 
 
+@pytest.mark.skipif("NUMBALITE_SANITIZED" in os.environ, reason="sanitizers need the addresses")
 def test_without_the_addresses_for_it():
     result = run(
         """

@@ -22,7 +22,7 @@ def recursion_that_runs_past_its_end(n: ints(4, below=9), out: counts(4)):
 def flood_that_visits_cells_again(cells: np.full(16, 2, np.int32), out: counts(1)):
     """
     __device__ __noinline__ int flood(int* cells, int at) {  //!
-        if (at < 0 || at >= 16 || cells[at] == 0) return 0;
+        if (at < 0 || at >= 16 || cells[at] == 0) return 0;      //!
         if (cells[at] == 1) cells[at] = 0;            // visited
         return 1 + flood(cells, at - 1) + flood(cells, at + 1);  //!
     }

@@ -107,6 +107,10 @@ def test_copies_of_structs_are_checked():
         "  call void @nl_sim_aligned(i8* %1, i32 16, i32 0), !dbg !7",
         "  call void @nl_sim_aligned(i8* %0, i32 8, i32 1)",
     ]
+    constant = COPIES.replace(
+        "%1, i64 8", "getelementptr (%struct.half, %struct.half* @x, i64 1), i64 8"
+    )
+    assert "%struct.half, i32" not in patch(constant, checks=("memory",))
     opaque = re.sub(r"\n  %4 = .*", "", COPIES).replace("%4", "%3")
     opaque = opaque.replace("i8*", "ptr").replace("p0i8.p0i8", "p0.p0")
     assert patch(opaque, checks=("memory",)).count("@nl_sim_aligned(ptr %") == 2
