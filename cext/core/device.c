@@ -203,6 +203,21 @@ static int read_limits(nl_device *dev, nl_error *err) {
     return 0;
 }
 
+/* Lets the other devices reach what will be in the pool. Done while it is empty: setting a pool's
+ * access while other threads' copies and kernels are under way in its memory makes these fail. */
+static void open_pool_to_others(nl_device *dev) {
+    nl_error ignored;
+    dev->pool_guests = 0;
+    for (int i = 0; i < device_count; i++) {
+        CUmemAccessDesc access = {.location = {.type = 1}, .flags = 3};
+        int can = 0;
+        if (i != dev->ordinal && NL_CU(&ignored, DeviceGet, &access.location.id, i) == 0 &&
+            NL_CU(&ignored, DeviceCanAccessPeer, &can, access.location.id, dev->handle) == 0 &&
+            can && NL_CU(&ignored, MemPoolSetAccess, dev->pool, &access, 1) == 0)
+            dev->pool_guests |= UINT64_C(1) << i;
+    }
+}
+
 /* The pool keeps what is freed, instead of giving it back to the system at the next wait. Set here,
  * before anything can be capturing a stream. */
 static int open_pool(nl_device *dev, nl_error *err) {
@@ -212,6 +227,7 @@ static int open_pool(nl_device *dev, nl_error *err) {
         return 0;
     if (NL_CU(err, DeviceGetDefaultMemPool, &dev->pool, dev->handle) < 0)
         return -1;
+    open_pool_to_others(dev);
     return NL_CU(err, MemPoolSetAttribute, dev->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
                  &everything);
 }
@@ -468,7 +484,8 @@ static int enable_peer_lock_held(nl_device *dev, nl_device *peer, nl_error *err)
         err->code != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
         return -1;
     CUmemAccessDesc access = {.location = {.type = 1, .id = dev->handle}, .flags = 3};
-    if (peer->pool && NL_CU(err, MemPoolSetAccess, peer->pool, &access, 1) < 0)
+    int is_guest = (peer->pool_guests & (UINT64_C(1) << dev->ordinal)) != 0;
+    if (peer->pool && !is_guest && NL_CU(err, MemPoolSetAccess, peer->pool, &access, 1) < 0)
         return -1;
     nl_atomic_or(&dev->peers, bit);
     return 0;

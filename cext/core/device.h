@@ -23,11 +23,12 @@ typedef struct nl_device {
     int max_block[3], max_grid[3];
     int shared_default, shared_optin; /* bytes per block without and with opting in */
     int has_memory_pools, can_cooperate;
-    CUmemoryPool pool;   /* the device's default one, NULL without memory pools */
-    uint64_t peers;      /* bit per ordinal: nl_device_enable_peer has been done */
-    uint64_t visits;     /* bit per ordinal: nl_device_allow_visits has been done */
-    uint64_t generation; /* goes up with every reset: what was made before is gone */
-    uint64_t lent;       /* managed and write-combined blocks that host arrays may lie in */
+    CUmemoryPool pool;    /* the device's default one, NULL without memory pools */
+    uint64_t pool_guests; /* bit per ordinal: that device reaches what is in the pool */
+    uint64_t peers;       /* bit per ordinal: nl_device_enable_peer has been done */
+    uint64_t visits;      /* bit per ordinal: nl_device_allow_visits has been done */
+    uint64_t generation;  /* goes up with every reset: what was made before is gone */
+    uint64_t lent;        /* managed and write-combined blocks that host arrays may lie in */
     /* Allocations in stream order, see buffer.c: how many were made, how many of them have surely
      * happened, and an event on the default stream that covers the first fence_ticket of them. */
     uint64_t allocated, settled, fence_ticket;

@@ -208,7 +208,7 @@ static CUresult sim_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfun
     nl_sim_function *function = nl_driver_sim_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    *blocks = block_size > nl_sim_function_max_threads(function)
+    *blocks = block_size > NL_SIM_BLOCK_THREADS /* launch bounds are not asked, as on a GPU */
                   ? 0
                   : nl_driver_sim_occupancy(function, block_size, shared);
     return CUDA_SUCCESS;

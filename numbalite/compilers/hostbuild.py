@@ -245,6 +245,9 @@ def _whole(unit, options, text, kind, checks=()):
         text = own.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
         name = f"numbalite/{name}"
     lines = [f'#line 1 "{name}"', text]
+    read = list(_read(unit.source, unit.kernels)) if checks or "__launch_bounds__" in text else []
+    lines.append(f'#line 1 "{_END}"')  # while the source's macros mean what they say
+    lines += [f"constexpr unsigned nl_sim_threads_{i} = {of[0]};" for i, of in enumerate(read)]
     lines.append(f'{unit.end_of_macros()}#line 1 "{_END}"')
     if unit.describe:
         lines.append('#include "numbalite/describe.cuh"')
@@ -259,11 +262,10 @@ def _whole(unit, options, text, kind, checks=()):
         "sim": "numbalite::kernel_description<{}>",
         "host": "numbalite_sim::described<{}>::type",
     }[kind]
-    read = list(_read(unit.source, unit.kernels)) if checks or "__launch_bounds__" in text else []
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
-            threads = read[i][0] if read else "0"
+            threads = f"nl_sim_threads_{i}" if read else "0"
             lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}), {threads})')
         if checks:
             names = "".join(f"{p}," for p in read[i][1])

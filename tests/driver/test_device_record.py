@@ -337,7 +337,8 @@ def test_numbas_functions():
     assert devicearray.from_array_like(host.T).strides == host.T.strides
     assert devicearray.array_core(np.broadcast_to(host[0], (3, 4))).shape == (4,)
     assert devicearray.array_core(device) is not None
-    assert devicearray.is_contiguous(host.T) and not devicearray.is_contiguous(host[:, ::2])
+    assert devicearray.is_contiguous(host) and not devicearray.is_contiguous(host[:, ::2])
+    assert not devicearray.is_contiguous(host.T), "in C order, it means"
     devicearray.check_array_compatibility(host[None], device)
     with pytest.raises(TypeError, match="incompatible dtype"):
         devicearray.check_array_compatibility(host, host.astype("f4"))
