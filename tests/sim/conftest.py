@@ -133,12 +133,12 @@ class Alone:
     def __init__(self, image, path):
         assert image.kind == "sim" and image.data[:8] == b"NLSIMG01"
         path.write_bytes(shared_object(image.data))
-        self.library = ctypes.CDLL(str(path))
+        self.loaded = ctypes.CDLL(str(path))
         self.image, self.engine = image, Engine()
-        self.library.nl_sim_image_init(ctypes.byref(self.engine.ops))
+        self.loaded.nl_sim_image_init(ctypes.byref(self.engine.ops))
 
     def kernel(self, name):
-        return Kernel.in_dll(self.library, self.image.lowered[name])
+        return Kernel.in_dll(self.loaded, self.image.lowered[name])
 
     def run(self, name, grid, block, *arguments, shared=0, single=False):
         kernel = self.kernel(name)
@@ -157,7 +157,7 @@ class Alone:
         return self.engine.calls
 
     def variable(self, name):
-        return Global.in_dll(self.library, self.image.lowered[name])
+        return Global.in_dll(self.loaded, self.image.lowered[name])
 
 
 @pytest.fixture(params=COMPILERS)

@@ -230,7 +230,7 @@ kernel = ctypes.addressof(ctypes.c_char.in_dll(library, "nl_sim_kernel_0"))
 run = RUN(ctypes.c_void_p.from_address(kernel + 24).value)
 run(ctypes.addressof(launch), Dim(0, 0, 0), 6)
 """
-    result = run_python(code, image.library._name)
+    result = run_python(code, image.loaded._name)
     assert result.stdout.split("\n")[0] == "710 Assertion `x == 1` failed. 6 user.py 2"
 
 

@@ -84,15 +84,15 @@ class Driver:
     """`driver.cuMemAlloc(...)` raises DriverError unless the status is 0; `driver.status.cu...` returns it."""
 
     def __init__(self, library, devices=1):
-        self.library = ctypes.CDLL(str(library))
-        if self.library.harness_open(devices):
+        self.loaded = ctypes.CDLL(str(library))
+        if self.loaded.harness_open(devices):
             raise RuntimeError("the simulator does not open")
         self.retain(0)
 
     def __getattr__(self, name):
         if not name.startswith("cu"):
             raise AttributeError(name)
-        function = getattr(self.library, name)
+        function = getattr(self.loaded, name)
 
         def call(*args):
             status = function(*args)
@@ -105,12 +105,10 @@ class Driver:
 
     def fault(self):
         buffer = ctypes.create_string_buffer(2048)
-        return (
-            buffer.value.decode() if self.library.harness_take_fault(buffer, c_size(2048)) else ""
-        )
+        return buffer.value.decode() if self.loaded.harness_take_fault(buffer, c_size(2048)) else ""
 
     def code(self, name, *args):
-        return getattr(self.library, name)(*args)
+        return getattr(self.loaded, name)(*args)
 
     def retain(self, device):
         context = c_ptr()
@@ -168,10 +166,10 @@ class Driver:
         values = [ctypes.c_uint64(data), ctypes.c_int64(n), ctypes.c_int64(m)]
         pointers = (c_ptr * 3)(*(ctypes.addressof(v) for v in values))
         if cooperative:
-            return self.library.cuLaunchCooperativeKernel(
+            return self.loaded.cuLaunchCooperativeKernel(
                 function, *grid, *block, shared, stream, pointers
             )
-        return self.library.cuLaunchKernel(function, *grid, *block, shared, stream, pointers, None)
+        return self.loaded.cuLaunchKernel(function, *grid, *block, shared, stream, pointers, None)
 
     def launch(self, *args, **kwargs):
         status = self.launch_code(*args, **kwargs)
