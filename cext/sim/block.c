@@ -378,6 +378,7 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
         w->thread[i].worked = 0;
         w->thread[i].pc = NULL;
         w->thread[i].touched = 0;
+        w->thread[i].named = NULL;
     }
 }
 

@@ -31,9 +31,10 @@ enum {
 typedef struct nl_sim_thread {
     nl_fiber fiber;
     nl_sim_site site;
-    uint64_t value;    /* what the lane brings to a warp operation, then what it gets */
-    const void *pc;    /* of its last access, where accesses are checked */
-    uintptr_t touched; /* by the last of device or shared memory */
+    uint64_t value;            /* what the lane brings to a warp operation, then what it gets */
+    const void *pc;            /* of its last access, where accesses are checked */
+    uintptr_t touched;         /* by the last of device or shared memory */
+    const nl_sim_named *named; /* arrays that it has (names.h) */
     uint32_t argument;
     uint32_t mask;
     uint16_t stack;
