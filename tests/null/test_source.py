@@ -389,6 +389,13 @@ def test_hint_about_dimensions_and_raw_strings():
     )
 
 
+def test_hint_about_powers_that_old_compilers_cannot_link():
+    from numbalite.errors import CompileError
+
+    log = "ptxas fatal   : Unresolved extern function '_Z5powiffi'"
+    assert "write pow(x, (float)n)" in str(explain(CompileError(log, log=log), "k", {}))
+
+
 def test_errors_inside_our_headers_are_at_the_users_line():
     from numbalite.errors import CompileError
 
