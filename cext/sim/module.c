@@ -316,6 +316,11 @@ const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {
     return find_object(f->module, symbol, sizeof(nl_sim_parameters));
 }
 
+const char *nl_sim_module_names(const nl_sim_module *m) {
+    const char *const *names = find_object(m, "nl_sim_names", sizeof *names);
+    return names ? *names : NULL;
+}
+
 nl_sim_variables *nl_sim_module_variables(const nl_sim_module *m) {
     return m->variables;
 }

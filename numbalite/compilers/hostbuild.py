@@ -25,6 +25,7 @@ from numbalite.compilers import (
     hostoptions,
     hostprelude,
     irpatch,
+    places,
     simsource,
 )
 from numbalite.compilers.image import Image, simulated
@@ -276,6 +277,9 @@ def _whole(unit, options, text, kind, checks=()):
             lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
         if unit.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
+    if checks:
+        names = places.names("\n".join(lines[:2]))
+        lines.append(f"NUMBALITE_SIM_NAMES({places.literal(names)})")
     for i, name in enumerate(unit.variables):
         at = len(unit.kernels) + i
         lines.append(f'#line 1 "{_END}/{at}"')
