@@ -267,6 +267,15 @@ def test_records_by_value():
         k[1, 1](3, out)
 
 
+def test_vectors_of_numbers():
+    k = cuda.jit("__global__ void k(const float4* v, float* out) { out[0] = v[1].y; }")
+    v, out = np.arange(8, dtype="f4"), np.zeros(1, "f4")
+    k[1, 1](v.view("f4,f4,f4,f4"), out)
+    assert out[0] == 5
+    with pytest.raises(TypeError, match=r"float4\*.*16 bytes.*view it as records"):
+        k[1, 1](v, out)
+
+
 def test_complex_numbers():
     @cuda.jit("void(complex64, complex64[:])")
     def scale(a, x):
