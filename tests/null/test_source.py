@@ -68,7 +68,7 @@ def test_lines_of_a_function():
         """
 
     text = of_function(kernel)
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         line = shown(text, "NEEDLE")[1]
         assert "x[i] = NEEDLE" in file.read().split("\n")[line - 1]
     assert text.label == __file__
@@ -208,7 +208,7 @@ def here():
 
 
 def line_of(needle, after="CODE = r"):
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         lines = file.read().split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith(after))
     return next(i for i in range(start, len(lines)) if needle in lines[i]) + 1
@@ -387,6 +387,13 @@ def test_hint_about_dimensions_and_raw_strings():
     assert "the { on line 3" not in str(problem) and "the ( on line 3 has no partner" in str(
         problem
     )
+
+
+def test_hint_about_powers_that_old_compilers_cannot_link():
+    from numbalite.errors import CompileError
+
+    log = "ptxas fatal   : Unresolved extern function '_Z5powiffi'"
+    assert "write pow(x, (float)n)" in str(explain(CompileError(log, log=log), "k", {}))
 
 
 def test_errors_inside_our_headers_are_at_the_users_line():
