@@ -21,6 +21,7 @@ from numbalite.compilers import (
     elf,
     headers,
     host,
+    hostlink,
     hostlog,
     hostoptions,
     hostprelude,
@@ -364,19 +365,24 @@ class _Build:
             self._step(link)
             self._check_names()
         else:
-            link = ["-o", self.output, *_LINK, "-nostdlib++", "-lm"]
-            if checked:
-                self._step([*common, "-c", path + ".ll", "-o", path + ".o"])
-                self._step([*self.compiler.command, path + ".o", *link])
-            else:
-                self._step([*common, path + ".ll", *link])
+            object_file = path + ".o"
+            self._step([*common, "-c", path + ".ll", "-o", object_file])
+            flags = [*_LINK, "-nostdlib++", "-lm"]
+            self._finish(
+                hostlink.link(self.compiler.command, flags, object_file, self.output, self._run)
+            )
 
     def _vectors(self):
         """The vector functions that may be called; zig does not link with their library."""
         return host.vector_math() if self.kind == "host" and not self.compiler.is_zig else 0
 
+    def _run(self, command, stdin=b""):
+        return _run(command, stdin, os.path.dirname(self.output))
+
     def _step(self, command, stdin=b""):
-        result = _run(command, stdin, os.path.dirname(self.output))
+        return self._finish(self._run(command, stdin))
+
+    def _finish(self, result):
         log = result.stderr.decode("utf-8", "replace")
         self.log += log
         if result.returncode:
