@@ -68,7 +68,7 @@ class checks:
     stack     more stack or shared memory than there is (found without checks too)
     ========= ==============================================================================
 
-    ``seed`` runs blocks and threads in an order that this number decides. What is found is a
+    ``seed`` runs blocks and threads in an order that this number decides, with "none" too. What is found is a
     KernelError when the launch is waited for: the first mistake, and how many there are. Blocks can be
     nested; the inner one counts. Only the simulator can look: on a GPU, entering the block is a
     CudaSupportError that says so; there ``debug=True`` checks indices, and compute-sanitizer the rest.
@@ -145,7 +145,7 @@ def on_open() -> None:
     mask = config.SIM_CHECKS
     if config.SIM_LIMIT:
         mask |= NAMES["hang"]
-    if config.SIM_SEED is not None:
+    if config.SIM_SEED is not None and mask != _NONE:
         mask |= NAMES["sync"]
     _core.set_process_checks(mask, config.SIM_SEED, _milliseconds(None))
 

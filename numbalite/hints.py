@@ -24,6 +24,7 @@ _TOO_MANY_INDICES = (
     "subscripted value is not an array",
     "takes one index for each dimension",
 )
+_INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
 _PYTHON = {
     "True": "C++ writes true",
     "False": "C++ writes false",
@@ -62,6 +63,11 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
     if parameters and any(words in log for words in _TOO_MANY_INDICES):
         listed = ", ".join(f"{name} is {t}" for name, t in parameters)
         hints.append(f"an array takes as many indices as its type has dimensions: {listed}")
+    if _INTEGER_POWER.search(log):
+        hints.append(
+            "NVRTC 12.0 and 12.1 cannot link pow(x, n) with an integer n: write pow(x, (float)n), or "
+            "install a newer NVRTC"
+        )
     hints += _slips(text)
     message = _at_users_lines(str(problem), text)
     for letter in sorted(set(text.value) if text else ()):

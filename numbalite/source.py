@@ -148,9 +148,15 @@ class Builder:
     def write(self, text: str):
         self.pieces.append(text)
 
-    def write_user(self, text: str):
-        """The user's lines; afterwards messages are about the generated file again."""
-        self.pieces.append(f"{text}\n")
+    def write_user(self, text: Text, closing: str = ""):
+        """The user's lines; afterwards messages are about the generated file again.
+
+        ``closing`` ends the function that they are the body of, as if it stood at their end: a
+        debugger that steps past the last statement stays in the user's file.
+        """
+        self.pieces.append(f"{text.numbered()}\n")
+        if closing:
+            self.pieces.append(f'#line {text.lines[-1]} "{quote(text.label)}"\n{closing}\n')
         self.pieces.append(None)  # a #line back, when the number is known
 
     def finish(self) -> str:
@@ -239,7 +245,7 @@ class Builder:
         definition = function.definition
         taken = self.open_namespace(namespace, definition)
         if definition.is_unit:
-            self.write_user(definition.text.replace(definition.body).numbered())
+            self.write_user(definition.text.replace(definition.body))
         else:
             self.write_bodies(function)
         self.close_namespace(namespace, definition, taken)
@@ -280,8 +286,7 @@ class Builder:
         for signature in function.signatures or (None,):
             self.write(self.function_head(function, signature) + " {\n")
             self.write("return (\n" if expression else "")
-            self.write_user(body.numbered())
-            self.write(");\n}\n" if expression else "}\n")
+            self.write_user(body, "); }" if expression else "}")
 
 
 def _function_alias(name, function, namespace):
@@ -305,7 +310,7 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     builder.use_types(*signature.args)
     for text in prepended:
         builder.names |= identifiers(text.value)
-        builder.write_user(text.numbered())
+        builder.write_user(text)
     namespace = f"k_{name}"
     taken = builder.open_namespace(namespace, definition)
     parameters = [ascii_name(p) for p in definition.parameters]
@@ -313,8 +318,7 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
     builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n')
     builder.write("{\n")
-    builder.write_user(definition.text.replace(definition.body).numbered())
-    builder.write("}\n}\n")
+    builder.write_user(definition.text.replace(definition.body), "} }")
     builder.close_namespace(namespace, definition, taken)
     labels = [definition.text.label, *(f.definition.text.label for f in builder.functions)]
     return Generated(

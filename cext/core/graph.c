@@ -74,6 +74,17 @@ void *nl_graph_owner(CUstream stream, void (*retain)(void *owner)) {
     return owner;
 }
 
+int nl_graph_is_on(const nl_device *device) {
+    int found = 0;
+    if (!nl_graph_capturing())
+        return 0;
+    nl_mutex_lock(&lock);
+    for (nl_graph *g = under_way; g != NULL && !found; g = g->next)
+        found = g->device == device;
+    nl_mutex_unlock(&lock);
+    return found;
+}
+
 int nl_graph_is_here(void) {
     int found = 0;
     if (!nl_graph_capturing())

@@ -57,6 +57,8 @@ size_t nl_graph_live(void);             /* for leak tests */
 int nl_graph_has(CUstream stream);
 /* The owner of that graph, on which `retain` has been called; NULL if there is none. */
 void *nl_graph_owner(CUstream stream, void (*retain)(void *owner));
+/* Is a stream of this device being captured by one of ours, in any thread? */
+int nl_graph_is_on(const nl_device *device);
 /* Did the calling thread begin a capture that goes on? */
 int nl_graph_is_here(void);
 /* Work on `stream` is going to use the buffer: 1 if that is noted, 0 if it is not being captured.

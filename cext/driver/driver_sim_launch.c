@@ -71,7 +71,8 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     nl_sim_stream_set_job(stream, &l->job);
     if (!(l->checks.mask & NL_CHECK_ACCESSES))
         nl_sim_memory_written();
-    CUresult status = l->checks.mask ? run_checked(l) : nl_sim_grid_run(&l->job);
+    int plain = !l->checks.mask && !l->checks.shuffled;
+    CUresult status = plain ? nl_sim_grid_run(&l->job) : run_checked(l);
     nl_sim_stream_set_job(stream, NULL);
     if (status != CUDA_SUCCESS)
         nl_sim_stream_fail(stream, status, l->job.fault);

@@ -141,8 +141,10 @@ static const char *element_advice(const nl_param *p, const nl_element *e) {
     default:
         break;
     }
-    return e->class == NL_ELEMENT_PLAIN && p->dtype != NL_OPAQUE ? ": convert it with x.astype()"
-                                                                 : "";
+    if (e->class != NL_ELEMENT_PLAIN)
+        return "";
+    return p->dtype != NL_OPAQUE ? ": convert it with x.astype()"
+                                 : ": view it as records, such as x.view('f4,f4')";
 }
 
 /* Pointers and array<>: 0, or -1 after saying what does not fit. */
@@ -194,6 +196,22 @@ static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr addres
 
 /* ---------------------------------------------------------------------------------- kinds of
  * arrays */
+
+/* A device array that fits: it has shape and strides as the parameter wants them. The usual ranks
+ * are worth no call of memcpy, which takes longer than the rest. */
+static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_py_array *a) {
+    const size_t step = 2 * sizeof(int64_t);
+    memcpy(at, &a->address, sizeof a->address);
+    at += sizeof a->address;
+    if (p->kind != NL_PARAM_ARRAY)
+        return;
+    if (p->ndim == 1)
+        memcpy(at, a->shape, step);
+    else if (p->ndim == 2)
+        memcpy(at, a->shape, 2 * step);
+    else
+        memcpy(at, a->shape, (size_t)p->ndim * step);
+}
 
 static int write_device_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_py_array *a = (nl_py_array *)value;
@@ -582,7 +600,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
             if (fits_at_once(call, p, a)) {
                 if (call->stream)
                     (void)nl_buffer_use(a->buffer, call->stream, 1, NULL);
-                write_array(p, at, a->address, a->shape, nl_py_array_strides(a));
+                write_at_once(p, at, a);
                 return 0;
             }
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "core/buffer.h"
 #include "py/callback.h"
+#include "py/graph.h"
 #include "py/state.h"
 
 /* Runs a core call without the interpreter's lock and hands on its failure. */
@@ -333,6 +334,8 @@ static PyObject *synchronize_(nl_device *dev) {
     nl_error err;
     int status;
     if (dev == NULL)
+        return NULL;
+    if (nl_graph_capturing() && nl_py_graph_check_device(dev, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
     if (status < 0)

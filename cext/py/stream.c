@@ -199,6 +199,8 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *unused) {
     (void)unused;
     nl_error err;
     int status;
+    if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "synchronize()") < 0)
+        return NULL;
     Py_BEGIN_ALLOW_THREADS status = nl_stream_synchronize(self->stream, &err);
     Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
     Py_RETURN_NONE;
@@ -208,6 +210,8 @@ static PyObject *stream_query(nl_py_stream *self, PyObject *unused) {
     (void)unused;
     nl_error err;
     int done = 0;
+    if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "query()") < 0)
+        return NULL;
     if (nl_stream_query(self->stream, &done, &err) < 0)
         return nl_py_raise(&err);
     return PyBool_FromLong(done);
@@ -224,7 +228,7 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
         return nl_py_raise(&err);
     }
     if (nl_graph_capturing() &&
-        nl_py_graph_check_waiting(stream->handle, "a call of a Python function") < 0)
+        nl_py_graph_check_waiting(stream->handle, "a call of a Python function", "") < 0)
         return NULL;
     if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0)
         return NULL;

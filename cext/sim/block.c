@@ -16,6 +16,7 @@
 #include "sim/meeting.h"
 #include "sim/race.h"
 #include "sim/schedule.h"
+#include "sim/trampoline.h"
 #include "sim/turn.h"
 #include "sim/warp.h"
 
@@ -75,8 +76,9 @@ static int same_site(nl_sim_site a, nl_sim_site b) {
     return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
 }
 
-int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_enter(thread);
+/* Returns whether `thread` has to wait for others. */
+NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
+                         nl_sim_site site) {
     nl_sim_barrier *b = &w->barrier;
     if (b->arrived == 0) {
         b->op = (int)op;
@@ -93,16 +95,39 @@ int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_
     t->site = site;
     t->wait = (uint8_t)(NL_SIM_WAIT_BLOCK + op);
     warp->barrier |= nl_sim_lane_bit(thread);
-    if (b->arrived < w->live) {
-        nl_sim_suspend(w, thread);
-    } else {
-        release_barrier(w);
-        /* the last to arrive goes on at once */
-        (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
-    }
+    warp->yielded &= ~nl_sim_lane_bit(thread);
+    if (b->arrived < w->live)
+        return 1;
+    release_barrier(w);
+    /* the last to arrive goes on at once */
+    (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     t->wait = NL_SIM_WAIT_NONE;
-    return b->result;
+    return 0;
 }
+
+#ifdef NL_SIM_TRAMPOLINES
+void *nl_sim_block_arrive(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site,
+                          void *sp) {
+    nl_sim_worker *w = nl_sim_enter(thread);
+    if (!arrive(w, op, value, thread, site))
+        return NULL;
+    unsigned next = nl_sim_pick(w, thread);
+    nl_sim_turn_to(w, next);
+    if (next == thread)
+        return NULL;
+    w->thread[thread].fiber.sp = sp;
+    return w->thread[next].fiber.sp;
+}
+#else
+int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site) {
+    nl_sim_worker *w = nl_sim_enter(thread);
+    if (arrive(w, op, value, thread, site)) {
+        nl_sim_suspend(w, thread);
+        w->thread[thread].wait = NL_SIM_WAIT_NONE;
+    }
+    return w->barrier.result;
+}
+#endif
 
 /* All live threads of the block are at the grid's barrier: wait for the other blocks. */
 static void cross_grid_barrier(nl_sim_worker *w) {
@@ -234,12 +259,13 @@ NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     return nl_sim_pick(w, thread);
 }
 
-/* The running thread's function has returned. Returns if the next thread has not started and can
- * run on the same stack; else leaves. */
-NL_SIM_INLINE void go_on(nl_sim_worker *w) {
+/* The running thread's function has returned. Returns the thread to resume, or NULL if the next one
+ * has not started: it can run on the same stack. */
+NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
     unsigned ended = w->current, next = retire(w, ended);
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
+    t->wait = NL_SIM_WAIT_NONE;
     if (t->fiber.sp) {
         const char *ahead = t[1].fiber.sp; /* most likely the next: its stack is cold */
         if (ahead) {
@@ -248,10 +274,18 @@ NL_SIM_INLINE void go_on(nl_sim_worker *w) {
             __builtin_prefetch(ahead + 128);
         }
         nl_sim_stacks_give(&w->stacks, w->thread[ended].stack);
-        nl_fiber_leave(&t->fiber);
+        return t;
     }
     t->fiber = w->thread[ended].fiber;
     t->stack = w->thread[ended].stack;
+    return NULL;
+}
+
+/* The same; returns if the next thread is to be called, else leaves. */
+NL_SIM_INLINE void go_on(nl_sim_worker *w) {
+    nl_sim_thread *next = follow(w);
+    if (next)
+        nl_fiber_leave(&next->fiber);
 }
 
 NL_SIM_INLINE void run_threads(nl_sim_worker *w) {
@@ -261,10 +295,24 @@ NL_SIM_INLINE void run_threads(nl_sim_worker *w) {
     }
 }
 
-static void thread_entry(void *argument) {
+#ifdef NL_SIM_TRAMPOLINES
+void nl_sim_block_run_current(nl_sim_worker *w, void *unused) {
+    (void)unused;
+    w->kernel->run_thread(&w->job->launch, w->index, w->current);
+}
+
+nl_sim_next nl_sim_block_next(nl_sim_worker *w) {
+    nl_sim_thread *next = follow(w);
+    if (next)
+        return (nl_sim_next){nl_sim_trampoline_resume, next->fiber.sp};
+    return (nl_sim_next){nl_sim_block_run_current, NULL};
+}
+#else
+static void nl_sim_trampoline_threads(void *argument) {
     nl_fiber_entered();
     run_threads(argument);
 }
+#endif
 
 /* The same where every end of a thread counts. */
 static void checked_thread_entry(void *argument) {
@@ -330,6 +378,7 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
         w->thread[i].worked = 0;
         w->thread[i].pc = NULL;
         w->thread[i].touched = 0;
+        w->thread[i].named = NULL;
     }
 }
 
@@ -491,7 +540,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     w->race = job->race;
     w->checked = job->check != NULL;
     w->shuffled = job->turns && job->shuffled;
-    w->thread_entry = w->race ? checked_thread_entry : thread_entry;
+    w->thread_entry = w->race ? checked_thread_entry : nl_sim_trampoline_threads;
     while (nl_sim_job_take(job, w)) {
         uint64_t block = nl_sim_turn_block(job, w->next), row = block / launch->grid.x;
         w->index.x = (unsigned)(block % launch->grid.x);

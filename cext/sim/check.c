@@ -18,6 +18,7 @@
 #include "sim/fault.h"
 #include "sim/grid.h"
 #include "sim/module.h"
+#include "sim/names.h"
 #include "sim/shadow.h"
 
 static _Thread_local nl_checks own;
@@ -231,14 +232,34 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
     uint64_t variable = nl_sim_culprit_identity(w, (uintptr_t)what->array);
     if (!is_known(w, NL_CHECK_MEMORY, pc, variable)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
-        nl_sim_culprit_describe_index(w, what, f.text, sizeof f.text);
+        nl_sim_culprit_describe_index(w, what, pc, f.text, sizeof f.text);
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);
 }
 
+/* "uses t[5], but t has 4 elements"; of an array with several dimensions, the axis. `type` is
+ * "float[3][4]", without quotes. The type alone does not say which axis it is: t[1] of the one
+ * above has the type float[4], as has an array of one dimension. The indices after the name do, if
+ * the elements are numbers. */
+static void describe_subscript(const char *type, long long index, unsigned long long extent,
+                               unsigned ndim, const nl_sim_name *name, char *text, size_t size) {
+    size_t length = strcspn(type, "'"), element = strcspn(type, "[");
+    int numbers = strspn(type, "abcdefghijklmnopqrstuvwxyz_0123456789 ") >= element;
+    if (name && name->indices == 1)
+        snprintf(text, size, "uses %s[%lld], but %s has %llu elements", name->text, index,
+                 name->text, extent);
+    else if (name && numbers && name->indices >= ndim)
+        snprintf(text, size, "uses index %lld of %s along axis %u, but %s has %llu elements there",
+                 index, name->text, name->indices - ndim, name->text, extent);
+    else
+        snprintf(text, size, "uses index %lld of an array of %llu elements (%.*s%s%s)", index,
+                 extent, (int)length, type, name ? ", in " : "", name ? name->text : "");
+}
+
 /* Those who own such memory see for themselves whether an access is within. */
-void nl_sim_check_subscript(const char *type, long long index, const void *pc) {
+void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
+                            const void *pc) {
     nl_sim_worker *w = nl_sim_current;
     unsigned long long extents[4];
     unsigned ndim = 0;
@@ -248,9 +269,10 @@ void nl_sim_check_subscript(const char *type, long long index, const void *pc) {
         return;
     if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
-        const char *name = *type == '\'' ? type + 1 : type;
-        snprintf(f.text, sizeof f.text, "uses index %lld of an array of %llu elements (%.*s)",
-                 index, extents[0], (int)strcspn(name, "'"), name);
+        nl_sim_name name;
+        int is_named = nl_sim_names_find(w->job->check->image, site, column, &name);
+        describe_subscript(*type == '\'' ? type + 1 : type, index, extents[0], ndim,
+                           is_named ? &name : NULL, f.text, sizeof f.text);
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);

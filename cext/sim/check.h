@@ -52,7 +52,8 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
 void nl_sim_check_fill(void *to, int value, unsigned long long size, const void *pc);
 __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *what, const void *pc);
 
-void nl_sim_check_subscript(const char *type, long long index, const void *pc);
+void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
+                            const void *pc);
 
 void nl_sim_check_misaligned(void *address, unsigned align, int kind, const void *pc);
 

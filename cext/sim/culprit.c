@@ -12,6 +12,7 @@
 #include "sim/heap.h"
 #include "sim/memory.h"
 #include "sim/module.h"
+#include "sim/names.h"
 #include "sim/shadow.h"
 
 enum { MOST_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
@@ -183,13 +184,34 @@ static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *fou
     return 1;
 }
 
+/* An array that begins in [low, high) and that the running thread has by a name of its own. */
+static int find_named(const nl_sim_worker *w, uintptr_t address, uintptr_t low, uintptr_t high,
+                      place *found) {
+    const nl_sim_named *a = nl_sim_names_nearest(w, address, low, high);
+    parameter *p = &found->parameter;
+    if (!a || a->ndim > MOST_DIMENSIONS)
+        return 0;
+    snprintf(p->name, sizeof p->name, "%s", a->name);
+    p->base = (uintptr_t)a->first;
+    p->item = a->item;
+    p->ndim = (int)a->ndim;
+    p->is_shared = 0;
+    memcpy(p->shape, a->shape, a->ndim * sizeof *p->shape);
+    memcpy(p->strides, a->strides, a->ndim * sizeof *p->strides);
+    found->is_ours = 1;
+    return 1;
+}
+
 static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
     memset(found, 0, sizeof *found);
     if (locate_shared(w, address, found) || locate_variable(w, address, found))
         return;
     found->known = nl_sim_memory_near(address, &found->memory);
-    if (found->known)
+    uintptr_t low = found->memory.address;
+    if (found->known && !find_named(w, address, low, low + found->memory.size, found))
         find_parameter(w, address, found);
+    else if (found->known || find_named(w, address, address, address + 1, found))
+        return;
     else
         find_wrapped(w, address, found);
 }
@@ -297,9 +319,10 @@ void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t s
     }
 }
 
-void nl_sim_culprit_describe_index(const nl_sim_worker *w, const nl_sim_index *what, char *text,
-                                   size_t size) {
+void nl_sim_culprit_describe_index(const nl_sim_worker *w, const nl_sim_index *what, const void *pc,
+                                   char *text, size_t size) {
     place found;
+    nl_sim_name name;
     char has[160];
     locate(w, (uintptr_t)what->array, &found);
     parameter *p = &found.parameter;
@@ -314,6 +337,18 @@ void nl_sim_culprit_describe_index(const nl_sim_worker *w, const nl_sim_index *w
     } else {
         p->ndim = count;
         memcpy(p->shape, what->shape, (size_t)count * sizeof *p->shape);
+    }
+    if (!found.is_ours && nl_sim_names_find_pc(w->job->check->image, pc, &name)) {
+        snprintf(p->name, sizeof p->name, "%s", name.text);
+        found.is_ours = 1;
+        if (name.indices > (unsigned)count && what->axis < count) { /* of one of its rows */
+            snprintf(text, size,
+                     "uses index %lld of %s along axis %u, but %s has %lld elements "
+                     "there",
+                     what->index, p->name, name.indices - (unsigned)(count - what->axis), p->name,
+                     p->shape[what->axis]);
+            return;
+        }
     }
     if (!found.is_ours && count == 1) {
         snprintf(text, size, "uses index %lld of an array of %lld elements", what->index,

@@ -12,7 +12,7 @@ void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t s
                              const char *verb, char *text, size_t text_size);
 /* "uses index 127 of out, but out has 100 elements": an index that an array does not have. */
 void nl_sim_culprit_describe_index(const nl_sim_worker *w, const struct nl_sim_index *what,
-                                   char *text, size_t size);
+                                   const void *pc, char *text, size_t size);
 /* "out[12]", or "the address 0x..." */
 void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, size_t text_size);
 /* Is the address in a variable, or an argument, that has a name and has not been freed? */

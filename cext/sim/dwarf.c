@@ -8,7 +8,15 @@
 #include <string.h>
 #include "sim/elf.h"
 
-enum { INLINED = 0x1d, LOW = 0x11, HIGH = 0x12, RANGES = 0x55, CALL_FILE = 0x58, CALL_LINE = 0x59 };
+enum {
+    INLINED = 0x1d,
+    LOW = 0x11,
+    HIGH = 0x12,
+    RANGES = 0x55,
+    CALL_COLUMN = 0x57,
+    CALL_FILE,
+    CALL_LINE
+};
 enum { MOST_ATTRIBUTES = 64, MOST_ABBREVIATIONS = 4096 };
 
 uint64_t nl_sim_read(nl_sim_reader *r, size_t size) {
@@ -176,6 +184,8 @@ static void read_attributes(nl_sim_reader *r, const unit *u, nl_sim_reader *abbr
             e->call.file = value;
         } else if (name == CALL_LINE) {
             e->call.line = value;
+        } else if (name == CALL_COLUMN) {
+            e->call.column = value;
         }
     }
 }

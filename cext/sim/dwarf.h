@@ -18,9 +18,10 @@ uint64_t nl_sim_read_uleb(nl_sim_reader *r);
 int64_t nl_sim_read_sleb(nl_sim_reader *r);
 const char *nl_sim_read_string(nl_sim_reader *r);
 
-/* Where an inlined function was called: a file by its number in the line table, and a line. */
+/* Where an inlined function was called: a file by its number in the line table, a line, and a
+ * column (0: not known). */
 typedef struct nl_sim_call {
-    uint64_t file, line;
+    uint64_t file, line, column;
 } nl_sim_call;
 
 /* The inlined calls that the instruction at `address` (relative to the image's base) is in, the

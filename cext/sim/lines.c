@@ -31,6 +31,7 @@ typedef struct row {
     uint64_t address;
     uint64_t file;
     uint64_t line;
+    uint64_t column;
 } row;
 
 static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
@@ -92,7 +93,7 @@ static int next_row(search *s, const unit *u, const row *r) {
 static void begin_sequence(search *s, row *r) {
     *r = (row){.address = 0, .file = 1, .line = 1};
     s->any = 0;
-    s->users = (row){0, 0, 0};
+    s->users = (row){0, 0, 0, 0};
 }
 
 enum {
@@ -141,6 +142,9 @@ static int run_standard(nl_sim_reader *r, search *s, const unit *u, row *now, un
         break;
     case SET_FILE:
         now->file = nl_sim_read_uleb(r);
+        break;
+    case SET_COLUMN:
+        now->column = nl_sim_read_uleb(r);
         break;
     case CONST_ADD_PC:
         now->address += (255 - u->opcode_base) / u->line_range * u->min_length;
@@ -227,24 +231,19 @@ static const char *keep(const char *folder, const char *name) {
 static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
                   unsigned count, nl_sim_call *place, int *exact) {
     *exact = 1;
-    *place = (nl_sim_call){found->file, found->line};
+    *place = (nl_sim_call){found->file, found->line, found->column};
     while (count && !is_users(u, place->file, place->line))
         *place = calls[--count];
     if (is_users(u, place->file, place->line))
         return 1;
     /* Code that the compiler has put together from several places has none: the nearest. */
-    *place = (nl_sim_call){before->file, before->line};
+    *place = (nl_sim_call){before->file, before->line, 0};
     *exact = 0;
     return place->line != 0;
 }
 
-int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site) {
-    int exact;
-    return nl_sim_lines_find_near(image, pc, site, &exact);
-}
-
-int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
-                           int *exact) {
+static int find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site, int *exact,
+                unsigned *column) {
     size_t size, length;
     uintptr_t low, high;
     row found, before;
@@ -264,7 +263,26 @@ int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl
             return 0;
         *site = (nl_sim_site){keep(u.files[place.file].folder, u.files[place.file].name),
                               (int)place.line};
+        *column = (unsigned)place.column;
         return 1;
     }
     return 0;
+}
+
+int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site) {
+    int exact;
+    unsigned column;
+    return find(image, pc, site, &exact, &column);
+}
+
+int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+                           int *exact) {
+    unsigned column;
+    return find(image, pc, site, exact, &column);
+}
+
+int nl_sim_lines_find_column(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+                             unsigned *column) {
+    int exact;
+    return find(image, pc, site, &exact, column);
 }

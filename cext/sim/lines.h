@@ -14,5 +14,8 @@ int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_
  * nearest one before it. */
 int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
                            int *exact);
+/* The same with the column; 0: not known. */
+int nl_sim_lines_find_column(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+                             unsigned *column);
 
 #endif

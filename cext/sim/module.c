@@ -1,7 +1,7 @@
 /* sim/module: an image is a shared object; loading it twice gives two modules with variables of
  * their own. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/module.h"
 
@@ -314,6 +314,11 @@ const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {
         return NULL;
     snprintf(symbol, sizeof symbol, "nl_sim_parameters_%u", index);
     return find_object(f->module, symbol, sizeof(nl_sim_parameters));
+}
+
+const char *nl_sim_module_names(const nl_sim_module *m) {
+    const char *const *names = find_object(m, "nl_sim_names", sizeof *names);
+    return names ? *names : NULL;
 }
 
 nl_sim_variables *nl_sim_module_variables(const nl_sim_module *m) {

@@ -37,6 +37,8 @@ void nl_sim_module_extent(const nl_sim_module *module, uintptr_t *low, uintptr_t
 void nl_sim_module_locals(const nl_sim_module *module, uintptr_t *low, uintptr_t *high);
 /* What an instrumented image says of the parameters of one of its kernels; NULL: nothing. */
 const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *function);
+/* The names at places in its source (names.h); NULL: none. */
+const char *nl_sim_module_names(const nl_sim_module *module);
 /* Of a twin: its variables and its original's; NULL: of any other module. */
 struct nl_sim_variables *nl_sim_module_variables(const nl_sim_module *module);
 /* The shared object itself. */

@@ -65,12 +65,18 @@ NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
     return nl_sim_take_ready(w, warp, later ? later : lanes);
 }
 
+/* `next` is about to run. */
+NL_SIM_INLINE void nl_sim_turn_to(nl_sim_worker *w, unsigned next) {
+    w->current = next;
+    w->thread[next].wait = NL_SIM_WAIT_NONE;
+    if (!w->thread[next].fiber.sp)
+        nl_sim_block_start(w, next);
+}
+
 NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned next) {
     if (__builtin_expect(next == thread, 0))
         return;
-    w->current = next;
-    if (!w->thread[next].fiber.sp)
-        nl_sim_block_start(w, next);
+    nl_sim_turn_to(w, next);
     nl_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
 }
 

@@ -2,7 +2,7 @@
  * of its bytes; the system gives it pages as they are written. Several threads may set the same
  * byte at once: all they do is to say that it has been written. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/shadow.h"
 
@@ -15,6 +15,7 @@
 #include "sim/check.h"
 #include "sim/conflict.h"
 #include "sim/memory.h"
+#include "sim/names.h"
 
 enum { SLACK = 4096, GIVEN_BACK = 1 << 20 };
 
@@ -29,6 +30,8 @@ nl_sim_checker nl_sim_shadow = {
     .fence = nl_sim_conflict_fence,
     .preempt = nl_sim_conflict_preempt,
     .arithmetic = nl_sim_check_arithmetic,
+    .name = nl_sim_names_begin,
+    .unname = nl_sim_names_end,
 };
 static nl_mutex lock = NL_MUTEX_INIT;
 

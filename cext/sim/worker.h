@@ -31,9 +31,10 @@ enum {
 typedef struct nl_sim_thread {
     nl_fiber fiber;
     nl_sim_site site;
-    uint64_t value;    /* what the lane brings to a warp operation, then what it gets */
-    const void *pc;    /* of its last access, where accesses are checked */
-    uintptr_t touched; /* by the last of device or shared memory */
+    uint64_t value;            /* what the lane brings to a warp operation, then what it gets */
+    const void *pc;            /* of its last access, where accesses are checked */
+    uintptr_t touched;         /* by the last of device or shared memory */
+    const nl_sim_named *named; /* arrays that it has (names.h) */
     uint32_t argument;
     uint32_t mask;
     uint16_t stack;
@@ -56,8 +57,9 @@ typedef struct nl_sim_warp {
 } nl_sim_warp;
 
 typedef struct nl_sim_barrier {
+    int result; /* stays first in here, and this in the worker: trampoline.c */
+    int op;
     unsigned arrived, count;
-    int op, result;
     int mixed; /* threads arrived at different places, or in different operations */
     nl_sim_site site;
 } nl_sim_barrier;
@@ -80,6 +82,7 @@ typedef struct nl_sim_trap {
 struct nl_sim_job;
 
 typedef struct nl_sim_worker {
+    nl_sim_barrier barrier;
     struct nl_sim_job *job;
     const nl_sim_kernel *kernel;
     int fibers;       /* the block has been turned into fibers */
@@ -90,7 +93,6 @@ typedef struct nl_sim_worker {
     unsigned active_waiting; /* lanes in __activemask, and 1 where the order is shuffled */
     nl_sim_site grid_site;   /* of the thread that came last to the barrier over the grid */
     unsigned threads, warps;
-    nl_sim_barrier barrier;
 
     nl_sim_dim index;   /* of the block */
     uint64_t next, end; /* blocks that this worker has taken: the one it runs, and the end */
@@ -126,7 +128,9 @@ typedef struct nl_sim_worker {
     struct nl_sim_arena *arena; /* the block's shared memory (sim/arena.h); made once */
 
     nl_sim_warp warp[NL_SIM_WARPS];
-    nl_sim_thread thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */
+    /* Each on a line of the cache. */
+    _Alignas(64) nl_sim_thread
+        thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */
     nl_sim_stacks stacks;
 } nl_sim_worker;
 
@@ -134,6 +138,7 @@ typedef struct nl_sim_worker {
  */
 #if defined(__GLIBC__) && !defined(NL_SIM_TSAN)
 #define NL_SIM_FAST_TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
+#define NL_SIM_INITIAL_EXEC 1
 #else
 #define NL_SIM_FAST_TLS __attribute__((visibility("hidden")))
 #endif

@@ -11,6 +11,14 @@
 
 #include "numbalite.cuh"
 
+/* A core, and what the user's function calls it. */
+#ifdef NUMBALITE_SIM_CHECKED
+#define NUMBALITE_NAMED(name, ...) \
+    (::numbalite_sim::named<decltype(__VA_ARGS__)>(name, __VA_ARGS__).array)
+#else
+#define NUMBALITE_NAMED(name, ...) __VA_ARGS__
+#endif
+
 namespace numbalite {
 namespace nl_detail {
 

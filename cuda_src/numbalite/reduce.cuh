@@ -1,7 +1,8 @@
 /* reduce: folds the elements of an array with an associative operation, along some of its axes.
  *
- * The operation need not be commutative: elements are always combined with their neighbours, in C
- * order, and which with which depends on sizes alone, so that equal calls give equal bits.
+ * The operation need not be commutative: elements are combined with their neighbours, in C order,
+ * unless it says of itself that it commutes (Op::commutes). Which are combined with which depends
+ * on sizes and alignment alone, so that equal calls give equal bits.
  *
  * A result is folded from one or several parts, contiguous pieces of its elements; parts of one
  * result go to a scratch array, which another launch folds (reduceloops.py plans both). Ways:
@@ -9,7 +10,8 @@
  * - rows: a part is folded by a warp or by a block, whose warps take contiguous pieces of it. A
  *   warp reads tiles of 32 * V consecutive elements, V in each lane by one 16-byte load, and
  *   combines the lanes' values by shuffles. Several tiles at a time share the shuffles: in each
- *   step a lane gives away half of its tiles and gets the neighbour's half of the others.
+ *   step a lane gives away half of its tiles and gets the neighbour's half of the others. If the
+ *   operation commutes, threads take what is theirs in turns and exchange nothing before the end.
  * - columns: results lie side by side, as the columns of a matrix do. A thread has V neighbours, by
  *   one 16-byte load; the warps of a block take contiguous pieces of a part.
  * - serial: a part is folded by one thread, and neighbouring threads have neighbouring results.
@@ -333,17 +335,82 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
     return total;
 }
 
+/* The fold of the elements from begin to end that are thread number `thread`'s of `Threads`: every
+ * Threads-th 16 bytes, several of them at a time, which are folded as a tree: a total of many
+ * numbers is as accurate as that of few. Elements before and after whole pieces are for the first
+ * threads. */
+template <int Threads, class T, class Source, class Op>
+NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int64 end, int thread,
+                                          Op op) {
+    constexpr int count = Source::count, step = Threads * count;
+    constexpr int ahead = 4;
+    maybe<T> total = nothing<T>();
+    if (begin >= end)
+        return total;
+    int64 first = begin + (count - source.lead(begin)) % count;
+    first = first < end ? first : end;
+    int64 last = end - (end - first) % count;
+    if (thread < first - begin)
+        append(total, source[begin + thread], op);
+    int64 i = first + thread * count;
+    for (; i + (ahead - 1) * step < last; i += ahead * step) {
+        typename Source::piece raw[ahead];
+        T v[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            raw[k] = source.fetch(i + k * step);
+#pragma unroll
+        for (int k = 0; k < ahead; ++k)
+            v[k] = Source::fold(raw[k], op);
+#pragma unroll
+        for (int half = 1; half < ahead; half *= 2)
+#pragma unroll
+            for (int k = 0; k + half < ahead; k += 2 * half)
+                v[k] = op(v[k], v[k + half]);
+        append(total, v[0], op);
+    }
+    typename Source::piece rest[ahead - 1];
+#pragma unroll
+    for (int k = 0; k < ahead - 1; ++k)
+        if (i + k * step < last)
+            rest[k] = source.fetch(i + k * step);
+#pragma unroll
+    for (int k = 0; k < ahead - 1; ++k)
+        if (i + k * step < last)
+            append(total, Source::fold(rest[k], op), op);
+    if (thread < end - last)
+        append(total, source[last + thread], op);
+    return total;
+}
+
+/* A warp's fold of the elements from begin to end; the same in all lanes. */
+template <bool Masked, class T, class Source, class Op>
+NUMBALITE_FUNCTION maybe<T> fold_by_warp(const Source &source, int64 begin, int64 end, Op op) {
+    if constexpr (Op::commutes && !Masked) {
+        maybe<T> total = fold_in_turns<32, T>(source, begin, end, laneid(), op);
+        fold_lanes(total, op);
+        return total;
+    } else {
+        return fold_range<Masked, T>(source, begin, end, op);
+    }
+}
+
 /* A block's fold of the elements from begin to end, for its first thread: pieces of whole tiles, as
  * many as need be, one for each warp. */
 template <bool Masked, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int64 end, Op op) {
     __shared__ maybe<T> of_warps[TEAM];
-    constexpr int64 tile = 32 * Source::count;
-    int64 each = (end - begin + tile * TEAM - 1) / (tile * TEAM) * tile;
-    int64 from = begin + threadIdx.x / 32 * each;
-    from = from < end ? from : end;
-    maybe<T> total =
-        fold_range<Masked, T>(source, from, from + each < end ? from + each : end, op);
+    maybe<T> total;
+    if constexpr (Op::commutes && !Masked) {
+        total = fold_in_turns<32 * TEAM, T>(source, begin, end, threadIdx.x, op);
+        fold_lanes(total, op);
+    } else {
+        constexpr int64 tile = 32 * Source::count;
+        int64 each = (end - begin + tile * TEAM - 1) / (tile * TEAM) * tile;
+        int64 from = begin + threadIdx.x / 32 * each;
+        from = from < end ? from : end;
+        total = fold_range<Masked, T>(source, from, from + each < end ? from + each : end, op);
+    }
     if (laneid() == 0)
         of_warps[threadIdx.x / 32] = total;
     __syncthreads();
@@ -374,7 +441,7 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
     place at = place_of(p, result, part, segments);
     Source source(p, input, where, at);
     maybe<T> total = p.team > 1 ? fold_by_block<Masked, T>(source, at.begin, at.end, op)
-                                : fold_range<Masked, T>(source, at.begin, at.end, op);
+                                : fold_by_warp<Masked, T>(source, at.begin, at.end, op);
     if (p.team > 1 ? threadIdx.x != 0 : laneid() != 0)
         return;
     if (p.is_last)
@@ -385,8 +452,9 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
 /* ------------------------------------------------------------------------------- columns */
 
 /* Wide accesses have 16 bytes at most; results may be wider than the elements. */
-template <class S, int V>
-struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) neighbours { S item[V]; };
+template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 16) neighbours {
+    S item[V];
+};
 
 /* V neighbouring folds, of elements with equal strides between them. */
 template <class S, int V, class T, class Op>

@@ -17,7 +17,7 @@
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
-#define NL_SIM_ABI 2
+#define NL_SIM_ABI 3
 
 typedef struct nl_sim_dim {
     unsigned x, y, z;
@@ -119,6 +119,7 @@ enum { NL_SIM_THERE = 1, NL_SIM_WRITTEN = 2 };
 struct nl_sim_index;
 struct nl_sim_arithmetic;
 struct nl_sim_shared;
+struct nl_sim_named;
 typedef struct nl_sim_checker {
     unsigned long long low, span;
     unsigned char *shadow;
@@ -142,10 +143,14 @@ typedef struct nl_sim_checker {
     void (*arithmetic)(const struct nl_sim_arithmetic *what, const void *pc);
     /* An index outside of an array of this type ("'int[10]'"). Returns if it may be used: the array
      * may be a part of a larger one, and then the access tells. */
-    void (*subscript)(const char *type, long long index, const void *pc);
+    void (*subscript)(const char *type, long long index, nl_sim_site site, unsigned column,
+                      const void *pc);
     /* An access of a type that needs addresses that are multiples of `align`. kind: 0 for reads, 1 for
      * writes, 2 for references, 3 and more for members. Returns if that is of no importance. */
     void (*misaligned)(void *address, unsigned align, int kind, const void *pc);
+    /* The thread has an array that it calls so; it has it no longer. */
+    void (*name)(struct nl_sim_named *array);
+    void (*unname)(struct nl_sim_named *array);
 } nl_sim_checker;
 
 enum {
@@ -172,6 +177,15 @@ typedef struct nl_sim_shared {
     unsigned item, ndim;     /* bytes of an element; dimensions as declared */
     unsigned long long extents[4]; /* of the first four */
 } nl_sim_shared;
+
+/* An array that generated code has given to the user's, on the thread's stack. */
+typedef struct nl_sim_named {
+    const char *name;
+    const void *first; /* element */
+    unsigned item, ndim;
+    const long long *shape, *strides; /* in bytes */
+    const struct nl_sim_named *next;
+} nl_sim_named;
 
 /* An index that an array does not have. */
 typedef struct nl_sim_index {

@@ -161,6 +161,8 @@ template <int index, class T> constexpr const char *NLDESC() {
     NUMBALITE_SIM_EXPORT const nl_sim_parameters nl_sim_parameters_##index = { \
         NL_SIM_ABI, numbalite_sim::shapes_of<decltype(expression)>::count, \
         numbalite_sim::shapes_of<decltype(expression)>::all, names};
+#define NUMBALITE_SIM_NAMES(text) \
+    NUMBALITE_SIM_EXPORT const char *const nl_sim_names = text;
 #define NUMBALITE_SIM_VARIABLE(index, ...) \
     NUMBALITE_SIM_EXPORT const nl_sim_global nl_sim_variable_##index = { \
         NL_SIM_ABI, (void *)&(__VA_ARGS__), sizeof(__VA_ARGS__)};

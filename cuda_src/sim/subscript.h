@@ -29,7 +29,9 @@ nl_sim_subscript_fails(const numbalite_sim::subscript_place *place, unsigned lon
     long long value = static_cast<long long>(index);
     if (place->index->info & 1)
         value = static_cast<long long>(index << shift) >> shift;
-    numbalite_sim::checker->subscript(place->array->name, value, __builtin_return_address(0));
+    numbalite_sim::checker->subscript(place->array->name, value,
+                                      nl_sim_site{place->file, static_cast<int>(place->line)},
+                                      place->column, __builtin_return_address(0));
 }
 
 /* A pointer whose address is not what its type needs. */

@@ -112,6 +112,24 @@ NUMBALITE_SIM_OWN void *dynamic_base() {
     ops->checker->index(&what, __builtin_return_address(0));
 }
 
+/* An array that generated code hands to the user's, and what the user calls it: reports of this thread
+ * name it so. */
+template <class A> struct named {
+    A array;
+    nl_sim_named row;
+    NUMBALITE_SIM_UNCHECKED named(const char *name, const A &given) : array(given), row() {
+        row.name = name;
+        row.first = array.pointer;
+        row.item = sizeof(*array.pointer);
+        row.ndim = A::ndim;
+        row.shape = array.shape;
+        row.strides = array.strides;
+        ops->checker->name(&row);
+    }
+    NUMBALITE_SIM_UNCHECKED ~named() { ops->checker->unname(&row); }
+    named(const named &) = delete;
+};
+
 /* What an array type is made of. */
 template <class T> struct elements {
     typedef T item;

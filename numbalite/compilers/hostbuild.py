@@ -26,6 +26,7 @@ from numbalite.compilers import (
     hostoptions,
     hostprelude,
     irpatch,
+    places,
     simsource,
 )
 from numbalite.compilers.image import Image, simulated
@@ -113,7 +114,11 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     family = _family(compiler)
     options = hostoptions.read(unit)
     flags = host.flags(family, options, unit.opt, kind, checks)
-    source = _whole(unit, options, simsource.translate(unit.source, bool(checks)), kind, checks)
+    text = unit.source
+    if kind == "sim":
+        folders = [*options.includes, *config.INCLUDE_PATH]
+        text = simsource.without_host_headers(text, dict(unit.headers), folders)
+    source = _whole(unit, options, simsource.translate(text, bool(checks)), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
         search = _search(unit, options, folder, bool(checks))
         if options.debug:
@@ -273,6 +278,9 @@ def _whole(unit, options, text, kind, checks=()):
             lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
         if unit.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
+    if checks:
+        names = places.names("\n".join(lines[:2]))
+        lines.append(f"NUMBALITE_SIM_NAMES({places.literal(names)})")
     for i, name in enumerate(unit.variables):
         at = len(unit.kernels) + i
         lines.append(f'#line 1 "{_END}/{at}"')

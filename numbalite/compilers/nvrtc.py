@@ -149,11 +149,12 @@ def compile(unit, capability) -> Image:
 
 _NOT_FOUND = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
 _EXPRESSION = re.compile(r"#pragma nv_mangled_name (.*)")
+_OLD_EXPRESSION = re.compile(r'Input name expression was: "(.*)"')  # before 12.2
 _DESCRIBED = re.compile(r"decltype\((.*)\)>>$")
 _ENDING = re.compile(
     r"(?m)^(?:\d+ (?:catastrophic )?errors? detected .*|Compilation terminated\.)$"
 )
-_CAUSE = re.compile(r"at line (\d+) of ([^\n]+)")
+_CAUSE = re.compile(r"at line (\d+) of ([^\n]+)|^([^\n(]+)\((\d+)\): here$", re.M)  # or before 12.2
 _OWN_NOTE = re.compile(r"(?m)^numbalite[\w/]*\.cuh\(\d+\): note ")
 _HINT = "Remark: The warnings can be suppressed"
 _MAP = "__nv_name_map("
@@ -181,14 +182,20 @@ def _is_about_headers(log, directories):
 def _about_expressions(messages):
     """Says of name expressions that failed which kernel or variable was meant, once."""
     kept = []
+    # NVRTC 12.0 and 12.1 list the names after all of the causes, in the same order.
+    old = iter(m[1].replace(" ", "") for m in map(_OLD_EXPRESSION.search, messages) if m)
     for message in messages:
         if message.startswith(_MAP):
             wanted = _EXPRESSION.search(message)
             text = message.partition("): ")[2].split("\n", 1)[0]
-            if wanted is None or "name expression" in text:
+            if "name expression" in text:
                 continue
-            described = _DESCRIBED.search(wanted[1])
-            name = (described or wanted)[1].strip().removeprefix("&")
+            if wanted is None:
+                name = next(old, None)
+            else:
+                name = (_DESCRIBED.search(wanted[1]) or wanted)[1].strip().removeprefix("&")
+            if name is None:
+                continue
             message = f'in the name "{name}": {text}'
         if message not in kept and not message.startswith("numbalite/describe.cuh("):
             kept.append(message)
@@ -200,7 +207,8 @@ def _at_the_users_line(message):
     message = _OWN_NOTE.split(message)[0].rstrip("\n")
     head, separator, text = message.partition("): ")
     if separator and head.startswith(tuple(f"{name}(" for name in headers.in_memory())):
-        for line, file in reversed(_CAUSE.findall(message)):
+        for line, file, old_file, old_line in reversed(_CAUSE.findall(message)):
+            line, file = line or old_line, file or old_file
             if file not in headers.in_memory():
                 text = text.split("\n", 1)[0].replace("static assertion failed with ", "")
                 return f"{file}({line}): {text}"
@@ -220,6 +228,15 @@ def _failure(unit, result, source, directories, version):
                 f'"{name}" is a header of the CUDA toolkit, which was not found in '
                 f"{', '.join(directories) or 'any of the usual places'}: pip install {packages}"
             )
+    of_headers = (
+        toolkit.headers_version(directories) if _is_about_headers(log, directories) else None
+    )
+    if of_headers and of_headers != version:
+        readable.append(
+            f"the CUDA headers in {directories[0]} are of version {of_headers[0]}.{of_headers[1]}, NVRTC "
+            f"is {version[0]}.{version[1]} and may not understand them: install both of one version "
+            f"({toolkit.INSTALL})"
+        )
     if not readable:
         readable = [f"NVRTC failed with status {result['status']}"]
     return CompileError("\n".join(readable), log=log, source=source)

@@ -109,16 +109,26 @@ def from_body(function) -> bool:
 
 def arity(function: DeviceFunction) -> int | None:
     """How many parameters it has; None where the source does not tell (overloads that differ)."""
+    counts = {len(names) for names in _parameter_lists(function)}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def parameter_names(function: DeviceFunction) -> tuple:
+    """What it calls its parameters; () where the source does not tell."""
+    lists = {tuple(names) for names in _parameter_lists(function)}
+    names = lists.pop() if len(lists) == 1 else ()
+    return names if all(names) else ()
+
+
+def _parameter_lists(function):
     definition = function.definition
     if from_body(function):
-        return len(definition.parameters)
+        return [[ascii_name(name) for name in definition.parameters]]
     base = "".join(definition.name.split()).partition("<")[0]
     found = cxx.parameter_lists(definition.text.value)
-    lists = found.get(base) or next(
+    return found.get(base) or next(
         (lists for full, lists in found.items() if full.rpartition("::")[2] == base), []
     )
-    counts = {len(names) for names in lists}
-    return counts.pop() if len(counts) == 1 else None
 
 
 def typed(function: DeviceFunction, signature) -> DeviceFunction:

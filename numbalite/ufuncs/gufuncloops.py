@@ -100,11 +100,15 @@ def _source(function, plan, kernel):
     builder.write('#include "numbalite/gufunc.cuh"\n')
     namespace = builder.add_function(function)
     parts = [_operand(plan, i) for i in range(len(plan.types))]
+    names = element.parameter_names(function)
     if not element.from_body(function):
         builder.write(_either_way(function, namespace, plan))
-        call = f"nl_apply(0, {', '.join(part.value for part in parts)});\n"
+        values = [_named(plan, i, names, part.value) for i, part in enumerate(parts)]
+        call = f"nl_apply(0, {', '.join(values)});\n"
     else:
-        values = [_as_const(plan, i, part.value) for i, part in enumerate(parts)]
+        values = [
+            _named(plan, i, names, _as_const(plan, i, part.value)) for i, part in enumerate(parts)
+        ]
         call = element.call(function, namespace, ", ".join(values)) + ";\n"
     body = "".join([*(part.before for part in parts), call, *(part.after for part in parts)])
     builder.write(_kernel(plan, kernel, "".join(f"        {s}\n" for s in body.splitlines())))
@@ -211,6 +215,13 @@ def _as_const(plan, i, value):
     if i >= plan.nin or not plan.types[i].is_array:
         return value
     return f"{_const_array(plan, i)}({value})"
+
+
+def _named(plan, i, names, value):
+    """The value, for the simulator's reports with what the function calls it."""
+    if not plan.types[i].is_array or i >= len(names):
+        return value
+    return f'NUMBALITE_NAMED("{names[i]}", {value})'
 
 
 def _either_way(function, namespace, plan):

@@ -20,7 +20,7 @@ from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..describe import Parameter
 from ..options import Options
 from ..program import Overload, Program
-from . import element, operands
+from . import commuting, element, operands
 from . import reduceplan as plans
 
 _KEPT_PLANS = 256
@@ -76,6 +76,7 @@ _BODIES = {
           "(const numbalite::int64 *)flags, nl_function());",
 }  # fmt: skip
 _OF_TWO = """struct nl_function {{
+    static constexpr bool commutes = {commutes};
     NUMBALITE_FUNCTION {T} operator()(const {T} &a, const {T} &b) const {{
         return numbalite::nl_convert<{T}>({call});
     }}
@@ -134,7 +135,8 @@ class Loops:
             else f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n"
         )
         functor = _OF_ONE_AND_OPERAND if kind == "at" else _OF_TWO
-        builder.write(functor.format(**names, call=call, b=b))
+        any_order = str(commuting.commutes(function, loop)).lower()
+        builder.write(functor.format(**names, call=call, b=b, commutes=any_order))
         width = kind.removeprefix("columns")
         body = _BODIES[kind.rstrip("0123456789")].format(
             **names, masked=str(masked).lower(), width=width

@@ -30,8 +30,10 @@ class Reduce:
     function (``name=`` says which, if there are several), or with ``args="x, y"`` an expression or a
     body in these. Options are those of ``cuda.jit`` (``fastmath``, ``options=[...]``, ...).
 
-    The function need not be commutative: elements are combined in C order, and the same way for each
-    call with an array of the same shape and strides, so that results are reproducible to the bit.
+    The function need not be commutative: elements are combined in C order; one that is seen to commute
+    (``a + b``, ``a * b``, ``a & b``, ``min(a, b)``, ... as the whole text) in another, which is faster.
+    Either way it is the same for each call with an array of the same shape and strides, so that results
+    are reproducible to the bit.
     Numbers of a dtype are folded in that dtype, and that is the result's: what the function returns is
     converted to it (an int8 sum wraps; use ``x.astype("int32")`` for a wider one).
 

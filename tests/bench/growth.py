@@ -4,11 +4,15 @@
     python tests/bench/growth.py --from FILE --plot docs               draws (needs matplotlib)
 
 A curve is {"x", "y", "label"}; a figure has several, and says what its axes are. Costs are of calls that
-wait for nothing unless their label says otherwise. Interpreters without the lock of CPython are told from
+wait for nothing unless their label says otherwise. Costs of microseconds are the least of many short rounds,
+in which all points of a curve have their turns: something else that the machine does for a while then
+disturbs rounds, not points. A round is shorter than the driver's queue of launches. Interpreters without the lock of CPython are told from
 those with it.
 """
 
 import argparse
+import gc
+import itertools
 import json
 import os
 import pathlib
@@ -54,6 +58,25 @@ def curve(label, xs, measure):
     return label, done, ys
 
 
+def curve_of_calls(label, xs, make, calls=200, rounds=100):
+    """(label, xs, ys): the microseconds of a call of make(x), the least of many rounds of all in turn."""
+    from numbalite import cuda
+
+    functions = [make(x) for x in xs]
+    least = [float("inf")] * len(functions)
+    calls, rounds = (3, 1) if SMALL else (calls, rounds)
+    gc.disable()
+    for _ in range(rounds + 1):  # the first also warms up
+        for i, function in enumerate(functions):
+            start = time.perf_counter()
+            for _ in itertools.repeat(None, calls):
+                function()
+            least[i] = min(least[i], (time.perf_counter() - start) / calls * 1e6)
+            cuda.synchronize()
+    gc.enable()
+    return label, list(xs), least
+
+
 # ---- arguments -----------------------------------------------------------------------------------------
 COUNTS = (1, 2, 4, 8, 16, 24, 32, 48, 64)
 
@@ -69,13 +92,13 @@ def by_arguments(floor):
     x = cuda.to_device(np.ones(32, np.float32))
 
     def launch(pattern, value):
-        def measure(n):
+        def make(n):
             text = f"__global__ void k({parameters(pattern, n)}) {{}}"
             bound = cuda.jit(text)[1, 32]
             arguments = (value,) * n
-            return median(lambda: bound(*arguments), 1000, cuda.synchronize)
+            return lambda: bound(*arguments)
 
-        return measure
+        return make
 
     def in_c(n):
         text = (
@@ -93,12 +116,13 @@ def by_arguments(floor):
         out = cuda.device_array(32, np.float32)
         add(*(x,) * n, out=out)
         assert (out.copy_to_host() == n).all()
-        return median(lambda: add(*(x,) * n, out=out), 1000, cuda.synchronize)
+        inputs = (x,) * n
+        return lambda: add(*inputs, out=out)
 
-    yield curve("device arrays", COUNTS, launch("array<float> a{}", x))
-    yield curve("Python ints", COUNTS, launch("int a{}", 7))
+    yield curve_of_calls("device arrays", COUNTS, launch("array<float> a{}", x))
+    yield curve_of_calls("Python ints", COUNTS, launch("int a{}", 7))
     yield curve("device arrays, in C", COUNTS, in_c)
-    yield curve("a ufunc's inputs", (1, 2, 4, 8, 16, 24, 32, 48, 62), ufunc)
+    yield curve_of_calls("a ufunc's inputs", (1, 2, 4, 8, 16, 24, 32, 48, 62), ufunc)
 
 
 # ---- dimensions ----------------------------------------------------------------------------------------
@@ -115,20 +139,21 @@ def by_dimensions(floor):
     def launch(n):
         bound = cuda.jit(f"__global__ void k(array<float, {n}> a) {{}}")[1, 32]
         x = cuda.device_array((1,) * n, np.float32)
-        return median(lambda: bound(x), 1000, cuda.synchronize)
+        return lambda: bound(x)
 
     def dense(n):
         x, y, z = (cuda.device_array((2,) * min(n, 8) + (1,) * (n - 8), np.float32) for _ in "123")
-        return median(lambda: add(x, y, out=z), 1000, cuda.synchronize)
+        return lambda: add(x, y, out=z)
 
     def against_the_grain(n):
         x, y, z = (cuda.device_array((2,) * n, np.float32) for _ in "123")
-        return median(lambda: add(x, y.T, out=z), 200, cuda.synchronize)
+        y = y.T
+        return lambda: add(x, y, out=z)
 
     dims = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32)
-    yield curve("launch, one array", dims, launch)
-    yield curve("ufunc, dense arrays", dims, dense)
-    yield curve(
+    yield curve_of_calls("launch, one array", dims, launch)
+    yield curve_of_calls("ufunc, dense arrays", dims, dense)
+    yield curve_of_calls(
         "ufunc, 2 × 2 × …, one transposed",
         (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14),
         against_the_grain,
@@ -249,10 +274,12 @@ def by_streams(floor):
 
     kernel = small_kernel()
 
-    def measure(n):
+    launches = 3 if SMALL else 2048
+
+    def make(n):
         arrays = [cuda.to_device(np.zeros(32, np.float32)) for _ in range(n)]
         bound = [kernel[1, 32, cuda.stream()] for _ in range(n)]
-        turns = max(1, 2048 // n)
+        turns = max(1, launches // n)
 
         def run():
             for _ in range(turns):
@@ -260,22 +287,26 @@ def by_streams(floor):
                     launch(array, 32)
             cuda.synchronize()
 
-        time_ = median(run, rounds=7) / (turns * n)
-        assert len({float(a.copy_to_host()[5]) for a in arrays}) == 1
-        return time_
+        run()
+        assert {float(a.copy_to_host()[5]) for a in arrays} == {turns}
+        return run
 
-    yield curve("launch and its share of the wait", [1 << k for k in range(9)], measure)
+    counts = [1 << k for k in range(9)]
+    label, _, ys = curve_of_calls("launch and its share of the wait", counts, make, 1, 40)
+    yield label, counts, [y / (max(1, launches // n) * n) for n, y in zip(counts, ys)]
 
 
-def at_once(count, make, calls):
-    """Microseconds a call, over all calls, when `count` threads call at once: make() gives each its own."""
+def at_once(count, make, calls, rounds=8):
+    """Microseconds a call, over all calls, when `count` threads call at once: make() gives each its own. The
+    least of several rounds, of which the first does not count."""
+    rounds = 2 if SMALL else rounds
     gate, done = threading.Barrier(count + 1), threading.Barrier(count + 1)
     failures = []
 
     def work():
         try:
             call, finish = make()
-            for _ in range(2):
+            for _ in range(rounds):
                 gate.wait()
                 for _ in range(calls):
                     call()
@@ -290,16 +321,18 @@ def at_once(count, make, calls):
     for thread in threads:
         thread.start()
     try:
-        for _ in range(2):  # the second counts
+        least = float("inf")
+        for number in range(rounds):
             gate.wait()
             start = time.perf_counter()
             done.wait()
-            taken = time.perf_counter() - start
+            if number:
+                least = min(least, time.perf_counter() - start)
     except threading.BrokenBarrierError:
         raise failures[0] from None
     for thread in threads:
         thread.join()
-    return taken / calls / count * 1e6
+    return least / calls / count * 1e6
 
 
 def lock_text():

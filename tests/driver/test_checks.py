@@ -11,7 +11,7 @@ import threading
 import numpy as np
 import pytest
 
-from numbalite import checks, cuda, vectorize
+from numbalite import checks, cuda, guvectorize, vectorize
 from numbalite.errors import CudaSupportError, KernelError
 
 if not cuda.is_simulated():
@@ -90,6 +90,40 @@ template <int N> __global__ void sized(float *x) {
     x[threadIdx.x] = at(N - 1 - threadIdx.x);
 }
 """
+
+
+NAMES = """
+__constant__ float powers[4];
+struct triple { float v[3]; };
+#define AT(k) a[k]
+inline __device__ float pick(const float (&q)[4], int k) { return q[k]; /* passed */ }
+__global__ void table(float *x, int k) { x[0] = powers[k]; /* table */ }
+__global__ void inner(float *x, int k) { float t[3][4] = {}; x[0] = t[1][k]; /* inner */ }
+__global__ void outer(float *x, int k) { float t[3][4] = {}; x[0] = t[k][1]; /* outer */ }
+__global__ void member(float *x, int k) { triple r = {}; x[0] = r.v[k]; /* member */ }
+__global__ void view(float *x, int k) {
+    float a[4] = {};
+    numbalite::array<float> s{a, {4}, {4}};
+    x[0] = s[k]; /* view */
+}
+__global__ void row(float *x, int k) {
+    float a[8] = {};
+    numbalite::array<float, 2> s{a, {2, 4}, {16, 4}};
+    x[0] = s[1][k]; /* row */
+}
+__global__ void element(float *x, int k) {
+    float a[8] = {};
+    numbalite::array<float, 2> s{a, {2, 4}, {16, 4}};
+    x[0] = s(1, k); /* element */
+}
+__global__ void passed(float *x, int k) { float a[4] = {}; x[0] = pick(a, k); }
+__global__ void macro(float *x, int k) { float a[4] = {}; x[0] = AT(k); /* macro */ }
+"""
+
+
+@pytest.fixture(scope="module")
+def names():
+    return cuda.module(NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -282,10 +316,61 @@ def test_the_heap_of_kernels(kernels):
 def test_arrays_on_the_stack(kernels):
     out = zeros(1, dtype=np.int32)
     works(kernels.local[1, 1], out, 9)
-    assert "index 10 of an array of 10 elements" in str(fails(kernels.local[1, 1], out, 10))
+    assert "uses a[10], but a has 10 elements" in str(fails(kernels.local[1, 1], out, 10))
     error = fails(kernels.local[1, 1], out, -1)
-    assert "index -1 of an array of 10 elements" in str(error)
-    assert (error.kind, error.array, error.index) == ("memory", None, -1)
+    assert "uses a[-1], but a has 10 elements" in str(error)
+    assert (error.kind, error.array, error.index) == ("memory", "a", -1)
+
+
+@pytest.mark.parametrize(
+    "kernel, text",
+    [
+        ("table", "uses powers[5], but powers has 4 elements"),
+        ("inner", "uses index 5 of t along axis 1, but t has 4 elements there"),
+        ("outer", "uses index 5 of t along axis 0, but t has 3 elements there"),
+        ("member", "uses v[5], but v has 3 elements"),
+        ("view", "uses s[5], but s has 4 elements"),
+        ("row", "uses index 5 of s along axis 1, but s has 4 elements there"),
+        ("element", "uses index 5 of s along axis 1, but s has shape (2, 4)"),
+        ("passed", "uses q[5], but q has 4 elements"),
+        ("macro", "uses index 5 of an array of 4 elements"),
+    ],
+)
+def test_arrays_that_have_no_address_of_their_own_have_names(names, kernel, text):
+    """By the place of the index in the source; what a macro writes has none there."""
+    works(names[kernel][1, 1], zeros(8), 2)
+    error = fails(names[kernel][1, 1], zeros(8), 5)
+    assert text in str(error) and error.kind == "memory" and error.index == 5
+    array = None if kernel == "macro" else text.split("[")[0].split(" along")[0].split()[-1]
+    assert error.array == array
+    assert error.line == line_of(f"/* {kernel} */")
+
+
+def test_arrays_of_generalized_ufuncs():
+    @guvectorize(["void(float32[:], float32[:,:], float32[:])"], "(n),(m,n)->(n)", target="cuda")
+    def shift(x, table, out):
+        """
+        for (int i = 0; i < x.size(); ++i) {
+            if (x[i] == 1) out.data()[i] = x[i] + 1;  // IN THE CORE
+            else if (x[i] == 2) out[i] = x[i + 1];
+            else if (x[i] == 3) out[i] = table(1, i + 1);
+            else if (x[i] == 4) out[i] += 1;
+            else out[i] = x.data()[i + 4];
+        }
+        """
+
+    table, line = zeros(2, 5), line_of("// IN THE CORE")
+    for value, text, at in [
+        (2, "uses x[5], but x has 5 elements", 1),
+        (3, "uses index 5 of table along axis 1, but table has shape (2, 5)", 2),
+        (4, "reads out[4], which nothing has written", 3),
+        (5, "reads x[8], but x has 5 elements", 4),
+    ]:
+        values = np.ones((3, 5), np.float32)
+        values[2, 4] = value
+        error = fails(lambda x=values: shift(cuda.to_device(x), table))
+        assert text in str(error) and error.line == line + at and error.thread == (2, 0, 0)
+    works(lambda: shift(cuda.to_device(np.ones((3, 5), np.float32)), table))
 
 
 # --- shared memory
@@ -397,7 +482,7 @@ def test_variables_are_the_same_with_checks_and_without(kernels):
 
 
 def test_variables_have_bounds(kernels):
-    assert "index 10 of an array of 10 elements" in str(fails(kernels.variable[1, 4], 8))
+    assert "uses table[10], but table has 10 elements" in str(fails(kernels.variable[1, 4], 8))
 
 
 # --- other launches

@@ -68,7 +68,7 @@ def test_lines_of_a_function():
         """
 
     text = of_function(kernel)
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         line = shown(text, "NEEDLE")[1]
         assert "x[i] = NEEDLE" in file.read().split("\n")[line - 1]
     assert text.label == __file__
@@ -208,7 +208,7 @@ def here():
 
 
 def line_of(needle, after="CODE = r"):
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         lines = file.read().split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith(after))
     return next(i for i in range(start, len(lines)) if needle in lines[i]) + 1
@@ -262,6 +262,8 @@ def test_a_kernel():
 
 def test_after_the_users_lines_the_generated_file_is_named():
     lines = kernel_source("x[0] = 1;\n// end").text.split("\n")
+    end = lines.index("// end")  # where debuggers are after the last statement
+    assert lines[end + 1 : end + 3] == ['#line 11 "lesson.py"', "} }"]
     at = next(i for i, line in enumerate(lines) if line.startswith("#line") and "kernel.cu" in line)
     assert lines[at] == f'#line {at + 2} "kernel.cu"'
 
@@ -276,7 +278,8 @@ def test_device_functions_and_what_they_need():
     outer = device("return inner(v) + K;", ["v"], "outer", inner=inner, K=3)
     made = kernel_source("x[0] = outer(x[0]) + inner(K);", outer=outer, inner=inner, K=4)
     text = made.text
-    assert text.count("#line 10") == 3 and text.count("auto inner(") == 1
+    assert text.count('#line 10 "lesson.py"\n}') == 3 and text.count("auto inner(") == 1
+    assert text.count("#line 10") == 6  # each body, and where it ends
     assert text.index("auto inner(") < text.index("auto outer(") < text.index("nl_kernel(")
     for value in (2, 3, 4):
         assert f"constexpr int K = {value};" in text
@@ -384,6 +387,13 @@ def test_hint_about_dimensions_and_raw_strings():
     assert "the { on line 3" not in str(problem) and "the ( on line 3 has no partner" in str(
         problem
     )
+
+
+def test_hint_about_powers_that_old_compilers_cannot_link():
+    from numbalite.errors import CompileError
+
+    log = "ptxas fatal   : Unresolved extern function '_Z5powiffi'"
+    assert "write pow(x, (float)n)" in str(explain(CompileError(log, log=log), "k", {}))
 
 
 def test_errors_inside_our_headers_are_at_the_users_line():

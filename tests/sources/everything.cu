@@ -189,7 +189,10 @@ __global__ void arr(array<float> a, array<const float, 2, layout::C> b, array<fl
 __global__ void mth(float *o, double *d, int n, long long l, short h, unsigned u,
                     unsigned long long ul, const float *c) {
     o[0] = sqrt(n) + sin(l) + max(o[1], 0) + max(n, l) + min(l, 0) + max(c[1] - 0.3, 0) +
-           pow(o[1], 0.5) + pow(n, 2) + pow(o[1], 2) + pow(d[0], 2) + pow(2, o[1]) + pow(2.0, n) +
+           pow(o[1], 0.5) + pow(n, 2) + pow(2, o[1]) +
+#if !defined(__CUDACC_VER_MINOR__) || __CUDACC_VER_MAJOR__ != 12 || __CUDACC_VER_MINOR__ >= 2
+           pow(o[1], 2) + pow(d[0], 2) + pow(2.0, n) + // what NVRTC 12.0 and 12.1 cannot link
+#endif
            hypot(o[1], 1) + fmod(o[1], 2) + atan2(d[1], 1) + max(h, h) + min(h, 3) + max(u, 3) +
            min(ul, n) + fmin(o[1], 1.0) + exp(h) + max(grid<1>(), 0) + fabs(n) + abs(n) +
            max(3, 4) + max(1.f, 2.f) + floor(n) + M_PI + INFINITY + NAN + FLT_MAX + INT_MAX +

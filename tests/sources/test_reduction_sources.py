@@ -38,6 +38,16 @@ def test_dtypes(nvrtc, loops, code):
     compiled(nvrtc, loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0], 90)
 
 
+def test_in_order(nvrtc):
+    """What is not known to commute has kernels of its own."""
+    function = element.element_function(source="(a + b)", args="a, b", what="reduction")
+    loops = reduceloops.Loops(lambda dtype: function, "total")
+    for dtype in map(np.dtype, "bfD"):
+        text = loops.generated("packed", dtype, dtype, dtype)[0]
+        assert "commutes = false" in text
+        compiled(nvrtc, text, 90)
+
+
 def test_half(nvrtc, loops, toolkit_options):
     half = np.dtype("f2")
     for other in "?bqQdF":

@@ -1,0 +1,57 @@
+"""Which operations commute, so that a reduction may fold elements in another order than theirs.
+
+A user's operation need only be associative; keeping the order costs shuffles between the threads of a
+warp. What is recognised here is worth more speed and nothing else: an operation that is not
+recognised is folded in order. So this is strict, and looks at the text alone. With parameters a and b
+of one type, in either order:
+
+    a + b   a * b   a & b   a | b   a ^ b
+    min(a, b)   and the like, if the name is the device's own
+    a < b ? a : b   and its relatives, for whole numbers (a NaN, or zeros of either sign, would tell)
+
+each as an expression or as the body "return ...;". Another order changes how the sums of
+floating-point numbers are rounded, which is any order's right.
+"""
+
+from __future__ import annotations
+
+from ..cxx import tokenize
+
+_SIGNS = frozenset("+*&|^")
+_NAMES = frozenset(
+    "min max fmin fmax fminf fmaxf np_minimum np_maximum np_fmin np_fmax".split()
+)  # fmt: skip
+
+
+def commutes(function, dtype) -> bool:
+    """Is f(a, b) == f(b, a) for all numbers of this dtype, as the function's text shows it?"""
+    definition = function.definition
+    if definition.is_unit or len(definition.parameters) != 2 or len(function.signatures) > 1:
+        return False
+    for signature in function.signatures:  # a body converts its arguments to the declared types
+        if signature.args[0] != signature.args[1]:
+            return False
+        dtype = signature.args[0].dtype
+    words = [token.text for token in tokenize(definition.text.value)]
+    if words[:1] == ["return"] and words[-1:] == [";"]:
+        words = words[1:-1]
+    a, b = definition.parameters
+    match words:
+        case [x, sign, y] if sign in _SIGNS:
+            pass
+        case [name, "(", x, ",", y, ")"] if name in _NAMES and _is_ours(function, name):
+            pass
+        case [x, "<" | ">", y, "?", p, ":", q] | [x, "<" | ">", "=", y, "?", p, ":", q] if (
+            dtype.kind in "biu" and {p, q} == {a, b}
+        ):
+            pass
+        case _:
+            return False
+    return {x, y} == {a, b}
+
+
+def _is_ours(function, name):
+    """Does the name mean the device's function, not one of the user's or a macro?"""
+    options = function.options
+    given = bool(options and (options.options or options.headers))
+    return not given and name not in function.definition.capture().functions

@@ -1,0 +1,202 @@
+"""What the rows of the peers are measured with. Each result is checked against NumPy before it is timed.
+
+A row that fails, or whose result is wrong, is left out, with the reason on stderr.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+RESULTS = {}
+WANTED = set(sys.argv[2:])
+SMALL = bool(os.environ.get("NUMBALITE_BENCH_SMALL"))  # run.py --small
+LARGE = 1 << 17 if SMALL else 1 << 28  # elements of one dimension
+SIDE = 1 << 10 if SMALL else 1 << 14  # of a square array
+MANY = 1000 if SMALL else 1_000_000
+TEXT = """extern "C" __global__ void k(const float* a, const float* b, float* c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}"""
+
+
+def check(got, want, rtol=1e-5):
+    """`got` may be what NumPy makes an array of."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape, f"shape {got.shape} instead of {want.shape}"
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-6)
+
+
+def median(function, inner=1, sync=lambda: None, rounds=7):
+    """Microseconds of one call."""
+    if SMALL:
+        inner, rounds = min(inner, 3), 1
+    function()
+    sync()
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(inner):
+            function()
+        times.append((time.perf_counter() - start) / inner * 1e6)
+        sync()
+    return statistics.median(times)
+
+
+def row(name):
+    """The decorated function's value is that of the row."""
+
+    def run(function):
+        if WANTED and name not in WANTED:
+            return
+        try:
+            RESULTS[name] = function()
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {str(error).strip()[:200]}", file=sys.stderr)
+
+    return run
+
+
+def timed(name, call, want, inner=1, sync=lambda: None, rounds=7, read=np.asarray):
+    """Row `name`: microseconds of call(), after read(call()) has been found to be `want`, which may be a
+    function that makes it."""
+
+    @row(name)
+    def _():
+        check(read(call()), want() if callable(want) else want)
+        return median(call, inner, sync, rounds)
+
+
+def import_time(code):
+    """Microseconds that `code` takes in a fresh process that has imported NumPy."""
+    program = f"import time, numpy\nt = time.perf_counter()\n{code}\nprint(time.perf_counter() - t)"
+    times = []
+    for _ in range(1 if SMALL else 3):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        times.append(float(done.stdout))
+    return min(times) * 1e6
+
+
+def process_time(program):
+    times = []
+    for _ in range(1 if SMALL else 4):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    return min(times) * 1e6
+
+
+def event_times(function, record, wait, elapsed, inner=5, rounds=5):
+    """Microseconds of a call on the device: record() gives an event, elapsed(a, b) milliseconds."""
+    if SMALL:
+        inner, rounds = 1, 1
+    function()
+    times = []
+    for _ in range(rounds):
+        wait()
+        start = record()
+        for _ in range(inner):
+            function()
+        end = record()
+        wait()
+        times.append(elapsed(start, end) / inner * 1e3)
+    return statistics.median(times)
+
+
+# ---- what several of them compute ------------------------------------------------------------------------
+def ramp():
+    """The arguments of sincos, U4 and P1."""
+    return np.linspace(0, np.pi, MANY)
+
+
+def sincos_of(x, y):
+    return np.sin(x) * np.cos(y)
+
+
+def four():
+    """The arguments of powers, U5."""
+    return np.random.default_rng(7).random((4, 5 * MANY), np.float32)
+
+
+def powers_of(p, q, r, s):
+    return np.sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)
+
+
+def matrices():
+    """Small ones, G1 and G2."""
+    return np.random.default_rng(7).random((4 * MANY, 2, 2), np.float32)
+
+
+def large_copies(to_device, to_host):
+    """T1 and T2: a gibibyte of ordinary memory to the device, and back into a new array."""
+    host = np.arange(LARGE, dtype=np.float32)
+    kept = []
+    call = lambda: kept.__setitem__(slice(None), [to_device(host)])
+    timed("T1", call, host, rounds=3, read=lambda _: to_host(kept[0]))
+    kept[:] = [to_device(host)]
+    timed("T2", lambda: to_host(kept[0]), host, rounds=3)
+
+
+def element_rows(xp, time):
+    """U3, E and R: ``xp`` has add, sum, numbers(shape, dtype) and host(x), ``time(function)`` gives
+    microseconds on the device."""
+
+    def corner(x):
+        """The last elements, from the device."""
+        return xp.host(x[(slice(-64, None),) * x.ndim])
+
+    def adder(key, a, b, first=lambda x: x, second=lambda y: y):
+        @row(key)
+        def _():
+            x, y = first(xp.numbers(*a)), second(xp.numbers(*b))
+            z = xp.add(x, y)
+            z[...] = 77
+            call = lambda: xp.add(x, y, out=z)
+            call()
+            check(corner(z), corner(x) + corner(y))
+            return time(call)
+
+    def summer(key, dtype, axis):
+        @row(key)
+        def _():
+            shape = SIDE // (2 if dtype == "float64" else 1), SIDE
+            x = xp.numbers(shape, dtype)
+            call = lambda: xp.sum(x, axis)
+            rows, columns = (np.arange(n) % p for n, p in zip(shape, PERIODS))
+            want = {
+                None: rows.sum() * shape[1] + columns.sum() * shape[0],
+                1: rows * shape[1] + columns.sum(),
+                0: rows.sum() + columns * shape[0],
+            }[axis]
+            check(xp.host(call()), np.asarray(want).astype(dtype))
+            return time(call)
+
+    n, square = LARGE, ((SIDE, SIDE), "float32")
+    adder("U3", ((n,), "float32"), ((n,), "float32"))
+    adder("E1", ((n,), "int8"), ((n,), "int8"))
+    adder("E2", ((n,), "int16"), ((n,), "int16"))
+    adder("E3", ((n // 2,), "float64"), ((n // 2,), "float64"))
+    adder("E4", ((n // 2,), "float32"), ((n // 2,), "float64"))
+    adder("E6", square, ((SIDE,), "float32"))
+    adder("E7", square, ((SIDE,), "float32"), second=lambda y: y.reshape(SIDE, 1))
+    adder("E8", square, square, second=lambda y: y.T)
+    adder("E9", ((n,), "float32"), ((n // 2,), "float32"), first=lambda x: x[::2])
+    half = (n // 2,), "float32"
+    adder("E10", half, half, lambda x: x[1:], lambda y: y[:-1])
+    for number, dtype in enumerate(("float32", "float64", "int8"), 1):
+        for letter, axis in (("a", None), ("b", 1), ("c", 0)):
+            summer(f"R{number}{letter}", dtype, axis)
+
+
+PERIODS = 5, 7  # of what `numbers` gives along its dimensions
+
+
+def numbers(arange, shape):
+    """Small numbers that repeat, added along the dimensions, as integers."""
+    parts = [arange(n) % period for n, period in zip(shape, PERIODS)]
+    return parts[0] if len(parts) == 1 else parts[0][:, None] + parts[1]

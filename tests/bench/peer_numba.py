@@ -1,0 +1,247 @@
+"""The rows of numba, by numba-cuda on the GPU, by numba on the processor, and on numba's own simulator."""
+
+import math
+import time
+
+import numpy as np
+from peer_measure import (
+    LARGE,
+    check,
+    four,
+    import_time,
+    large_copies,
+    matrices,
+    median,
+    powers_of,
+    process_time,
+    ramp,
+    row,
+    sincos_of,
+    timed,
+)
+from rows import diffused
+
+np.row_stack = np.vstack  # what some releases still ask NumPy for
+
+
+def sincos(x, y):
+    return math.sin(x) * math.cos(y)
+
+
+def powers(p, q, r, s):
+    return math.sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)
+
+
+def diffusion(cuda):
+    """K1 by numba's threads."""
+    from numba import float32
+
+    @cuda.jit
+    def step(u, l):
+        s = cuda.shared.array((10, 10), float32)
+        x, y = cuda.grid(2)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        if tx == 0 and x > 0:
+            s[0, ty + 1] = u[x - 1, y]
+        if ty == 0 and y > 0:
+            s[tx + 1, 0] = u[x, y - 1]
+        if tx == 7 and x < u.shape[0] - 1:
+            s[9, ty + 1] = u[x + 1, y]
+        if ty == 7 and y < u.shape[1] - 1:
+            s[tx + 1, 9] = u[x, y + 1]
+        s[tx + 1, ty + 1] = u[x, y]
+        v = float32(4) * s[tx + 1, ty + 1]
+        cuda.syncthreads()
+        if x > 0:
+            v -= s[tx, ty + 1]
+        if y > 0:
+            v -= s[tx + 1, ty]
+        if x < u.shape[0] - 1:
+            v -= s[tx + 2, ty + 1]
+        if y < u.shape[1] - 1:
+            v -= s[tx + 1, ty + 2]
+        if x < u.shape[0] and y < u.shape[1]:
+            l[x, y] = v
+            u[x, y] -= v * float32(0.25)
+
+    n = 2000
+    host = np.random.default_rng(0).random((n, n), np.float32)
+    u = cuda.to_device(host)
+    l, stream = cuda.device_array_like(u), cuda.stream()
+    bound = step[(n // 8, n // 8), (8, 8), stream]
+    bound(u, l)
+    stream.synchronize()
+    stepped, laplacian, inside = diffused(host)
+    check(u.copy_to_host()[inside], stepped[inside], 1e-4)
+    np.testing.assert_allclose(l.copy_to_host()[inside], laplacian[inside], rtol=1e-4, atol=1e-5)
+
+    def run():
+        for _ in range(200):
+            bound(u, l)
+        stream.synchronize()
+
+    return median(run, rounds=3) / 200
+
+
+def ufuncs(cuda):
+    from numba import guvectorize, vectorize
+
+    two = ["float32(float32, float32)", "float64(float64, float64)"]
+    sync, back = cuda.synchronize, lambda d: d.copy_to_host()
+
+    @vectorize(two, target="cuda")
+    def add(x, y):
+        return x + y
+
+    one = np.ones(1, np.float32)
+    a, b, c = cuda.to_device(one), cuda.to_device(one), cuda.to_device(one)
+    timed("U1", lambda: add(a, b, out=c), [2], 200, sync, read=lambda _: c.copy_to_host())
+    timed("U2", lambda: add(one, one), [2], 50)
+    x = ramp()
+    on_gpu = vectorize(two, target="cuda")(sincos)
+    timed("U4", lambda: on_gpu(x, x), lambda: sincos_of(x, x), 5)
+    f4 = ["float32(float32, float32, float32, float32)"]
+    powers_gpu, values = vectorize(f4, target="cuda")(powers), four()
+    timed("U5", lambda: powers_gpu(*values), lambda: powers_of(*values), 3)
+
+    @row("U3")
+    def _():
+        host = np.arange(LARGE, dtype=np.float32)
+        big, other, out = (cuda.to_device(host) for _ in range(3))
+        call = lambda: (add(big, other, out=out), sync())
+        call()
+        check(out[-99:].copy_to_host(), 2 * host[-99:])
+        return median(call, 3)
+
+    @row("U6")
+    def _():
+        total = cuda.reduce(lambda p, q: p + q)
+        big = cuda.to_device(np.ones(LARGE, np.float32))
+        res = cuda.device_array(1, np.float32)
+        call = lambda: (total(big, res=res), sync())
+        call()
+        check(res.copy_to_host(), [LARGE])
+        return median(call, 2, rounds=3)
+
+    @guvectorize(
+        ["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda"
+    )
+    def product(a, b, c):
+        for i in range(c.shape[0]):
+            for j in range(c.shape[1]):
+                t = 0.0
+                for k in range(a.shape[1]):
+                    t += a[i, k] * b[k, j]
+                c[i, j] = t
+
+    m = matrices()
+    c, d, e = cuda.to_device(m), cuda.to_device(m), cuda.to_device(m)
+    call, want = lambda: (product(c, d, out=e), sync()), lambda: m @ m
+    timed("G1", call, want, 5, read=lambda _: back(e))
+    timed("G2", lambda: product(m, m), want, 2, rounds=3)
+
+
+def on_gpu():
+    from numba import cuda
+
+    @cuda.jit
+    def add(a, b, c, n):
+        i = cuda.grid(1)
+        if i < n:
+            c[i] = a[i] + b[i]
+
+    x = np.arange(1000, dtype=np.float32)
+    a, b, c = cuda.to_device(x), cuda.to_device(x), cuda.to_device(x)
+    bound = add[4, 256]
+    sync = cuda.synchronize
+    result = lambda _: c.copy_to_host()
+    timed("L1", lambda: bound(a, b, c, 1000), 2 * x, 1000, sync, read=result)
+    timed("L3", lambda: add[4, 256](a, b, c, 1000), 2 * x, 1000, sync, read=result)
+
+    @row("L2")
+    def _():
+        import cupy
+
+        p, q = cupy.asarray(x), cupy.zeros(1000, np.float32)
+        call = lambda: bound(p, p, q, 1000)
+        call()
+        check(q.get(), 2 * x)
+        return median(call, 300, sync)
+
+    new = lambda: cuda.device_array(1 << 18, np.float32)
+    timed("M1", new, [1 << 18], 200, read=lambda d: d.shape)
+    timed("M2", lambda: a[10:100], x[10:100], 500, read=lambda d: d.copy_to_host())
+    to_device = lambda y: (cuda.to_device(y), sync())[0]
+    timed("T3a", lambda: to_device(x), x, 50, read=lambda d: d.copy_to_host())
+    timed("T3b", lambda: a.copy_to_host(), x, 50)
+    large_copies(to_device, lambda d: d.copy_to_host())
+
+    @row("K1")
+    def _():
+        return diffusion(cuda)
+
+    @row("C1")
+    def _():
+        times = []
+        for number in range(3):
+            names = {"cuda": cuda}
+            exec(
+                f"def k(a, b, c):\n i = cuda.grid(1)\n if i < c.size: c[i] = a[i] * {number + 3} + b[i]",
+                names,
+            )
+            start = time.perf_counter()
+            cuda.jit(names["k"])[4, 256](a, b, c)
+            sync()
+            times.append((time.perf_counter() - start) * 1e6)
+            check(c.copy_to_host(), (number + 4) * x)
+        return min(times)
+
+    ufuncs(cuda)
+    program = (
+        "import numpy as np; np.row_stack = np.vstack\nfrom numba import cuda\n"
+        "import numba\n@cuda.jit\ndef k(a):\n i = cuda.grid(1)\n if i < a.size: a[i] += 1\n"
+        "x = np.zeros(32, np.float32); k[1, 32](x); assert x[5] == 1"
+    )
+    row("C3")(lambda: process_time(program))
+
+
+def on_cpu():
+    """What needs no GPU."""
+    from numba import vectorize
+
+    x = ramp()
+    for key, target in (("P1a", "cpu"), ("P1b", "parallel")):
+        function = vectorize(["float64(float64, float64)"], target=target)(sincos)
+        timed(key, lambda f=function: f(x, x), lambda: sincos_of(x, x), 5)
+    row("C4")(lambda: import_time("import numba.cuda"))
+
+
+def simulator():
+    """Nanoseconds of a thread on numba's own simulator."""
+    global cuda  # where the simulator puts what stands for it in a kernel
+    from numba import cuda, float32
+
+    @cuda.jit
+    def vadd(a, b, c):
+        i = cuda.grid(1)
+        if i < c.size:
+            c[i] = a[i] + b[i]
+
+    @cuda.jit
+    def reverse(x, y):
+        s = cuda.shared.array(128, float32)
+        i, t = cuda.grid(1), cuda.threadIdx.x
+        s[t] = x[i]
+        cuda.syncthreads()
+        y[i] = s[127 - t]
+
+    x = np.arange(128, dtype=np.float32)
+    a, b = cuda.to_device(x), cuda.to_device(x)
+
+    def per_thread(call, want):
+        call()
+        check(b.copy_to_host(), want)
+        return median(call, 1, rounds=3) * 1000 / 128
+
+    row("S1a")(lambda: per_thread(lambda: vadd[1, 128](a, a, b), 2 * x))
+    row("S1b")(lambda: per_thread(lambda: reverse[1, 128](a, b), x[::-1]))

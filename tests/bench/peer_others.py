@@ -1,0 +1,257 @@
+"""The rows of CuPy, cuda.core, torch and Triton."""
+
+import importlib.util
+import pathlib
+import tempfile
+import time
+
+import numpy as np
+from peer_measure import (
+    LARGE,
+    TEXT,
+    check,
+    element_rows,
+    event_times,
+    four,
+    import_time,
+    large_copies,
+    matrices,
+    median,
+    numbers,
+    powers_of,
+    process_time,
+    ramp,
+    row,
+    sincos_of,
+    timed,
+)
+
+HOST = np.arange(1000, dtype=np.float32)
+ONE = np.ones(1, np.float32)
+
+
+# ---- CuPy ------------------------------------------------------------------------------------------------
+class Cupy:
+    """What element_rows wants."""
+
+    def __init__(self, cupy):
+        self.cupy, self.add = cupy, cupy.add
+
+    def numbers(self, shape, dtype):
+        return numbers(self.cupy.arange, shape).astype(dtype)
+
+    def sum(self, x, axis):
+        return self.cupy.sum(x, axis, dtype=x.dtype)
+
+    def host(self, x):
+        return x.get()
+
+
+def cupy():
+    import cupy
+
+    sync, asarray = cupy.cuda.Device().synchronize, cupy.asarray
+    get = lambda d: d.get()
+    kernel, n = cupy.RawKernel(TEXT, "k"), np.int32(1000)
+    x, y = asarray(HOST), cupy.zeros(1000, np.float32)
+    launch = lambda: kernel((4,), (256,), (x, x, y, n))
+    for key in ("L1", "L2"):
+        timed(key, launch, 2 * HOST, 1000, sync, read=lambda _: y.get())
+    timed("M1", lambda: cupy.empty(1 << 18, np.float32), [1 << 18], 1000, read=lambda d: d.shape)
+    timed("M2", lambda: x[10:100], HOST[10:100], 500, read=get)
+    large_copies(lambda a: (asarray(a), sync())[0], get)
+    timed("T3a", lambda: (asarray(HOST), sync())[0], HOST, 50, read=get)
+    timed("T3b", lambda: x.get(), HOST, 50)
+
+    one, out = cupy.ones(1, np.float32), cupy.zeros(1, np.float32)
+    timed("U1", lambda: cupy.add(one, one, out=out), [2], 1000, sync, read=get)
+    timed("U2", lambda: cupy.add(asarray(ONE), asarray(ONE)).get(), [2], 200)
+    angles, values, m = ramp(), four(), matrices()
+    sincos = cupy.ElementwiseKernel("float64 x, float64 y", "float64 z", "z = sin(x) * cos(y)")
+    call = lambda: sincos(asarray(angles), asarray(angles)).get()
+    timed("U4", call, lambda: sincos_of(angles, angles), 10)
+    powers = cupy.ElementwiseKernel(
+        "float32 p, float32 q, float32 r, float32 s",
+        "float32 z",
+        "z = sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)",
+    )
+    timed("U5", lambda: powers(*map(asarray, values)).get(), lambda: powers_of(*values), 5)
+
+    @row("U6")
+    def _():
+        big = cupy.ones(LARGE, np.float32)
+        check(big.sum().get(), LARGE)
+        return median(lambda: (big.sum(), sync()), 5)
+
+    on_device = asarray(m)
+    product = lambda: (cupy.matmul(on_device, on_device), sync())[0]
+    timed("G1", product, lambda: m @ m, 3, read=get)
+
+    @row("C1")
+    def _():
+        times = []
+        for number in range(3):
+            factor = time.time_ns() % 1000003 + number
+            source = TEXT.replace("a[i] +", f"a[i] * {factor} +")
+            start = time.perf_counter()
+            cupy.RawKernel(source, "k")((4,), (256,), (x, x, y, n))
+            sync()
+            times.append((time.perf_counter() - start) * 1e6)
+            check(y.get(), HOST * (factor + 1))
+        return min(times)
+
+    program = (
+        f"import numpy as np, cupy\nk = cupy.RawKernel({TEXT!r}, 'k')\n"
+        "x = cupy.asarray(np.ones(100, np.float32))\n"
+        "k((4,), (32,), (x, x, x, np.int32(100)))\nassert x.get()[5] == 2"
+    )
+    row("C3")(lambda: process_time(program))
+
+    def record():
+        event = cupy.cuda.Event()
+        event.record()
+        return event
+
+    elapsed = cupy.cuda.get_elapsed_time
+    element_rows(Cupy(cupy), lambda call: event_times(call, record, sync, elapsed))
+
+
+# ---- cuda.core -------------------------------------------------------------------------------------------
+def cuda_core():
+    from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+
+    device = Device()
+    device.set_current()
+    stream = device.create_stream()
+    major, minor = device.compute_capability
+    options = ProgramOptions(std="c++17", arch=f"sm_{major}{minor}")
+    kernel = Program(TEXT, "c++", options).compile("cubin").get_kernel("k")
+    x, y = (device.allocate(4000, stream=stream) for _ in "12")
+    a, b, n = int(x.handle), int(y.handle), np.int32(1000)
+    config = LaunchConfig(grid=4, block=256)
+    host = np.empty_like(HOST)
+    copy = copies(stream)
+    copy(a, HOST.ctypes.data, HOST.nbytes)
+
+    def result(_):
+        copy(host.ctypes.data, b, host.nbytes)
+        return host
+
+    call = lambda: launch(stream, config, kernel, a, a, b, n)
+    timed("L1", call, 2 * HOST, 1000, stream.sync, read=result)
+
+
+def copies(stream):
+    """copy(to, from, bytes), waiting: the driver's own call, by its address space."""
+    import ctypes
+
+    function = ctypes.CDLL("libcuda.so.1").cuMemcpy
+    function.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
+
+    def copy(to, source, size):
+        stream.sync()
+        status = function(to, source, size)
+        assert status == 0, f"cuMemcpy: {status}"
+
+    return copy
+
+
+# ---- torch and Triton ------------------------------------------------------------------------------------
+class Torch:
+    """What element_rows wants."""
+
+    def __init__(self, torch):
+        self.torch, self.add = torch, torch.add
+
+    def numbers(self, shape, dtype):
+        arange = lambda n: self.torch.arange(n, device="cuda")
+        return numbers(arange, shape).to(getattr(self.torch, dtype))
+
+    def sum(self, x, axis):
+        total = self.torch.sum
+        return total(x, dtype=x.dtype) if axis is None else total(x, axis, dtype=x.dtype)
+
+    def host(self, x):
+        return x.cpu().numpy()
+
+
+def torch_time(torch):
+    def record():
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    elapsed = lambda start, end: start.elapsed_time(end)
+    return lambda call: event_times(call, record, torch.cuda.synchronize, elapsed)
+
+
+def torch():
+    import torch
+
+    sync, get = torch.cuda.synchronize, lambda d: d.cpu().numpy()
+    host, small = torch.from_numpy(HOST), torch.ones(1)
+    x = host.cuda()
+    new = lambda: torch.empty(1 << 18, device="cuda")
+    timed("M1", new, [1 << 18], 1000, read=lambda d: d.shape)
+    timed("M2", lambda: x[10:100], HOST[10:100], 500, read=get)
+    timed("T3a", lambda: (host.cuda(), sync())[0], HOST, 50, read=get)
+    timed("T3b", lambda: x.cpu(), HOST, 50)
+    large_copies(lambda y: (torch.from_numpy(y).cuda(), sync())[0], lambda d: d.cpu())
+    timed("U2", lambda: torch.add(small.cuda(), small.cuda()).cpu(), [2], 200)
+    angles, m = ramp(), matrices()
+    y, on_device = torch.from_numpy(angles), torch.from_numpy(m).cuda()
+    call = lambda: (torch.sin(y.cuda()) * torch.cos(y.cuda())).cpu()
+    timed("U4", call, lambda: sincos_of(angles, angles), 10)
+    # as it multiplies float32 unless it is told to be less exact
+    product = lambda: (torch.bmm(on_device, on_device), sync())[0]
+    timed("G1", product, lambda: m @ m, 3, read=get)
+    one, out = torch.ones(1, device="cuda"), torch.zeros(1, device="cuda")
+    timed("U1", lambda: torch.add(one, one, out=out), [2], 1000, sync, read=get)
+
+    @row("U6")
+    def _():
+        big = torch.ones(LARGE, device="cuda")
+        check(big.sum().item(), LARGE)
+        return median(lambda: (big.sum(), sync()), 5)
+
+    element_rows(Torch(torch), torch_time(torch))
+
+
+def torch_cpu():
+    import torch
+
+    angles = ramp()
+    x = torch.from_numpy(angles)
+    timed("P1b", lambda: torch.sin(x) * torch.cos(x), lambda: sincos_of(angles, angles), 5)
+    row("C4")(lambda: import_time("import torch"))
+
+
+def triton():
+    import torch
+
+    text = (
+        "import triton\nimport triton.language as tl\n@triton.jit\n"
+        "def add(a, b, c, n, B: tl.constexpr):\n"
+        "    o = tl.program_id(0) * B + tl.arange(0, B)\n"
+        "    tl.store(c + o, tl.load(a + o, mask=o < n) + tl.load(b + o, mask=o < n), mask=o < n)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:  # triton reads its kernels from files
+        path = pathlib.Path(folder, "kernels.py")
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("kernels", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        x = torch.from_numpy(HOST).cuda()
+        y, grid, sync = torch.zeros_like(x), (4,), torch.cuda.synchronize
+        call = lambda: module.add[grid](x, x, y, 1000, B=256)
+        timed("L1", call, 2 * HOST, 1000, sync, read=lambda _: y.cpu())
+
+        @row("U3")
+        def _():
+            xp = Torch(torch)
+            p, q = (xp.numbers((LARGE,), "float32") for _ in "12")
+            r, add, many = torch.zeros_like(p), module.add, (LARGE // 1024,)
+            call = lambda: add[many](p, q, r, LARGE, B=1024)
+            call()
+            check(xp.host(r[-99:]), xp.host(p[-99:]) + xp.host(q[-99:]))
+            return torch_time(torch)(call)

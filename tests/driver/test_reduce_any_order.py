@@ -1,0 +1,108 @@
+"""Reductions whose operation commutes are folded in another order than the elements': the results.
+
+All is divided as on a GPU. "(a + b)" is not recognised, so it is the same sum in order.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numbalite import cuda
+from numbalite.ufuncs import reduceloops
+
+NUMPYS = {
+    "a + b": np.add,
+    "b * a": np.multiply,
+    "a & b": np.bitwise_and,
+    "a | b": np.bitwise_or,
+    "a ^ b": np.bitwise_xor,
+    "min(a, b)": np.minimum,
+    "a > b ? a : b": np.maximum,
+    "(a + b)": np.add,
+    "b": None,
+}
+WHOLE = "bHiQ"
+
+
+@functools.cache
+def reduction(expression):
+    return cuda.reduce(expression)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def as_on_a_gpu():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reduceloops, "is_simulated", lambda: False)
+        yield
+
+
+def expected(expression, x, axis):
+    operation = NUMPYS[expression]
+    if operation is None:
+        return x.take(-1, axis=axis)
+    return operation.reduce(x, axis=axis, dtype=x.dtype)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@given(data=st.data())
+def test_like_numpy(data):
+    """Any shape, strides, alignment, dtype and operation; whole numbers wrap around."""
+    code = data.draw(st.sampled_from(WHOLE))
+    shape = data.draw(
+        st.sampled_from([(1, 1), (3, 2000), (2, 4099), (40, 33), (40, 300), (70, 17), (5, 9001)])
+    )
+    rng = np.random.default_rng(data.draw(st.integers(0, 9)))
+    begin, step = data.draw(st.integers(0, 7)), data.draw(st.sampled_from([1, 1, 1, 2, -1]))
+    wide = (shape[0], (shape[1] + begin) * abs(step))
+    info = np.iinfo(code)
+    host = rng.integers(info.min, info.max, wide, dtype=code, endpoint=True)
+    device = cuda.to_device(host)[:, begin::step]
+    host = host[:, begin::step]
+    if data.draw(st.booleans()):
+        device, host = device.T, host.T
+    axis = data.draw(st.integers(0, 1))
+    expression = data.draw(st.sampled_from(list(NUMPYS)))
+    found = reduction(expression)(device, axis=axis).copy_to_host()
+    np.testing.assert_array_equal(found, expected(expression, host, axis))
+    if NUMPYS[expression] is not None:
+        every = functools.reduce(NUMPYS[expression], expected(expression, host, axis))
+        assert reduction(expression)(device) == every
+
+
+@pytest.mark.parametrize("code", WHOLE + "?fFe")
+def test_the_same_as_in_order(code):
+    """Exact numbers: the same whichever the order. Rows for warps, for blocks and for many blocks."""
+    rng = np.random.default_rng(1)
+    for shape in ((70, 515), (2, 5003)):
+        x = cuda.to_device(rng.integers(0, 2, shape).astype(code))
+        for axis in (None, 1):
+            found, in_order = (reduction(e)(x, axis=axis) for e in ("a + b", "(a + b)"))
+            if axis is not None:
+                found, in_order = found.copy_to_host(), in_order.copy_to_host()
+            tolerance = 1e-2 if code == "e" else 0
+            np.testing.assert_allclose(found, in_order, rtol=tolerance)
+
+
+@pytest.mark.parametrize("code", "fd")
+def test_errors_are_small(code):
+    """No partial sum is of many numbers one after the other: at most some 40 roundings lie between an
+    element and the result. And equal calls give equal bits."""
+    x = np.random.default_rng(2).random(300_001).astype(code) - np.array(0.25, code)
+    exact = x.astype(np.longdouble).sum()
+    device = cuda.to_device(x)
+    found = reduction("a + b")(device)
+    assert abs(found - exact) <= 40 * np.finfo(code).eps / 2 * np.abs(x).sum()
+    assert reduction("a + b")(device).tobytes() == found.tobytes()
+    assert reduction("a + b")(cuda.to_device(x)).tobytes() == found.tobytes()
+
+
+def test_floats_in_any_order_stop_at_nothing():
+    """NaNs and infinities are sums' too."""
+    x = np.zeros((70, 2000), "f4")
+    x[3, 17], x[5, 1999], x[9, 0], x[9, 5] = np.nan, np.inf, np.inf, -np.inf
+    found = reduction("a + b")(cuda.to_device(x), axis=1).copy_to_host()
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(found, x.sum(axis=1))

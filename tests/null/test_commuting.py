@@ -1,0 +1,100 @@
+"""Which operations may be folded in any order: what the recogniser takes, and what it must not."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.ufuncs import element
+from numbalite.ufuncs.commuting import commutes
+
+I4, F4 = np.dtype("i4"), np.dtype("f4")
+
+
+def function(source, args="a, b", **given):
+    return element.element_function(source=source, args=args, what="reduction", **given)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["a + b", "b+a", "a * b", "return a + b;", " return b * a ; // a sum", "/* + */ a + b"],
+)
+@pytest.mark.parametrize("code", "?bhiqBHIQefdFD")
+def test_sums_and_products(source, code):
+    assert commutes(function(source), np.dtype(code))
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["a & b", "b | a", "a ^ b", "min(a, b)", "return max(b, a);", "fmin(a, b)", "np_maximum(a,b)"],
+)
+def test_others(source):
+    assert commutes(function(source), I4)
+    assert commutes(function(source), F4)
+
+
+@pytest.mark.parametrize("sign", ["<", ">", "<=", ">="])
+def test_choices_are_for_whole_numbers(sign):
+    for source in (f"a {sign} b ? a : b", f"b {sign} a ? a : b", f"return a {sign} b ? b : a;"):
+        assert commutes(function(source), I4)
+        assert commutes(function(source), np.dtype("?"))
+        assert not commutes(function(source), F4)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a", "b", "a - b", "a / b", "a + a", "b * b", "a + 2 * b", "a + b + 1", "(a + b)", "a << b",
+        "a && b", "a = b", "a < b", "a < b ? a : a", "a < a ? a : b", "a != b ? a : b", "-a + b",
+        "a + -b", "min(a, a)", "min(a, -b)", "pow(a, b)", "least(a, b)", "min(a, b) + 1", "a + c",
+        "return a; a + b;", "return a + b; return a;", "float c = a; return c + b;",
+        "#define a b\na + b", "return a + b", "a + b;", "a.x + b.x", "a + b // \\\n + a",
+    ],
+)  # fmt: skip
+def test_is_not_recognised(source):
+    recognised = commutes(function(source), I4)
+    # The last one is a sum: what looks like more of it belongs to the comment.
+    assert recognised == source.startswith("a + b //")
+
+
+def test_names_of_the_user_are_his():
+    @cuda.jit(device=True)
+    def min(x, y):
+        "return x;"
+
+    @cuda.jit(device=True)
+    def least(a, b):
+        "return min(a, b);"
+
+    assert not commutes(least, I4)
+    assert commutes(function("max(a, b)"), I4)
+    assert not commutes(cuda.reduce("max(a, b)", options=["-Dmax=first"]).function, I4)
+
+
+def test_a_complete_source_is_not_read():
+    source = "__device__ int add(int a, int b) { return a + b; }"
+    assert not commutes(function(source, args=None), I4)
+
+
+def test_other_names_and_types():
+    assert commutes(function("left + right", "left, right"), I4)
+    assert not commutes(function("a + b", "a, b, c"), I4)
+    declared = cuda.jit("float32(float32, float32)", device=True)
+
+    @declared
+    def add(a, b):
+        "return a + b;"
+
+    assert commutes(add, I4)
+
+    @cuda.jit("int32(float32, int8)", device=True)
+    def mixed(a, b):
+        "return a + b;"
+
+    assert not commutes(mixed, I4)
+    assert not commutes(
+        cuda.jit("float32(float32, float32)", device=True)(_smaller), I4
+    )  # its numbers are floats
+
+
+def _smaller(a, b):
+    "return a < b ? a : b;"
