@@ -189,17 +189,13 @@ def brackets(tokens: list[Token]) -> dict[int, int]:
 def functions(text: str) -> dict[str, frozenset]:
     """The functions, kernels included, that a source defines at namespace scope, in order, each with
     the names that occur in it."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
-    return reader.functions
+    return _read(text).functions
 
 
 def parameter_lists(text: str) -> dict[str, list]:
     """The functions that a source defines at namespace scope -> for each definition (overloads have
     several) the names of its parameters, "" where the source gives none."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
-    return reader.parameter_lists
+    return _read(text).parameter_lists
 
 
 def mentions(text: str, function: str, words) -> bool:
@@ -220,18 +216,23 @@ def mentions(text: str, function: str, words) -> bool:
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
     """The kernels and the variables that a source defines, in order, each once."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
+    reader = _read(text)
     return list(reader.kernels.values()), list(reader.variables.values())
 
 
 def without_kernels(text: str) -> str:
     """The source with its kernels blanked out: what other sources may take from it, lines as they were."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
-    for start, end in reader.kernel_spans:
+    for start, end in _read(text).kernel_spans:
         text = text[:start] + _blank(text[start:end]) + text[end:]
     return text
+
+
+@functools.lru_cache(maxsize=8)
+def _read(text: str) -> _Reader:
+    """The reader of a source, at its end: one that is asked about is asked about several things."""
+    reader = _Reader(text)
+    reader.scope(0, len(reader.tokens), ())
+    return reader
 
 
 class _Reader:
