@@ -25,12 +25,21 @@ SOURCES := $(shell find cext cuda_src/sim -name '*.[ch]')
 .PHONY: demo test bench docs sanitize fuzz lint format clean build
 .DEFAULT_GOAL := test
 
+# What building and the demo need comes within a minute; the tools of tests, style and docs only with the
+# first target that uses them.
 $(VENV)/.ready: pyproject.toml .ci/environment
-	@.ci/environment $(VENV) test lint docs
+	@echo "An environment is made in $(VENV) ..."
+	@.ci/environment $(VENV)
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.ready
+	@echo "The packages that tests and docs need are installed in $(VENV): some minutes, the first time ..."
+	@.ci/environment --add $(VENV) test lint docs
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready setup.py $(SOURCES)
-	$(PY) setup.py --quiet build_ext --inplace
+	@echo "The extension module is built ..."
+	@$(PY) setup.py --quiet build_ext --inplace
 	@touch $@
 
 build: $(VENV)/.built
@@ -41,29 +50,29 @@ demo: build
 # Tests run on all cores where pytest-xdist is installed; without it, on one.
 WORKERS = $$($(abspath $(PY)) -c 'import xdist; print("-n auto --dist worksteal")' 2>/dev/null)
 
-test: build
+test: build $(VENV)/.tools
 	$(PY) -m pytest -q $(WORKERS) $(ARGS)
 
-bench: build
+bench: build $(VENV)/.tools
 	$(PY) tests/bench/run.py --json bench.json $(ARGS)
 
-docs: build
+docs: build $(VENV)/.tools
 	NUMBALITE_DRIVER=sim $(PY) -m sphinx -q -W --keep-going -c docs . build/site
 	@echo build/site/index.html
 
-fuzz: build
+fuzz: build $(VENV)/.tools
 	$(PY) tests/fuzz/run.py $(TARGETS) --seconds $(SECONDS) --engine $(ENGINE) --seed $$(date +%s)
 
 C_FILES := $(shell find cext -name '*.[ch]')
 CLANG_FORMAT = $(VENV)/bin/clang-format
 
-lint: $(VENV)/.ready
+lint: $(VENV)/.tools
 	@if $(PY) -c 'import ruff' 2>/dev/null; then $(PY) -m ruff check . && $(PY) -m ruff format --check .; \
 	else echo "lint: ruff is not installed and pip reaches no index: Python is not checked"; fi
 	@if [ -x $(CLANG_FORMAT) ]; then $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); \
 	else echo "lint: clang-format is not installed and pip reaches no index: C is not checked"; fi
 
-format: $(VENV)/.ready
+format: $(VENV)/.tools
 	$(PY) -m ruff check --fix . ; $(PY) -m ruff format .
 	$(CLANG_FORMAT) -i $(C_FILES)
 
@@ -86,7 +95,7 @@ ASAN = detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0:allocato
 # ThreadSanitizer wants its addresses where old kernels put them.
 PREFIX_thread = $(shell command -v setarch >/dev/null && echo setarch -R)
 
-$(BUILD)/.built: $(VENV)/.ready setup.py $(SOURCES) $(shell find numbalite cuda_src -type f -not -name '*.so' -not -name '*.pyc')
+$(BUILD)/.built: $(VENV)/.tools setup.py $(SOURCES) $(shell find numbalite cuda_src -type f -not -name '*.so' -not -name '*.pyc')
 	@test -n "$(FLAGS_$(SAN))" || { echo "SAN=$(SAN)? address or thread"; exit 1; }
 	NUMBALITE_SANITIZE=$(FLAGS_$(SAN)) $(PY) setup.py --quiet build --build-base $(BUILD) --build-lib $(BUILD)/lib
 	@touch $@

@@ -227,6 +227,34 @@ def without_kernels(text: str) -> str:
     return text
 
 
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\\\n]|\\\n|\\.)*)", re.M)
+
+
+def reachable(text: str, function: str) -> list[str]:
+    """The names in what a function may use: in itself, in all that is outside of functions and macros, and
+    in the functions and macros that any of these name."""
+    rest, spans = [], {}
+    at = 0
+    for name, start, end in _read(text).function_spans:
+        rest.append(text[at:start])
+        spans.setdefault(name, []).append(text[start:end])
+        at = end
+
+    def keep_macro(match):
+        spans.setdefault(match[1], []).append(match[2])
+        return ""
+
+    rest = _DEFINE.sub(keep_macro, "".join([*rest, text[at:]]))
+    todo = [rest, *spans.pop(function, ()), *spans.pop("operator", ())]
+    found = []
+    while todo:
+        names = re.findall(r"[A-Za-z_]\w*", todo.pop())
+        found += names
+        for name in spans.keys() & set(names):
+            todo += spans.pop(name)
+    return found
+
+
 @functools.lru_cache(maxsize=8)
 def _read(text: str) -> _Reader:
     """The reader of a source, at its end: one that is asked about is asked about several things."""
@@ -246,6 +274,7 @@ class _Reader:
         self.kernels, self.variables, self.functions = {}, {}, {}
         self.parameter_lists = {}
         self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
+        self.function_spans = []  # (name without namespaces, start, end) of definitions
 
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
@@ -346,6 +375,9 @@ class _Reader:
             name = "::".join((*path, self.tokens[spot[0]].text))
             names = frozenset(t.text for t in self.tokens[start:close] if t.kind == "name")
             self.functions[name] = self.functions.get(name, frozenset()) | names
+            if close < len(self.tokens):
+                span = self.tokens[start].start, self.tokens[close].start + 1
+                self.function_spans.append((self.tokens[spot[0]].text, *span))
             listed = self.parameters(spot[1] + 1, self.partner.get(spot[1], end))
             self.parameter_lists.setdefault(name, []).append(listed)
 

@@ -222,9 +222,10 @@ def module(code=None, *, source=None, names=(), name="module", **given):
     """Compiles a source with any number of kernels and variables.
 
     ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]``, ``m.get_global("coefficients")``.
-    ``names`` are instances of templates to compile from the start; needed where the source has
-    __constant__ or __device__ variables and the instances come after the first launch. Options are
-    those of cuda.jit. ``source`` may also be the path of a file (an ``os.PathLike``).
+    ``names`` are instances of templates to compile from the start. Others are compiled when they are
+    asked for; they share the __constant__ and __device__ variables, which costs a compilation of the
+    whole source once the module is in use (RuntimeError while arrays over its variables exist). Options
+    are those of cuda.jit. ``source`` may also be the path of a file (an ``os.PathLike``).
 
     Raises CompileError; AttributeError or KeyError for a kernel or variable that is not there.
 

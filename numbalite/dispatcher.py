@@ -44,6 +44,8 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     a ``signature`` answer for that one; without it for the only one, or in a dict for all.
     """
 
+    _can_compile = True
+
     # `origin` is what overloads are made from: a BodyKernel or a module's kernel.
 
     def __init__(self, origin, given=(), py_func=None):
@@ -88,6 +90,11 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             return self._overloads[wanted]
         if self._given:
             return self._made(self._best(wanted, args))
+        if not self._can_compile:
+            raise TypeError(
+                f"No matching definition for argument types {Signature(None, wanted)}: {self.__name__} "
+                "compiles no more (disable_compile)"
+            )
         return self._made(wanted)
 
     def _made(self, args):
@@ -124,6 +131,8 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         """Compiles for a signature, if that has not been done; gives the compiled kernel."""
         signature = signatures.signature(sig, self._origin.find_name)
         _check(signature, self.__name__, self._origin.parameter_names)
+        if not self._can_compile and signature.args not in self._overloads:
+            raise RuntimeError(f"{self.__name__} compiles no more (disable_compile)")
         if (self._given or self._origin.is_typed) and signature.args not in self._overloads:
             raise RuntimeError(
                 f"{self.__name__} has its signatures already and compiles no more: "
@@ -136,6 +145,11 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             self._forget(overload)
             raise
         return overload
+
+    def disable_compile(self, val=True):
+        """From now on arguments of types that it is not compiled for are a TypeError; with ``False``
+        they are compiled for again."""
+        self._can_compile = not val
 
     # --- launching
 

@@ -2,12 +2,14 @@
 
 A module is compiled as one unit with all kernels that are no templates. Instances of templates are
 added as they are asked for: to the unit as long as it is not loaded, afterwards each in a unit of its
-own. That second unit would have variables of its own as well, so a module with __constant__ or
-__device__ variables refuses it and asks for the instance to be named beforehand.
+own. That second unit would have variables of its own as well. So an instance that may use a
+__constant__ or __device__ variable is compiled with all the others anew, and what is in the variables
+is taken over. Where arrays over the old variables are still alive, that is refused.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from _thread import RLock
@@ -161,16 +163,55 @@ class Module:
                 program = self._make_program([*unit.kernels, expression], self._variable_names())
                 program.image()  # a mistake in the expression leaves the module as it was
                 self._program = program
-            elif self._variables:
-                raise RuntimeError(
-                    f"{self._label}: the variables {', '.join(self._variables)} are in use already, "
-                    f"and {expression} would get its own copies of them; name it when the module is "
-                    f"made: cuda.module(..., names=[{expression!r}])"
-                )
+            elif self._may_use_variables(expression):
+                self._compile_anew(expression)
             else:
                 program = self._make_program([expression], [])
                 program.image()
                 self._late[expression] = program
+
+    def _may_use_variables(self, expression):
+        """Is a variable named in what the kernel may use, beside its declaration?"""
+        if not self._variables:
+            return False
+        options, text = self._options, self._text.value
+        headers = dict(options.headers or {})
+        unseen = set(re.findall(r'#\s*include\s*"([^"]*)"', text)) - headers.keys()
+        if unseen or options.link or self._before or any(o[:2] == "-I" for o in options.options):
+            return True
+        kernel = expression.partition("<")[0].rpartition("::")[2]
+        named = cxx.reachable("\n".join([text, *headers.values()]), kernel)
+        return any(named.count(name.rpartition("::")[2]) > 1 for name in self._variables)
+
+    def _compile_anew(self, expression):
+        """A unit with one kernel more takes the place of the one that is loaded, and what is in the
+        variables is copied into it."""
+        old = self._program
+        program = self._make_program([*old.unit.kernels, expression], self._variable_names())
+        program.image()
+        with old.lock:
+            loaded = {n: m for n, m in old.modules.items() if m.alive}
+            if any(map(self._is_held, loaded.values())):
+                raise RuntimeError(
+                    f"{self._label}: {expression} may use the variables "
+                    f"{', '.join(self._variables)}, and arrays over them or graphs with kernels of this "
+                    "module exist already, which would not see its copies; drop them first, or name it "
+                    f"when the module is made: cuda.module(..., names=[{expression!r}])"
+                )
+            for device, module in loaded.items():
+                _take_variables_over(old, module, program, device, self._variable_names())
+            self._program = program
+            for kernel in self._dispatchers.values():
+                kernel._clear()
+
+    def _is_held(self, module):
+        """Is there anything over a _core.Module but the kernels that come from here?"""
+        overloads = (o for d in self._dispatchers.values() for o in d.overloads.values())
+        kernels = [k for o in overloads for k in o.loaded if k.module is module]
+        from . import _core
+
+        captured = any(isinstance(r, _core.CapturedLaunch) for r in gc.get_referrers(*kernels))
+        return captured or module.references > 1 + len(kernels)
 
     def _variable_names(self):
         from .fault import VARIABLE
@@ -269,6 +310,21 @@ class Module:
         return _unpickle, (tuple(self._text), self._options, names, self._label, before)
 
 
+def _take_variables_over(old, module, program, device, names):
+    """Loads a program on a device, with its variables as they are in a module of the old one."""
+    from .cuda import devices
+
+    with devices.gpus[device]:
+        target = target_of(device)
+        was, now = old.image(target).lowered, program.image(target).lowered
+        fresh = program.module(device)
+        devices.synchronize()
+        for name in names:
+            value = module.variable(was[name], np.uint8, None)
+            fresh.variable(now[name], np.uint8, None).copy_to_device(value)
+        devices.synchronize()
+
+
 def _unpickle(text, options, names, label, before=None):
     before = linemap.Text(*before) if before else None
     return Module(linemap.Text(*text), options, names, label, only=True, before=before)
@@ -278,6 +334,16 @@ def _normal(expression):
     """One spelling for a name expression: no space where none is needed."""
     text = re.sub(r"\s+", " ", expression.strip())
     return re.sub(r"(?<=[^\w\s])\s+|\s+(?=[^\w\s])", "", text).replace(",", ", ")
+
+
+class UnitOverload(Overload):
+    """A kernel of a module, whose program may be replaced by one with more kernels."""
+
+    program = property(lambda self: self.module._program_of(self.expression))
+
+    def __init__(self, module, *rest):
+        self.module = module
+        super().__init__(None, *rest)
 
 
 class UnitKernel:
@@ -316,8 +382,8 @@ class UnitKernel:
 
     def overload(self, args):
         module = self.module
-        return Overload(
-            module._program_of(self.expression), self.expression, self.name, self.rows,
+        return UnitOverload(
+            module, self.expression, self.name, self.rows,
             self.options.replace(cooperative=self.cooperative), types.Signature(types.void, args),
             [module._text.label],
         )  # fmt: skip

@@ -120,7 +120,8 @@ class Overload:
     """A kernel for one list of argument types; numba's ``_Kernel``."""
 
     def __init__(self, program, expression, name, parameters, options, signature=None, labels=()):
-        self.program = program
+        if program is not None:
+            self.program = program
         self.expression = expression
         self.name = name
         self._parameters = parameters
@@ -147,9 +148,14 @@ class Overload:
             device = current_device()
         with self.program.lock:
             kernel = self._kernels.get(device)
-            if kernel is None or not _is_alive(kernel.module):
+            if kernel is None or kernel.module is not self.program.module(device):
                 kernel = self._kernels[device] = self._load(device)
             return kernel
+
+    @property
+    def loaded(self) -> list:
+        """The _core.Kernels that there are so far."""
+        return list(self._kernels.values())
 
     def _load(self, device):
         module = self.program.module(device)

@@ -1,7 +1,7 @@
 /* base/divide: decodes `div` and `idiv` (F6 and F7 /6 and /7, with prefixes, ModRM, SIB,
  * displacement), far enough to know operand size, divisor and length. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "base/divide.h"
 

@@ -8,7 +8,7 @@
  * image is loaded. The others' are closed at once; that their numbers are high keeps the path from
  * meaning some pipe later, which a debugger would wait for. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "base/image.h"
 

@@ -11,7 +11,7 @@
  * waits in the pool until the event has happened; whoever wants a block looks. Registered memory
  * is never unmapped before the driver has let go of it: if it will not, the pages stay. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "core/hostblock.h"
 

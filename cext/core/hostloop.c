@@ -14,7 +14,7 @@
  * (numbalite/compilers/irpatch.py); in g++'s the trap is mended here, by a handler of SIGFPE that
  * minds only the addresses of loaded images. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "core/hostloop.h"
 

@@ -17,7 +17,7 @@
  * The ring is a block of the page-locked pool, the events and the stream stay from copy to copy.
  * All this belongs to whoever has the team. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "core/stage.h"
 

@@ -8,7 +8,7 @@
  * Whoever has just worked, and whoever waits for the last ones, looks for a few microseconds before
  * it sleeps; not where there are fewer processors than members. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "core/team.h"
 

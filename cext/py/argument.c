@@ -141,8 +141,10 @@ static const char *element_advice(const nl_param *p, const nl_element *e) {
     default:
         break;
     }
-    return e->class == NL_ELEMENT_PLAIN && p->dtype != NL_OPAQUE ? ": convert it with x.astype()"
-                                                                 : "";
+    if (e->class != NL_ELEMENT_PLAIN)
+        return "";
+    return p->dtype != NL_OPAQUE ? ": convert it with x.astype()"
+                                 : ": view it as records, such as x.view('f4,f4')";
 }
 
 /* Pointers and array<>: 0, or -1 after saying what does not fit. */

@@ -3,7 +3,7 @@
  * An image is a shared object. It is closed when the HostModule dies: whoever keeps an address
  * keeps the module. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "py/hostmodule.h"
 

@@ -392,6 +392,10 @@ int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 
+static PyObject *module_references(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromUnsignedLongLong(nl_atomic_load(&((nl_py_module *)self)->module->references));
+}
+
 static PyMethodDef module_methods[] = {
     {"function", KEYWORDS(module_function),
      "function(lowered, name, parameters, fault=None) -> Kernel: a kernel by its symbol; "
@@ -405,6 +409,8 @@ static PyMethodDef module_methods[] = {
 static PyGetSetDef module_getset[] = {
     {"device", module_device, NULL, "Number of the device that it is loaded on.", NULL},
     {"alive", module_alive, NULL, "False once the device has been reset.", NULL},
+    {"references", module_references, NULL,
+     "How many hold it: this object, its kernels, arrays over its variables.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMemberDef module_members[] = {

@@ -79,8 +79,8 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
                                                    nl_py_call *call, PyObject *const *args,
                                                    unsigned char *block, void **values) {
     if (call->staging.use_count) {
-        if (nl_py_graph_check_waiting(l->shape.stream, "a launch with host arrays, which waits for "
-                                                       "its copies: pass device arrays; it") < 0)
+        if (nl_py_graph_check_waiting(l->shape.stream, "a launch with host arrays",
+                                      ", because it waits for its copies: pass device arrays") < 0)
             return -1;
         return run_staged(l, k, call, block, values);
     }
@@ -388,6 +388,20 @@ static PyObject *launcher_config(PyObject *self, void *Py_UNUSED(closure)) {
                          launcher_stream(self, NULL), launcher_shared(self, NULL));
 }
 
+static PyObject *launcher_reduce(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    PyObject *dispatcher = (PyObject *)((nl_py_launcher *)self)->dispatcher;
+    PyObject *configure = PyObject_GetAttrString(dispatcher, "configure");
+    PyObject *config = configure ? launcher_config(self, NULL) : NULL;
+    PyObject *result = config ? PyTuple_Pack(2, configure, config) : NULL;
+    Py_XDECREF(configure);
+    Py_XDECREF(config);
+    return result;
+}
+
+static PyMethodDef launcher_methods[] = {
+    {"__reduce__", launcher_reduce, METH_NOARGS, "The kernel and its configuration."},
+    {NULL, NULL, 0, NULL}};
+
 static PyGetSetDef launcher_getset[] = {
     {"griddim", launcher_grid, NULL, "Blocks in the grid, along x, y and z.", NULL},
     {"blockdim", launcher_block, NULL, "Threads in a block, along x, y and z.", NULL},
@@ -406,6 +420,7 @@ static PyType_Slot launcher_slots[] = {
     {Py_tp_dealloc, launcher_dealloc},
     {Py_tp_traverse, launcher_traverse},
     {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_methods, launcher_methods},
     {Py_tp_getset, launcher_getset},
     {Py_tp_members, launcher_members},
     {0, NULL}};

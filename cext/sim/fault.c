@@ -5,7 +5,7 @@
  * there. A signal that does not come from kernel code goes to the handler that was installed before
  * ours. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/fault.h"
 

@@ -6,7 +6,7 @@
  * half, for going away without coming back) and nl_fiber_start, where a new fiber, whose stack is
  * laid out as if it had been suspended there, begins. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/fiber.h"
 

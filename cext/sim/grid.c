@@ -3,7 +3,7 @@
  * in order, in chunks, from one atomic counter. Cooperative grids are different: all their blocks
  * must be alive at once, so each gets an OS thread of its own for the launch. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/grid.h"
 

@@ -2,7 +2,7 @@
  * known of a block is kept outside of the range, so that a kernel that writes where it should not
  * damages other kernels' blocks at worst. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/heap.h"
 

@@ -2,7 +2,7 @@
  * makes pages accessible at the cursor, freeing gives them back to the system; the cursor only goes
  * forward and starts again at the bottom when it reaches the top. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/memory.h"
 

@@ -1,7 +1,7 @@
 /* sim/module: an image is a shared object; loading it twice gives two modules with variables of
  * their own. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/module.h"
 

@@ -2,7 +2,7 @@
  * of its bytes; the system gives it pages as they are written. Several threads may set the same
  * byte at once: all they do is to say that it has been written. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/shadow.h"
 

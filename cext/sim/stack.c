@@ -3,7 +3,7 @@
  * that the distance between two stacks is an odd number of pages: equal offsets in different stacks
  * then fall into different cache sets. The colour does the same within the page. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/stack.h"
 

@@ -1,6 +1,6 @@
 /* sim/watch: one thread, made when the first launch has a limit, sleeps until the next deadline. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/watch.h"
 

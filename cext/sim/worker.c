@@ -1,7 +1,7 @@
 /* sim/worker: making workers and keeping idle ones. A worker is not bound to an OS thread: whoever
  * runs blocks takes one, with its warm stacks, and puts it back. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
 #include "sim/worker.h"
 

@@ -113,7 +113,11 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     family = _family(compiler)
     options = hostoptions.read(unit)
     flags = host.flags(family, options, unit.opt, kind, checks)
-    source = _whole(unit, options, simsource.translate(unit.source, bool(checks)), kind, checks)
+    text = unit.source
+    if kind == "sim":
+        folders = [*options.includes, *config.INCLUDE_PATH]
+        text = simsource.without_host_headers(text, dict(unit.headers), folders)
+    source = _whole(unit, options, simsource.translate(text, bool(checks)), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
         search = _search(unit, options, folder, bool(checks))
         if options.debug:

@@ -9,13 +9,18 @@ can do, and they are done here on the tokens of the source; lines stay where the
   variables, too, become references, to memory that the engine gives: it keeps them apart.
 * ``asm(...)`` becomes an error that says what is wrong, where the preprocessor lets it stand.
 * So does a launch inside of a kernel, ``k<<<1, 32>>>(x)``.
+
+And one thing that the host compiler could read is taken from it: headers of the host's library, which
+no GPU compiler finds.
 """
 
 from __future__ import annotations
 
+import os
 import re
 
 from numbalite import cxx
+from numbalite.compilers import headers
 
 _TRIGGER = re.compile(r"__shared__|\basm\b|__asm|<<<")
 _ASM = frozenset(("asm", "__asm__", "__asm"))
@@ -37,6 +42,34 @@ def translate(text: str, checked: bool = False) -> str:
     if not _TRIGGER.search(text):
         return text
     return _Translation(text, inside_function=False, checked=checked).result()
+
+
+_HOST_HEADERS = frozenset(
+    """any barrier bitset cctype cerrno cfenv charconv clocale codecvt compare condition_variable
+    coroutine csetjmp csignal cstdarg cuchar cwchar cwctype deque exception execution expected
+    filesystem format forward_list fstream future generator iomanip ios iosfwd iostream istream latch
+    list locale map memory memory_resource mutex numbers ostream print queue random ranges regex
+    scoped_allocator semaphore set shared_mutex source_location sstream stack stdexcept stop_token
+    streambuf string string_view strstream syncstream system_error thread typeindex typeinfo
+    unordered_map unordered_set valarray variant vector complex.h ctype.h errno.h fenv.h locale.h
+    setjmp.h signal.h stdarg.h tgmath.h uchar.h wchar.h wctype.h unistd.h pthread.h""".split()
+)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w.]+)>", re.MULTILINE)
+
+
+def without_host_headers(text: str, given, folders) -> str:
+    """The source with an error in place of such #includes; what is among the names ``given``, or in one
+    of ``folders``, is the user's."""
+
+    def replace(match):
+        name = match[1]
+        if name not in _HOST_HEADERS or name in given or name in headers.in_memory():
+            return match[0]
+        if any(os.path.isfile(os.path.join(folder, name)) for folder in folders):
+            return match[0]
+        return match[0].replace(name, "sim/host_library.h")
+
+    return _INCLUDE.sub(replace, text) if "#" in text else text
 
 
 class _Translation:

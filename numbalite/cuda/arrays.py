@@ -421,6 +421,8 @@ def _rebuild(memory, dtype, shape, strides):
 
 def _check_match(array, other):
     """The same shape and dtype, or numba's exceptions."""
+    if not hasattr(other, "dtype"):
+        raise TypeError(f"copy_to_host takes a NumPy array, not {type(other).__name__}")
     if array.dtype != other.dtype:
         raise TypeError(f"incompatible dtype: {array.dtype} vs. {other.dtype}")
     if array.shape != other.shape:

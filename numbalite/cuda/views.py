@@ -95,8 +95,12 @@ class Views:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return self.swapaxes(-1, -2)
 
-    def transpose(self, *axes) -> DeviceNDArray:
-        """The array with its axes in another order (a view)."""
+    def transpose(self, *given, axes=None) -> DeviceNDArray:
+        """The array with its axes in another order (a view): `transpose(1, 0, 2)`, `transpose((1, 0, 2))`
+        or `transpose(axes=(1, 0, 2))`; without axes in the reverse one."""
+        if given and axes is not None:
+            raise TypeError("transpose() takes axes or axes=, not both")
+        axes = given or (axes,)
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0]
         if not axes:

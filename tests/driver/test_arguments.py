@@ -267,6 +267,15 @@ def test_records_by_value():
         k[1, 1](3, out)
 
 
+def test_vectors_of_numbers():
+    k = cuda.jit("__global__ void k(const float4* v, float* out) { out[0] = v[1].y; }")
+    v, out = np.arange(8, dtype="f4"), np.zeros(1, "f4")
+    k[1, 1](v.view("f4,f4,f4,f4"), out)
+    assert out[0] == 5
+    with pytest.raises(TypeError, match=r"float4\*.*16 bytes.*view it as records"):
+        k[1, 1](v, out)
+
+
 def test_complex_numbers():
     @cuda.jit("void(complex64, complex64[:])")
     def scale(a, x):
@@ -399,6 +408,6 @@ def test_a_compile_error_names_the_users_line():
     text = str(caught.value)
     assert "undefined_x" in text
     line = int(re.search(r"test_arguments\.py[:(](\d+)", text)[1])
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         assert "x[0] = undefined_x;" in file.readlines()[line - 1]
     assert caught.value.log and caught.value.source

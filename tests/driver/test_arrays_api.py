@@ -90,6 +90,8 @@ def test_device_array_like_keeps_the_order_of_axes(host):
 
 def test_checks():
     device = cuda.to_device(np.arange(6, dtype=np.float32))
+    with pytest.raises(TypeError, match="takes a NumPy array, not list"):
+        device.copy_to_host([1.0])
     with pytest.raises(TypeError, match="incompatible dtype: float32 vs. float64"):
         device.copy_to_device(np.zeros(6))
     with pytest.raises(ValueError, match="incompatible shape"):
@@ -274,6 +276,9 @@ def test_transpose(host):
     if host.ndim == 3:
         same(device.transpose(1, 0, 2), host.transpose(1, 0, 2))
         same(device.transpose((2, 0, 1)), host.transpose((2, 0, 1)))
+        same(device.transpose(axes=(2, 0, 1)), host.transpose((2, 0, 1)))
+        with pytest.raises(TypeError, match="not both"):
+            device.transpose(1, axes=(2, 0, 1))
         same(device.swapaxes(0, -1), host.swapaxes(0, -1))
         with pytest.raises(ValueError):
             device.transpose(0, 0, 1)

@@ -1,6 +1,8 @@
 """cuda.jit: its forms, the types of arguments, several signatures, and launches."""
 
+import copy
 import inspect
+import pickle
 import threading
 
 import numpy as np
@@ -373,6 +375,11 @@ def test_configure_and_keywords():
     assert (x == 2).all()
     lazy.configure((2,), (2,), stream=0, sharedmem=0)(x, v=3)
     assert (x == 3).all()
+    launcher = lazy[(2, 1), 2, 0, 16]
+    for again in (pickle.loads(pickle.dumps(launcher)), copy.deepcopy(launcher)):
+        assert again.config == launcher.config == ((2, 1, 1), (2, 1, 1), 0, 16)
+        again(x, 4)
+        assert (x == 4).all()
 
 
 @cuda.jit
@@ -429,6 +436,14 @@ def test_compile_by_hand():
         several.compile("void(int16[:], int16)")
     with pytest.raises(TypeError, match="void"):
         k.compile("int32(float32[:])")
+    k.disable_compile()
+    k[1, 4](zeros())
+    with pytest.raises(TypeError, match=r"No matching definition.*float64.*: k compiles no more"):
+        k[1, 4](zeros(dtype="f8"))
+    with pytest.raises(RuntimeError, match="compiles no more"):
+        k.compile("void(float64[::1])")
+    k.disable_compile(False)
+    k[1, 4](zeros(dtype="f8"))
 
 
 def test_the_same_kernel_from_several_threads():

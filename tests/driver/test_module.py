@@ -161,11 +161,56 @@ def test_instances_before_the_first_launch_share_the_variables(module):
     assert module.get_global("counter").copy_to_host() == 4
 
 
-def test_a_late_instance_would_have_other_variables(module):
-    x = np.zeros(4, "f4")
-    module.scale[1, 4](x, 4)
-    with pytest.raises(RuntimeError, match=r"coefficients.*in use.*names=\['fill<float>'\]"):
-        module["fill<float>"]
+LATE = r"""
+__constant__ float c[3];
+__device__ int counter;
+#define CONSTANT(i) c[i]
+__device__ float get(int i) { return CONSTANT(i); }
+template <class T> __global__ void line(T* x, int n) {
+    int i = grid<1>();
+    if (i < n) { x[i] = get(0) + get(1) * x[i]; atomicAdd(&counter, 1); }
+}
+template <class T> __global__ void twice(T* x) { x[threadIdx.x] *= 2; }
+__global__ void last(float* x) { x[0] = c[2]; atomicAdd(&counter, 100); }
+"""
+
+
+def test_late_instances_share_the_variables():
+    module = cuda.module(LATE)
+    module.get_global("c")[:] = np.array([1, 2, 3], "f4")
+    x, y = np.arange(4.0), np.arange(4, dtype="f4")
+    launcher = module["line<double>"][1, 32]
+    launcher(x, 4)
+    module["line<float>"][1, 32](y, 4)
+    assert x.tolist() == y.tolist() == [1, 3, 5, 7]
+    module.get_global("c")[1:] = np.array([1, 9], "f4")
+    launcher(x, 4)
+    module.last[1, 1](y)
+    assert x.tolist() == [2, 4, 6, 8] and y[0] == 9
+    assert module.get_global("counter").copy_to_host() == 112
+
+
+def test_a_late_instance_would_leave_arrays_behind():
+    module = cuda.module(LATE)
+    x = np.ones(2)
+    part = module.get_global("c")[1:]
+    module["twice<double>"][1, 2](x)  # which uses no variable
+    assert x.tolist() == [2, 2]
+    with pytest.raises(
+        RuntimeError, match=r"line<int> may use .*c, counter.*names=\['line<int>'\]"
+    ):
+        module["line<int>"]
+    del part
+    stream, y = cuda.stream(), cuda.to_device(np.zeros(1, "f4"))
+    with stream.capture() as graph:
+        module.last[1, 1, stream](y)
+    with pytest.raises(RuntimeError, match="graphs"):
+        module["line<int>"]
+    graph.launch(stream)
+    stream.synchronize()
+    del graph
+    module["line<int>"]
+    assert module.get_global("counter").copy_to_host() == 100
 
 
 def test_a_mistake_in_a_name_leaves_the_module_as_it_was():

@@ -234,3 +234,20 @@ def test_macros():
 
 def test_names_beyond_ascii():
     assert free("return σ * α_1;") == {"σ", "α_1"}
+
+
+def test_what_a_function_may_use():
+    text = """
+    __device__ int a, b, c, d;
+    #define MACRO(x) \\
+        (a + x)
+    struct S { int operator()() { return b; } };
+    __device__ int helper() { return MACRO(1); }
+    int operator+(S, S) { return c; }
+    __global__ void one() { helper(); }
+    __global__ void two() { d = 1; }
+    """
+    used = {"one": "abc", "two": "bcd"}
+    for kernel, names in used.items():
+        found = cxx.reachable(text, kernel)
+        assert [n for n in "abcd" if found.count(n) > 1] == list(names), kernel

@@ -58,6 +58,16 @@ def test_what_cannot_be_simulated(message, source, place, words):
     text = message(source)
     assert text.startswith(f"lesson.py({place}): error: {words}")
     assert "cannot run on the CPU simulator" in text
+
+
+def test_headers_of_the_host_are_refused_as_on_a_gpu(message, compiled):
+    text = message("\n#include <vector>\n__global__ void k() {}")
+    assert text.startswith("lesson.py(2): error: kernels have no C++ library of the host")
+    assert "#include <vector>" in text and "host_library.h" not in text
+    source = (
+        "#ifndef __CUDACC_RTC__\n#include <vector>\n#endif\n#include <list>\n__global__ void k() {}"
+    )
+    assert compiled(Unit(source, "whole.cu", ("k",), describe=False, headers=(("list", ""),))).data
     assert "NUMBALITE_SIM" not in text
 
 
