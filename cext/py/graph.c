@@ -92,10 +92,10 @@ int nl_py_graph_check_default(CUstream stream, const char *what) {
     return -1;
 }
 
-int nl_py_graph_check_waiting(CUstream stream, const char *what) {
+int nl_py_graph_check_waiting(CUstream stream, const char *what, const char *advice) {
     if (!nl_graph_has(stream))
         return 0;
-    PyErr_Format(PyExc_RuntimeError, "%s cannot be captured", what);
+    PyErr_Format(PyExc_RuntimeError, "%s cannot be captured%s", what, advice);
     return -1;
 }
 
