@@ -132,14 +132,23 @@ def live():
     return live_counts
 
 
+def nvrtc_version():
+    """(major, minor) of the NVRTC that compiles for the GPU."""
+    from numbalite.compilers import nvrtc
+
+    return nvrtc.open_library()[1]
+
+
 @pytest.fixture(autouse=True)
 def _marked(request):
-    """Carries out the markers gpu, sim and leaks."""
+    """Carries out the markers gpu, sim, lines and leaks."""
     marks = {mark.name for mark in request.node.iter_markers()}
     if "gpu" in marks and open_driver() != "cuda":
         pytest.skip("needs a real GPU")
     if "sim" in marks and open_driver() != "sim":
         pytest.skip("needs the simulator")
+    if "lines" in marks and open_driver() == "cuda" and nvrtc_version() < (12, 9):
+        pytest.skip("this NVRTC has no __builtin_LINE")
     if "leaks" not in marks:
         yield
         return

@@ -410,9 +410,10 @@ static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int ask
     nl_error err;
     if (!asked && own_stream(source, &own, &own_blocking, &keeper) < 0)
         return -1;
-    if (nl_graph_capturing() && (nl_py_graph_check_waiting(stream, "a copy between devices") < 0 ||
-                                 nl_py_graph_check_waiting(own, "a copy between devices") < 0 ||
-                                 nl_py_graph_check_default(NULL, "a copy between devices") < 0))
+    if (nl_graph_capturing() &&
+        (nl_py_graph_check_waiting(stream, "a copy between devices", "") < 0 ||
+         nl_py_graph_check_waiting(own, "a copy between devices", "") < 0 ||
+         nl_py_graph_check_default(NULL, "a copy between devices") < 0))
         goto done;
     Py_BEGIN_ALLOW_THREADS;
     result = find_streams(to, from, own, own_blocking, asked, &given, &err);

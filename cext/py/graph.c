@@ -92,16 +92,16 @@ int nl_py_graph_check_default(CUstream stream, const char *what) {
     return -1;
 }
 
-int nl_py_graph_check_waiting(CUstream stream, const char *what) {
+int nl_py_graph_check_waiting(CUstream stream, const char *what, const char *advice) {
     if (!nl_graph_has(stream))
         return 0;
-    PyErr_Format(PyExc_RuntimeError, "%s cannot be captured", what);
+    PyErr_Format(PyExc_RuntimeError, "%s cannot be captured%s", what, advice);
     return -1;
 }
 
 static int refuse_asking(const char *what, const char *where) {
     PyErr_Format(PyExc_RuntimeError,
-                 "%s inside a capture of %s: work is being recorded and does not run before the "
+                 "%s while %s is being captured: work is recorded then and does not run before the "
                  "graph is launched. Do it before the capture begins or after it ends",
                  what, where);
     return -1;

@@ -17,8 +17,9 @@ int nl_py_graph_keep(CUstream stream, PyObject *object, int host);
 int nl_py_graph_keep_kernel(CUstream stream, nl_py_kernel *kernel);
 /* RuntimeError (-1) if `what` goes to the default stream from a thread that captures another. */
 int nl_py_graph_check_default(CUstream stream, const char *what);
-/* RuntimeError (-1) if work on the stream is being captured: `what` has to wait. */
-int nl_py_graph_check_waiting(CUstream stream, const char *what);
+/* RuntimeError (-1) if work on the stream is being captured: `what` has to wait; `advice` ("" or
+ * what follows "cannot be captured") says what to do. */
+int nl_py_graph_check_waiting(CUstream stream, const char *what, const char *advice);
 /* RuntimeError (-1) if work on the stream, or on any stream of the device, is being captured:
  * `what` would wait for, or ask about, work that does not run now. */
 int nl_py_graph_check_asking(CUstream stream, const char *what);

@@ -79,8 +79,8 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
                                                    nl_py_call *call, PyObject *const *args,
                                                    unsigned char *block, void **values) {
     if (call->staging.use_count) {
-        if (nl_py_graph_check_waiting(l->shape.stream, "a launch with host arrays, which waits for "
-                                                       "its copies: pass device arrays; it") < 0)
+        if (nl_py_graph_check_waiting(l->shape.stream, "a launch with host arrays",
+                                      ", because it waits for its copies: pass device arrays") < 0)
             return -1;
         return run_staged(l, k, call, block, values);
     }

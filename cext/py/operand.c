@@ -519,8 +519,8 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
     if (!any)
         return 0;
     if (nl_graph_capturing() &&
-        nl_py_graph_check_waiting(call->stream, "a call with host arrays, which waits for its "
-                                                "copies: pass device arrays; it") < 0)
+        nl_py_graph_check_waiting(call->stream, "a call with host arrays",
+                                  ", because it waits for its copies: pass device arrays") < 0)
         return -1;
     /* the layouts above are those of the host until here: distinct_layout reads op->strides */
     for (int i = 0; i < count; i++)

@@ -228,7 +228,7 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
         return nl_py_raise(&err);
     }
     if (nl_graph_capturing() &&
-        nl_py_graph_check_waiting(stream->handle, "a call of a Python function") < 0)
+        nl_py_graph_check_waiting(stream->handle, "a call of a Python function", "") < 0)
         return NULL;
     if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0)
         return NULL;

@@ -3,7 +3,7 @@
  *
  * The line is caught by the implicit conversion from a number to `nl_detail::index`: its constructor's
  * default arguments are evaluated where the index stands. A compiler without __builtin_LINE (NVRTC
- * 12.0) reports line 0, "not known". */
+ * before 12.9) reports line 0, "not known". */
 #ifndef NUMBALITE_CHECKED_CUH
 #define NUMBALITE_CHECKED_CUH
 

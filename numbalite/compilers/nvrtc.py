@@ -234,6 +234,15 @@ def _failure(unit, result, source, directories, version):
                 f'"{name}" is a header of the CUDA toolkit, which was not found in '
                 f"{', '.join(directories) or 'any of the usual places'}: pip install {packages}"
             )
+    of_headers = (
+        toolkit.headers_version(directories) if _is_about_headers(log, directories) else None
+    )
+    if of_headers and of_headers != version:
+        readable.append(
+            f"the CUDA headers in {directories[0]} are of version {of_headers[0]}.{of_headers[1]}, NVRTC "
+            f"is {version[0]}.{version[1]} and may not understand them: install both of one version "
+            f"({toolkit.INSTALL})"
+        )
     if not readable:
         readable = [f"NVRTC failed with status {result['status']}"]
     return CompileError("\n".join(readable), log=log, source=source)

@@ -9,6 +9,7 @@ only when all of them are empty. Nothing is loaded here.
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 from numbalite import config
@@ -266,6 +267,19 @@ def include_directories(path: str | None = None) -> tuple:
                     _take(folder, missing, result)
         known = _directories[state] = tuple(result)
     return known
+
+
+def headers_version(directories) -> tuple | None:
+    """(major, minor) of the toolkit whose headers these folders hold; None where it is not said."""
+    for folder in directories:
+        try:
+            with open(f"{folder}/cuda_runtime_api.h", encoding="utf-8", errors="replace") as file:
+                found = re.search(r"^#define CUDART_VERSION +(\d+)", file.read(), re.M)
+        except OSError:
+            continue
+        if found:
+            return int(found[1]) // 1000, int(found[1]) % 1000 // 10
+    return None
 
 
 def _take(folder, missing, result):

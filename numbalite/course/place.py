@@ -27,7 +27,7 @@ def where() -> str:
     On ...
     """
     if simulated():
-        sentence = "On the simulator: the times below are those of a CPU, not of a GPU."
+        sentence = "On the simulator: times are those of a CPU, not of a GPU."
     else:
         from numbalite import cuda
 

@@ -27,7 +27,7 @@ def test_where_says_it_in_a_sentence(capsys, driver_kind):
     sentence = where()
     assert capsys.readouterr().out == sentence + "\n"
     if driver_kind == "sim":
-        assert sentence == "On the simulator: the times below are those of a CPU, not of a GPU."
+        assert sentence == "On the simulator: times are those of a CPU, not of a GPU."
     else:
         assert sentence.startswith(("On a ", "On an ")) and sentence.endswith(".")
 

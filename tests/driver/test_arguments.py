@@ -408,6 +408,6 @@ def test_a_compile_error_names_the_users_line():
     text = str(caught.value)
     assert "undefined_x" in text
     line = int(re.search(r"test_arguments\.py[:(](\d+)", text)[1])
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         assert "x[0] = undefined_x;" in file.readlines()[line - 1]
     assert caught.value.log and caught.value.source

@@ -18,7 +18,7 @@ both = pytest.mark.parametrize("checked", CHECKED, ids=["debug", "boundscheck"])
 
 def line_of(mark):
     """The number of the line of this file that ends in `mark`."""
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         found = [i for i, text in enumerate(file, 1) if text.rstrip().endswith("// " + mark)]
     assert len(found) == 1
     return found[0]
@@ -49,6 +49,7 @@ def alive(x):
 # ---- indices ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.lines
 @both
 def test_everything_that_is_known_is_said(checked):
     @cuda.jit("void(int32[:, :], int32[:], int32)", **checked)
@@ -155,6 +156,7 @@ def test_host_arrays():
     assert x.tolist() == [0, 0, 1]
 
 
+@pytest.mark.lines
 def test_in_a_device_function():
     @cuda.jit(device=True)
     def at(x, i):
@@ -263,6 +265,7 @@ def test_asserts_that_are_switched_off():
     k[1, 1](2)
 
 
+@pytest.mark.lines
 @both
 @pytest.mark.parametrize("call", ["__trap()", "abort()", "std::abort()"])
 def test_traps(checked, call):
@@ -376,6 +379,7 @@ def test_graphs():
     assert x.copy_to_host().tolist() == [7, 7] and y.copy_to_host().tolist() == [4, 3, 0]
 
 
+@pytest.mark.lines
 def test_a_graph_of_kernels_of_one_module():
     """They share the record: both are named."""
     module = cuda.module(

@@ -141,7 +141,7 @@ def report(module, name, *words, more=(), **options):
     with pytest.raises(KernelError) as caught:
         launch(module, name, *more, **options)
     text = str(caught.value)
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         marks = [n for n, line in enumerate(file, 1) if f"/* {name} */" in line]
     lines = {int(n) for found in re.findall(r"line (\d+)|:(\d+)", text) for n in found if n}
     assert not marks or lines & set(marks), text

@@ -526,7 +526,7 @@ def test_random_words_in_kernels_say_what_to_do():
 
 
 def lines_of(mark):
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         return [n for n, line in enumerate(file, 1) if mark in line]
 
 

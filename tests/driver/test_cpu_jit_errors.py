@@ -41,7 +41,7 @@ def narrow(n):
 
 
 def lines_of(mark):
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         return [n for n, line in enumerate(file, 1) if mark in line]
 
 

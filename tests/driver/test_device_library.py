@@ -217,6 +217,7 @@ def insist(x, limit):
     """
 
 
+@pytest.mark.lines
 @pytest.mark.parametrize(
     ("i", "j", "axis", "index"), [(0, 7, 1, 7), (4, 0, 0, 4), (-1, 2, 0, -1), (0, -5, 1, -5)]
 )

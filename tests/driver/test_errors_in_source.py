@@ -17,7 +17,7 @@ def failing(function):
 
 def marked(path=__file__, mark="// HERE"):
     """The lines of this file that bear the mark."""
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         return [n for n, line in enumerate(file, 1) if mark in line]
 
 

@@ -295,7 +295,7 @@ def test_another_thread_that_waits_leaves_the_capture_whole(stream, x):
     refused = []
 
     def wait():
-        with pytest.raises(RuntimeError, match="capture of a stream of this device"):
+        with pytest.raises(RuntimeError, match="a stream of this device is being captured"):
             cuda.synchronize()
         refused.append(True)
 
@@ -357,10 +357,13 @@ def refusals(stream, d, host):
     yield lambda: d.__setitem__(0, 3), "default stream"
     yield lambda: stream.add_callback(lambda *_: None), "Python function"
     yield lambda: cuda.reduce("a + b")(d, stream=stream), "needs the array"
-    yield stream.synchronize, r"^synchronize\(\) inside a capture of the stream: .* Do it before"
-    yield stream.query, r"^query\(\) inside a capture of the stream"
-    yield cuda.synchronize, r"^synchronize\(\) inside a capture of a stream of this device"
-    yield cuda.current_context().synchronize, "capture of a stream of this device"
+    yield (
+        stream.synchronize,
+        r"^synchronize\(\) while the stream is being captured: .* Do it before",
+    )
+    yield stream.query, r"^query\(\) while the stream is being captured"
+    yield cuda.synchronize, r"^synchronize\(\) while a stream of this device is being captured"
+    yield cuda.current_context().synchronize, "a stream of this device is being captured"
 
 
 @pytest.mark.parametrize("which", range(18))
@@ -541,8 +544,9 @@ def test_threads(x):
         thread.start()
     for thread in threads:
         thread.join()
-    # cuda.synchronize() of one thread may meet the capture of another, which CUDA forbids
-    assert all(isinstance(w, errors.CudaAPIError) and w.code in (900, 901) for w in wrong)
+    # cuda.synchronize() of one thread may meet the capture of another, which CUDA forbids: it is refused
+    refused = [getattr(w, "code", 0) in (900, 901) or "being captured" in str(w) for w in wrong]
+    assert all(refused), wrong
 
 
 def test_nothing_is_left():

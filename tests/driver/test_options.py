@@ -128,6 +128,7 @@ def test_extensions():
 # --- debug=True -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.lines
 def test_out_of_bounds():
     @cuda.jit(debug=True)
     def k(x, n):
@@ -144,7 +145,7 @@ def test_out_of_bounds():
     assert problem.kernel == "k" and problem.array == "x" and problem.index in range(10, 16)
     assert problem.block == (1, 0, 0) and problem.thread[0] in range(2, 8)
     assert problem.tid == problem.thread and "out of bounds" in str(problem)
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         assert "// HERE" in file.readlines()[problem.line - 1]
     assert problem.file == __file__ and f"{__file__}({problem.line})" in str(problem)
     x[:] = 0
@@ -161,6 +162,7 @@ def test_assert():
         k[1, 4](zeros())
 
 
+@pytest.mark.lines
 def test_debug_in_a_source():
     k = cuda.jit(source="__global__ void k(array<float> x) {\n  x[threadIdx.x] = 1;\n}", debug=True)
     with pytest.raises(errors.KernelError) as caught:

@@ -168,7 +168,7 @@ def test_wrong_dimensions_read_well():
     text = str(caught.value)
     assert "test_workloads.py" in text and "error" in text
     line = int(re.search(r"test_workloads\.py[:(](\d+)", text)[1])
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         assert "c(i, j) = a(i, j) + b(i, j);" in file.readlines()[line - 1]
     assert len(text.splitlines()) < 60, "a screenful at most"
 

@@ -146,6 +146,12 @@ def test_what_is_missing_of_cuda_12_can_be_installed(tmp_path):
     assert toolkit.missing_parts(found, 12) == []
 
 
+def test_which_toolkit_headers_are_of(tmp_path):
+    assert toolkit.headers_version([str(tmp_path)]) is None
+    touch(tmp_path / "cuda_runtime_api.h", "/* */\n#define CUDART_VERSION  12040\n")
+    assert toolkit.headers_version([str(tmp_path / "none"), str(tmp_path)]) == (12, 4)
+
+
 def test_a_toolkit_beside_packages_fills_the_gaps(tmp_path, monkeypatch):
     library = touch(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
     touch(tmp_path / "site/nvidia/cu13/include/cuda_fp16.h")

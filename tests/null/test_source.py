@@ -68,7 +68,7 @@ def test_lines_of_a_function():
         """
 
     text = of_function(kernel)
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         line = shown(text, "NEEDLE")[1]
         assert "x[i] = NEEDLE" in file.read().split("\n")[line - 1]
     assert text.label == __file__
@@ -208,7 +208,7 @@ def here():
 
 
 def line_of(needle, after="CODE = r"):
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         lines = file.read().split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith(after))
     return next(i for i in range(start, len(lines)) if needle in lines[i]) + 1
