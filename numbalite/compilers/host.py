@@ -163,7 +163,9 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         result += ["-fno-delete-null-pointer-checks"]  # accesses of NULL stay, to be found
         result += _instrumentation(family, checks)
     if family == "gcc":
-        result += ["-fno-trapping-math", "-fno-semantic-interposition"]
+        traps = "nan" in checks and _traps_reals()
+        result += ["-ftrapping-math" if traps else "-fno-trapping-math"]
+        result += ["-fno-semantic-interposition"]
         if level == 2 and not options.debug:
             result += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
     result.append("-ffp-contract=fast" if options.fmad else "-ffp-contract=off")
@@ -188,7 +190,7 @@ def _instrumentation(family, checks):
     flags = []
     if "divide" in checks:
         flags.append("-fsanitize=integer-divide-by-zero")
-    if "nan" in checks and family == "gcc":  # clang++: irpatch.py
+    if "nan" in checks and family == "gcc" and not _traps_reals():  # clang++: irpatch.py
         flags.append("-fsanitize=float-divide-by-zero")
     if not {"memory", "unwritten", "race"} & set(checks):
         return flags
@@ -211,6 +213,11 @@ def _instrumentation(family, checks):
     flags += ["-fsanitize=array-bounds", "-fsanitize=alignment", "-fsanitize=thread"]
     flags += ["-mllvm", "-enable-tail-merge=0"]  # each call of ours has a line of its own
     return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
+
+
+def _traps_reals():
+    """Can the processor tell of NaN and infinity (cext/sim/reals.c)?"""
+    return os.uname().machine == "x86_64"
 
 
 def vector_math() -> int:
