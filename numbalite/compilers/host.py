@@ -125,6 +125,14 @@ def _cpu():
     return _cpu_text
 
 
+# Extensions of C++ that NVRTC does not know: clang++ is to refuse them too (g++ has no such switches).
+# What is narrowed in braces, NVRTC lets pass. (-w would take the errors away again.)
+_AS_NVRTC = """-Werror=vla -Werror=vla-extension -Werror=c99-extensions
+    -Werror=gnu-statement-expression -Werror=gnu-conditional-omitted-operand -Werror=gnu-case-range
+    -Werror=zero-length-array -Werror=flexible-array-extensions -Werror=gnu-label-as-value
+    -Werror=c++20-extensions -Werror=c++20-designator -Wno-c++11-narrowing""".split()
+
+
 def flags(family, options, opt, kind="sim", checks=()) -> list:
     """What decides how code comes out. The same for the prelude as for the source."""
     default = 3 if kind == "host" else 2
@@ -143,7 +151,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         "-fno-threadsafe-statics",
         "-fno-asynchronous-unwind-tables",
         "-fsigned-char",
-        "-w",
+        *(_AS_NVRTC if kind == "sim" and family == "clang" else ["-w", "-Wno-narrowing"]),
         "-UNDEBUG",
         "-U_FORTIFY_SOURCE",
         _cpu_flag(),
