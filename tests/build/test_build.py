@@ -60,8 +60,14 @@ def test_each_header_stands_alone(compiler, tmp_path):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """sdist -> wheel, as pip does it, in a folder of its own: only what the sdist holds is there."""
+    """sdist -> wheel, as pip does it, in a folder of its own: only what the sdist holds is there.
+
+    Without optimisation and debug information: what is asked of the code is that it is all there.
+    """
     folder = tmp_path_factory.mktemp("package")
+    plain = folder / "plain-cc"
+    plain.write_text('#!/bin/sh\nexec ${REAL_CC} "$@" -O0 -g0\n')
+    plain.chmod(0o755)
     for name in ("cext", "cuda_src", "numbalite", "docs", "notebooks", "tests", ".ci"):
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
@@ -77,6 +83,7 @@ def wheel(tmp_path_factory):
     ):
         shutil.copy(ROOT / name, folder / name)
     env = {k: v for k, v in os.environ.items() if k not in {"LD_PRELOAD", "NUMBALITE_SANITIZE"}}
+    env.update(REAL_CC=env.get("CC", "cc"), CC=str(plain))
 
     def setup(where, *arguments):
         command = [sys.executable, "setup.py", "-q", *arguments]
