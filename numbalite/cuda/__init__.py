@@ -212,7 +212,9 @@ def __getattr__(name):
 
         found = types.NAMES.get(name)
         if found is None:
-            raise AttributeError(f"numbalite.cuda has no {name!r}")
+            from numbalite.cuda import inkernel
+
+            raise AttributeError(inkernel.message(name))
     globals()[name] = found
     return found
 
