@@ -212,9 +212,7 @@ def __getattr__(name):
 
         found = types.NAMES.get(name)
         if found is None:
-            from numbalite.cuda import inkernel
-
-            raise AttributeError(inkernel.message(name))
+            raise AttributeError(importlib.import_module("numbalite.cuda.inkernel").message(name))
     globals()[name] = found
     return found
 
