@@ -265,7 +265,7 @@ def _whole(unit, options, text, kind, checks=()):
             lines.append(f'NUMBALITE_HOST_ENTRY("{_quoted(name)}", &{name})')
         lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
     described = {
-        "sim": "numbalite::kernel_description<{}>",
+        "sim": "numbalite::nl_kernel_description<{}>",
         "host": "numbalite_sim::described<{}>::type",
     }[kind]
     for i, name in enumerate(unit.kernels):
@@ -288,7 +288,7 @@ def _whole(unit, options, text, kind, checks=()):
             lines.append(f"NUMBALITE_SIM_VARIABLE({i}, {name})")
         if unit.describe:
             lines.append(
-                f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::variable_description<decltype({name})>)"
+                f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::nl_variable_description<decltype({name})>)"
             )
     return options.before + "\n".join(lines) + "\n"
 
