@@ -5,10 +5,12 @@ NUMBALITE_WERROR=1 turns warnings into errors.
 """
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 sanitize = os.environ.get("NUMBALITE_SANITIZE", "")
 flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-pthread"]
@@ -24,7 +26,23 @@ def files(folder, pattern):
     return sorted(str(path) for path in Path(folder).rglob(pattern))
 
 
+class Build(build_ext):
+    """Compiles the files of the extension side by side, on all cores."""
+
+    def build_extensions(self):
+        compile_some = self.compiler.compile
+
+        def compile_all(sources, **options):
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                made = pool.map(lambda source: compile_some([source], **options), sources)
+                return [name for names in made for name in names]
+
+        self.compiler.compile = compile_all
+        super().build_extensions()
+
+
 setup(
+    cmdclass={"build_ext": Build},
     packages=[*find_packages(include=["numbalite", "numbalite.*"]), "numbalite._cuda_src"],
     ext_modules=[
         Extension(

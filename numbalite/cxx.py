@@ -189,17 +189,13 @@ def brackets(tokens: list[Token]) -> dict[int, int]:
 def functions(text: str) -> dict[str, frozenset]:
     """The functions, kernels included, that a source defines at namespace scope, in order, each with
     the names that occur in it."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
-    return reader.functions
+    return _read(text).functions
 
 
 def parameter_lists(text: str) -> dict[str, list]:
     """The functions that a source defines at namespace scope -> for each definition (overloads have
     several) the names of its parameters, "" where the source gives none."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
-    return reader.parameter_lists
+    return _read(text).parameter_lists
 
 
 def mentions(text: str, function: str, words) -> bool:
@@ -220,16 +216,13 @@ def mentions(text: str, function: str, words) -> bool:
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
     """The kernels and the variables that a source defines, in order, each once."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
+    reader = _read(text)
     return list(reader.kernels.values()), list(reader.variables.values())
 
 
 def without_kernels(text: str) -> str:
     """The source with its kernels blanked out: what other sources may take from it, lines as they were."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
-    for start, end in reader.kernel_spans:
+    for start, end in _read(text).kernel_spans:
         text = text[:start] + _blank(text[start:end]) + text[end:]
     return text
 
@@ -240,11 +233,9 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\\\n]|\\\n|\\.)*)", 
 def reachable(text: str, function: str) -> list[str]:
     """The names in what a function may use: in itself, in all that is outside of functions and macros, and
     in the functions and macros that any of these name."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
     rest, spans = [], {}
     at = 0
-    for name, start, end in reader.function_spans:
+    for name, start, end in _read(text).function_spans:
         rest.append(text[at:start])
         spans.setdefault(name, []).append(text[start:end])
         at = end
@@ -262,6 +253,14 @@ def reachable(text: str, function: str) -> list[str]:
         for name in spans.keys() & set(names):
             todo += spans.pop(name)
     return found
+
+
+@functools.lru_cache(maxsize=8)
+def _read(text: str) -> _Reader:
+    """The reader of a source, at its end: one that is asked about is asked about several things."""
+    reader = _Reader(text)
+    reader.scope(0, len(reader.tokens), ())
+    return reader
 
 
 class _Reader:

@@ -78,25 +78,28 @@ class Parameter(NamedTuple):
 
 def kernel_expression(kernel: str) -> str:
     """The NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the source."""
-    return f"&numbalite::nl_describe<numbalite::kernel_description<decltype(&{kernel})>>"
+    return f"&numbalite::nl_describe<numbalite::nl_kernel_description<decltype(&{kernel})>>"
 
 
 def variable_expression(variable: str) -> str:
     """The NVRTC name expression whose lowered name `variable` reads; needs HEADER in the source."""
-    return f"&numbalite::nl_describe<numbalite::variable_description<decltype({variable})>>"
+    return f"&numbalite::nl_describe<numbalite::nl_variable_description<decltype({variable})>>"
+
+
+_MARK = re.compile(r"[][<>(){},]")
 
 
 def _split(text):
     """The parts of `text` between commas that are in no brackets."""
     parts, depth, start = [], 0, 0
-    for at, char in enumerate(text):
-        if char in "<([{":
-            depth += 1
-        elif char in ">)]}":
-            depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
+    for match in _MARK.finditer(text):
+        mark = match[0]
+        if mark == ",":
+            if depth == 0:
+                parts.append(text[start : match.start()].strip())
+                start = match.end()
+        else:
+            depth += 1 if mark in "<([{" else -1
     last = text[start:].strip()
     return [*parts, last] if last or parts else []
 
@@ -108,10 +111,10 @@ def _arguments(text, template):
         raise ValueError(f"no {template}<...> in {text!r}")
     start += len(template) + 1
     depth = 1
-    for at in range(start, len(text)):
-        depth += (text[at] in "<(") - (text[at] in ">)")
+    for match in _MARK.finditer(text, start):
+        depth += (match[0] in "<(") - (match[0] in ">)")
         if depth == 0:
-            return _split(text[start:at])
+            return _split(text[start : match.start()])
     raise ValueError(f"{text!r} ends early")
 
 

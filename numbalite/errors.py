@@ -140,8 +140,8 @@ _XYZ = r"\((\d+),(\d+),(\d+)\)"
 _KINDS = {
     "which nothing has written": "unwritten",
     r", and thread .* it (with an atomic )?at": "race",
-    r"divides the integer \S+ by zero": "divide",
-    r"makes (NaN|infinity) of": "nan",
+    r"makes (NaN|infinity) of|divides a floating-point": "nan",
+    r" divides ": "divide",
     "stack overflow": "stack",
     "not done after": "hang",
     r"different barriers|cannot go on|never came|\bmask 0x": "sync",

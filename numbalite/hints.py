@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from .capture import ascii_name
-from .cxx import brackets, broken_string, tokenize
+from .cxx import brackets, broken_string, strip, tokenize
 from .errors import CompileError
 from .linemap import Text
 
@@ -23,7 +23,52 @@ _TOO_MANY_INDICES = (
     "invalid types",
     "subscripted value is not an array",
     "takes one index for each dimension",
+    "no viable overloaded '=",
+    'no operator "=',
+    "no match for ‘operator=",
 )
+_HINTS = [
+    (
+        r"no (?:matching function for call to|instance of function template) ['\"‘](?:numbalite::)?grid",
+        "the dimensions are a template argument: grid<1>(), auto [x, y] = grid<2>();",
+    ),
+    (
+        r"numbalite::index[23]|requires an initializer|\(initializer required\)|has no initializer",
+        "names for several values stand in brackets: auto [x, y] = grid<2>();",
+    ),
+    (
+        r"bound function may only|non-static member function",
+        "functions of arrays are called with parentheses: a.size()",
+    ),
+    (
+        r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic[A-Z]",
+        "CUDA's atomics take addresses, &a[i], of few types; atomic_add(a, i, value) and its like take "
+        "arrays of every type, int64 too",
+    ),
+    (
+        r"operand.*[ ('‘](?:const )?(?:uint3|dim3)\b|(?:convert|from) ['\"‘](?:const )?uint3",
+        "threadIdx, blockIdx, blockDim and gridDim have components: threadIdx.x",
+    ),
+    (
+        r"variable length array|must have a constant value|variable-sized",
+        "the size of an array is a constant, which may be a Python name; shared memory of another size "
+        "is extern __shared__ float s[]; with kernel[grid, block, stream, bytes]",
+    ),
+    (
+        r"with deduced return type cannot be used|cannot deduce the return type of|before deduction of",
+        'a device function that calls itself needs a signature: @cuda.jit("int32(int32)", device=True)',
+    ),
+    (
+        r"namespace \"std\" has no member|in namespace 'std'|is not a member of [‘']std",
+        "CUDA's own functions go without std::, max(a, b), sqrt(x); std:: needs an #include in a source",
+    ),
+]
+_SLIPS = [
+    (r"\bfor\s+\w+(?:\s*,\s*\w+)*\s+in\b[^;\n]*", "C++ counts with for (int i = 0; i < n; ++i)"),
+    (r"\b(?:if|while|elif)\b[^({;\n]*:(?!:)", "C++ writes if (x > 1) { ... }"),
+    (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", "C++ writes a(i, j)"),
+    (r"[\w)\]]\s*\*\*\s*[\w(]", "C++ writes pow(a, b)"),
+]
 _INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
 _PYTHON = {
     "True": "C++ writes true",
@@ -68,6 +113,7 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
             "NVRTC 12.0 and 12.1 cannot link pow(x, n) with an integer n: write pow(x, (float)n), or "
             "install a newer NVRTC"
         )
+    hints += [hint for words, hint in _HINTS if re.search(words, log)]
     hints += _slips(text)
     message = _at_users_lines(str(problem), text)
     for letter in sorted(set(text.value) if text else ()):
@@ -95,6 +141,10 @@ def _slips(text: Text | None):
         if token.kind == "sign" and token.text in "()[]{}" and i not in partner:
             yield f"the {token.text} on line {text.lines[token.line]} has no partner"
             return
+    plain = strip(text.value)
+    for slip, instead in _SLIPS:
+        if found := re.search(slip, plain, re.MULTILINE):
+            yield f"{found[0].strip()} is Python: {instead}"
 
 
 _IN_HEADER = re.compile(r"^numbalite/\w+\.cuh\(\d+\): (error: .*)$")

@@ -120,7 +120,7 @@ int nl_divide_resume(void *context) {
         write_register(&gregs[REG_RDX], remainder, d.bytes);
     }
     gregs[REG_RIP] += d.length;
-    return 1;
+    return d.divisor ? 2 : 1;
 }
 
 #else

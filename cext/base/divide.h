@@ -4,7 +4,8 @@
 
 /* `context` is a signal handler's third argument, at a trapped division. Gives the instruction the
  * result that it has on a GPU (by zero: quotient all ones, remainder the dividend; overflow: the
- * dividend and 0) and steps over it. Returns 0 if this is no division that it understands. */
+ * dividend and 0) and steps over it. Returns 0 if this is no division that it understands, 1 after
+ * a division by zero, 2 after one that overflowed. */
 int nl_divide_resume(void *context);
 
 #endif

@@ -15,6 +15,7 @@
 #include "sim/grid.h"
 #include "sim/meeting.h"
 #include "sim/race.h"
+#include "sim/reals.h"
 #include "sim/schedule.h"
 #include "sim/trampoline.h"
 #include "sim/turn.h"
@@ -603,7 +604,9 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     w->race = job->race;
     w->checked = job->check != NULL;
     w->shuffled = job->turns && job->shuffled;
+    w->reals = nl_sim_reals_are_trapped(job);
     w->thread_entry = w->race ? checked_thread_entry : nl_sim_trampoline_threads;
+    unsigned modes = w->reals ? nl_sim_reals_enter() : 0;
     while (nl_sim_job_take(job, w)) {
         uint64_t block = nl_sim_turn_block(job, w->next), row = block / launch->grid.x;
         w->index.x = (unsigned)(block % launch->grid.x);
@@ -614,6 +617,8 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
             ;
         nl_sim_job_block_ended(job, w);
     }
+    if (w->reals)
+        nl_sim_reals_leave(modes);
     nl_sim_watch_leave(w);
     nl_sim_fault_leave(&scope);
     w->job = NULL;

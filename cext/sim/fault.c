@@ -18,9 +18,11 @@
 #include "sim/block.h"
 #include "sim/check.h"
 #include "base/divide.h"
+#include "sim/arithmetic.h"
 #include "sim/grid.h"
 #include "sim/lines.h"
 #include "sim/memory.h"
+#include "sim/reals.h"
 #include "sim/stream.h"
 #include "sim/watch.h"
 
@@ -67,6 +69,17 @@ static void chain(int number, siginfo_t *info, void *context) {
     chaining = 0;
 }
 
+/* What instrumented code does not tell by itself: g++'s has no call for quotients that overflow. */
+static int resume_division(nl_sim_worker *w, void *context) {
+    const char *at = (const char *)nl_sim_watch_instruction(context);
+    int what = nl_divide_resume(context);
+    if (what == 2 && w->checked && w->fibers) {
+        nl_sim_arithmetic overflow = {.kind = NL_SIM_ARITHMETIC_OVERFLOW, .unknown = 1};
+        nl_sim_check_arithmetic(&overflow, at + 1);
+    }
+    return what;
+}
+
 static void handle(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_current;
     int sent = info->si_code <= 0; /* by kill() */
@@ -74,7 +87,9 @@ static void handle(int number, siginfo_t *info, void *context) {
         chain(number, info, context);
         return;
     }
-    if (number == SIGFPE && info->si_code == FPE_INTDIV && nl_divide_resume(context))
+    if (number == SIGFPE && info->si_code == FPE_INTDIV && resume_division(w, context))
+        return;
+    if (number == SIGFPE && nl_sim_reals_trapped(w, info, context))
         return;
     w->trap = (nl_sim_trap){.signal = number,
                             .code = info->si_code,

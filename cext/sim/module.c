@@ -35,6 +35,7 @@ struct nl_sim_module {
     global *globals;
     uintptr_t low, high, locals_size;
     int is_debug;
+    int traps_reals;                  /* by the processor (reals.h) */
     nl_sim_module *twins, *next_twin; /* the same unit, instrumented */
     uint32_t checks;                  /* of a twin */
     nl_sim_variables *variables;      /* of a twin: beside its original's */
@@ -70,6 +71,7 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     m->low += (uintptr_t)m->base;
     m->high += (uintptr_t)m->base;
     m->is_debug = dlsym(m->library, "nl_sim_debug") != NULL;
+    m->traps_reals = dlsym(m->library, "nl_sim_traps_reals") != NULL;
     init(&nl_sim_engine);
     return CUDA_SUCCESS;
 }
@@ -286,6 +288,10 @@ CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_
     if (status == CUDA_SUCCESS)
         status = nl_sim_module_function(twin, function->symbol, out);
     return status;
+}
+
+int nl_sim_module_traps_reals(const nl_sim_module *m) {
+    return m->traps_reals;
 }
 
 int nl_sim_module_is_debug(const nl_sim_module *m) {

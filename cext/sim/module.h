@@ -29,6 +29,8 @@ CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_m
  * there is none. */
 CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
                             nl_sim_function **out, char *log, size_t log_size);
+/* Does the processor tell of NaN and infinity in its kernels (reals.h)? */
+int nl_sim_module_traps_reals(const nl_sim_module *module);
 /* Was it compiled with debug=True? */
 int nl_sim_module_is_debug(const nl_sim_module *module);
 /* Where the image lies: [*low, *high). */

@@ -106,6 +106,8 @@ typedef struct nl_sim_worker {
     unsigned at_atomic;       /* they run now, before an atomic */
     unsigned yields, slices;  /* since it gave others a turn */
     int checked;              /* the launch has a job->check */
+    int reals;                /* exceptions of real numbers are switched on (reals.h), */
+    int stepping;             /* and it makes a single step */
     struct nl_sim_race *race; /* NULL: races are not looked for */
     struct nl_sim_race_block *race_block;
     int inside;    /* on a fiber: what traps now is the kernel */

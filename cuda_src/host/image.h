@@ -21,7 +21,7 @@ template <class F> struct described { typedef int type; };
 #ifdef NUMBALITE_DESCRIBE_CUH
 template <class F> struct described<F *> { typedef numbalite::nl_description::signature<> type; };
 template <class... A> struct described<void (*)(A...)> {
-    typedef numbalite::kernel_description<void (*)(A...)> type;
+    typedef numbalite::nl_kernel_description<void (*)(A...)> type;
 };
 #endif
 

@@ -1,6 +1,6 @@
 /* describe: asks the compiler what a kernel's parameters and a module's variables are.
  *
- * Appended to a source whose kernels are to be described. kernel_description<decltype(&K)> is a
+ * Appended to a source whose kernels are to be described. nl_kernel_description<decltype(&K)> is a
  * type whose name spells, for each parameter of K, the integers that a launch needs and the
  * parameter's own type. The name is had from NVRTC as the lowered name of `nl_describe<that type>`,
  * a name expression, and from a host compiler as __PRETTY_FUNCTION__; numbalite/describe.py reads
@@ -118,8 +118,8 @@ struct variable_of<T[N], Extents...> : variable_of<T, Extents..., (long long)N> 
 
 } // namespace nl_detail
 
-template <class F> using kernel_description = typename nl_detail::kernel_of<F>::type;
-template <class V> using variable_description = typename nl_detail::variable_of<V>::type;
+template <class F> using nl_kernel_description = typename nl_detail::kernel_of<F>::type;
+template <class V> using nl_variable_description = typename nl_detail::variable_of<V>::type;
 
 /* Not a kernel: a variable of one byte costs the compiler less. */
 template <class Description> __device__ char nl_describe;

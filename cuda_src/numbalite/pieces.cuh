@@ -256,7 +256,9 @@ template <int N, int D> struct rows {
     template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
         return columns - at.column >= E;
     }
-    template <int I> NUMBALITE_FUNCTION bool is_dense() const { return advance >> I & 1; }
+    template <int I> NUMBALITE_FUNCTION bool is_dense() const {
+        return advance >> I & 1;
+    }
     template <int I> NUMBALITE_FUNCTION char *row_of(const place &at) const {
         char *start = (char *)operands[I].word[0];
 #pragma unroll
@@ -286,8 +288,8 @@ template <int N, int D> struct rows {
     }
 };
 
-/* E elements, one after the other, and what lies around them: whole units as they were read, in which
- * the elements begin after `shift` bytes. */
+/* E elements, one after the other, and what lies around them: whole units as they were read, in
+ * which the elements begin after `shift` bytes. */
 template <class T, int E> struct around {
     typedef bundle<T, E> whole;
     enum { count = whole::count, each = whole::each, is_wide = whole::size % 4 == 0 };
@@ -304,8 +306,11 @@ template <class T, int E> struct around {
 #pragma unroll
             for (int k = 0; k < count; k += each)
                 take_unit(from - shift, k);
-            if (shift != 0)
+            /* Of the next unit only what is needed, if that is little. */
+            if (shift > (int)sizeof(typename whole::word_type))
                 take_unit(from - shift, count);
+            else if (shift != 0)
+                w[count] = *(const typename whole::word_type *)(from - shift + whole::size);
         } else {
             whole single;
 #pragma unroll

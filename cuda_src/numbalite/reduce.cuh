@@ -342,8 +342,7 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
 template <int Threads, class T, class Source, class Op>
 NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int64 end, int thread,
                                           Op op) {
-    constexpr int count = Source::count, step = Threads * count;
-    constexpr int ahead = 4;
+    constexpr int count = Source::count, step = Threads * count, ahead = count > 4 ? 8 : 4;
     maybe<T> total = nothing<T>();
     if (begin >= end)
         return total;

@@ -173,6 +173,13 @@ template <int index, class T> constexpr const char *NLDESC() {
     NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index = \
         numbalite_sim::NLDESC<index, __VA_ARGS__>();
 
+/* g++ has nothing that would tell of NaN and infinity: the processor does. 64: NL_CHECK_NAN */
+#if defined(NUMBALITE_SIM_CHECKED) && defined(__x86_64__) && !defined(__clang__)
+#if NUMBALITE_SIM_CHECKED & 64
+NUMBALITE_SIM_EXPORT const unsigned nl_sim_traps_reals = 1;
+#endif
+#endif
+
 #ifdef NUMBALITE_DEBUG /* the unit was compiled with debug=True */
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_debug = 1;
 #endif

@@ -128,6 +128,8 @@ extern "C" {
 #include "abi.h"
 #endif
 }
+#include <initializer_list> // as in NVRTC
+
 #include "libc.h"
 #include "vector.h"
 #ifdef NUMBALITE_HOST

@@ -125,6 +125,14 @@ def _cpu():
     return _cpu_text
 
 
+# Extensions of C++ that NVRTC does not know: clang++ is to refuse them too (g++ has no such switches).
+# What is narrowed in braces, NVRTC lets pass. (-w would take the errors away again.)
+_AS_NVRTC = """-Werror=vla -Werror=vla-extension -Werror=c99-extensions
+    -Werror=gnu-statement-expression -Werror=gnu-conditional-omitted-operand -Werror=gnu-case-range
+    -Werror=zero-length-array -Werror=flexible-array-extensions -Werror=gnu-label-as-value
+    -Werror=c++20-extensions -Werror=c++20-designator -Wno-c++11-narrowing""".split()
+
+
 def flags(family, options, opt, kind="sim", checks=()) -> list:
     """What decides how code comes out. The same for the prelude as for the source."""
     default = 3 if kind == "host" else 2
@@ -143,7 +151,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         "-fno-threadsafe-statics",
         "-fno-asynchronous-unwind-tables",
         "-fsigned-char",
-        "-w",
+        *(_AS_NVRTC if kind == "sim" and family == "clang" else ["-w", "-Wno-narrowing"]),
         "-UNDEBUG",
         "-U_FORTIFY_SOURCE",
         _cpu_flag(),
@@ -155,7 +163,9 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         result += ["-fno-delete-null-pointer-checks"]  # accesses of NULL stay, to be found
         result += _instrumentation(family, checks)
     if family == "gcc":
-        result += ["-fno-trapping-math", "-fno-semantic-interposition"]
+        traps = "nan" in checks and _traps_reals()
+        result += ["-ftrapping-math" if traps else "-fno-trapping-math"]
+        result += ["-fno-semantic-interposition"]
         if level == 2 and not options.debug:
             result += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
     result.append("-ffp-contract=fast" if options.fmad else "-ffp-contract=off")
@@ -180,7 +190,7 @@ def _instrumentation(family, checks):
     flags = []
     if "divide" in checks:
         flags.append("-fsanitize=integer-divide-by-zero")
-    if "nan" in checks and family == "gcc":  # clang++: irpatch.py
+    if "nan" in checks and family == "gcc" and not _traps_reals():  # clang++: irpatch.py
         flags.append("-fsanitize=float-divide-by-zero")
     if not {"memory", "unwritten", "race"} & set(checks):
         return flags
@@ -203,6 +213,11 @@ def _instrumentation(family, checks):
     flags += ["-fsanitize=array-bounds", "-fsanitize=alignment", "-fsanitize=thread"]
     flags += ["-mllvm", "-enable-tail-merge=0"]  # each call of ours has a line of its own
     return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
+
+
+def _traps_reals():
+    """Can the processor tell of NaN and infinity (cext/sim/reals.c)?"""
+    return os.uname().machine == "x86_64"
 
 
 def vector_math() -> int:

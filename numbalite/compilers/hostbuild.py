@@ -21,6 +21,7 @@ from numbalite.compilers import (
     elf,
     headers,
     host,
+    hostlink,
     hostlog,
     hostoptions,
     hostprelude,
@@ -264,7 +265,7 @@ def _whole(unit, options, text, kind, checks=()):
             lines.append(f'NUMBALITE_HOST_ENTRY("{_quoted(name)}", &{name})')
         lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
     described = {
-        "sim": "numbalite::kernel_description<{}>",
+        "sim": "numbalite::nl_kernel_description<{}>",
         "host": "numbalite_sim::described<{}>::type",
     }[kind]
     for i, name in enumerate(unit.kernels):
@@ -287,7 +288,7 @@ def _whole(unit, options, text, kind, checks=()):
             lines.append(f"NUMBALITE_SIM_VARIABLE({i}, {name})")
         if unit.describe:
             lines.append(
-                f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::variable_description<decltype({name})>)"
+                f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::nl_variable_description<decltype({name})>)"
             )
     return options.before + "\n".join(lines) + "\n"
 
@@ -372,19 +373,24 @@ class _Build:
             self._step(link)
             self._check_names()
         else:
-            link = ["-o", self.output, *_LINK, "-nostdlib++", "-lm"]
-            if checked:
-                self._step([*common, "-c", path + ".ll", "-o", path + ".o"])
-                self._step([*self.compiler.command, path + ".o", *link])
-            else:
-                self._step([*common, path + ".ll", *link])
+            object_file = path + ".o"
+            self._step([*common, "-c", path + ".ll", "-o", object_file])
+            flags = [*_LINK, "-nostdlib++", "-lm"]
+            self._finish(
+                hostlink.link(self.compiler.command, flags, object_file, self.output, self._run)
+            )
 
     def _vectors(self):
         """The vector functions that may be called; zig does not link with their library."""
         return host.vector_math() if self.kind == "host" and not self.compiler.is_zig else 0
 
+    def _run(self, command, stdin=b""):
+        return _run(command, stdin, os.path.dirname(self.output))
+
     def _step(self, command, stdin=b""):
-        result = _run(command, stdin, os.path.dirname(self.output))
+        return self._finish(self._run(command, stdin))
+
+    def _finish(self, result):
         log = result.stderr.decode("utf-8", "replace")
         self.log += log
         if result.returncode:

@@ -22,7 +22,7 @@ _UNDEFINED = re.compile(
 )
 _OURS = re.compile(r"numbalite: (.*?)(?:\"|'| \[-W|$)")
 _NUMBER = re.compile(r"^ *\d+ \| ?|^ *\| ?")
-_FLAG = re.compile(r" \[-(?:W[\w=+-]+|fpermissive)\]$")
+_FLAG = re.compile(r" \[-(?:W[\w=+,-]+|fpermissive)\]$")
 _ASSERTION = re.compile(
     r"static[_ ]assert(?:ion)? failed(?: due to requirement '.*?')?(?:: (.*)| \"(.*)\")$"
 )

@@ -86,6 +86,8 @@ def options(unit, architecture: str, directories=()) -> list:
         result.append(f"--ptxas-options=-O{int(unit.opt)}")
     if unit.max_registers:
         result.append(f"--maxrregcount={unit.max_registers}")
+    if "__int128" in unit.source and not _has(given, "-device-int128", "--device-int128"):
+        result.append("--device-int128")
     result += given
     result += [f"-I{folder}" for folder in (*config.INCLUDE_PATH, *directories)]
     return result
@@ -104,6 +106,10 @@ def expressions(unit) -> tuple:
     return symbols, texts
 
 
+# nvcc knows lambdas that are marked for the device. NVRTC does not, and all of its code is for the device.
+_MARKED_LAMBDA = re.compile(r"(?<=[^\]]\] )(?:__device__|__host__ __device__)(?= ?[({])")
+
+
 def compile(unit, capability) -> Image:
     """Compiles a unit for a GPU of compute capability (major, minor)."""
     from numbalite import _core
@@ -111,7 +117,7 @@ def compile(unit, capability) -> Image:
     chosen, version, supported = open_library()
     kind, architecture = choose_architecture(*capability, supported)
     symbols, texts = expressions(unit)
-    source = unit.source
+    source = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), unit.source)
     if texts:
         source += f'\n{unit.end_of_macros()}#include "numbalite/describe.cuh"\n'
     directories = toolkit.include_directories(chosen.path)

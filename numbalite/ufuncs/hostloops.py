@@ -1,6 +1,7 @@
 """The compiled loops of the cpu and parallel targets: sources, compiling, what comes out.
 
-One unit holds all loops of a list of signatures. Its functions have the form in which NumPy calls
+One unit holds all loops of a list of signatures, each under a name for either target: what differs is a
+few instructions, and who uses both targets, or the other one later, compiles once. Its functions have the form in which NumPy calls
 inner loops; the templates behind them are cuda_src/host/ufunc.h and gufunc.h.
 """
 
@@ -61,10 +62,11 @@ def ufunc_loops(function, signatures, target, options) -> list:
     for i, (typed, namespace) in enumerate(calls):
         inputs, outputs = rows[i]
         _write_ufunc(builder, i, typed, namespace, inputs, [t.cxx for t in outputs])
-        _write_entry(builder, i, _ufunc_run(i, inputs, [t.cxx for t in outputs], target, guarded))
-        names.append(f"nl_loop_{i}")
+        names += _write_entries(
+            builder, i, *_ufunc_run(i, inputs, [t.cxx for t in outputs]), guarded
+        )
     module = _load(function, builder, names, options, signatures, ufunc_loops, target)
-    return [Loop((*a, *r), module, f"nl_loop_{i}") for i, (a, r) in enumerate(rows)]
+    return [Loop((*a, *r), module, _name(i, target)) for i, (a, r) in enumerate(rows)]
 
 
 def lazy_loop(function, inputs, nout, target, options) -> Loop:
@@ -86,8 +88,8 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     builder.write(f'extern "C" void nl_results({rows}) {{}}\n')
     _write_ufunc(builder, 0, function, namespace, inputs, outputs)
     guarded = _guarded(builder, options)
-    _write_entry(builder, 0, _ufunc_run(0, inputs, outputs, target, guarded))
-    image = _compile(function, builder, ["nl_loop_0", "nl_results"], options, inputs, describe=True)
+    names += _write_entries(builder, 0, *_ufunc_run(0, inputs, outputs), guarded)
+    image = _compile(function, builder, [*names, "nl_results"], options, inputs, describe=True)
     found = []
     rows = describe.parameters(image.descriptions["nl_results"])
     for row in rows[:nout]:
@@ -97,7 +99,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
                 f"({', '.join(map(str, inputs))}): that is no number that an array can hold"
             )
         found.append(types.scalar(row.dtype))
-    return Loop((*inputs, *found), _module(image), "nl_loop_0")
+    return Loop((*inputs, *found), _module(image), _name(0, target))
 
 
 def _builder(function):
@@ -119,20 +121,30 @@ def _write_ufunc(builder, i, function, namespace, inputs, outputs):
     )
 
 
-def _ufunc_run(i, inputs, outputs, target, guarded):
+def _ufunc_run(i, inputs, outputs):
     loop = (
         f"numbalite_host::ufunc<nl_call_{i}, "
         f"numbalite_host::types<{', '.join(t.cxx for t in inputs)}>, "
         f"numbalite_host::types<{', '.join(outputs)}>>"
     )
-    return f"run<{loop}, {_truth(target == 'parallel')}, {_truth(guarded)}>(data, *n, strides)"
+    return f"run<{loop}", "data, *n, strides"
 
 
-def _write_entry(builder, i, run):
-    builder.write(
-        f'extern "C" int nl_loop_{i}(void *, char *const *data, const long long *n, '
-        f"const long long *strides, void *) {{ return numbalite_host::{run}; }}\n"
-    )
+def _write_entries(builder, i, run, arguments, guarded):
+    """The functions of loop i, one for each target, and their names. `run` lacks its last two parameters:
+    whether it is parallel, and whether guarded."""
+    names = [_name(i, target) for target in ("cpu", "parallel")]
+    for name, parallel in zip(names, (False, True), strict=True):
+        builder.write(
+            f'extern "C" int {name}(void *, char *const *data, const long long *n, '
+            f"const long long *strides, void *) {{ return numbalite_host::{run}, {_truth(parallel)}, "
+            f"{_truth(guarded)}>({arguments}); }}\n"
+        )
+    return names
+
+
+def _name(i, target):
+    return f"nl_parallel_{i}" if target == "parallel" else f"nl_loop_{i}"
 
 
 def _truth(value):
@@ -166,20 +178,14 @@ def gufunc_loops(function, signatures, layout, target, options) -> list:
     )
     for i, (typed, namespace) in enumerate(calls):
         _write_gufunc(builder, i, typed, namespace, signatures[i].args, layout)
-        _write_entry(
-            builder,
-            i,
-            f"run_gufunc<nl_call_{i}, {_truth(target == 'parallel')}, {_truth(guarded)}>"
-            f"(data, n, strides)",
-        )
-        names.append(f"nl_loop_{i}")
+        names += _write_entries(builder, i, f"run_gufunc<nl_call_{i}", "data, n, strides", guarded)
 
     def again(function, some, target, options):
         return gufunc_loops(function, some, layout, target, options)
 
     module = _load(function, builder, names, options, signatures, again, target)
     return [
-        Loop(tuple(element_type(t) for t in s.args), module, f"nl_loop_{i}")
+        Loop(tuple(element_type(t) for t in s.args), module, _name(i, target))
         for i, s in enumerate(signatures)
     ]
 

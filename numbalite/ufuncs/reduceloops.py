@@ -135,7 +135,7 @@ class Loops:
             else f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n"
         )
         functor = _OF_ONE_AND_OPERAND if kind == "at" else _OF_TWO
-        any_order = str(commuting.commutes(function, loop)).lower()
+        any_order = str(self.commutes(loop)).lower()
         builder.write(functor.format(**names, call=call, b=b, commutes=any_order))
         width = kind.removeprefix("columns")
         body = _BODIES[kind.rstrip("0123456789")].format(
@@ -147,6 +147,10 @@ class Loops:
             f"void *output, bool *flags, const numbalite::int64 *segments) {{\n    {ns}::{body}\n}}\n"
         )
         return builder.finish(), function
+
+    def commutes(self, dtype) -> bool:
+        """Whether elements of this dtype may be combined in any order."""
+        return commuting.commutes(self.function_for(dtype), dtype)
 
     def loop(self, kind, stored, loop, result, masked=False, wide=False, unary=False) -> Loop:
         """The kernel; not compiled before its first launch."""
@@ -222,7 +226,10 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     stored, loop, result = dtypes
     simulated = is_simulated()
     if segment is None:
-        way = plans.choose(kept, folded, stored.itemsize, address, masked, simulated, loop.itemsize)
+        way = plans.choose(
+            kept, folded, stored.itemsize, address, masked, simulated, loop.itemsize,
+            loops.commutes(loop),
+        )  # fmt: skip
     else:  # one part each, of which the kernel is told where it ends
         usual = [folded[0]._replace(length=-(-folded[0].length // kept[segment].length))]
         way = plans.choose(kept, usual, stored.itemsize, address, masked, simulated)

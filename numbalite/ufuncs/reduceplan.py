@@ -21,6 +21,7 @@ _WARP = 32
 THREADS = 256
 SERIAL_THREADS = 128
 _PART_BYTES = 1 << 14, 1 << 17  # least and most of one block's part, where there are parts
+_PART_BYTES_ANY_ORDER = 1 << 14, 1 << 18
 _BLOCK_BYTES = 1 << 16  # up to which one block is as fast as several and one more launch
 _BUSY_PARTS, _MOST_PARTS = 1024, 8192
 _USUAL_PARTS = 4096  # so many that the last ones to begin do not hold up the rest
@@ -147,11 +148,14 @@ def _by_columns(results, length, width):
     return Way(f"columns{width}", THREADS, _COLUMN_WARPS, max(1, -(-length // chunk)), chunk)
 
 
-def choose(kept, folded, itemsize, address, masked, simulated, column_size=0) -> Way:
+def choose(
+    kept, folded, itemsize, address, masked, simulated, column_size=0, any_order=False
+) -> Way:
     """How to fold: by rows, columns or threads, and in how many parts.
 
     ``itemsize`` is the input's, ``address`` its first element's modulo 16. ``column_size`` is that of
-    the numbers as they are folded, where columns may be; 0 where not.
+    the numbers as they are folded, where columns may be; 0 where not. ``any_order``: elements may be
+    combined in any.
     """
     results = math.prod(dim.length for dim in kept)
     length = math.prod(dim.length for dim in folded)
@@ -173,7 +177,8 @@ def choose(kept, folded, itemsize, address, masked, simulated, column_size=0) ->
     kind = "packed" if packed else "strided"
     size = itemsize if packed else max(itemsize, 4)
     if results < _BUSY_PARTS and length * size > _BLOCK_BYTES:
-        least, most = (n // size for n in _PART_BYTES)
+        limits = _PART_BYTES_ANY_ORDER if any_order and not masked else _PART_BYTES
+        least, most = (n // size for n in limits)
         chunk = min(max(length * results // _USUAL_PARTS, least), most)
         chunk = max(chunk, -(-length * results // _MOST_PARTS))
         chunk = -(-chunk // least) * least

@@ -3,8 +3,9 @@
     python tests/bench/checks.py [--size 1.0] [--rounds 5]
 
 Each entry is a launch's processor time over that of the same launch with no checks, the least of some
-rounds, on one core: what else the machine does can only add to it. The first launch, which compiles, is outside; what compiling costs stands in a line
-below.
+rounds, on one core: what else the machine does can only add to it. `none` is a launch of a kernel that
+has been checked before, over one of a twin that never was, in turns. The first launch, which compiles,
+is outside; what compiling costs stands in a line below.
 """
 
 from __future__ import annotations
@@ -135,17 +136,28 @@ def measure(size, rounds):
         with cuda.checks("none"):
             first, base = launch_time(launch, rounds)
         compiling["none"].append(first - base)
-        ratios = {}
+        times = {}
         for title, checks in SETS.items():
             with cuda.checks(*checks):
                 first, later = launch_time(launch, rounds)
-            ratios[title] = later / base
+            times[title] = later
             if title == "memory":  # the first that needs the other image
                 compiling["all"].append(first - later)
-        with cuda.checks("none"):  # the machine may have slowed down meanwhile
-            ratios["none"] = launch_time(launch, rounds)[1] / base
-        rows.append((name, base, ratios))
+        plain, times["none"] = unchecked(function, grid, block, arguments, launch, rounds)
+        ratios = {title: time / plain for title, time in times.items()}
+        rows.append((name, plain, ratios))
     return rows, {title: statistics.median(times) for title, times in compiling.items()}
+
+
+def unchecked(function, grid, block, arguments, launch, rounds):
+    """Seconds of a launch of a twin that never was checked, and of this one that was."""
+    fresh = cuda.jit(function)[grid, block]
+    pairs = []
+    for _ in range(5 * rounds):
+        plain = launch_time(lambda: fresh(*arguments), 1)[1]
+        with cuda.checks("none"):
+            pairs.append((plain, launch_time(launch, 1)[1]))
+    return tuple(map(min, zip(*pairs, strict=True)))
 
 
 def main():

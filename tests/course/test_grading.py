@@ -111,12 +111,16 @@ def test_what_is_no_notebook(tmp_path, text):
 
 
 def grade(run_python, *arguments, driver_kind):
-    """The course's tests in a fresh process, from a folder without settings for pytest."""
+    """The course's tests in a fresh process, from a folder without settings for pytest.
+
+    Other plugins stay out: loading hypothesis takes longer than all the rest.
+    """
     return run_python(
         "-m pytest -q -p no:cacheprovider -p numbalite.course.plugin",
         *arguments,
         check=False,
         NUMBALITE_DRIVER=driver_kind,
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
     )
 
 

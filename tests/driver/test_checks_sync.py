@@ -262,8 +262,9 @@ def test_integer_division(module):
 
 def test_nan_and_infinity(module):
     nan = {"checks": ("nan",), "dtype": np.float32}
-    report(module, "halves", "makes infinity of finite numbers: 1 / 0", more=(3.0,), **nan)
-    report(module, "logarithm", "makes NaN of a finite number", more=(-1.0,), **nan)
+    zero = r"makes infinity of (finite numbers: 1 / 0|a finite number, which it divides by zero)"
+    report(module, "halves", zero, more=(3.0,), **nan)
+    report(module, "logarithm", r"makes NaN of (a finite number|numbers \()", more=(-1.0,), **nan)
     launch(module, "halves", 0.5, **nan)
     launch(module, "logarithm", 2.0, **nan)
     assert np.isnan(launch(module, "passes_on", np.nan, **nan)[:64]).all()

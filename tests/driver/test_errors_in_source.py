@@ -156,6 +156,11 @@ def helper(x):
     return x + 1
 
 
+@cuda.jit(device=True)
+def again(n):
+    "return n < 2 ? 1 : n * again(n - 1);"
+
+
 @pytest.mark.parametrize(
     "body, hint",
     [
@@ -167,6 +172,18 @@ def helper(x):
         ("x[0] = math.pi;", r"math is a Python module.*PI = math.pi"),
         ("x[0] = True;", "True is Python: C\\+\\+ writes true"),
         ("x[0] = len(x);", "a.size()"),
+        ("x[0] = x.size;", r"called with parentheses: a.size\(\)"),
+        ("int i = grid(1);", r"template argument: grid<1>\(\)"),
+        ("auto i, j = grid<2>();", r"in brackets: auto \[x, y\]"),
+        ("int i = blockIdx * blockDim + threadIdx;", "components: threadIdx.x"),
+        ("int i = threadIdx;", "components: threadIdx.x"),
+        ("long long n = 0; atomicAdd(&n, 1);", "atomic_add.*int64 too"),
+        ("x[0] = again(3);", "calls itself needs a signature"),
+        ("for i in range(3): x[i] = 1;", r"for i in range\(3\).* is Python: .*for \(int i"),
+        ("if x[0] > 1: x[0] = 1;", r"if x\[0\] > 1: is Python"),
+        ("x[0] = x[0] ** 2;", r"is Python: C\+\+ writes pow"),
+        ("x[0, 1] = True;", r"x\[0, 1\] is Python: C\+\+ writes a\(i, j\)"),
+        ("x[0] = std::max(1, 2);", "go without std::"),
     ],
 )
 def test_hints_about_names(body, hint):

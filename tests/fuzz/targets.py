@@ -131,7 +131,7 @@ def code(data):
 NAME_TOKENS = (
     "_Z", "N", "E", "I", "i", "f", "d", "L", "P", "K", "S_", "S0_", "T_", "4name", "9numbalite", "5array", "Li1E",
     "6kernel", "v", "St", "R", "C1", "J", "DpT_", "Dn", "M", "F", "A3_", "XadL", "NLDESC", "() [with index = 0; ",
-    "numbalite::kernel_description<", ">", ", ", "array<float, 1>", "]", "999999999",
+    "numbalite::nl_kernel_description<", ">", ", ", "array<float, 1>", "]", "999999999",
 )  # fmt: skip
 
 

@@ -1,43 +1,94 @@
 """Runs notebooks in Jupyter kernels: reads a path from each line of its input, and writes the results there.
 
 Answers each line with one line of JSON: null, or what went wrong. The kernels are this interpreter,
-whatever kernels are registered on the machine.
+whatever kernels are registered on the machine. Importing what every kernel needs takes longer than
+many a notebook, so it is done once: a kernel is a fork of a process that has done nothing else.
 """
 
 import json
+import multiprocessing
 import os
 import sys
 
-import nbformat
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
-from traitlets import default
+FORKS = multiprocessing.get_context("forkserver")
+IMPORTED = ("ipykernel.kernelapp", "matplotlib.pyplot", "numpy", "numbalite.cuda")
 
 
-class Kernel(AsyncKernelManager):
-    """A kernel of this interpreter, reached by sockets in the file system."""
+def serve(arguments):
+    """A kernel, in a process of its own."""
+    from ipykernel.kernelapp import IPKernelApp
 
-    @default("transport")
-    def _ipc(self):
-        return "ipc"
-
-    @property
-    def kernel_spec(self):
-        spec = super().kernel_spec
-        spec.argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        return spec
+    os.setsid()
+    os.environ["JPY_PARENT_PID"] = str(os.getppid())  # it ends with the process it was forked from
+    IPKernelApp.launch_instance(argv=arguments)
 
 
-# What the notebooks' kernels print (printf) goes to the standard output that they were given, too.
-answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)
+class Process:
+    """A kernel's process, as subprocess.Popen would have it."""
 
-for line in sys.stdin:
-    file, problem = line.strip(), None
+    stdin = stdout = stderr = None
+
+    def __init__(self, arguments):
+        self.forked = forked = FORKS.Process(target=serve, args=(arguments,))
+        forked.start()
+        self.pid, self.kill, self.terminate = forked.pid, forked.kill, forked.terminate
+
+    def poll(self):
+        return self.forked.exitcode
+
+    def wait(self):
+        self.forked.join()
+        return self.forked.exitcode
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+
+def make_kernel():
+    """The class of the kernels' managers."""
+    from jupyter_client.manager import AsyncKernelManager
+    from jupyter_client.provisioning import LocalProvisioner
+    from traitlets import default
+
+    class Forked(LocalProvisioner):
+        async def launch_kernel(self, cmd, **kwargs):
+            self.process = Process(cmd[1:])
+            self.pid = self.process.pid
+            return self.connection_info
+
+    class Kernel(AsyncKernelManager):
+        """A kernel of this interpreter, reached by sockets in the file system."""
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.kernel_id = "kernel"
+            self.provisioner = Forked(
+                kernel_id=self.kernel_id, kernel_spec=self.kernel_spec, parent=self
+            )
+
+        @default("transport")
+        def _ipc(self):
+            return "ipc"
+
+        @property
+        def kernel_spec(self):
+            spec = super().kernel_spec
+            spec.argv = [sys.executable, "-f", "{connection_file}"]
+            return spec
+
+    return Kernel
+
+
+def execute(file, kernel):
+    """Runs the notebook in a file and puts the results there; None, or what went wrong."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    problem = None
     book = nbformat.read(file, as_version=4)
     client = NotebookClient(
-        book, kernel_manager_class=Kernel, timeout=240, shutdown_kernel="immediate"
+        book, kernel_manager_class=kernel, timeout=240, shutdown_kernel="immediate"
     )
     try:
         client.execute()
@@ -46,4 +97,20 @@ for line in sys.stdin:
     except Exception as error:  # the kernel died, or a cell never ended
         problem = f"{type(error).__name__}: {error}"
     nbformat.write(book, file)
-    print(json.dumps(problem), file=answers, flush=True)
+    return problem
+
+
+def main():
+    # What the notebooks' kernels print (printf) goes to the standard output that they were given, too.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    # ipykernel would say so itself, but only before matplotlib is imported.
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    FORKS.set_forkserver_preload(list(IMPORTED))
+    kernel = make_kernel()
+    for line in sys.stdin:
+        print(json.dumps(execute(line.strip(), kernel)), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,9 +8,9 @@ import pytest
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
 
 
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("workers", [3])
 def test_dask_workers(run_python, driver_kind, workers):
-    """Worker processes of dask.distributed, each with a device; on the simulator two of those."""
+    """Worker processes of dask.distributed, each with a device; on the simulator two, which three share."""
     pytest.importorskip("distributed")
     pytest.importorskip("dask.array")
     result = run_python(

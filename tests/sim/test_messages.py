@@ -60,6 +60,37 @@ def test_what_cannot_be_simulated(message, source, place, words):
     assert "cannot run on the CPU simulator" in text
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int n = x[0]; float s[n]; x[0] = s[0];",
+        "float4 v = (float4){1, 2, 3, 4}; x[0] = v.x;",
+        "x[0] = ({ int q = 3; q + 1; });",
+        "switch ((int)x[0]) { case 0 ... 3: x[0] = 1; }",
+        "auto f = []<typename T>(T v) { return v; }; x[0] = f(1);",
+    ],
+)
+def test_extensions_that_nvrtc_does_not_know(message, compiler, body):
+    if compiler == "g++":
+        pytest.skip("g++ cannot be told to refuse them one by one")
+    text = message(f"__global__ void k(float* x) {{\n    {body}\n}}")
+    assert text.startswith("lesson.py(2): error: ") and "-W" not in text
+
+
+def test_what_nvrtc_lets_pass(compiled):
+    source = """
+    __global__ void k(float* x, long long n) {
+        float a[2] = {n, 2.5};
+        int3 p{n, 1, 2};
+        for (float v : {1.0f, 2.0f}) a[0] += v;
+        __int128 wide = n;
+        auto f = [=] __device__ (int v) { return v + p.x + (int)wide; };
+        x[0] = f(a[0]);
+    }
+    """
+    assert compiled(Unit(HEAD + source, "whole.cu", ("k",))).data
+
+
 def test_headers_of_the_host_are_refused_as_on_a_gpu(message, compiled):
     text = message("\n#include <vector>\n__global__ void k() {}")
     assert text.startswith("lesson.py(2): error: kernels have no C++ library of the host")

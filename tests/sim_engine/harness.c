@@ -15,6 +15,17 @@ EXPORT int harness_open(int devices) {
     return (int)table.Init(0);
 }
 
+/* What the calling thread's launches are checked for; mask 0: nothing. */
+EXPORT void harness_set_checks(unsigned mask, unsigned long long seed, unsigned limit_ms) {
+    nl_checks checks = {.mask = mask, .shuffled = seed != 0, .seed = seed, .limit_ms = limit_ms};
+    table.SetChecks(&checks);
+}
+
+EXPORT void harness_set_compiler(nl_checks_compile_fn compile) {
+    nl_checks none = {.mask = 0};
+    table.SetProcessChecks(&none, compile);
+}
+
 EXPORT int harness_take_fault(char *buffer, size_t size) {
     return table.TakeFault(buffer, size);
 }

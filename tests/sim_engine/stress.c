@@ -1,14 +1,18 @@
-/* Everything at once, from several threads, for the sanitizers: stress IMAGE THREADS ROUNDS. */
+/* Everything at once, from several threads, for the sanitizers:
+ * stress IMAGE THREADS ROUNDS CHECKED INSTRUMENTED. The last two are images of checked.cu. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "driver/checks.h"
 #include "driver/driver_calls.h"
 
 #define DECLARE(name, version, parameters, arguments) CUresult cu##name parameters;
 NL_DRIVER_CALLS(DECLARE)
 int harness_open(int devices);
 int harness_take_fault(char *buffer, size_t size);
+void harness_set_checks(unsigned mask, unsigned long long seed, unsigned limit_ms);
+void harness_set_compiler(nl_checks_compile_fn compile);
 
 #define CHECK(call) check(call, #call, __LINE__)
 static void check(CUresult status, const char *call, int line) {
@@ -22,10 +26,28 @@ static void check(CUresult status, const char *call, int line) {
 #define REQUIRE(condition) CHECK((condition) ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN)
 
 static CUcontext context;
-static CUmodule module;
-static char *image;
+static CUmodule module, checked;
+static char *image, *instrumented;
+static size_t instrumented_size;
 static int rounds;
 static int called;
+
+static CUfunction find_checked(int index) {
+    char name[40];
+    CUfunction function;
+    snprintf(name, sizeof name, "nl_sim_kernel_%d", index);
+    CHECK(cuModuleGetFunction(&function, checked, name));
+    return function;
+}
+
+/* The one that was compiled beforehand. */
+static int give_instrumented(const void *plain, size_t size, uint32_t mask, void **twin, char *log,
+                             size_t log_size) {
+    (void)plain, (void)size, (void)mask, (void)log, (void)log_size;
+    *twin = malloc(instrumented_size);
+    memcpy(*twin, instrumented, instrumented_size);
+    return 0;
+}
 
 static CUfunction find(const char *name) {
     CUfunction function;
@@ -70,6 +92,48 @@ static void faults(CUdeviceptr data, CUstream stream) {
     }
 }
 
+/* Launches that are looked at: right ones in several orders, and one of each mistake. */
+static void look(long seed, CUdeviceptr data, CUstream stream) {
+    static const struct {
+        int kernel;
+        unsigned grid;
+        long n;
+        const char *says;
+    } mistakes[] = {{1, 4, 8192 - 3 * 64, "but data points to 8192 elements"},
+                    {2, 1, 0, "checked.cu, line 3"},
+                    {3, 2, 60, "checked.cu, line 42): block ("},
+                    {4, 2, 50, "where threads 50-63 never came"},
+                    {5, 2, 7, "not done after 0.1 s, the limit"},
+                    {6, 1, 0, "divides the integer"}};
+    enum { ALL = NL_CHECK_DEBUG, BLOCKS = 6 };
+    int host[BLOCKS * 64], sum = 0, found;
+    for (int i = 0; i < BLOCKS * 64; i++)
+        sum += host[i] = i * (int)(seed + 1) % 100;
+    for (int order = 0; order < 3; order++) {
+        harness_set_checks(order < 2 ? ALL : NL_CHECK_NONE, (unsigned long long)(order * seed), 60000);
+        CHECK(cuMemcpyHtoDAsync(data, host, sizeof host, stream));
+        CHECK(cuMemsetD8Async(data + 2048 * 4, 0, 1024, stream));
+        launch(find_checked(0), BLOCKS, 64, data, 2048, BLOCKS, stream);
+        CHECK(cuMemcpyDtoHAsync(&found, data + (2048 + BLOCKS + 1) * 4, 4, stream));
+        CHECK(cuStreamSynchronize(stream));
+        REQUIRE(found == sum);
+    }
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        char text[1500] = "";
+        int endless = mistakes[i].kernel == 5;
+        harness_set_checks(ALL, i % 2 ? (unsigned long long)seed : 0, endless ? 100 : 60000);
+        CHECK(cuMemsetD32Async(data, 7, 8192, stream));
+        launch(find_checked(mistakes[i].kernel), mistakes[i].grid, 64, data, mistakes[i].n, 0, stream);
+        REQUIRE(cuStreamSynchronize(stream) != CUDA_SUCCESS);
+        REQUIRE(harness_take_fault(text, sizeof text));
+        if (!strstr(text, mistakes[i].says)) {
+            fprintf(stderr, "expected \"%s\" in: %s\n", mistakes[i].says, text);
+            exit(1);
+        }
+    }
+    harness_set_checks(0, 0, 0);
+}
+
 static void *work(void *argument) {
     long seed = (long)argument;
     CUstream first, second;
@@ -107,6 +171,8 @@ static void *work(void *argument) {
         CHECK(cuLaunchCooperativeKernel(find("k_cooperate"), 4, 1, 1, 64, 1, 1, 0, first, params));
         if (round % 8 == seed % 8)
             faults(data, first);
+        if (round % 8 == (seed + 3) % 8)
+            look(seed, data, first);
         CHECK(cuStreamSynchronize(first));
         if (round % 16 == 3) {
             CUmodule mine;
@@ -124,24 +190,36 @@ static void *work(void *argument) {
     return NULL;
 }
 
-int main(int argc, char **argv) {
-    int threads = argc > 3 ? atoi(argv[2]) : 4;
-    rounds = argc > 3 ? atoi(argv[3]) : 20;
-    FILE *file = fopen(argv[1], "rb");
+/* The bytes of a file, behind `space` others. */
+static char *read_file(const char *name, size_t space, size_t *size) {
+    FILE *file = fopen(name, "rb");
     REQUIRE(file != NULL);
     fseek(file, 0, SEEK_END);
-    unsigned long long size = (unsigned long long)ftell(file);
+    *size = (size_t)ftell(file);
     rewind(file);
-    image = malloc(size + 16);
+    char *bytes = malloc(space + *size);
+    REQUIRE(fread(bytes + space, 1, *size, file) == *size);
+    fclose(file);
+    return bytes;
+}
+
+int main(int argc, char **argv) {
+    size_t size, plain_size;
+    REQUIRE(argc == 6);
+    int threads = atoi(argv[2]);
+    rounds = atoi(argv[3]);
+    image = read_file(argv[1], 16, &size);
     memcpy(image, "NLSIMG01", 8);
     memcpy(image + 8, &size, 8);
-    REQUIRE(fread(image + 16, 1, size, file) == size);
-    fclose(file);
+    char *plain = read_file(argv[4], 0, &plain_size);
+    instrumented = read_file(argv[5], 0, &instrumented_size);
     REQUIRE(freopen("/dev/null", "w", stdout) != NULL);
     CHECK(harness_open(1));
     CHECK(cuDevicePrimaryCtxRetain(&context, 0));
     CHECK(cuCtxSetCurrent(context));
     CHECK(cuModuleLoadData(&module, image));
+    CHECK(cuModuleLoadData(&checked, plain));
+    harness_set_compiler(give_instrumented);
     pthread_t all[64];
     for (long i = 0; i < threads; i++)
         pthread_create(&all[i], NULL, work, (void *)i);
@@ -149,8 +227,11 @@ int main(int argc, char **argv) {
         pthread_join(all[i], NULL);
     CHECK(cuCtxSynchronize());
     REQUIRE(__atomic_load_n(&called, __ATOMIC_RELAXED) == threads * rounds);
+    CHECK(cuModuleUnload(checked));
     CHECK(cuDevicePrimaryCtxRelease(0));
     free(image);
+    free(plain);
+    free(instrumented);
     fprintf(stderr, "done\n");
     return 0;
 }

@@ -90,6 +90,16 @@ def test_options(fields):
     compile_unit(Unit(HEAD + "__global__ void k() {}", kernels=("k",), **fields), GPU)
 
 
+def test_what_needs_an_option_or_a_hand():
+    source = """__global__ void k(long long n, int* x) {
+        __int128 wide = n;
+        auto f = [=] __device__ (int v) { return v + (int)wide; };
+        auto g = [&] __host__ __device__ { return f(1); };
+        x[0] = g();
+    }"""
+    assert compile_unit(Unit(HEAD + source, kernels=("k",)), GPU).data
+
+
 # ---- what goes wrong
 
 

@@ -78,7 +78,7 @@ def test_mistakes_are_told_as_ever():
 
 def test_what_belongs_to_the_preamble(tmp_path):
     own = '#include "numbalite.cuh"\n#include "numbalite/warp.cuh"\nusing namespace numbalite;\n'
-    start = "#include <numbalite.cuh>\n"
+    start = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
     assert preamble(own) == start and preamble("__global__ void k() {}") == ""
     assert preamble(own + "#include <cuda_fp16.h>\n#include <math.h>\n") == start
     heavy = (
