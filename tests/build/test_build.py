@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -152,3 +153,11 @@ def test_the_version_is_one():
 
     text = (ROOT / "pyproject.toml").read_text()
     assert f'version = "{numbalite.__version__}"' in text
+
+
+def test_graders_can_start_pytest_in_a_checkout():
+    """pytest reads pyproject.toml there and refuses options that no installed plugin knows: the extra
+    that brings pytest to learners has to bring the plugin of each."""
+    text = (ROOT / "pyproject.toml").read_text()
+    course = re.search(r"^course = \[(.*)\]$", text, re.M)[1]
+    assert re.search(r"^timeout = \d+$", text, re.M) and '"pytest-timeout>=' in course

@@ -13,6 +13,7 @@ from numbalite import cuda, errors
 NAP = cuda.jit(
     "__global__ void nap(int ms, int* x) { for (int i = 0; i < ms; ++i) __nanosleep(1000000); x[0] += 1; }"
 )
+WAIT = cuda.jit("__global__ void wait(volatile int* go) { while (!*go) __nanosleep(1000); }")
 ADD = cuda.jit("__global__ void add(int* x, int n) { x[0] = x[0] * 2 + n; }")
 
 
@@ -75,12 +76,16 @@ def test_an_event_without_timing_tells_none():
         start.elapsed_time(end)
 
 
-def test_query(x):
-    stream = cuda.stream()
-    end = cuda.event()
-    napping(stream, 200, x)
+def test_query():
+    stream, end = cuda.stream(), cuda.event()
+    go = cuda.mapped_array(1, np.int32)
+    go[0] = 0
+    WAIT[1, 1, stream](go)
     end.record(stream)
-    assert not end.query()
+    try:
+        assert not end.query() and not stream.query()
+    finally:
+        go[0] = 1
     end.synchronize()
     assert end.query()
 
