@@ -15,7 +15,14 @@ typedef pthread_t nl_thread;
 
 #define NL_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
 #define NL_COND_INIT PTHREAD_COND_INITIALIZER
+
+/* A library that is loaded late finds its threads' own variables by a call, unless they lie in the
+ * room that the C library keeps for such: ours do, because the simulator's have to. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
+#define NL_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) _Thread_local
+#else
 #define NL_THREAD_LOCAL _Thread_local
+#endif
 
 static inline void nl_mutex_lock(nl_mutex *m) {
     pthread_mutex_lock(m);
@@ -127,9 +134,6 @@ static inline void nl_atomic_poke32(uint32_t *p, uint32_t v) {
 }
 /* Writes `v` where `expected` stood; returns whether it did. */
 static inline int nl_atomic_swap_if(uint64_t *p, uint64_t expected, uint64_t v) {
-    return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-static inline int nl_atomic_swap_if32(uint32_t *p, uint32_t expected, uint32_t v) {
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 

@@ -212,7 +212,7 @@ def __getattr__(name):
 
         found = types.NAMES.get(name)
         if found is None:
-            raise AttributeError(f"numbalite.cuda has no {name!r}")
+            raise AttributeError(importlib.import_module("numbalite.cuda.inkernel").message(name))
     globals()[name] = found
     return found
 

@@ -22,6 +22,16 @@ def test_names_exist():
         cuda.nothing_like_it
 
 
+def test_names_for_the_inside_of_kernels_say_what_to_write():
+    from numbalite.cuda import inkernel
+
+    with pytest.raises(
+        AttributeError, match=r"cuda.grid is for the inside of kernels.*grid<1>\(\)"
+    ):
+        cuda.grid(1)
+    assert not any(hasattr(cuda, name) for name in inkernel.INSTEAD)
+
+
 def test_alias_modules():
     from numbalite.cuda.core.errors import NumbaPerformanceWarning
     from numbalite.cuda.cudadrv import devicearray, devices, driver, error

@@ -1,0 +1,60 @@
+"""numba.cuda's names for the inside of kernels -> what stands for them in CUDA C++.
+
+Kernels are text here, so the names have no Python objects; who asks for one is told what to write.
+"""
+
+INSTEAD = {
+    "grid": "grid<1>(), or auto [x, y] = grid<2>();",
+    "gridsize": "gridsize<1>()",
+    "threadIdx": "threadIdx.x",
+    "blockIdx": "blockIdx.x",
+    "blockDim": "blockDim.x",
+    "gridDim": "gridDim.x",
+    "laneid": "laneid()",
+    "warpsize": "warpSize",
+    "shared": "__shared__ float s[16][16];",
+    "local": "float a[8];",
+    "const": "the name of a NumPy array of the Python scope",
+    "atomic": "atomic_add(a, i, value), atomic_max(a, i, value), ...",
+    "cg": "cg::this_grid().sync();",
+    "selp": "condition ? a : b",
+    "fma": "fma(a, b, c)",
+    "cbrt": "cbrt(x)",
+    "popc": "__popc(x)",
+    "brev": "__brev(x)",
+    "clz": "__clz(x)",
+    "ffs": "__ffs(x)",
+    "activemask": "__activemask()",
+    "lanemask_lt": "lanemask_lt()",
+    "nanosleep": "__nanosleep(ns)",
+    "threadfence": "__threadfence()",
+    "threadfence_block": "__threadfence_block()",
+    "threadfence_system": "__threadfence_system()",
+    "syncwarp": "__syncwarp()",
+    "syncthreads": "__syncthreads()",
+    "syncthreads_count": "__syncthreads_count(p)",
+    "syncthreads_and": "__syncthreads_and(p)",
+    "syncthreads_or": "__syncthreads_or(p)",
+    "shfl_sync": "shfl_sync(mask, value, lane)",
+    "shfl_up_sync": "shfl_up_sync(mask, value, n)",
+    "shfl_down_sync": "shfl_down_sync(mask, value, n)",
+    "shfl_xor_sync": "shfl_xor_sync(mask, value, lanes)",
+    "all_sync": "__all_sync(mask, p)",
+    "any_sync": "__any_sync(mask, p)",
+    "eq_sync": "eq_sync(mask, p)",
+    "ballot_sync": "__ballot_sync(mask, p)",
+    "match_any_sync": "match_any_sync(mask, value)",
+    "match_all_sync": "__match_all_sync(mask, value, &all)",
+    "fp16": "#include <cuda_fp16.h> and __hadd(a, b), or plain arithmetic of float16",
+    "bf16": "#include <cuda_bf16.h>",
+    "libdevice": "CUDA's mathematical functions: sin(x), rsqrt(x)",
+    "declare_device": "the function itself, in the source or in a file for link=",
+}
+
+
+def message(name: str) -> str:
+    """What to say about a name that numbalite.cuda does not have."""
+    instead = INSTEAD.get(name)
+    if instead is None:
+        return f"numbalite.cuda has no {name!r}"
+    return f"cuda.{name} is for the inside of kernels, which are CUDA C++ here: {instead}"
