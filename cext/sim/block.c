@@ -77,6 +77,18 @@ static int same_site(nl_sim_site a, nl_sim_site b) {
     return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
 }
 
+NL_SIM_INLINE void note_arrival(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
+                                nl_sim_site site) {
+    nl_sim_thread *t = &w->thread[thread];
+    nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
+    w->barrier.count += value != 0;
+    w->barrier.arrived++;
+    t->site = site;
+    t->wait = (uint8_t)(NL_SIM_WAIT_BLOCK + op);
+    warp->barrier |= nl_sim_lane_bit(thread);
+    warp->yielded &= ~nl_sim_lane_bit(thread);
+}
+
 /* Returns whether `thread` has to wait for others. */
 NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
                          nl_sim_site site) {
@@ -89,26 +101,19 @@ NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsign
     } else if (b->op != (int)op || !same_site(b->site, site)) {
         b->mixed = 1;
     }
-    b->count += value != 0;
-    b->arrived++;
-    nl_sim_thread *t = &w->thread[thread];
-    nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
-    t->site = site;
-    t->wait = (uint8_t)(NL_SIM_WAIT_BLOCK + op);
-    warp->barrier |= nl_sim_lane_bit(thread);
-    warp->yielded &= ~nl_sim_lane_bit(thread);
+    note_arrival(w, op, value, thread, site);
     if (b->arrived < w->live)
         return 1;
     release_barrier(w);
     /* the last to arrive goes on at once */
     (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
-    t->wait = NL_SIM_WAIT_NONE;
+    w->thread[thread].wait = NL_SIM_WAIT_NONE;
     return 0;
 }
 
 #ifdef NL_SIM_TRAMPOLINES
-void *nl_sim_block_arrive(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site,
-                          void *sp) {
+static __attribute__((noinline)) void *
+arrive_in_general(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site, void *sp) {
     nl_sim_worker *w = nl_sim_enter(thread);
     if (!arrive(w, op, value, thread, site))
         return NULL;
@@ -118,6 +123,33 @@ void *nl_sim_block_arrive(nl_sim_block_op op, int value, unsigned thread, nl_sim
         return NULL;
     w->thread[thread].fiber.sp = sp;
     return w->thread[next].fiber.sp;
+}
+
+/* Most often others have come to the same barrier, and the next lane can run or start: without a
+ * call, so that nothing has to be saved. */
+void *nl_sim_block_arrive(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site,
+                          void *sp) {
+    nl_sim_worker *w = nl_sim_current;
+    const nl_sim_barrier *b = &w->barrier;
+    unsigned index = thread / NL_SIM_LANES;
+    uint32_t later = w->warp[index].ready & nl_sim_above(thread % NL_SIM_LANES);
+    if (__builtin_expect(!w->fibers || b->arrived == 0 || b->arrived + 1 >= w->live ||
+                             b->op != (int)op || b->site.file != site.file ||
+                             b->site.line != site.line || later == 0 || w->active_waiting != 0 ||
+                             w->stacks.free_count == 0,
+                         0))
+        return arrive_in_general(op, value, thread, site, sp);
+    note_arrival(w, op, value, thread, site);
+    unsigned next = nl_sim_take_ready(w, index, later);
+    nl_sim_thread *t = &w->thread[next];
+    w->current = next;
+    t->wait = NL_SIM_WAIT_NONE;
+    w->thread[thread].fiber.sp = sp;
+    if (!t->fiber.sp) {
+        t->stack = w->stacks.free[--w->stacks.free_count];
+        nl_fiber_prepare(&t->fiber, &w->stacks.all[t->stack], w->thread_entry, w);
+    }
+    return t->fiber.sp;
 }
 #else
 int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site) {
@@ -242,12 +274,18 @@ void nl_sim_block_yield(unsigned thread, nl_sim_site site) {
 
 /* Ends of threads */
 
-/* A thread has ended: what was only waiting for it goes on. Returns the thread to run next. */
-NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
+NL_SIM_INLINE void end_lane(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     warp->live &= ~nl_sim_lane_bit(thread);
     warp->yielded &= ~nl_sim_lane_bit(thread);
-    if (--w->live == 0) {
+    w->live--;
+}
+
+/* A thread has ended: what was only waiting for it goes on. Returns the thread to run next. */
+NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
+    nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
+    end_lane(w, thread);
+    if (w->live == 0) {
         nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
         nl_sim_block_leave(w, NL_SIM_DONE);
     }
@@ -260,10 +298,9 @@ NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     return nl_sim_pick(w, thread);
 }
 
-/* The running thread's function has returned. Returns the thread to resume, or NULL if the next one
- * has not started: it can run on the same stack. */
-NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
-    unsigned ended = w->current, next = retire(w, ended);
+/* `next` runs after `ended`. Returns it if it is to be resumed, or NULL if it has not started: it
+ * can run on the same stack. */
+NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned next) {
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
     t->wait = NL_SIM_WAIT_NONE;
@@ -280,6 +317,12 @@ NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
     t->fiber = w->thread[ended].fiber;
     t->stack = w->thread[ended].stack;
     return NULL;
+}
+
+/* The running thread's function has returned: who is next? As above. */
+NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
+    unsigned ended = w->current;
+    return relieve(w, ended, retire(w, ended));
 }
 
 /* The same; returns if the next thread is to be called, else leaves. */
@@ -302,11 +345,28 @@ void nl_sim_block_run_current(nl_sim_worker *w, void *unused) {
     w->kernel->run_thread(&w->job->launch, w->index, w->current);
 }
 
-nl_sim_next nl_sim_block_next(nl_sim_worker *w) {
-    nl_sim_thread *next = follow(w);
+NL_SIM_INLINE nl_sim_next way_to(const nl_sim_thread *next) {
     if (next)
         return (nl_sim_next){nl_sim_trampoline_resume, next->fiber.sp};
     return (nl_sim_next){nl_sim_block_run_current, NULL};
+}
+
+static __attribute__((noinline)) nl_sim_next next_in_general(nl_sim_worker *w) {
+    return way_to(follow(w));
+}
+
+/* Most often nobody has waited for a thread's end, and the next lane can run: without a call, as
+ * above. */
+nl_sim_next nl_sim_block_next(nl_sim_worker *w) {
+    unsigned ended = w->current, index = ended / NL_SIM_LANES, live = w->live - 1;
+    nl_sim_warp *warp = &w->warp[index];
+    uint32_t later = warp->ready & nl_sim_above(ended % NL_SIM_LANES);
+    if (__builtin_expect(live == 0 || live == w->barrier.arrived || live == w->grid_waiting ||
+                             warp->group_count != 0 || w->active_waiting != 0 || later == 0,
+                         0))
+        return next_in_general(w);
+    end_lane(w, ended);
+    return way_to(relieve(w, ended, nl_sim_take_ready(w, index, later)));
 }
 #else
 static void nl_sim_trampoline_threads(void *argument) {
@@ -326,14 +386,10 @@ static void checked_thread_entry(void *argument) {
     }
 }
 
-void nl_sim_block_start(nl_sim_worker *w, unsigned thread) {
-    int stack = nl_sim_stacks_take(&w->stacks);
-    if (stack < 0)
-        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-                           "no memory for the stacks of the block's threads", thread,
-                           (nl_sim_site){NULL, 0});
-    w->thread[thread].stack = (uint16_t)stack;
-    nl_fiber_prepare(&w->thread[thread].fiber, &w->stacks.all[stack], w->thread_entry, w);
+void nl_sim_block_lacks_stack(nl_sim_worker *w, unsigned thread) {
+    nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                       "no memory for the stacks of the block's threads", thread,
+                       (nl_sim_site){NULL, 0});
 }
 
 void nl_sim_block_exit_thread(unsigned thread) {
@@ -347,12 +403,17 @@ void nl_sim_block_exit_thread(unsigned thread) {
     unsigned next = retire(w, thread);
     w->current = next;
     if (!w->thread[next].fiber.sp)
-        nl_sim_block_start(w, next);
+        nl_sim_start(w, next);
     nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
     nl_fiber_leave(&w->thread[next].fiber);
 }
 
 /* Blocks */
+
+static void enter_block(nl_sim_worker *w) {
+    if (w->kernel->enter_block)
+        w->kernel->enter_block(&w->job->launch, w->index);
+}
 
 /* Threads `first` and later are live and ready; none has started. */
 static void begin_fibers(nl_sim_worker *w, unsigned first) {
@@ -450,6 +511,7 @@ static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
 static void replay_entry(void *argument) {
     nl_sim_worker *w = argument;
     nl_fiber_entered();
+    enter_block(w);
     for (; w->current < w->threads; w->current++)
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
     nl_sim_block_leave(w, NL_SIM_DONE);
@@ -488,6 +550,7 @@ static int step(nl_sim_worker *w) {
             nl_sim_job_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
             return 0;
         }
+        enter_block(w);
         begin_fibers(w, 0);
         w->current = w->shuffled ? nl_sim_block_pick_any(w) : nl_sim_take_ready(w, 0, 1);
         nl_sim_thread *t = &w->thread[w->current];

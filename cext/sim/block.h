@@ -9,8 +9,8 @@ void nl_sim_block_run(nl_sim_worker *worker, struct nl_sim_job *job);
 
 /* Turns a loop into fibers, `thread` being the one that runs. */
 void nl_sim_block_convert(nl_sim_worker *worker, unsigned thread);
-/* Gives a thread that has not started a stack, which is left to be switched to. */
-void nl_sim_block_start(nl_sim_worker *worker, unsigned thread);
+/* A fault: there is no memory for the thread's stack. */
+_Noreturn void nl_sim_block_lacks_stack(nl_sim_worker *worker, unsigned thread);
 /* Back to the worker's own stack, for good. */
 _Noreturn void nl_sim_block_leave(nl_sim_worker *worker, nl_sim_leave reason);
 

@@ -200,10 +200,10 @@ __asm__(".text\n"
 enum { FRAME_WORDS = 20, FRAME_ARGUMENT = 1, FRAME_ENTRY = 0, FRAME_RETURN = 11 };
 #endif
 
-void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
+void nl_fiber_lay_out(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
                       void *argument) {
     announce_stack(fiber, stack);
-    void **frame = (void **)(stack->low + stack->size - stack->colour) - FRAME_WORDS;
+    void **frame = (void **)stack->top - FRAME_WORDS;
     memset(frame, 0, FRAME_WORDS * sizeof *frame);
     frame[FRAME_ENTRY] = (void *)(uintptr_t)entry;
     frame[FRAME_ARGUMENT] = argument;
@@ -248,12 +248,12 @@ static void start(unsigned entry_high, unsigned entry_low, unsigned high, unsign
     abort();
 }
 
-void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
+void nl_fiber_lay_out(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
                       void *argument) {
     announce_stack(fiber, stack);
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = stack->low;
-    fiber->context.uc_stack.ss_size = stack->size - stack->colour;
+    fiber->context.uc_stack.ss_size = (size_t)(stack->top - stack->low);
     fiber->context.uc_link = NULL;
     uint64_t e = (uintptr_t)entry, a = (uintptr_t)argument;
     makecontext(&fiber->context, (void (*)(void))start, 4, (unsigned)(e >> 32), (unsigned)e,

@@ -7,6 +7,7 @@
 #define NL_SIM_FIBER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -49,7 +50,7 @@ typedef struct nl_fiber {
 typedef struct nl_fiber_stack {
     char *low;
     size_t size;
-    size_t colour; /* bytes left free at the top, so that stacks do not share cache sets */
+    char *top; /* below the end: stacks are not to share sets of the cache */
 #ifdef NL_SIM_TSAN
     void *tsan;
     unsigned uses; /* of `tsan` */
@@ -60,8 +61,8 @@ typedef struct nl_fiber_stack {
 void nl_fiber_adopt_thread(nl_fiber *fiber);
 /* Makes `fiber` start with entry(argument) on `stack` when first switched to. `entry` must call
  * nl_fiber_entered first and must leave with nl_fiber_leave. */
-void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
-                      void *argument);
+static inline void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
+                                    void *argument);
 static inline void nl_fiber_entered(void);
 /* Suspends `from`, the running fiber, and resumes `to`. */
 void nl_fiber_call(nl_fiber *from, nl_fiber *to);
@@ -77,6 +78,7 @@ void nl_fiber_escape(void *signal_context, nl_fiber *to);
 
 #if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
     !defined(NL_SIM_TSAN)
+#define NL_SIM_INLINE_SWITCH 1
 /* Inlined, so that the compiler saves only what it needs, and with jumps instead of calls and
  * returns: processors predict a return from the calls that they have seen, in a ring. If every
  * fiber adds and takes the same two or three, on whatever stack, the predictions stay right. What
@@ -122,8 +124,27 @@ _Noreturn static inline __attribute__((always_inline)) void nl_fiber_leave(nl_fi
 }
 
 static inline void nl_fiber_entered(void) {}
+
+/* As if it had been suspended in nl_fiber_start: rbx, rbp, where to go on, and above them a return
+ * address of 0, as if `entry` had been called. */
+__attribute__((visibility("hidden"))) void nl_fiber_start(void);
+static inline void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
+                                    void *argument) {
+    void **frame = (void **)stack->top - 4;
+    frame[0] = (void *)(uintptr_t)entry;
+    frame[1] = argument;
+    frame[2] = (void *)(uintptr_t)nl_fiber_start;
+    frame[3] = NULL;
+    fiber->sp = frame;
+}
 #else
 void nl_fiber_arrived(void);
+void nl_fiber_lay_out(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
+                      void *argument);
+static inline void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
+                                    void *argument) {
+    nl_fiber_lay_out(fiber, stack, entry, argument);
+}
 static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
     nl_fiber_call(from, to);
 }

@@ -65,12 +65,21 @@ NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
     return nl_sim_take_ready(w, warp, later ? later : lanes);
 }
 
+/* Gives a thread that has not started a stack, which is left to be switched to. */
+NL_SIM_INLINE void nl_sim_start(nl_sim_worker *w, unsigned thread) {
+    int stack = nl_sim_stacks_take(&w->stacks);
+    if (stack < 0)
+        nl_sim_block_lacks_stack(w, thread);
+    w->thread[thread].stack = (uint16_t)stack;
+    nl_fiber_prepare(&w->thread[thread].fiber, &w->stacks.all[stack], w->thread_entry, w);
+}
+
 /* `next` is about to run. */
 NL_SIM_INLINE void nl_sim_turn_to(nl_sim_worker *w, unsigned next) {
     w->current = next;
     w->thread[next].wait = NL_SIM_WAIT_NONE;
     if (!w->thread[next].fiber.sp)
-        nl_sim_block_start(w, next);
+        nl_sim_start(w, next);
 }
 
 NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned next) {

@@ -1,7 +1,7 @@
 /* sim/stack: stacks are mapped in slabs and touched page by page only as far as kernels use them.
  * Below each lies a guard, wide so that a large frame does not step over it, and of such a size
  * that the distance between two stacks is an odd number of pages: equal offsets in different stacks
- * then fall into different cache sets. The colour does the same within the page. */
+ * then fall into different cache sets. Their tops do the same within the page. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -68,7 +68,7 @@ int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
         *stack = (nl_fiber_stack){
             .low = low + stride - stacks->size,
             .size = stacks->size,
-            .colour = stacks->count % 20 * 192,
+            .top = low + stride - stacks->count % 20 * 192,
         };
     }
     for (unsigned i = stacks->count; i-- > first + 1;)

@@ -108,7 +108,7 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
     if (w->checked)
         nl_sim_meeting_of_warp(w, index, group);
-    *group = warp->groups[--warp->group_count];
+    *group = w->groups[index][--warp->group_count];
     if (w->race)
         nl_sim_race_warp(w, index, set);
     nl_sim_wake(w, index, set);
@@ -117,15 +117,17 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
 /* The group that a lane at `line` joins. Each shuffle, vote and reduction in a source is an
  * instruction of its own, and lanes that execute two of them do not exchange anything on a GPU;
  * __syncwarp may stand in different places. */
-static nl_sim_group *find_group(nl_sim_warp *warp, nl_sim_warp_op op, uint32_t mask, int line) {
+static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op op, uint32_t mask,
+                                int line) {
+    nl_sim_warp *warp = &w->warp[index];
     for (unsigned i = 0; i < warp->group_count; i++) {
-        nl_sim_group *group = &warp->groups[i];
+        nl_sim_group *group = &w->groups[index][i];
         if (group->mask == mask && group->op == (uint16_t)op) {
             group->mixed |= group->line != line && op != NL_SIM_WARP_SYNC;
             return group;
         }
     }
-    nl_sim_group *group = &warp->groups[warp->group_count++];
+    nl_sim_group *group = &w->groups[index][warp->group_count++];
     *group = (nl_sim_group){.mask = mask, .op = (uint16_t)op, .line = line};
     return group;
 }
@@ -155,7 +157,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
         return wait_active(w, thread);
     if (!(mask & self))
         nl_sim_fault_bad_mask(w, thread);
-    nl_sim_group *group = find_group(warp, op, mask, site.line);
+    nl_sim_group *group = find_group(w, index, op, mask, site.line);
     group->arrived |= self;
     if (group->arrived == (mask & warp->live)) {
         finish(w, index, group);
@@ -172,7 +174,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
 void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
     nl_sim_warp *warp = &w->warp[index];
     for (unsigned i = 0; i < warp->group_count;) {
-        nl_sim_group *group = &warp->groups[i];
+        nl_sim_group *group = &w->groups[index][i];
         if (group->arrived == (group->mask & warp->live))
             finish(w, index, group); /* the last group takes its place */
         else

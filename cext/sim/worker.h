@@ -4,8 +4,8 @@
  * Every thread of the block is in one of these states:
  *   running   it is worker->current
  *   ready     its bit is in warp.ready; it has not started (fiber.sp is NULL) or waits its turn
- *   waiting   its bit is in warp.barrier, .grid or .active, or in the `arrived` of a warp.groups
- * entry; thread.wait and thread.site say for what, for reports exited    its bit is not in
+ *   waiting   its bit is in warp.barrier, .grid or .active, or in the `arrived` of one of its
+ * groups entry; thread.wait and thread.site say for what, for reports exited    its bit is not in
  * warp.live As long as worker->fibers is 0 the block is still a plain loop and none of this is
  * kept. */
 #ifndef NL_SIM_WORKER_H
@@ -50,10 +50,9 @@ typedef struct nl_sim_group {
 } nl_sim_group;
 
 typedef struct nl_sim_warp {
-    uint32_t live, ready, barrier, grid, active;
+    _Alignas(32) uint32_t live, ready, barrier, grid, active;
     uint32_t yielded; /* of the ready lanes, those that gave up their turn waiting for something */
-    uint32_t group_count;
-    nl_sim_group groups[NL_SIM_LANES];
+    uint32_t group_count; /* of worker.groups */
 } nl_sim_warp;
 
 typedef struct nl_sim_barrier {
@@ -129,7 +128,8 @@ typedef struct nl_sim_worker {
     uintptr_t image_low, image_high;
     struct nl_sim_arena *arena; /* the block's shared memory (sim/arena.h); made once */
 
-    nl_sim_warp warp[NL_SIM_WARPS];
+    _Alignas(64) nl_sim_warp warp[NL_SIM_WARPS];
+    nl_sim_group groups[NL_SIM_WARPS][NL_SIM_LANES];
     /* Each on a line of the cache. */
     _Alignas(64) nl_sim_thread
         thread[NL_SIM_MAX_THREADS + 1]; /* the last only makes reading ahead harmless */

@@ -44,10 +44,12 @@ typedef struct nl_sim_kernel {
      * or, after the engine has turned the block into fibers inside one of them, as soon as that
      * thread is done (the image asks `ops->is_fibers()` after each thread that called the engine). */
     void (*run_block)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned first);
-    /* Runs one thread of the block (linear index), on a fiber. */
+    /* Runs one thread of the block (linear index), on a fiber; after enter_block or run_block. */
     void (*run_thread)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned thread);
     const char *name; /* as the user wrote it */
     unsigned max_threads; /* of a block, as __launch_bounds__ says; 0: what the device can */
+    /* Called once for a block on the OS thread that will run its threads; may be NULL. */
+    void (*enter_block)(const nl_sim_launch *launch, nl_sim_dim block_index);
 } nl_sim_kernel;
 
 /* What an instrumented image says of kernel i besides, as `nl_sim_parameters_<i>`: what its

@@ -91,9 +91,11 @@ template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel>
         run<A...>::template block<kernel>(launch, first, numbers());
     }
 #endif
-    static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim block,
-                                                   unsigned thread) {
+    static NUMBALITE_SIM_UNCHECKED void enter_block(const nl_sim_launch *launch, nl_sim_dim block) {
         enter(launch, block);
+    }
+    static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim,
+                                                   unsigned thread) {
         here.thread_x = thread;
         here.thread_y = here.thread_z = 0;
         if (thread >= launch->block.x) { /* spares flat blocks the divisions */
@@ -156,7 +158,8 @@ template <int index, class T> constexpr const char *NLDESC() {
         numbalite_sim::entry<decltype(expression), expression>::params, \
         numbalite_sim::entry<decltype(expression), expression>::run_block, \
         numbalite_sim::entry<decltype(expression), expression>::run_thread, \
-        text, (__VA_ARGS__)};
+        text, (__VA_ARGS__), \
+        numbalite_sim::entry<decltype(expression), expression>::enter_block};
 #define NUMBALITE_SIM_PARAMETERS(index, expression, names) \
     NUMBALITE_SIM_EXPORT const nl_sim_parameters nl_sim_parameters_##index = { \
         NL_SIM_ABI, numbalite_sim::shapes_of<decltype(expression)>::count, \

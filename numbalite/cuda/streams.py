@@ -45,10 +45,10 @@ class Stream(_core.Stream):
         graph, with what is in the arrays then. New device arrays may be made in the block.
 
         RuntimeError: for work that would have to wait (host arrays as arguments, `synchronize()`,
-        callbacks), for work of this thread on the default stream, and for a capture in a capture;
-        ValueError: for the default stream. An exception in the block ends the capture and drops it.
-        While a stream is captured that was made without `non_blocking=True`, other threads may not use
-        the default stream either.
+        callbacks), for work of this thread on the default stream, and for a capture in a capture (all
+        leave the capture whole, if they are caught); ValueError: for the default stream. An exception
+        that leaves the block ends the capture and drops it. While a stream is captured that was made
+        without `non_blocking=True`, other threads may not use the default stream either.
 
         >>> @cuda.jit
         ... def add(x, value):

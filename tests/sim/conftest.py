@@ -47,6 +47,8 @@ class Kernel(ctypes.Structure):
         ("run_block", ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch), Dim, ctypes.c_uint)),
         ("run_thread", ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch), Dim, ctypes.c_uint)),
         ("name", ctypes.c_char_p),
+        ("max_threads", ctypes.c_uint),
+        ("enter_block", ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch), Dim)),
     ]
 
 
@@ -150,6 +152,7 @@ class Alone:
             for y in range(grid.y):
                 for x in range(grid.x):
                     if single:
+                        kernel.enter_block(ctypes.byref(launch), Dim(x, y, z))
                         for thread in range(block.x * block.y * block.z):
                             kernel.run_thread(ctypes.byref(launch), Dim(x, y, z), thread)
                     else:

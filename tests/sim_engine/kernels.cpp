@@ -16,9 +16,11 @@ KERNEL(reverse) {
     data[index()] = tile[now.block.x - 1 - t];
 }
 
-KERNEL(ranks) { data[(here.bx + now.grid.x * (here.by + now.grid.y * here.bz)) *
-                         (now.block.x * now.block.y * now.block.z) + rank()] =
-                    here.tx + 1000 * here.ty + 1000000 * here.tz; }
+KERNEL(ranks) {
+    data[(here.bx + now.grid.x * (here.by + now.grid.y * here.bz)) *
+             (now.block.x * now.block.y * now.block.z) +
+         rank()] = here.tx + 1000 * here.ty + 1000000 * here.tz;
+}
 
 /* Some threads leave early; the others meet twice. */
 KERNEL(early) {
@@ -194,14 +196,18 @@ KERNEL(touch_synced) {
     sync();
 }
 
-KERNEL(write_at) { data[n] = (int)m; }
+KERNEL(write_at) {
+    data[n] = (int)m;
+}
 
 static int deep(volatile int *data, int n) {
     volatile char frame[256];
     frame[0] = (char)n;
     return n ? deep(data, n - 1) + frame[0] : data[0];
 }
-KERNEL(recurse) { data[rank()] = deep(data, (int)n); }
+KERNEL(recurse) {
+    data[rank()] = deep(data, (int)n);
+}
 
 template <class T> static void divide(T *out, volatile T a, volatile T b) {
     out[0] = a / b;
@@ -231,7 +237,7 @@ KERNEL(division) {
     divide<unsigned long long>(ul, 1ull << 40, zero);
     out[12] = ul[0], out[13] = ul[1];
     static volatile int divisors[8];
-    out[14] = 5 / divisors[rank() + 2];                       /* memory, with an index */
+    out[14] = 5 / divisors[rank() + 2];                      /* memory, with an index */
     out[15] = (long long)n / *(volatile int *)(data + 4096); /* displacement */
     out[16] = 100 / (zero + 7);
 }
@@ -245,7 +251,9 @@ KERNEL(says) {
     print("block %u thread %u: %s %.2f\n", block(), rank(), "hello", 1.5);
 }
 
-KERNEL(says_badly) { print("%s\n", (const char *)n); }
+KERNEL(says_badly) {
+    print("%s\n", (const char *)n);
+}
 
 KERNEL(spin_ns) {
     unsigned long long start = ops->globaltimer();
@@ -293,7 +301,9 @@ KERNEL(misaligned) {
 static int counter = 41, table[100];
 GLOBAL(counter)
 GLOBAL(table)
-KERNEL(count) { data[0] = ++counter + table[n]; }
+KERNEL(count) {
+    data[0] = ++counter + table[n];
+}
 
 static const nl_sim_param mixed[] = {{1, 1}, {8, 8}, {4, 4}, {2, 2}, {24, 8}};
 static void mixed_thread(const nl_sim_launch *launch, nl_sim_dim, unsigned) {
@@ -309,6 +319,8 @@ static void mixed_block(const nl_sim_launch *launch, nl_sim_dim b, unsigned) {
     mixed_thread(launch, b, 0);
 }
 extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_mixed;
-const nl_sim_kernel k_mixed = {NL_SIM_ABI, 5, mixed, mixed_block, mixed_thread, "mixed", 0};
+const nl_sim_kernel k_mixed = {NL_SIM_ABI,   5,       mixed, mixed_block,
+                               mixed_thread, "mixed", 0,     nullptr};
 extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_old;
-const nl_sim_kernel k_old = {NL_SIM_ABI + 1, 5, mixed, mixed_block, mixed_thread, "old", 0};
+const nl_sim_kernel k_old = {NL_SIM_ABI + 1, 5,     mixed, mixed_block,
+                             mixed_thread,   "old", 0,     nullptr};

@@ -1,5 +1,5 @@
-/* A prelude of a few lines, so that the engine's tests do not depend on the real one: what a simulated
- * image must have according to sim/abi.h, written by hand. */
+/* A prelude of a few lines, so that the engine's tests do not depend on the real one: what a
+ * simulated image must have according to sim/abi.h, written by hand. */
 #pragma once
 #include "sim/abi.h"
 
@@ -17,9 +17,15 @@ extern "C" __attribute__((visibility("default"))) void nl_sim_image_init(const n
     ops = o;
 }
 
-static inline unsigned rank() { return here.tx + now.block.x * (here.ty + now.block.y * here.tz); }
-static inline unsigned block() { return here.bx; }
-static inline unsigned index() { return here.bx * now.block.x + here.tx; }
+static inline unsigned rank() {
+    return here.tx + now.block.x * (here.ty + now.block.y * here.tz);
+}
+static inline unsigned block() {
+    return here.bx;
+}
+static inline unsigned index() {
+    return here.bx * now.block.x + here.tx;
+}
 
 /* Restores the thread's place after others have run. */
 struct around {
@@ -27,7 +33,10 @@ struct around {
     ~around() { here = saved; }
 };
 
-#define SITE nl_sim_site{"test.py", line}
+#define SITE \
+    nl_sim_site { \
+        "test.py", line \
+    }
 #define AT int line = __builtin_LINE()
 
 static inline int sync(nl_sim_block_op op = NL_SIM_BARRIER, int value = 0, AT) {
@@ -47,8 +56,12 @@ static inline void yield(AT) {
     around a;
     ops->yield(rank(), SITE);
 }
-static inline void fail(int status, const char *text, AT) { ops->fault(status, text, rank(), SITE); }
-static inline void end_thread() { ops->exit_thread(rank()); }
+static inline void fail(int status, const char *text, AT) {
+    ops->fault(status, text, rank(), SITE);
+}
+static inline void end_thread() {
+    ops->exit_thread(rank());
+}
 static inline int print(const char *format, ...) {
     __builtin_va_list list;
     __builtin_va_start(list, format);
@@ -117,18 +130,18 @@ template <body *f> void run_thread(const nl_sim_launch *launch, nl_sim_dim b, un
 
 static const nl_sim_param all_params[] = {{8, 8}, {8, 8}, {8, 8}};
 
-#define KERNEL(name)                                                                               \
-    static void name(int *data, long n, long m);                                                   \
-    extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_##name;                \
-    const nl_sim_kernel k_##name = {NL_SIM_ABI, 3, all_params, run_block<name>, run_thread<name>,  \
-                                    #name, 0};                                                     \
+#define KERNEL(name) \
+    static void name(int *data, long n, long m); \
+    extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_##name; \
+    const nl_sim_kernel k_##name = {NL_SIM_ABI,       3,     all_params, run_block<name>, \
+                                    run_thread<name>, #name, 0,          nullptr}; \
     static void name([[maybe_unused]] int *data, [[maybe_unused]] long n, [[maybe_unused]] long m)
-#define PLAIN_KERNEL(name)                                                                         \
-    static void name(int *data, long n, long m);                                                   \
-    extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_##name;                \
-    const nl_sim_kernel k_##name = {NL_SIM_ABI, 3, all_params, run_plain<name>, run_thread<name>,  \
-                                    #name, 0};                                                     \
+#define PLAIN_KERNEL(name) \
+    static void name(int *data, long n, long m); \
+    extern "C" __attribute__((visibility("default"))) const nl_sim_kernel k_##name; \
+    const nl_sim_kernel k_##name = {NL_SIM_ABI,       3,     all_params, run_plain<name>, \
+                                    run_thread<name>, #name, 0,          nullptr}; \
     static void name([[maybe_unused]] int *data, [[maybe_unused]] long n, [[maybe_unused]] long m)
-#define GLOBAL(name)                                                                               \
-    extern "C" __attribute__((visibility("default"))) const nl_sim_global g_##name;                \
+#define GLOBAL(name) \
+    extern "C" __attribute__((visibility("default"))) const nl_sim_global g_##name; \
     const nl_sim_global g_##name = {NL_SIM_ABI, &name, sizeof name};
