@@ -136,9 +136,6 @@ static inline void nl_atomic_poke32(uint32_t *p, uint32_t v) {
 static inline int nl_atomic_swap_if(uint64_t *p, uint64_t expected, uint64_t v) {
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
-static inline int nl_atomic_swap_if32(uint32_t *p, uint32_t expected, uint32_t v) {
-    return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
 
 /* Caches that several threads may fill: whoever reads sees the old or the new pointer, and behind
  * the new one everything that was written before it was stored. */

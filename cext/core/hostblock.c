@@ -4,8 +4,7 @@
  * result that is made again and again had better be page-locked. So a block for results is
  * registered when it is taken for the second time; by then its pages have been touched too, which
  * makes that cheaper. A large one is nearly as fast without, by several threads, once its pages
- * have been touched, so that it takes more turns until locking it pays. Large blocks ask for huge
- * pages.
+ * have been touched, so that it takes more turns until locking it pays.
  *
  * A block that an asynchronous copy still reads is given back with an event behind the copy, and
  * waits in the pool until the event has happened; whoever wants a block looks. Registered memory
@@ -69,9 +68,10 @@ static size_t round_to(size_t size, size_t to) {
     return (size + to - 1) / to * to;
 }
 
-/* Large ones begin on a huge page. */
+/* Where there is room for a huge page they begin on one: each page is locked by itself, 4 MB in 0.4
+ * ms if they are huge, 3 MB of small ones in 1 to 3 ms. */
 static void *map_pages(size_t size) {
-    size_t extra = size >= 2 * HUGE_PAGE ? HUGE_PAGE : 0;
+    size_t extra = size >= HUGE_PAGE ? HUGE_PAGE : 0;
     char *all =
         mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED)

@@ -49,9 +49,6 @@ typedef struct nl_divider {
     uint32_t magic, shift;
 } nl_divider;
 nl_divider nl_divider_make(uint32_t divisor); /* 1 to 2^31 */
-static inline uint32_t nl_divide(uint32_t n, nl_divider by) {
-    return ((uint32_t)((uint64_t)n * by.magic >> 32) + n) >> by.shift;
-}
 
 const char *nl_loop_kind_name(nl_loop_kind kind);
 /* The order in which the dimensions of a loop are walked, outermost first, as NumPy finds it: that

@@ -306,11 +306,7 @@ template <class T, int E> struct around {
 #pragma unroll
             for (int k = 0; k < count; k += each)
                 take_unit(from - shift, k);
-            /* Of the next unit only what is needed, if that is little. */
-            if (shift > (int)sizeof(typename whole::word_type))
-                take_unit(from - shift, count);
-            else if (shift != 0)
-                w[count] = *(const typename whole::word_type *)(from - shift + whole::size);
+            take_rest(from - shift);
         } else {
             whole single;
 #pragma unroll
@@ -325,6 +321,18 @@ template <class T, int E> struct around {
 #pragma unroll
         for (int i = 0; i < each; ++i)
             w[k + i] = a.item[i];
+    }
+    /* Of the unit behind: of 4-byte elements those that are needed (368 us against 374 for it all,
+     * where bytes take 103 so, and 97 for it all). */
+    NUMBALITE_FUNCTION void take_rest(const char *from) {
+        if constexpr (sizeof(T) == 4) {
+#pragma unroll
+            for (int i = 0; i < each; ++i)
+                if (4 * i < shift)
+                    w[count + i] = *(const unsigned int *)(from + 4 * (count + i));
+        } else if (shift != 0) {
+            take_unit(from, count);
+        }
     }
     NUMBALITE_FUNCTION void take(const whole &other) {
 #pragma unroll

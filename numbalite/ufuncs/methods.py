@@ -1,8 +1,8 @@
 """The methods of CUDA ufuncs that NumPy's ufuncs have: reduce, accumulate, reduceat, at, outer.
 
 Arguments, errors and results are NumPy's; what is computed from device arrays stays on the device
-(a 0-dimensional device array where NumPy gives a scalar). Elements are combined in order, and equal
-calls give equal bits. Unlike NumPy's, the function must be associative, for several threads fold
+(a 0-dimensional device array where NumPy gives a scalar). Elements are combined in order, unless the
+function is seen to commute (commuting.py), and equal calls give equal bits. Unlike NumPy's, the function must be associative, for several threads fold
 one result: ``(a - b) - c`` is not ``a - (b - c)``. ``at`` applies any function, one element after the
 other.
 """

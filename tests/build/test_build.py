@@ -47,15 +47,15 @@ def test_no_warnings(compiler):
     check(compiler, *SOURCES)
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_each_header_stands_alone(compiler, tmp_path):
+def test_each_header_stands_alone(tmp_path):
+    """With one compiler: what a header lacks, it lacks with any."""
     lines = []
     for header in HEADERS:
         path = tmp_path / (header.replace("/", "_") + ".c")
         first = "#include <Python.h>\n" if "/py/" in header else ""
         path.write_text(f'{first}#include "{header.removeprefix("cext/")}"\nint not_empty;\n')
         lines.append(str(path))
-    check(compiler, "-Wno-unused-function", *lines)
+    check("gcc" if shutil.which("gcc") else "clang", "-Wno-unused-function", *lines)
 
 
 @pytest.fixture(scope="module")

@@ -98,8 +98,6 @@ def test_the_table_of_variables():
 
 # ---- examples in docstrings
 
-FINDER = doctest.DocTestFinder(recurse=False)
-
 
 def more():
     """What the reference describes beside the names of __all__."""

@@ -32,7 +32,8 @@ def _as_on_a_gpu(request):
     settings = _core.copy_settings()
     _core.copy_settings(always=True, least=1 << 18)
     if request.param == "tiny ring":
-        _core.copy_settings(to_device=3, to_host=3, chunk=16384, ring=65536, group=16384)
+        # LARGE goes around it four times.
+        _core.copy_settings(to_device=3, to_host=3, chunk=32768, ring=131072, group=32768)
     yield
     _core.fail_call_at(0)
     _core.fail_alloc_at(0)
