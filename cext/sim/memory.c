@@ -541,7 +541,7 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
 
 void nl_sim_memory_watch(unsigned long long *span, size_t value) {
     nl_mutex_lock(&lock);
-    *span = value;
+    nl_atomic_store((uint64_t *)span, value);
     for (size_t i = 0; i < memory.count; i++)
         cast_shadow(&memory.table[i]);
     nl_mutex_unlock(&lock);

@@ -8,13 +8,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/lock.h"
 #include "sim/abi.h"
 
 /* What images see of it (abi.h). Its `span` is 0 as long as nothing is kept. */
 extern nl_sim_checker nl_sim_shadow;
 
 static inline int nl_sim_shadow_is_kept(void) {
-    return nl_sim_shadow.span != 0;
+    return nl_atomic_load((const uint64_t *)&nl_sim_shadow.span) != 0;
 }
 /* Begins; 0, or -1 without the address space for it. */
 int nl_sim_shadow_open(void);

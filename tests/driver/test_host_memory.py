@@ -30,8 +30,8 @@ def add_grid(x):
 @pytest.fixture(scope="module", autouse=True)
 def _loaded():
     """The kernels are loaded once and stay: no test's leak."""
-    add[1, 1](cuda.device_array(1, np.float32), 0)
-    add_grid[1, 1](cuda.device_array((1, 1), np.float32))
+    add[1, 1](cuda.to_device(np.zeros(1, np.float32)), 0)
+    add_grid[1, 1](cuda.to_device(np.zeros((1, 1), np.float32)))
 
 
 @pytest.fixture
