@@ -1,7 +1,7 @@
 /* sim/fiber: switching between the threads of a simulated block, which all live on one OS thread.
  *
  * A fiber is a saved stack pointer; everything else is on its stack. Switching is hand-written for
- * x86-64 and aarch64 (6 to 8 ns) and swapcontext elsewhere or with -DNL_SIM_UCONTEXT. Address and
+ * x86-64 and aarch64 (7 to 14 ns) and swapcontext elsewhere or with -DNL_SIM_UCONTEXT. Address and
  * thread sanitizers are told of every switch. A fiber never moves to another OS thread. */
 #ifndef NL_SIM_FIBER_H
 #define NL_SIM_FIBER_H
