@@ -783,3 +783,58 @@ def test_captured_arrays_are_constants():
     out = cuda.to_device(np.zeros(11))
     use_constants[1, 1](out, 1)
     assert out.copy_to_host().tolist() == [6, 4, 23, 6, 12, 2, 0.5, 2, 6, 2, 5]
+
+
+ATOMIC_OBJECTS = r"""
+#include <cuda/atomic>
+__device__ cuda::atomic<int, cuda::thread_scope_device> counter;
+__global__ void objects(int* o, float* f) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> a(o[0]);
+    a.fetch_add(2);
+    a.fetch_max((int)threadIdx.x, cuda::memory_order_relaxed);
+    cuda::std::atomic_ref<int> b(o[1]);
+    ++b;
+    b += 2;
+    cuda::atomic_ref<float> c(f[0]);
+    c.fetch_add(0.5f, cuda::std::memory_order_relaxed);
+    counter.fetch_add(1);
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    int expected = 7;
+    o[2] = counter.load(cuda::memory_order_acquire);
+    o[3] = cuda::atomic_ref<int>(o[4]).compare_exchange_strong(expected, 5) ? -1 : expected;
+    o[5] = cuda::atomic_ref<int>(o[4]).exchange(9) + (int)b;
+}
+__global__ void handing_over(int* data, int* flag, int* out) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+    if (blockIdx.x == 0) {
+        *data = 42;
+        ready.store(1, cuda::memory_order_release);
+    } else {
+        while (ready.load(cuda::memory_order_acquire) == 0) {}
+        *out = *data;
+    }
+}
+"""
+
+
+def test_atomic_objects_and_references():
+    try:
+        module = cuda.module(ATOMIC_OBJECTS)
+    except CompileError as problem:
+        assert "pip install" in str(problem)
+        pytest.skip("the toolkit's headers are not installed")
+    o, f, zero = np.zeros(6, "i4"), np.zeros(1, "f4"), np.zeros(1, "i4")
+    o[4] = 3
+    module.objects[1, 32](o, f)
+    assert o.tolist() == [64, 96, 32, 3, 9, 99] and f[0] == 16
+    module.handing_over[2, 1](zero, zero.copy(), o[:1])
+    assert o[0] == 42
+    if cuda.is_simulated():
+        with cuda.checks():
+            module.handing_over[2, 1](zero, zero.copy(), o[:1])
+        relaxed = cuda.module(
+            ATOMIC_OBJECTS.replace("_release", "_relaxed").replace("_acquire", "_relaxed")
+        )
+        with cuda.checks(), pytest.raises(KernelError, match="nothing that orders the blocks"):
+            relaxed.handing_over[2, 1](np.zeros(1, "i4"), np.zeros(1, "i4"), o[:1])

@@ -6,37 +6,14 @@ import threading
 
 import numpy as np
 import pytest
+from dlpack_structs import Managed, Versioned
 
 from numbalite import _core, cuda
 from numbalite.errors import KernelError
 
 CPU, CUDA, CUDA_HOST, ROCM, MANAGED = 1, 2, 3, 10, 13
 CODES = {"b": 6, "i": 0, "u": 1, "f": 2, "c": 5}
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
-    ]  # fmt: skip
-
-
 DELETER = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-
-
-class Managed(ctypes.Structure):
-    _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
-
-
-class Versioned(ctypes.Structure):
-    _fields_ = [
-        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor),
-    ]  # fmt: skip
-
-
 api = ctypes.pythonapi
 api.PyCapsule_New.restype = ctypes.py_object
 api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]

@@ -8,6 +8,8 @@ import collections
 import ctypes
 import gc
 import os
+import pathlib
+import sys
 import tempfile
 import warnings
 
@@ -30,6 +32,9 @@ from numbalite import (
 )
 from numbalite.compilers import elf, hostlog, image, irpatch, simsource
 from numbalite.ufuncs import gusignature
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "driver"))
+from dlpack_structs import Managed, Tensor, Versioned
 
 TARGETS = {}
 # What a mistake of the user's may be answered with.
@@ -243,26 +248,6 @@ def images(data):
 
 
 # ---- descriptors of memory ---------------------------------------------------------------------------------
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]  # fmt: skip
-
-
-class Managed(ctypes.Structure):
-    _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
-
-
-class Versioned(ctypes.Structure):
-    _fields_ = [
-        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor),
-    ]  # fmt: skip
 
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New

@@ -15,7 +15,8 @@ STANDARD = """algorithm array assert.h bit cassert cfloat cinttypes climits cmat
     type_traits utility""".split()
 CUDA = """cuda_runtime.h cuda.h cuda_fp16.h cuda_bf16.h math_constants.h cooperative_groups.h
     cooperative_groups/reduce.h cuComplex.h curand_kernel.h vector_types.h device_launch_parameters.h
-    cuda/std/cstdint cuda/std/limits cuda/std/type_traits cuda/std/tuple cuda/std/array cuda/std/complex
+    cuda/atomic cuda/std/atomic cuda/std/cstdint cuda/std/limits cuda/std/type_traits cuda/std/tuple
+    cuda/std/array cuda/std/complex
     cuda/std/utility""".split()
 
 
