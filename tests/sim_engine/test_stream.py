@@ -41,13 +41,16 @@ def streams(driver):
 
 
 def test_launch_returns_at_once(driver, kernels, counter):
-    start = time.perf_counter()
-    kernels.spin_ns(1, 1, address(counter), LONG)
-    assert time.perf_counter() - start < LONG / 2e9
-    assert driver.code("cuStreamQuery", None) == 600
-    driver.cuStreamSynchronize(None)
-    assert counter.value == 1
-    assert driver.code("cuStreamQuery", None) == 0
+    times = []
+    for turn in range(1, 4):
+        start = time.perf_counter()
+        kernels.spin_ns(1, 1, address(counter), LONG)
+        times.append(time.perf_counter() - start)
+        assert driver.code("cuStreamQuery", None) == 600
+        driver.cuStreamSynchronize(None)
+        assert counter.value == turn
+        assert driver.code("cuStreamQuery", None) == 0
+    assert min(times) < LONG / 2e9  # others may have the processor now and then
 
 
 def test_work_proceeds_without_anybody_waiting(driver, kernels, counter, streams):
