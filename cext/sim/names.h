@@ -2,9 +2,9 @@
  * address that the engine knows.
  *
  * An instrumented image brings two kinds of names: a table of the places in the source where a name
- * stands before an index (from compilers/places.py), and the arrays that generated code hands to the
- * user's (NUMBALITE_NAMED in cuda_src/numbalite/gufunc.cuh), which each thread lists while it has
- * them. */
+ * stands before an index (from compilers/places.py), and the arrays that generated code hands to
+ * the user's (NUMBALITE_NAMED in cuda_src/numbalite/gufunc.cuh), which each thread lists while it
+ * has them. */
 #ifndef NL_SIM_NAMES_H
 #define NL_SIM_NAMES_H
 
@@ -26,7 +26,8 @@ int nl_sim_names_find(const struct nl_sim_module *image, nl_sim_site site, unsig
 /* The same for the instruction before the return address `pc`. */
 int nl_sim_names_find_pc(const struct nl_sim_module *image, const void *pc, nl_sim_name *name);
 
-/* What images call (nl_sim_checker): the running thread has this array from now on, or no longer. */
+/* What images call (nl_sim_checker): the running thread has this array from now on, or no longer.
+ */
 void nl_sim_names_begin(nl_sim_named *array);
 void nl_sim_names_end(nl_sim_named *array);
 /* Of the running thread's, the one whose elements are nearest to the address among those that begin

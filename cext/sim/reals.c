@@ -1,6 +1,6 @@
-/* sim/reals: the handler reports, masks the exceptions in the interrupted thread's state, and lets it
- * make a single step: the operation is made again and gives what it gives. The trap after the step
- * switches them on again. Not every invalid operation makes a NaN: conversions to integers,
+/* sim/reals: the handler reports, masks the exceptions in the interrupted thread's state, and lets
+ * it make a single step: the operation is made again and gives what it gives. The trap after the
+ * step switches them on again. Not every invalid operation makes a NaN: conversions to integers,
  * comparisons and minima raise one too; the operation's code tells them apart. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 
 enum {
     FLAGS = 0x3f,
-    MASKED = 0x1f80,                /* all of them */
+    MASKED = 0x1f80,                    /* all of them */
     WANTED = 1 << 7 | 1 << 9 | 1 << 10, /* invalid, division by zero, overflow: masked */
     ARMED = MASKED & ~WANTED,
     STEP = 1 << 8, /* of the processor's flags: trap after one instruction */
@@ -98,7 +98,8 @@ static int makes_number(const unsigned char *p) {
     }
     if (map == 2) /* 132, 213 and 231 */
         return code >= 0x96 && code <= 0xbf && (code & 15) >= 6;
-    return map == 1 && (code == 0x51 || code == 0x58 || code == 0x59 || code == 0x5c || code == 0x5e);
+    return map == 1 &&
+           (code == 0x51 || code == 0x58 || code == 0x59 || code == 0x5c || code == 0x5e);
 }
 
 /* Does the instruction before the address call something? */
@@ -116,8 +117,7 @@ static const void *find_place(const nl_sim_worker *w, uintptr_t at, uintptr_t st
         return (const void *)(at + 1);
     const uintptr_t *word = (const uintptr_t *)(stack & ~(uintptr_t)7);
     for (unsigned i = 0; i < MOST_WORDS && (uintptr_t)(word + i) < end; i++) {
-        if (word[i] - w->image_low - 8 < size - 8 &&
-            follows_call((const unsigned char *)word[i]))
+        if (word[i] - w->image_low - 8 < size - 8 && follows_call((const unsigned char *)word[i]))
             return (const void *)word[i];
     }
     return NULL;
@@ -129,10 +129,11 @@ static void report(nl_sim_worker *w, const void *pc, int code) {
         return;
     nl_sim_finding f = {.kind = NL_CHECK_NAN, .pc = pc};
     snprintf(f.text, sizeof f.text, "%s",
-             code == FPE_FLTDIV   ? "makes infinity of a finite number, which it divides by zero"
-             : code == FPE_FLTOVF ? "makes infinity of finite numbers: the result is too large"
-                                  : "makes NaN of numbers (0 / 0, inf - inf, the root of a negative "
-                                    "number, or the like)");
+             code == FPE_FLTDIV ? "makes infinity of a finite number, which it divides by zero"
+             : code == FPE_FLTOVF
+                 ? "makes infinity of finite numbers: the result is too large"
+                 : "makes NaN of numbers (0 / 0, inf - inf, the root of a negative "
+                   "number, or the like)");
     nl_sim_check_report(w, &f);
 }
 

@@ -824,15 +824,16 @@ def test_atomic_objects_and_references():
     except CompileError as problem:
         assert "pip install" in str(problem)
         pytest.skip("the toolkit's headers are not installed")
-    o, f, zero = np.zeros(6, "i4"), np.zeros(1, "f4"), np.zeros(1, "i4")
-    o[4] = 3
+    o, f = cuda.to_device(np.array([0, 0, 0, 0, 3, 0], "i4")), cuda.to_device(np.zeros(1, "f4"))
+    data, flag = cuda.to_device(np.zeros(1, "i4")), cuda.to_device(np.zeros(1, "i4"))
     module.objects[1, 32](o, f)
-    assert o.tolist() == [64, 96, 32, 3, 9, 99] and f[0] == 16
-    module.handing_over[2, 1](zero, zero.copy(), o[:1])
-    assert o[0] == 42
+    assert o.copy_to_host().tolist() == [64, 96, 32, 3, 9, 99] and f.copy_to_host()[0] == 16
+    module.handing_over[2, 1](data, flag, o[:1])
+    assert o.copy_to_host()[0] == 42
     if cuda.is_simulated():
+        flag[:] = 0
         with cuda.checks():
-            module.handing_over[2, 1](zero, zero.copy(), o[:1])
+            module.handing_over[2, 1](data, flag, o[:1])
         relaxed = cuda.module(
             ATOMIC_OBJECTS.replace("_release", "_relaxed").replace("_acquire", "_relaxed")
         )

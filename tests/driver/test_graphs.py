@@ -611,7 +611,8 @@ def test_what_the_memory_of_arrays_belongs_to_is_kept():
 def test_memory_that_a_graph_knows_is_not_moved():
     """A handle for other processes moves an array's memory where nobody else knows it."""
     stream = cuda.stream()
-    first, other = cuda.to_device(np.ones(8, "i4")), cuda.to_device(np.ones(8, "i4"))
+    # Small memory may be what an earlier capture has had: that is not the pool's, and need not move.
+    first, other = cuda.to_device(np.ones(50_000, "i4")), cuda.to_device(np.ones(50_000, "i4"))
     with stream.capture() as graph:
         ADD[1, 1, stream](first, 1)
     graph.launches[0].update(other, 2)
@@ -620,7 +621,7 @@ def test_memory_that_a_graph_knows_is_not_moved():
             array.get_ipc_handle()
     graph.launch(stream)
     stream.synchronize()
-    assert other.copy_to_host().tolist() == [4] + [1] * 7
+    assert other.copy_to_host()[:8].tolist() == [4] + [1] * 7
 
 
 def test_arguments_updated_by_name(stream):

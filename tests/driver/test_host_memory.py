@@ -3,6 +3,7 @@
 import gc
 import pickle
 import random
+import threading
 import time
 import weakref
 
@@ -486,6 +487,13 @@ def test_strides(host, ways, seed):
         assert target.copy_to_host().tobytes() == expected.tobytes()
 
 
+def gate_in(stream):
+    """(an event that the stream waits for, one that says it is past that)."""
+    gate, passed = threading.Event(), threading.Event()
+    stream.add_callback(lambda *unused: (gate.wait(5), passed.set()))
+    return gate, passed
+
+
 def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
     """The call does not wait for the stream, and the source may be changed at once."""
     used = host.used
@@ -493,13 +501,13 @@ def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
         stream = cuda.stream()
         source = np.ones(count, "f4")
         device = cuda.device_array(count, np.float32)
-        stream.add_callback(lambda *unused: time.sleep(0.3))
-        before = time.monotonic()
+        gate, passed = gate_in(stream)
         device.copy_to_device(source, stream=stream)
-        assert time.monotonic() - before < 0.25
+        assert not passed.is_set()
         source[:] = 7
         del source
         again = cuda.to_device(np.zeros(count, "f4"), stream=cuda.stream(non_blocking=True))
+        gate.set()
         assert (again.copy_to_host() == 0).all()
         assert (device.copy_to_host() == 1).all()
     assert host.used == used
