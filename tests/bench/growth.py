@@ -265,7 +265,7 @@ def small_kernel():
 
 @figure(
     "streams",
-    "Launches in turn into several streams, waiting for all at the end",
+    "Launches into several streams in turn, and the wait for all",
     "streams",
     "µs a launch",
 )

@@ -131,7 +131,7 @@ def diffusion_loop(floor):
         stream.synchronize()
 
     least = floor.diffusion("diffusion_loop")
-    return median(run, rounds=5) / steps, least, 1.1 * least
+    return median(run, rounds=15) / steps, least, 1.1 * least
 
 
 @row("K2b", "the same, by a graph of 1000", "us", "1.1 x C graph", gpu=True)
