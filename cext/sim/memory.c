@@ -145,7 +145,9 @@ static void insert(allocation entry) {
 
 static void erase(allocation *entry) {
     size_t i = (size_t)(entry - memory.table);
-    if (nl_sim_shadow_is_kept())
+    if (nl_sim_shadow_is_kept() && entry->low)
+        nl_sim_shadow_drop(entry->low, entry->span);
+    else if (nl_sim_shadow_is_kept())
         nl_sim_shadow_set(entry->info.address, entry->info.size, 0);
     memory.freed[memory.freed_count++ % FREED] = entry->info;
     memmove(entry, entry + 1, (memory.count - i - 1) * sizeof *entry);

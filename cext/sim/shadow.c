@@ -96,6 +96,11 @@ void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
     memset(from, state, size);
 }
 
+void nl_sim_shadow_drop(uintptr_t low, size_t span) {
+    if (madvise(nl_sim_shadow.shadow + (low - nl_sim_shadow.low), span, MADV_DONTNEED) != 0)
+        nl_sim_shadow_set(low, span, 0);
+}
+
 void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size) {
     size_t to_size = size, from_size = size;
     size_t to_at = clip(to, &to_size), from_at = clip(from, &from_size);

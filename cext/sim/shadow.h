@@ -26,6 +26,9 @@ void nl_sim_shadow_hear_all(int change);
 /* Sets what is known of [address, address + size), as far as it is simulated memory: 0,
  * NL_SIM_THERE, or NL_SIM_THERE | NL_SIM_WRITTEN. */
 void nl_sim_shadow_set(uintptr_t address, size_t size, int state);
+/* Whole pages of simulated memory are there no more; their part of the shadow costs no memory then.
+ */
+void nl_sim_shadow_drop(uintptr_t low, size_t span);
 /* Memory has been copied: the same is known of the copy. */
 void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size);
 /* How many bytes from `address` on, at most `size`, are there. */

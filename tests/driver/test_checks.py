@@ -3,6 +3,7 @@ not reported; reports name the kernel, the line, the thread and the element."""
 
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import textwrap
@@ -706,3 +707,22 @@ def test_a_stack_overflow_has_a_line():
     assert "stack overflow" in str(error)
     assert error.file == __file__ and error.thread == (0, 0, 0)
     assert line_of("__device__ int deep(") <= error.line <= line_of("return n ? deep(")
+
+
+def test_what_is_known_of_freed_memory_takes_none():
+    """Addresses are not used again at once, and what checks know of each lies beside it."""
+
+    def resident():
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+
+    @cuda.jit("void(int32[:])")
+    def fill(x):
+        "x[threadIdx.x] = 1;"
+
+    with cuda.checks("memory"):
+        fill[1, 4](cuda.device_array(4, np.int32))
+    before = resident()
+    for _ in range(5000):
+        cuda.pinned_array(100, np.int8)
+    assert resident() - before < 8 << 20, "a page for each would be 20 MB"
