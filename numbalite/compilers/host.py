@@ -125,7 +125,8 @@ def _cpu():
     return _cpu_text
 
 
-# Extensions of C++ that NVRTC does not know: clang++ is to refuse them too (g++ has no such switches).
+# Extensions of C++ that NVRTC does not know: clang++ is to refuse them too. (g++ has a switch for the first
+# and the last alone, and they need its warnings, which -w keeps away.)
 # What is narrowed in braces, NVRTC lets pass. (-w would take the errors away again.)
 _AS_NVRTC = """-Werror=vla -Werror=vla-extension -Werror=c99-extensions
     -Werror=gnu-statement-expression -Werror=gnu-conditional-omitted-operand -Werror=gnu-case-range

@@ -14,7 +14,7 @@ FLAGS = ["-shared", "-Wl,-z,defs"]
 def link(monkeypatch, tmp_path):
     """link(source, name) -> (the result, the programs that were run); the compiler's driver is not known yet."""
     if not shutil.which("clang++"):
-        pytest.skip("no clang++")
+        pytest.skip("only clang++ is linked so, and it is not installed")
     monkeypatch.setattr(hostlink, "_known", {})
 
     def link(source, name):
