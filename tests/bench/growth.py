@@ -1,7 +1,7 @@
 """How costs grow: with arguments, dimensions, sizes, streams, threads that call at once, and devices.
 
     python tests/bench/growth.py --json FILE [--only sizes,threads]    measures
-    python tests/bench/growth.py --from FILE --plot docs               draws (needs matplotlib)
+    python tests/bench/growth.py --from FILE[,FILE] --plot docs        draws (needs matplotlib)
 
 A curve is {"x", "y", "label"}; a figure has several, and says what its axes are. Costs are of calls that
 wait for nothing unless their label says otherwise. Costs of microseconds are the least of many short rounds,
@@ -468,6 +468,18 @@ def measure(wanted, path):
     return record
 
 
+def joined(records):
+    """One record of all curves; of those with the same label the last one counts. The interpreter with its lock
+    and the one without are two runs, for example."""
+    first, *others = records
+    for record in others:
+        for name, other in record["figures"].items():
+            figure = first["figures"].setdefault(name, {**other, "curves": []})
+            curves = {c["label"]: c for c in (*figure["curves"], *other["curves"])}
+            figure["curves"] = list(curves.values())
+    return first
+
+
 def draw(record, folder):
     """One small SVG for each figure that has curves."""
     import matplotlib
@@ -504,12 +516,15 @@ def main():
     parser.add_argument("--json", help="write what was measured to this file")
     parser.add_argument("--only", help="figures, separated by commas")
     parser.add_argument(
-        "--from", dest="source", help="do not measure: take the curves of this file"
+        "--from",
+        dest="sources",
+        help="do not measure: take the curves of these files, separated by commas",
     )
     parser.add_argument("--plot", help="draw into this folder")
     options = parser.parse_args()
-    if options.source:
-        record = json.loads(pathlib.Path(options.source).read_text())
+    if options.sources:
+        records = [json.loads(pathlib.Path(p).read_text()) for p in options.sources.split(",")]
+        record = joined(records)
     else:
         import warnings
 
