@@ -386,10 +386,10 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
     nl_buffer *buffer = NULL;
     if (nl_py_layout_extent(layout, &low, &high) < 0)
         return NULL;
-    if (high > low && (address == 0 || address + (CUdeviceptr)low > address + (CUdeviceptr)high))
+    if (!nl_py_address_fits(address, low, high))
         return PyErr_Format(PyExc_ValueError, "address %llu cannot be that of %lld bytes",
                             (unsigned long long)address, (long long)(high - low));
-    nl_device *dev = nl_device_current(&err);
+    nl_device *dev = parts->device ? parts->device : nl_device_current(&err);
     if (dev && parts->find_device && high > low)
         dev = nl_device_of_address(dev, address + (CUdeviceptr)low);
     if (!dev || nl_buffer_wrap(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL, NULL,
