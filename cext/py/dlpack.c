@@ -38,8 +38,7 @@ static void owner_dealloc(PyObject *owner) {
     nl_py_dlpack_release(PyCapsule_GetPointer(owner, owner_names[versioned]), versioned);
 }
 
-/* ------------------------------------------------------------------------------------- the tensor
- */
+/* ---- the tensor ---- */
 
 static nl_dtype dtype_of(const nl_dl_tensor *t) {
     switch (t->code) {
@@ -102,8 +101,7 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
     return t->strides ? 0 : nl_py_layout_order(layout, 'C');
 }
 
-/* ------------------------------------------------------------------------------------- the memory
- */
+/* ---- the memory ---- */
 
 /* Is it memory that the simulator has given out as a device's, and on which one? 1, 0 or -1. */
 static int simulated(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
@@ -226,8 +224,7 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject **arra
     return *array ? 1 : -1;
 }
 
-/* ----------------------------------------------------------------------------------- the producer
- */
+/* ---- the producer ---- */
 
 /* What __dlpack_device__ says: 1, 0 if the object does not speak DLPack, -1. */
 static int ask_device(PyObject *obj, int *type) {

@@ -21,7 +21,7 @@ typedef struct nl_py_graph {
     PyObject *weakrefs;
 } nl_py_graph;
 
-/* ---------------------------------------------------------------------------------- under way */
+/* ---- under way ---- */
 
 static void retain_object(void *object) {
     Py_INCREF((PyObject *)object);
@@ -113,7 +113,7 @@ int nl_py_graph_add_launch(nl_py_kernel *kernel, const nl_launch *shape, PyObjec
     return result;
 }
 
-/* --------------------------------------------------------------------------------------- Graph */
+/* ---- Graph ---- */
 
 static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"stream", NULL};
@@ -299,7 +299,7 @@ static void graph_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-/* --------------------------------------------------------------------------------------- types */
+/* ---- types ---- */
 
 static PyObject *capture_here(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return PyBool_FromLong(nl_graph_is_here());
