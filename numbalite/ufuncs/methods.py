@@ -14,7 +14,6 @@ import math
 import numpy as np
 
 from .. import describe
-from ..cuda import assign
 from . import element, operands, reduceloops
 from .reduction import fold
 
@@ -229,7 +228,7 @@ class ReductionMethods:
                 target = target.copy(stream=stream)
             if second is not None:
                 second = operands.to_device(second, stream)
-                if assign.overlap(second, target) or not operands.is_aligned(second):
+                if operands.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.spread(second, places.shape)
             moved = (operands.to_device(part, stream) for part in _sorted(places))
@@ -317,7 +316,7 @@ class _Call:
                 == (self.out._address, self.out.strides, self.out.dtype)
                 for s in sources
             )
-            if same or not any(s is not None and assign.overlap(s, self.out) for s in sources):
+            if same or not any(s is not None and operands.overlap(s, self.out) for s in sources):
                 return self.out
         return operands.empty(shape, self.out_dtype or loop)
 

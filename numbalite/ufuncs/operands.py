@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
 import numpy as np
@@ -108,6 +109,23 @@ def is_aligned(array) -> bool:
     """Do the elements lie at multiples of their alignment, as kernels need them?"""
     need = array.dtype.alignment - 1
     return not (array._address & need or any(step & need for step in array.strides))
+
+
+def extent(array):
+    """(first, last + 1): the addresses that an array's elements are within."""
+    low = high = array._address
+    for length, step in zip(array.shape, array.strides, strict=True):
+        low += min(0, (length - 1) * step)
+        high += max(0, (length - 1) * step)
+    return low, high + array.itemsize
+
+
+def overlap(a, b) -> bool:
+    """May two arrays share an element?"""
+    if a.device != b.device or not (math.prod(a.shape) and math.prod(b.shape)):
+        return False
+    (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
+    return a_low < b_high and b_low < a_high
 
 
 def empty(shape, dtype):
