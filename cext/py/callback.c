@@ -106,8 +106,7 @@ static void call_python(callback *c) {
 }
 
 /* The thread that runs Python. */
-static void *call_all(void *unused) {
-    (void)unused;
+static void *call_all(void *Py_UNUSED(unused)) {
     nl_mutex_lock(&lock);
     for (;;) {
         while (current == NULL && !closed)
@@ -267,9 +266,7 @@ static void wait_for_all(void) {
     nl_device_release_postponed();
 }
 
-static PyObject *drain_callbacks(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *drain_callbacks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     Py_BEGIN_ALLOW_THREADS wait_for_all();
     Py_END_ALLOW_THREADS purge(NULL);
     Py_RETURN_NONE;

@@ -36,8 +36,7 @@ static int call_open_hook(const char *kind, nl_error *err) {
     return status;
 }
 
-static PyObject *set_open_hook(PyObject *module, PyObject *hook) {
-    (void)module;
+static PyObject *set_open_hook(PyObject *Py_UNUSED(module), PyObject *hook) {
     if (hook != Py_None && !PyCallable_Check(hook)) {
         return PyErr_Format(PyExc_TypeError, "the open hook must be callable or None");
     }
@@ -48,8 +47,7 @@ static PyObject *set_open_hook(PyObject *module, PyObject *hook) {
     Py_RETURN_NONE;
 }
 
-static PyObject *configure(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args) {
     const char *kind;
     int sim_devices = 1, first = 0;
     nl_error err;
@@ -70,39 +68,29 @@ static const char *open_driver(void) {
     return kind;
 }
 
-static PyObject *open_(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *open_(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     const char *kind = open_driver();
     return kind != NULL ? PyUnicode_FromString(kind) : NULL;
 }
 
-static PyObject *is_open(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *is_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return PyBool_FromLong(nl_driver_is_open());
 }
 
-static PyObject *driver_kind(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *driver_kind(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     if (!nl_driver_is_open())
         Py_RETURN_NONE;
     return PyUnicode_FromString(nl_cu.kind);
 }
 
-static PyObject *fallback_reason(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *fallback_reason(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     const char *reason = nl_device_fallback_reason();
     if (*reason == '\0')
         Py_RETURN_NONE;
     return PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
 }
 
-static PyObject *probe(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *probe(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
     NL_UNLOCKED(status, nl_driver_probe(&err));
@@ -111,9 +99,7 @@ static PyObject *probe(PyObject *module, PyObject *unused) {
     return PyUnicode_DecodeUTF8(err.text, (Py_ssize_t)strlen(err.text), "replace");
 }
 
-static PyObject *driver_version(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *driver_version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int version = 0;
     if (open_driver() == NULL)
@@ -123,9 +109,7 @@ static PyObject *driver_version(PyObject *module, PyObject *unused) {
     return PyLong_FromLong(version);
 }
 
-static PyObject *device_count(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *device_count(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int count = 0;
     if (open_driver() == NULL)
@@ -184,8 +168,7 @@ static nl_device *current(void) {
     return dev;
 }
 
-static PyObject *device_name(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *device_name(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice handle;
     char name[256] = "";
@@ -196,8 +179,7 @@ static PyObject *device_name(PyObject *module, PyObject *argument) {
     return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strnlen(name, sizeof name), "replace");
 }
 
-static PyObject *device_attribute(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *device_attribute(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     PyObject *which;
     CUdevice handle;
@@ -211,8 +193,7 @@ static PyObject *device_attribute(PyObject *module, PyObject *args) {
     return PyLong_FromLong(value);
 }
 
-static PyObject *device_uuid(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *device_uuid(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice handle;
     CUuuid uuid = {{0}};
@@ -223,8 +204,7 @@ static PyObject *device_uuid(PyObject *module, PyObject *argument) {
     return PyBytes_FromStringAndSize(uuid.bytes, sizeof uuid.bytes);
 }
 
-static PyObject *device_total_memory(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *device_total_memory(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice handle;
     size_t bytes = 0;
@@ -235,8 +215,7 @@ static PyObject *device_total_memory(PyObject *module, PyObject *argument) {
     return PyLong_FromSize_t(bytes);
 }
 
-static PyObject *device_pci_bus_id(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *device_pci_bus_id(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice handle;
     char text[32] = "";
@@ -247,8 +226,7 @@ static PyObject *device_pci_bus_id(PyObject *module, PyObject *argument) {
     return PyUnicode_DecodeASCII(text, (Py_ssize_t)strnlen(text, sizeof text), "replace");
 }
 
-static PyObject *can_access_peer(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *can_access_peer(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     PyObject *first, *second;
     CUdevice device, peer;
@@ -262,8 +240,7 @@ static PyObject *can_access_peer(PyObject *module, PyObject *args) {
     return PyBool_FromLong(can);
 }
 
-static PyObject *enable_peer_access(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *enable_peer_access(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     PyObject *first, *second;
     int result;
@@ -280,23 +257,18 @@ static PyObject *enable_peer_access(PyObject *module, PyObject *args) {
     return result < 0 ? nl_py_raise(&err) : Py_NewRef(Py_None);
 }
 
-static PyObject *current_device(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *current_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     if (open_driver() == NULL)
         return NULL;
     return PyLong_FromLong(nl_device_selected());
 }
 
-static PyObject *selected_device(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *selected_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     int ordinal = nl_device_own_selection();
     return ordinal < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(ordinal);
 }
 
-static PyObject *select_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *select_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
@@ -307,9 +279,7 @@ static PyObject *select_device(PyObject *module, PyObject *argument) {
     Py_RETURN_NONE;
 }
 
-static PyObject *unselect_device(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *unselect_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
     NL_UNLOCKED(status, nl_device_unselect(&err));
@@ -318,8 +288,7 @@ static PyObject *unselect_device(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *select_first_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *select_first_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
@@ -343,19 +312,15 @@ static PyObject *synchronize_(nl_device *dev) {
     Py_RETURN_NONE;
 }
 
-static PyObject *synchronize(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *synchronize(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return synchronize_(current());
 }
 
-static PyObject *synchronize_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *synchronize_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     return synchronize_(read_device(argument));
 }
 
-static PyObject *reset_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     int status;
     nl_device *dev = read_device(argument);
@@ -379,8 +344,7 @@ static int close_(int ordinal, nl_device **dev, nl_error *err) {
     return nl_device_close(ordinal, err);
 }
 
-static PyObject *close_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *close_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     nl_device *dev;
     int ordinal, status;
@@ -394,9 +358,7 @@ static PyObject *close_device(PyObject *module, PyObject *argument) {
     Py_RETURN_NONE;
 }
 
-static PyObject *memory_info(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *memory_info(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     size_t available = 0, total = 0;
     int status;
@@ -408,8 +370,7 @@ static PyObject *memory_info(PyObject *module, PyObject *unused) {
     return Py_BuildValue("nn", (Py_ssize_t)available, (Py_ssize_t)total);
 }
 
-static PyObject *context_handle(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *context_handle(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     nl_device *dev;
     long ordinal = PyLong_AsLong(argument);
@@ -422,8 +383,7 @@ static PyObject *context_handle(PyObject *module, PyObject *argument) {
     return PyLong_FromVoidPtr(dev->context);
 }
 
-static PyObject *memory_range(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *memory_range(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdeviceptr base = 0;
     size_t size = 0;
@@ -437,9 +397,7 @@ static PyObject *memory_range(PyObject *module, PyObject *argument) {
     return Py_BuildValue("KK", (unsigned long long)base, (unsigned long long)size);
 }
 
-static PyObject *priority_range(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *priority_range(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int least = 0, greatest = 0;
     if (current() == NULL)
@@ -449,9 +407,7 @@ static PyObject *priority_range(PyObject *module, PyObject *unused) {
     return Py_BuildValue("ii", least, greatest);
 }
 
-static PyObject *profiler_start(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *profiler_start(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     if (current() == NULL)
         return NULL;
@@ -460,9 +416,7 @@ static PyObject *profiler_start(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *profiler_stop(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *profiler_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     if (current() == NULL)
         return NULL;
@@ -471,8 +425,7 @@ static PyObject *profiler_stop(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *context_limit(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     int limit, status = 0;
     Py_ssize_t value = -1;

@@ -77,8 +77,7 @@ static PyObject *event_wait(py_event *self, PyObject *args, PyObject *kwargs) {
     return call_with_stream(self, args, kwargs, "|O:wait", nl_event_wait);
 }
 
-static PyObject *event_query(py_event *self, PyObject *unused) {
-    (void)unused;
+static PyObject *event_query(py_event *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int done = 0;
     if (nl_event_query(self->event, &done, &err) < 0)
@@ -86,8 +85,7 @@ static PyObject *event_query(py_event *self, PyObject *unused) {
     return PyBool_FromLong(done);
 }
 
-static PyObject *event_synchronize(py_event *self, PyObject *unused) {
-    (void)unused;
+static PyObject *event_synchronize(py_event *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
     Py_BEGIN_ALLOW_THREADS status = nl_event_synchronize(self->event, &err);
@@ -115,13 +113,11 @@ static PyObject *event_elapsed_time(py_event *self, PyObject *args, PyObject *kw
     return PyFloat_FromDouble(milliseconds);
 }
 
-static PyObject *event_get_handle(py_event *self, void *unused) {
-    (void)unused;
+static PyObject *event_get_handle(py_event *self, void *Py_UNUSED(unused)) {
     return PyLong_FromVoidPtr(self->event->handle);
 }
 
-static PyObject *event_get_device(py_event *self, void *unused) {
-    (void)unused;
+static PyObject *event_get_device(py_event *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(self->event->device->ordinal);
 }
 

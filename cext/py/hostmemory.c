@@ -189,14 +189,13 @@ static PyObject *host_empty(PyObject *module, PyObject *args) {
 
 /* ---- other people's memory ---- */
 
-static PyObject *host_register(PyObject *module, PyObject *args) {
+static PyObject *host_register(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long address;
     Py_ssize_t size;
     unsigned flags;
     nl_error err;
     int result;
     CUdeviceptr device = 0;
-    (void)module;
     if (!PyArg_ParseTuple(args, "KnI:host_register", &address, &size, &flags))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
@@ -211,11 +210,10 @@ static PyObject *host_register(PyObject *module, PyObject *args) {
     return result < 0 ? nl_py_raise(&err) : PyLong_FromUnsignedLongLong(device);
 }
 
-static PyObject *host_unregister(PyObject *module, PyObject *args) {
+static PyObject *host_unregister(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long address;
     nl_error err;
     int result;
-    (void)module;
     if (!PyArg_ParseTuple(args, "K:host_unregister", &address))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
@@ -247,12 +245,11 @@ static PyObject *prefetch(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *advise(PyObject *module, PyObject *args) {
+static PyObject *advise(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long address;
     Py_ssize_t size;
     int advice, device, result;
     nl_error err;
-    (void)module;
     if (!PyArg_ParseTuple(args, "Knii:advise", &address, &size, &advice, &device))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;

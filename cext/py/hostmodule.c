@@ -25,8 +25,7 @@ typedef struct code_search {
 } code_search;
 
 /* The executable segment of the object loaded at `base`. */
-static int find_code(struct dl_phdr_info *info, size_t size, void *argument) {
-    (void)size;
+static int find_code(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *argument) {
     code_search *search = argument;
     if (info->dlpi_addr != search->base)
         return 0;

@@ -65,8 +65,7 @@ static PyObject *ipc_open(PyObject *type, PyObject *bytes) {
     return status < 0 ? nl_py_raise(&err) : wrap((PyTypeObject *)type, memory);
 }
 
-static PyObject *ipc_close(PyObject *self, PyObject *unused) {
-    (void)unused;
+static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status = 0;
     nl_ipc_memory *memory = take_memory((py_ipc *)self);
@@ -99,14 +98,12 @@ static void ipc_dealloc(PyObject *self) {
 }
 
 /* One number of the memory, 0 when it is closed. */
-static PyObject *ipc_address(PyObject *self, void *unused) {
-    (void)unused;
+static PyObject *ipc_address(PyObject *self, void *Py_UNUSED(unused)) {
     nl_ipc_memory *memory = ((py_ipc *)self)->memory;
     return PyLong_FromUnsignedLongLong(memory != NULL ? memory->address : 0);
 }
 
-static PyObject *ipc_nbytes(PyObject *self, void *unused) {
-    (void)unused;
+static PyObject *ipc_nbytes(PyObject *self, void *Py_UNUSED(unused)) {
     nl_ipc_memory *memory = ((py_ipc *)self)->memory;
     return PyLong_FromSize_t(memory != NULL ? memory->size : 0);
 }

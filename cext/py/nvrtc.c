@@ -6,8 +6,7 @@
 #include "base/mem.h"
 #include "py/state.h"
 
-static PyObject *nvrtc_open(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *nvrtc_open(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     int major = 0, minor = 0, status;
     PyObject *path = NULL;
@@ -19,9 +18,7 @@ static PyObject *nvrtc_open(PyObject *module, PyObject *argument) {
     return status < 0 ? nl_py_raise(&err) : Py_BuildValue("ii", major, minor);
 }
 
-static PyObject *nvrtc_archs(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *nvrtc_archs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int archs[256], count = 0;
     if (nl_nvrtc_archs(archs, 256, &count, &err) < 0)
@@ -128,8 +125,7 @@ static PyObject *result_dict(const nl_nvrtc_result *result, PyObject *expression
     return dict;
 }
 
-static PyObject *nvrtc_compile(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *nvrtc_compile(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *text, *name, *headers, *options, *expressions, *dict = NULL;
     text_list names = {0}, contents = {0}, flags = {0}, wanted = {0};
     nl_nvrtc_result result = {0};

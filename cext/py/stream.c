@@ -195,8 +195,7 @@ static PyObject *stream_repr(nl_py_stream *self) {
     }
 }
 
-static PyObject *stream_synchronize(nl_py_stream *self, PyObject *unused) {
-    (void)unused;
+static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
     if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "synchronize()") < 0)
@@ -206,8 +205,7 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *stream_query(nl_py_stream *self, PyObject *unused) {
-    (void)unused;
+static PyObject *stream_query(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int done = 0;
     if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "query()") < 0)
@@ -239,28 +237,23 @@ static PyObject *stream_wait_event(nl_py_stream *self, PyObject *event) {
     return PyObject_CallMethod(event, "wait", "O", self);
 }
 
-static PyObject *stream_cuda_stream(nl_py_stream *self, PyObject *unused) {
-    (void)unused;
+static PyObject *stream_cuda_stream(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     return Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(self->stream->handle));
 }
 
-static PyObject *stream_get_handle(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_handle(nl_py_stream *self, void *Py_UNUSED(unused)) {
     return PyLong_FromVoidPtr(self->stream->handle);
 }
 
-static PyObject *stream_get_device(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_device(nl_py_stream *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(self->stream->device->ordinal);
 }
 
-static PyObject *stream_get_external(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_external(nl_py_stream *self, void *Py_UNUSED(unused)) {
     return PyBool_FromLong(!self->stream->owned && (uintptr_t)self->stream->handle > 2);
 }
 
-static PyObject *stream_get_non_blocking(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_non_blocking(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_error err;
     int blocking;
     if (nl_stream_blocking(self->stream, &blocking, &err) < 0)
@@ -268,8 +261,7 @@ static PyObject *stream_get_non_blocking(nl_py_stream *self, void *unused) {
     return PyBool_FromLong(!blocking);
 }
 
-static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_priority(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_error err;
     int priority = 0;
     if (nl_stream_priority(self->stream, &priority, &err) < 0)
@@ -277,8 +269,7 @@ static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
     return PyLong_FromLong(priority);
 }
 
-static PyObject *stream_is_capturing(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_is_capturing(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_error err;
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstream handle = self->stream->handle;
