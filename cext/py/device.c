@@ -53,9 +53,7 @@ static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     if (!PyArg_ParseTuple(args, "s|ii:configure", &kind, &sim_devices, &first))
         return NULL;
-    if (nl_device_configure(kind, sim_devices, first, &err) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(nl_device_configure(kind, sim_devices, first, &err), &err);
 }
 
 /* Opens the driver; opening takes a while the first time. NULL with an exception. */
@@ -274,18 +272,14 @@ static PyObject *select_device(PyObject *Py_UNUSED(module), PyObject *argument) 
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
     NL_UNLOCKED(status, nl_device_select(ordinal, &err));
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 static PyObject *unselect_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
     NL_UNLOCKED(status, nl_device_unselect(&err));
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 static PyObject *select_first_device(PyObject *Py_UNUSED(module), PyObject *argument) {
@@ -294,9 +288,7 @@ static PyObject *select_first_device(PyObject *Py_UNUSED(module), PyObject *argu
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
     NL_UNLOCKED(status, nl_device_select_first(ordinal, &err));
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 static PyObject *synchronize_(nl_device *dev) {
@@ -307,9 +299,7 @@ static PyObject *synchronize_(nl_device *dev) {
     if (nl_graph_capturing() && nl_py_graph_check_device(dev, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 static PyObject *synchronize(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -330,9 +320,7 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
         NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
     NL_UNLOCKED(status, nl_device_reset(dev, &err));
     nl_py_callbacks_purge(dev);
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 /* What is kept for reuse goes back first, in case the context stays. */
@@ -353,9 +341,7 @@ static PyObject *close_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     NL_UNLOCKED(status, close_(ordinal, &dev, &err));
     if (dev != NULL)
         nl_py_callbacks_purge(dev);
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 static PyObject *memory_info(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -411,18 +397,14 @@ static PyObject *profiler_start(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     nl_error err;
     if (current() == NULL)
         return NULL;
-    if (NL_CU0(&err, ProfilerStart) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(NL_CU0(&err, ProfilerStart), &err);
 }
 
 static PyObject *profiler_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     if (current() == NULL)
         return NULL;
-    if (NL_CU0(&err, ProfilerStop) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(NL_CU0(&err, ProfilerStop), &err);
 }
 
 static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {

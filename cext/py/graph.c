@@ -160,9 +160,7 @@ static PyObject *graph_finish(PyObject *self, PyObject *Py_UNUSED(unused)) {
     result = nl_graph_end(g->graph, &err);
     Py_END_ALLOW_THREADS;
     Py_DECREF(self); /* the capture's */
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(result, &err);
 }
 
 static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
@@ -241,9 +239,7 @@ static PyObject *graph_upload(PyObject *self, PyObject *args, PyObject *kwargs) 
     Py_BEGIN_ALLOW_THREADS;
     result = nl_graph_upload(g->graph, stream, &err);
     Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(result, &err);
 }
 
 static PyObject *graph_launches(PyObject *self, void *Py_UNUSED(closure)) {

@@ -220,9 +220,7 @@ static PyObject *host_unregister(PyObject *Py_UNUSED(module), PyObject *args) {
     result =
         nl_device_current(&err) ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address) : -1;
     Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(result, &err);
 }
 
 static PyObject *prefetch(PyObject *module, PyObject *args) {
@@ -240,9 +238,7 @@ static PyObject *prefetch(PyObject *module, PyObject *args) {
                  ? NL_CU(&err, MemPrefetchAsync, address, (size_t)size, device, handle)
                  : -1;
     Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(result, &err);
 }
 
 static PyObject *advise(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -256,9 +252,7 @@ static PyObject *advise(PyObject *Py_UNUSED(module), PyObject *args) {
     result = nl_device_current(&err) ? NL_CU(&err, MemAdvise, address, (size_t)size, advice, device)
                                      : -1;
     Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(result, &err);
 }
 
 static PyMethodDef functions[] = {

@@ -77,9 +77,7 @@ static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
     else
         status = nl_ipc_close(memory, &err);
     Py_END_ALLOW_THREADS;
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 static void ipc_dealloc(PyObject *self) {

@@ -305,9 +305,8 @@ static PyObject *kernel_set_attribute(PyObject *self, PyObject *args) {
     int attribute, value;
     if (!PyArg_ParseTuple(args, "ii:set_attribute", &attribute, &value))
         return NULL;
-    if (nl_kernel_set_attribute(((nl_py_kernel *)self)->kernel, attribute, value, &err) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(
+        nl_kernel_set_attribute(((nl_py_kernel *)self)->kernel, attribute, value, &err), &err);
 }
 
 static int check_shared(Py_ssize_t shared) {

@@ -50,9 +50,7 @@ static PyObject *trim(nl_device *dev, size_t keep) {
     Py_BEGIN_ALLOW_THREADS;
     result = nl_buffer_trim(dev, keep, &err);
     Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(result, &err);
 }
 
 static PyObject *pool_set_limits(PyObject *Py_UNUSED(module), PyObject *args) {

@@ -66,6 +66,10 @@ static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
 /* Turns an nl_error into the exception it stands for; returns NULL for `return nl_py_raise(&err)`.
  */
 PyObject *nl_py_raise(const nl_error *err);
+/* None, or the exception where `status` is negative. */
+static inline PyObject *nl_py_none(int status, const nl_error *err) {
+    return status < 0 ? nl_py_raise(err) : Py_NewRef(Py_None);
+}
 /* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
