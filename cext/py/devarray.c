@@ -109,9 +109,7 @@ void nl_py_buffer_release(nl_buffer *buffer) {
     if (__builtin_expect(buffer == NULL, 1))
         return;
     PyErr_Fetch(&type, &value, &traceback);
-    Py_BEGIN_ALLOW_THREADS;
-    nl_buffer_destroy(buffer);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_buffer_destroy(buffer));
     PyErr_Restore(type, value, traceback);
 }
 
@@ -276,9 +274,7 @@ int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *e
     *out = nl_buffer_take(dev, size);
     if (*out)
         return 0;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_buffer_alloc(dev, size, out, err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_buffer_alloc(dev, size, out, err));
     return result;
 }
 

@@ -8,13 +8,6 @@
 #include "py/graph.h"
 #include "py/state.h"
 
-/* Runs a core call without the interpreter's lock and hands on its failure. */
-#define NL_UNLOCKED(status, call) \
-    do { \
-        Py_BEGIN_ALLOW_THREADS(status) = (call); \
-        Py_END_ALLOW_THREADS \
-    } while (0)
-
 /* set_open_hook: process-wide, as the driver is. */
 static PyObject *open_hook;
 
@@ -60,7 +53,7 @@ static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args) {
 static const char *open_driver(void) {
     nl_error err;
     const char *kind;
-    NL_UNLOCKED(kind, nl_device_open(&err));
+    NL_UNLOCKED(kind = nl_device_open(&err));
     if (kind == NULL)
         nl_py_raise(&err);
     return kind;
@@ -91,7 +84,7 @@ static PyObject *fallback_reason(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 static PyObject *probe(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
-    NL_UNLOCKED(status, nl_driver_probe(&err));
+    NL_UNLOCKED(status = nl_driver_probe(&err));
     if (status == 0)
         Py_RETURN_NONE;
     return PyUnicode_DecodeUTF8(err.text, (Py_ssize_t)strlen(err.text), "replace");
@@ -151,7 +144,7 @@ static nl_device *read_device(PyObject *argument) {
     nl_device *dev;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(dev, nl_device_get(ordinal, &err));
+    NL_UNLOCKED(dev = nl_device_get(ordinal, &err));
     if (dev == NULL)
         nl_py_raise(&err);
     return dev;
@@ -160,7 +153,7 @@ static nl_device *read_device(PyObject *argument) {
 static nl_device *current(void) {
     nl_error err;
     nl_device *dev;
-    NL_UNLOCKED(dev, nl_device_current(&err));
+    NL_UNLOCKED(dev = nl_device_current(&err));
     if (dev == NULL)
         nl_py_raise(&err);
     return dev;
@@ -249,9 +242,7 @@ static PyObject *enable_peer_access(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (dev == peer)
         return PyErr_Format(PyExc_ValueError, "device %d is no peer of itself", dev->ordinal);
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_allow_visits(dev, peer, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_device_allow_visits(dev, peer, &err));
     return result < 0 ? nl_py_raise(&err) : Py_NewRef(Py_None);
 }
 
@@ -271,14 +262,14 @@ static PyObject *select_device(PyObject *Py_UNUSED(module), PyObject *argument) 
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(status, nl_device_select(ordinal, &err));
+    NL_UNLOCKED(status = nl_device_select(ordinal, &err));
     return nl_py_none(status, &err);
 }
 
 static PyObject *unselect_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
-    NL_UNLOCKED(status, nl_device_unselect(&err));
+    NL_UNLOCKED(status = nl_device_unselect(&err));
     return nl_py_none(status, &err);
 }
 
@@ -287,7 +278,7 @@ static PyObject *select_first_device(PyObject *Py_UNUSED(module), PyObject *argu
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(status, nl_device_select_first(ordinal, &err));
+    NL_UNLOCKED(status = nl_device_select_first(ordinal, &err));
     return nl_py_none(status, &err);
 }
 
@@ -298,7 +289,7 @@ static PyObject *synchronize_(nl_device *dev) {
         return NULL;
     if (nl_graph_capturing() && nl_py_graph_check_device(dev, "synchronize()") < 0)
         return NULL;
-    NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
+    NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
     return nl_py_none(status, &err);
 }
 
@@ -317,8 +308,8 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     if (dev == NULL)
         return NULL;
     if (nl_py_callbacks_pending()) /* they are called as ever, and may use other threads */
-        NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
-    NL_UNLOCKED(status, nl_device_reset(dev, &err));
+        NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
+    NL_UNLOCKED(status = nl_device_reset(dev, &err));
     nl_py_callbacks_purge(dev);
     return nl_py_none(status, &err);
 }
@@ -338,7 +329,7 @@ static PyObject *close_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(status, close_(ordinal, &dev, &err));
+    NL_UNLOCKED(status = close_(ordinal, &dev, &err));
     if (dev != NULL)
         nl_py_callbacks_purge(dev);
     return nl_py_none(status, &err);
@@ -350,7 +341,7 @@ static PyObject *memory_info(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     int status;
     if (current() == NULL)
         return NULL;
-    NL_UNLOCKED(status, NL_CU(&err, MemGetInfo, &available, &total));
+    NL_UNLOCKED(status = NL_CU(&err, MemGetInfo, &available, &total));
     if (status < 0)
         return nl_py_raise(&err);
     return Py_BuildValue("nn", (Py_ssize_t)available, (Py_ssize_t)total);
@@ -364,8 +355,9 @@ static PyObject *context_handle(PyObject *Py_UNUSED(module), PyObject *argument)
         return NULL;
     if (ordinal != (int)ordinal)
         ordinal = -1;
-    Py_BEGIN_ALLOW_THREADS dev = nl_device_get((int)ordinal, &err);
-    Py_END_ALLOW_THREADS if (dev == NULL) return nl_py_raise(&err);
+    NL_UNLOCKED(dev = nl_device_get((int)ordinal, &err));
+    if (dev == NULL)
+        return nl_py_raise(&err);
     return PyLong_FromVoidPtr(dev->context);
 }
 
@@ -420,7 +412,7 @@ static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {
     if (current() == NULL)
         return NULL;
     if (value >= 0)
-        NL_UNLOCKED(status, NL_CU(&err, CtxSetLimit, limit, (size_t)value));
+        NL_UNLOCKED(status = NL_CU(&err, CtxSetLimit, limit, (size_t)value));
     if (status < 0 || NL_CU(&err, CtxGetLimit, &now, limit) < 0)
         return nl_py_raise(&err);
     return PyLong_FromSize_t(now);

@@ -18,8 +18,9 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     nl_error err;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:Event", names, &timing))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = create(timing, &event, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
+    NL_UNLOCKED(status = create(timing, &event, &err));
+    if (status < 0)
+        return nl_py_raise(&err);
     py_event *self = (py_event *)type->tp_alloc(type, 0);
     if (self == NULL) {
         nl_event_destroy(event);
@@ -64,9 +65,8 @@ static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwar
         return NULL;
     if (nl_py_stream_from(state, argument, &stream, NULL) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = call(self->event, stream, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = call(self->event, stream, &err));
+    return nl_py_none(status, &err);
 }
 
 static PyObject *event_record(py_event *self, PyObject *args, PyObject *kwargs) {
@@ -88,9 +88,8 @@ static PyObject *event_query(py_event *self, PyObject *Py_UNUSED(unused)) {
 static PyObject *event_synchronize(py_event *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
-    Py_BEGIN_ALLOW_THREADS status = nl_event_synchronize(self->event, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = nl_event_synchronize(self->event, &err));
+    return nl_py_none(status, &err);
 }
 
 static PyObject *event_elapsed_time(py_event *self, PyObject *args, PyObject *kwargs) {

@@ -29,9 +29,7 @@ static nl_host_block *take_block(size_t size, nl_host_kind kind, unsigned flags)
 static void give_block(nl_host_block *block) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    Py_BEGIN_ALLOW_THREADS;
-    nl_hostblock_give(block);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_hostblock_give(block));
     PyErr_Restore(type, value, traceback);
 }
 
@@ -216,10 +214,9 @@ static PyObject *host_unregister(PyObject *Py_UNUSED(module), PyObject *args) {
     int result;
     if (!PyArg_ParseTuple(args, "K:host_unregister", &address))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    result =
-        nl_device_current(&err) ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address) : -1;
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_device_current(&err)
+                             ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address)
+                             : -1);
     return nl_py_none(result, &err);
 }
 
@@ -233,11 +230,9 @@ static PyObject *prefetch(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "KniO:prefetch", &address, &size, &device, &stream) ||
         nl_py_stream_from(nl_py_state_of(module), stream, &handle, NULL) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_current(&err)
-                 ? NL_CU(&err, MemPrefetchAsync, address, (size_t)size, device, handle)
-                 : -1;
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_device_current(&err)
+                             ? NL_CU(&err, MemPrefetchAsync, address, (size_t)size, device, handle)
+                             : -1);
     return nl_py_none(result, &err);
 }
 
@@ -248,10 +243,9 @@ static PyObject *advise(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     if (!PyArg_ParseTuple(args, "Knii:advise", &address, &size, &advice, &device))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_current(&err) ? NL_CU(&err, MemAdvise, address, (size_t)size, advice, device)
-                                     : -1;
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_device_current(&err)
+                             ? NL_CU(&err, MemAdvise, address, (size_t)size, advice, device)
+                             : -1);
     return nl_py_none(result, &err);
 }
 

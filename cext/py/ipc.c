@@ -25,9 +25,7 @@ static nl_ipc_memory *take_memory(py_ipc *self) {
 static PyObject *wrap(PyTypeObject *type, nl_ipc_memory *memory) {
     py_ipc *self = (py_ipc *)type->tp_alloc(type, 0);
     if (self == NULL) {
-        Py_BEGIN_ALLOW_THREADS;
-        nl_ipc_release(memory);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_ipc_release(memory));
         return NULL;
     }
     self->memory = memory;
@@ -86,9 +84,7 @@ static void ipc_dealloc(PyObject *self) {
     if (memory != NULL) {
         PyObject *kind, *value, *traceback;
         PyErr_Fetch(&kind, &value, &traceback);
-        Py_BEGIN_ALLOW_THREADS;
-        nl_ipc_release(memory);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_ipc_release(memory));
         PyErr_Restore(kind, value, traceback);
     }
     type->tp_free(self);
@@ -239,9 +235,7 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
     nl_device *dev = a->buffer->device;
     CUdeviceptr address = a->address;
     nl_buffer_expose(a->buffer);
-    Py_BEGIN_ALLOW_THREADS;
-    status = nl_ipc_export(dev, address, &handle, &offset, &size, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(status = nl_ipc_export(dev, address, &handle, &offset, &size, &err));
     if (status < 0)
         return nl_py_raise(&err);
     return Py_BuildValue("(y#nn)", handle.reserved, (Py_ssize_t)sizeof handle, (Py_ssize_t)offset,

@@ -58,9 +58,7 @@ static void module_dealloc(PyObject *self) {
         PyObject_ClearWeakRefs(self);
     if (m->module) {
         PyErr_Fetch(&error_type, &error, &traceback);
-        Py_BEGIN_ALLOW_THREADS;
-        nl_module_release(m->module);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_module_release(m->module));
         PyErr_Restore(error_type, error, traceback);
     }
     type->tp_free(self);
@@ -353,9 +351,7 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     int result;
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
         /* the queue may be full, and what empties it may need the interpreter */
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_launch_run(shape, k->kernel, values, &err);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
     } else {
         result = nl_launch_run(shape, k->kernel, values, &err);
     }

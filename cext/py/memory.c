@@ -19,9 +19,7 @@ static PyObject *describe(const nl_pool_statistics *s) {
 static nl_device *device_at(int ordinal) {
     nl_error err;
     nl_device *dev;
-    Py_BEGIN_ALLOW_THREADS;
-    dev = nl_device_get(ordinal, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(dev = nl_device_get(ordinal, &err));
     if (!dev)
         nl_py_raise(&err);
     return dev;
@@ -47,9 +45,7 @@ static int size_from(PyObject *value, size_t *size) {
 static PyObject *trim(nl_device *dev, size_t keep) {
     nl_error err;
     int result;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_buffer_trim(dev, keep, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_buffer_trim(dev, keep, &err));
     return nl_py_none(result, &err);
 }
 
@@ -105,9 +101,7 @@ static PyObject *host_set_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     size_t limit;
     if (size_from(value, &limit) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    nl_hostblock_set_limit(limit);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_hostblock_set_limit(limit));
     Py_RETURN_NONE;
 }
 
@@ -115,9 +109,7 @@ static PyObject *host_trim(PyObject *Py_UNUSED(module), PyObject *value) {
     size_t keep;
     if (size_from(value, &keep) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    nl_hostblock_trim(keep);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_hostblock_trim(keep));
     Py_RETURN_NONE;
 }
 

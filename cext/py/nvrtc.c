@@ -13,8 +13,8 @@ static PyObject *nvrtc_open(PyObject *Py_UNUSED(module), PyObject *argument) {
     if (argument != Py_None && !PyUnicode_FSConverter(argument, &path))
         return NULL;
     const char *text = path != NULL ? PyBytes_AS_STRING(path) : NULL;
-    Py_BEGIN_ALLOW_THREADS status = nl_nvrtc_open(text, &major, &minor, &err);
-    Py_END_ALLOW_THREADS Py_XDECREF(path);
+    NL_UNLOCKED(status = nl_nvrtc_open(text, &major, &minor, &err));
+    Py_XDECREF(path);
     return status < 0 ? nl_py_raise(&err) : Py_BuildValue("ii", major, minor);
 }
 
@@ -156,8 +156,8 @@ static PyObject *nvrtc_compile(PyObject *Py_UNUSED(module), PyObject *args) {
     source.options = flags.texts;
     source.expression_count = count_of(&wanted);
     source.expressions = wanted.texts;
-    Py_BEGIN_ALLOW_THREADS status = nl_nvrtc_compile(&source, &result, &err);
-    Py_END_ALLOW_THREADS dict = status < 0 ? nl_py_raise(&err) : result_dict(&result, wanted.items);
+    NL_UNLOCKED(status = nl_nvrtc_compile(&source, &result, &err));
+    dict = status < 0 ? nl_py_raise(&err) : result_dict(&result, wanted.items);
 done:
     nl_nvrtc_result_clear(&result);
     text_list_clear(&wanted);

@@ -73,6 +73,14 @@ static inline PyObject *nl_py_none(int status, const nl_error *err) {
 /* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
+/* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
+#define NL_UNLOCKED(...) \
+    do { \
+        Py_BEGIN_ALLOW_THREADS; \
+        __VA_ARGS__; \
+        Py_END_ALLOW_THREADS; \
+    } while (0)
+
 /* Makes a heap type, adds it to the module under its own name and stores it in *slot. 0 or -1. */
 int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot);
 /* Adds functions to the module. 0 or -1. */

@@ -116,9 +116,9 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pi:Stream", names, &non_blocking, &priority)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status =
-        create(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority, &stream, &err);
-    Py_END_ALLOW_THREADS return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, NULL);
+    NL_UNLOCKED(status = create(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority,
+                                &stream, &err));
+    return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, NULL);
 }
 
 static int wrap_handle(CUstream handle, nl_stream **stream, nl_error *err) {
@@ -130,9 +130,7 @@ static PyObject *wrap_foreign(PyTypeObject *type, CUstream handle, PyObject *own
     nl_stream *stream = NULL;
     nl_error err;
     int status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = wrap_handle(handle, &stream, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(status = wrap_handle(handle, &stream, &err));
     return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, owner);
 }
 
@@ -171,9 +169,7 @@ static void stream_dealloc(nl_py_stream *self) {
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
     /* The driver may make this wait for a callback, which wants the interpreter. */
-    Py_BEGIN_ALLOW_THREADS;
-    nl_stream_release(self->stream);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_stream_release(self->stream));
     stream_clear(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -200,9 +196,8 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unus
     int status;
     if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "synchronize()") < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = nl_stream_synchronize(self->stream, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = nl_stream_synchronize(self->stream, &err));
+    return nl_py_none(status, &err);
 }
 
 static PyObject *stream_query(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
