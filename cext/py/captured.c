@@ -252,14 +252,12 @@ static int captured_traverse(PyObject *self, visitproc visit, void *arg) {
  * it later. */
 static void captured_dealloc(PyObject *self) {
     nl_py_captured *c = (nl_py_captured *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     NL_UNLOCKED(nl_graph_release(c->graph));
     Py_XDECREF(c->kernel);
     Py_XDECREF(c->args);
     Py_XDECREF(c->extra);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMethodDef captured_methods[] = {

@@ -115,7 +115,6 @@ void nl_py_buffer_release(nl_buffer *buffer) {
 
 static void devarray_dealloc(PyObject *self) {
     nl_py_array *a = (nl_py_array *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (a->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -125,8 +124,7 @@ static void devarray_dealloc(PyObject *self) {
     Py_XDECREF(a->descr);
     Py_XDECREF(a->owner);
     Py_XDECREF(a->stream);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* Arrays come from functions; a sub-class that wants a constructor writes __new__ over them. */

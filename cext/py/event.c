@@ -36,15 +36,13 @@ static int event_traverse(py_event *self, visitproc visit, void *arg) {
 }
 
 static void event_dealloc(py_event *self) {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
     Py_BEGIN_ALLOW_THREADS; /* may wait for a callback, which wants the interpreter */
     nl_event_destroy(self->event);
     Py_END_ALLOW_THREADS;
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free((PyObject *)self);
 }
 
 /* record and wait: a stream argument, and a core call that may wait for room in the stream's queue.

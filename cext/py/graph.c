@@ -273,7 +273,6 @@ static void drop_all(nl_py_graph *g) {
  * cleared itself. */
 static void graph_dealloc(PyObject *self) {
     nl_py_graph *g = (nl_py_graph *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject *error_type, *error, *traceback;
     PyObject_GC_UnTrack(self);
     if (g->weakrefs)
@@ -281,8 +280,7 @@ static void graph_dealloc(PyObject *self) {
     PyErr_Fetch(&error_type, &error, &traceback);
     drop_all(g);
     PyErr_Restore(error_type, error, traceback);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* ---- types ---- */

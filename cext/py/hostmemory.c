@@ -45,13 +45,11 @@ static PyObject *wrap_block(PyTypeObject *type, nl_host_block *block) {
 }
 
 static void hostmemory_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
     nl_py_hostmemory *m = (nl_py_hostmemory *)self;
     if (m->weakrefs)
         PyObject_ClearWeakRefs(self);
     give_block(m->block);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* What the driver has allocated is gone when its device was reset; our own pages stay. */

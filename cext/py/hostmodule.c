@@ -84,12 +84,10 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
 
 static void hostmodule_dealloc(PyObject *object) {
     hostmodule *self = (hostmodule *)object;
-    PyTypeObject *type = Py_TYPE(object);
     if (self->code != NULL)
         nl_host_range_remove(self->code);
     nl_image_close(self->library);
-    type->tp_free(object);
-    Py_DECREF(type);
+    nl_py_free(object);
 }
 
 static void *find(const hostmodule *self, const char *name) {

@@ -79,7 +79,6 @@ static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
 }
 
 static void ipc_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
     nl_ipc_memory *memory = take_memory((py_ipc *)self);
     if (memory != NULL) {
         PyObject *kind, *value, *traceback;
@@ -87,8 +86,7 @@ static void ipc_dealloc(PyObject *self) {
         NL_UNLOCKED(nl_ipc_release(memory));
         PyErr_Restore(kind, value, traceback);
     }
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* One number of the memory, 0 when it is closed. */

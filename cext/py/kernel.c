@@ -52,7 +52,6 @@ static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static void module_dealloc(PyObject *self) {
     nl_py_module *m = (nl_py_module *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject *error_type, *error, *traceback;
     if (m->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -61,8 +60,7 @@ static void module_dealloc(PyObject *self) {
         NL_UNLOCKED(nl_module_release(m->module));
         PyErr_Restore(error_type, error, traceback);
     }
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static void release_module(void *owner) {
@@ -260,7 +258,6 @@ static int kernel_clear(PyObject *self) {
 
 static void kernel_dealloc(PyObject *self) {
     nl_py_kernel *k = (nl_py_kernel *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (k->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -268,8 +265,7 @@ static void kernel_dealloc(PyObject *self) {
     Py_XDECREF(k->module);
     Py_XDECREF(k->parameters);
     Py_XDECREF(k->hook);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *kernel_name(PyObject *self, void *Py_UNUSED(closure)) {

@@ -240,11 +240,9 @@ static int transfer_traverse(PyObject *self, visitproc visit, void *arg) {
 /* No tp_clear: launches rely on the array, and a cycle through it is broken elsewhere, in the
  * object that came to refer to this one after it was made. */
 static void transfer_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((nl_py_transfer *)self)->array);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMemberDef transfer_members[] = {

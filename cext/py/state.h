@@ -73,6 +73,13 @@ static inline PyObject *nl_py_none(int status, const nl_error *err) {
 /* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
+/* The end of every tp_dealloc. */
+static inline void nl_py_free(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
 /* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
 #define NL_UNLOCKED(...) \
     do { \

@@ -164,15 +164,13 @@ static int stream_clear(nl_py_stream *self) {
 }
 
 static void stream_dealloc(nl_py_stream *self) {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
     /* The driver may make this wait for a callback, which wants the interpreter. */
     NL_UNLOCKED(nl_stream_release(self->stream));
     stream_clear(self);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free((PyObject *)self);
 }
 
 static PyObject *stream_repr(nl_py_stream *self) {
