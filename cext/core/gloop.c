@@ -19,7 +19,7 @@ static int number(const nl_gloop *loop, int operand) {
     return operand < loop->core->nin ? operand : operand - loop->core->nin;
 }
 
-/* ---------------------------------------------------------------------------- core dimensions */
+/* ---- core dimensions ---- */
 
 int nl_gcore_check_keepdims(const nl_gcore *c, nl_error *err) {
     for (int i = 1; i < c->nin + c->nout; i++) {
@@ -121,7 +121,7 @@ int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------------- broadcasting */
+/* ---- broadcasting ---- */
 
 typedef struct text {
     size_t used, size;
@@ -220,7 +220,7 @@ int nl_gloop_broadcast(nl_gloop *loop, nl_error *err) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------ outputs */
+/* ---- outputs ---- */
 
 static int64_t loop_stride(const nl_gloop *loop, const nl_goperand *o, int k) {
     int own = o->array.ndim - o->core, at = k - (loop->ndim - own);
@@ -296,7 +296,7 @@ void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *s
     }
 }
 
-/* ---------------------------------------------------------------------------- the kernel's view */
+/* ---- the kernel's view ---- */
 
 /* Whether dimension `outer` goes on where `inner` ends, for every operand. */
 static int can_merge(const nl_gpacked *p, int operands, int outer, int inner) {

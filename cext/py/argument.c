@@ -15,8 +15,7 @@
 #include "py/dlpack.h"
 #include "py/exchange.h"
 
-/* ---------------------------------------------------------------------------------------- messages
- */
+/* ---- messages ---- */
 
 static const char *expectation(const nl_param *p, char *text, size_t size) {
     int64_t low;
@@ -109,8 +108,7 @@ static int refuse(const nl_py_call *call, int index, PyObject *value, PyObject *
     return -1;
 }
 
-/* -------------------------------------------------------------------------------------- array
- * types */
+/* ---- array types ---- */
 
 /* An array as a parameter sees it, wherever it lives. */
 typedef struct seen {
@@ -194,8 +192,7 @@ static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr addres
     }
 }
 
-/* ---------------------------------------------------------------------------------- kinds of
- * arrays */
+/* ---- kinds of arrays ---- */
 
 /* A device array that fits: it has shape and strides as the parameter wants them. The usual ranks
  * are worth no call of memcpy, which takes longer than the rest. */
@@ -382,8 +379,7 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     return refuse(call, index, value, PyExc_TypeError, "%s", advice);
 }
 
-/* ----------------------------------------------------------------------------------------- scalars
- */
+/* ---- scalars ---- */
 
 static int read_int(PyObject *value, nl_scalar *s) {
     int overflow;
@@ -514,8 +510,7 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
                                             : "");
 }
 
-/* ----------------------------------------------------------------------------------------- structs
- */
+/* ---- structs ---- */
 
 static int write_complex_pair(const nl_param *p, const nl_scalar *s, unsigned char *at) {
     if (!p->takes_complex || (p->size != 8 && p->size != 16))
@@ -571,8 +566,7 @@ static int write_struct(nl_py_call *call, int index, PyObject *value, unsigned c
                   ": make one with numpy.array((...), dtype=[...])[()]");
 }
 
-/* --------------------------------------------------------------------------------------------
- * entry */
+/* ---- entry ---- */
 
 /* All that check_array would ask, for the plain case: nothing to convert, no stream to order. */
 static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const nl_py_array *a) {

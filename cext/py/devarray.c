@@ -10,8 +10,7 @@
 #include "py/argument.h"
 #include "py/stream.h"
 
-/* --------------------------------------------------------------------------- making and dropping
- */
+/* ---- making and dropping ---- */
 
 /* Low bits of the addresses of the elements: an element type of alignment a (a power of two up to
  * 256) may be read where these bits & (a - 1) are 0. */
@@ -141,8 +140,7 @@ static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------- attributes
- */
+/* ---- attributes ---- */
 
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout) {
     layout->ndim = a->ndim;
@@ -256,8 +254,7 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     return (PyObject *)view;
 }
 
-/* ------------------------------------------------------------------------------------ constructors
- */
+/* ---- constructors ---- */
 
 /* dtype, and that device memory can hold its elements; itemsize goes to the layout. */
 static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
@@ -386,10 +383,10 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
     nl_buffer *buffer = NULL;
     if (nl_py_layout_extent(layout, &low, &high) < 0)
         return NULL;
-    if (high > low && (address == 0 || address + (CUdeviceptr)low > address + (CUdeviceptr)high))
+    if (!nl_py_address_fits(address, low, high))
         return PyErr_Format(PyExc_ValueError, "address %llu cannot be that of %lld bytes",
                             (unsigned long long)address, (long long)(high - low));
-    nl_device *dev = nl_device_current(&err);
+    nl_device *dev = parts->device ? parts->device : nl_device_current(&err);
     if (dev && parts->find_device && high > low)
         dev = nl_device_of_address(dev, address + (CUdeviceptr)low);
     if (!dev || nl_buffer_wrap(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL, NULL,
@@ -494,8 +491,7 @@ static PyObject *devarray_record(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- type
- */
+/* ---- type ---- */
 
 static PyGetSetDef devarray_getset[] = {
     {"shape", devarray_shape, NULL, "Elements along each dimension.", NULL},

@@ -11,8 +11,7 @@
 
 #define INLINE_CODES 64
 
-/* ------------------------------------------------------------------------------------------
- * entries */
+/* ---- entries ---- */
 
 static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *code) {
     if (nl_py_array_check_exact(state, value)) {
@@ -103,8 +102,7 @@ static nl_py_entry *add_entry(nl_py_dispatcher *d, nl_device *dev, const uint32_
     return e;
 }
 
-/* ------------------------------------------------------------------------------- asking for a
- * kernel */
+/* ---- asking for a kernel ---- */
 
 static const char *name_of(const nl_py_dispatcher *d) {
     const char *name = PyUnicode_AsUTF8(d->name);
@@ -195,8 +193,7 @@ static nl_py_entry *find_or_resolve(nl_py_dispatcher *d, const nl_launch *shape,
     return entry;
 }
 
-/* ------------------------------------------------------------------------------------ checked
- * shapes */
+/* ---- checked shapes ---- */
 
 static nl_py_entry *find_checked(nl_py_dispatcher *d, const nl_launch *shape, const nl_device *dev,
                                  PyObject *const *args, Py_ssize_t nargs) {
@@ -239,8 +236,7 @@ nl_py_entry *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, 
     return entry;
 }
 
-/* ------------------------------------------------------------------------------------ wrong
- * numbers */
+/* ---- wrong numbers ---- */
 
 static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kernel, Py_ssize_t i) {
     if (kernel)
@@ -289,8 +285,7 @@ void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
     Py_XDECREF(names);
 }
 
-/* -----------------------------------------------------------------------------------
- * configurations */
+/* ---- configurations ---- */
 
 static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char *name) {
     long n;
@@ -399,8 +394,7 @@ static PyObject *dispatcher_call(PyObject *self, PyObject *Py_UNUSED(args),
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------
- * methods */
+/* ---- methods ---- */
 
 static PyObject *dispatcher_resolve(PyObject *self, PyObject *Py_UNUSED(args)) {
     PyErr_Format(PyExc_TypeError,
@@ -453,8 +447,7 @@ static PyObject *dispatcher_forget(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-/* -------------------------------------------------------------------------------------------- type
- */
+/* ---- type ---- */
 
 static PyObject *dispatcher_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                                 PyObject *Py_UNUSED(kwargs)) {

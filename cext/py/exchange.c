@@ -40,8 +40,7 @@ static PyObject *key(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->interface_keys, which);
 }
 
-/* -------------------------------------------------------------------------------------------
- * import */
+/* ---- import ---- */
 
 static const char possible[] = "of a size that can be addressed";
 
@@ -367,8 +366,7 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
     return result;
 }
 
-/* -------------------------------------------------------------------------------------------
- * export */
+/* ---- export ---- */
 
 /* The list of fields, as NumPy writes it. Dtypes that it cannot describe so are bytes. */
 static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {

@@ -20,7 +20,7 @@ static int raise_from(const nl_error *err) {
     return -1;
 }
 
-/* ---------------------------------------------------------------------------- choosing a loop */
+/* ---- choosing a loop ---- */
 
 int nl_py_gufunc_remember(PyObject *cache, PyObject *key, PyObject *value) {
     if (PyDict_Size(cache) >= CACHE_LIMIT)
@@ -104,7 +104,7 @@ static int choose(nl_py_gucall *c) {
     return 0;
 }
 
-/* ----------------------------------------------------------------------------------- results */
+/* ---- results ---- */
 
 static int run(nl_py_gucall *c) {
     nl_error err;
@@ -215,7 +215,7 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
     return result;
 }
 
-/* -------------------------------------------------------------------------------------- type */
+/* ---- type ---- */
 
 /* dimensions: ((size or -1, optional), ...); operands: (places, ...), inputs first. */
 static int read_core(PyObject *dimensions, PyObject *operands, int nin, nl_gcore *core) {

@@ -10,8 +10,7 @@
 
 static const char *const kinds[] = {"result", "locked", "mapped", "write-combined", "managed"};
 
-/* ---------------------------------------------------------------------------------------- the type
- */
+/* ---- the type ---- */
 
 static nl_host_block *take_block(size_t size, nl_host_kind kind, unsigned flags) {
     nl_host_block *block = NULL;
@@ -127,8 +126,7 @@ static PyType_Spec hostmemory_spec = {
     .slots = hostmemory_slots,
 };
 
-/* ------------------------------------------------------------------------------------------ making
- */
+/* ---- making ---- */
 
 static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"nbytes", "kind", "flags", "cls", NULL};
@@ -189,8 +187,7 @@ static PyObject *host_empty(PyObject *module, PyObject *args) {
     return result;
 }
 
-/* ------------------------------------------------------------------------- other people's memory
- */
+/* ---- other people's memory ---- */
 
 static PyObject *host_register(PyObject *module, PyObject *args) {
     unsigned long long address;

@@ -170,7 +170,7 @@ static int raise_fault(void) {
     return -1;
 }
 
-/* threads_limit(n), get_threads(), set_threads(n): numbalite/threads.py checks the values. */
+/* numbalite/threads.py checks the values. */
 static PyObject *threads_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     long most = PyLong_AsLong(value);
     if (most == -1 && PyErr_Occurred())

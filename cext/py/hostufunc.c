@@ -26,7 +26,7 @@
 #include "py/hostmodule.h"
 #include "py/state.h"
 
-/* ----------------------------------------------------------------------------------- HostLoops */
+/* ---- HostLoops ---- */
 
 /* Tables of types only grow, and NumPy reads them without asking: each new one is a copy, the old
  * ones stay. */
@@ -107,7 +107,7 @@ static int import_numpy(void) {
     return PyUFunc_ImportUFuncAPI();
 }
 
-/* -------------------------------------------------------------------------------------- making */
+/* ---- making ---- */
 
 static int identity_kind(PyObject *identity) {
     if (identity == Py_None)
@@ -267,7 +267,7 @@ static PyObject *ufunc_add_loop(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* ------------------------------------------------------------------------------- lazily typed */
+/* ---- lazily typed ---- */
 
 /* A DType as the promoter's Python half takes it: a dtype, or int, float, complex for a scalar that
  * takes the others' type. */

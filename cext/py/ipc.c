@@ -139,8 +139,7 @@ static PyType_Spec ipc_spec = {
     .slots = ipc_slots,
 };
 
-/* ------------------------------------------------------------------------------------------ export
- */
+/* ---- export ---- */
 
 /* What a moved array's buffer belongs to. */
 typedef struct moved {

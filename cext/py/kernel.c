@@ -11,8 +11,7 @@
 #include "py/fault.h"
 #include "py/graph.h"
 
-/* -------------------------------------------------------------------------------------------
- * Module */
+/* ---- Module ---- */
 
 static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"image", NULL};
@@ -138,8 +137,7 @@ static PyObject *module_alive(PyObject *self, void *Py_UNUSED(closure)) {
     return PyBool_FromLong(module->generation == nl_atomic_load(&module->device->generation));
 }
 
-/* ----------------------------------------------------------------------- descriptions of
- * parameters */
+/* ---- descriptions of parameters ---- */
 
 /* Attribute-like access to the items of a Parameter tuple, in the order of numbalite/describe.py.
  */
@@ -213,8 +211,7 @@ fail:
     return -1;
 }
 
-/* -------------------------------------------------------------------------------------------
- * Kernel */
+/* ---- Kernel ---- */
 
 static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"lowered", "name", "parameters", "fault", NULL};
@@ -350,7 +347,7 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
     return Py_BuildValue("(ii)", grid, block);
 }
 
-/* ------------------------------------------------------------------------------ launching */
+/* ---- launching ---- */
 
 static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     nl_error err;
@@ -387,8 +384,7 @@ int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     return k->hook ? nl_py_fault_check(k, shape->stream, values) : 0;
 }
 
-/* --------------------------------------------------------------------------------------------
- * types */
+/* ---- types ---- */
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 

@@ -95,8 +95,7 @@ static PyObject *pool_reset_peak(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* ------------------------------------------------------------------------------------------- host
- */
+/* ---- host ---- */
 
 static PyObject *host_statistics(PyObject *module, PyObject *unused) {
     size_t locked;
@@ -167,7 +166,7 @@ static PyObject *copy_settings(PyObject *module, PyObject *args, PyObject *kwarg
                          "always", s.always ? Py_True : Py_False);
 }
 
-/* -------------------------------------------------------------------- an allocator in Python */
+/* ---- an allocator in Python ---- */
 
 static PyObject *allocator;
 static nl_mutex allocator_lock = NL_MUTEX_INIT;

@@ -24,8 +24,7 @@
 #define FEW_UPLOADS 6  /* that need no memory of their own */
 #define SHARED_MOST ((int64_t)1 << 30)
 
-/* ----------------------------------------------------------------------------------------- reading
- */
+/* ---- reading ---- */
 
 static int set_value(nl_py_operand *op, nl_dtype dtype, nl_py_weak weak) {
     op->place = NL_PY_PLACE_VALUE;
@@ -273,8 +272,7 @@ int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, void *bytes) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------ making
- */
+/* ---- making ---- */
 
 static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
     nl_error err;
@@ -344,8 +342,7 @@ PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
     return Py_NewRef(op->array);
 }
 
-/* ----------------------------------------------------------------------------------- to the device
- */
+/* ---- to the device ---- */
 
 /* Strides of a block that has the order of the original and holds every distinct element once.
  * Returns its size in bytes. */
@@ -592,8 +589,7 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
     return 0;
 }
 
-/* ---------------------------------------------------------------------------------------- geometry
- */
+/* ---- geometry ---- */
 
 static int same_elements(const nl_py_operand *a, const nl_py_operand *b) {
     size_t size = (size_t)a->ndim * sizeof(int64_t);

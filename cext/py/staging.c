@@ -9,8 +9,7 @@
 #include "core/transfer.h"
 #include "py/devarray.h"
 
-/* --------------------------------------------------------------------------------------------
- * notes */
+/* ---- notes ---- */
 
 static int same_memory(const nl_host_array *a, const nl_host_array *b) {
     size_t size = (size_t)a->layout.ndim * sizeof(int64_t);
@@ -75,8 +74,7 @@ int nl_py_staging_add(nl_py_staging *s, const nl_host_array *host, int parameter
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------
- * overlaps */
+/* ---- overlaps ---- */
 
 /* NumPy decides; what is too hard for it counts as an overlap. */
 static int really_overlap(PyObject *a, PyObject *b) {
@@ -133,8 +131,7 @@ int nl_py_staging_check(const nl_py_staging *s, const nl_kernel *kernel) {
     return 0;
 }
 
-/* -------------------------------------------------------------------------------------------
- * copying */
+/* ---- copying ---- */
 
 static int64_t size_of(const nl_py_staged *item) {
     return nl_layout_count(&item->device) * item->device.itemsize;
@@ -219,8 +216,7 @@ void nl_py_staging_clear(nl_py_staging *s) {
     nl_py_staging_init(s);
 }
 
-/* ------------------------------------------------------------------------- Transfer: In, Out,
- * InOut */
+/* ---- Transfer: In, Out, InOut ---- */
 
 static PyObject *transfer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"array", "mode", NULL};

@@ -96,6 +96,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_dispatcher_exec) \
     X(nl_py_launcher_exec) \
     X(nl_py_graph_exec) \
+    X(nl_py_captured_exec) \
     X(nl_py_dlpack_exec) \
     X(nl_py_keywords_exec) \
     X(nl_py_override_exec) \

@@ -233,8 +233,7 @@ void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *whe
                  nl_py_argument_describe(state, value, text, sizeof text), what, reason);
 }
 
-/* ----------------------------------------------------------------------------------------
- * functions */
+/* ---- functions ---- */
 
 /* typecodes(args) -> bytes */
 static PyObject *typecodes(PyObject *module, PyObject *args) {
