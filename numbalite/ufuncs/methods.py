@@ -104,6 +104,13 @@ class ReductionMethods:
         boolean array that says which elements count. AxisError, and ValueError for an empty axis without
         ``initial`` and identity.
         """
+        key = None
+        if dtype is None and where is True and initial is _NO_VALUE:
+            calls = self._folds.calls
+            key = calls.key(array, out, axis, keepdims)
+            made = None if key is None else calls.run(key, array, out, stream)
+            if made is not None:
+                return made
         self._only_binary("reduce")
         call = _Call(self, array, out, (where,), stream)
         x = call.array
@@ -145,10 +152,12 @@ class ReductionMethods:
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
-            fold(
+            folding = fold(
                 self._folds, x, axes, loop, flat, initial=initial, where=mask,
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
+            if key is not None:
+                self._folds.calls.note(key, folding, x, out, target)
             return call.result(target)
 
     def accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):

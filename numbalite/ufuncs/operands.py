@@ -111,6 +111,11 @@ def is_aligned(array) -> bool:
     return not (array._address & need or any(step & need for step in array.strides))
 
 
+def first_of(array):
+    """What stands for an array where only the address of its first element matters."""
+    return array if array.is_c_contiguous() else array._view((), (), array.dtype)
+
+
 def extent(array):
     """(first, last + 1): the addresses that an array's elements are within."""
     low = high = array._address

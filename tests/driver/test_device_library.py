@@ -50,6 +50,83 @@ def test_grid_and_gridsize():
 
 # ---- array ----
 
+FACTORS = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], np.float32)
+
+
+@cuda.jit
+def loops(x, m, rows, total):
+    """
+    for (float &v : x) v += 1;
+    for (auto v : x) total[0] += v;
+    int i = 0;
+    for (auto row : m) {
+        for (auto v : row) rows[i] += v;
+        for (auto &v : row) v = -v;
+        ++i;
+    }
+    for (float v : m[0]) total[1] += v;
+    for (auto row : FACTORS)
+        for (float v : row) total[2] += v;
+    for (float v : FACTORS[1]) total[3] += v;
+    auto at = x.begin();
+    if (x.size() > 1) total[4] = *++at;
+    """
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_loops_over_arrays(order, debug):
+    kernel = cuda.jit(debug=True)(loops.py_func) if debug else loops
+    x, m = np.arange(8.0, dtype=np.float32), np.arange(12.0).reshape(3, 4)
+    if order == "strided":
+        x, m = np.arange(24.0, dtype=np.float32)[20::-3], np.arange(48.0).reshape(6, 8)[::-2, 1::2]
+    else:
+        m = np.array(m, order=order)
+    rows, total = np.zeros(3), np.zeros(5, np.float32)
+    after_x, after_m = x.copy(), m.copy()
+    kernel[1, 1](after_x, after_m, rows, total)
+    assert np.array_equal(after_x, x + 1) and np.array_equal(after_m, -m)
+    assert np.array_equal(rows, m.sum(axis=1))
+    assert total.tolist() == [(x + 1).sum(), -m[0].sum(), 66, 60, x[1] + 1]
+
+
+def test_loops_over_nothing_and_over_what_is_const():
+    @cuda.jit("void(const float32[:], const float32[:, ::1], float32[:])")
+    def sums(x, m, out):
+        """
+        for (auto v : x) out[0] += v;
+        for (auto row : m) for (const float &v : row) out[1] += v;
+        """
+
+    for n in (0, 1, 5):
+        x, m, out = np.full(n, 2, np.float32), np.ones((n, 3), np.float32), np.zeros(2, np.float32)
+        sums[1, 1](x, m, out)
+        assert out.tolist() == [2 * n, 3 * n]
+
+
+@pytest.mark.skipif("not cuda.is_simulated()")
+def test_loops_over_arrays_are_checked():
+    @cuda.jit
+    def total(x, out):
+        """
+        float sum = 0;
+        for (float v : x) sum += v;
+        for (float &v : x) v = sum;
+        out[threadIdx.x] = sum;
+        """
+
+    x, out = cuda.device_array(8, np.float32), cuda.device_array(2, np.float32)
+    with cuda.checks("unwritten"), pytest.raises(KernelError, match=r"reads x\[0\]") as caught:
+        total[1, 1](x, out)
+        cuda.synchronize()
+    assert caught.value.kind == "unwritten"
+    x[:] = 1
+    with cuda.checks("race"), pytest.raises(KernelError, match=r" x\[\d\]") as caught:
+        total[1, 2](x, out)
+        cuda.synchronize()
+    assert caught.value.kind == "race"
+
+
 ARRAYS = r"""
 template <class A, class B> __device__ void copy2(A from, B to) {
     for (int i = 0; i < from.shape[0]; ++i)
@@ -516,6 +593,52 @@ def test_atomics_with_an_array_and_an_index(atomics):
     assert a.tolist() == [16, 31]
     assert b.tolist() == [7, 64]
     assert c.tolist() == [32 + 64j, 32]
+
+
+@cuda.jit
+def add_at(a, rows, columns, values):
+    """
+    auto k = grid<1>();
+    if (k < values.size()) atomic_add(a, {rows[k], columns[k]}, values[k]);
+    """
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "strided"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "complex64"])
+def test_atomics_with_several_indices(dtype, layout):
+    random = np.random.default_rng(7)
+    a = np.zeros((5, 7), dtype, "F" if layout == "F" else "C")
+    rows, columns = random.integers(0, 5, 300), random.integers(0, 7, 300).astype(np.uint16)
+    values = random.integers(0, 2, 300).astype(dtype)
+    expected = a.copy()
+    np.add.at(expected, (rows, columns), values)
+    if layout == "strided":
+        wide = cuda.to_device(np.zeros((5, 14), dtype))
+        a = wide[:, ::2]
+    device = cuda.to_device(a) if isinstance(a, np.ndarray) else a
+    add_at[10, 32](device, rows, columns, values)
+    assert np.array_equal(device.copy_to_host(), expected)
+
+
+SEVERAL = r"""
+__global__ void k(array<int, 2> a, array<int, 3> b, array<int, 4, layout::F> c, int *old) {
+    int i = threadIdx.x, j = 1; size_t k = 2;
+    old[0] = atomic_sub(a, {i, j}, 2);
+    old[1] = atomic_max(b, {i, j, k}, 50);
+    old[2] = atomic_min(c, {i, 0, 0, 1}, -7);
+    old[3] = atomic_cas(c, {0, 0, 0, 0}, 5, 6);
+    old[4] = atomic_exch(a, {i, j}, 3); old[5] = atomic_add(a[i], {j}, 4); old[6] = atomic_inc(a[i], j, 100);
+}
+"""
+
+
+def test_atomics_with_up_to_four_indices():
+    a, b = np.full((1, 2), 9, np.int32), np.arange(6, dtype=np.int32).reshape(1, 2, 3)
+    c = np.asfortranarray(np.full((1, 1, 1, 2), 5, np.int32))
+    a, b, c, old = launch(cuda.jit(source=SEVERAL), 1, 1, a, b, c, np.zeros(7, np.int32))
+    assert old.tolist() == [9, 5, 5, 5, 7, 3, 7]
+    assert a.tolist() == [[9, 8]] and b.tolist() == [[[0, 1, 2], [3, 4, 50]]]
+    assert c.tolist() == [[[[6, -7]]]]
 
 
 def test_atomics_and_nan(atomics):
