@@ -552,8 +552,7 @@ static PyMethodDef functions[] = {
      "device_empty(shape, dtype, order='C', strides=None): a new array, not initialised."},
     {"from_pointer", KEYWORDS(from_pointer),
      "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): an array over "
-     "memory "
-     "that owner keeps."},
+     "memory that owner keeps."},
     {"register_array_class", register_array_class, METH_O,
      "register_array_class(cls): the sub-class of DeviceArray that arrays are made of."},
     {"register_record_class", register_record_class, METH_O,

@@ -175,9 +175,8 @@ static PyMethodDef methods[] = {
      "Architectures that NVRTC compiles for: [75, 80, ...]"},
     {"nvrtc_compile", nvrtc_compile, METH_VARARGS,
      "nvrtc_compile(source, name, headers, options, expressions) -> dict\n\nheaders: {name: text}. "
-     "The "
-     "dict has status (0: good), log (str), cubin and ptx (bytes or None), lowered ({expression: "
-     "symbol})."},
+     "The dict has status (0: good), log (str), cubin and ptx (bytes or None), lowered "
+     "({expression: symbol})."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -281,8 +281,7 @@ static PyMethodDef stream_methods[] = {
     {"query", (PyCFunction)stream_query, METH_NOARGS, "Is all of the stream's work done?"},
     {"add_callback", (PyCFunction)stream_add_callback, METH_O,
      "add_callback(fn): calls fn() on another thread when the work so far is done; later work "
-     "waits "
-     "for it. It must not use a device."},
+     "waits for it. It must not use a device."},
     {"wait_event", (PyCFunction)stream_wait_event, METH_O,
      "wait_event(event): later work of the stream waits for the event."},
     {"__cuda_stream__", (PyCFunction)stream_cuda_stream, METH_NOARGS,

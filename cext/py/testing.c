@@ -98,13 +98,11 @@ static PyMethodDef methods[] = {
      "go."},
     {"fail_call_at", (PyCFunction)(void (*)(void))fail_call_at, METH_VARARGS | METH_KEYWORDS,
      "fail_call_at(n, status=2, releases=False): the n-th driver call from now fails with status "
-     "(of "
-     "the calls that free or destroy if releases); 0 switches off. Returns the calls since last "
-     "time."},
+     "(of the calls that free or destroy if releases); 0 switches off. Returns the calls since "
+     "last time."},
     {"fail_alloc_at", fail_alloc_at, METH_O,
      "fail_alloc_at(n): the n-th request for host memory from now fails; 0 switches off. Returns "
-     "the "
-     "requests since last time."},
+     "the requests since last time."},
     {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
     {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
     {"copied", copied, METH_NOARGS,
