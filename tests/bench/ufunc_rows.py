@@ -141,6 +141,18 @@ def large_sum(floor):
     return device_median(lambda: total(x, res=result), 5), None, LARGE * 4 / 4200e3
 
 
+@row("U7", "sum of 1000 f32 on the device, out=", "us", "2 x floor", gpu=True)
+def small_sum(floor):
+    from numbalite import cuda
+
+    add, host = ufuncs()["add"], np.arange(1000, dtype=np.float32)
+    x, out = cuda.to_device(host), cuda.device_array((), np.float32)
+    close(add.reduce(x, out=out).copy_to_host(), host.sum())
+    ours = calls_of(lambda: add.reduce(x, out=out), cuda.synchronize)
+    ours, least = in_turn(ours, floor.driver("launch"), count=500)
+    return ours, least, 2 * least
+
+
 @row(
     "G1",
     "gufunc 2 x 2 products, 4e6, device, out=",

@@ -2,6 +2,8 @@
 shared blocks, in the launch between. An exception, nothing left, inputs untouched, and the same call works
 afterwards."""
 
+import mmap
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from numbalite import _core, cuda, vectorize
 
 OUT_OF_MEMORY = 2
 LAUNCH_FAILED = 719
+MIB = 1 << 20
 
 pytestmark = pytest.mark.sim
 
@@ -85,9 +88,18 @@ def fresh_ring():
     ring_of_two()
 
 
+def new_pages():
+    """Parts of two huge pages of the host's that nobody has touched."""
+    size = 2 * MIB + 8
+    out = cuda.device_array(size // 8, np.float64)
+    out.fill(3)
+    room = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    assert (out.copy_to_host(np.frombuffer(room, np.float64)) == 3).all()
+
+
 OPERATIONS = [
     ring, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, arguments,
-    fresh_ring,
+    fresh_ring, new_pages,
 ]  # fmt: skip
 
 
