@@ -91,9 +91,8 @@ static int write_arguments(nl_py_call *call, PyObject *const *args, unsigned cha
 static int set_values(nl_py_captured *c, void **values) {
     nl_error err;
     int result;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_graph_set_values(c->graph, c->node, c->kernel->kernel, &c->shape, values, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_graph_set_values(c->graph, c->node, c->kernel->kernel, &c->shape,
+                                             values, &err));
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -253,16 +252,12 @@ static int captured_traverse(PyObject *self, visitproc visit, void *arg) {
  * it later. */
 static void captured_dealloc(PyObject *self) {
     nl_py_captured *c = (nl_py_captured *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    Py_BEGIN_ALLOW_THREADS;
-    nl_graph_release(c->graph);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_graph_release(c->graph));
     Py_XDECREF(c->kernel);
     Py_XDECREF(c->args);
     Py_XDECREF(c->extra);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMethodDef captured_methods[] = {

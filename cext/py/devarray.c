@@ -109,15 +109,12 @@ void nl_py_buffer_release(nl_buffer *buffer) {
     if (__builtin_expect(buffer == NULL, 1))
         return;
     PyErr_Fetch(&type, &value, &traceback);
-    Py_BEGIN_ALLOW_THREADS;
-    nl_buffer_destroy(buffer);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_buffer_destroy(buffer));
     PyErr_Restore(type, value, traceback);
 }
 
 static void devarray_dealloc(PyObject *self) {
     nl_py_array *a = (nl_py_array *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (a->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -127,8 +124,7 @@ static void devarray_dealloc(PyObject *self) {
     Py_XDECREF(a->descr);
     Py_XDECREF(a->owner);
     Py_XDECREF(a->stream);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* Arrays come from functions; a sub-class that wants a constructor writes __new__ over them. */
@@ -276,9 +272,7 @@ int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *e
     *out = nl_buffer_take(dev, size);
     if (*out)
         return 0;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_buffer_alloc(dev, size, out, err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_buffer_alloc(dev, size, out, err));
     return result;
 }
 
@@ -558,8 +552,7 @@ static PyMethodDef functions[] = {
      "device_empty(shape, dtype, order='C', strides=None): a new array, not initialised."},
     {"from_pointer", KEYWORDS(from_pointer),
      "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): an array over "
-     "memory "
-     "that owner keeps."},
+     "memory that owner keeps."},
     {"register_array_class", register_array_class, METH_O,
      "register_array_class(cls): the sub-class of DeviceArray that arrays are made of."},
     {"register_record_class", register_record_class, METH_O,

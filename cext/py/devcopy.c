@@ -61,9 +61,7 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
     }
     int result;
     nl_error second;
-    Py_BEGIN_ALLOW_THREADS;
-    result = NL_CU(&second, StreamSynchronize, stream);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = NL_CU(&second, StreamSynchronize, stream));
     if (result < 0)
         *err = second;
     return result;

@@ -529,7 +529,6 @@ static int dispatcher_clear(PyObject *self) {
 
 static void dispatcher_dealloc(PyObject *self) {
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (d->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -540,8 +539,7 @@ static void dispatcher_dealloc(PyObject *self) {
     }
     Py_XDECREF(d->name);
     Py_XDECREF(d->parameters);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMethodDef dispatcher_methods[] = {

@@ -174,9 +174,7 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int simulated) {
     if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
         goto fail;
     if (simulated) {
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_device_synchronize(dev, &err);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(result = nl_device_synchronize(dev, &err));
         if (result == 0)
             return 0;
         goto fail;

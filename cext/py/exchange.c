@@ -296,9 +296,7 @@ int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocki
     if (nl_graph_capturing() && nl_graph_has(stream))
         return 0; /* whoever launches the graph sees to it */
     nl_device *dev = nl_device_current(&err);
-    Py_BEGIN_ALLOW_THREADS;
-    result = dev ? NL_CU(&err, StreamSynchronize, foreign->stream) : -1;
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = dev ? NL_CU(&err, StreamSynchronize, foreign->stream) : -1);
     if (result < 0)
         nl_py_raise(&err);
     return result;

@@ -133,9 +133,7 @@ static PyObject *take_record(const nl_py_kernel *k, CUstream stream) {
     char record[NL_PY_FAULT_BYTES] = {0};
     nl_error err;
     int found;
-    Py_BEGIN_ALLOW_THREADS;
-    found = read_record(k, stream, record, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(found = read_record(k, stream, record, &err));
     if (found < 0) {
         nl_error_prefix(&err, "%s()", k->kernel->name);
         return nl_py_raise(&err);

@@ -137,9 +137,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     Py_INCREF(g); /* the capture's, given up by finish or abandon */
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_graph_begin(((nl_py_stream *)stream)->stream, g, &g->graph, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_graph_begin(((nl_py_stream *)stream)->stream, g, &g->graph, &err));
     if (result == 0)
         return (PyObject *)g;
     nl_py_raise(&err);
@@ -156,21 +154,15 @@ static PyObject *graph_finish(PyObject *self, PyObject *Py_UNUSED(unused)) {
         PyErr_SetString(PyExc_RuntimeError, "this capture is over already");
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_graph_end(g->graph, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_graph_end(g->graph, &err));
     Py_DECREF(self); /* the capture's */
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(result, &err);
 }
 
 static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_graph *g = (nl_py_graph *)self;
     if (nl_graph_leave(g->graph)) {
-        Py_BEGIN_ALLOW_THREADS;
-        nl_graph_abandon(g->graph);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_graph_abandon(g->graph));
         Py_DECREF(self); /* the capture's */
     }
     Py_RETURN_NONE;
@@ -215,9 +207,7 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t 
         result = use_updated(g, stream, blocking, &err);
     if (result == 0 && nl_py_callbacks_pending()) {
         /* the queue may be full, and what empties it may need the interpreter */
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_graph_launch(g->graph, stream, blocking, &err);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(result = nl_graph_launch(g->graph, stream, blocking, &err));
     } else if (result == 0) {
         result = nl_graph_launch(g->graph, stream, blocking, &err);
     }
@@ -238,12 +228,8 @@ static PyObject *graph_upload(PyObject *self, PyObject *args, PyObject *kwargs) 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:upload", names, &argument) ||
         nl_py_stream_from(g->state, argument, &stream, NULL) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_graph_upload(g->graph, stream, &err);
-    Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(result = nl_graph_upload(g->graph, stream, &err));
+    return nl_py_none(result, &err);
 }
 
 static PyObject *graph_launches(PyObject *self, void *Py_UNUSED(closure)) {
@@ -287,7 +273,6 @@ static void drop_all(nl_py_graph *g) {
  * cleared itself. */
 static void graph_dealloc(PyObject *self) {
     nl_py_graph *g = (nl_py_graph *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject *error_type, *error, *traceback;
     PyObject_GC_UnTrack(self);
     if (g->weakrefs)
@@ -295,8 +280,7 @@ static void graph_dealloc(PyObject *self) {
     PyErr_Fetch(&error_type, &error, &traceback);
     drop_all(g);
     PyErr_Restore(error_type, error, traceback);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* ---- types ---- */

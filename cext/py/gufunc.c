@@ -323,7 +323,6 @@ static int gufunc_clear(PyObject *self) {
 
 static void gufunc_dealloc(PyObject *self) {
     nl_py_gufunc *g = (nl_py_gufunc *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (g->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -332,8 +331,7 @@ static void gufunc_dealloc(PyObject *self) {
     Py_XDECREF(g->kernels);
     nl_mem_free(g->core.name);
     nl_mem_free(g->core.text);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMemberDef gufunc_members[] = {

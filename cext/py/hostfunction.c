@@ -439,7 +439,6 @@ static int hostfunction_traverse(PyObject *self, visitproc visit, void *arg) {
 
 static void hostfunction_dealloc(PyObject *self) {
     hostfunction *f = (hostfunction *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (f->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -449,8 +448,7 @@ static void hostfunction_dealloc(PyObject *self) {
     }
     Py_XDECREF(f->name);
     Py_XDECREF(f->parameters);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *hostfunction_resolve(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args)) {

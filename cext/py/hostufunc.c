@@ -59,7 +59,6 @@ static int hostloops_clear(PyObject *object) {
 
 static void hostloops_dealloc(PyObject *object) {
     hostloops *self = (hostloops *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     Py_CLEAR(self->owner);
     Py_CLEAR(self->modules);
@@ -70,8 +69,7 @@ static void hostloops_dealloc(PyObject *object) {
         nl_mem_free(t);
     }
     nl_mutex_destroy(&self->lock);
-    type->tp_free(object);
-    Py_DECREF(type);
+    nl_py_free(object);
 }
 
 static PyType_Slot slots[] = {

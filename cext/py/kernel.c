@@ -52,19 +52,15 @@ static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static void module_dealloc(PyObject *self) {
     nl_py_module *m = (nl_py_module *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject *error_type, *error, *traceback;
     if (m->weakrefs)
         PyObject_ClearWeakRefs(self);
     if (m->module) {
         PyErr_Fetch(&error_type, &error, &traceback);
-        Py_BEGIN_ALLOW_THREADS;
-        nl_module_release(m->module);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_module_release(m->module));
         PyErr_Restore(error_type, error, traceback);
     }
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static void release_module(void *owner) {
@@ -262,7 +258,6 @@ static int kernel_clear(PyObject *self) {
 
 static void kernel_dealloc(PyObject *self) {
     nl_py_kernel *k = (nl_py_kernel *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (k->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -270,8 +265,7 @@ static void kernel_dealloc(PyObject *self) {
     Py_XDECREF(k->module);
     Py_XDECREF(k->parameters);
     Py_XDECREF(k->hook);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *kernel_name(PyObject *self, void *Py_UNUSED(closure)) {
@@ -305,9 +299,8 @@ static PyObject *kernel_set_attribute(PyObject *self, PyObject *args) {
     int attribute, value;
     if (!PyArg_ParseTuple(args, "ii:set_attribute", &attribute, &value))
         return NULL;
-    if (nl_kernel_set_attribute(((nl_py_kernel *)self)->kernel, attribute, value, &err) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(
+        nl_kernel_set_attribute(((nl_py_kernel *)self)->kernel, attribute, value, &err), &err);
 }
 
 static int check_shared(Py_ssize_t shared) {
@@ -354,9 +347,7 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     int result;
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
         /* the queue may be full, and what empties it may need the interpreter */
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_launch_run(shape, k->kernel, values, &err);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
     } else {
         result = nl_launch_run(shape, k->kernel, values, &err);
     }

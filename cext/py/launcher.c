@@ -348,12 +348,10 @@ static int launcher_traverse(PyObject *self, visitproc visit, void *arg) {
 
 static void launcher_dealloc(PyObject *self) {
     nl_py_launcher *l = (nl_py_launcher *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     Py_XDECREF(l->dispatcher);
     Py_XDECREF(l->stream);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *launcher_grid(PyObject *self, void *Py_UNUSED(closure)) {

@@ -466,9 +466,7 @@ static int share(nl_py_operation *call, int64_t size, nl_error *err) {
 void nl_py_operands_done(nl_py_operation *call) {
     nl_pinned_give(call->block);
     if (call->large) {
-        Py_BEGIN_ALLOW_THREADS;
-        nl_hostblock_give(call->large);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_hostblock_give(call->large));
     }
     call->block = NULL;
     call->large = NULL;
@@ -523,9 +521,7 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
     for (int i = 0; i < count; i++)
         if (ops[i].stage)
             ops[i].strides = ops[i].dims + 2 * NL_MAX_DIMS;
-    Py_BEGIN_ALLOW_THREADS;
-    result = stage_all(call, ops, count, sizes, back && all <= most ? all : 0, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = stage_all(call, ops, count, sizes, back && all <= most ? all : 0, &err));
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -548,9 +544,7 @@ int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count) 
         back |= ops[i].stage & NL_PY_STAGE_OUT;
     if (!back)
         return 0;
-    Py_BEGIN_ALLOW_THREADS;
-    result = return_all(call, ops, count, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = return_all(call, ops, count, &err));
     if (result < 0) {
         nl_py_raise(&err);
         return -1;
@@ -576,10 +570,8 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
         return -1;
     distinct_layout(op, op->strides, &from);
     distinct_layout(op, dense, &to);
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to, op->address,
-                         &from, call->stream, 1, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to,
+                                     op->address, &from, call->stream, 1, &err));
     if (result < 0) {
         nl_py_raise(&err);
         return -1;

@@ -170,9 +170,7 @@ int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char
                         CUstream stream, int blocking) {
     nl_error err;
     int result;
-    Py_BEGIN_ALLOW_THREADS;
-    result = copy_in(s, kernel->module->device, stream, blocking, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = copy_in(s, kernel->module->device, stream, blocking, &err));
     if (result < 0) {
         nl_py_raise(&err);
         return -1;
@@ -198,9 +196,7 @@ static int copy_out(nl_py_staging *s, nl_device *dev, CUstream stream, nl_error 
 int nl_py_staging_leave(nl_py_staging *s, const nl_kernel *kernel, CUstream stream) {
     nl_error err;
     int result;
-    Py_BEGIN_ALLOW_THREADS;
-    result = copy_out(s, kernel->module->device, stream, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = copy_out(s, kernel->module->device, stream, &err));
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -244,11 +240,9 @@ static int transfer_traverse(PyObject *self, visitproc visit, void *arg) {
 /* No tp_clear: launches rely on the array, and a cycle through it is broken elsewhere, in the
  * object that came to refer to this one after it was made. */
 static void transfer_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((nl_py_transfer *)self)->array);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMemberDef transfer_members[] = {

@@ -548,15 +548,13 @@ static int ufunc_clear(PyObject *self) {
 
 static void ufunc_dealloc(PyObject *self) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (u->weakrefs)
         PyObject_ClearWeakRefs(self);
     nl_py_ufunc_clear_kernels(u);
     nl_py_ufunc_free_entries(u);
     Py_XDECREF(u->name);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *ufunc_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .. import _core
+from ..cuda import assign
 from ..cuda.arrays import DeviceNDArray
 from . import operands
 
@@ -91,5 +92,5 @@ def _is_plain(axis):
 
 def _relative(array):
     address = array._address
-    first, last = operands.extent(array)
+    first, last = assign.extent(array)
     return first - address, last - address

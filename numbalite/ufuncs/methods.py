@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from .. import describe
+from ..cuda import assign
 from . import element, operands, reduceloops
 from .reduction import fold
 
@@ -237,7 +238,7 @@ class ReductionMethods:
                 target = target.copy(stream=stream)
             if second is not None:
                 second = operands.to_device(second, stream)
-                if operands.overlap(second, target) or not operands.is_aligned(second):
+                if assign.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.spread(second, places.shape)
             moved = (operands.to_device(part, stream) for part in _sorted(places))
@@ -325,7 +326,7 @@ class _Call:
                 == (self.out._address, self.out.strides, self.out.dtype)
                 for s in sources
             )
-            if same or not any(s is not None and operands.overlap(s, self.out) for s in sources):
+            if same or not any(s is not None and assign.overlap(s, self.out) for s in sources):
                 return self.out
         return operands.empty(shape, self.out_dtype or loop)
 

@@ -14,8 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import _core, source, types
-from ..capture import ascii_name
-from ..compilers import Unit
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..describe import Parameter
 from ..options import Options
@@ -161,16 +159,8 @@ class Loops:
             found = self._loops.get(key)
             if found is None:
                 text, function = self.generated(kind, stored, loop, result, masked, wide, unary)
-                unit = Unit(
-                    source=text,
-                    name=source.file_name(
-                        f"{ascii_name(element.plain_name(function))}_{kind}",
-                        function.definition.text.label,
-                    ),
-                    kernels=(f"nl_{kind}",),
-                    describe=False,
-                    **self.options.unit_fields(),
-                )
+                kernels = (f"nl_{kind}",)
+                unit = element.unit(function, text, kernels, self.options, suffix=f"_{kind}")
                 program = Program(unit, element.explainer(function, f"{self.name}({loop}, {loop})"))
                 overload = Overload(
                     program, f"nl_{kind}", self.name, _rows(wide), self.options,

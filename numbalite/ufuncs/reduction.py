@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import _core, cxx
 from .. import options as options_
+from ..cuda import assign
 from . import element, operands, reduceloops
 
 
@@ -138,7 +139,7 @@ class Reduce:
         if (
             target is None
             or not operands.is_aligned(target)
-            or (math.prod(shape) != 1 and operands.overlap(array, target))
+            or (math.prod(shape) != 1 and assign.overlap(array, target))
         ):
             out = operands.empty(shape, array.dtype)
         folding = fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
