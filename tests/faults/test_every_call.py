@@ -198,39 +198,13 @@ def ufunc_masked_on_stream(d):
 
 
 OPERATIONS = [
-    to_device,
-    to_device_strided,
-    device_array,
-    copy_to_host,
-    copy_to_host_strided,
-    copy_to_device,
-    copy_between,
-    slices,
-    assign,
-    fill,
-    contiguous_copy,
-    launch,
-    launch_on_host_arrays,
-    launch_on_strided_host_arrays,
-    launch_on_stream,
-    capture,
-    capture_and_drop,
-    load_module,
-    load_and_launch,
-    stream,
-    event,
-    event_between_streams,
-    synchronize,
-    memory_info,
-    ufunc,
-    ufunc_into_itself,
-    ufunc_of_numbers,
-    ufunc_of_small_arrays,
-    ufunc_of_large_arrays,
-    ufunc_of_both,
-    ufunc_masked,
-    ufunc_masked_on_stream,
-]
+    to_device, to_device_strided, device_array, copy_to_host, copy_to_host_strided, copy_to_device,
+    copy_between, slices, assign, fill, contiguous_copy, launch, launch_on_host_arrays,
+    launch_on_strided_host_arrays, launch_on_stream, capture, capture_and_drop, load_module,
+    load_and_launch, stream, event, event_between_streams, synchronize, memory_info, ufunc,
+    ufunc_into_itself, ufunc_of_numbers, ufunc_of_small_arrays, ufunc_of_large_arrays, ufunc_of_both,
+    ufunc_masked, ufunc_masked_on_stream,
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
