@@ -366,7 +366,7 @@ static int launch_with(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k
                      c->op.name, (long long)loop->count);
         return -1;
     }
-    nl_loop_write(loop, block);
+    nl_loop_write(loop, k->per_thread, block);
     for (int i = 0; i < c->nin; i++)
         if (loop->by_value >> i & 1)
             memcpy(block + (size_t)i * NL_LOOP_SLOT, c->slots[i], NL_LOOP_SLOT);

@@ -73,7 +73,7 @@ def per_thread(plan: Plan) -> int:
 def parameter_size(plan: Plan) -> int:
     """Bytes of the kernel's one parameter."""
     operands, dims = len(plan.stored), plan.dims
-    words = {"flat": 2, "rows": 3, "shifted": 3, "tiled": 5}.get(plan.kind, 1)
+    words = {"flat": 2, "rows": 4, "shifted": 4, "tiled": 5}.get(plan.kind, 1)
     size = 16 * operands + 8 * words
     if plan.kind != "flat":
         steps = dims + 2 if plan.kind == "tiled" else dims
