@@ -444,8 +444,10 @@ typedef struct receiving {
     CUdeviceptr there;
     char *here, *ring;
     size_t size, chunk;
-    size_t shift; /* what the first chunk is smaller by */
-    int is_new;   /* nobody has touched the pages */
+    size_t shift;               /* what the first chunk is smaller by */
+    int is_new;                 /* nobody has touched the pages */
+    CUstream before;            /* what was on it comes first */
+    uint64_t is_ready, cleared; /* has it happened; new pages that were made ready until then */
     uint64_t slot_count, chunks;
     uint64_t asking, asked;    /* is somebody at the driver; chunks that it was asked for */
     uint64_t arrived, taken;   /* of those; chunks, or new pages, that members have taken */
@@ -521,14 +523,44 @@ static void empty_slot(receiving *r, uint64_t k) {
     nl_atomic_store(&r->free[slot], k / r->slot_count + 1);
 }
 
-/* The chunks from first to end - 1 are of one huge page, which is cleared while they are on their
- * way. Where madvise cannot do it, the copies will. */
-static void fill_page(receiving *r, uint64_t first, uint64_t end) {
+/* The chunks of a new huge page: 0 if there is no such page. */
+static int chunks_of_page(const receiving *r, uint64_t page, uint64_t *first, uint64_t *end) {
+    uint64_t each = HUGE_PAGE / r->chunk;
+    uint64_t lead = ((uintptr_t)r->here & (HUGE_PAGE - 1)) / r->chunk;
+    *first = page * each > lead ? page * each - lead : 0;
+    *end = smaller((page + 1) * each - lead, r->chunks);
+    return *first < r->chunks;
+}
+
+/* Where madvise cannot do it, the copies will. */
+static void clear_page(const receiving *r, uint64_t first, uint64_t end) {
     uintptr_t from = (uintptr_t)r->here + begin_of_chunk(r, first);
     uintptr_t to = (uintptr_t)r->here + begin_of_chunk(r, end - 1) + size_of_chunk(r, end - 1);
     from = round_to_pages(from);
     if (to > from)
         (void)madvise((void *)from, (to - from) & ~(uintptr_t)4095, POPULATE_WRITE);
+}
+
+static void clear_some(void *job, int member) {
+    receiving *r = job;
+    uint64_t first, end;
+    while (!nl_atomic_load(&r->is_ready) &&
+           chunks_of_page(r, nl_atomic_add(&r->cleared, 1), &first, &end)) {
+        clear_page(r, first, end);
+        if (member == 0 && nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
+            nl_atomic_store(&r->is_ready, 1);
+    }
+}
+
+/* While the stream is busy with what is to be copied, pages are made ready for it. What the stream
+ * says of errors is asked again by whoever waits for it. */
+static void clear_ahead(receiving *r, int members) {
+    if (r->is_new && nl_cu.StreamQuery(r->before) == CUDA_ERROR_NOT_READY)
+        nl_team_run(members, (int)nl_atomic_load(&looks), clear_some, r);
+}
+
+static void fill_page(receiving *r, uint64_t first, uint64_t end) {
+    clear_page(r, first, end);
     for (uint64_t k = first; k < end; k++) {
         while (k >= nl_atomic_load(&r->arrived)) {
             if (nl_atomic_load(&r->failed))
@@ -540,29 +572,17 @@ static void fill_page(receiving *r, uint64_t first, uint64_t end) {
     }
 }
 
-static void receive_pages(receiving *r) {
-    uint64_t each = r->chunk < HUGE_PAGE ? HUGE_PAGE / r->chunk : 1, page, first, end;
-    uint64_t lead = ((uintptr_t)r->here & (HUGE_PAGE - 1)) / r->chunk;
-    while (!nl_atomic_load(&r->failed)) {
-        page = nl_atomic_add(&r->taken, 1);
-        first = page * each > lead ? page * each - lead : 0;
-        end = smaller((page + 1) * each - lead, r->chunks);
-        if (first >= r->chunks)
-            return;
-        fill_page(r, first, end);
-    }
-}
-
 static void receive_some(void *job, int member) {
     receiving *r = job;
-    uint64_t k;
+    uint64_t k, end;
     nl_error err;
     (void)member;
     if (nl_device_bind(r->device, &err) < 0 && nl_atomic_swap(&r->failed, 1) == 0)
         r->error = err;
-    if (r->is_new) {
-        receive_pages(r);
-        return;
+    while (r->is_new && !nl_atomic_load(&r->failed)) {
+        if (!chunks_of_page(r, nl_atomic_add(&r->taken, 1), &k, &end))
+            return;
+        fill_page(r, k, end);
     }
     while (!nl_atomic_load(&r->failed) && (k = nl_atomic_load(&r->taken)) < r->chunks) {
         take_turn(r, 0);
@@ -608,13 +628,14 @@ static int cut_for_host(receiving *r) {
 
 /* What came before on the stream is waited for first: nobody spins for it, and the ring of a copy
  * to the device that was part of it is free again. (Making a second one takes 3 ms.) */
-static int receive_with_team(receiving *r, CUstream stream, nl_error *err) {
+static int receive_with_team(receiving *r, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;
     int members = cut_for_host(r);
     if (open_marks(r->device, smaller(r->slot_count, r->chunks), &ignored) < 0)
         return 0;
-    if (NL_CU(err, StreamSynchronize, stream) < 0)
+    clear_ahead(r, members);
+    if (NL_CU(err, StreamSynchronize, r->before) < 0)
         return -1;
     if ((block = take_ring(r->device, members)) == NULL)
         return 0;
@@ -639,7 +660,8 @@ int nl_stage_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size
     r.there = device;
     r.here = host;
     r.size = size;
-    int done = receive_with_team(&r, stream, err);
+    r.before = stream;
+    int done = receive_with_team(&r, err);
     nl_team_leave();
     return done;
 }

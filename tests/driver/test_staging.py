@@ -276,6 +276,18 @@ def test_into_parts_of_new_pages(rings, size):
         assert not room[:begin].any() and not room[begin + size :].any()
 
 
+@pytest.mark.parametrize("non_blocking", [False, True])
+def test_new_pages_while_the_stream_is_busy(rings, non_blocking):
+    """They are made ready meanwhile; the copy still comes after the work."""
+    stream = cuda.stream(non_blocking=non_blocking)
+    data = np.arange(3 * MIB // 4, dtype="f8")
+    there = cuda.to_device(data, stream=stream)
+    stream.add_callback(lambda *unused: time.sleep(0.05))
+    combined(there, 1.0, out=there, stream=stream)
+    result = there.copy_to_host(new_pages(data.nbytes).view("f8"), stream=stream)
+    np.testing.assert_array_equal(result, data * 2 + 1)
+
+
 def test_results_of_new_pages(rings):
     data = np.arange(3 * MIB // 2, dtype="u4")
     there = cuda.to_device(data)
