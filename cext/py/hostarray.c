@@ -74,6 +74,8 @@ int nl_host_is_descr(PyObject *obj) {
 }
 
 static nl_element_class classify_void(PyArray_Descr *d) {
+    if (!PyDataType_HASFIELDS(d)) /* bytes have no order */
+        return NL_ELEMENT_RECORD;
     PyObject *native = PyObject_GetAttrString((PyObject *)d, "isnative");
     int truth = native ? PyObject_IsTrue(native) : -1;
     Py_XDECREF(native);

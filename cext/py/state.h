@@ -110,6 +110,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_memory_exec) \
     X(nl_py_ipc_exec) \
     X(nl_py_argument_exec) \
+    X(nl_py_callkey_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatcher_exec) \

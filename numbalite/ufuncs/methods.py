@@ -158,7 +158,7 @@ class ReductionMethods:
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
             if key is not None:
-                self._folds.calls.note(key, folding, x, out, target)
+                self._folds.calls.note(key, folding, out, target)
             return call.result(target)
 
     def accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):

@@ -144,7 +144,7 @@ class Reduce:
             out = operands.empty(shape, array.dtype)
         folding = fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
         if key is not None:
-            self._loops.calls.note(key, folding, array, res, out)
+            self._loops.calls.note(key, folding, res, out)
         if target is not None:
             if out is not target:
                 operands.copy(out, target, stream)
