@@ -127,7 +127,8 @@ static int element_fits(const nl_param *p, const nl_element *e) {
     return e->itemsize == p->itemsize && (e->class == NL_ELEMENT_RECORD || complex_pair);
 }
 
-static const char *element_advice(const nl_param *p, const nl_element *e) {
+/* Into `text` where it names the type. */
+static const char *element_advice(const nl_param *p, const nl_element *e, char *text, size_t size) {
     switch (e->class) {
     case NL_ELEMENT_SWAPPED:
         return ": its byte order is not this machine's; convert it with "
@@ -141,16 +142,20 @@ static const char *element_advice(const nl_param *p, const nl_element *e) {
     }
     if (e->class != NL_ELEMENT_PLAIN)
         return "";
-    return p->dtype != NL_OPAQUE ? ": convert it with x.astype()"
-                                 : ": view it as records, such as x.view('f4,f4')";
+    if (p->dtype == NL_OPAQUE)
+        return ": view it as records, such as x.view('f4,f4')";
+    snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name(p->dtype));
+    return text;
 }
 
 /* Pointers and array<>: 0, or -1 after saying what does not fit. */
 static int check_array(nl_py_call *call, int index, PyObject *value, const seen *s) {
     const nl_param *p = &call->params->items[index];
+    char advice[80];
     if (s->element.class == NL_ELEMENT_SWAPPED || s->element.class == NL_ELEMENT_OBJECT ||
         !element_fits(p, &s->element))
-        return refuse(call, index, value, PyExc_TypeError, "%s", element_advice(p, &s->element));
+        return refuse(call, index, value, PyExc_TypeError, "%s",
+                      element_advice(p, &s->element, advice, sizeof advice));
     if (p->kind == NL_PARAM_POINTER) {
         if (!s->is_c)
             return refuse(call, index, value, PyExc_TypeError,

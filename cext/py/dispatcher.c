@@ -295,7 +295,9 @@ static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char
         n = overflow ? overflow * 0x100000000L : n;
     } else {
         if (!PyIndex_Check(obj) || PyBool_Check(obj)) {
-            PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R", name, whole);
+            PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R%s", name,
+                         whole,
+                         PyFloat_Check(obj) ? ": (n + 127) // 128 divides and rounds up" : "");
             return -1;
         }
         n = (long)PyNumber_AsSsize_t(obj, NULL);
