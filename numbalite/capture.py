@@ -231,7 +231,8 @@ def _about_module(name, module):
     if module.__name__ in ("numbalite.cuda", "numba.cuda"):
         return (
             f"{text}: in CUDA C++ write grid<1>() for cuda.grid(1), __syncthreads() for "
-            f"cuda.syncthreads(), __shared__ float s[N] for cuda.shared.array"
+            f"cuda.syncthreads(), __shared__ float s[N] for cuda.shared.array, atomic_add(a, i, v) for "
+            f"cuda.atomic.add, atomic_add(a, {{i, j}}, v) with two dimensions"
         )
     if module.__name__ in ("random", "numpy.random"):
         return (

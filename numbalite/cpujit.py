@@ -293,14 +293,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         title = self.__name__
         if len(lists) == 1:
             title += f"({', '.join(map(str, lists[0]))})"
-        explained = hints.explain(problem, title, generated.refused, arrays, definition.text)
-        readonly = [n for n, t in arrays if t.readonly]
-        if readonly and any(words in problem.log for words in _WRITES_CONST):
-            explained.args = (
-                f"{explained.args[0]}\nhint: {', '.join(readonly)} cannot be written: "
-                "the array given is read-only, or the parameter declared const",
-            )
-        return explained
+        return hints.explain(problem, title, generated.refused, arrays, definition.text)
 
     def _note_parallel(self, names):
         if self._parallel and "parallel_for" not in names:
@@ -415,12 +408,6 @@ class HostDispatcher(ByTypes, _core.HostFunction):
 
 _FAULT = re.compile(r"(.*)\((\d+)\): (.*)", re.DOTALL)
 _INDEX = re.compile(r"(.*): index (-?\d+) is out of bounds")
-_WRITES_CONST = (
-    "read-only",
-    "const-qualified",
-    "must be a modifiable lvalue",
-    "assignment of read",
-)
 
 
 def _unpickle(kind, definition, given, options, parallel, nogil):

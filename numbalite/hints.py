@@ -1,18 +1,20 @@
 """What can be added to a compiler's messages from what Python knows: the names that could not be
-taken from the Python scope, and Python's habits in C++ text."""
+taken from the Python scope, which arrays are const, and Python's habits in C++ text (slips.py)."""
 
 from __future__ import annotations
 
 import re
 
 from .capture import ascii_name
-from .cxx import brackets, broken_string, strip, tokenize
+from .cxx import strip
 from .errors import CompileError
 from .linemap import Text
+from .slips import OTHER_WORDS, WORDS, slips, without_type
 
 _UNDEFINED = re.compile(
     r"""identifier\ "(?P<nvrtc>\w+)"\ is\ undefined
       | use\ of\ undeclared\ identifier\ '(?P<clang>\w+)'
+      | unknown\ type\ name\ '(?P<type>\w+)'
       | ['‘](?P<gcc>\w+)['’]\ was\ not\ declared\ in\ this\ scope
       | ['‘](?P<template>\w+)['’]\ is\ not\ a\ class
       | name\ followed\ by\ "::"\ must\ be\ a\ class\ or\ namespace\ name""",
@@ -25,7 +27,10 @@ _TOO_MANY_INDICES = (
     "takes one index for each dimension",
     "no viable overloaded '=",
     'no operator "=',
-    "no match for ‘operator=",
+    "no match for 'operator=",
+)
+_NOT_ON_A_GPU = (
+    "vector|string|map|unordered_map|set|list|deque|cout|cerr|endl|unique_ptr|shared_ptr"
 )
 _HINTS = [
     (
@@ -41,6 +46,32 @@ _HINTS = [
         "functions of arrays are called with parentheses: a.size()",
     ),
     (
+        r"return value type does not match|void function '\w+' should not return|returning 'void'",
+        "what is void, as kernels are, returns no value: results go into an array, out[i] = ...",
+    ),
+    (
+        r"type \"long long\" has no components to bind|cannot decompose non-[^\n]*long long",
+        "grid<1>() is one number: int i = grid<1>(); in two dimensions auto [x, y] = grid<2>();",
+    ),
+    (
+        r"(?:no operator \"|invalid operands to binary|no match for 'operator)(?![^\n]*operator=|=)"
+        r"[^;]*[ ('](?:numbalite::)?array<",
+        "arrays have no arithmetic in a kernel: each thread computes its element, y[i] = x[i] * 2",
+    ),
+    (
+        r"array<[^\n]*has no member|no member named '\w+' in 'numbalite::array",
+        "arrays in kernels have a[i], a(i, j), a.shape[k], a.strides[k], a.size(), a.ndim and a.data()",
+    ),
+    (
+        r"(?:conversion(?: function)? from|convert) ['\"‘](?:numbalite::)?array<[^\n]*>['\"’] to [^\n]*\*",
+        "an array is no pointer: a.data() is one",
+    ),
+    (
+        r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic_",
+        "atomic_add(a, i, value) takes arrays of one dimension, atomic_add(a, {i, j}, value) those of two, "
+        "atomic_add(&a(i, j), value) an address",
+    ),
+    (
         r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic[A-Z]",
         "CUDA's atomics take addresses, &a[i], of few types; atomic_add(a, i, value) and its like take "
         "arrays of every type, int64 too",
@@ -50,38 +81,67 @@ _HINTS = [
         "threadIdx, blockIdx, blockDim and gridDim have components: threadIdx.x",
     ),
     (
-        r"variable length array|must have a constant value|variable-sized",
-        "the size of an array is a constant, which may be a Python name; shared memory of another size "
-        "is extern __shared__ float s[]; with kernel[grid, block, stream, bytes]",
+        r"variable length array|must have a constant value|variable-sized|storage size of .* isn't constant",
+        "the size of an array is a constant: a Python name, or constexpr int n = 32; shared memory of "
+        "another size is extern __shared__ float s[]; with kernel[grid, block, stream, bytes]",
+    ),
+    (
+        r"initializer not allowed for __shared__|__shared__ variables? .*initial",
+        "shared memory begins with no values: threads write them, then comes __syncthreads()",
+    ),
+    (
+        r"no (?:matching function for call to|instance of overloaded function) ['\"](?:\w+::)?__\w+_sync",
+        "the first argument of a warp's functions says which lanes take part: "
+        "__shfl_down_sync(0xffffffff, x, 1)",
+    ),
+    (
+        r"no (?:matching function for call to|instance of overloaded function) ['\"](?:\w+::)?(?:max|min)\b",
+        "max and min take two numbers: max(a, max(b, c)); the largest of an array is found in a loop",
     ),
     (
         r"with deduced return type cannot be used|cannot deduce the return type of|before deduction of",
         'a device function that calls itself needs a signature: @cuda.jit("int32(int32)", device=True)',
     ),
     (
-        r"namespace \"std\" has no member|in namespace 'std'|is not a member of [‘']std",
+        rf"namespace \"std\" has no member \"(?:{_NOT_ON_A_GPU})\"|'(?:{_NOT_ON_A_GPU})' in namespace 'std'"
+        rf"|'(?:{_NOT_ON_A_GPU})' is not a member of 'std",
+        "the C++ library of a GPU has no containers and streams: arrays are float v[16]; or parameters, "
+        "texts go through printf",
+    ),
+    (
+        rf"namespace \"std\" has no member \"(?!{_NOT_ON_A_GPU})|'(?!{_NOT_ON_A_GPU})\w+' in namespace 'std'"
+        rf"|'(?!{_NOT_ON_A_GPU})\w+' is not a member of [‘']std",
         "CUDA's own functions go without std::, max(a, b), sqrt(x); std:: needs an #include in a source",
     ),
 ]
-_SLIPS = [
-    (r"\bfor\s+\w+(?:\s*,\s*\w+)*\s+in\b[^;\n]*", "C++ counts with for (int i = 0; i < n; ++i)"),
-    (r"\b(?:if|while|elif)\b[^({;\n]*:(?!:)", "C++ writes if (x > 1) { ... }"),
-    (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", "C++ writes a(i, j)"),
-    (r"[\w)\]]\s*\*\*\s*[\w(]", "C++ writes pow(a, b)"),
-]
 _INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
-_PYTHON = {
-    "True": "C++ writes true",
-    "False": "C++ writes false",
-    "None": "C++ writes nullptr",
-    "elif": "C++ writes else if",
-    "pass": "C++ needs no pass: {} is an empty block",
-    "lambda": "C++ writes [&](float x) { return ...; }",
-    "range": "C++ counts with for (int i = 0; i < n; ++i)",
-    "len": "C++ asks a.size() or a.shape[0]",
-    "print": "C++ writes printf",
-    "float": "C++ types are float and double",
-}
+# The same, where the line that does not compile has such a thing.
+_AT_LINES = [
+    (
+        r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
+        r"[\w)\]]\s*%",
+        "% is for integers: fmod(a, b) for floating-point numbers, np_remainder(a, b) with Python's sign",
+    ),
+    (
+        r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
+        r"\^",
+        "^ is for the bits of integers: powers are x * x and pow(x, 3)",
+    ),
+    (
+        r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
+        r"(?<![&|])[&|](?![&|])",
+        "& and | are for the bits of integers: conditions are joined with && and ||",
+    ),
+]
+_WRITES_CONST = re.compile(
+    r"must be a modifiable lvalue|read-only (?:location|reference)|(?:const-qualified type|a const value)"
+    r"|invalid conversion from 'const|function (?:for call to |\")'?(?:numbalite::)?atomic"
+)
+# What is written, of which `{}` is the name.
+_WRITTEN = (
+    r"\b{}\b[^=;]*(?<![=<>!])=(?!=)|\b{}\b[^;]*(?:\+\+|--)|(?:\+\+|--)\s*{}\b|:\s*{}\s*\)"
+    r"|\batomic\w*\s*\(\s*&?\s*{}\b"
+)
 
 
 def undefined_names(log: str) -> list[str]:
@@ -96,15 +156,21 @@ def undefined_names(log: str) -> list[str]:
 
 def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Text | None = None):
     """The same error with hints; ``refused`` maps names of the Python scope to why they were not
-    usable, ``parameters`` are (name, type as written) of the array parameters, ``text`` is what the
+    usable, ``parameters`` are (name, types.Array) of the array parameters, ``text`` is what the
     user wrote."""
     log = f"{problem}\n{problem.log}"
     hints = []
     for name in undefined_names(log):
         if name in refused:
             hints.append(refused[name])
-        elif name in _PYTHON:
-            hints.append(f"{name} is Python: {_PYTHON[name]}")
+        elif name in WORDS:
+            hints.append(f"{name} is Python: {WORDS[name]}")
+        elif name in OTHER_WORDS:
+            hints.append(f"{name} is unknown here: {OTHER_WORDS[name]}")
+        elif text is not None and without_type(name, text):
+            hints.append(
+                f"{name} needs a type where it begins: auto {name} = ..., int {name} = ..."
+            )
     if parameters and any(words in log for words in _TOO_MANY_INDICES):
         listed = ", ".join(f"{name} is {t}" for name, t in parameters)
         hints.append(f"an array takes as many indices as its type has dimensions: {listed}")
@@ -114,8 +180,17 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
             "install a newer NVRTC"
         )
     hints += [hint for words, hint in _HINTS if re.search(words, log)]
-    hints += _slips(text)
     message = _at_users_lines(str(problem), text)
+    if text is not None:
+        wrong = _reported(message, text)
+        hints += [
+            hint
+            for words, sign, hint in _AT_LINES
+            if re.search(words, log) and re.search(sign, wrong)
+        ]
+        if _WRITES_CONST.search(log):
+            hints += _about_const(parameters, wrong)
+        hints += slips(text, message)
     for letter in sorted(set(text.value) if text else ()):
         if not letter.isascii():
             message = message.replace(ascii_name(letter), letter)
@@ -124,27 +199,20 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
     return CompileError(message, log=problem.log, source=problem.source)
 
 
-def _slips(text: Text | None):
-    """Mistakes that compilers report far from where they were made."""
-    if text is None:
-        return
-    line = broken_string(text.value)
-    if line is not None:
-        yield (
-            f"the text in quotes on line {text.lines[line]} does not end there: write the source as a "
-            'raw string, r"""...""", so that Python leaves \\n alone'
-        )
-        return
-    tokens = tokenize(text.value)
-    partner = brackets(tokens)
-    for i, token in enumerate(tokens):
-        if token.kind == "sign" and token.text in "()[]{}" and i not in partner:
-            yield f"the {token.text} on line {text.lines[token.line]} has no partner"
-            return
-    plain = strip(text.value)
-    for slip, instead in _SLIPS:
-        if found := re.search(slip, plain, re.MULTILINE):
-            yield f"{found[0].strip()} is Python: {instead}"
+def _reported(message, text):
+    """The lines of the user's text in which there are errors."""
+    numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))
+    lines = zip(strip(text.value).split("\n"), text.lines, strict=True)
+    return "\n".join(line for line, number in lines if str(number) in numbers)
+
+
+def _about_const(parameters, wrong):
+    for name, t in dict.fromkeys(parameters):
+        if t.readonly and re.search(_WRITTEN.replace("{}", name), wrong):
+            yield (
+                f"{name} cannot be written: the array given is read-only, or cuda.In, or the parameter is "
+                f"declared {t}: declare it {str(t).removeprefix('const ')}, without const"
+            )
 
 
 _IN_HEADER = re.compile(r"^numbalite/\w+\.cuh\(\d+\): (error: .*)$")

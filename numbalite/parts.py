@@ -11,70 +11,27 @@ HEAD = "numbalite.cuh"
 _HALF = ("float16", "half", "half2", "__half", "__half2")
 _COMPLEX = ("complex", "complex64", "complex128")
 _TUPLE = ("tuple", "make_tuple")
-_ATOMICS = (
-    *(
-        f"atomic_{name}"
-        for name in (
-            "add",
-            "sub",
-            "max",
-            "min",
-            "nanmax",
-            "nanmin",
-            "inc",
-            "dec",
-            "and",
-            "or",
-            "xor",
-        )
-    ),
-    "atomic_exch",
-    "atomic_cas",
+_ATOMICS = tuple(
+    f"atomic_{name}" for name in "add sub max min nanmax nanmin inc dec and or xor exch cas".split()
 )
 _WARP = (
-    "laneid",
-    "warpid",
-    "lanemask_lt",
-    "thread_rank",
-    "shfl_sync",
-    "shfl_up_sync",
-    "shfl_down_sync",
-    "shfl_xor_sync",
-    "match_any_sync",
-    "eq_sync",
+    *("laneid", "warpid", "lanemask_lt", "thread_rank", "match_any_sync", "eq_sync"),
+    *("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync"),
 )
 _RANDOM = (
-    "xoroshiro128p_state",
-    "init_xoroshiro128p_state",
+    *("xoroshiro128p_state", "init_xoroshiro128p_state"),
     *(
         f"xoroshiro128p_{name}"
         for name in (
-            "next",
-            "jump",
-            "uniform_float32",
-            "uniform_float64",
-            "normal_float32",
-            "normal_float64",
-            "advance",
-        )
+            "next jump uniform_float32 uniform_float64 normal_float32 normal_float64 advance"
+        ).split()
     ),
 )
 _CPU = ("parallel_for", "random_uniform", "random_normal", "random_seed")
 _GROUPS = (
-    "cg",
-    "cooperative_groups",
-    "groups",
-    "this_thread_block",
-    "this_grid",
-    "coalesced_threads",
-    "tiled_partition",
-    "binary_partition",
-    "labeled_partition",
-    "thread_block",
-    "thread_block_tile",
-    "coalesced_group",
-    "thread_group",
-    "grid_group",
+    *("cg", "cooperative_groups", "groups", "this_thread_block", "this_grid", "coalesced_threads"),
+    *("tiled_partition", "binary_partition", "labeled_partition"),
+    *("thread_block", "thread_block_tile", "coalesced_group", "thread_group", "grid_group"),
 )
 
 _NUMPY = tuple(

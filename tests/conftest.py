@@ -81,6 +81,22 @@ def root():
 
 
 @pytest.fixture
+def unchecked(monkeypatch):
+    """Kernels run unchecked, here and in processes that are started, whatever NUMBALITE_SIM_CHECKS says: for
+    tests that count compilations (a checked kernel has an image of its own) or say what checks change."""
+    if "NUMBALITE_SIM_CHECKS" not in os.environ or open_driver() != "sim":
+        yield
+        return
+    from numbalite import checks
+
+    with monkeypatch.context() as patch:
+        patch.delenv("NUMBALITE_SIM_CHECKS")
+        checks.on_open()
+        yield
+    checks.on_open()
+
+
+@pytest.fixture
 def run_python(tmp_path):
     """run_python(code, *arguments, check=True, timeout=120, **environment) -> CompletedProcess with text.
 

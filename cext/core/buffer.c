@@ -55,8 +55,7 @@ static void delete_buffer(nl_buffer *buffer) {
     nl_mem_free(buffer);
 }
 
-/* ------------------------------------------------------------------------------------- the fence
- */
+/* ---- the fence ---- */
 
 /* The event on stream 0 that covers every allocation so far; recorded anew only where it has to be.
  */
@@ -131,8 +130,7 @@ void nl_buffer_settle(nl_buffer *buffer) {
     nl_atomic_store(&buffer->users, 0);
 }
 
-/* ------------------------------------------------------------------------------------- the cache
- */
+/* ---- the cache ---- */
 
 #define CROWD_BYTES ((size_t)64 << 20) /* of blocks that wait before they are waited for */
 #define CROWD_BLOCKS 64
@@ -201,8 +199,7 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
     return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
 }
 
-/* ------------------------------------------------------------------------------------ allocating
- */
+/* ---- allocating ---- */
 
 /* Not from the driver's pool while something is captured: that goes by the default stream. */
 static CUresult allocate(size_t size, int pooled, CUdeviceptr *address) {
@@ -320,8 +317,7 @@ void nl_buffer_retain(nl_buffer *buffer) {
     nl_atomic_add(&buffer->references, 1);
 }
 
-/* ------------------------------------------------------------------------------------- releasing
- */
+/* ---- releasing ---- */
 
 /* Does releasing it concern the driver? */
 static int owns_memory(const nl_buffer *buffer) {

@@ -3,9 +3,9 @@
  * nothing further. */
 #include "core/gloop.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 
 static int operand_count(const nl_gloop *loop) {
     return loop->core->nin + loop->core->nout;
@@ -19,7 +19,7 @@ static int number(const nl_gloop *loop, int operand) {
     return operand < loop->core->nin ? operand : operand - loop->core->nin;
 }
 
-/* ---------------------------------------------------------------------------- core dimensions */
+/* ---- core dimensions ---- */
 
 int nl_gcore_check_keepdims(const nl_gcore *c, nl_error *err) {
     for (int i = 1; i < c->nin + c->nout; i++) {
@@ -121,31 +121,19 @@ int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------------- broadcasting */
+/* ---- broadcasting ---- */
 
-typedef struct text {
-    size_t used, size;
-    char *at;
-} text;
-
-static void add(text *t, const char *format, long long value) {
-    if (t->used < t->size) {
-        int n = snprintf(t->at + t->used, t->size - t->used, format, value);
-        t->used += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static void add_shape(text *t, const int64_t *shape, int ndim) {
-    add(t, "(", 0);
+static void add_shape(nl_text *t, const int64_t *shape, int ndim) {
+    nl_text_add(t, "(");
     for (int k = 0; k < ndim; k++)
-        add(t, k ? ",%lld" : "%lld", (long long)shape[k]);
-    add(t, ndim == 1 ? ",)" : ")", 0);
+        nl_text_add(t, k ? ",%lld" : "%lld", (long long)shape[k]);
+    nl_text_add(t, ndim == 1 ? ",)" : ")");
 }
 
 /* The shapes of all that was given, and what is left of them as loop dimensions. */
 static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
-    char room[1000] = "";
-    text t = {0, sizeof room, room};
+    char room[1000];
+    nl_text t = nl_text_in(room, sizeof room);
     for (int i = 0; i < operand_count(loop); i++) {
         const nl_goperand *o = &loop->operands[i];
         int64_t left[NL_MAX_DIMS];
@@ -153,9 +141,9 @@ static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
             continue;
         for (int k = 0; k < o->array.ndim - o->core; k++)
             left[k] = o->array.shape[o->axes[k]];
-        add(&t, " ", 0);
+        nl_text_add(&t, " ");
         add_shape(&t, o->array.shape, o->array.ndim);
-        add(&t, "->", 0);
+        nl_text_add(&t, "->");
         add_shape(&t, left, o->array.ndim - o->core);
     }
     return nl_error_set(err, NL_ERR_VALUE,
@@ -167,8 +155,8 @@ static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
 static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
     const nl_goperand *o = &loop->operands[operand];
     int64_t wanted[NL_MAX_DIMS];
-    char room[2][400] = {"", ""};
-    text t[2] = {{0, sizeof room[0], room[0]}, {0, sizeof room[1], room[1]}};
+    char given[400], broadcast[400];
+    nl_text t[2] = {nl_text_in(given, sizeof given), nl_text_in(broadcast, sizeof broadcast)};
     const nl_gcore *c = loop->core;
     int n = 0;
     for (; n < loop->ndim; n++)
@@ -180,7 +168,7 @@ static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
     return nl_error_set(err, NL_ERR_VALUE,
                         "%s: non-broadcastable output operand %d with shape %s doesn't match the "
                         "broadcast shape %s",
-                        c->name, number(loop, operand), room[0], room[1]);
+                        c->name, number(loop, operand), given, broadcast);
 }
 
 /* An operand's loop dimensions, aligned with the loop's from the right. */
@@ -220,7 +208,7 @@ int nl_gloop_broadcast(nl_gloop *loop, nl_error *err) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------ outputs */
+/* ---- outputs ---- */
 
 static int64_t loop_stride(const nl_gloop *loop, const nl_goperand *o, int k) {
     int own = o->array.ndim - o->core, at = k - (loop->ndim - own);
@@ -296,7 +284,7 @@ void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *s
     }
 }
 
-/* ---------------------------------------------------------------------------- the kernel's view */
+/* ---- the kernel's view ---- */
 
 /* Whether dimension `outer` goes on where `inner` ends, for every operand. */
 static int can_merge(const nl_gpacked *p, int operands, int outer, int inner) {

@@ -96,8 +96,7 @@ int nl_graph_is_here(void) {
     return found;
 }
 
-/* --------------------------------------------------------------------------------------- buffers
- */
+/* ---- buffers ---- */
 
 /* Where the buffer is, or would be. */
 static size_t position(const nl_graph *g, const nl_buffer *buffer) {
@@ -157,8 +156,7 @@ int nl_graph_last_node(CUstream stream, CUgraphNode *node, nl_error *err) {
     return 0;
 }
 
-/* -------------------------------------------------------------------------------------- capturing
- */
+/* ---- capturing ---- */
 
 static void destroy(void *thing) {
     nl_graph *g = thing;
@@ -318,8 +316,7 @@ void nl_graph_abandon(nl_graph *g) {
     close_capture(g);
 }
 
-/* -------------------------------------------------------------------------------------- launching
- */
+/* ---- launching ---- */
 
 static int enter(nl_graph *g, nl_error *err) {
     if (nl_device_alive(g->device, g->generation, err) < 0 || nl_device_bind(g->device, err) < 0)

@@ -34,7 +34,7 @@
 #include "base/print.h"
 #include "core/hostrandom.h"
 
-/* -------------------------------------------------------------------------------------- faults */
+/* ---- faults ---- */
 
 typedef struct guard {
     struct guard *outer;
@@ -87,7 +87,7 @@ __attribute__((noreturn)) static void leave(void) {
     _longjmp(innermost->leave, 1);
 }
 
-/* ------------------------------------------------------------------- divisions that would trap */
+/* ---- divisions that would trap ---- */
 
 typedef struct range {
     struct range *next;
@@ -184,7 +184,7 @@ void nl_host_range_remove(const void *low) {
     nl_mutex_unlock(&range_lock);
 }
 
-/* ---------------------------------------------------------------------------------- the threads */
+/* ---- the threads ---- */
 
 enum {
     MOST_THREADS = 4096,
@@ -419,7 +419,7 @@ void nl_host_threads_set(int count) {
     wanted_threads = count;
 }
 
-/* ------------------------------------------------------------------------------------ the table */
+/* ---- the table ---- */
 
 static int print(const char *format, va_list arguments) {
     int length = nl_print(format, arguments);

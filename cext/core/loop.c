@@ -296,21 +296,25 @@ static int64_t pieces_of(int64_t size, int64_t piece) {
     return (size + piece - 1) / piece;
 }
 
+/* The first one of a shifted row may begin before it. */
+static int64_t pieces_of_row(const nl_loop *l, int64_t piece) {
+    int64_t inner = l->shape[l->ndim - 1];
+    return pieces_of(l->kind == NL_LOOP_SHIFTED ? inner + piece - 1 : inner, piece);
+}
+
 int64_t nl_loop_threads(const nl_loop *l, int64_t per_thread) {
     int64_t inner = l->shape[l->ndim - 1];
     if (l->kind == NL_LOOP_TILED) {
         int64_t outer = l->shape[l->ndim - 2], tile = per_thread >= 16 ? 64 : 32;
         return l->count / inner / outer * pieces_of(inner, tile) * pieces_of(outer, tile) * BLOCK;
     }
-    if (l->kind == NL_LOOP_SHIFTED) /* the first piece may begin before the row */
-        return l->count / inner * pieces_of(inner + per_thread - 1, per_thread);
-    if (l->kind == NL_LOOP_ROWS)
-        return l->count / inner * pieces_of(inner, per_thread);
+    if (has_rows(l))
+        return l->count / inner * pieces_of_row(l, per_thread);
     return pieces_of(l->count, per_thread);
 }
 
 size_t nl_loop_size(const nl_loop *l) {
-    static const size_t words[] = {2, 3, 3, 5, 1, 1}; /* between slots and shape */
+    static const size_t words[] = {2, 4, 4, 5, 1, 1}; /* between slots and shape */
     size_t operands = (size_t)l->operands, dims = (size_t)l->dims;
     size_t steps = l->kind == NL_LOOP_FLAT ? 0 : l->kind == NL_LOOP_TILED ? dims + 2 : dims;
     size_t size = operands * NL_LOOP_SLOT + 8 * words[l->kind] + 16 * dims + 8 * operands * steps;
@@ -322,20 +326,29 @@ static unsigned char *put(unsigned char *at, const void *value) {
     return at + 8;
 }
 
-static unsigned char *put_head(const nl_loop *l, unsigned char *at) {
+/* By the pieces of a row; without a magic number where there are too many of all rows. */
+static nl_divider row_divider(const nl_loop *l, int64_t per_thread) {
+    if (nl_loop_threads(l, per_thread) > INT32_MAX - BLOCK)
+        return (nl_divider){0, 0};
+    return nl_divider_make((uint32_t)pieces_of_row(l, per_thread));
+}
+
+static unsigned char *put_head(const nl_loop *l, int64_t per_thread, unsigned char *at) {
     int64_t columns = l->shape[l->ndim - 1], rows = l->count / columns;
     if (l->kind == NL_LOOP_TILED) {
         int64_t high = l->shape[l->ndim - 2], tiles = rows / high;
         at = put(put(put(at, &tiles), &columns), &high);
         return put(put(at, &l->advance), &l->across);
     }
-    if (has_rows(l))
-        return put(put(put(at, &rows), &columns), &l->advance);
+    if (has_rows(l)) {
+        nl_divider by = row_divider(l, per_thread);
+        return put(put(put(put(at, &rows), &columns), &l->advance), &by);
+    }
     at = put(at, &l->count);
     return l->kind == NL_LOOP_FLAT ? put(at, &l->advance) : at;
 }
 
-void nl_loop_write(const nl_loop *l, unsigned char *block) {
+void nl_loop_write(const nl_loop *l, int64_t per_thread, unsigned char *block) {
     static const int64_t one = 1, nothing = 0;
     unsigned char *at = block + (size_t)l->operands * NL_LOOP_SLOT;
     int dims = outer_dims(l), before = l->dims - dims;
@@ -343,7 +356,7 @@ void nl_loop_write(const nl_loop *l, unsigned char *block) {
     for (int i = 0; i < l->operands; i++)
         if (!(l->by_value >> i & 1))
             memcpy(block + (size_t)i * NL_LOOP_SLOT, &l->address[i], 8);
-    at = put_head(l, at);
+    at = put_head(l, per_thread, at);
     if (l->kind == NL_LOOP_FLAT)
         return;
     for (int d = 0; d < l->dims; d++)

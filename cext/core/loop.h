@@ -64,7 +64,8 @@ void nl_loop_make(nl_loop *loop, const nl_loop_operand *operands, int count, int
 int64_t nl_loop_threads(const nl_loop *loop, int64_t per_thread);
 /* Bytes of the parameter that describes the loop. */
 size_t nl_loop_size(const nl_loop *loop);
-/* Writes it. The slots of operands by value are left as they are. */
-void nl_loop_write(const nl_loop *loop, unsigned char *block);
+/* Writes it, for threads that take `per_thread` elements each. The slots of operands by value are
+ * left as they are. */
+void nl_loop_write(const nl_loop *loop, int64_t per_thread, unsigned char *block);
 
 #endif

@@ -11,7 +11,7 @@
 
 typedef struct nl_stage_settings {
     int to_device, to_host; /* threads */
-    int to_new;             /* threads for large copies into pages that nobody has touched */
+    int to_new;             /* threads for copies into pages that nobody has touched, at most */
     size_t chunk;           /* bytes that a thread copies at a time, at most */
     size_t ring;            /* bytes of page-locked memory that they go through */
     size_t group;           /* bytes that go to the device as one copy, at most */

@@ -128,8 +128,7 @@ static const meaning meanings[] = {
      "Check sizes, addresses and launch dimensions.", 0},
     {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "not enough device memory",
      "Delete arrays that are no longer needed, work in smaller pieces, or see with `nvidia-smi` "
-     "what "
-     "else uses the GPU.",
+     "what else uses the GPU.",
      0},
     {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "the driver is not open",
      "Use a device first, for example cuda.current_context().", 0},
@@ -196,8 +195,7 @@ static const meaning meanings[] = {
      "Look for bad function pointers and writes beyond local arrays.", 1},
     {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "a kernel failed while it ran",
      "Most often it used bad shared or local memory: debug=True, or NVIDIA's compute-sanitizer, "
-     "tell "
-     "more.",
+     "tell more.",
      1},
     {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
      "all blocks of a cooperative grid have to run at once, and these do not fit",

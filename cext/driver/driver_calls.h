@@ -32,7 +32,6 @@
     X(CtxGetCurrent, 4000, (CUcontext * context), (context)) \
     X(CtxSetCurrent, 4000, (CUcontext context), (context)) \
     X(CtxSynchronize, 2000, (void), ()) \
-    X(CtxGetDevice, 2000, (CUdevice * device), (device)) \
     X(CtxEnablePeerAccess, 4000, (CUcontext peer, unsigned flags), (peer, flags)) \
     X(CtxGetStreamPriorityRange, 5050, (int *least, int *greatest), (least, greatest)) \
     X(CtxGetLimit, 3010, (size_t * value, int limit), (value, limit)) \

@@ -243,13 +243,6 @@ static CUresult sim_CtxSynchronize(void) {
     return nl_sim_stream_report_fault(context, NULL);
 }
 
-static CUresult sim_CtxGetDevice(CUdevice *device) {
-    NL_SIM_BEGIN_IN(context);
-    NL_SIM_REQUIRE(device);
-    *device = context->device;
-    return CUDA_SUCCESS;
-}
-
 static CUresult sim_CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     static uint64_t enabled[NL_SIM_MAX_DEVICES];
     NL_SIM_BEGIN_IN(context);
@@ -324,7 +317,6 @@ void nl_driver_sim_fill_device(nl_driver *table) {
     table->CtxGetCurrent = sim_CtxGetCurrent;
     table->CtxSetCurrent = sim_CtxSetCurrent;
     table->CtxSynchronize = sim_CtxSynchronize;
-    table->CtxGetDevice = sim_CtxGetDevice;
     table->CtxEnablePeerAccess = sim_CtxEnablePeerAccess;
     table->CtxGetStreamPriorityRange = sim_CtxGetStreamPriorityRange;
     table->CtxGetLimit = sim_CtxGetLimit;

@@ -15,8 +15,7 @@
 #include "py/dlpack.h"
 #include "py/exchange.h"
 
-/* ---------------------------------------------------------------------------------------- messages
- */
+/* ---- messages ---- */
 
 static const char *expectation(const nl_param *p, char *text, size_t size) {
     int64_t low;
@@ -109,8 +108,7 @@ static int refuse(const nl_py_call *call, int index, PyObject *value, PyObject *
     return -1;
 }
 
-/* -------------------------------------------------------------------------------------- array
- * types */
+/* ---- array types ---- */
 
 /* An array as a parameter sees it, wherever it lives. */
 typedef struct seen {
@@ -129,7 +127,8 @@ static int element_fits(const nl_param *p, const nl_element *e) {
     return e->itemsize == p->itemsize && (e->class == NL_ELEMENT_RECORD || complex_pair);
 }
 
-static const char *element_advice(const nl_param *p, const nl_element *e) {
+/* Into `text` where it names the type. */
+static const char *element_advice(const nl_param *p, const nl_element *e, char *text, size_t size) {
     switch (e->class) {
     case NL_ELEMENT_SWAPPED:
         return ": its byte order is not this machine's; convert it with "
@@ -143,16 +142,20 @@ static const char *element_advice(const nl_param *p, const nl_element *e) {
     }
     if (e->class != NL_ELEMENT_PLAIN)
         return "";
-    return p->dtype != NL_OPAQUE ? ": convert it with x.astype()"
-                                 : ": view it as records, such as x.view('f4,f4')";
+    if (p->dtype == NL_OPAQUE)
+        return ": view it as records, such as x.view('f4,f4')";
+    snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name(p->dtype));
+    return text;
 }
 
 /* Pointers and array<>: 0, or -1 after saying what does not fit. */
 static int check_array(nl_py_call *call, int index, PyObject *value, const seen *s) {
     const nl_param *p = &call->params->items[index];
+    char advice[80];
     if (s->element.class == NL_ELEMENT_SWAPPED || s->element.class == NL_ELEMENT_OBJECT ||
         !element_fits(p, &s->element))
-        return refuse(call, index, value, PyExc_TypeError, "%s", element_advice(p, &s->element));
+        return refuse(call, index, value, PyExc_TypeError, "%s",
+                      element_advice(p, &s->element, advice, sizeof advice));
     if (p->kind == NL_PARAM_POINTER) {
         if (!s->is_c)
             return refuse(call, index, value, PyExc_TypeError,
@@ -194,8 +197,7 @@ static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr addres
     }
 }
 
-/* ---------------------------------------------------------------------------------- kinds of
- * arrays */
+/* ---- kinds of arrays ---- */
 
 /* A device array that fits: it has shape and strides as the parameter wants them. The usual ranks
  * are worth no call of memcpy, which takes longer than the rest. */
@@ -382,8 +384,7 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     return refuse(call, index, value, PyExc_TypeError, "%s", advice);
 }
 
-/* ----------------------------------------------------------------------------------------- scalars
- */
+/* ---- scalars ---- */
 
 static int read_int(PyObject *value, nl_scalar *s) {
     int overflow;
@@ -514,8 +515,7 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
                                             : "");
 }
 
-/* ----------------------------------------------------------------------------------------- structs
- */
+/* ---- structs ---- */
 
 static int write_complex_pair(const nl_param *p, const nl_scalar *s, unsigned char *at) {
     if (!p->takes_complex || (p->size != 8 && p->size != 16))
@@ -571,8 +571,7 @@ static int write_struct(nl_py_call *call, int index, PyObject *value, unsigned c
                   ": make one with numpy.array((...), dtype=[...])[()]");
 }
 
-/* --------------------------------------------------------------------------------------------
- * entry */
+/* ---- entry ---- */
 
 /* All that check_array would ask, for the plain case: nothing to convert, no stream to order. */
 static inline int fits_at_once(const nl_py_call *call, const nl_param *p, const nl_py_array *a) {

@@ -106,8 +106,7 @@ static void call_python(callback *c) {
 }
 
 /* The thread that runs Python. */
-static void *call_all(void *unused) {
-    (void)unused;
+static void *call_all(void *Py_UNUSED(unused)) {
     nl_mutex_lock(&lock);
     for (;;) {
         while (current == NULL && !closed)
@@ -192,8 +191,9 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
         return -1;
     }
     int status;
-    Py_BEGIN_ALLOW_THREADS status = enqueue(c, handle, &err);
-    Py_END_ALLOW_THREADS if (status == 0) return 0; /* c may be gone by now */
+    NL_UNLOCKED(status = enqueue(c, handle, &err));
+    if (status == 0)
+        return 0; /* c may be gone by now */
     nl_mutex_lock(&lock);
     int ours = find_lock_held(c) != NULL && c->number == number; /* a reset may have dropped it */
     if (ours)
@@ -267,11 +267,9 @@ static void wait_for_all(void) {
     nl_device_release_postponed();
 }
 
-static PyObject *drain_callbacks(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
-    Py_BEGIN_ALLOW_THREADS wait_for_all();
-    Py_END_ALLOW_THREADS purge(NULL);
+static PyObject *drain_callbacks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    NL_UNLOCKED(wait_for_all());
+    purge(NULL);
     Py_RETURN_NONE;
 }
 

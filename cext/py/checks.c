@@ -28,9 +28,8 @@ static int parse(PyObject *args, nl_checks *checks) {
     return 0;
 }
 
-static PyObject *set_checks(PyObject *module, PyObject *args) {
+static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_checks checks;
-    (void)module;
     if (PyTuple_GET_SIZE(args) == 0) {
         if (nl_cu.SetChecks != NULL)
             nl_cu.SetChecks(NULL);
@@ -70,9 +69,8 @@ static int compile(const void *image, size_t size, uint32_t mask, void **twin, c
     return *twin != NULL ? 0 : -1;
 }
 
-static PyObject *set_process_checks(PyObject *module, PyObject *args) {
+static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_checks checks;
-    (void)module;
     if (parse(args, &checks) < 0)
         return NULL;
     if (nl_cu.SetProcessChecks != NULL)

@@ -10,8 +10,7 @@
 #include "py/argument.h"
 #include "py/stream.h"
 
-/* --------------------------------------------------------------------------- making and dropping
- */
+/* ---- making and dropping ---- */
 
 /* Low bits of the addresses of the elements: an element type of alignment a (a power of two up to
  * 256) may be read where these bits & (a - 1) are 0. */
@@ -110,15 +109,12 @@ void nl_py_buffer_release(nl_buffer *buffer) {
     if (__builtin_expect(buffer == NULL, 1))
         return;
     PyErr_Fetch(&type, &value, &traceback);
-    Py_BEGIN_ALLOW_THREADS;
-    nl_buffer_destroy(buffer);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_buffer_destroy(buffer));
     PyErr_Restore(type, value, traceback);
 }
 
 static void devarray_dealloc(PyObject *self) {
     nl_py_array *a = (nl_py_array *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (a->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -128,8 +124,7 @@ static void devarray_dealloc(PyObject *self) {
     Py_XDECREF(a->descr);
     Py_XDECREF(a->owner);
     Py_XDECREF(a->stream);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* Arrays come from functions; a sub-class that wants a constructor writes __new__ over them. */
@@ -141,8 +136,7 @@ static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------- attributes
- */
+/* ---- attributes ---- */
 
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout) {
     layout->ndim = a->ndim;
@@ -256,8 +250,7 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     return (PyObject *)view;
 }
 
-/* ------------------------------------------------------------------------------------ constructors
- */
+/* ---- constructors ---- */
 
 /* dtype, and that device memory can hold its elements; itemsize goes to the layout. */
 static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
@@ -279,9 +272,7 @@ int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *e
     *out = nl_buffer_take(dev, size);
     if (*out)
         return 0;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_buffer_alloc(dev, size, out, err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_buffer_alloc(dev, size, out, err));
     return result;
 }
 
@@ -386,10 +377,10 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
     nl_buffer *buffer = NULL;
     if (nl_py_layout_extent(layout, &low, &high) < 0)
         return NULL;
-    if (high > low && (address == 0 || address + (CUdeviceptr)low > address + (CUdeviceptr)high))
+    if (!nl_py_address_fits(address, low, high))
         return PyErr_Format(PyExc_ValueError, "address %llu cannot be that of %lld bytes",
                             (unsigned long long)address, (long long)(high - low));
-    nl_device *dev = nl_device_current(&err);
+    nl_device *dev = parts->device ? parts->device : nl_device_current(&err);
     if (dev && parts->find_device && high > low)
         dev = nl_device_of_address(dev, address + (CUdeviceptr)low);
     if (!dev || nl_buffer_wrap(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL, NULL,
@@ -494,8 +485,7 @@ static PyObject *devarray_record(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- type
- */
+/* ---- type ---- */
 
 static PyGetSetDef devarray_getset[] = {
     {"shape", devarray_shape, NULL, "Elements along each dimension.", NULL},
@@ -562,8 +552,7 @@ static PyMethodDef functions[] = {
      "device_empty(shape, dtype, order='C', strides=None): a new array, not initialised."},
     {"from_pointer", KEYWORDS(from_pointer),
      "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): an array over "
-     "memory "
-     "that owner keeps."},
+     "memory that owner keeps."},
     {"register_array_class", register_array_class, METH_O,
      "register_array_class(cls): the sub-class of DeviceArray that arrays are made of."},
     {"register_record_class", register_record_class, METH_O,

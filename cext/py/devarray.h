@@ -53,7 +53,8 @@ typedef struct nl_py_array_parts {
     PyObject *owner;
     PyObject *stream;
     int readonly;
-    int record; /* an instance of devrecord_class, without dimensions */
+    int record;        /* an instance of devrecord_class, without dimensions */
+    nl_device *device; /* for nl_py_array_over, as is this: */
     int find_device;
 } nl_py_array_parts;
 
@@ -63,8 +64,13 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
 PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout);
 /* The record at `address` of an array of records, as an object over the same memory. */
 PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address);
-/* An array over `address`, on the current device or, if find_device, on the one whose memory it is;
- * fills parts->buffer and parts->address itself. */
+/* Can elements lie from address + low to before address + high? Yes if there are none. */
+static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t high) {
+    return high <= low ||
+           (address != 0 && address + (CUdeviceptr)low <= address + (CUdeviceptr)high);
+}
+/* An array over `address`, on parts->device (the current one if NULL) or, if find_device, on the
+ * one whose memory it is; fills parts->buffer and parts->address itself. */
 PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                            nl_py_array_parts *parts);
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);

@@ -18,8 +18,7 @@
 #include "py/hostmemory.h"
 #include "py/stream.h"
 
-/* ---------------------------------------------------------------- keeping arrays of copies under
- * way */
+/* ---- keeping arrays of copies under way ---- */
 
 /* A host function on the stream moves a kept array to the list of released ones, without the
  * interpreter; whoever comes next with the interpreter's lock drops them. */
@@ -62,16 +61,13 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
     }
     int result;
     nl_error second;
-    Py_BEGIN_ALLOW_THREADS;
-    result = NL_CU(&second, StreamSynchronize, stream);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = NL_CU(&second, StreamSynchronize, stream));
     if (result < 0)
         *err = second;
     return result;
 }
 
-/* ------------------------------------------------------------------------------------- the element
- */
+/* ---- the element ---- */
 
 /* The array's own stream: its handle (NULL: it has none, or the default one) and what keeps it. */
 static int own_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **keeper) {
@@ -126,8 +122,7 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     return result;
 }
 
-/* --------------------------------------------------------------------------------------- arguments
- */
+/* ---- arguments ---- */
 
 /* Same shape and dtype; raises otherwise. */
 static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyObject *descr,
@@ -183,8 +178,7 @@ fail:
     return -1;
 }
 
-/* ----------------------------------------------------------------------------------- host and back
- */
+/* ---- host and back ---- */
 
 /* Whether two elements of a layout may share bytes: with the strides sorted by size, each must step
  * over everything below it. */
@@ -327,8 +321,7 @@ PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* ------------------------------------------------------------------------------------ device
- * arrays */
+/* ---- device arrays ---- */
 
 typedef struct place {
     nl_device *device;

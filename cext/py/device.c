@@ -8,13 +8,6 @@
 #include "py/graph.h"
 #include "py/state.h"
 
-/* Runs a core call without the interpreter's lock and hands on its failure. */
-#define NL_UNLOCKED(status, call) \
-    do { \
-        Py_BEGIN_ALLOW_THREADS(status) = (call); \
-        Py_END_ALLOW_THREADS \
-    } while (0)
-
 /* set_open_hook: process-wide, as the driver is. */
 static PyObject *open_hook;
 
@@ -36,8 +29,7 @@ static int call_open_hook(const char *kind, nl_error *err) {
     return status;
 }
 
-static PyObject *set_open_hook(PyObject *module, PyObject *hook) {
-    (void)module;
+static PyObject *set_open_hook(PyObject *Py_UNUSED(module), PyObject *hook) {
     if (hook != Py_None && !PyCallable_Check(hook)) {
         return PyErr_Format(PyExc_TypeError, "the open hook must be callable or None");
     }
@@ -48,72 +40,57 @@ static PyObject *set_open_hook(PyObject *module, PyObject *hook) {
     Py_RETURN_NONE;
 }
 
-static PyObject *configure(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args) {
     const char *kind;
     int sim_devices = 1, first = 0;
     nl_error err;
     if (!PyArg_ParseTuple(args, "s|ii:configure", &kind, &sim_devices, &first))
         return NULL;
-    if (nl_device_configure(kind, sim_devices, first, &err) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(nl_device_configure(kind, sim_devices, first, &err), &err);
 }
 
 /* Opens the driver; opening takes a while the first time. NULL with an exception. */
 static const char *open_driver(void) {
     nl_error err;
     const char *kind;
-    NL_UNLOCKED(kind, nl_device_open(&err));
+    NL_UNLOCKED(kind = nl_device_open(&err));
     if (kind == NULL)
         nl_py_raise(&err);
     return kind;
 }
 
-static PyObject *open_(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *open_(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     const char *kind = open_driver();
     return kind != NULL ? PyUnicode_FromString(kind) : NULL;
 }
 
-static PyObject *is_open(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *is_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return PyBool_FromLong(nl_driver_is_open());
 }
 
-static PyObject *driver_kind(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *driver_kind(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     if (!nl_driver_is_open())
         Py_RETURN_NONE;
     return PyUnicode_FromString(nl_cu.kind);
 }
 
-static PyObject *fallback_reason(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *fallback_reason(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     const char *reason = nl_device_fallback_reason();
     if (*reason == '\0')
         Py_RETURN_NONE;
     return PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
 }
 
-static PyObject *probe(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *probe(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
-    NL_UNLOCKED(status, nl_driver_probe(&err));
+    NL_UNLOCKED(status = nl_driver_probe(&err));
     if (status == 0)
         Py_RETURN_NONE;
     return PyUnicode_DecodeUTF8(err.text, (Py_ssize_t)strlen(err.text), "replace");
 }
 
-static PyObject *driver_version(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *driver_version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int version = 0;
     if (open_driver() == NULL)
@@ -123,9 +100,7 @@ static PyObject *driver_version(PyObject *module, PyObject *unused) {
     return PyLong_FromLong(version);
 }
 
-static PyObject *device_count(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *device_count(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int count = 0;
     if (open_driver() == NULL)
@@ -169,7 +144,7 @@ static nl_device *read_device(PyObject *argument) {
     nl_device *dev;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(dev, nl_device_get(ordinal, &err));
+    NL_UNLOCKED(dev = nl_device_get(ordinal, &err));
     if (dev == NULL)
         nl_py_raise(&err);
     return dev;
@@ -178,14 +153,13 @@ static nl_device *read_device(PyObject *argument) {
 static nl_device *current(void) {
     nl_error err;
     nl_device *dev;
-    NL_UNLOCKED(dev, nl_device_current(&err));
+    NL_UNLOCKED(dev = nl_device_current(&err));
     if (dev == NULL)
         nl_py_raise(&err);
     return dev;
 }
 
-static PyObject *device_name(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *device_name(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice handle;
     char name[256] = "";
@@ -196,8 +170,7 @@ static PyObject *device_name(PyObject *module, PyObject *argument) {
     return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strnlen(name, sizeof name), "replace");
 }
 
-static PyObject *device_attribute(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *device_attribute(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     PyObject *which;
     CUdevice handle;
@@ -211,8 +184,7 @@ static PyObject *device_attribute(PyObject *module, PyObject *args) {
     return PyLong_FromLong(value);
 }
 
-static PyObject *device_uuid(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *device_uuid(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice handle;
     CUuuid uuid = {{0}};
@@ -223,8 +195,7 @@ static PyObject *device_uuid(PyObject *module, PyObject *argument) {
     return PyBytes_FromStringAndSize(uuid.bytes, sizeof uuid.bytes);
 }
 
-static PyObject *device_total_memory(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *device_total_memory(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice handle;
     size_t bytes = 0;
@@ -235,8 +206,7 @@ static PyObject *device_total_memory(PyObject *module, PyObject *argument) {
     return PyLong_FromSize_t(bytes);
 }
 
-static PyObject *device_pci_bus_id(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *device_pci_bus_id(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice handle;
     char text[32] = "";
@@ -247,8 +217,7 @@ static PyObject *device_pci_bus_id(PyObject *module, PyObject *argument) {
     return PyUnicode_DecodeASCII(text, (Py_ssize_t)strnlen(text, sizeof text), "replace");
 }
 
-static PyObject *can_access_peer(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *can_access_peer(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     PyObject *first, *second;
     CUdevice device, peer;
@@ -262,8 +231,7 @@ static PyObject *can_access_peer(PyObject *module, PyObject *args) {
     return PyBool_FromLong(can);
 }
 
-static PyObject *enable_peer_access(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *enable_peer_access(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     PyObject *first, *second;
     int result;
@@ -274,60 +242,44 @@ static PyObject *enable_peer_access(PyObject *module, PyObject *args) {
         return NULL;
     if (dev == peer)
         return PyErr_Format(PyExc_ValueError, "device %d is no peer of itself", dev->ordinal);
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_allow_visits(dev, peer, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_device_allow_visits(dev, peer, &err));
     return result < 0 ? nl_py_raise(&err) : Py_NewRef(Py_None);
 }
 
-static PyObject *current_device(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *current_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     if (open_driver() == NULL)
         return NULL;
     return PyLong_FromLong(nl_device_selected());
 }
 
-static PyObject *selected_device(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *selected_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     int ordinal = nl_device_own_selection();
     return ordinal < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(ordinal);
 }
 
-static PyObject *select_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *select_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(status, nl_device_select(ordinal, &err));
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = nl_device_select(ordinal, &err));
+    return nl_py_none(status, &err);
 }
 
-static PyObject *unselect_device(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *unselect_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
-    NL_UNLOCKED(status, nl_device_unselect(&err));
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = nl_device_unselect(&err));
+    return nl_py_none(status, &err);
 }
 
-static PyObject *select_first_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *select_first_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(status, nl_device_select_first(ordinal, &err));
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = nl_device_select_first(ordinal, &err));
+    return nl_py_none(status, &err);
 }
 
 static PyObject *synchronize_(nl_device *dev) {
@@ -337,37 +289,29 @@ static PyObject *synchronize_(nl_device *dev) {
         return NULL;
     if (nl_graph_capturing() && nl_py_graph_check_device(dev, "synchronize()") < 0)
         return NULL;
-    NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
+    return nl_py_none(status, &err);
 }
 
-static PyObject *synchronize(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *synchronize(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return synchronize_(current());
 }
 
-static PyObject *synchronize_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *synchronize_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     return synchronize_(read_device(argument));
 }
 
-static PyObject *reset_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     int status;
     nl_device *dev = read_device(argument);
     if (dev == NULL)
         return NULL;
     if (nl_py_callbacks_pending()) /* they are called as ever, and may use other threads */
-        NL_UNLOCKED(status, nl_device_synchronize(dev, &err));
-    NL_UNLOCKED(status, nl_device_reset(dev, &err));
+        NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
+    NL_UNLOCKED(status = nl_device_reset(dev, &err));
     nl_py_callbacks_purge(dev);
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 /* What is kept for reuse goes back first, in case the context stays. */
@@ -379,37 +323,31 @@ static int close_(int ordinal, nl_device **dev, nl_error *err) {
     return nl_device_close(ordinal, err);
 }
 
-static PyObject *close_device(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *close_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     nl_device *dev;
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(status, close_(ordinal, &dev, &err));
+    NL_UNLOCKED(status = close_(ordinal, &dev, &err));
     if (dev != NULL)
         nl_py_callbacks_purge(dev);
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
-static PyObject *memory_info(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *memory_info(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     size_t available = 0, total = 0;
     int status;
     if (current() == NULL)
         return NULL;
-    NL_UNLOCKED(status, NL_CU(&err, MemGetInfo, &available, &total));
+    NL_UNLOCKED(status = NL_CU(&err, MemGetInfo, &available, &total));
     if (status < 0)
         return nl_py_raise(&err);
     return Py_BuildValue("nn", (Py_ssize_t)available, (Py_ssize_t)total);
 }
 
-static PyObject *context_handle(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *context_handle(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     nl_device *dev;
     long ordinal = PyLong_AsLong(argument);
@@ -417,13 +355,13 @@ static PyObject *context_handle(PyObject *module, PyObject *argument) {
         return NULL;
     if (ordinal != (int)ordinal)
         ordinal = -1;
-    Py_BEGIN_ALLOW_THREADS dev = nl_device_get((int)ordinal, &err);
-    Py_END_ALLOW_THREADS if (dev == NULL) return nl_py_raise(&err);
+    NL_UNLOCKED(dev = nl_device_get((int)ordinal, &err));
+    if (dev == NULL)
+        return nl_py_raise(&err);
     return PyLong_FromVoidPtr(dev->context);
 }
 
-static PyObject *memory_range(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *memory_range(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdeviceptr base = 0;
     size_t size = 0;
@@ -437,9 +375,7 @@ static PyObject *memory_range(PyObject *module, PyObject *argument) {
     return Py_BuildValue("KK", (unsigned long long)base, (unsigned long long)size);
 }
 
-static PyObject *priority_range(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *priority_range(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int least = 0, greatest = 0;
     if (current() == NULL)
@@ -449,30 +385,21 @@ static PyObject *priority_range(PyObject *module, PyObject *unused) {
     return Py_BuildValue("ii", least, greatest);
 }
 
-static PyObject *profiler_start(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *profiler_start(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     if (current() == NULL)
         return NULL;
-    if (NL_CU0(&err, ProfilerStart) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(NL_CU0(&err, ProfilerStart), &err);
 }
 
-static PyObject *profiler_stop(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *profiler_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     if (current() == NULL)
         return NULL;
-    if (NL_CU0(&err, ProfilerStop) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(NL_CU0(&err, ProfilerStop), &err);
 }
 
-static PyObject *context_limit(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
     int limit, status = 0;
     Py_ssize_t value = -1;
@@ -485,7 +412,7 @@ static PyObject *context_limit(PyObject *module, PyObject *args) {
     if (current() == NULL)
         return NULL;
     if (value >= 0)
-        NL_UNLOCKED(status, NL_CU(&err, CtxSetLimit, limit, (size_t)value));
+        NL_UNLOCKED(status = NL_CU(&err, CtxSetLimit, limit, (size_t)value));
     if (status < 0 || NL_CU(&err, CtxGetLimit, &now, limit) < 0)
         return nl_py_raise(&err);
     return PyLong_FromSize_t(now);

@@ -11,8 +11,7 @@
 
 #define INLINE_CODES 64
 
-/* ------------------------------------------------------------------------------------------
- * entries */
+/* ---- entries ---- */
 
 static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *code) {
     if (nl_py_array_check_exact(state, value)) {
@@ -103,8 +102,7 @@ static nl_py_entry *add_entry(nl_py_dispatcher *d, nl_device *dev, const uint32_
     return e;
 }
 
-/* ------------------------------------------------------------------------------- asking for a
- * kernel */
+/* ---- asking for a kernel ---- */
 
 static const char *name_of(const nl_py_dispatcher *d) {
     const char *name = PyUnicode_AsUTF8(d->name);
@@ -195,8 +193,7 @@ static nl_py_entry *find_or_resolve(nl_py_dispatcher *d, const nl_launch *shape,
     return entry;
 }
 
-/* ------------------------------------------------------------------------------------ checked
- * shapes */
+/* ---- checked shapes ---- */
 
 static nl_py_entry *find_checked(nl_py_dispatcher *d, const nl_launch *shape, const nl_device *dev,
                                  PyObject *const *args, Py_ssize_t nargs) {
@@ -239,8 +236,7 @@ nl_py_entry *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, 
     return entry;
 }
 
-/* ------------------------------------------------------------------------------------ wrong
- * numbers */
+/* ---- wrong numbers ---- */
 
 static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kernel, Py_ssize_t i) {
     if (kernel)
@@ -289,8 +285,7 @@ void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
     Py_XDECREF(names);
 }
 
-/* -----------------------------------------------------------------------------------
- * configurations */
+/* ---- configurations ---- */
 
 static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char *name) {
     long n;
@@ -300,7 +295,9 @@ static int dimension(PyObject *obj, unsigned *value, PyObject *whole, const char
         n = overflow ? overflow * 0x100000000L : n;
     } else {
         if (!PyIndex_Check(obj) || PyBool_Check(obj)) {
-            PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R", name, whole);
+            PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R%s", name,
+                         whole,
+                         PyFloat_Check(obj) ? ": (n + 127) // 128 divides and rounds up" : "");
             return -1;
         }
         n = (long)PyNumber_AsSsize_t(obj, NULL);
@@ -399,8 +396,7 @@ static PyObject *dispatcher_call(PyObject *self, PyObject *Py_UNUSED(args),
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------
- * methods */
+/* ---- methods ---- */
 
 static PyObject *dispatcher_resolve(PyObject *self, PyObject *Py_UNUSED(args)) {
     PyErr_Format(PyExc_TypeError,
@@ -453,8 +449,7 @@ static PyObject *dispatcher_forget(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-/* -------------------------------------------------------------------------------------------- type
- */
+/* ---- type ---- */
 
 static PyObject *dispatcher_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                                 PyObject *Py_UNUSED(kwargs)) {
@@ -536,7 +531,6 @@ static int dispatcher_clear(PyObject *self) {
 
 static void dispatcher_dealloc(PyObject *self) {
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (d->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -547,8 +541,7 @@ static void dispatcher_dealloc(PyObject *self) {
     }
     Py_XDECREF(d->name);
     Py_XDECREF(d->parameters);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMethodDef dispatcher_methods[] = {

@@ -38,8 +38,7 @@ static void owner_dealloc(PyObject *owner) {
     nl_py_dlpack_release(PyCapsule_GetPointer(owner, owner_names[versioned]), versioned);
 }
 
-/* ------------------------------------------------------------------------------------- the tensor
- */
+/* ---- the tensor ---- */
 
 static nl_dtype dtype_of(const nl_dl_tensor *t) {
     switch (t->code) {
@@ -102,8 +101,7 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
     return t->strides ? 0 : nl_py_layout_order(layout, 'C');
 }
 
-/* ------------------------------------------------------------------------------------- the memory
- */
+/* ---- the memory ---- */
 
 /* Is it memory that the simulator has given out as a device's, and on which one? 1, 0 or -1. */
 static int simulated(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
@@ -174,25 +172,16 @@ static PyObject *take(PyObject *capsule, void *managed, int versioned) {
     return owner;
 }
 
-static PyObject *array_over(nl_py_state *state, nl_device *dev, CUdeviceptr address,
-                            const nl_layout *layout, nl_py_array_parts *parts) {
+static PyObject *array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
+                            nl_py_array_parts *parts) {
     int64_t low, high;
-    nl_error err;
-    nl_buffer *buffer = NULL;
     if (nl_py_layout_extent(layout, &low, &high) < 0)
         return NULL;
-    if (high > low && (address == 0 || address + (CUdeviceptr)low > address + (CUdeviceptr)high)) {
+    if (!nl_py_address_fits(address, low, high)) {
         PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has elements and no valid address");
         return NULL;
     }
-    if (nl_buffer_wrap(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL, NULL, &buffer,
-                       &err) < 0)
-        return nl_py_raise(&err);
-    parts->buffer = buffer;
-    parts->address = address;
-    PyObject *result = nl_py_array_new(state, parts, layout);
-    nl_buffer_release(buffer);
-    return result;
+    return nl_py_array_over(state, address, layout, parts);
 }
 
 /* 1 and the array, 0 for memory of the host, -1. */
@@ -217,27 +206,25 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject **arra
     const nl_dl_tensor *t = versioned ? &v->tensor : &((nl_dl_managed *)managed)->tensor;
     nl_py_array_parts parts = {.readonly = versioned && (v->flags & NL_DL_READ_ONLY)};
     nl_layout layout;
-    nl_device *dev;
     if (t->device_type == NL_DL_CPU && strcmp(nl_cu.kind, "sim") != 0)
         return 0;
     if (read_layout(t, &layout, &parts.element) < 0)
         return -1;
-    int found = find_device(t, nl_layout_count(&layout) == 0, &dev);
+    int found = find_device(t, nl_layout_count(&layout) == 0, &parts.device);
     if (found <= 0)
         return found;
     *array = NULL;
     parts.owner = take(capsule, managed, versioned);
     parts.descr = parts.owner ? nl_host_descr_plain(parts.element.dtype) : NULL;
     if (parts.descr)
-        *array = array_over(state, dev, (CUdeviceptr)(uintptr_t)t->data + t->byte_offset, &layout,
-                            &parts);
+        *array =
+            array_over(state, (CUdeviceptr)(uintptr_t)t->data + t->byte_offset, &layout, &parts);
     Py_XDECREF(parts.descr);
     Py_XDECREF(parts.owner);
     return *array ? 1 : -1;
 }
 
-/* ----------------------------------------------------------------------------------- the producer
- */
+/* ---- the producer ---- */
 
 /* What __dlpack_device__ says: 1, 0 if the object does not speak DLPack, -1. */
 static int ask_device(PyObject *obj, int *type) {
@@ -292,7 +279,8 @@ static PyObject *stream_number(CUstream stream) {
     return PyLong_FromVoidPtr(stream ? stream : CU_STREAM_LEGACY);
 }
 
-int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
+/* 1 and a DeviceArray, 0 for memory of the host, -1. */
+static int import_object(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
     nl_error err;
     int type, found;
     if (PyCapsule_CheckExact(obj)) {
@@ -330,7 +318,7 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
 }
 
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
-    int type, found = nl_py_dlpack_import(state, obj, stream, array);
+    int type, found = import_object(state, obj, stream, array);
     if (found != 0 || PyCapsule_CheckExact(obj) || (found = ask_device(obj, &type)) <= 0)
         return found;
     PyObject *numpy = PyImport_ImportModule("numpy");
@@ -347,7 +335,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:from_dlpack", names, &obj, &stream) ||
         nl_py_stream_from(state, stream, &handle, NULL) < 0)
         return NULL;
-    int found = nl_py_dlpack_import(state, obj, handle, &array);
+    int found = import_object(state, obj, handle, &array);
     return found < 0 ? NULL : found ? array : Py_NewRef(Py_None);
 }
 

@@ -57,11 +57,9 @@ typedef struct nl_dl_versioned {
 /* Gives a capsule's tensor back: calls its deleter, if it has one. */
 void nl_py_dlpack_release(void *managed, int versioned);
 
-/* 1 and a new DeviceArray over the memory of `obj`, which is kept, if it has __dlpack__ and its
- * memory is a device's; 0 if not; -1 with an exception. Work on `stream` comes after the
- * producer's. */
-int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
-/* The same for memory of either side: 1 and a DeviceArray, or a numpy.ndarray for the host's. */
+/* 1 and a new array over the memory of `obj`, which is kept, if it has __dlpack__: a DeviceArray,
+ * or a numpy.ndarray for the host's memory; 0 if it has not; -1 with an exception. Work on `stream`
+ * comes after the producer's. */
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
 #endif

@@ -49,8 +49,7 @@ static void capsule_dealloc(PyObject *capsule) {
         nl_py_dlpack_release(PyCapsule_GetPointer(capsule, name), versioned);
 }
 
-/* ------------------------------------------------------------------------------------- the struct
- */
+/* ---- the struct ---- */
 
 static int fill_type(const nl_element *element, nl_dl_tensor *t) {
     static const struct {
@@ -125,8 +124,7 @@ fail:
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------- streams
- */
+/* ---- streams ---- */
 
 /* What `stream` of __dlpack__ says: None is the legacy default stream, -1 nobody is to wait. */
 static int read_stream(PyObject *obj, CUstream *stream, int *unordered) {
@@ -176,9 +174,7 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int simulated) {
     if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
         goto fail;
     if (simulated) {
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_device_synchronize(dev, &err);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(result = nl_device_synchronize(dev, &err));
         if (result == 0)
             return 0;
         goto fail;
@@ -208,8 +204,7 @@ fail:
     return -1;
 }
 
-/* ----------------------------------------------------------------------------------------- methods
- */
+/* ---- methods ---- */
 
 static int is_simulated(void) {
     return strcmp(nl_cu.kind, "sim") == 0;

@@ -18,8 +18,9 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     nl_error err;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:Event", names, &timing))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = create(timing, &event, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
+    NL_UNLOCKED(status = create(timing, &event, &err));
+    if (status < 0)
+        return nl_py_raise(&err);
     py_event *self = (py_event *)type->tp_alloc(type, 0);
     if (self == NULL) {
         nl_event_destroy(event);
@@ -35,15 +36,13 @@ static int event_traverse(py_event *self, visitproc visit, void *arg) {
 }
 
 static void event_dealloc(py_event *self) {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
     Py_BEGIN_ALLOW_THREADS; /* may wait for a callback, which wants the interpreter */
     nl_event_destroy(self->event);
     Py_END_ALLOW_THREADS;
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free((PyObject *)self);
 }
 
 /* record and wait: a stream argument, and a core call that may wait for room in the stream's queue.
@@ -64,9 +63,8 @@ static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwar
         return NULL;
     if (nl_py_stream_from(state, argument, &stream, NULL) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = call(self->event, stream, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = call(self->event, stream, &err));
+    return nl_py_none(status, &err);
 }
 
 static PyObject *event_record(py_event *self, PyObject *args, PyObject *kwargs) {
@@ -77,8 +75,7 @@ static PyObject *event_wait(py_event *self, PyObject *args, PyObject *kwargs) {
     return call_with_stream(self, args, kwargs, "|O:wait", nl_event_wait);
 }
 
-static PyObject *event_query(py_event *self, PyObject *unused) {
-    (void)unused;
+static PyObject *event_query(py_event *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int done = 0;
     if (nl_event_query(self->event, &done, &err) < 0)
@@ -86,13 +83,11 @@ static PyObject *event_query(py_event *self, PyObject *unused) {
     return PyBool_FromLong(done);
 }
 
-static PyObject *event_synchronize(py_event *self, PyObject *unused) {
-    (void)unused;
+static PyObject *event_synchronize(py_event *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
-    Py_BEGIN_ALLOW_THREADS status = nl_event_synchronize(self->event, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = nl_event_synchronize(self->event, &err));
+    return nl_py_none(status, &err);
 }
 
 static PyObject *event_elapsed_time(py_event *self, PyObject *args, PyObject *kwargs) {
@@ -115,13 +110,11 @@ static PyObject *event_elapsed_time(py_event *self, PyObject *args, PyObject *kw
     return PyFloat_FromDouble(milliseconds);
 }
 
-static PyObject *event_get_handle(py_event *self, void *unused) {
-    (void)unused;
+static PyObject *event_get_handle(py_event *self, void *Py_UNUSED(unused)) {
     return PyLong_FromVoidPtr(self->event->handle);
 }
 
-static PyObject *event_get_device(py_event *self, void *unused) {
-    (void)unused;
+static PyObject *event_get_device(py_event *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(self->event->device->ordinal);
 }
 

@@ -40,8 +40,7 @@ static PyObject *key(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->interface_keys, which);
 }
 
-/* -------------------------------------------------------------------------------------------
- * import */
+/* ---- import ---- */
 
 static const char possible[] = "of a size that can be addressed";
 
@@ -297,9 +296,7 @@ int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocki
     if (nl_graph_capturing() && nl_graph_has(stream))
         return 0; /* whoever launches the graph sees to it */
     nl_device *dev = nl_device_current(&err);
-    Py_BEGIN_ALLOW_THREADS;
-    result = dev ? NL_CU(&err, StreamSynchronize, foreign->stream) : -1;
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = dev ? NL_CU(&err, StreamSynchronize, foreign->stream) : -1);
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -367,8 +364,7 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
     return result;
 }
 
-/* -------------------------------------------------------------------------------------------
- * export */
+/* ---- export ---- */
 
 /* The list of fields, as NumPy writes it. Dtypes that it cannot describe so are bytes. */
 static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {

@@ -44,8 +44,7 @@ int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
     return 0;
 }
 
-/* ----------------------------------------------------------------------------- what was launched
- */
+/* ---- what was launched ---- */
 
 static PyObject *array_row(const nl_param *p, const void *value) {
     const int64_t *words = value; /* address, shape, strides */
@@ -88,8 +87,7 @@ static int add_arguments(PyObject *list, const nl_params *params, PyObject *args
     return 0;
 }
 
-/* --------------------------------------------------------------------------------------- reading
- */
+/* ---- reading ---- */
 
 static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0 ||
@@ -135,9 +133,7 @@ static PyObject *take_record(const nl_py_kernel *k, CUstream stream) {
     char record[NL_PY_FAULT_BYTES] = {0};
     nl_error err;
     int found;
-    Py_BEGIN_ALLOW_THREADS;
-    found = read_record(k, stream, record, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(found = read_record(k, stream, record, &err));
     if (found < 0) {
         nl_error_prefix(&err, "%s()", k->kernel->name);
         return nl_py_raise(&err);
@@ -168,8 +164,7 @@ int nl_py_fault_check(const nl_py_kernel *k, CUstream stream, void *const *value
     return result;
 }
 
-/* ---------------------------------------------------------------------------------------- graphs
- */
+/* ---- graphs ---- */
 
 static int was_before(PyObject *kernels, Py_ssize_t i) {
     const nl_py_kernel *k = (nl_py_kernel *)PyList_GET_ITEM(kernels, i);

@@ -20,7 +20,7 @@ static int raise_from(const nl_error *err) {
     return -1;
 }
 
-/* ---------------------------------------------------------------------------- choosing a loop */
+/* ---- choosing a loop ---- */
 
 int nl_py_gufunc_remember(PyObject *cache, PyObject *key, PyObject *value) {
     if (PyDict_Size(cache) >= CACHE_LIMIT)
@@ -104,7 +104,7 @@ static int choose(nl_py_gucall *c) {
     return 0;
 }
 
-/* ----------------------------------------------------------------------------------- results */
+/* ---- results ---- */
 
 static int run(nl_py_gucall *c) {
     nl_error err;
@@ -215,7 +215,7 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
     return result;
 }
 
-/* -------------------------------------------------------------------------------------- type */
+/* ---- type ---- */
 
 /* dimensions: ((size or -1, optional), ...); operands: (places, ...), inputs first. */
 static int read_core(PyObject *dimensions, PyObject *operands, int nin, nl_gcore *core) {
@@ -323,7 +323,6 @@ static int gufunc_clear(PyObject *self) {
 
 static void gufunc_dealloc(PyObject *self) {
     nl_py_gufunc *g = (nl_py_gufunc *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (g->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -332,8 +331,7 @@ static void gufunc_dealloc(PyObject *self) {
     Py_XDECREF(g->kernels);
     nl_mem_free(g->core.name);
     nl_mem_free(g->core.text);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMemberDef gufunc_members[] = {

@@ -14,7 +14,7 @@ static int raise_from(const nl_error *err) {
     return -1;
 }
 
-/* -------------------------------------------------------------------------------- the kernel */
+/* ---- the kernel ---- */
 
 /* What _compile is asked for, and the key of its answer. */
 typedef struct kind {

@@ -11,7 +11,7 @@ static int raise_from(const nl_error *err) {
     return -1;
 }
 
-/* ---------------------------------------------------------------------------------- operands */
+/* ---- operands ---- */
 
 int nl_py_gucall_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *outs) {
     for (int i = 0; i < c->count; i++) {
@@ -68,7 +68,7 @@ int nl_py_gucall_dimensions(nl_py_gucall *c) {
     return 0;
 }
 
-/* ------------------------------------------------------------------- operands as the loop wants */
+/* ---- operands as the loop wants ---- */
 
 PyObject *nl_py_gucall_stream(const nl_py_gucall *c) {
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];

@@ -52,7 +52,7 @@ static int import_numpy(void) {
 }
 #undef ADD
 
-/* ------------------------------------------------------------------------------------- dtypes */
+/* ---- dtypes ---- */
 
 PyObject *nl_host_descr(PyObject *specification) {
     PyArray_Descr *descr = NULL;
@@ -74,6 +74,8 @@ int nl_host_is_descr(PyObject *obj) {
 }
 
 static nl_element_class classify_void(PyArray_Descr *d) {
+    if (!PyDataType_HASFIELDS(d)) /* bytes have no order */
+        return NL_ELEMENT_RECORD;
     PyObject *native = PyObject_GetAttrString((PyObject *)d, "isnative");
     int truth = native ? PyObject_IsTrue(native) : -1;
     Py_XDECREF(native);
@@ -160,7 +162,7 @@ int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *of
     return 1;
 }
 
-/* ------------------------------------------------------------------------------------- arrays */
+/* ---- arrays ---- */
 
 int nl_host_is_array(PyObject *obj) {
     return PyArray_Check(obj);
@@ -252,7 +254,7 @@ PyObject *nl_host_array_item(PyObject *array) {
     return PyArray_ToScalar(PyArray_DATA((PyArrayObject *)array), (PyArrayObject *)array);
 }
 
-/* ------------------------------------------------------------------------------------ scalars */
+/* ---- scalars ---- */
 
 int nl_host_is_scalar(PyObject *obj) {
     return PyArray_IsScalar(obj, Generic);

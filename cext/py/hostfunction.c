@@ -44,7 +44,7 @@ typedef struct hostfunction {
     PyObject *weakrefs;
 } hostfunction;
 
-/* ------------------------------------------------------------------------------------- messages */
+/* ---- messages ---- */
 
 static const char *name_of(const hostfunction *f) {
     const char *name = PyUnicode_AsUTF8(f->name);
@@ -72,7 +72,7 @@ static PyObject *refuse_count(const hostfunction *f, Py_ssize_t given, Py_ssize_
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------- entries */
+/* ---- entries ---- */
 
 static void entry_free(entry *e) {
     if (!e)
@@ -232,7 +232,7 @@ static entry *find(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
     return e;
 }
 
-/* ------------------------------------------------------------------------------------- results */
+/* ---- results ---- */
 
 static PyObject *python_value(nl_dtype dtype, const void *bytes) {
     nl_scalar s;
@@ -273,7 +273,7 @@ static PyObject *python_result(const nl_host_function *function, const unsigned 
     return tuple;
 }
 
-/* ------------------------------------------------------------------------------------- calls */
+/* ---- calls ---- */
 
 static int write_arguments(const hostfunction *f, const entry *e, PyObject *const *args,
                            unsigned char *block) {
@@ -388,7 +388,7 @@ static PyObject *hostfunction_vectorcall(PyObject *self, PyObject *const *args, 
     return call_positional(f, args, nargs);
 }
 
-/* ------------------------------------------------------------------------------------- the type */
+/* ---- the type ---- */
 
 static PyObject *hostfunction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                                   PyObject *Py_UNUSED(kwargs)) {
@@ -439,7 +439,6 @@ static int hostfunction_traverse(PyObject *self, visitproc visit, void *arg) {
 
 static void hostfunction_dealloc(PyObject *self) {
     hostfunction *f = (hostfunction *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (f->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -449,8 +448,7 @@ static void hostfunction_dealloc(PyObject *self) {
     }
     Py_XDECREF(f->name);
     Py_XDECREF(f->parameters);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *hostfunction_resolve(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args)) {

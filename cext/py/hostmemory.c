@@ -10,8 +10,7 @@
 
 static const char *const kinds[] = {"result", "locked", "mapped", "write-combined", "managed"};
 
-/* ---------------------------------------------------------------------------------------- the type
- */
+/* ---- the type ---- */
 
 static nl_host_block *take_block(size_t size, nl_host_kind kind, unsigned flags) {
     nl_host_block *block = NULL;
@@ -30,9 +29,7 @@ static nl_host_block *take_block(size_t size, nl_host_kind kind, unsigned flags)
 static void give_block(nl_host_block *block) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    Py_BEGIN_ALLOW_THREADS;
-    nl_hostblock_give(block);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_hostblock_give(block));
     PyErr_Restore(type, value, traceback);
 }
 
@@ -48,13 +45,11 @@ static PyObject *wrap_block(PyTypeObject *type, nl_host_block *block) {
 }
 
 static void hostmemory_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
     nl_py_hostmemory *m = (nl_py_hostmemory *)self;
     if (m->weakrefs)
         PyObject_ClearWeakRefs(self);
     give_block(m->block);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* What the driver has allocated is gone when its device was reset; our own pages stay. */
@@ -127,8 +122,7 @@ static PyType_Spec hostmemory_spec = {
     .slots = hostmemory_slots,
 };
 
-/* ------------------------------------------------------------------------------------------ making
- */
+/* ---- making ---- */
 
 static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"nbytes", "kind", "flags", "cls", NULL};
@@ -189,17 +183,15 @@ static PyObject *host_empty(PyObject *module, PyObject *args) {
     return result;
 }
 
-/* ------------------------------------------------------------------------- other people's memory
- */
+/* ---- other people's memory ---- */
 
-static PyObject *host_register(PyObject *module, PyObject *args) {
+static PyObject *host_register(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long address;
     Py_ssize_t size;
     unsigned flags;
     nl_error err;
     int result;
     CUdeviceptr device = 0;
-    (void)module;
     if (!PyArg_ParseTuple(args, "KnI:host_register", &address, &size, &flags))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
@@ -214,20 +206,16 @@ static PyObject *host_register(PyObject *module, PyObject *args) {
     return result < 0 ? nl_py_raise(&err) : PyLong_FromUnsignedLongLong(device);
 }
 
-static PyObject *host_unregister(PyObject *module, PyObject *args) {
+static PyObject *host_unregister(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long address;
     nl_error err;
     int result;
-    (void)module;
     if (!PyArg_ParseTuple(args, "K:host_unregister", &address))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    result =
-        nl_device_current(&err) ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address) : -1;
-    Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(result = nl_device_current(&err)
+                             ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address)
+                             : -1);
+    return nl_py_none(result, &err);
 }
 
 static PyObject *prefetch(PyObject *module, PyObject *args) {
@@ -240,31 +228,23 @@ static PyObject *prefetch(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "KniO:prefetch", &address, &size, &device, &stream) ||
         nl_py_stream_from(nl_py_state_of(module), stream, &handle, NULL) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_current(&err)
-                 ? NL_CU(&err, MemPrefetchAsync, address, (size_t)size, device, handle)
-                 : -1;
-    Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(result = nl_device_current(&err)
+                             ? NL_CU(&err, MemPrefetchAsync, address, (size_t)size, device, handle)
+                             : -1);
+    return nl_py_none(result, &err);
 }
 
-static PyObject *advise(PyObject *module, PyObject *args) {
+static PyObject *advise(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long address;
     Py_ssize_t size;
     int advice, device, result;
     nl_error err;
-    (void)module;
     if (!PyArg_ParseTuple(args, "Knii:advise", &address, &size, &advice, &device))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_device_current(&err) ? NL_CU(&err, MemAdvise, address, (size_t)size, advice, device)
-                                     : -1;
-    Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(result = nl_device_current(&err)
+                             ? NL_CU(&err, MemAdvise, address, (size_t)size, advice, device)
+                             : -1);
+    return nl_py_none(result, &err);
 }
 
 static PyMethodDef functions[] = {

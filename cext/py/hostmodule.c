@@ -25,8 +25,7 @@ typedef struct code_search {
 } code_search;
 
 /* The executable segment of the object loaded at `base`. */
-static int find_code(struct dl_phdr_info *info, size_t size, void *argument) {
-    (void)size;
+static int find_code(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *argument) {
     code_search *search = argument;
     if (info->dlpi_addr != search->base)
         return 0;
@@ -85,12 +84,10 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
 
 static void hostmodule_dealloc(PyObject *object) {
     hostmodule *self = (hostmodule *)object;
-    PyTypeObject *type = Py_TYPE(object);
     if (self->code != NULL)
         nl_host_range_remove(self->code);
     nl_image_close(self->library);
-    type->tp_free(object);
-    Py_DECREF(type);
+    nl_py_free(object);
 }
 
 static void *find(const hostmodule *self, const char *name) {
@@ -170,7 +167,7 @@ static int raise_fault(void) {
     return -1;
 }
 
-/* threads_limit(n), get_threads(), set_threads(n): numbalite/threads.py checks the values. */
+/* numbalite/threads.py checks the values. */
 static PyObject *threads_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     long most = PyLong_AsLong(value);
     if (most == -1 && PyErr_Occurred())

@@ -26,7 +26,7 @@
 #include "py/hostmodule.h"
 #include "py/state.h"
 
-/* ----------------------------------------------------------------------------------- HostLoops */
+/* ---- HostLoops ---- */
 
 /* Tables of types only grow, and NumPy reads them without asking: each new one is a copy, the old
  * ones stay. */
@@ -59,7 +59,6 @@ static int hostloops_clear(PyObject *object) {
 
 static void hostloops_dealloc(PyObject *object) {
     hostloops *self = (hostloops *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     Py_CLEAR(self->owner);
     Py_CLEAR(self->modules);
@@ -70,8 +69,7 @@ static void hostloops_dealloc(PyObject *object) {
         nl_mem_free(t);
     }
     nl_mutex_destroy(&self->lock);
-    type->tp_free(object);
-    Py_DECREF(type);
+    nl_py_free(object);
 }
 
 static PyType_Slot slots[] = {
@@ -107,7 +105,7 @@ static int import_numpy(void) {
     return PyUFunc_ImportUFuncAPI();
 }
 
-/* -------------------------------------------------------------------------------------- making */
+/* ---- making ---- */
 
 static int identity_kind(PyObject *identity) {
     if (identity == Py_None)
@@ -267,7 +265,7 @@ static PyObject *ufunc_add_loop(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* ------------------------------------------------------------------------------- lazily typed */
+/* ---- lazily typed ---- */
 
 /* A DType as the promoter's Python half takes it: a dtype, or int, float, complex for a scalar that
  * takes the others' type. */

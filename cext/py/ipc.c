@@ -25,9 +25,7 @@ static nl_ipc_memory *take_memory(py_ipc *self) {
 static PyObject *wrap(PyTypeObject *type, nl_ipc_memory *memory) {
     py_ipc *self = (py_ipc *)type->tp_alloc(type, 0);
     if (self == NULL) {
-        Py_BEGIN_ALLOW_THREADS;
-        nl_ipc_release(memory);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_ipc_release(memory));
         return NULL;
     }
     self->memory = memory;
@@ -65,8 +63,7 @@ static PyObject *ipc_open(PyObject *type, PyObject *bytes) {
     return status < 0 ? nl_py_raise(&err) : wrap((PyTypeObject *)type, memory);
 }
 
-static PyObject *ipc_close(PyObject *self, PyObject *unused) {
-    (void)unused;
+static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status = 0;
     nl_ipc_memory *memory = take_memory((py_ipc *)self);
@@ -78,35 +75,27 @@ static PyObject *ipc_close(PyObject *self, PyObject *unused) {
     else
         status = nl_ipc_close(memory, &err);
     Py_END_ALLOW_THREADS;
-    if (status < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(status, &err);
 }
 
 static void ipc_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
     nl_ipc_memory *memory = take_memory((py_ipc *)self);
     if (memory != NULL) {
         PyObject *kind, *value, *traceback;
         PyErr_Fetch(&kind, &value, &traceback);
-        Py_BEGIN_ALLOW_THREADS;
-        nl_ipc_release(memory);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_ipc_release(memory));
         PyErr_Restore(kind, value, traceback);
     }
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 /* One number of the memory, 0 when it is closed. */
-static PyObject *ipc_address(PyObject *self, void *unused) {
-    (void)unused;
+static PyObject *ipc_address(PyObject *self, void *Py_UNUSED(unused)) {
     nl_ipc_memory *memory = ((py_ipc *)self)->memory;
     return PyLong_FromUnsignedLongLong(memory != NULL ? memory->address : 0);
 }
 
-static PyObject *ipc_nbytes(PyObject *self, void *unused) {
-    (void)unused;
+static PyObject *ipc_nbytes(PyObject *self, void *Py_UNUSED(unused)) {
     nl_ipc_memory *memory = ((py_ipc *)self)->memory;
     return PyLong_FromSize_t(memory != NULL ? memory->size : 0);
 }
@@ -139,8 +128,7 @@ static PyType_Spec ipc_spec = {
     .slots = ipc_slots,
 };
 
-/* ------------------------------------------------------------------------------------------ export
- */
+/* ---- export ---- */
 
 /* What a moved array's buffer belongs to. */
 typedef struct moved {
@@ -245,9 +233,7 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
     nl_device *dev = a->buffer->device;
     CUdeviceptr address = a->address;
     nl_buffer_expose(a->buffer);
-    Py_BEGIN_ALLOW_THREADS;
-    status = nl_ipc_export(dev, address, &handle, &offset, &size, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(status = nl_ipc_export(dev, address, &handle, &offset, &size, &err));
     if (status < 0)
         return nl_py_raise(&err);
     return Py_BuildValue("(y#nn)", handle.reserved, (Py_ssize_t)sizeof handle, (Py_ssize_t)offset,

@@ -11,8 +11,7 @@
 #include "py/fault.h"
 #include "py/graph.h"
 
-/* -------------------------------------------------------------------------------------------
- * Module */
+/* ---- Module ---- */
 
 static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"image", NULL};
@@ -53,19 +52,15 @@ static PyObject *module_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static void module_dealloc(PyObject *self) {
     nl_py_module *m = (nl_py_module *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject *error_type, *error, *traceback;
     if (m->weakrefs)
         PyObject_ClearWeakRefs(self);
     if (m->module) {
         PyErr_Fetch(&error_type, &error, &traceback);
-        Py_BEGIN_ALLOW_THREADS;
-        nl_module_release(m->module);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_module_release(m->module));
         PyErr_Restore(error_type, error, traceback);
     }
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static void release_module(void *owner) {
@@ -138,8 +133,7 @@ static PyObject *module_alive(PyObject *self, void *Py_UNUSED(closure)) {
     return PyBool_FromLong(module->generation == nl_atomic_load(&module->device->generation));
 }
 
-/* ----------------------------------------------------------------------- descriptions of
- * parameters */
+/* ---- descriptions of parameters ---- */
 
 /* Attribute-like access to the items of a Parameter tuple, in the order of numbalite/describe.py.
  */
@@ -213,8 +207,7 @@ fail:
     return -1;
 }
 
-/* -------------------------------------------------------------------------------------------
- * Kernel */
+/* ---- Kernel ---- */
 
 static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"lowered", "name", "parameters", "fault", NULL};
@@ -265,7 +258,6 @@ static int kernel_clear(PyObject *self) {
 
 static void kernel_dealloc(PyObject *self) {
     nl_py_kernel *k = (nl_py_kernel *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (k->weakrefs)
         PyObject_ClearWeakRefs(self);
@@ -273,8 +265,7 @@ static void kernel_dealloc(PyObject *self) {
     Py_XDECREF(k->module);
     Py_XDECREF(k->parameters);
     Py_XDECREF(k->hook);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *kernel_name(PyObject *self, void *Py_UNUSED(closure)) {
@@ -308,9 +299,8 @@ static PyObject *kernel_set_attribute(PyObject *self, PyObject *args) {
     int attribute, value;
     if (!PyArg_ParseTuple(args, "ii:set_attribute", &attribute, &value))
         return NULL;
-    if (nl_kernel_set_attribute(((nl_py_kernel *)self)->kernel, attribute, value, &err) < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    return nl_py_none(
+        nl_kernel_set_attribute(((nl_py_kernel *)self)->kernel, attribute, value, &err), &err);
 }
 
 static int check_shared(Py_ssize_t shared) {
@@ -350,16 +340,14 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
     return Py_BuildValue("(ii)", grid, block);
 }
 
-/* ------------------------------------------------------------------------------ launching */
+/* ---- launching ---- */
 
 static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     nl_error err;
     int result;
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
         /* the queue may be full, and what empties it may need the interpreter */
-        Py_BEGIN_ALLOW_THREADS;
-        result = nl_launch_run(shape, k->kernel, values, &err);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
     } else {
         result = nl_launch_run(shape, k->kernel, values, &err);
     }
@@ -387,8 +375,7 @@ int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     return k->hook ? nl_py_fault_check(k, shape->stream, values) : 0;
 }
 
-/* --------------------------------------------------------------------------------------------
- * types */
+/* ---- types ---- */
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 

@@ -94,8 +94,7 @@ static int check_whole(nl_py_foreign *f) {
                : -1;
 }
 
-/* ------------------------------------------------------------------------------------------- CuPy
- */
+/* ---- CuPy ---- */
 
 /* Its current stream, which the interface names too. */
 static int read_cupy_stream(const nl_py_state *state, nl_py_foreign *f) {
@@ -131,8 +130,7 @@ done:
     return result;
 }
 
-/* ---------------------------------------------------------------------------------------- PyTorch
- */
+/* ---- PyTorch ---- */
 
 static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
     if (truth(get(state, obj, NAME_IS_CUDA)) != 1 ||
@@ -161,8 +159,7 @@ static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f)
     return take_address(call(state, obj, NAME_DATA_PTR), &f->address);
 }
 
-/* ------------------------------------------------------------------------------------ who is known
- */
+/* ---- who is known ---- */
 
 static nl_mutex lock = NL_MUTEX_INIT; /* of who is known; no Python runs under it */
 

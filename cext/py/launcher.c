@@ -27,8 +27,7 @@ typedef struct nl_py_launcher {
     nl_launch shape;
 } nl_py_launcher;
 
-/* ------------------------------------------------------------------------------------------
- * launching */
+/* ---- launching ---- */
 
 static int warn_host(nl_py_dispatcher *d) {
     if (nl_atomic_peek32(&d->warned))
@@ -192,8 +191,7 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* ------------------------------------------------------------------------ other libraries' arrays
- */
+/* ---- other libraries' arrays ---- */
 
 /* Without a signature the type of such an array is needed before it is bound: it is wrapped once,
  * so that its owner is asked once. */
@@ -250,8 +248,7 @@ static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t
     return launch(l, args, nargs);
 }
 
-/* -----------------------------------------------------------------------------------------
- * keywords */
+/* ---- keywords ---- */
 
 static Py_ssize_t position_of(PyObject *names, PyObject *name) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
@@ -323,8 +320,7 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
     return launch_any(l, args, nargs);
 }
 
-/* ---------------------------------------------------------------------------------------------
- * type */
+/* ---- type ---- */
 
 PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
                              PyObject *stream) {
@@ -352,12 +348,10 @@ static int launcher_traverse(PyObject *self, visitproc visit, void *arg) {
 
 static void launcher_dealloc(PyObject *self) {
     nl_py_launcher *l = (nl_py_launcher *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     Py_XDECREF(l->dispatcher);
     Py_XDECREF(l->stream);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *launcher_grid(PyObject *self, void *Py_UNUSED(closure)) {

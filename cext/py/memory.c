@@ -19,17 +19,14 @@ static PyObject *describe(const nl_pool_statistics *s) {
 static nl_device *device_at(int ordinal) {
     nl_error err;
     nl_device *dev;
-    Py_BEGIN_ALLOW_THREADS;
-    dev = nl_device_get(ordinal, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(dev = nl_device_get(ordinal, &err));
     if (!dev)
         nl_py_raise(&err);
     return dev;
 }
 
-static PyObject *pool_statistics(PyObject *module, PyObject *args) {
+static PyObject *pool_statistics(PyObject *Py_UNUSED(module), PyObject *args) {
     int ordinal;
-    (void)module;
     if (!PyArg_ParseTuple(args, "i:pool_statistics", &ordinal))
         return NULL;
     nl_device *dev = device_at(ordinal);
@@ -48,19 +45,14 @@ static int size_from(PyObject *value, size_t *size) {
 static PyObject *trim(nl_device *dev, size_t keep) {
     nl_error err;
     int result;
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_buffer_trim(dev, keep, &err);
-    Py_END_ALLOW_THREADS;
-    if (result < 0)
-        return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(result = nl_buffer_trim(dev, keep, &err));
+    return nl_py_none(result, &err);
 }
 
-static PyObject *pool_set_limits(PyObject *module, PyObject *args) {
+static PyObject *pool_set_limits(PyObject *Py_UNUSED(module), PyObject *args) {
     int ordinal;
     PyObject *limit, *cache_limit;
     size_t most, kept;
-    (void)module;
     if (!PyArg_ParseTuple(args, "iOO:pool_set_limits", &ordinal, &limit, &cache_limit) ||
         size_from(limit, &most) < 0 || size_from(cache_limit, &kept) < 0)
         return NULL;
@@ -73,19 +65,17 @@ static PyObject *pool_set_limits(PyObject *module, PyObject *args) {
     return trim(dev, kept);
 }
 
-static PyObject *pool_trim(PyObject *module, PyObject *args) {
+static PyObject *pool_trim(PyObject *Py_UNUSED(module), PyObject *args) {
     int ordinal;
     Py_ssize_t keep;
-    (void)module;
     if (!PyArg_ParseTuple(args, "in:pool_trim", &ordinal, &keep))
         return NULL;
     nl_device *dev = device_at(ordinal);
     return dev ? trim(dev, keep < 0 ? 0 : (size_t)keep) : NULL;
 }
 
-static PyObject *pool_reset_peak(PyObject *module, PyObject *args) {
+static PyObject *pool_reset_peak(PyObject *Py_UNUSED(module), PyObject *args) {
     int ordinal;
-    (void)module;
     if (!PyArg_ParseTuple(args, "i:pool_reset_peak", &ordinal))
         return NULL;
     nl_device *dev = device_at(ordinal);
@@ -95,14 +85,11 @@ static PyObject *pool_reset_peak(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* ------------------------------------------------------------------------------------------- host
- */
+/* ---- host ---- */
 
-static PyObject *host_statistics(PyObject *module, PyObject *unused) {
+static PyObject *host_statistics(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     size_t locked;
     nl_pool_statistics s = nl_hostblock_statistics(&locked);
-    (void)module;
-    (void)unused;
     PyObject *dict = describe(&s), *value = dict ? PyLong_FromSize_t(locked) : NULL;
     if (!value || PyDict_SetItemString(dict, "locked", value) < 0)
         Py_CLEAR(dict);
@@ -110,31 +97,23 @@ static PyObject *host_statistics(PyObject *module, PyObject *unused) {
     return dict;
 }
 
-static PyObject *host_set_limit(PyObject *module, PyObject *value) {
+static PyObject *host_set_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     size_t limit;
-    (void)module;
     if (size_from(value, &limit) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    nl_hostblock_set_limit(limit);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_hostblock_set_limit(limit));
     Py_RETURN_NONE;
 }
 
-static PyObject *host_trim(PyObject *module, PyObject *value) {
+static PyObject *host_trim(PyObject *Py_UNUSED(module), PyObject *value) {
     size_t keep;
-    (void)module;
     if (size_from(value, &keep) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    nl_hostblock_trim(keep);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_hostblock_trim(keep));
     Py_RETURN_NONE;
 }
 
-static PyObject *host_reset_peak(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *host_reset_peak(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_hostblock_reset_peak();
     Py_RETURN_NONE;
 }
@@ -143,12 +122,11 @@ static size_t in_pages(Py_ssize_t size, size_t pages) {
     return size > 0 ? ((size_t)size + pages * 4096 - 1) / (pages * 4096) * (pages * 4096) : 0;
 }
 
-static PyObject *copy_settings(PyObject *module, PyObject *args, PyObject *kwargs) {
+static PyObject *copy_settings(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs) {
     static char *names[] = {"to_device", "to_host", "to_new", "chunk",  "ring", "group",
                             "least",     "shared",  "looks",  "always", NULL};
     nl_stage_settings s = nl_stage_configure(NULL);
     Py_ssize_t chunk = 0, ring = 0, group = 0, least = 0, shared = 0;
-    (void)module;
     s.to_device = s.to_host = s.to_new = s.looks = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|iiinnnnnip:copy_settings", names, &s.to_device,
                                      &s.to_host, &s.to_new, &chunk, &ring, &group, &least, &shared,
@@ -167,7 +145,7 @@ static PyObject *copy_settings(PyObject *module, PyObject *args, PyObject *kwarg
                          "always", s.always ? Py_True : Py_False);
 }
 
-/* -------------------------------------------------------------------- an allocator in Python */
+/* ---- an allocator in Python ---- */
 
 static PyObject *allocator;
 static nl_mutex allocator_lock = NL_MUTEX_INIT;
@@ -213,8 +191,7 @@ static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_e
     return result;
 }
 
-static PyObject *set_allocator(PyObject *module, PyObject *function) {
-    (void)module;
+static PyObject *set_allocator(PyObject *Py_UNUSED(module), PyObject *function) {
     if (function != Py_None && !PyCallable_Check(function))
         return PyErr_Format(PyExc_TypeError, "an allocator is a function or None, not %R",
                             function);

@@ -6,22 +6,19 @@
 #include "base/mem.h"
 #include "py/state.h"
 
-static PyObject *nvrtc_open(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *nvrtc_open(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     int major = 0, minor = 0, status;
     PyObject *path = NULL;
     if (argument != Py_None && !PyUnicode_FSConverter(argument, &path))
         return NULL;
     const char *text = path != NULL ? PyBytes_AS_STRING(path) : NULL;
-    Py_BEGIN_ALLOW_THREADS status = nl_nvrtc_open(text, &major, &minor, &err);
-    Py_END_ALLOW_THREADS Py_XDECREF(path);
+    NL_UNLOCKED(status = nl_nvrtc_open(text, &major, &minor, &err));
+    Py_XDECREF(path);
     return status < 0 ? nl_py_raise(&err) : Py_BuildValue("ii", major, minor);
 }
 
-static PyObject *nvrtc_archs(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *nvrtc_archs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int archs[256], count = 0;
     if (nl_nvrtc_archs(archs, 256, &count, &err) < 0)
@@ -128,8 +125,7 @@ static PyObject *result_dict(const nl_nvrtc_result *result, PyObject *expression
     return dict;
 }
 
-static PyObject *nvrtc_compile(PyObject *module, PyObject *args) {
-    (void)module;
+static PyObject *nvrtc_compile(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *text, *name, *headers, *options, *expressions, *dict = NULL;
     text_list names = {0}, contents = {0}, flags = {0}, wanted = {0};
     nl_nvrtc_result result = {0};
@@ -160,8 +156,8 @@ static PyObject *nvrtc_compile(PyObject *module, PyObject *args) {
     source.options = flags.texts;
     source.expression_count = count_of(&wanted);
     source.expressions = wanted.texts;
-    Py_BEGIN_ALLOW_THREADS status = nl_nvrtc_compile(&source, &result, &err);
-    Py_END_ALLOW_THREADS dict = status < 0 ? nl_py_raise(&err) : result_dict(&result, wanted.items);
+    NL_UNLOCKED(status = nl_nvrtc_compile(&source, &result, &err));
+    dict = status < 0 ? nl_py_raise(&err) : result_dict(&result, wanted.items);
 done:
     nl_nvrtc_result_clear(&result);
     text_list_clear(&wanted);
@@ -179,9 +175,8 @@ static PyMethodDef methods[] = {
      "Architectures that NVRTC compiles for: [75, 80, ...]"},
     {"nvrtc_compile", nvrtc_compile, METH_VARARGS,
      "nvrtc_compile(source, name, headers, options, expressions) -> dict\n\nheaders: {name: text}. "
-     "The "
-     "dict has status (0: good), log (str), cubin and ptx (bytes or None), lowered ({expression: "
-     "symbol})."},
+     "The dict has status (0: good), log (str), cubin and ptx (bytes or None), lowered "
+     "({expression: symbol})."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -24,8 +24,7 @@
 #define FEW_UPLOADS 6  /* that need no memory of their own */
 #define SHARED_MOST ((int64_t)1 << 30)
 
-/* ----------------------------------------------------------------------------------------- reading
- */
+/* ---- reading ---- */
 
 static int set_value(nl_py_operand *op, nl_dtype dtype, nl_py_weak weak) {
     op->place = NL_PY_PLACE_VALUE;
@@ -273,8 +272,7 @@ int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, void *bytes) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------ making
- */
+/* ---- making ---- */
 
 static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
     nl_error err;
@@ -344,8 +342,7 @@ PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
     return Py_NewRef(op->array);
 }
 
-/* ----------------------------------------------------------------------------------- to the device
- */
+/* ---- to the device ---- */
 
 /* Strides of a block that has the order of the original and holds every distinct element once.
  * Returns its size in bytes. */
@@ -469,9 +466,7 @@ static int share(nl_py_operation *call, int64_t size, nl_error *err) {
 void nl_py_operands_done(nl_py_operation *call) {
     nl_pinned_give(call->block);
     if (call->large) {
-        Py_BEGIN_ALLOW_THREADS;
-        nl_hostblock_give(call->large);
-        Py_END_ALLOW_THREADS;
+        NL_UNLOCKED(nl_hostblock_give(call->large));
     }
     call->block = NULL;
     call->large = NULL;
@@ -526,9 +521,7 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
     for (int i = 0; i < count; i++)
         if (ops[i].stage)
             ops[i].strides = ops[i].dims + 2 * NL_MAX_DIMS;
-    Py_BEGIN_ALLOW_THREADS;
-    result = stage_all(call, ops, count, sizes, back && all <= most ? all : 0, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = stage_all(call, ops, count, sizes, back && all <= most ? all : 0, &err));
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -551,9 +544,7 @@ int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count) 
         back |= ops[i].stage & NL_PY_STAGE_OUT;
     if (!back)
         return 0;
-    Py_BEGIN_ALLOW_THREADS;
-    result = return_all(call, ops, count, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = return_all(call, ops, count, &err));
     if (result < 0) {
         nl_py_raise(&err);
         return -1;
@@ -579,10 +570,8 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
         return -1;
     distinct_layout(op, op->strides, &from);
     distinct_layout(op, dense, &to);
-    Py_BEGIN_ALLOW_THREADS;
-    result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to, op->address,
-                         &from, call->stream, 1, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to,
+                                     op->address, &from, call->stream, 1, &err));
     if (result < 0) {
         nl_py_raise(&err);
         return -1;
@@ -592,8 +581,7 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
     return 0;
 }
 
-/* ---------------------------------------------------------------------------------------- geometry
- */
+/* ---- geometry ---- */
 
 static int same_elements(const nl_py_operand *a, const nl_py_operand *b) {
     size_t size = (size_t)a->ndim * sizeof(int64_t);

@@ -9,8 +9,7 @@
 #include "core/transfer.h"
 #include "py/devarray.h"
 
-/* --------------------------------------------------------------------------------------------
- * notes */
+/* ---- notes ---- */
 
 static int same_memory(const nl_host_array *a, const nl_host_array *b) {
     size_t size = (size_t)a->layout.ndim * sizeof(int64_t);
@@ -75,8 +74,7 @@ int nl_py_staging_add(nl_py_staging *s, const nl_host_array *host, int parameter
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------
- * overlaps */
+/* ---- overlaps ---- */
 
 /* NumPy decides; what is too hard for it counts as an overlap. */
 static int really_overlap(PyObject *a, PyObject *b) {
@@ -133,8 +131,7 @@ int nl_py_staging_check(const nl_py_staging *s, const nl_kernel *kernel) {
     return 0;
 }
 
-/* -------------------------------------------------------------------------------------------
- * copying */
+/* ---- copying ---- */
 
 static int64_t size_of(const nl_py_staged *item) {
     return nl_layout_count(&item->device) * item->device.itemsize;
@@ -173,9 +170,7 @@ int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char
                         CUstream stream, int blocking) {
     nl_error err;
     int result;
-    Py_BEGIN_ALLOW_THREADS;
-    result = copy_in(s, kernel->module->device, stream, blocking, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = copy_in(s, kernel->module->device, stream, blocking, &err));
     if (result < 0) {
         nl_py_raise(&err);
         return -1;
@@ -201,9 +196,7 @@ static int copy_out(nl_py_staging *s, nl_device *dev, CUstream stream, nl_error 
 int nl_py_staging_leave(nl_py_staging *s, const nl_kernel *kernel, CUstream stream) {
     nl_error err;
     int result;
-    Py_BEGIN_ALLOW_THREADS;
-    result = copy_out(s, kernel->module->device, stream, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(result = copy_out(s, kernel->module->device, stream, &err));
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -219,8 +212,7 @@ void nl_py_staging_clear(nl_py_staging *s) {
     nl_py_staging_init(s);
 }
 
-/* ------------------------------------------------------------------------- Transfer: In, Out,
- * InOut */
+/* ---- Transfer: In, Out, InOut ---- */
 
 static PyObject *transfer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"array", "mode", NULL};
@@ -248,11 +240,9 @@ static int transfer_traverse(PyObject *self, visitproc visit, void *arg) {
 /* No tp_clear: launches rely on the array, and a cycle through it is broken elsewhere, in the
  * object that came to refer to this one after it was made. */
 static void transfer_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((nl_py_transfer *)self)->array);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyMemberDef transfer_members[] = {

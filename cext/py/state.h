@@ -66,8 +66,27 @@ static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
 /* Turns an nl_error into the exception it stands for; returns NULL for `return nl_py_raise(&err)`.
  */
 PyObject *nl_py_raise(const nl_error *err);
+/* None, or the exception where `status` is negative. */
+static inline PyObject *nl_py_none(int status, const nl_error *err) {
+    return status < 0 ? nl_py_raise(err) : Py_NewRef(Py_None);
+}
 /* A class of numbalite.errors, or `otherwise` where it cannot be had. New reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
+
+/* The end of every tp_dealloc. */
+static inline void nl_py_free(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
+#define NL_UNLOCKED(...) \
+    do { \
+        Py_BEGIN_ALLOW_THREADS; \
+        __VA_ARGS__; \
+        Py_END_ALLOW_THREADS; \
+    } while (0)
 
 /* Makes a heap type, adds it to the module under its own name and stores it in *slot. 0 or -1. */
 int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot);
@@ -91,11 +110,13 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_memory_exec) \
     X(nl_py_ipc_exec) \
     X(nl_py_argument_exec) \
+    X(nl_py_callkey_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatcher_exec) \
     X(nl_py_launcher_exec) \
     X(nl_py_graph_exec) \
+    X(nl_py_captured_exec) \
     X(nl_py_dlpack_exec) \
     X(nl_py_keywords_exec) \
     X(nl_py_override_exec) \

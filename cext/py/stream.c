@@ -116,9 +116,9 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pi:Stream", names, &non_blocking, &priority)) {
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status =
-        create(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority, &stream, &err);
-    Py_END_ALLOW_THREADS return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, NULL);
+    NL_UNLOCKED(status = create(non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT, priority,
+                                &stream, &err));
+    return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, NULL);
 }
 
 static int wrap_handle(CUstream handle, nl_stream **stream, nl_error *err) {
@@ -130,9 +130,7 @@ static PyObject *wrap_foreign(PyTypeObject *type, CUstream handle, PyObject *own
     nl_stream *stream = NULL;
     nl_error err;
     int status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = wrap_handle(handle, &stream, &err);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(status = wrap_handle(handle, &stream, &err));
     return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, owner);
 }
 
@@ -166,17 +164,13 @@ static int stream_clear(nl_py_stream *self) {
 }
 
 static void stream_dealloc(nl_py_stream *self) {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
     /* The driver may make this wait for a callback, which wants the interpreter. */
-    Py_BEGIN_ALLOW_THREADS;
-    nl_stream_release(self->stream);
-    Py_END_ALLOW_THREADS;
+    NL_UNLOCKED(nl_stream_release(self->stream));
     stream_clear(self);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free((PyObject *)self);
 }
 
 static PyObject *stream_repr(nl_py_stream *self) {
@@ -195,19 +189,16 @@ static PyObject *stream_repr(nl_py_stream *self) {
     }
 }
 
-static PyObject *stream_synchronize(nl_py_stream *self, PyObject *unused) {
-    (void)unused;
+static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
     if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "synchronize()") < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = nl_stream_synchronize(self->stream, &err);
-    Py_END_ALLOW_THREADS if (status < 0) return nl_py_raise(&err);
-    Py_RETURN_NONE;
+    NL_UNLOCKED(status = nl_stream_synchronize(self->stream, &err));
+    return nl_py_none(status, &err);
 }
 
-static PyObject *stream_query(nl_py_stream *self, PyObject *unused) {
-    (void)unused;
+static PyObject *stream_query(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int done = 0;
     if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "query()") < 0)
@@ -239,28 +230,23 @@ static PyObject *stream_wait_event(nl_py_stream *self, PyObject *event) {
     return PyObject_CallMethod(event, "wait", "O", self);
 }
 
-static PyObject *stream_cuda_stream(nl_py_stream *self, PyObject *unused) {
-    (void)unused;
+static PyObject *stream_cuda_stream(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     return Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(self->stream->handle));
 }
 
-static PyObject *stream_get_handle(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_handle(nl_py_stream *self, void *Py_UNUSED(unused)) {
     return PyLong_FromVoidPtr(self->stream->handle);
 }
 
-static PyObject *stream_get_device(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_device(nl_py_stream *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(self->stream->device->ordinal);
 }
 
-static PyObject *stream_get_external(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_external(nl_py_stream *self, void *Py_UNUSED(unused)) {
     return PyBool_FromLong(!self->stream->owned && (uintptr_t)self->stream->handle > 2);
 }
 
-static PyObject *stream_get_non_blocking(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_non_blocking(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_error err;
     int blocking;
     if (nl_stream_blocking(self->stream, &blocking, &err) < 0)
@@ -268,8 +254,7 @@ static PyObject *stream_get_non_blocking(nl_py_stream *self, void *unused) {
     return PyBool_FromLong(!blocking);
 }
 
-static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_get_priority(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_error err;
     int priority = 0;
     if (nl_stream_priority(self->stream, &priority, &err) < 0)
@@ -277,8 +262,7 @@ static PyObject *stream_get_priority(nl_py_stream *self, void *unused) {
     return PyLong_FromLong(priority);
 }
 
-static PyObject *stream_is_capturing(nl_py_stream *self, void *unused) {
-    (void)unused;
+static PyObject *stream_is_capturing(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_error err;
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstream handle = self->stream->handle;
@@ -297,8 +281,7 @@ static PyMethodDef stream_methods[] = {
     {"query", (PyCFunction)stream_query, METH_NOARGS, "Is all of the stream's work done?"},
     {"add_callback", (PyCFunction)stream_add_callback, METH_O,
      "add_callback(fn): calls fn() on another thread when the work so far is done; later work "
-     "waits "
-     "for it. It must not use a device."},
+     "waits for it. It must not use a device."},
     {"wait_event", (PyCFunction)stream_wait_event, METH_O,
      "wait_event(event): later work of the stream waits for the event."},
     {"__cuda_stream__", (PyCFunction)stream_cuda_stream, METH_NOARGS,

@@ -9,8 +9,7 @@
 #include "core/stream.h"
 #include "py/state.h"
 
-static PyObject *fail_call_at(PyObject *module, PyObject *args, PyObject *kwargs) {
-    (void)module;
+static PyObject *fail_call_at(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs) {
     static char *names[] = {"n", "status", "releases", NULL};
     Py_ssize_t n;
     int status = CUDA_ERROR_OUT_OF_MEMORY, releases = 0;
@@ -23,16 +22,14 @@ static PyObject *fail_call_at(PyObject *module, PyObject *args, PyObject *kwargs
     return PyLong_FromSize_t(nl_driver_fail_at((size_t)n, status, releases));
 }
 
-static PyObject *fail_alloc_at(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *fail_alloc_at(PyObject *Py_UNUSED(module), PyObject *argument) {
     size_t n = PyLong_AsSize_t(argument);
     if (n == (size_t)-1 && PyErr_Occurred())
         return NULL;
     return PyLong_FromSize_t(nl_mem_fail_at(n));
 }
 
-static PyObject *trace(PyObject *module, PyObject *argument) {
-    (void)module;
+static PyObject *trace(PyObject *Py_UNUSED(module), PyObject *argument) {
     int on = PyObject_IsTrue(argument);
     if (on < 0)
         return NULL;
@@ -40,9 +37,7 @@ static PyObject *trace(PyObject *module, PyObject *argument) {
     Py_RETURN_NONE;
 }
 
-static PyObject *traced(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *traced(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     static const char *names[4096];
     size_t count = nl_driver_traced(names, sizeof names / sizeof names[0]);
     PyObject *list = PyList_New((Py_ssize_t)count);
@@ -57,17 +52,13 @@ static PyObject *traced(PyObject *module, PyObject *unused) {
     return list;
 }
 
-static PyObject *copied(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *copied(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     uint64_t bytes[2];
     nl_driver_copied(bytes);
     return Py_BuildValue("(KK)", (unsigned long long)bytes[0], (unsigned long long)bytes[1]);
 }
 
-static PyObject *live(PyObject *module, PyObject *unused) {
-    (void)module;
-    (void)unused;
+static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return Py_BuildValue(
         "{sn sn sn sn sn sn sn sn}", "blocks", (Py_ssize_t)(nl_mem_live() - nl_pool_kept()),
         "buffers", (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(), "events",
@@ -76,10 +67,8 @@ static PyObject *live(PyObject *module, PyObject *unused) {
         (Py_ssize_t)nl_ipc_live());
 }
 
-static PyObject *pretend_no_memory_pools(PyObject *module, PyObject *unused) {
+static PyObject *pretend_no_memory_pools(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
-    (void)module;
-    (void)unused;
     nl_device *dev = nl_device_current(&err);
     if (dev == NULL)
         return nl_py_raise(&err);
@@ -88,11 +77,10 @@ static PyObject *pretend_no_memory_pools(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *hold_context(PyObject *module, PyObject *argument) {
+static PyObject *hold_context(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice device;
     CUcontext context = NULL;
-    (void)module;
     int hold = PyObject_IsTrue(argument);
     if (hold < 0)
         return NULL;
@@ -110,13 +98,11 @@ static PyMethodDef methods[] = {
      "go."},
     {"fail_call_at", (PyCFunction)(void (*)(void))fail_call_at, METH_VARARGS | METH_KEYWORDS,
      "fail_call_at(n, status=2, releases=False): the n-th driver call from now fails with status "
-     "(of "
-     "the calls that free or destroy if releases); 0 switches off. Returns the calls since last "
-     "time."},
+     "(of the calls that free or destroy if releases); 0 switches off. Returns the calls since "
+     "last time."},
     {"fail_alloc_at", fail_alloc_at, METH_O,
      "fail_alloc_at(n): the n-th request for host memory from now fails; 0 switches off. Returns "
-     "the "
-     "requests since last time."},
+     "the requests since last time."},
     {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
     {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
     {"copied", copied, METH_NOARGS,

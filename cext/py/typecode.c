@@ -233,8 +233,7 @@ void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *whe
                  nl_py_argument_describe(state, value, text, sizeof text), what, reason);
 }
 
-/* ----------------------------------------------------------------------------------------
- * functions */
+/* ---- functions ---- */
 
 /* typecodes(args) -> bytes */
 static PyObject *typecodes(PyObject *module, PyObject *args) {
@@ -277,8 +276,7 @@ static PyObject *record_dtype(PyObject *module, PyObject *arg) {
 static PyMethodDef functions[] = {
     {"typecodes", typecodes, METH_O,
      "typecodes(args) -> bytes: for each value 32 bits, little-endian: 0-7 element type, 8-13 "
-     "ndim, "
-     "14-15 order (0 any, 1 C, 2 F), 16-19 kind (0 scalar, 1 array), 20-31 record index."},
+     "ndim, 14-15 order (0 any, 1 C, 2 F), 16-19 kind (0 scalar, 1 array), 20-31 record index."},
     {"record_dtype", record_dtype, METH_O,
      "record_dtype(index): the dtype of a record index in a type code."},
     {NULL, NULL, 0, NULL}};

@@ -41,8 +41,7 @@ static nl_py_operand *first_out(const call *c) {
     return c->operands + c->nin + c->nmask;
 }
 
-/* ----------------------------------------------------------------------------------------- reading
- */
+/* ---- reading ---- */
 
 static int read_mask(call *c) {
     PyObject *where = c->keywords.given[NL_PY_KEY_WHERE];
@@ -87,8 +86,7 @@ static int read_operands(call *c, PyObject *const *args) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- types
- */
+/* ---- types ---- */
 
 /* The code of dtype=, 0 if there is none, -1 for one that is not remembered. */
 static int wanted_dtype(const call *c) {
@@ -193,8 +191,7 @@ static int find_loop(call *c) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------ shapes
- */
+/* ---- shapes ---- */
 
 static int refuse_shape(const call *c, const nl_py_operand *op) {
     nl_py_shape given = {op->ndim, op->shape}, wanted = {c->ndim, c->shape};
@@ -296,8 +293,7 @@ static int make_outputs(call *c) {
     return 0;
 }
 
-/* --------------------------------------------------------------------------------------- launching
- */
+/* ---- launching ---- */
 
 static int separate_inputs(call *c) {
     for (int i = 0; i < c->nin + c->nmask; i++) {
@@ -370,7 +366,7 @@ static int launch_with(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k
                      c->op.name, (long long)loop->count);
         return -1;
     }
-    nl_loop_write(loop, block);
+    nl_loop_write(loop, k->per_thread, block);
     for (int i = 0; i < c->nin; i++)
         if (loop->by_value >> i & 1)
             memcpy(block + (size_t)i * NL_LOOP_SLOT, c->slots[i], NL_LOOP_SLOT);
@@ -429,8 +425,7 @@ static PyObject *results(call *c) {
     return tuple;
 }
 
-/* -------------------------------------------------------------------------------------------- call
- */
+/* ---- call ---- */
 
 static PyObject *run(call *c, PyObject *const *args) {
     if (read_operands(c, args) < 0 || find_loop(c) < 0 || find_shape(c) < 0 ||
@@ -500,8 +495,7 @@ static PyObject *ufunc_vectorcall(PyObject *self, PyObject *const *args, size_t 
     return result;
 }
 
-/* -------------------------------------------------------------------------------------------- type
- */
+/* ---- type ---- */
 
 static PyObject *ufunc_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                            PyObject *Py_UNUSED(kwargs)) {
@@ -554,15 +548,13 @@ static int ufunc_clear(PyObject *self) {
 
 static void ufunc_dealloc(PyObject *self) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (u->weakrefs)
         PyObject_ClearWeakRefs(self);
     nl_py_ufunc_clear_kernels(u);
     nl_py_ufunc_free_entries(u);
     Py_XDECREF(u->name);
-    type->tp_free(self);
-    Py_DECREF(type);
+    nl_py_free(self);
 }
 
 static PyObject *ufunc_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {

@@ -7,8 +7,7 @@
 #include <string.h>
 #include "base/mem.h"
 
-/* ------------------------------------------------------------------------------------------- loops
- */
+/* ---- loops ---- */
 
 nl_py_ufunc_types *nl_py_ufunc_find_types(nl_py_ufunc *u, const nl_py_ufunc_key *key) {
     nl_py_ufunc_types *t = nl_atomic_load_pointer(&u->types);
@@ -69,8 +68,7 @@ int nl_py_ufunc_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inp
     return result;
 }
 
-/* ----------------------------------------------------------------------------------------- kernels
- */
+/* ---- kernels ---- */
 
 static int fits(const nl_py_ufunc_kernel *k, const nl_device *dev, const uint8_t *bytes, int count,
                 const nl_loop *loop) {
@@ -165,8 +163,7 @@ nl_py_ufunc_kernel *nl_py_ufunc_find_kernel(nl_py_ufunc *u, nl_device *dev, cons
     return k;
 }
 
-/* -------------------------------------------------------------------------------------------- life
- */
+/* ---- life ---- */
 
 void nl_py_ufunc_forget(nl_py_ufunc *u) {
     nl_py_ufunc_types *t = nl_atomic_load_pointer(&u->types);

@@ -1,7 +1,7 @@
 /* sim/check: looking for mistakes in kernels while they run.
  *
- * A launch that is checked runs an instrumented twin of its kernel (sim/twin.h), whose accesses of
- * memory come here when the shadow (sim/shadow.h) does not plainly allow them, or all of them if
+ * A launch that is checked runs an instrumented twin of its kernel (sim/module.h), whose accesses
+ * of memory come here when the shadow (sim/shadow.h) does not plainly allow them, or all of them if
  * somebody wants all. Everything that is found is put into the launch's list (sim/finding.h).
  * job->check is NULL for a launch that is not checked, and nothing here runs. */
 #ifndef NL_SIM_CHECK_H

@@ -9,7 +9,6 @@
 #endif
 #include "sim/fault.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,17 +142,6 @@ void nl_sim_fault_leave(const nl_sim_fault_scope *scope) {
 
 /* Sentences */
 
-static size_t append(char *text, size_t size, size_t length, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static size_t append(char *text, size_t size, size_t length, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int more = length < size ? vsnprintf(text + length, size - length, format, arguments) : 0;
-    va_end(arguments);
-    length += more > 0 ? (size_t)more : 0;
-    return length < size ? length : size - 1;
-}
-
 static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
     const nl_sim_dim *block = &w->job->launch.block;
     return (nl_sim_dim){thread % block->x, thread / block->x % block->y,
@@ -169,17 +157,16 @@ const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel) {
     return end - last > 3 && strncmp(last, "nl_", 3) == 0 ? last + 3 : name;
 }
 
-size_t nl_sim_fault_prefix(const nl_sim_worker *w, int thread, nl_sim_site site, char *text,
-                           size_t size) {
-    size_t length = append(text, size, 0, "kernel %s, block (%u,%u,%u)",
-                           nl_sim_fault_kernel_name(w->kernel), w->index.x, w->index.y, w->index.z);
+void nl_sim_fault_prefix(const nl_sim_worker *w, int thread, nl_sim_site site, nl_text *text) {
+    nl_text_add(text, "kernel %s, block (%u,%u,%u)", nl_sim_fault_kernel_name(w->kernel),
+                w->index.x, w->index.y, w->index.z);
     if (thread >= 0) {
         nl_sim_dim t = thread_index(w, (unsigned)thread);
-        length = append(text, size, length, ", thread (%u,%u,%u)", t.x, t.y, t.z);
+        nl_text_add(text, ", thread (%u,%u,%u)", t.x, t.y, t.z);
     }
     if (site.file)
-        length = append(text, size, length, ", %s:%d", site.file, site.line);
-    return append(text, size, length, ": ");
+        nl_text_add(text, ", %s:%d", site.file, site.line);
+    nl_text_add(text, ": ");
 }
 
 /* The line that CUDA prints. */
@@ -195,56 +182,55 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, const char 
                                   unsigned thread, nl_sim_site site) {
     if (w->replaying)
         nl_sim_block_leave(w, NL_SIM_REPLAYED);
-    char text[NL_SIM_FAULT_TEXT];
-    size_t length = nl_sim_fault_prefix(w, (int)thread, site, text, sizeof text);
-    append(text, sizeof text, length, "%s", message);
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text text = nl_text_in(room, sizeof room);
+    nl_sim_fault_prefix(w, (int)thread, site, &text);
+    nl_text_add(&text, "%s", message);
     if (status == CUDA_ERROR_ASSERT)
         print_assert(w, message, thread, site);
-    nl_sim_job_fail(w->job, status, text);
+    nl_sim_job_fail(w->job, status, room);
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 
 /* Is it in the kernel's own shared memory's guard? */
-static size_t describe_shared(const nl_sim_worker *w, uintptr_t address, char *text, size_t size,
-                              size_t length) {
+static int describe_shared(const nl_sim_worker *w, uintptr_t address, nl_text *text) {
     uintptr_t end = (uintptr_t)w->shared_end;
     if (address < end || address >= end + 65536)
-        return length;
-    return append(text, size, length,
-                  ", %zu bytes after the end of %u bytes of dynamic shared memory",
-                  (size_t)(address - end), w->job->launch.shared_bytes);
+        return 0;
+    nl_text_add(text, ", %zu bytes after the end of %u bytes of dynamic shared memory",
+                (size_t)(address - end), w->job->launch.shared_bytes);
+    return 1;
 }
 
-static CUresult trap_text(const nl_sim_worker *w, char *text, size_t size, size_t length) {
+static CUresult trap_text(const nl_sim_worker *w, nl_text *text) {
     const nl_sim_trap *trap = &w->trap;
     switch (trap->signal) {
     case SIGFPE:
-        append(text, size, length, "arithmetic exception");
+        nl_text_add(text, "arithmetic exception");
         return CUDA_ERROR_LAUNCH_FAILED;
     case SIGILL:
-        append(text, size, length,
-               "illegal instruction (a trap, or code that the compiler found impossible to reach)");
+        nl_text_add(
+            text,
+            "illegal instruction (a trap, or code that the compiler found impossible to reach)");
         return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     default:
         break;
     }
     if (trap->code == SI_KERNEL) {
-        append(text, size, length,
-               "access to a misaligned address, or to one that no memory can have");
+        nl_text_add(text, "access to a misaligned address, or to one that no memory can have");
         return CUDA_ERROR_MISALIGNED_ADDRESS;
     }
     if (nl_sim_stacks_overflown(&w->stacks, trap->address)) {
-        append(text, size, length,
-               "stack overflow: the thread uses more than %zu bytes of stack (recursion, or large "
-               "local arrays); the limit CU_LIMIT_STACK_SIZE can be raised",
-               w->stacks.size);
+        nl_text_add(
+            text,
+            "stack overflow: the thread uses more than %zu bytes of stack (recursion, or large "
+            "local arrays); the limit CU_LIMIT_STACK_SIZE can be raised",
+            w->stacks.size);
         return CUDA_ERROR_LAUNCH_FAILED;
     }
-    length = append(text, size, length, "illegal access to address 0x%llx",
-                    (unsigned long long)trap->address);
-    size_t described = describe_shared(w, trap->address, text, size, length);
-    if (described == length)
-        nl_sim_memory_describe(trap->address, text + length, size - length);
+    nl_text_add(text, "illegal access to address 0x%llx", (unsigned long long)trap->address);
+    if (!describe_shared(w, trap->address, text))
+        nl_sim_memory_describe(trap->address, text->at + text->length, text->size - text->length);
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
@@ -272,17 +258,18 @@ static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
 }
 
 void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
-    char text[NL_SIM_FAULT_TEXT];
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text text = nl_text_in(room, sizeof room);
     nl_sim_site site = {NULL, 0};
     if (w->job->check) /* images without instrumentation tell no lines */
         find_line(w, thread, &site);
-    size_t length = nl_sim_fault_prefix(w, thread, site, text, sizeof text);
+    nl_sim_fault_prefix(w, thread, site, &text);
     if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
         nl_sim_fault_endless(w);
         return;
     }
-    CUresult status = trap_text(w, text, sizeof text, length);
-    nl_sim_job_fail(w->job, status, text);
+    CUresult status = trap_text(w, &text);
+    nl_sim_job_fail(w->job, status, room);
 }
 
 /* What the driver calls of this thread reported */

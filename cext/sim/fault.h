@@ -4,6 +4,7 @@
 #define NL_SIM_FAULT_H
 
 #include <signal.h>
+#include "base/text.h"
 #include "driver/cuda_abi.h"
 #include "sim/worker.h"
 
@@ -42,10 +43,9 @@ _Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *worker, unsigned warp, uin
 /* On the worker's own stack: records worker->trap. thread: -1 if it is not known. */
 void nl_sim_fault_trapped(nl_sim_worker *worker, int thread);
 
-/* "kernel k, block (1,0,0), thread (5,0,0), file:17: " into text; returns its length. thread -1 and
- * site.file NULL leave their parts out. */
-size_t nl_sim_fault_prefix(const nl_sim_worker *worker, int thread, nl_sim_site site, char *text,
-                           size_t size);
+/* "kernel k, block (1,0,0), thread (5,0,0), file:17: " is added. thread -1 and site.file NULL leave
+ * their parts out. */
+void nl_sim_fault_prefix(const nl_sim_worker *worker, int thread, nl_sim_site site, nl_text *text);
 
 /* What a thread waits for (nl_sim_thread.wait), in CUDA's words. */
 const char *nl_sim_fault_operation(unsigned wait);

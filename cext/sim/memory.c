@@ -477,37 +477,6 @@ static const nl_sim_memory_info *find_freed(uintptr_t address) {
     return NULL;
 }
 
-void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
-    if (address < 65536) {
-        snprintf(text, size, " (a null pointer)");
-        return;
-    }
-    nl_mutex_lock(&lock);
-    size_t i = upper(address);
-    const allocation *below = i ? &memory.table[i - 1] : NULL;
-    const allocation *next = i < memory.count ? &memory.table[i] : NULL;
-    const nl_sim_memory_info *freed = find_freed(address);
-    uintptr_t end = below ? below->info.address + below->info.size : 0;
-    if (below && address < end)
-        snprintf(text, size, ", in %s of %zu bytes at 0x%llx", noun(below->info.kind),
-                 below->info.size, (unsigned long long)below->info.address);
-    else if (freed)
-        snprintf(text, size, ", in %s of %zu bytes at 0x%llx that has been freed",
-                 noun(freed->kind), freed->size, (unsigned long long)freed->address);
-    else if (below && below->low && address - end < NEAR &&
-             (!next || address - end <= next->info.address - address))
-        snprintf(text, size, ", %zu bytes after the end of %s of %zu bytes at 0x%llx",
-                 (size_t)(address - end), noun(below->info.kind), below->info.size,
-                 (unsigned long long)below->info.address);
-    else if (next && next->low && next->info.address - address < NEAR)
-        snprintf(text, size, ", %zu bytes before the beginning of %s of %zu bytes at 0x%llx",
-                 (size_t)(next->info.address - address), noun(next->info.kind), next->info.size,
-                 (unsigned long long)next->info.address);
-    else if (address >= memory.low && address < memory.high)
-        snprintf(text, size, ", in no allocation");
-    nl_mutex_unlock(&lock);
-}
-
 int nl_sim_memory_near(uintptr_t address, nl_sim_memory_info *info) {
     int found = 0;
     nl_mutex_lock(&lock);
@@ -532,6 +501,29 @@ int nl_sim_memory_near(uintptr_t address, nl_sim_memory_info *info) {
     }
     nl_mutex_unlock(&lock);
     return found;
+}
+
+void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
+    nl_sim_memory_info found;
+    if (address < 65536) {
+        snprintf(text, size, " (a null pointer)");
+        return;
+    }
+    int known = nl_sim_memory_near(address, &found);
+    if (!known) {
+        if (address >= memory.low && address < memory.high)
+            snprintf(text, size, ", in no allocation");
+        return;
+    }
+    char where[64] = "in";
+    if (address < found.address)
+        snprintf(where, sizeof where, "%zu bytes before the beginning of",
+                 (size_t)(found.address - address));
+    else if (address - found.address >= found.size)
+        snprintf(where, sizeof where, "%zu bytes after the end of",
+                 (size_t)(address - found.address - found.size));
+    snprintf(text, size, ", %s %s of %zu bytes at 0x%llx%s", where, noun(found.kind), found.size,
+             (unsigned long long)found.address, known == 2 ? " that has been freed" : "");
 }
 
 /* For the shadow */

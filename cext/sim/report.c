@@ -2,7 +2,6 @@
  * which threads they wait for; and about lanes whose warp operations do not fit together. */
 #include "sim/fault.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include "sim/block.h"
@@ -11,23 +10,10 @@
 #include "sim/grid.h"
 #include "sim/lines.h"
 
-typedef struct text {
-    size_t length;
-    char buffer[NL_SIM_FAULT_TEXT];
-} text;
-
-static void add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(text *t, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int more = vsnprintf(t->buffer + t->length, sizeof t->buffer - t->length, format, arguments);
-    va_end(arguments);
-    if (more > 0)
-        t->length += (size_t)more;
-    if (t->length >= sizeof t->buffer) {
-        t->length = sizeof t->buffer - 1;
-        memcpy(t->buffer + t->length - 3, "...", 3);
-    }
+static const char *finished(nl_text *t) {
+    if (t->is_cut)
+        memcpy(t->at + t->length - 3, "...", 3);
+    return t->at;
 }
 
 const char *nl_sim_fault_operation(unsigned wait) {
@@ -68,7 +54,7 @@ static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
 /* "threads 0-15, 32", of those for which `member` holds. */
 typedef int member_fn(const nl_sim_worker *w, unsigned thread, const void *data);
 
-static void add_ranges(text *t, const nl_sim_worker *w, member_fn *member, const void *data) {
+static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, const void *data) {
     unsigned count = 0, members = 0;
     for (unsigned i = 0; i < w->threads; i++)
         members += member(w, i, data) != 0;
@@ -80,18 +66,18 @@ static void add_ranges(text *t, const nl_sim_worker *w, member_fn *member, const
             last++;
         const char *lead = count ? ", " : members > 1 ? "threads " : "thread ";
         if (count == 12) {
-            add(t, ", ...");
+            nl_text_add(t, ", ...");
             return;
         }
         if (last > i)
-            add(t, "%s%u-%u", lead, i, last);
+            nl_text_add(t, "%s%u-%u", lead, i, last);
         else
-            add(t, "%s%u", lead, i);
+            nl_text_add(t, "%s%u", lead, i);
         count++;
         i = last;
     }
     if (!count)
-        add(t, "no thread");
+        nl_text_add(t, "no thread");
 }
 
 static int is_alike(const nl_sim_worker *w, unsigned thread, const void *data) {
@@ -127,21 +113,21 @@ static int leads(const nl_sim_worker *w, unsigned thread) {
     return 1;
 }
 
-static void add_missing(text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
+static void add_missing(nl_text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
     unsigned warp = (unsigned)(thread - w->thread) / NL_SIM_LANES;
     for (unsigned i = 0; i < NL_SIM_LANES && warp * NL_SIM_LANES + i < w->threads; i++) {
         if (is_missing(w, warp * NL_SIM_LANES + i, thread)) {
-            add(t, ", which also names ");
+            nl_text_add(t, ", which also names ");
             add_ranges(t, w, is_missing, thread);
             return;
         }
     }
 }
 
-static void add_unstarted(text *t, const nl_sim_worker *w) {
+static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (has_not_begun(w, i, NULL)) {
-            add(t, "; not begun: ");
+            nl_text_add(t, "; not begun: ");
             add_ranges(t, w, has_not_begun, NULL);
             return;
         }
@@ -150,22 +136,22 @@ static void add_unstarted(text *t, const nl_sim_worker *w) {
 
 /* Of threads that could run, but have not got on. What one of them touched last is most likely what
  * it waits for. */
-static void add_spinning(text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
+static void add_spinning(nl_text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
     char name[200];
-    add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
+    nl_text_add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
     if (thread->site.line)
-        add(t, " at %s:%d", thread->site.file, thread->site.line);
+        nl_text_add(t, " at %s:%d", thread->site.file, thread->site.line);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
-        add(t, " on volatile memory");
+        nl_text_add(t, " on volatile memory");
     if (thread->touched && nl_sim_culprit_knows(w, thread->touched)) {
         nl_sim_culprit_name(w, thread->touched, name, sizeof name);
-        add(t, ", after an access of %s", name);
+        nl_text_add(t, ", after an access of %s", name);
     }
 }
 
 /* "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": each of the kinds of waiting for
  * which `wanted` holds, that of the running thread first if it waits for nothing. */
-static void add_waiting(text *t, const nl_sim_worker *w, member_fn *wanted, const void *data) {
+static void add_waiting(nl_text *t, const nl_sim_worker *w, member_fn *wanted, const void *data) {
     const nl_sim_thread *running = &w->thread[w->current];
     unsigned kinds = 0, first = 0;
     if (is_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
@@ -178,9 +164,9 @@ static void add_waiting(text *t, const nl_sim_worker *w, member_fn *wanted, cons
             continue;
         const nl_sim_thread *thread = &w->thread[i];
         if (kinds++)
-            add(t, "; ");
+            nl_text_add(t, "; ");
         if (kinds > 8) {
-            add(t, "and others elsewhere");
+            nl_text_add(t, "and others elsewhere");
             break;
         }
         add_ranges(t, w, is_alike, thread);
@@ -188,35 +174,37 @@ static void add_waiting(text *t, const nl_sim_worker *w, member_fn *wanted, cons
             add_spinning(t, w, thread);
             continue;
         }
-        add(t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?", thread->site.line,
-            nl_sim_fault_operation(thread->wait));
+        nl_text_add(t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?",
+                    thread->site.line, nl_sim_fault_operation(thread->wait));
         if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
-            add(t, " with mask 0x%08x", thread->mask);
+            nl_text_add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
         }
     }
 }
 
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
-    text t = {.length = 0};
-    t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text t = nl_text_in(room, sizeof room);
+    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
     int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
-    add(&t,
-        mixed ? "threads of the block are at different barriers: " : "the block cannot go on: ");
+    nl_text_add(&t, mixed ? "threads of the block are at different barriers: "
+                          : "the block cannot go on: ");
     add_waiting(&t, w, NULL, NULL);
     if (w->live < w->threads) {
-        add(&t, "; ended: ");
+        nl_text_add(&t, "; ended: ");
         add_ranges(&t, w, has_ended, NULL);
     }
-    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
+    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 
 void nl_sim_fault_overdue(nl_sim_job *job) {
-    text t = {.length = 0};
-    add(&t, "kernel %s: stopped after %g s, the limit", nl_sim_fault_kernel_name(job->kernel),
-        (double)job->limit_ms / 1000);
-    nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text t = nl_text_in(room, sizeof room);
+    nl_text_add(&t, "kernel %s: stopped after %g s, the limit",
+                nl_sim_fault_kernel_name(job->kernel), (double)job->limit_ms / 1000);
+    nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
 }
 
 /* Where the threads are that wait for nothing but their turn, as far as the image tells lines. */
@@ -249,16 +237,17 @@ static void find_lines(nl_sim_worker *w) {
 }
 
 void nl_sim_fault_endless(nl_sim_worker *w) {
-    text t = {.length = 0};
-    t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
-    add(&t, "not done after %g s, the limit", (double)w->job->limit_ms / 1000);
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text t = nl_text_in(room, sizeof room);
+    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
+    nl_text_add(&t, "not done after %g s, the limit", (double)w->job->limit_ms / 1000);
     if (w->fibers) {
         find_lines(w);
-        add(&t, ": ");
+        nl_text_add(&t, ": ");
         add_waiting(&t, w, NULL, NULL);
         add_unstarted(&t, w);
     }
-    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, t.buffer);
+    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
 }
 
 _Noreturn void nl_sim_fault_stopped(nl_sim_worker *w) {
@@ -279,12 +268,14 @@ static int is_lane(const nl_sim_worker *w, unsigned thread, const void *data) {
 }
 
 _Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_t set) {
-    text t = {.length = 0};
-    t.length = nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, t.buffer, sizeof t.buffer);
-    add(&t, "lanes of a warp that name one another in their masks are at different lines, and each "
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text t = nl_text_in(room, sizeof room);
+    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
+    nl_text_add(
+        &t, "lanes of a warp that name one another in their masks are at different lines, and each "
             "line is an instruction of its own, which only its own lanes execute: ");
     add_waiting(&t, w, is_lane, &(lanes){warp, set});
-    nl_sim_job_fail(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, t.buffer);
+    nl_sim_job_fail(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, finished(&t));
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 

@@ -1,6 +1,7 @@
 /* array: a NumPy-like view of memory, passed to kernels by value.
  *
  *     a[i]  a(i, j, ...)  a[i][j]  a.shape[k]  a.strides[k] (bytes)  a.size()  a.ndim  a.data()
+ *     for (float &v : a)  for (auto row : a)  a.begin()  a.end()
  *
  * `array<T, N, L>` is exactly { T *pointer; int64 shape[N]; int64 strides[N]; }: the launch writes
  * that, and `array<float, 2>{p, {n, m}, {row, column}}` makes one by hand. L says what is known
@@ -78,6 +79,23 @@ template <class T, layout L> struct row<T, 1, L> {
     }
 };
 
+/* Where a loop over a[0], a[1], ... is. It holds the array, which may be a row that is nowhere
+ * else. */
+template <class T, int N, layout L> struct iterator {
+    array<T, N, L> all;
+    int64 at;
+
+    NUMBALITE_FUNCTION typename row<T, N, L>::type operator*() const {
+        return row<T, N, L>::at(all, at);
+    }
+    NUMBALITE_FUNCTION iterator &operator++() {
+        ++at;
+        return *this;
+    }
+    NUMBALITE_FUNCTION bool operator==(const iterator &other) const { return at == other.at; }
+    NUMBALITE_FUNCTION bool operator!=(const iterator &other) const { return at != other.at; }
+};
+
 /* Which arrays an array<T, ..., L> converts to. */
 template <class T, class U> struct same_or_const {};
 template <class T> struct same_or_const<T, T> { typedef int yes; };
@@ -111,6 +129,9 @@ template <class T, int N, layout L> struct array {
     NUMBALITE_FUNCTION typename nl_detail::row<T, N, L>::type operator[](nl_detail::index i) const {
         return nl_detail::row<T, N, L>::at(*this, NUMBALITE_INDEX(i, 0));
     }
+
+    NUMBALITE_FUNCTION nl_detail::iterator<T, N, L> begin() const { return {*this, 0}; }
+    NUMBALITE_FUNCTION nl_detail::iterator<T, N, L> end() const { return {*this, shape[0]}; }
 
 #define NUMBALITE_DIMENSIONS(n) \
     static_assert(N == n, "a(i, j, ...) takes one index for each dimension of the array")

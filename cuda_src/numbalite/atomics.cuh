@@ -4,15 +4,19 @@
  *           (sub, max, min, nanmax, nanmin, inc, dec, and, or, xor, exch likewise)
  *     old = atomic_cas(address, expected, value)
  *
- * and, as numba.cuda.atomic has it, with a one-dimensional array and an index in the place of the
- * address. The value is converted to the type of the element. All return the old value.
+ * and, as numba.cuda.atomic has it, with an array and an index in the place of the address:
+ *
+ *     atomic_add(a, i, value)     atomic_add(a, {i, j}, value)
+ *
+ * The value is converted to the type of the element. All return the old value.
  *
  * max and min of floating-point numbers: a NaN in memory stays, a NaN as value changes nothing;
  * nanmax and nanmin take a NaN in memory for a missing value. inc counts up to the value, then
  * starts at 0 again; dec counts down, from 0 (and from what is above the value) to the value.
  *
  * What the hardware has is used; the rest is a loop around compare-and-swap, types of one and two
- * bytes in the 32-bit word around them (the simulator looks at their own bytes alone). A maximum or minimum that changes nothing writes nothing.
+ * bytes in the 32-bit word around them (the simulator looks at their own bytes alone). A maximum or
+ * minimum that changes nothing writes nothing.
  */
 #ifndef NUMBALITE_ATOMICS_CUH
 #define NUMBALITE_ATOMICS_CUH
@@ -26,6 +30,7 @@ template <class T> struct complex;
 namespace nl_detail {
 
 template <class T> struct same { typedef T type; };
+template <class T> struct same<const T> {}; /* which nobody can update */
 
 template <class To, class From> NUMBALITE_FUNCTION To bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From), "types of one size");
@@ -208,11 +213,50 @@ NUMBALITE_FUNCTION double atomic_sub(double *address, double value) {
 
 /* ---- an array and an index instead of an address ---- */
 
+namespace nl_detail {
+
+#ifdef NUMBALITE_DEBUG
+typedef index coordinate;
+#else
+/* As a number it would be narrowed in braces, if its type is another. */
+struct coordinate {
+    int64 value;
+    template <class I> NUMBALITE_FUNCTION coordinate(I i) : value((int64)i) {}
+    NUMBALITE_FUNCTION operator int64() const { return value; }
+};
+#endif
+
+/* The element at the first M of some indices, and at those that follow. */
+template <int M> struct place_of {
+    template <class T, int N, layout L, class... More>
+    static NUMBALITE_FUNCTION T &in(const array<T, N, L> &a, const coordinate *at,
+                                    const More &...more) {
+        return place_of<M - 1>::in(a, at, at[M - 1], more...);
+    }
+};
+template <> struct place_of<0> {
+    template <class T, int N, layout L, class... All>
+    static NUMBALITE_FUNCTION T &in(const array<T, N, L> &a, const coordinate *,
+                                    const All &...all) {
+        return a(all...);
+    }
+};
+
+template <int M> struct several { typedef int yes; };
+template <> struct several<1> {}; /* {i} is i */
+
+} // namespace nl_detail
+
 #define NUMBALITE_INDEXED(name) \
     template <class T, layout L> \
     NUMBALITE_FUNCTION T name(const array<T, 1, L> &a, nl_detail::index i, \
                               NUMBALITE_VALUE(T) value) { \
         return name(&a[i], value); \
+    } \
+    template <class T, int N, layout L, int M, class = typename nl_detail::several<M>::yes> \
+    NUMBALITE_FUNCTION T name(const array<T, N, L> &a, const nl_detail::coordinate(&at)[M], \
+                              NUMBALITE_VALUE(T) value) { \
+        return name(&nl_detail::place_of<M>::in(a, at), value); \
     }
 NUMBALITE_INDEXED(atomic_add)
 NUMBALITE_INDEXED(atomic_sub)
@@ -231,6 +275,11 @@ template <class T, layout L>
 NUMBALITE_FUNCTION T atomic_cas(const array<T, 1, L> &a, nl_detail::index i,
                                 NUMBALITE_VALUE(T) expected, NUMBALITE_VALUE(T) value) {
     return atomic_cas(&a[i], expected, value);
+}
+template <class T, int N, layout L, int M, class = typename nl_detail::several<M>::yes>
+NUMBALITE_FUNCTION T atomic_cas(const array<T, N, L> &a, const nl_detail::coordinate (&at)[M],
+                                NUMBALITE_VALUE(T) expected, NUMBALITE_VALUE(T) value) {
+    return atomic_cas(&nl_detail::place_of<M>::in(a, at), expected, value);
 }
 
 #undef NUMBALITE_VALUE

@@ -1,9 +1,9 @@
 /* checked: an index that knows its line. Who includes this says what a wrong one does (fail_index):
  * check.cuh in kernels, host/check.h on the CPU.
  *
- * The line is caught by the implicit conversion from a number to `nl_detail::index`: its constructor's
- * default arguments are evaluated where the index stands. A compiler without __builtin_LINE (NVRTC
- * before 12.9) reports line 0, "not known". */
+ * The line is caught by the implicit conversion from a number to `nl_detail::index`: its
+ * constructor's default arguments are evaluated where the index stands. A compiler without
+ * __builtin_LINE (NVRTC before 12.9) reports line 0, "not known". */
 #ifndef NUMBALITE_CHECKED_CUH
 #define NUMBALITE_CHECKED_CUH
 
@@ -25,8 +25,9 @@ struct index {
     int64 value;
     int line;
     const char *file;
+    struct only {}; /* one number is an index, {i, j} is none */
     template <class I>
-    NUMBALITE_FUNCTION index(I i, int line = NUMBALITE_HERE)
+    NUMBALITE_FUNCTION index(I i, only = only(), int line = NUMBALITE_HERE)
         : value((int64)i), line(line), file(file) {}
     NUMBALITE_FUNCTION operator int64() const { return value; }
 };

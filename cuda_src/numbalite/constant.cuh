@@ -70,6 +70,9 @@ template <class T, int64... Extents> struct constant_array {
         return view()(i, j, k, more...);
     }
 
+    NUMBALITE_FUNCTION auto begin() const { return view().begin(); }
+    NUMBALITE_FUNCTION auto end() const { return view().end(); }
+
     NUMBALITE_FUNCTION operator view_type() const { return view(); }
     NUMBALITE_FUNCTION operator array<const T, ndim, layout::any>() const { return view(); }
 };

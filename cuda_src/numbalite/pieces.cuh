@@ -229,6 +229,7 @@ template <int N, int D> struct rows {
     slot operands[N];
     long long count, columns;
     unsigned long long advance;
+    divider by_row; /* by the pieces of a row; magic is 0 if there are too many of all rows */
     long long shape[D];
     divider by[D];
     long long strides[N][D];
@@ -240,6 +241,11 @@ template <int N, int D> struct rows {
             for (int d = 0; d < D; ++d)
                 at.index[d] = 0;
             return piece < each ? piece : -1;
+        }
+        if (by_row.magic != 0) {
+            unsigned int row = divide((unsigned int)piece, by_row);
+            take_apart<D>(row, shape, by, at.index);
+            return row < count ? (int)((unsigned int)piece - row * (unsigned int)each) : -1;
         }
         long long row = quotient(piece, each);
         take_apart<D>((unsigned int)row, shape, by, at.index);
@@ -263,7 +269,7 @@ template <int N, int D> struct rows {
         char *start = (char *)operands[I].word[0];
 #pragma unroll
         for (int d = 0; d < D; ++d)
-            start += at.index[d] * strides[I][d];
+            start += (unsigned int)at.index[d] * (unsigned long long)strides[I][d];
         return start;
     }
     template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int size) const {

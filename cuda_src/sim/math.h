@@ -262,42 +262,21 @@ NUMBALITE_SIM_NAMED(unsigned long long, ull)
 
 /* ---- classification ---- */
 
-#define NUMBALITE_SIM_TEST(name, builtin) \
-    NUMBALITE_SIM_INLINE int name(float x) { \
-        return builtin(x) != 0; \
+#define NUMBALITE_SIM_TEST(name, of_float, of_double) \
+    NUMBALITE_SIM_INLINE int of_float(float x) { \
+        return __builtin_##name(x) != 0; \
     } \
-    NUMBALITE_SIM_INLINE int name(double x) { \
-        return builtin(x) != 0; \
+    NUMBALITE_SIM_INLINE int of_double(double x) { \
+        return __builtin_##name(x) != 0; \
     }
-NUMBALITE_SIM_TEST(isnan, __builtin_isnan)
-NUMBALITE_SIM_TEST(isinf, __builtin_isinf)
-NUMBALITE_SIM_TEST(isfinite, __builtin_isfinite)
-NUMBALITE_SIM_TEST(signbit, __builtin_signbit)
+NUMBALITE_SIM_TEST(isnan, isnan, isnan)
+NUMBALITE_SIM_TEST(isinf, isinf, isinf)
+NUMBALITE_SIM_TEST(isfinite, isfinite, isfinite)
+NUMBALITE_SIM_TEST(signbit, signbit, signbit)
+NUMBALITE_SIM_TEST(isnan, __isnanf, __isnand)
+NUMBALITE_SIM_TEST(isinf, __isinff, __isinfd)
+NUMBALITE_SIM_TEST(isfinite, __finitef, __isfinited)
+NUMBALITE_SIM_TEST(signbit, __signbitf, __signbit)
 #undef NUMBALITE_SIM_TEST
-
-NUMBALITE_SIM_INLINE int __isnanf(float x) {
-    return __builtin_isnan(x);
-}
-NUMBALITE_SIM_INLINE int __isinff(float x) {
-    return __builtin_isinf(x);
-}
-NUMBALITE_SIM_INLINE int __finitef(float x) {
-    return __builtin_isfinite(x);
-}
-NUMBALITE_SIM_INLINE int __signbitf(float x) {
-    return __builtin_signbit(x) != 0;
-}
-NUMBALITE_SIM_INLINE int __isnand(double x) {
-    return __builtin_isnan(x);
-}
-NUMBALITE_SIM_INLINE int __isinfd(double x) {
-    return __builtin_isinf(x);
-}
-NUMBALITE_SIM_INLINE int __isfinited(double x) {
-    return __builtin_isfinite(x);
-}
-NUMBALITE_SIM_INLINE int __signbit(double x) {
-    return __builtin_signbit(x) != 0;
-}
 
 #endif

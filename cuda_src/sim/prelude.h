@@ -121,6 +121,22 @@
     static_assert(false, "numbalite: a launch inside a kernel (<<<...>>>) cannot run on the CPU " \
                          "simulator")
 
+/* In front of a statement that no GPU's compiler takes. */
+#define NUMBALITE_SIM_SHARED_VALUE \
+    static_assert(false, "numbalite: a __shared__ variable begins without a value: let threads " \
+                         "write it, then comes __syncthreads()");
+#define NUMBALITE_SIM_AUTOMATIC(space) \
+    static_assert(false, "numbalite: a __" #space "__ variable inside of a function is static: " \
+                         "static __" #space "__ float x;");
+#define NUMBALITE_SIM_THREAD_LOCAL \
+    static_assert(false, "numbalite: thread_local is for threads of the CPU: each thread of a " \
+                         "kernel has local variables of its own");
+#define NUMBALITE_SIM_TYPEOF \
+    static_assert(false, \
+                  "numbalite: compilers for GPUs do not know __typeof__: decltype(x) is C++");
+#define NUMBALITE_SIM_EXTENSION \
+    static_assert(false, "numbalite: compilers for GPUs do not know __extension__");
+
 extern "C" {
 #ifdef NUMBALITE_HOST /* host/prelude.h: the cpu targets */
 #include "../host/abi.h"

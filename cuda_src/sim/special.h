@@ -285,35 +285,22 @@ NUMBALITE_SIM_INLINE float yn(int n, float x) {
 
 /* ---- the fast versions: as accurate here as the others ---- */
 
-NUMBALITE_SIM_INLINE float __sinf(float x) {
-    return sinf(x);
-}
-NUMBALITE_SIM_INLINE float __cosf(float x) {
-    return cosf(x);
-}
-NUMBALITE_SIM_INLINE float __tanf(float x) {
-    return tanf(x);
-}
-NUMBALITE_SIM_INLINE float __tanhf(float x) {
-    return tanhf(x);
-}
+#define NUMBALITE_SIM_FAST(name) \
+    NUMBALITE_SIM_INLINE float __##name(float x) { \
+        return name(x); \
+    }
+NUMBALITE_SIM_FAST(sinf)
+NUMBALITE_SIM_FAST(cosf)
+NUMBALITE_SIM_FAST(tanf)
+NUMBALITE_SIM_FAST(tanhf)
+NUMBALITE_SIM_FAST(expf)
+NUMBALITE_SIM_FAST(exp10f)
+NUMBALITE_SIM_FAST(logf)
+NUMBALITE_SIM_FAST(log2f)
+NUMBALITE_SIM_FAST(log10f)
+#undef NUMBALITE_SIM_FAST
 NUMBALITE_SIM_INLINE void __sincosf(float x, float *s, float *c) {
     sincosf(x, s, c);
-}
-NUMBALITE_SIM_INLINE float __expf(float x) {
-    return expf(x);
-}
-NUMBALITE_SIM_INLINE float __exp10f(float x) {
-    return exp10f(x);
-}
-NUMBALITE_SIM_INLINE float __logf(float x) {
-    return logf(x);
-}
-NUMBALITE_SIM_INLINE float __log2f(float x) {
-    return log2f(x);
-}
-NUMBALITE_SIM_INLINE float __log10f(float x) {
-    return log10f(x);
 }
 NUMBALITE_SIM_INLINE float __powf(float x, float y) {
     return powf(x, y);

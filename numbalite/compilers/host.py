@@ -125,13 +125,17 @@ def _cpu():
     return _cpu_text
 
 
-# Extensions of C++ that NVRTC does not know: clang++ is to refuse them too. (g++ has a switch for the first
-# and the last alone, and they need its warnings, which -w keeps away.)
+# Extensions of C++ that NVRTC does not know: clang++ is to refuse them too. (g++ only warns of them, and
+# hostbuild.py makes errors of that.)
 # What is narrowed in braces, NVRTC lets pass. (-w would take the errors away again.)
-_AS_NVRTC = """-Werror=vla -Werror=vla-extension -Werror=c99-extensions
+_SILENT = ["-w", "-Wno-narrowing"]
+_AS_NVRTC = {
+    "gcc": ["-Wpedantic", "-Wno-narrowing"],
+    "clang": """-Werror=vla -Werror=vla-extension -Werror=c99-extensions
     -Werror=gnu-statement-expression -Werror=gnu-conditional-omitted-operand -Werror=gnu-case-range
     -Werror=zero-length-array -Werror=flexible-array-extensions -Werror=gnu-label-as-value
-    -Werror=c++20-extensions -Werror=c++20-designator -Wno-c++11-narrowing""".split()
+    -Werror=c++20-extensions -Werror=c++20-designator -Wno-c++11-narrowing""".split(),
+}
 
 
 def flags(family, options, opt, kind="sim", checks=()) -> list:
@@ -152,7 +156,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         "-fno-threadsafe-statics",
         "-fno-asynchronous-unwind-tables",
         "-fsigned-char",
-        *(_AS_NVRTC if kind == "sim" and family == "clang" else ["-w", "-Wno-narrowing"]),
+        *(_AS_NVRTC.get(family, _SILENT) if kind == "sim" else _SILENT),
         "-UNDEBUG",
         "-U_FORTIFY_SOURCE",
         _cpu_flag(),

@@ -36,6 +36,12 @@ _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
 _SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
 _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
+# Extensions of C++ that NVRTC does not know, as g++ warns of them.
+_EXTENSION = re.compile(
+    r"variable length array|zero-size array|flexible array|compound-literals|braced-groups"
+    r"|omitted middle operand|omitting the middle term|range expressions in switch"
+    r"|address of a label|computed goto|only available with .-std=c\+\+2"
+)
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
 _SHARED_LIMIT = 48 << 10
@@ -118,9 +124,9 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     if kind == "sim":
         folders = [*options.includes, *config.INCLUDE_PATH]
         text = simsource.without_host_headers(text, dict(unit.headers), folders)
-    source = _whole(unit, options, simsource.translate(text, bool(checks)), kind, checks)
+    source = _whole(unit, options, simsource.translate(text, bool(checks), kind), kind, checks)
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
-        search = _search(unit, options, folder, bool(checks))
+        search = _search(unit, options, folder, bool(checks), kind)
         if options.debug:
             search += _text_flags(unit, folder)
         output = os.path.join(folder, "image.so")
@@ -142,7 +148,7 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
         arch=kind,
         lowered=dict(zip(names, symbols, strict=True)),
         descriptions={name: told[i] for i, name in enumerate(names)} if unit.describe else {},
-        log=_reader(unit).warnings(log),
+        log="" if family == "gcc" else _reader(unit).warnings(log),
         source=unit.source,
     )
 
@@ -188,15 +194,15 @@ def _split_local(name):
     return "", "", re.sub(r"^_ZL?\d+(?=\D)", "", name)
 
 
-def _search(unit, options, folder, checked=False):
+def _search(unit, options, folder, checked, kind):
     """The include directories, in the order in which NVRTC looks; all of them absolute."""
     near = os.path.abspath(os.path.dirname(unit.name))
     users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     own = os.path.join(folder, "include")
-    translated = {name: simsource.translate(text, checked) for name, text in unit.headers}
+    translated = {name: simsource.translate(text, checked, kind) for name, text in unit.headers}
     seen = set()
     for text in (unit.source, *dict(unit.headers).values()):
-        _gather(text, [near, *users], translated, seen, checked)
+        _gather(text, [near, *users], translated, seen, checked, kind)
     search = []
     if translated:
         search += ["-I", own]
@@ -212,7 +218,7 @@ def _search(unit, options, folder, checked=False):
     return [*search, "-I", cuda_src, "-I", os.path.join(cuda_src, "sim", "include")]
 
 
-def _gather(text, folders, found, seen, checked=False):
+def _gather(text, folders, found, seen, checked, kind):
     """Adds to `found` the user's headers on disk that must be translated, or that include such ones.
 
     By the names they go by, since they are put into a folder that comes first. Tells if it added any.
@@ -229,8 +235,8 @@ def _gather(text, folders, found, seen, checked=False):
         seen.add(path)
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             inside = file.read()
-        changed = simsource.translate(inside, checked)
-        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen, checked)
+        changed = simsource.translate(inside, checked, kind)
+        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen, checked, kind)
         if deeper or changed != inside:
             found[name] = f'#line 1 "{_quoted(path)}"\n{changed}'
             added = True
@@ -354,6 +360,7 @@ class _Build:
                 self._step([*self.compiler.command, path + ".o", *link])
             else:
                 self._step([*front, *link], text)
+            self._refuse_extensions()
             return
         self._step(
             [*front, "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", path + ".ll"],
@@ -386,6 +393,12 @@ class _Build:
 
     def _run(self, command, stdin=b""):
         return _run(command, stdin, os.path.dirname(self.output))
+
+    def _refuse_extensions(self):
+        """g++ warns of what clang++ has switches for (host.py), and only by its words."""
+        errors = hostlog.as_errors(self.log, _EXTENSION, _is_ours) if self.kind == "sim" else ""
+        if errors:
+            raise self._failure(errors)
 
     def _step(self, command, stdin=b""):
         return self._finish(self._run(command, stdin))

@@ -68,6 +68,16 @@ def messages(log: str) -> list[Message]:
     return found
 
 
+def as_errors(log: str, words, ours) -> str:
+    """The warnings about the user's own text that have these words, as errors; "" if there are none."""
+    found = []
+    for message in messages(log):
+        if message.kind == "warning" and words.search(message.text) and not ours(message.file):
+            found.append(f"{message.file}:{message.line}:1: error: {message.text}")
+            found += message.shown
+    return "\n".join(found)
+
+
 class Reader:
     """Tells a log. `source` is the user's, with a #line in front; `ours(file)`: is a file none of the user's?
 

@@ -43,7 +43,6 @@ _IGNORED = (
     "pch-verbose pch-messages instantiate-templates-in-pch version-ident jump-table-density no-cache "
     "fast-compile frandom-seed device-int128 device-float128 fdevice-time-trace"
 ).split()
-_VALUES = frozenset(("true", "false"))
 
 
 class Options(NamedTuple):

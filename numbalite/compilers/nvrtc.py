@@ -162,6 +162,10 @@ _ENDING = re.compile(
 )
 _CAUSE = re.compile(r"at line (\d+) of ([^\n]+)|^([^\n(]+)\((\d+)\): here$", re.M)  # or before 12.2
 _OWN_NOTE = re.compile(r"(?m)^numbalite[\w/]*\.cuh\(\d+\): note ")
+# Overloads that did not fit, one by one.
+_TRIED = re.compile(
+    r"(?m)^(?:[^\n]*\): note|Note) #33\d\d-D: [^\n]*(?:\n|\Z)(?:[ \t]+[^\n]*(?:\n|\Z))*"
+)
 _HINT = "Remark: The warnings can be suppressed"
 _MAP = "__nv_name_map("
 
@@ -227,6 +231,7 @@ def _failure(unit, result, source, directories, version):
     messages = _messages(log)
     readable = [_at_the_users_line(m) for m in _about_expressions(messages) or messages]
     readable = [m for m in readable if "): warning" not in m] or readable
+    readable = [text for m in readable if (text := _TRIED.sub("", m).rstrip())] or readable
     for name in dict.fromkeys(_NOT_FOUND.findall(log)):
         packages = toolkit.packages_for(name, version[0])
         if packages:

@@ -1,6 +1,6 @@
 """What must be changed in CUDA C++ text before a host compiler can read it.
 
-Nearly all of CUDA's language is macros and functions of cuda_src/sim/prelude.h. Four things no macro
+Nearly all of CUDA's language is macros and functions of cuda_src/sim/prelude.h. Some things no macro
 can do, and they are done here on the tokens of the source; lines stay where they are.
 
 * ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. At namespace
@@ -9,6 +9,10 @@ can do, and they are done here on the tokens of the source; lines stay where the
   variables, too, become references, to memory that the engine gives: it keeps them apart.
 * ``asm(...)`` becomes an error that says what is wrong, where the preprocessor lets it stand.
 * So does a launch inside of a kernel, ``k<<<1, 32>>>(x)``.
+* What a host compiler takes and NVRTC does not becomes an error before its statement: shared variables
+  with a value, __constant__ and __device__ variables of a function that are not static, thread_local,
+  __typeof__. (GNU's other extensions the compilers themselves tell: host.py, hostbuild.py.)
+* ``[] __noinline__ (float x) {...}``, which clang++ does not read, loses the word.
 
 And one thing that the host compiler could read is taken from it: headers of the host's library, which
 no GPU compiler finds.
@@ -16,32 +20,44 @@ no GPU compiler finds.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 
 from numbalite import cxx
 from numbalite.compilers import headers
 
-_TRIGGER = re.compile(r"__shared__|\basm\b|__asm|<<<")
+_TRIGGER = re.compile(
+    r"__shared__|\basm\b|__asm|<<<|\bthread_local\b|__thread\b|__typeof|__extension__|\]\s*__noinline__"
+    r"|__(?:constant|device)__[^(){};]*[;=[{]"
+)
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
 _WITH_PARENTHESES = frozenset(
     ("__align__", "alignas", "__attribute__", "__launch_bounds__", "__builtin_align__")
 )
+_NOT_OF_A_GPU = {
+    "thread_local": "NUMBALITE_SIM_THREAD_LOCAL",
+    "__thread": "NUMBALITE_SIM_THREAD_LOCAL",
+    "__typeof__": "NUMBALITE_SIM_TYPEOF",
+    "__typeof": "NUMBALITE_SIM_TYPEOF",
+    "__extension__": "NUMBALITE_SIM_EXTENSION",
+}
 _DROPPED = frozenset(("extern", "static", "__shared__", "__device__", "__host__"))
 _TYPES = frozenset(("class", "struct", "union", "enum"))
 _REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
 _VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__>({label});"
 
 
-def translate(text: str, checked: bool = False) -> str:
+def translate(text: str, checked: bool = False, kind: str = "sim") -> str:
     """The source as the host compiler gets it, after the prelude.
 
-    checked: for an image in which accesses of memory are looked at.
+    checked: for an image in which accesses of memory are looked at. kind: "host" for the CPU itself,
+    whose functions may use what no GPU has.
     """
     if not _TRIGGER.search(text):
         return text
-    return _Translation(text, inside_function=False, checked=checked).result()
+    return _Translation(text, inside_function=False, checked=checked, kind=kind).result()
 
 
 _HOST_HEADERS = frozenset(
@@ -73,9 +89,11 @@ def without_host_headers(text: str, given, folders) -> str:
 
 
 class _Translation:
-    def __init__(self, text, inside_function, checked):
+    def __init__(self, text, inside_function, checked, kind, in_macro=False):
         self.text = text
+        self.in_macro = in_macro
         self.checked = checked
+        self.kind = kind
         self.tokens = cxx.tokenize(text)
         self.edits = []  # (start, end, replacement)
         self.partner = cxx.brackets(self.tokens)  # index of a bracket -> of the one that fits
@@ -91,6 +109,16 @@ class _Translation:
                 wide += self._shared(at, scopes[at])
             elif token.text in _ASM and token.kind == "name":
                 self._asm(at)
+            elif token.text in _NOT_OF_A_GPU and token.kind == "name":
+                self._refuse(at, _NOT_OF_A_GPU[token.text])
+            elif token.text in ("__constant__", "__device__") and scopes[at]:
+                self._variable_of_a_function(at)
+            elif (
+                token.text == "__noinline__"
+                and self.tokens[at - 1].text == "]"
+                and self._opens(at + 1)
+            ):
+                self._replace(at, at, "")
             elif token.text == "<" and self._adjacent(at, "<<<"):
                 self._launch(at)
         self._bring_into(bodies, wide)
@@ -171,6 +199,8 @@ class _Translation:
         last = self._declaration_end(at)
         words = {self.tokens[i].text for i in self._specifiers(first, last)}
         if "extern" not in words:
+            if self._has_value(first, last):
+                self._refuse(first, "NUMBALITE_SIM_SHARED_VALUE")
             for i in self._specifiers(first, last):
                 if self.tokens[i].text == "static" and not self._is_plain(first, last):
                     self._replace(i, i, "")
@@ -188,6 +218,19 @@ class _Translation:
             return []
         self._replace(first, last, ";")
         return [(at, name, text) for name, text in found]
+
+    def _has_value(self, first, last):
+        """Does a declaration give its variables values, by = or {...}?"""
+        at, is_type = first, False
+        while at < last:
+            token = self.tokens[at]
+            is_type |= token.text in _TYPES
+            if token.text == "=":
+                return True
+            if token.text == "{" and not is_type:
+                return True
+            at = self.partner.get(at, at) + 1 if token.text in ("(", "[", "{") else at + 1
+        return False
 
     def _is_plain(self, first, last):
         """A declaration without `extern` that is to become a reference, and can."""
@@ -278,6 +321,23 @@ class _Translation:
 
     # ---- what cannot be done ----
 
+    def _refuse(self, at, macro):
+        """Puts an error in front of the statement that a token belongs to."""
+        if self.kind == "sim":
+            start = self.tokens[self._declaration_start(at)].start
+            self.edits.append((start, start, f"{macro} "))
+
+    def _variable_of_a_function(self, at):
+        """__constant__ and __device__ in a function: of static variables, lambdas and local classes."""
+        first = self._declaration_start(at)
+        words = [token.text for token in self.tokens[first:at]]
+        if not self.in_macro and set(words) <= {"const", "volatile", "constexpr"}:
+            head = itertools.takewhile(
+                lambda t: t.text not in ("=", ";", "[", "{"), self.tokens[at:]
+            )
+            if all(token.text not in ("(", "static", "extern", "__shared__") for token in head):
+                self._refuse(at, f"NUMBALITE_SIM_AUTOMATIC({self.tokens[at].text.strip('_')})")
+
     def _asm(self, at):
         opening = at + 1
         while opening < len(self.tokens) and self.tokens[opening].text in _ASM_WORDS:
@@ -302,6 +362,7 @@ class _Translation:
         if head is None:
             return
         body = token.text[head.end() :].replace("\\\r\n", " \n").replace("\\\n", " \n")
-        body = _Translation(body, True, self.checked).result().replace("\n", "\\\n")
+        inside = _Translation(body, True, self.checked, self.kind, in_macro=True)
+        body = inside.result().replace("\n", "\\\n")
         start = token.start + head.end()
         self.edits.append((start, token.start + len(token.text), body))

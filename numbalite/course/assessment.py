@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .compare import tolerance
+
 _exercises = {}
 
 SMALL = (1, 2, 3, 31, 32, 33, 64, 100, 255, 257, 1000, 1025)
@@ -51,6 +53,8 @@ class Assessment:
     """The same on the simulator, where times say little."""
     hint = ""
     """What to look at where a solution is right and too slow."""
+    noun = "element"
+    """What a size counts; see `said`."""
 
     def make(self, rng, n) -> tuple:
         """Fresh arguments of size n: NumPy arrays and numbers, in the order of ``parameters``."""
@@ -74,7 +78,7 @@ class Assessment:
 
     def said(self, n) -> str:
         """A size, in words."""
-        return f"{n:,} element{'' if n == 1 else 's'}"
+        return plural(n, self.noun)
 
     def further(self, solution, call):
         """More tests of a right solution: None, or what is wrong with it.
@@ -89,8 +93,6 @@ class Assessment:
 
     def allowed(self, dtype):
         """The tolerance of results of a dtype."""
-        from .compare import tolerance
-
         return tolerance(dtype, self.terms)
 
 
@@ -136,6 +138,11 @@ def stretched(n, *arrays) -> tuple:
 def drawn(n) -> int:
     """How many random elements are drawn for arrays of n, which `stretched` makes of them."""
     return min(n, 1 << 20)
+
+
+def plural(n, noun) -> str:
+    """A number of things, in words: "1 row", "2,000 rows"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def blocks(n, threads):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .assessment import Assessment, drawn, exercise, stretched
+from .assessment import Assessment, drawn, exercise, plural, stretched
+from .compare import Tolerance
 
 
 class _Ufunc(Assessment):
@@ -52,6 +53,7 @@ class Magnitude(_Ufunc):
 
     name = "magnitude"
     parameters = ("counts",)
+    noun = "star"
     large = (100_000_000, 50_000)
     zero_point = 2500.0
 
@@ -68,12 +70,7 @@ class Magnitude(_Ufunc):
         return np.where(counts > 0, magnitude, np.nan).astype(np.float32)
 
     def allowed(self, dtype):
-        from .compare import Tolerance
-
         return Tolerance(1e-5, 0.0, 4e-6)
-
-    def said(self, n):
-        return f"{n:,} star{'' if n == 1 else 's'}"
 
     def reference(self):
         from numbalite import vectorize
@@ -108,12 +105,10 @@ class GreatCircle(_Ufunc):
         return (2 * self.radius * np.arcsin(np.sqrt(h))).astype(np.float32)
 
     def allowed(self, dtype):
-        from .compare import Tolerance
-
         return Tolerance(2e-5, 0.0, 0.02)
 
     def said(self, n):
-        return f"{n:,} pair{'' if n == 1 else 's'} of places"
+        return f"{plural(n, 'pair')} of places"
 
     def reference(self):
         from numbalite import cuda, vectorize
@@ -160,7 +155,7 @@ class Normalized(_Ufunc):
 
     def said(self, n):
         width = 3 if n > 2000 else self._lengths[n % 5]
-        return f"{n:,} vector{'' if n == 1 else 's'} of {width}"
+        return f"{plural(n, 'vector')} of {width}"
 
     def reference(self):
         from numbalite import guvectorize
@@ -203,8 +198,6 @@ class NoisyPulses(Assessment):
         return (np.maximum(wave, 0) * amplitude + noise).astype(np.float32)
 
     def allowed(self, dtype):
-        from .compare import Tolerance
-
         return Tolerance(
             1e-4, 1e-4, 1e-2
         )  # the sine of a large float32 has lost digits before it is taken
@@ -235,6 +228,7 @@ class HiddenLayer(Assessment):
     section = 1
     wants = "function"
     parameters = ("greyscales", "weights")
+    noun = "neuron"
     host_arrays = True
     checked = ()
     terms = 4
@@ -251,12 +245,7 @@ class HiddenLayer(Assessment):
         return np.tanh(np.float64(greyscales) / 255 * np.float64(weights)).astype(np.float32)
 
     def allowed(self, dtype):
-        from .compare import Tolerance
-
         return Tolerance(1e-5, 0.0, 1e-6)  # tanh by way of exp cancels near zero
-
-    def said(self, n):
-        return f"{n:,} neuron{'' if n == 1 else 's'}"
 
     def reference(self):
         from numbalite import cuda, vectorize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .assessment import Assessment, blocks, drawn, exercise, stretched, unwritten
+from .assessment import Assessment, blocks, drawn, exercise, plural, stretched, unwritten
 
 
 class _Kernel(Assessment):
@@ -104,7 +104,7 @@ class Increment2D(_Kernel):
         return image + np.int32(1)
 
     def said(self, n):
-        return f"{n:,} row{'' if n == 1 else 's'} of {1 + n * 7 // 5:,}"
+        return f"{plural(n, 'row')} of {1 + n * 7 // 5:,}"
 
     def call(self, solution, image):
         # As many blocks along both axes: whichever the solution takes for x.
@@ -131,6 +131,7 @@ class Histogram(_Kernel):
     name = "histogram"
     parameters = ("values", "counts")
     outputs = ("counts",)
+    noun = "value"
     limit = 2.0
     large = (20_000_000, 20_000)
 
@@ -145,9 +146,6 @@ class Histogram(_Kernel):
     def expected(self, values, counts):
         inside = values[(values >= 0) & (values < counts.size)]
         return counts + np.bincount(inside, minlength=counts.size).astype(np.int32)
-
-    def said(self, n):
-        return f"{n:,} value{'' if n == 1 else 's'}"
 
     def tasks(self, arguments):
         return arguments[0].size
@@ -188,7 +186,7 @@ class BlockSums(_Kernel):
         return np.float64(values).reshape(-1, self.threads).sum(axis=1).astype(np.float32)
 
     def said(self, n):
-        return f"{n:,} block{'' if n == 1 else 's'} of {self.threads} values"
+        return f"{plural(n, 'block')} of {self.threads} values"
 
     def tasks(self, arguments):
         return arguments[0].size
@@ -219,6 +217,7 @@ class MonteCarloPi(_Kernel):
     name = "monte_carlo_pi"
     parameters = ("states", "trials", "hits")
     outputs = ("hits",)
+    noun = "thread"
     changed = ("states",)
     sizes = (1, 2, 3, 31, 33, 200)
     checked = (33,)
@@ -256,9 +255,6 @@ class MonteCarloPi(_Kernel):
                 "does each have its own state?"
             )
         return None
-
-    def said(self, n):
-        return f"{n:,} thread{'' if n == 1 else 's'}"
 
     def further(self, solution, call):
         from numbalite import cuda
@@ -303,6 +299,7 @@ class Spectrum(Assessment):
     section = 2
     wants = "function"
     parameters = ("heights", "width", "bins")
+    noun = "height"
     sizes = (1, 2, 3, 31, 33, 100, 257, 1025, 5000)
     checked = (257,)
     launches = (1, None)
@@ -326,9 +323,6 @@ class Spectrum(Assessment):
     def expected(self, heights, width, bins):
         channels = heights // width
         return np.bincount(channels[channels < bins], minlength=bins).astype(np.int32)
-
-    def said(self, n):
-        return f"{n:,} height{'' if n == 1 else 's'}"
 
     def reference(self):
         from numbalite import cuda

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from .assessment import Assessment, blocks, exercise, unwritten
+from .assessment import Assessment, blocks, exercise, plural, unwritten
+from .compare import Tolerance
 
 
 class _Shared(Assessment):
@@ -31,7 +32,9 @@ class _Shared(Assessment):
 
 
 def _widths(n):
-    """Columns of a matrix with n rows: now more, now fewer."""
+    """Columns of a matrix with n rows: now more, now fewer; as many as rows of a large one."""
+    if n > 1000:
+        return n
     return n + n // 3 + 1 if n % 2 else max(1, n - n // 4)
 
 
@@ -52,14 +55,14 @@ class Rotate(_Shared):
     hint = "Do neighbouring threads write to neighbouring places, and read from different banks?"
 
     def make(self, rng, n):
-        a = rng.random((n, n if n > 1000 else _widths(n)), np.float32)
+        a = rng.random((n, _widths(n)), np.float32)
         return a, unwritten(a.shape[::-1], np.float32)
 
     def expected(self, a, out):
         return np.rot90(a, -1).copy()
 
     def said(self, n):
-        return f"{n:,} row{'' if n == 1 else 's'} of {n if n > 1000 else _widths(n):,}"
+        return f"{plural(n, 'row')} of {_widths(n):,}"
 
     def call(self, solution, a, out):
         rows, columns = a.shape
@@ -84,23 +87,36 @@ class Rotate(_Shared):
         return rotate
 
 
+class _Products(_Shared):
+    """The products of the n rows of one matrix and the rows of another, by tiles of 16 by 16."""
+
+    sizes = (1, 2, 3, 15, 16, 17, 33, 50)
+    checked = (17,)
+    counted = 50
+    large = (2400, 96)
+    shared = 2 * 16 * 16 * 4
+    limit = 1.5
+
+    def others(self, n):
+        """(rows of the other matrix, columns of both)"""
+        return n if n > 1000 else max(1, n // 2), _widths(n)
+
+    def said(self, n):
+        rows, inner = self.others(n)
+        return f"{n} and {rows} rows of {inner} numbers"
+
+
 @exercise
-class AllPairs(_Shared):
+class AllPairs(_Products):
     """c[i, j] is the product of row i of a and row j of b, by tiles of 16 by 16 in shared memory."""
 
     name = "all_pairs"
     parameters = ("a", "b", "c")
     outputs = ("c",)
-    sizes = (1, 2, 3, 15, 16, 17, 33, 50)
-    checked = (17,)
-    counted = 50
     terms = 70
-    large = (2400, 96)
-    shared = 2 * 16 * 16 * 4
-    limit = 1.5
 
     def make(self, rng, n):
-        inner, columns = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
+        columns, inner = self.others(n)
         a, b = rng.random((n, inner), np.float32), rng.random((columns, inner), np.float32)
         return a, b, unwritten((n, columns), np.float32)
 
@@ -108,13 +124,7 @@ class AllPairs(_Shared):
         return (np.float64(a) @ np.float64(b).T).astype(np.float32)
 
     def allowed(self, dtype):
-        from .compare import Tolerance
-
         return Tolerance(1e-4, 0.0)  # all terms are positive: nothing cancels
-
-    def said(self, n):
-        inner, columns = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
-        return f"{n} and {columns} rows of {inner} numbers"
 
     def call(self, solution, a, b, c):
         rows, columns = c.shape
@@ -211,8 +221,6 @@ class Dot(_Shared):
         return (np.dot(np.float64(x), np.float64(y)) + np.float64(out)).astype(np.float32)
 
     def allowed(self, dtype):
-        from .compare import Tolerance
-
         return Tolerance(1e-4, 0.0)
 
     def call(self, solution, x, y, out):
@@ -287,8 +295,7 @@ class Wave(Assessment):
     hint = "Is anything made or copied in every step? Do neighbouring threads read along a row?"
 
     def make(self, rng, n):
-        shape = (n, n) if n >= 1000 else (n, _widths(n))
-        before, now = rng.uniform(-1, 1, (2, *shape)).astype(np.float32)
+        before, now = rng.uniform(-1, 1, (2, n, _widths(n))).astype(np.float32)
         return before, now, (100 if n >= 1000 else 6 if n == self.counted else 1 + n % 5)
 
     def expected(self, before, now, steps):
@@ -300,13 +307,10 @@ class Wave(Assessment):
         return now.astype(np.float32)
 
     def allowed(self, dtype):
-        from .compare import Tolerance
-
         return Tolerance(1e-4, 1e-4)
 
     def said(self, n):
-        shape = (n, n) if n >= 1000 else (n, _widths(n))
-        return f"a membrane of {shape[0]:,} x {shape[1]:,} points"
+        return f"a membrane of {n:,} x {_widths(n):,} points"
 
     def reference(self):
         from numbalite import cuda
@@ -340,18 +344,12 @@ class Wave(Assessment):
 
 
 @exercise
-class BestMatch(_Shared):
+class BestMatch(_Products):
     """The assessment of the third section: the largest product of each row of b with a row of a."""
 
     name = "best_match"
     parameters = ("a", "b", "best")
     outputs = ("best",)
-    sizes = (1, 2, 3, 15, 16, 17, 33, 50)
-    checked = (17,)
-    counted = 50
-    large = (2400, 96)
-    shared = 2 * 16 * 16 * 4
-    limit = 1.5
     why_shared = "Tiles of both matrices belong there."
     hint = (
         "Do the threads of a warp read the tiles from different banks? Is there one atomic "
@@ -359,7 +357,7 @@ class BestMatch(_Shared):
     )
 
     def make(self, rng, n):
-        inner, rows = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
+        rows, inner = self.others(n)
         a = rng.uniform(-1, 1, (n, inner)).astype(np.float32)
         b = rng.uniform(-1, 1, (rows, inner)).astype(np.float32)
         return a, b, np.full(rows, -np.inf, np.float32)
@@ -368,13 +366,7 @@ class BestMatch(_Shared):
         return (np.float64(a) @ np.float64(b).T).max(axis=0).astype(np.float32)
 
     def allowed(self, dtype):
-        from .compare import Tolerance
-
         return Tolerance(1e-4, 1e-5, 1e-5)
-
-    def said(self, n):
-        inner, rows = (n, n) if n > 1000 else (_widths(n), max(1, n // 2))
-        return f"{n} and {rows} rows of {inner} numbers"
 
     def call(self, solution, a, b, best):
         solution[(blocks(b.shape[0], 16), blocks(a.shape[0], 16)), (16, 16)](a, b, best)

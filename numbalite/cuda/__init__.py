@@ -21,8 +21,8 @@ from numbalite.cuda.arrays import (
     is_cuda_array,
     to_device,
 )
+from numbalite.cuda.contexts import MemoryInfo
 from numbalite.cuda.devices import (
-    MemoryInfo,
     close,
     cuda_error,
     current_context,

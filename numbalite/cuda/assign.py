@@ -146,7 +146,7 @@ def _fields(target, source, stream):
     """Records to records: field by field in their order, whatever the names are."""
     if len(target.dtype.names) != len(source.dtype.names):
         raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
-    if _may_overlap(target, source):
+    if overlap(target, source):
         source = source.copy("K", stream)
     target, source = target[...], source[...]
     for to, of in zip(target.dtype.names, source.dtype.names, strict=True):
@@ -195,17 +195,21 @@ def _between_gaps(target, value, stream):
     _fields(target, source, stream)
 
 
-def _may_overlap(a, b):
-    first, last = sorted((_extent(a), _extent(b)))
-    return a.device == b.device and last[0] < first[1]
-
-
-def _extent(array):
+def extent(array):
+    """(first, last + 1): the addresses that an array's elements are within."""
     low = high = array._address
     for length, step in zip(array.shape, array.strides, strict=True):
         low += min(0, (length - 1) * step)
         high += max(0, (length - 1) * step)
     return low, high + array.itemsize
+
+
+def overlap(a, b) -> bool:
+    """May two device arrays share an element?"""
+    if a.device != b.device or not (a.size and b.size):
+        return False
+    (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
+    return a_low < b_high and b_low < a_high
 
 
 def _warn_of_complex(given, wanted):

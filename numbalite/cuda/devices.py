@@ -10,13 +10,12 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from _thread import _local
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from numbalite import _core, config
+from numbalite.cuda import contexts
 from numbalite.cuda.attributes import NUMBERS
-from numbalite.cuda.contexts import ContextParts
+from numbalite.cuda.contexts import Context
 from numbalite.errors import CudaSupportError, SimulatorWarning, warn
 
 
@@ -94,13 +93,6 @@ def is_supported_version() -> bool:
         return _core.open() == "cuda" and _core.driver_version() >= 12000
     except Exception:
         return False
-
-
-class MemoryInfo(NamedTuple):
-    """Bytes of device memory: ``free`` and ``total``."""
-
-    free: int
-    total: int
 
 
 class Device:
@@ -182,7 +174,7 @@ class Device:
         CudaDriverError while managed or write-combined arrays of the device are alive: reading them
         afterwards would crash.
         """
-        _forget(self.id)
+        contexts.forget(self.id)
         _core.reset_device(self.id)
 
     def synchronize(self):
@@ -228,173 +220,6 @@ def _context(number):
     return Context(_device(number))
 
 
-_stacks = _local()  # the devices that a thread will go back to
-
-
-def _push(number):
-    stack = _stacks.__dict__.setdefault("devices", [])
-    stack.append(_core.selected_device())
-    try:
-        _core.select_device(number)
-    except BaseException:
-        stack.pop()
-        raise
-
-
-def _pop():
-    stack = _stacks.__dict__.get("devices")
-    if not stack:
-        raise RuntimeError("there is no context to go back to: more pop than push")
-    before = stack.pop()
-    if before is None:
-        _core.unselect_device()
-    else:
-        _core.select_device(before)
-
-
-class Context(ContextParts):
-    """The context of a device."""
-
-    def __init__(self, device):
-        self.device = device
-
-    def push(self):
-        """Makes this the calling thread's device until `pop`."""
-        _push(self.device.id)
-
-    def pop(self):
-        _pop()
-
-    def reset(self):
-        """Gives up what is on the device; `cuda.close()` does it for all of them."""
-        _close(self.device.id)
-
-    def synchronize(self):
-        self.device.synchronize()
-
-    def prepare_for_use(self):
-        """Lets the memory manager get ready, which it does at its first use anyway."""
-        with gpus[self.device.id]:
-            return self.memory_manager.initialize()
-
-    def get_memory_info(self) -> MemoryInfo:
-        """Free and total bytes of the device's memory."""
-        with gpus[self.device.id]:
-            info = self.memory_manager.get_memory_info()
-        return MemoryInfo(info[0], info[1])
-
-    @property
-    def memory_manager(self):
-        """What allocates the device's memory; see `cuda.set_memory_manager`."""
-        from numbalite.cuda import managers
-
-        return managers.manager(self.device.id)
-
-    @memory_manager.setter
-    def memory_manager(self, instance):
-        from numbalite.cuda import managers
-
-        managers.set_manager(self.device.id, instance)
-
-    def memalloc(self, bytesize):
-        """Device memory without an array around it, a MemoryPointer."""
-        with gpus[self.device.id]:
-            return self.memory_manager.memalloc(bytesize)
-
-    def memhostalloc(self, bytesize, mapped=False, portable=False, wc=False):
-        """Page-locked host memory without an array around it."""
-        with gpus[self.device.id]:
-            return self.memory_manager.memhostalloc(bytesize, mapped, portable, wc)
-
-    def memallocmanaged(self, bytesize, attach_global=True):
-        """Managed memory without an array around it."""
-        with gpus[self.device.id]:
-            return self.memory_manager.memallocmanaged(bytesize, attach_global)
-
-    def mempin(self, owner, pointer, size, mapped=False):
-        """Page-locks memory of others until the object that is returned dies."""
-        with gpus[self.device.id]:
-            return self.memory_manager.mempin(owner, pointer, size, mapped)
-
-    def get_ipc_handle(self, memory):
-        """The IpcHandle of memory of this context (`array.gpu_data`, or what memalloc gave)."""
-        return self.memory_manager.get_ipc_handle(memory)
-
-    def open_ipc_handle(self, handle, size):
-        """Memory of another process, a MemoryPointer: `handle` is the driver's 64 bytes."""
-        from numbalite.cuda.ipc import IpcHandle
-
-        return IpcHandle(None, handle, size).open(self)
-
-    def can_access_peer(self, peer_device) -> bool:
-        """Can this context's device reach the memory of the other one (a number or an object)?"""
-        return self.device.can_access_peer(getattr(peer_device, "device", peer_device))
-
-    def enable_peer_access(self, peer_context, flags=0):
-        """Lets kernels on this device use the other one's memory: launches take its arrays from then on,
-        and are waited for when they do. CudaAPIError where the hardware cannot. Ufuncs still want
-        their operands on one device, and copies between devices do not need this."""
-        if flags:
-            raise ValueError("flags must be 0")
-        other = getattr(peer_context, "device", peer_context)
-        _core.enable_peer_access(self.device.id, number_of(other))
-
-    @contextmanager
-    def defer_cleanup(self):
-        """Our own memory is freed in stream order, without waiting; a plug-in may defer that."""
-        with self.memory_manager.defer_cleanup():
-            yield
-
-    def create_stream(self):
-        from numbalite.cuda import streams
-
-        with gpus[self.device.id]:
-            return streams.stream()
-
-    def create_external_stream(self, ptr):
-        from numbalite.cuda import streams
-
-        with gpus[self.device.id]:
-            return streams.external_stream(ptr)
-
-    def create_event(self, timing=True):
-        from numbalite.cuda import streams
-
-        with gpus[self.device.id]:
-            return streams.event(timing)
-
-    def get_default_stream(self):
-        from numbalite.cuda import streams
-
-        return streams.default_stream()
-
-    def get_legacy_default_stream(self):
-        from numbalite.cuda import streams
-
-        return streams.legacy_default_stream()
-
-    def get_per_thread_default_stream(self):
-        from numbalite.cuda import streams
-
-        return streams.per_thread_default_stream()
-
-    def __enter__(self):
-        self.push()
-        return self
-
-    def __exit__(self, *exception):
-        self.pop()
-
-    def __eq__(self, other):
-        return self.device == other.device if isinstance(other, Context) else NotImplemented
-
-    def __hash__(self):
-        return hash((Context, self.device.id))
-
-    def __repr__(self):
-        return f"<CUDA context {self.device.id}>"
-
-
 class _ManagedDevice:
     """`with cuda.gpus[1]:` - a device that can be made current for a block; else like the device."""
 
@@ -402,11 +227,11 @@ class _ManagedDevice:
         self._device = device
 
     def __enter__(self):
-        _push(self._device.id)
+        contexts.push(self._device.id)
         return self
 
     def __exit__(self, *exception):
-        _pop()
+        contexts.pop()
 
     def __getattr__(self, name):
         return getattr(self._device, name)
@@ -563,26 +388,15 @@ def close():
     a device for every library. Other threads must not be using the devices meanwhile: what they call
     may fail.
     """
-    _stacks.__dict__.clear()
+    contexts.forget_order()
     if _core.is_open():
         for number in range(_core.device_count()):
-            _close(number)
+            contexts.close(number)
 
 
 # numba has these in the module cudadrv.devices, which its programs also find as cuda.devices.
 get_context = current_context
 reset = close
-
-
-def _forget(number):
-    from numbalite.cuda import managers
-
-    managers.reset(number)
-
-
-def _close(number):
-    _forget(number)
-    _core.close_device(number)
 
 
 @contextmanager

@@ -277,7 +277,7 @@ class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         return MemoryPointer(self.context, array.address, size, owner=array)
 
     def get_memory_info(self):
-        from numbalite.cuda.devices import MemoryInfo
+        from numbalite.cuda.contexts import MemoryInfo
 
         return MemoryInfo(*_core.memory_info())
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from .. import source, types
 from ..capture import ascii_name
-from ..compilers import Unit
 from ..describe import Parameter
 from ..program import Overload, Program
 from . import element
@@ -74,7 +73,7 @@ def per_thread(plan: Plan) -> int:
 def parameter_size(plan: Plan) -> int:
     """Bytes of the kernel's one parameter."""
     operands, dims = len(plan.stored), plan.dims
-    words = {"flat": 2, "rows": 3, "shifted": 3, "tiled": 5}.get(plan.kind, 1)
+    words = {"flat": 2, "rows": 4, "shifted": 4, "tiled": 5}.get(plan.kind, 1)
     size = 16 * operands + 8 * words
     if plan.kind != "flat":
         steps = dims + 2 if plan.kind == "tiled" else dims
@@ -85,16 +84,9 @@ def parameter_size(plan: Plan) -> int:
 def overload(function, plan: Plan, options) -> Overload:
     """The kernel, not yet compiled."""
     typed = element.typed(function, plan.signature)
-    name = ascii_name(element.plain_name(function))
-    kernel = f"nl_{name}"
+    kernel = f"nl_{ascii_name(element.plain_name(function))}"
     text, labels, refused = _source(typed, plan, kernel)
-    unit = Unit(
-        source=text,
-        name=source.file_name(name, function.definition.text.label),
-        kernels=(kernel,),
-        describe=False,
-        **options.unit_fields(),
-    )
+    unit = element.unit(function, text, (kernel,), options)
     size = parameter_size(plan)
     row = Parameter("operands", "struct", plan.kind, "", size, size, 16, 0, "", False)
     title = f"{function.name} for {plan.signature}"

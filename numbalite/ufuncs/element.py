@@ -240,6 +240,18 @@ def _compile(function, builder, target, arg_types):
     raise explained
 
 
+def unit(function: DeviceFunction, text, kernels, options, suffix="", describe=False) -> Unit:
+    """A source generated for a function, in a file that is named for it and lies beside the user's."""
+    name = ascii_name(plain_name(function)) + suffix
+    return Unit(
+        source=text,
+        name=source.file_name(name, function.definition.text.label),
+        kernels=tuple(kernels),
+        describe=describe,
+        **options.unit_fields(),
+    )
+
+
 def plain_name(function: DeviceFunction) -> str:
     """The name without namespaces and template arguments."""
     return function.name.partition("<")[0].rpartition("::")[2].strip()

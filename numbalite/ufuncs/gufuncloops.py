@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from .. import source, types
 from ..capture import ascii_name
-from ..compilers import Unit
 from ..describe import Parameter
 from ..program import Overload, Program
 from . import element
@@ -74,17 +73,9 @@ def parameter_size(plan: Plan) -> int:
 
 def overload(function, plan: Plan, options) -> Overload:
     """The kernel, not yet compiled."""
-    plain = element.plain_name(function)
-    name = ascii_name(plain)
-    kernel = f"nl_{name}"
+    kernel = f"nl_{ascii_name(element.plain_name(function))}"
     text, labels = _source(function, plan, kernel)
-    unit = Unit(
-        source=text,
-        name=source.file_name(name, function.definition.text.label),
-        kernels=(kernel,),
-        describe=False,
-        **options.unit_fields(),
-    )
+    unit = element.unit(function, text, (kernel,), options)
     size = parameter_size(plan)
     row = Parameter("operands", "struct", "gufunc_call", "", size, size, 16, 0, "", False)
     explain = element.explainer(function, f"{function.name} for {plan.signature}")

@@ -11,8 +11,7 @@ import re
 from typing import NamedTuple
 
 from .. import describe, source, types
-from ..capture import ascii_name
-from ..compilers import Unit, compile_unit
+from ..compilers import compile_unit
 from ..errors import CompileError, SignatureError
 from . import element, gusignature
 
@@ -281,14 +280,7 @@ def _module(image):
 
 
 def _compile(function, builder, names, options, signatures, describe=False):
-    label = function.definition.text.label
-    unit = Unit(
-        source=builder.finish(),
-        name=source.file_name(ascii_name(element.plain_name(function)), label),
-        kernels=tuple(names),
-        describe=describe,
-        **options.unit_fields(),
-    )
+    unit = element.unit(function, builder.finish(), names, options, describe=describe)
     try:
         return compile_unit(unit, TARGET)
     except CompileError as problem:

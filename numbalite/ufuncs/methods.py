@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from .. import describe
+from ..cuda import assign
 from . import element, operands, reduceloops
 from .reduction import fold
 
@@ -104,6 +105,13 @@ class ReductionMethods:
         boolean array that says which elements count. AxisError, and ValueError for an empty axis without
         ``initial`` and identity.
         """
+        key = None
+        if dtype is None and where is True and initial is _NO_VALUE:
+            calls = self._folds.calls
+            key = calls.key(array, out, axis, keepdims)
+            made = None if key is None else calls.run(key, array, out, stream)
+            if made is not None:
+                return made
         self._only_binary("reduce")
         call = _Call(self, array, out, (where,), stream)
         x = call.array
@@ -145,10 +153,12 @@ class ReductionMethods:
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
-            fold(
+            folding = fold(
                 self._folds, x, axes, loop, flat, initial=initial, where=mask,
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
+            if key is not None:
+                self._folds.calls.note(key, folding, out, target)
             return call.result(target)
 
     def accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
@@ -228,7 +238,7 @@ class ReductionMethods:
                 target = target.copy(stream=stream)
             if second is not None:
                 second = operands.to_device(second, stream)
-                if operands.overlap(second, target) or not operands.is_aligned(second):
+                if assign.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.spread(second, places.shape)
             moved = (operands.to_device(part, stream) for part in _sorted(places))
@@ -316,7 +326,7 @@ class _Call:
                 == (self.out._address, self.out.strides, self.out.dtype)
                 for s in sources
             )
-            if same or not any(s is not None and operands.overlap(s, self.out) for s in sources):
+            if same or not any(s is not None and assign.overlap(s, self.out) for s in sources):
                 return self.out
         return operands.empty(shape, self.out_dtype or loop)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 
 import numpy as np
@@ -111,21 +110,9 @@ def is_aligned(array) -> bool:
     return not (array._address & need or any(step & need for step in array.strides))
 
 
-def extent(array):
-    """(first, last + 1): the addresses that an array's elements are within."""
-    low = high = array._address
-    for length, step in zip(array.shape, array.strides, strict=True):
-        low += min(0, (length - 1) * step)
-        high += max(0, (length - 1) * step)
-    return low, high + array.itemsize
-
-
-def overlap(a, b) -> bool:
-    """May two arrays share an element?"""
-    if a.device != b.device or not (math.prod(a.shape) and math.prod(b.shape)):
-        return False
-    (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
-    return a_low < b_high and b_low < a_high
+def first_of(array):
+    """What stands for an array where only the address of its first element matters."""
+    return array if array.is_c_contiguous() else array._view((), (), array.dtype)
 
 
 def empty(shape, dtype):

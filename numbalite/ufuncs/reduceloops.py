@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import _core, source, types
-from ..capture import ascii_name
-from ..compilers import Unit
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..describe import Parameter
 from ..options import Options
 from ..program import Overload, Program
 from . import commuting, element, operands
 from . import reduceplan as plans
+from .knowncalls import KnownCalls
 
 _KEPT_PLANS = 256
 
@@ -116,6 +115,7 @@ class Loops:
         self._lock = RLock()
         self._loops = {}
         self._plans = {}
+        self.calls = KnownCalls()
 
     def generated(self, kind, stored, loop, result, masked=False, wide=False, unary=False):
         """(source, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``."""
@@ -159,16 +159,8 @@ class Loops:
             found = self._loops.get(key)
             if found is None:
                 text, function = self.generated(kind, stored, loop, result, masked, wide, unary)
-                unit = Unit(
-                    source=text,
-                    name=source.file_name(
-                        f"{ascii_name(element.plain_name(function))}_{kind}",
-                        function.definition.text.label,
-                    ),
-                    kernels=(f"nl_{kind}",),
-                    describe=False,
-                    **self.options.unit_fields(),
-                )
+                kernels = (f"nl_{kind}",)
+                unit = element.unit(function, text, kernels, self.options, suffix=f"_{kind}")
                 program = Program(unit, element.explainer(function, f"{self.name}({loop}, {loop})"))
                 overload = Overload(
                     program, f"nl_{kind}", self.name, _rows(wide), self.options,
@@ -272,11 +264,6 @@ def _launch_for_parts(loops, way, kept, folded, dtypes, masked, by_part=False):
     return Launch(kernel, plans.grid_of(way, results), way.threads, plan)
 
 
-def first_of(array):
-    """What stands for an array where only the address of its first element matters."""
-    return array if array.is_c_contiguous() else array._view((), (), array.dtype)
-
-
 def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderable=False, stream=0,
            segments=None):  # fmt: skip
     """Folds ``array`` along ``axes`` into ``out``, whose shape is that of the other axes in order.
@@ -285,7 +272,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     fold in; ``initial`` the bytes of a number of it; ``where`` a boolean array of the array's shape.
     ``reorderable`` allows any order of the axes (not of the elements along one). ``segments`` is
     (axis, int64 array (n, 2) of begins and ends): the axis is folded by segments, and `out` has n
-    there.
+    there. Returns the Folding, None if the array had to be copied first.
     """
     axis = segments[0] if segments else None
     key = (
@@ -327,11 +314,12 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
             loops, array.copy(stream=stream), axes, loop, out,
             initial=initial, where=where, reorderable=reorderable, stream=stream, segments=segments,
         )  # fmt: skip
-        return
+        return None
     folding.run(
-        first_of(array), None if where is None else first_of(where), first_of(out),
+        operands.first_of(array), None if where is None else operands.first_of(where), operands.first_of(out),
         segments and segments[1], stream,
     )  # fmt: skip
+    return folding
 
 
 # ----------------------------------------------------------------------------------------------- scans
@@ -355,7 +343,7 @@ def accumulate(loops, array, axis, loop, out, stream=0):
         return _scan_plan(loops, kept, every[axis], (array.dtype, loop, out.dtype), array._address)
 
     totals, scan, parts = loops.planned(key, make)
-    x, y = first_of(array), first_of(out)
+    x, y = operands.first_of(array), operands.first_of(out)
     before = x
     if totals is not None:
         before, _ = totals.scratch()
@@ -401,7 +389,7 @@ def at(loops, array, targets, starts, order, operand, loop, stream=0):
     plan, wide = plans.packed_plan(way, plans.merged(kept), folded, results=count)
     stored = array.dtype if operand is None else operand.dtype
     kernel = loops.loop("at", stored, loop, array.dtype, wide=wide, unary=operand is None)
-    place = first_of(array)
-    other = place if operand is None else first_of(operand)
+    place = operands.first_of(array)
+    other = place if operand is None else operands.first_of(operand)
     launch = Launch(kernel, -(-count // way.threads), way.threads, plan)
     launch(stream, other, targets, place, order, starts)

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import _core, cxx
 from .. import options as options_
+from ..cuda import assign
 from . import element, operands, reduceloops
 
 
@@ -96,6 +97,19 @@ class Reduce:
         return self.function
 
     def __call__(self, arr, size=None, res=None, init=None, stream=0, axis=None):
+        calls = self._loops.calls
+        key = calls.key(arr, res, axis) if size is None and init is None else None
+        if key is None:
+            return self._work_out(arr, size, res, init, stream, axis, None)
+        made = calls.run(key, arr, res, stream)
+        if made is None:
+            return self._work_out(arr, size, res, init, stream, axis, key)
+        if res is not None:
+            return None
+        return made if axis is not None else made.copy_to_host(stream=stream)[()]
+
+    def _work_out(self, arr, size, res, init, stream, axis, key):
+        """A call that is not known yet; it is noted under ``key``."""
         on_device = operands.is_on_device(arr)
         array = operands.device_view(arr) if on_device else operands.host_array(arr)
         operands.check_dtype(array.dtype, self.__name__)
@@ -110,9 +124,9 @@ class Reduce:
                 f"give init="
             )
         with operands.on_device_of(array if on_device else None):
-            return self._run(array, axes, shape, initial, res, stream, axis, on_device)
+            return self._run(array, axes, shape, initial, res, stream, axis, on_device, key)
 
-    def _run(self, array, axes, shape, initial, res, stream, axis, on_device):
+    def _run(self, array, axes, shape, initial, res, stream, axis, on_device, key):
         target = host_result = None
         if res is not None and operands.is_on_device(res):
             target = _target(operands.device_view(res), shape, axis, array.dtype)
@@ -125,10 +139,12 @@ class Reduce:
         if (
             target is None
             or not operands.is_aligned(target)
-            or (math.prod(shape) != 1 and operands.overlap(array, target))
+            or (math.prod(shape) != 1 and assign.overlap(array, target))
         ):
             out = operands.empty(shape, array.dtype)
-        fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
+        folding = fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
+        if key is not None:
+            self._loops.calls.note(key, folding, res, out)
         if target is not None:
             if out is not target:
                 operands.copy(out, target, stream)
@@ -167,13 +183,13 @@ def _unpickle(cls, function, options):
 def fold(loops, array, axes, loop, out, *, initial=None, **more):
     """`reduceloops.reduce`, and what there is to do where an axis is empty."""
     if 0 in out.shape:
-        return
+        return None
     if 0 in array.shape:
         out._fill(initial.astype(out.dtype), more.get("stream", 0))
-        return
+        return None
     if initial is not None:
         initial = initial.tobytes()
-    reduceloops.reduce(loops, array, axes, loop, out, initial=initial, **more)
+    return reduceloops.reduce(loops, array, axes, loop, out, initial=initial, **more)
 
 
 def _first(array, size):

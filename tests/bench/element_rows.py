@@ -8,7 +8,7 @@ of it against the hand-written kernel's.
 import functools
 
 import numpy as np
-from measure import HERE, NOTES, SMALL, close, device_median, row
+from measure import HERE, NOTES, SMALL, close, device_calls, in_turn, row
 
 N = 1 << 17 if SMALL else 1 << 28  # elements of one dimension; half of them where they have 8 bytes
 SIDE = 1 << 12 if SMALL else 1 << 14  # of a square array
@@ -86,14 +86,10 @@ def compare(ours, variants, outputs, moved):
 
 
 def beside(ours, variants):
-    """(ours, floor, limit): the floor is the fastest variant. Both are measured twice, in turn."""
-    mine = device_median(ours, 5)
-    times = [device_median(variant, 5) for variant in variants]
-    best = variants[times.index(min(times))]
-    mine = min(mine, device_median(ours, 5))
-    least = min(*times, device_median(best, 5))
+    """(ours, floor, limit): the floor is the fastest variant."""
+    mine, *times = in_turn(*map(device_calls, (ours, *variants)), count=5, rounds=9, warm=0)
     NOTES.append([round(t, 1) for t in times])
-    return mine, least, least / 0.98
+    return mine, min(times), min(times) / 0.98
 
 
 def dense(a, b, c, n, widths):

@@ -1,18 +1,17 @@
 """How costs grow: with arguments, dimensions, sizes, streams, threads that call at once, and devices.
 
     python tests/bench/growth.py --json FILE [--only sizes,threads]    measures
-    python tests/bench/growth.py --from FILE --plot docs               draws (needs matplotlib)
+    python tests/bench/growth.py --from FILE[,FILE] --plot docs        draws (needs matplotlib)
 
 A curve is {"x", "y", "label"}; a figure has several, and says what its axes are. Costs are of calls that
 wait for nothing unless their label says otherwise. Costs of microseconds are the least of many short rounds,
 in which all points of a curve have their turns: something else that the machine does for a while then
-disturbs rounds, not points. A round is shorter than the driver's queue of launches. Interpreters without the lock of CPython are told from
-those with it.
+disturbs rounds, not points. A round is shorter than the driver's queue of launches. Interpreters without the
+lock of CPython are told from those with it.
 """
 
 import argparse
 import gc
-import itertools
 import json
 import os
 import pathlib
@@ -23,7 +22,7 @@ import threading
 import time
 
 import numpy as np
-from measure import ROOT, SMALL, Floor, LeftOut, device_median, median
+from measure import ROOT, SMALL, Floor, LeftOut, calls_of, device_median, median
 
 FIGURES = {}
 sys.path.insert(0, str(ROOT))
@@ -62,17 +61,20 @@ def curve_of_calls(label, xs, make, calls=200, rounds=100):
     """(label, xs, ys): the microseconds of a call of make(x), the least of many rounds of all in turn."""
     from numbalite import cuda
 
-    functions = [make(x) for x in xs]
-    least = [float("inf")] * len(functions)
+    return curve_of_measures(
+        label, xs, lambda x: calls_of(make(x), cuda.synchronize), calls, rounds
+    )
+
+
+def curve_of_measures(label, xs, make, calls=200, rounds=100):
+    """The same where make(x) is a measure of measure.py."""
+    measures = [make(x) for x in xs]
+    least = [float("inf")] * len(measures)
     calls, rounds = (3, 1) if SMALL else (calls, rounds)
     gc.disable()
     for _ in range(rounds + 1):  # the first also warms up
-        for i, function in enumerate(functions):
-            start = time.perf_counter()
-            for _ in itertools.repeat(None, calls):
-                function()
-            least[i] = min(least[i], (time.perf_counter() - start) / calls * 1e6)
-            cuda.synchronize()
+        for i, measure in enumerate(measures):
+            least[i] = min(least[i], measure(calls))
     gc.enable()
     return label, list(xs), least
 
@@ -105,8 +107,7 @@ def by_arguments(floor):
             "struct view { float* data; long long shape, stride; };\n"
             f'extern "C" __global__ void takes_views({parameters("view a{}", n)}) {{}}'
         )
-        cubin = floor.cubin(f"views{n}", text)
-        return floor.run("arguments", cubin)["launch_with_arguments"]
+        return floor.views(floor.cubin(f"views{n}", text))
 
     def ufunc(n):
         add = vectorize(
@@ -121,7 +122,7 @@ def by_arguments(floor):
 
     yield curve_of_calls("device arrays", COUNTS, launch("array<float> a{}", x))
     yield curve_of_calls("Python ints", COUNTS, launch("int a{}", 7))
-    yield curve("device arrays, in C", COUNTS, in_c)
+    yield curve_of_measures("device arrays, in C", COUNTS, in_c)
     yield curve_of_calls("a ufunc's inputs", (1, 2, 4, 8, 16, 24, 32, 48, 62), ufunc)
 
 
@@ -375,7 +376,7 @@ def by_threads(floor):
     yield curve(
         "launch, in C",
         counts,
-        lambda n: floor.run("threads", floor.cubin(), str(n))["launch_by_threads"],
+        lambda n: floor.by_threads(n, 5000),
     )
     yield curve(
         f"ufunc on small host arrays, {lock}",
@@ -467,6 +468,18 @@ def measure(wanted, path):
     return record
 
 
+def joined(records):
+    """One record of all curves; of those with the same label the last one counts. The interpreter with its lock
+    and the one without are two runs, for example."""
+    first, *others = records
+    for record in others:
+        for name, other in record["figures"].items():
+            figure = first["figures"].setdefault(name, {**other, "curves": []})
+            curves = {c["label"]: c for c in (*figure["curves"], *other["curves"])}
+            figure["curves"] = list(curves.values())
+    return first
+
+
 def draw(record, folder):
     """One small SVG for each figure that has curves."""
     import matplotlib
@@ -503,12 +516,15 @@ def main():
     parser.add_argument("--json", help="write what was measured to this file")
     parser.add_argument("--only", help="figures, separated by commas")
     parser.add_argument(
-        "--from", dest="source", help="do not measure: take the curves of this file"
+        "--from",
+        dest="sources",
+        help="do not measure: take the curves of these files, separated by commas",
     )
     parser.add_argument("--plot", help="draw into this folder")
     options = parser.parse_args()
-    if options.source:
-        record = json.loads(pathlib.Path(options.source).read_text())
+    if options.sources:
+        records = [json.loads(pathlib.Path(p).read_text()) for p in options.sources.split(",")]
+        record = joined(records)
     else:
         import warnings
 

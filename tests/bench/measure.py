@@ -4,6 +4,7 @@ A row is a function that returns (ours, floor or None, limit or None) in the row
 """
 
 import collections
+import ctypes
 import gc
 import itertools
 import os
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+import timeit
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -90,28 +92,65 @@ def row(key, what, unit, target="", gpu=False, moved=None):
     return register
 
 
-def median(function, inner=1, sync=lambda: None, rounds=9, warm=0.0):
-    """Microseconds of one call; `sync` runs between the rounds, outside the clock. `warm` is for how many
-    seconds it is called before: processors take their time to run fast."""
-    if SMALL:
-        inner, rounds, warm = min(inner, 3), 1, 0
-    function()
-    sync()
-    start = time.perf_counter()
-    while time.perf_counter() - start < warm:
-        for _ in itertools.repeat(None, inner):
+def calls_of(function, sync=None):
+    """A measure: measure(count) is the microseconds of a call, over `count` calls. `sync` follows them,
+    outside the clock."""
+
+    def measure(count):
+        start = time.perf_counter()
+        for _ in itertools.repeat(None, count):
             function()
-        sync()
-    times = []
+        taken = time.perf_counter() - start
+        if sync:
+            sync()
+        return taken / count * 1e6
+
+    measure.function = function
+    return measure
+
+
+def loop_of(statement, names, wait):
+    """A measure of a loop around a statement, as one writes it, and of the wait at its end."""
+    loop = timeit.Timer(statement, globals=names)
+
+    def measure(count):
+        start = time.perf_counter()
+        loop.timeit(count)
+        wait()
+        return (time.perf_counter() - start) / count * 1e6
+
+    measure.function = loop.timeit
+    return measure
+
+
+SEEN = []  # bench_rows.py appends a function of (function, count, rounds): it sees what a row times
+
+
+def in_turn(*measures, count=1, rounds=25, warm=0.3):
+    """Medians of what each measure gives, taken in turn: what slows the machine for a while slows all of them.
+    `warm` is for how many seconds they run before: processors take their time to run fast."""
+    if SMALL:
+        count, rounds, warm = 1, 1, 0
+    start = time.perf_counter()
+    for measure in measures:
+        measure(count)
+    while time.perf_counter() - start < warm:
+        for measure in measures:
+            measure(count)
+    times = [[] for _ in measures]
     gc.disable()
     for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in itertools.repeat(None, inner):
-            function()
-        times.append((time.perf_counter() - start) / inner * 1e6)
-        sync()
+        for measure, taken in zip(measures, times, strict=True):
+            taken.append(measure(count))
     gc.enable()
-    return statistics.median(times)
+    for see in SEEN:
+        see(measures[0].function, count, rounds)
+    return [statistics.median(taken) for taken in times]
+
+
+def median(function, inner=1, rounds=9, warm=0.0):
+    """Microseconds of one call."""
+    return in_turn(calls_of(function), count=inner, rounds=rounds, warm=warm)[0]
 
 
 def medians(*functions, rounds=9):
@@ -126,24 +165,21 @@ def medians(*functions, rounds=9):
     return [statistics.median(taken) for taken in times]
 
 
-def process(code, runs=5, **environment):
-    """(best wall time in microseconds, last output) of a fresh interpreter running `code`."""
+def process(code, **environment):
+    """(microseconds, output) of a fresh interpreter running `code`."""
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
     env.update(environment)
-    best, out = float("inf"), ""
-    for _ in range(runs):
-        start = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False
-        )
-        best = min(best, time.perf_counter() - start)
-        if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
-        out = done.stdout
-    return best * 1e6, out
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False
+    )
+    taken = (time.perf_counter() - start) * 1e6
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    return taken, done.stdout
 
 
 def close(got, want, rtol=1e-5):
@@ -152,23 +188,22 @@ def close(got, want, rtol=1e-5):
 
 
 class Floor:
-    """Runs floor.c, each part once. ``peers`` is what the others need: {peer: {row: value}}."""
+    """What the machine itself can do: the program floor.c, each part of which runs once, and the library
+    driver.c, whose calls are timed in turn with ours. ``peers`` is what the others need: {peer: {row: value}}."""
 
     def __init__(self, folder, peers):
         self.folder, self.peers, self.parts = folder, peers, {}
+        self.program = self.build("floor.c", "floor")
+        self.library, self.kernels = None, []
+
+    def build(self, source, name, *options):
         compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
         if not compiler:
             raise SystemExit("the floors need a C compiler")
-        self.program = str(folder / "floor")
-        source = [
-            str(HERE / "floor.c"),
-            f"-I{ROOT / 'cext'}",
-            "-o",
-            self.program,
-            "-ldl",
-            "-pthread",
-        ]
-        subprocess.run([compiler, "-O3", "-march=native", *source], check=True)
+        path = str(self.folder / name)
+        words = [str(HERE / source), f"-I{ROOT / 'cext'}", "-o", path, "-ldl", "-pthread"]
+        subprocess.run([compiler, "-O3", "-march=native", *options, *words], check=True)
+        return path
 
     def cubin(self, name="add3", source=ADD3):
         """A kernel for this GPU, compiled once, by nvcc where there is one."""
@@ -205,12 +240,57 @@ class Floor:
             self.parts[words] = self.run(*words)
         return self.parts[words]
 
+    def opened(self):
+        """The library, in this process."""
+        if not self.library:
+            path = self.build("driver.c", "driver.so", "-shared", "-fPIC")
+            self.library = ctypes.CDLL(path)
+            self.library.time_calls.restype = ctypes.c_double
+            self.library.launch_by_threads.restype = ctypes.c_double
+            self.library.open_floor(self.cubin().encode())
+        return self.library
+
     def driver(self, name):
-        return self.part("driver", self.cubin())[name]
+        """A measure, as calls_of() makes them, of one of driver.c's `works`."""
+        if SMALL:
+            return lambda count: 1.0
+        library = self.opened()
+
+        def measure(count):
+            taken = library.time_calls(name.encode(), count)
+            assert taken >= 0, name
+            return taken
+
+        return measure
 
     def diffusion(self, name, n=32):
-        """Of one iteration of n x n: the program gives those of 1000."""
-        return self.part("diffusion", self.cubin("diffusion", DIFFUSION), str(n))[name] / 1000
+        """The same of an n x n diffusion, by launches or by graphs of 1000 of them."""
+        if not SMALL:
+            cubin = self.cubin("diffusion", DIFFUSION)
+            self.opened().open_diffusion(cubin.encode(), n)
+        return self.driver(name)
+
+    def views(self, cubin):
+        """The same of launches of the kernel takes_views in `cubin`."""
+        if SMALL:
+            return self.driver("launch")
+        number, library = len(self.kernels), self.opened()
+        self.kernels.append(cubin)
+        library.open_views(cubin.encode(), number)
+        launch = self.driver("launch_with_views")
+
+        def measure(count):
+            library.choose_views(number)
+            return launch(count)
+
+        return measure
+
+    def by_threads(self, threads, calls, rounds=7):
+        """Microseconds of a launch when so many threads launch at once, over all launches; the least of rounds."""
+        if SMALL:
+            return 1.0
+        library = self.opened()
+        return min(library.launch_by_threads(threads, calls) for _ in range(rounds + 1))
 
     def cpu(self, name):
         return self.part("cpu")[name]
@@ -252,22 +332,26 @@ def arch():
     return "sm_{}{}".format(*cuda.get_current_device().compute_capability)
 
 
-def device_median(function, inner=20, rounds=9):
-    """Microseconds of one call on the device, between two events; `inner` calls lie between them."""
+def device_calls(function):
+    """A measure of the time on the device, between two events around the calls."""
     from numbalite import cuda
 
-    if SMALL:
-        inner, rounds = 1, 1
-
     start, end = cuda.event(), cuda.event()
-    function()
-    times = []
-    for _ in range(rounds):
+
+    def measure(count):
         cuda.synchronize()
+        function()  # keeps the device busy while the others are called
         start.record()
-        for _ in range(inner):
+        for _ in range(count):
             function()
         end.record()
         end.synchronize()
-        times.append(cuda.event_elapsed_time(start, end) / inner * 1e3)
-    return statistics.median(times)
+        return cuda.event_elapsed_time(start, end) / count * 1e3
+
+    measure.function = function
+    return measure
+
+
+def device_median(function, inner=20, rounds=9):
+    """Microseconds of one call on the device."""
+    return in_turn(device_calls(function), count=inner, rounds=rounds, warm=0)[0]

@@ -8,7 +8,7 @@ import json
 import statistics
 
 import numpy as np
-from measure import SMALL, median, process, row
+from measure import SMALL, calls_of, in_turn, median, process, row
 
 LARGE = 1 << 20 if SMALL else 1 << 30  # bytes
 
@@ -21,8 +21,8 @@ def making(floor):
     d.fill(3)
     assert d.copy_to_host()[-1] == 3
     del d
-    ours = median(lambda: cuda.device_array(1 << 18, np.float32), 2000, rounds=15, warm=0.2)
-    return ours, floor.driver("alloc_free_1m"), 0.5
+    ours = calls_of(lambda: cuda.device_array(1 << 18, np.float32))
+    return *in_turn(ours, floor.driver("allocate_and_free"), count=300), 0.5
 
 
 @row("M2", "slice d[10:100]", "us", "0.4 us")
@@ -72,7 +72,7 @@ def copied():
     """Microseconds of large copies in a process of their own: [to the device, to the host, to the host while
     all results are kept], each in the order of the calls."""
     if not _COPIED:
-        _COPIED.extend(json.loads(process(LARGE_COPY, 1)[1]))
+        _COPIED.extend(json.loads(process(LARGE_COPY)[1]))
     return [[t * 1e6 for t in times] for times in _COPIED]
 
 
@@ -116,8 +116,8 @@ def small_to_device(floor):
 
     x = np.arange(1000, dtype=np.float32)
     np.testing.assert_array_equal(cuda.to_device(x).copy_to_host(), x)
-    ours = median(lambda: (cuda.to_device(x), cuda.synchronize()), 300, rounds=15, warm=0.2)
-    return ours, floor.driver("to_device_4k"), 10
+    ours = calls_of(lambda: (cuda.to_device(x), cuda.synchronize()))
+    return *in_turn(ours, floor.driver("copy_to_device"), count=300, rounds=15), 10
 
 
 @row("T3b", "copy_to_host of 4 kB", "us", "10 us", gpu=True)
@@ -127,4 +127,5 @@ def small_to_host(floor):
     x = np.arange(1000, dtype=np.float32)
     d = cuda.to_device(x)
     np.testing.assert_array_equal(d.copy_to_host(), x)
-    return median(d.copy_to_host, 300, rounds=15, warm=0.2), floor.driver("copy_to_host_4k"), 10
+    ours = calls_of(d.copy_to_host)
+    return *in_turn(ours, floor.driver("copy_to_host"), count=300, rounds=15), 10

@@ -113,9 +113,18 @@ def ufuncs(cuda):
         check(out[-99:].copy_to_host(), 2 * host[-99:])
         return median(call, 3)
 
+    total = cuda.reduce(lambda p, q: p + q)
+
+    @row("U7")
+    def _():
+        host = np.arange(1000, dtype=np.float32)
+        few, res = cuda.to_device(host), cuda.device_array(1, np.float32)
+        total(few, res=res)
+        check(res.copy_to_host(), [host.sum()])
+        return median(lambda: total(few, res=res), 50, sync)
+
     @row("U6")
     def _():
-        total = cuda.reduce(lambda p, q: p + q)
         big = cuda.to_device(np.ones(LARGE, np.float32))
         res = cuda.device_array(1, np.float32)
         call = lambda: (total(big, res=res), sync())

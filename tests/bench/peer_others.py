@@ -77,6 +77,9 @@ def cupy():
     )
     timed("U5", lambda: powers(*map(asarray, values)).get(), lambda: powers_of(*values), 5)
 
+    total = cupy.zeros((), np.float32)
+    timed("U7", lambda: x.sum(out=total), HOST.sum(), 200, sync, read=get)
+
     @row("U6")
     def _():
         big = cupy.ones(LARGE, np.float32)
@@ -207,6 +210,9 @@ def torch():
     timed("G1", product, lambda: m @ m, 3, read=get)
     one, out = torch.ones(1, device="cuda"), torch.zeros(1, device="cuda")
     timed("U1", lambda: torch.add(one, one, out=out), [2], 1000, sync, read=get)
+
+    total = torch.zeros((), device="cuda")
+    timed("U7", lambda: torch.sum(x, 0, out=total), HOST.sum(), 500, sync, read=get)
 
     @row("U6")
     def _():

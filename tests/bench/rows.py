@@ -12,7 +12,9 @@ from measure import (
     SMALL,
     LeftOut,
     arch,
-    median,
+    calls_of,
+    in_turn,
+    loop_of,
     medians,
     nvrtc_alone,
     nvrtc_version,
@@ -43,9 +45,9 @@ def add3(a, b, c, n):
 def launch_prebound(floor):
     kernel, (a, b, c), sync = launch_setup()
     bound = kernel[4, 256]
+    ours = calls_of(lambda: bound(a, b, c, 1000), sync)
     # The first row of all: processor and GPU have been idle.
-    ours = median(lambda: bound(a, b, c, 1000), 1000, sync, 25, 1.0)
-    least = floor.driver("launch_default_stream")
+    ours, least = in_turn(ours, floor.driver("launch"), count=1000, warm=1.0)
     return ours, least, 1.15 * least
 
 
@@ -61,16 +63,16 @@ def launch_cupy(floor):
     bound(x, x, x, 1000)
     sync()
     assert (x.get() == 2).all()
-    ours = median(lambda: bound(x, x, x, 1000), 1000, sync, 25, 0.3)
-    least = floor.driver("launch_default_stream")
+    ours = calls_of(lambda: bound(x, x, x, 1000), sync)
+    ours, least = in_turn(ours, floor.driver("launch"), count=1000)
     return ours, least, 2 * least
 
 
 @row("L3", "the same, k[g, b](...) configured each call", "us", "1.25 x floor", gpu=True)
 def launch_configured(floor):
     kernel, (a, b, c), sync = launch_setup()
-    ours = median(lambda: kernel[4, 256](a, b, c, 1000), 1000, sync, 25, 0.3)
-    least = floor.driver("launch_default_stream")
+    ours = calls_of(lambda: kernel[4, 256](a, b, c, 1000), sync)
+    ours, least = in_turn(ours, floor.driver("launch"), count=1000)
     return ours, least, 1.25 * least
 
 
@@ -110,28 +112,17 @@ def diffusion_setup(n=32):
 def diffusion_large(floor):
     n = 64 if SMALL else 2000
     bound, u, laplacian, stream = diffusion_setup(n)
-
-    def run():
-        for _ in range(300):
-            bound(u, laplacian)
-        stream.synchronize()
-
-    least = floor.diffusion("diffusion_loop", n)
-    return median(run, rounds=7) / 300, least, 1.02 * least
+    ours = loop_of("bound(u, laplacian)", locals(), stream.synchronize)
+    ours, least = in_turn(ours, floor.diffusion("diffuse", n), count=300, rounds=7)
+    return ours, least, 1.02 * least
 
 
 @row("K2a", "diffusion 32 x 32, an iteration of 10000, loop", "us", "1.1 x C loop", gpu=True)
 def diffusion_loop(floor):
     bound, u, laplacian, stream = diffusion_setup()
-    steps = 100 if SMALL else 10_000
-
-    def run():
-        for _ in range(steps):
-            bound(u, laplacian)
-        stream.synchronize()
-
-    least = floor.diffusion("diffusion_loop")
-    return median(run, rounds=15) / steps, least, 1.1 * least
+    ours = loop_of("bound(u, laplacian)", locals(), stream.synchronize)
+    ours, least = in_turn(ours, floor.diffusion("diffuse"), count=10_000, rounds=15)
+    return ours, least, 1.1 * least
 
 
 @row("K2b", "the same, by a graph of 1000", "us", "1.1 x C graph", gpu=True)
@@ -140,15 +131,9 @@ def diffusion_graph(floor):
     with stream.capture() as graph:
         for _ in range(1000):
             bound(u, laplacian)
-    graph.launch(stream)
-
-    def run():
-        for _ in range(10):
-            graph.launch(stream)
-        stream.synchronize()
-
-    least = floor.diffusion("diffusion_graph")
-    return median(run, rounds=5) / 10_000, least, 1.1 * least
+    ours = loop_of("graph.launch(stream)", locals(), stream.synchronize)
+    ours, least = in_turn(ours, floor.diffusion("diffuse_thousand"), count=10, rounds=15)
+    return ours / 1000, least / 1000, 1.1 * least / 1000
 
 
 # ---- compiling and starting ------------------------------------------------------------------------------
@@ -272,11 +257,12 @@ def compile_cached(floor):
     from numbalite import cuda
 
     quiet = "import warnings; warnings.simplefilter('ignore')\n"
-    process(quiet + CACHED, 1)
-    times = [float(process(quiet + CACHED, 1)[1]) * 1e6 for _ in range(5)]
+    process(quiet + CACHED)
+    times = [float(process(quiet + CACHED)[1]) * 1e6 for _ in range(5)]
     least = 0.0
     if not cuda.is_simulated():
-        least = floor.driver("module_load") + floor.driver("launch_sync")
+        load, launch = floor.driver("load_module"), floor.driver("launch_and_wait")
+        least = in_turn(load, rounds=5, warm=0)[0] + in_turn(launch, count=500)[0]
     return statistics.median(times) - least, None, 1000
 
 
@@ -296,18 +282,17 @@ assert b[5] == 6
 def first_result(floor):
     from numbalite import cuda
 
-    process(FIRST, 1)
-    ours, _ = process(FIRST)
-    numpy_time, _ = process("import numpy")
-    if cuda.is_simulated():
-        return ours, numpy_time, numpy_time + 40_000
-    times = []
+    process(FIRST)
+    times, imports, firsts = [], [], []
     for _ in range(5):
-        start = time.perf_counter()
-        floor.run("first", floor.cubin())
-        times.append((time.perf_counter() - start) * 1e6)
-    least = min(times) + numpy_time
-    return ours, least, least + 40_000
+        times.append(process(FIRST)[0])
+        imports.append(process("import numpy")[0])
+        if not cuda.is_simulated():
+            start = time.perf_counter()
+            floor.run("first", floor.cubin())
+            firsts.append((time.perf_counter() - start) * 1e6)
+    least = min(firsts, default=0) + min(imports)
+    return min(times), least, least + 40_000
 
 
 @row("C4", "import numbalite and numbalite.cuda, beyond numpy", "us", "15 ms")
@@ -316,7 +301,7 @@ def import_time(floor):
         "import time, numpy\nt = time.perf_counter()\nimport numbalite\nfrom numbalite import cuda\n"
         "print(time.perf_counter() - t)"
     )
-    return min(float(process(code, 1)[1]) for _ in range(7)) * 1e6, None, 15_000
+    return min(float(process(code)[1]) for _ in range(7)) * 1e6, None, 15_000
 
 
 # ---- the simulator ---------------------------------------------------------------------------------------
@@ -354,7 +339,7 @@ def simulated():
     """Nanoseconds per thread on one core: [vadd, block reversal with one barrier]."""
     if not _SIMULATED:
         environment = {"NUMBALITE_DRIVER": "sim", "NUMBALITE_NUM_THREADS": "1"}
-        _SIMULATED.extend(json.loads(process(SIMULATOR, 1, **environment)[1]))
+        _SIMULATED.extend(json.loads(process(SIMULATOR, **environment)[1]))
     return _SIMULATED
 
 

@@ -7,7 +7,7 @@ floors of calls with host arrays are the bus: what the bytes need from and to pa
 import functools
 
 import numpy as np
-from measure import SMALL, close, device_median, median, row
+from measure import SMALL, calls_of, close, device_calls, device_median, in_turn, median, row
 
 LARGE = 1 << 21 if SMALL else 1 << 28
 HAND = r"""
@@ -78,8 +78,8 @@ def small_device(floor):
     add = ufuncs()["add"]
     x, out = cuda.to_device(np.ones(1, np.float32)), cuda.device_array(1, np.float32)
     close(add(x, x, out=out).copy_to_host(), 2)
-    ours = median(lambda: add(x, x, out=out), 1000, cuda.synchronize, 25, 0.3)
-    least = floor.driver("launch_default_stream")
+    ours = calls_of(lambda: add(x, x, out=out), cuda.synchronize)
+    ours, least = in_turn(ours, floor.driver("launch"), count=1000)
     return ours, least, 1.5 * least
 
 
@@ -88,8 +88,8 @@ def small_host(floor):
     add = ufuncs()["add"]
     x = np.ones(1, np.float32)
     close(add(x, x), 2)
-    ours = median(lambda: add(x, x), 500, rounds=15, warm=0.3)
-    least = floor.driver("launch_sync")
+    ours = calls_of(lambda: add(x, x))
+    ours, least = in_turn(ours, floor.driver("launch_and_wait"), count=500, rounds=15)
     return ours, least, 2 * least
 
 
@@ -105,10 +105,11 @@ def large_device(floor):
     x[: host.size] = host
     add(x, y, out=out)
     close(out[: host.size].copy_to_host(), host + 2)
-    ours = device_median(lambda: add(x, y, out=out), 5)
     quads = [a.view("f4,f4,f4,f4") for a in (x, y, out)]
     bound = hand[LARGE // 4 // 256, 256]
-    least = device_median(lambda: bound(*quads, LARGE // 4), 5)
+    ours = device_calls(lambda: add(x, y, out=out))
+    hand = device_calls(lambda: bound(*quads, LARGE // 4))
+    ours, least = in_turn(ours, hand, count=5, rounds=9, warm=0)
     return ours, least, least / 0.98
 
 
@@ -140,6 +141,18 @@ def large_sum(floor):
     return device_median(lambda: total(x, res=result), 5), None, LARGE * 4 / 4200e3
 
 
+@row("U7", "sum of 1000 f32 on the device, out=", "us", "2 x floor", gpu=True)
+def small_sum(floor):
+    from numbalite import cuda
+
+    add, host = ufuncs()["add"], np.arange(1000, dtype=np.float32)
+    x, out = cuda.to_device(host), cuda.device_array((), np.float32)
+    close(add.reduce(x, out=out).copy_to_host(), host.sum())
+    ours = calls_of(lambda: add.reduce(x, out=out), cuda.synchronize)
+    ours, least = in_turn(ours, floor.driver("launch"), count=500)
+    return ours, least, 2 * least
+
+
 @row(
     "G1",
     "gufunc 2 x 2 products, 4e6, device, out=",
@@ -158,10 +171,11 @@ def products_device(floor):
     out = cuda.device_array((n, 2, 2), np.float32)
     product(x, y, out=out)
     close(out[:1000].copy_to_host(), host[:1000] @ host[:1000])
-    ours = device_median(lambda: product(x, y, out=out))
     quads = [a.reshape(n * 4).view("f4,f4,f4,f4") for a in (x, y, out)]
     bound = hand[-(-n // 256), 256]
-    least = device_median(lambda: bound(*quads, n))
+    ours = device_calls(lambda: product(x, y, out=out))
+    hand = device_calls(lambda: bound(*quads, n))
+    ours, least = in_turn(ours, hand, count=20, rounds=9, warm=0)
     return ours, least, 1.15 * least
 
 

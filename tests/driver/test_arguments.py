@@ -150,7 +150,8 @@ X = np.ones(8, "f4")
 
 
 def test_wrong_dtype():
-    refused(TypeError, saxpy, 1.0, X.astype("f8"), OUT, names=["'x'", "float32", "float64"])
+    advice = r"convert it, x = x.astype\('float32'\)"
+    refused(TypeError, saxpy, 1.0, X.astype("f8"), OUT, names=["'x'", "float64", advice])
     refused(TypeError, pointers, X.astype("i4"), OUT, 8, names=["'x'", "float", "int32"])
 
 
@@ -349,6 +350,13 @@ def test_limits_are_named():
     with pytest.raises(ValueError, match="shared"):
         NOTHING[1, 1, 0, 1 << 30](out)
     assert out[0] == 0
+
+
+def test_blocks_that_are_not_whole():
+    with pytest.raises(TypeError, match=r"got 3.125: \(n \+ 127\) // 128 divides and rounds up"):
+        saxpy[100 / 32, 32]
+    with pytest.raises(TypeError, match=r"blockdim must be a sequence of integers, got '32'$"):
+        saxpy[4, "32"]
 
 
 def test_numpy_integers_configure():

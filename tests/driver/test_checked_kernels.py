@@ -184,6 +184,22 @@ def test_atomics_are_checked():
     assert x.copy_to_host().tolist() == [0, 0, 32]
 
 
+def test_atomics_with_several_indices_are_checked():
+    @cuda.jit(debug=True)
+    def count(x, i, j):
+        """
+        int k = 0;
+        atomic_add(x, {i, j}, k + 1);    // THE ATOMIC
+        """
+
+    x = zeros((2, 3), "i4")
+    problem = failure(count[1, 1], x, 1, 3)
+    assert (problem.array, problem.index, problem.line) == ("x", 3, line_of("THE ATOMIC"))
+    assert failure(count[1, 1], x, 2, 0).index == 2
+    count[4, 8](x, 1, 0)
+    assert x.copy_to_host().tolist() == [[0, 0, 0], [32, 0, 0]]
+
+
 def test_arrays_over_shared_and_local_memory():
     @cuda.jit(debug=True)
     def k(out, where, i):

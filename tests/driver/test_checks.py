@@ -550,6 +550,7 @@ def test_debug_checks_one_kernel():
 # --- how checks are asked for
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_checks_belong_to_a_thread_and_a_block(kernels):
     x = zeros(32)
     seen = []
@@ -663,6 +664,7 @@ def test_both_compilers(compiler):
     ], result.stderr
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.skipif("NUMBALITE_SANITIZED" in os.environ, reason="sanitizers need the addresses")
 def test_without_the_addresses_for_it():
     result = run(

@@ -200,6 +200,7 @@ def test_what_an_endless_kernel_touched_last_is_told():
     assert source[caught.value.line - 1].endswith("// here")
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_every_kernel_has_the_limit_of_the_environment(module):
     from numbalite import checks, config
 

@@ -83,7 +83,7 @@ def test_wrong_numbers(value, error, said):
         (
             np.zeros(3),
             TypeError,
-            r"got float64 array of shape \(3,\): convert it with x.astype\(\)",
+            r"got float64 array of shape \(3,\): convert it, x = x.astype\('float(32|64)'\)",
         ),
         (
             np.zeros((2, 2), "f4"),

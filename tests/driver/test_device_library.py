@@ -1,4 +1,4 @@
-"""The device library, computed and compared: arrays, complex numbers, atomics, random numbers, groups.
+"""The device library, computed and compared: arrays, complex numbers, random numbers, groups.
 
 Each test runs one small translation unit through the public API, on whatever driver the session has.
 """
@@ -49,6 +49,83 @@ def test_grid_and_gridsize():
 
 
 # ---- array ----
+
+FACTORS = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], np.float32)
+
+
+@cuda.jit
+def loops(x, m, rows, total):
+    """
+    for (float &v : x) v += 1;
+    for (auto v : x) total[0] += v;
+    int i = 0;
+    for (auto row : m) {
+        for (auto v : row) rows[i] += v;
+        for (auto &v : row) v = -v;
+        ++i;
+    }
+    for (float v : m[0]) total[1] += v;
+    for (auto row : FACTORS)
+        for (float v : row) total[2] += v;
+    for (float v : FACTORS[1]) total[3] += v;
+    auto at = x.begin();
+    if (x.size() > 1) total[4] = *++at;
+    """
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_loops_over_arrays(order, debug):
+    kernel = cuda.jit(debug=True)(loops.py_func) if debug else loops
+    x, m = np.arange(8.0, dtype=np.float32), np.arange(12.0).reshape(3, 4)
+    if order == "strided":
+        x, m = np.arange(24.0, dtype=np.float32)[20::-3], np.arange(48.0).reshape(6, 8)[::-2, 1::2]
+    else:
+        m = np.array(m, order=order)
+    rows, total = np.zeros(3), np.zeros(5, np.float32)
+    after_x, after_m = x.copy(), m.copy()
+    kernel[1, 1](after_x, after_m, rows, total)
+    assert np.array_equal(after_x, x + 1) and np.array_equal(after_m, -m)
+    assert np.array_equal(rows, m.sum(axis=1))
+    assert total.tolist() == [(x + 1).sum(), -m[0].sum(), 66, 60, x[1] + 1]
+
+
+def test_loops_over_nothing_and_over_what_is_const():
+    @cuda.jit("void(const float32[:], const float32[:, ::1], float32[:])")
+    def sums(x, m, out):
+        """
+        for (auto v : x) out[0] += v;
+        for (auto row : m) for (const float &v : row) out[1] += v;
+        """
+
+    for n in (0, 1, 5):
+        x, m, out = np.full(n, 2, np.float32), np.ones((n, 3), np.float32), np.zeros(2, np.float32)
+        sums[1, 1](x, m, out)
+        assert out.tolist() == [2 * n, 3 * n]
+
+
+@pytest.mark.skipif("not cuda.is_simulated()")
+def test_loops_over_arrays_are_checked():
+    @cuda.jit
+    def total(x, out):
+        """
+        float sum = 0;
+        for (float v : x) sum += v;
+        for (float &v : x) v = sum;
+        out[threadIdx.x] = sum;
+        """
+
+    x, out = cuda.device_array(8, np.float32), cuda.device_array(2, np.float32)
+    with cuda.checks("unwritten"), pytest.raises(KernelError, match=r"reads x\[0\]") as caught:
+        total[1, 1](x, out)
+        cuda.synchronize()
+    assert caught.value.kind == "unwritten"
+    x[:] = 1
+    with cuda.checks("race"), pytest.raises(KernelError, match=r" x\[\d\]") as caught:
+        total[1, 2](x, out)
+        cuda.synchronize()
+    assert caught.value.kind == "race"
+
 
 ARRAYS = r"""
 template <class A, class B> __device__ void copy2(A from, B to) {
@@ -440,88 +517,6 @@ def test_half_precision():
     wide = x.astype(np.float64)
     expected = np.sin(wide) * wide + np.sqrt(np.abs(wide)) + np.maximum(wide, 0.5)
     assert np.allclose(out.copy_to_host(), expected, rtol=4e-3, atol=4e-3)
-
-
-# ---- atomics ----
-
-ATOMICS = r"""
-template <class T> __global__ void count(T *cells) {
-    T one = 1;
-    atomic_add(&cells[0], one); atomic_sub(&cells[1], one);
-    atomic_max(&cells[2], T(threadIdx.x)); atomic_min(&cells[3], T(threadIdx.x));
-    atomic_nanmax(&cells[4], T(threadIdx.x)); atomic_nanmin(&cells[5], T(threadIdx.x));
-    T old = cells[6];
-    for (;;) { T seen = atomic_cas(&cells[6], old, T(old + 1)); if (seen == old) break; old = seen; }
-    if (threadIdx.x == 3 && blockIdx.x == 0) { cells[7] = 1; T was = atomic_exch(&cells[7], T(5)); cells[8] = was; }
-}
-template <class T> __global__ void bits(T *cells) {
-    atomic_or(&cells[0], T(1 << (threadIdx.x & 3))); atomic_and(&cells[1], T(~(1 << (threadIdx.x & 3))));
-    atomic_xor(&cells[2], T(1)); atomic_inc(&cells[3], T(9)); atomic_dec(&cells[4], T(9));
-}
-__global__ void through_arrays(array<float> a, array<long long> b, array<complex64> c) {
-    atomic_max(a, 1, threadIdx.x); atomic_add(a, 0, 0.5); atomic_cas(b, 0, 0, 7); atomic_add(b, 1, 2);
-    atomic_add(&c[0], complex64(1, 2)); atomic_add(c, 1, 1);
-}
-__global__ void not_a_number(double *d, double nan) {
-    atomic_max(&d[0], 1.0); atomic_max(&d[1], nan); atomic_nanmax(&d[2], 1.0); atomic_nanmax(&d[3], nan);
-    atomic_nanmin(&d[4], 1.0); atomic_min(&d[5], -3.0);
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def atomics():
-    return cuda.module(ATOMICS)
-
-
-NUMBERS = {
-    "int8": np.int8,
-    "uint8": np.uint8,
-    "int16": np.int16,
-    "uint16": np.uint16,
-    "int32": np.int32,
-    "uint32": np.uint32,
-    "int64": np.int64,
-    "uint64": np.uint64,
-    "float": np.float32,
-    "double": np.float64,
-}
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_atomics_of_every_type(atomics, name):
-    dtype = NUMBERS[name]
-    # An odd neighbour on both sides shows whether a narrow type disturbs the word around it.
-    start = np.array([0, 120, 5, 5, 5, 5, 0, 0, 0, 77], dtype)
-    (out,) = launch(atomics[f"count<{name}>"], 2, 40, start)
-    assert out.tolist() == [80, 40, 39, 0, 39, 0, 80, 5, 1, 77]
-
-
-@pytest.mark.parametrize("name", [n for n in NUMBERS if "int" in n])
-def test_atomic_bits_of_every_integer(atomics, name):
-    start = np.array([0, 127, 0, 0, 0, 99], NUMBERS[name])
-    (out,) = launch(atomics[f"bits<{name}>"], 1, 33, start)
-    assert out.tolist() == [15, 112, 1, 3, 7, 99]
-
-
-def test_atomics_with_an_array_and_an_index(atomics):
-    a, b, c = launch(
-        atomics.through_arrays,
-        1,
-        32,
-        np.zeros(2, np.float32),
-        np.zeros(2, np.int64),
-        np.zeros(2, "c8"),
-    )
-    assert a.tolist() == [16, 31]
-    assert b.tolist() == [7, 64]
-    assert c.tolist() == [32 + 64j, 32]
-
-
-def test_atomics_and_nan(atomics):
-    nan = math.nan
-    (out,) = launch(atomics.not_a_number, 1, 1, np.array([nan, 2, nan, 2, nan, 5.0]), nan)
-    assert np.array_equal(out, [nan, 2, 1, 2, 1, -3], equal_nan=True)
 
 
 # ---- random numbers; the expected values are numba's ----

@@ -521,6 +521,7 @@ def test_threads(x):
             for _ in range(5):
                 with stream.capture() as graph:
                     temporary = cuda.device_array(1, "i4")
+                    temporary.fill(0, stream)
                     ADD[1, 1, stream](temporary, 0)
                     ADD[1, 1, stream](mine, seed)
                     del temporary
@@ -587,7 +588,7 @@ def test_what_the_memory_of_arrays_belongs_to_is_kept():
     foreign = Foreign(np.arange(8, dtype="f4"))
     gone = [weakref.ref(foreign)]
     stream = cuda.stream()
-    first, second = cuda.device_array(8, "f4"), cuda.device_array(8, "f4")
+    first, second = cuda.to_device(np.zeros(8, "f4")), cuda.device_array(8, "f4")
     third = cuda.device_array(8, "f4")
     plus(first, 1, out=first)  # compiled before
     cuda.synchronize()

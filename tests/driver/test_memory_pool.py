@@ -322,6 +322,7 @@ gc.collect()
 
 
 @pytest.mark.sim
+@pytest.mark.usefixtures("unchecked")
 def test_a_damaged_array_is_found_when_it_is_trimmed(pool):
     """With the cache on, writes outside are still found, if later: when the memory is given back."""
 

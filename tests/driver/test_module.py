@@ -140,6 +140,7 @@ def test_instances_of_templates():
     assert [p.ctype for p in module["fill<double>"]._origin.rows] == ["double*", "double"]
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_instances_named_beforehand():
     module = cuda.module(PLAIN, names=["fill<float>", "fill<int>"])
     count = compile_count()

@@ -2,6 +2,7 @@
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("unchecked")  # compilations are counted
 PROGRAM = """
 import sys
 import numpy as np

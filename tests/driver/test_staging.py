@@ -1,6 +1,7 @@
 """Host arrays of one call travel together, large ones in chunks by several threads, middling ones where
 they are in page-locked memory: any mixture of sizes, strides and kinds gives NumPy's results."""
 
+import mmap
 import random
 import time
 
@@ -255,6 +256,45 @@ def test_into_new_and_old_pages():
         there.copy_to_host(into)
         assert (into == pattern).all()
         into[:] = 0
+
+
+def new_pages(size):
+    """Bytes that nobody has touched, from the begin of a page on."""
+    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), "u1")
+
+
+@pytest.mark.parametrize("size", [2 * MIB, 2 * MIB + 1, 5 * MIB - 4095])
+def test_into_parts_of_new_pages(rings, size):
+    """Wherever in a huge page they begin; what lies beside them is untouched."""
+    data = np.random.default_rng(size).integers(1, 256, size, dtype=np.uint8)
+    there = cuda.to_device(data)
+    for begin in (0, 1, 16, 256, 5000, MIB // 2 + 16, 2 * MIB - 16):
+        room = new_pages(size + 4 * MIB)
+        begin += -room.ctypes.data % (2 * MIB)
+        there.copy_to_host(room[begin : begin + size])
+        np.testing.assert_array_equal(room[begin : begin + size], data)
+        assert not room[:begin].any() and not room[begin + size :].any()
+
+
+@pytest.mark.parametrize("non_blocking", [False, True])
+def test_new_pages_while_the_stream_is_busy(rings, non_blocking):
+    """They are made ready meanwhile; the copy still comes after the work."""
+    stream = cuda.stream(non_blocking=non_blocking)
+    data = np.arange(3 * MIB // 4, dtype="f8")
+    there = cuda.to_device(data, stream=stream)
+    stream.add_callback(lambda *unused: time.sleep(0.05))
+    combined(there, 1.0, out=there, stream=stream)
+    result = there.copy_to_host(new_pages(data.nbytes).view("f8"), stream=stream)
+    np.testing.assert_array_equal(result, data * 2 + 1)
+
+
+def test_results_of_new_pages(rings):
+    data = np.arange(3 * MIB // 2, dtype="u4")
+    there = cuda.to_device(data)
+    cuda.host_memory_pool().trim()
+    kept = [there.copy_to_host() for _ in range(4)]
+    for result in kept:
+        np.testing.assert_array_equal(result, data)
 
 
 def test_the_settings():

@@ -16,9 +16,9 @@ def collected():
     return dict(_core.live())
 
 
-def walk_through(run, operation, arm):
+def walk_through(operation, arm):
     """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
-    run(operation)  # once for what is made once (compiled, loaded, cached)
+    operation()  # once for what is made once (compiled, loaded, cached)
     cuda.synchronize()
     before = collected()
     for step in itertools.count(1):
@@ -26,7 +26,7 @@ def walk_through(run, operation, arm):
         arm(step)
         failure = None
         try:
-            run(operation)
+            operation()
         except CLEAN as error:
             failure = error.with_traceback(None)
             failure.__context__ = failure.__cause__ = None
@@ -42,14 +42,65 @@ def walk_through(run, operation, arm):
             del failure
         after = collected()
         assert after == before, f"step {step} left something behind: {before} -> {after}"
-        run(operation)  # and the next one works
+        operation()  # and the next one works
         cuda.synchronize()
         after = collected()
         assert after == before, f"after step {step}: {before} -> {after}"
     return step - 1
 
 
+def counted():
+    gc.collect(0)
+    return _core.live()
+
+
+def walk_closely_through(operation, fail, clean):
+    """Fails step 1, 2, 3... until the operation gets through without meeting the armed one.
+
+    There may be thousands of steps: nothing is tried again between them.
+    """
+    operation()
+    cuda.synchronize()
+    gc.collect()
+    before = counted()
+    for step in itertools.count(1):
+        assert step < 20000, "this never succeeds"
+        fail(step)
+        try:
+            operation()
+            failed = False
+        except clean:
+            failed = True
+        finally:
+            met = fail(0) >= step
+        cuda.synchronize()
+        if counted() != before:
+            gc.collect()
+        assert _core.live() == before, f"step {step}"
+        if not failed and not met:
+            break
+    operation()
+    cuda.synchronize()
+    gc.collect()
+    assert _core.live() == before
+
+
 @pytest.fixture
 def walk():
-    """walk(run, operation, arm): arm(n) makes the n-th step fail, arm(0) none, and returns the steps seen."""
+    """walk(operation, arm): arm(n) makes the n-th step fail, arm(0) none, and returns the steps seen."""
     return walk_through
+
+
+@pytest.fixture
+def walk_closely():
+    """walk_closely(operation, fail, clean): fail is _core.fail_call_at or _core.fail_alloc_at, clean the
+    exceptions that may come of it."""
+    return walk_closely_through
+
+
+@pytest.fixture(autouse=True)
+def _switched_off():
+    """Whatever a test did: no fault stays armed."""
+    yield
+    _core.fail_call_at(0)
+    _core.fail_alloc_at(0)

@@ -99,12 +99,6 @@ def kernels():
     return made
 
 
-@pytest.fixture(autouse=True)
-def _switched_off():
-    yield
-    _core.fail_alloc_at(0)
-
-
 def outcome(launch, step):
     """What comes of a launch whose step-th request fails: (the kind or the error, has it failed?)."""
     _core.fail_alloc_at(step)

@@ -1,15 +1,12 @@
 """Every way in which a call of a generalized ufunc can fail half-way: nothing leaks, and the next call
 works."""
 
-import gc
-import itertools
-
 import numpy as np
 import pytest
 
 from numbalite import _core, cuda, errors, guvectorize
 
-OUT_OF_MEMORY = 2
+CLEAN = (errors.CudaAPIError, MemoryError)
 HOST = np.arange(24, dtype="f4").reshape(2, 3, 4)
 
 
@@ -76,52 +73,15 @@ def world():
     return World()
 
 
-@pytest.fixture(autouse=True)
-def _switched_off():
-    yield
-    _core.fail_call_at(0)
-    _core.fail_alloc_at(0)
-
-
-def walk(world, operation, arm, disarm):
-    """Fails step 1, 2, 3... until the operation gets through without meeting the armed one."""
-    operation(world)
-    cuda.synchronize()
-    gc.collect()
-    before = _core.live()
-    for step in itertools.count(1):
-        assert step < 20000, "this never succeeds"
-        arm(step)
-        try:
-            operation(world)
-            failed = False
-        except (errors.CudaAPIError, MemoryError):
-            failed = True
-        finally:
-            met = disarm(step)
-        cuda.synchronize()
-        if _core.live() != before:
-            gc.collect()
-        assert _core.live() == before, f"step {step}"
-        if not failed and not met:
-            break
-    operation(world)
-
-
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_driver_calls(world, operation):
-    walk(
-        world,
-        operation,
-        lambda n: _core.fail_call_at(n, OUT_OF_MEMORY),
-        lambda n: _core.fail_call_at(0) >= n,
-    )
+def test_driver_calls(world, operation, walk_closely):
+    walk_closely(lambda: operation(world), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_allocations(world, operation):
-    walk(world, operation, _core.fail_alloc_at, lambda n: _core.fail_alloc_at(0) >= n)
+def test_allocations(world, operation, walk_closely):
+    walk_closely(lambda: operation(world), _core.fail_alloc_at, CLEAN)
 
 
 def test_refusals_leak_nothing(world):

@@ -206,12 +206,8 @@ OPERATIONS = [
 ]  # fmt: skip
 
 
-def run(operation):
-    return operation()
-
-
 @pytest.fixture(autouse=True)
-def _switched_off():
+def _switched_off_before_the_manager_goes():
     yield
     _core.fail_call_at(0)
     _core.fail_alloc_at(0)
@@ -222,13 +218,13 @@ def _switched_off():
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_driver_calls(operation, status, walk):
-    walk(run, operation, lambda n: _core.fail_call_at(n, status))
+    walk(operation, lambda n: _core.fail_call_at(n, status))
 
 
 @pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_allocations(operation, walk):
-    walk(run, operation, _core.fail_alloc_at)
+    walk(operation, _core.fail_alloc_at)
 
 
 BETWEEN_DEVICES = """
@@ -283,11 +279,10 @@ def selected():
     return pickle.loads(pickle.dumps(array))
 
 for operation in (copied, strided, converted, on_a_stream, visited, selected):
-    run = lambda operation: operation()
     try:
         for status in (2, 719):
-            assert walk_through(run, operation, lambda n: _core.fail_call_at(n, status))
-        walk_through(run, operation, _core.fail_alloc_at)
+            assert walk_through(operation, lambda n: _core.fail_call_at(n, status))
+        walk_through(operation, _core.fail_alloc_at)
     except BaseException:
         print(operation.__name__, file=sys.stderr)
         raise

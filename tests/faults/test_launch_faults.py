@@ -14,7 +14,6 @@ try:
 except ImportError:
     _testcapi = None
 
-OUT_OF_MEMORY = 2
 CLEAN = (errors.CudaAPIError, errors.KernelError, MemoryError)
 SOURCE = """
 #include "numbalite.cuh"
@@ -344,60 +343,20 @@ def world():
     made.__dict__.clear()
 
 
-@pytest.fixture(autouse=True)
-def _switched_off():
-    yield
-    _core.fail_call_at(0)
-    _core.fail_alloc_at(0)
-
-
 def counted():
     gc.collect(0)
     return _core.live()
 
 
-def walk(world, operation, arm, disarm, stride=1):
-    """Fails step 1, 2, 3... until the operation gets through without meeting the armed one."""
-    operation(world)
-    cuda.synchronize()
-    gc.collect()
-    before = counted()
-    for step in itertools.count(1, stride):
-        assert step < 20000, "this never succeeds"
-        arm(step)
-        try:
-            operation(world)
-            failed = False
-        except CLEAN:
-            failed = True
-        finally:
-            met = disarm(step)
-        cuda.synchronize()
-        if counted() != before:
-            gc.collect()
-        assert _core.live() == before, f"step {step}"
-        if not failed and not met:
-            break
-    operation(world)
-    cuda.synchronize()
-    gc.collect()
-    assert _core.live() == before
-
-
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_driver_calls(world, operation):
-    walk(
-        world,
-        operation,
-        lambda n: _core.fail_call_at(n, OUT_OF_MEMORY),
-        lambda n: _core.fail_call_at(0) >= n,
-    )
+def test_driver_calls(world, operation, walk_closely):
+    walk_closely(lambda: operation(world), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_allocations(world, operation):
-    walk(world, operation, _core.fail_alloc_at, lambda n: _core.fail_alloc_at(0) >= n)
+def test_allocations(world, operation, walk_closely):
+    walk_closely(lambda: operation(world), _core.fail_alloc_at, CLEAN)
 
 
 @pytest.mark.skipif(

@@ -146,19 +146,15 @@ OPERATIONS = [
 ]  # fmt: skip
 
 
-def run(operation):
-    return operation()
-
-
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_driver_calls(operation, status, walk):
-    walk(run, operation, lambda n: _core.fail_call_at(n, status))
+    walk(operation, lambda n: _core.fail_call_at(n, status))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_allocations(operation, walk):
-    walk(run, operation, _core.fail_alloc_at)
+    walk(operation, _core.fail_alloc_at)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)

@@ -2,6 +2,8 @@
 shared blocks, in the launch between. An exception, nothing left, inputs untouched, and the same call works
 afterwards."""
 
+import mmap
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from numbalite import _core, cuda, vectorize
 
 OUT_OF_MEMORY = 2
 LAUNCH_FAILED = 719
+MIB = 1 << 20
 
 pytestmark = pytest.mark.sim
 
@@ -85,27 +88,32 @@ def fresh_ring():
     ring_of_two()
 
 
+def new_pages():
+    """Parts of two huge pages of the host's that nobody has touched."""
+    size = 2 * MIB + 8
+    out = cuda.device_array(size // 8, np.float64)
+    out.fill(3)
+    room = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    assert (out.copy_to_host(np.frombuffer(room, np.float64)) == 3).all()
+
+
 OPERATIONS = [
     ring, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, arguments,
-    fresh_ring,
+    fresh_ring, new_pages,
 ]  # fmt: skip
-
-
-def run(operation):
-    return operation()
 
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_driver_calls(operation, status, walk):
     before = LARGE.sum(), MIDDLE.sum(), STRIDED.sum()
-    assert walk(run, operation, lambda n: _core.fail_call_at(n, status)) >= 3
+    assert walk(operation, lambda n: _core.fail_call_at(n, status)) >= 3
     assert before == (LARGE.sum(), MIDDLE.sum(), STRIDED.sum())
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_allocations(operation, walk):
-    walk(run, operation, _core.fail_alloc_at)
+    walk(operation, _core.fail_alloc_at)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)

@@ -65,6 +65,7 @@ def core(tmp_path_factory):
     library.nl_loop_size.restype = ctypes.c_size_t
     library.nl_loop_threads.restype = ctypes.c_int64
     library.nl_loop_threads.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+    library.nl_loop_write.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p]
     return library
 
 
@@ -89,11 +90,11 @@ def make(core, *arrays):
     return loop
 
 
-def walk(core, loop, itemsizes):
+def walk(core, loop, itemsizes, per_thread=4):
     """The addresses that a kernel meets, one tuple for each element, from the written parameter alone."""
     n, dims, kind = loop.operands, loop.dims, KINDS[loop.kind]
     block = ctypes.create_string_buffer(core.nl_loop_size(ctypes.byref(loop)))
-    core.nl_loop_write(ctypes.byref(loop), block)
+    core.nl_loop_write(ctypes.byref(loop), per_thread, block)
     slots = [struct.unpack_from("<Q", block, 16 * i)[0] for i in range(n)]
     words = struct.unpack_from(f"<{(len(block) - 16 * n) // 8}q", block, 16 * n)
     if kind == "flat":
@@ -104,7 +105,12 @@ def walk(core, loop, itemsizes):
         ]
     high, steps = 1, dims + 2 * (kind == "tiled")
     if kind in ("rows", "shifted"):
-        (count, columns, advance), rest = words[:3], words[3:]
+        (count, columns, advance, by_row), rest = words[:4], words[4:]
+        pieces = core.nl_loop_threads(ctypes.byref(loop), per_thread)
+        by_row = Divider.from_buffer_copy(struct.pack("<q", by_row))
+        for piece in range(pieces):
+            row = ((piece * by_row.magic >> 32) + piece) >> by_row.shift
+            assert row == piece // (pieces // count)
     elif kind == "tiled":
         (count, columns, high, advance, across), rest = words[:5], words[5:]
     else:
@@ -222,6 +228,21 @@ def test_far_apart(core):
     loop = make(core, many)
     assert (KINDS[loop.kind], loop.count) == ("flat", 1 << 32)
     assert core.nl_loop_threads(ctypes.byref(loop), 16) == 1 << 28
+
+
+@pytest.mark.parametrize(("rows", "by_row"), [(1 << 15, True), (1 << 17, False)])
+def test_pieces_that_are_too_many_for_32_bits(core, rows, by_row):
+    """Then there is no magic number for the pieces of a row."""
+    one, column = aligned((1,)), aligned((rows, 1))
+    wide = np.lib.stride_tricks.as_strided(one, (rows, 1 << 16), (0, 4))
+    loop = make(core, wide, column)
+    assert KINDS[loop.kind] == "rows" and loop.operands == 2
+    block = ctypes.create_string_buffer(core.nl_loop_size(ctypes.byref(loop)))
+    core.nl_loop_write(ctypes.byref(loop), 4, block)
+    divider = Divider.from_buffer_copy(block, 16 * 2 + 8 * 3)
+    assert (divider.magic != 0) == by_row and core.nl_loop_threads(
+        ctypes.byref(loop), 4
+    ) == rows << 14
 
 
 @pytest.mark.parametrize("seed", range(60))

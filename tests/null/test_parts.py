@@ -20,7 +20,8 @@ def test_every_name_is_in_the_part_that_it_brings():
         assert parts.parts_for({name}) == [part]
         text = (CUDA_SRC / parts.header(part)).read_text()
         if part == "math":
-            text += (CUDA_SRC / parts.header("math_base")).read_text()
+            for header in ("math_base", "math_constants"):
+                text += (CUDA_SRC / parts.header(header)).read_text()
         assert re.search(rf"\b{name}\b", text) or name.endswith("half2")  # cuda_fp16.h's own
 
 

@@ -66,15 +66,36 @@ def test_what_cannot_be_simulated(message, source, place, words):
         "int n = x[0]; float s[n]; x[0] = s[0];",
         "float4 v = (float4){1, 2, 3, 4}; x[0] = v.x;",
         "x[0] = ({ int q = 3; q + 1; });",
+        "int n = x[0]; x[0] = n ?: 3;",
         "switch ((int)x[0]) { case 0 ... 3: x[0] = 1; }",
+        "struct { int n; float a[0]; } s; x[0] = sizeof s;",
+        "struct { int n; float a[]; } *s = 0; x[0] = sizeof *s;",
+        "void* p = &&end; if (x[0] > 3) goto *p; end: x[0] = 1;",
+        "struct { int a, b; } p = {.a = 1, .b = 2}; x[0] = p.a + p.b;",
         "auto f = []<typename T>(T v) { return v; }; x[0] = f(1);",
+        "for (int c = 0; int i : {1, 2}) x[0] += i + c;",
+        "__typeof__(x[0]) v = 1; x[0] = v;",
+        "if (x[0] > 3) __extension__ x[0] = 1;",
+        "static thread_local int calls; x[0] = calls++;",
+        "__shared__ float s[32] = {}; x[0] = s[0];",
+        "static __shared__ int a, b = 1; x[0] = b;",
+        "__shared__ float2 v{1, 2}; x[0] = v.x;",
+        "__constant__ float c = 1; x[0] = c;",
+        "const __device__ float c[2] = {1, 2}; x[0] = c[0];",
     ],
 )
-def test_extensions_that_nvrtc_does_not_know(message, compiler, body):
-    if compiler == "g++":
-        pytest.skip("g++ lets them pass: a limit that docs/simulator.md names")
+def test_extensions_that_nvrtc_does_not_know(message, body):
     text = message(f"__global__ void k(float* x) {{\n    {body}\n}}")
     assert text.startswith("lesson.py(2): error: ") and "-W" not in text
+
+
+def test_extensions_in_templates_and_headers_of_the_user(message, compiled, tmp_path):
+    header = tmp_path / "mine.h"
+    header.write_text("\ntemplate <class T> void f(T* x, int n) {\n  T a[n]; x[0] = a[0];\n}\n")
+    source = f'#include "{header}"\n__global__ void k(float* x) {{ f(x, 3); }}'
+    with pytest.raises(CompileError) as caught:
+        compiled(Unit(HEAD + source, "whole.cu", ("k",)))
+    assert f"{header}(3): error: " in str(caught.value)
 
 
 def test_what_nvrtc_lets_pass(compiled):
@@ -85,7 +106,15 @@ def test_what_nvrtc_lets_pass(compiled):
         for (float v : {1.0f, 2.0f}) a[0] += v;
         __int128 wide = n;
         auto f = [=] __device__ (int v) { return v + p.x + (int)wide; };
-        x[0] = f(a[0]);
+        auto g = [=] __noinline__ (int v) { return f(v) + 1; };
+        auto h = [=](int v) __noinline__ { return g(v); };
+        static __constant__ float table[2] = {1, 2};
+        static __device__ int calls = 0;
+        struct own { float v; __device__ float get() const { return v; } };
+        __shared__ struct { float v[2]; } shared;
+        __shared__ union { int i; float v; } either;
+        shared.v[0] = either.v = own{1.0f}.get();
+        x[0] = h(a[0]) + table[n & 1] + calls;;
     }
     """
     assert compiled(Unit(HEAD + source, "whole.cu", ("k",))).data

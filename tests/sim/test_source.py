@@ -22,6 +22,11 @@ def tidy(text):
         "__global__ void k() { __shared__ float s[4]; volatile __shared__ int v; }",
         "int basm(int); int k() { return basm(1); }",
         "#pragma once\n#include <asm.h>\nint k();",
+        "__constant__ float c[2] = {1, 2}; __device__ int d = 3; int k() { return thread_locals; }",
+        "void k() { static __constant__ float c = 1; auto f = [] __device__ (int v) { return v; }; }",
+        "void k() { struct s { int v; __device__ int get() { return v; } }; static __device__ int d; }",
+        "void k() { __shared__ struct { int a; } s; __shared__ T<(1 == 2)> t; }",
+        "#define CONSTANT __constant__\nvoid k() { T *p = x[1] ; }",
     ],
 )
 def test_leaves_alone(source):
@@ -83,6 +88,30 @@ def test_asm_becomes_a_message():
     changed = translate('void k() { asm volatile ("x"\n : "=r"(a)); __asm__("y"); }')
     assert changed.count("NUMBALITE_SIM_ASM") == 2
     assert "volatile" not in changed
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("__shared__ float s[2] = {1, 2};", "SHARED_VALUE"),
+        ("static __shared__ int a{3};", "SHARED_VALUE"),
+        ("__constant__ float c = 1;", "AUTOMATIC(constant)"),
+        ("const __device__ float c[2] = {};", "AUTOMATIC(device)"),
+        ("static thread_local int c;", "THREAD_LOCAL"),
+        ("for (__typeof__(n) i = 0; i < n; ++i) f(i);", "TYPEOF"),
+    ],
+)
+def test_what_no_gpu_has_becomes_a_message_before_its_statement(statement, message):
+    changed = translate("void k() {\n    int n = 1; " + statement + "\n}")
+    assert changed.splitlines()[1].startswith(f"    int n = 1; NUMBALITE_SIM_{message} ")
+    if "__shared__" not in statement:
+        on_the_cpu = translate("void k() { " + statement + " }", kind="host")
+        assert "NUMBALITE" not in on_the_cpu
+
+
+def test_noinline_of_a_lambda_goes():
+    changed = translate("auto f = [&] __noinline__ (int v) { return v; }; __noinline__ int g(int);")
+    assert changed == "auto f = [&]  (int v) { return v; }; __noinline__ int g(int);"
 
 
 def test_launch_becomes_a_message():

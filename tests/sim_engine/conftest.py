@@ -35,3 +35,17 @@ def kernels(driver, image):
     if driver.code("cuCtxSynchronize"):
         driver.fault()
     driver.cuModuleUnload(kernels.module)
+
+
+@pytest.fixture
+def streams(driver):
+    """streams(flags=0) -> a new stream."""
+    made = []
+
+    def make(flags=0):
+        made.append(driver.stream(flags))
+        return made[-1]
+
+    yield make
+    for stream in made:
+        driver.cuStreamDestroy(stream)

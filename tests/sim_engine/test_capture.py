@@ -16,19 +16,6 @@ NON_BLOCKING = 1
 
 
 @pytest.fixture
-def streams(driver):
-    made = []
-
-    def make(flags=0):
-        made.append(driver.stream(flags))
-        return made[-1]
-
-    yield make
-    for stream in made:
-        driver.cuStreamDestroy(stream)
-
-
-@pytest.fixture
 def memory(driver):
     """Four words: on the device, and an array to copy them to."""
     pointer = u64()

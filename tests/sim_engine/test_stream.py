@@ -27,19 +27,6 @@ def address(counter):
     return ctypes.addressof(counter)
 
 
-@pytest.fixture
-def streams(driver):
-    made = []
-
-    def make(flags=0):
-        made.append(driver.stream(flags))
-        return made[-1]
-
-    yield make
-    for stream in made:
-        driver.cuStreamDestroy(stream)
-
-
 def test_launch_returns_at_once(driver, kernels, counter):
     times = []
     for turn in range(1, 4):

@@ -85,6 +85,21 @@ __global__ void ats(int8 *a, uint8 *b, int16 *c, uint16 *d, int32 *e, uint32 *f,
     atomic_add(m, complex64(1, 2));
     atomic_sub(m, 2);
 }
+__global__ void several(array<float, 2> a, array<int64, 3, C> b, array<uint8, 4> c,
+                        array<const float, 2, F> d) {
+    int i = 1;
+    unsigned long long j = 2;
+    atomic_add(a, {i, j}, 1);
+    atomic_cas(b, {i, j, 3}, 1, 2);
+    atomic_max(c, {grid<1>(), 0, j, i}, 3);
+    atomic_nanmin(a[i], {i}, d(i, 0));
+    for (auto row : d)
+        for (float v : row)
+            a(0, 0) += v;
+    for (auto plane : b)
+        for (int64 &v : plane[1])
+            v += *plane[0].begin() + (plane.begin() == plane.end());
+}
 struct three {
     char c;
     double d;

@@ -2,11 +2,11 @@
 
 from numbalite import _core
 from numbalite.cuda import devices as _devices
+from numbalite.cuda.contexts import MemoryInfo
 from numbalite.cuda.contexts import PendingDeallocs as _PendingDeallocs  # noqa: F401
 from numbalite.cuda.devices import (
     Context,
     Device,
-    MemoryInfo,
     profile_start,
     profile_stop,
     profiling,

@@ -1,0 +1,297 @@
+/* py/captured: CapturedLaunch, a launch of a kernel in a graph.
+ *
+ * It keeps the kernel and the arguments (other libraries' arrays are among them). New arguments
+ * take the place of the old ones when the driver has accepted them. */
+#include "py/captured.h"
+
+#include "base/mem.h"
+#include "py/argument.h"
+#include "py/devarray.h"
+
+typedef struct nl_py_captured {
+    PyObject_HEAD nl_py_state *state;
+    nl_graph *graph;
+    nl_py_kernel *kernel;
+    PyObject *args;  /* tuple */
+    PyObject *extra; /* list of what was made of them, or NULL */
+    CUgraphNode node;
+    nl_launch shape;
+    int updated; /* the graph has not noted the buffers of `args` */
+} nl_py_captured;
+
+static PyObject *pack(PyObject *const *args, Py_ssize_t count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; tuple && i < count; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
+    return tuple;
+}
+
+PyObject *nl_py_captured_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *kernel,
+                             const nl_launch *shape, PyObject *const *args, PyObject *kept) {
+    nl_error err;
+    PyTypeObject *type = state->captured_type;
+    PyObject *tuple = pack(args, kernel->kernel->params.count);
+    nl_py_captured *c = tuple ? (nl_py_captured *)type->tp_alloc(type, 0) : NULL;
+    if (!c) {
+        Py_XDECREF(tuple);
+        return NULL;
+    }
+    nl_graph_retain(graph);
+    c->state = state;
+    c->graph = graph;
+    c->kernel = (nl_py_kernel *)Py_NewRef((PyObject *)kernel);
+    c->args = tuple;
+    c->extra = Py_XNewRef(kept);
+    c->shape = *shape;
+    if (nl_graph_last_node(shape->stream, &c->node, &err) < 0) {
+        nl_py_raise(&err);
+        Py_CLEAR(c);
+    }
+    return (PyObject *)c;
+}
+
+int nl_py_captured_use(PyObject *self, CUstream stream, int blocking, nl_error *err) {
+    nl_py_captured *c = (nl_py_captured *)self;
+    int result = 0;
+    Py_BEGIN_CRITICAL_SECTION(c);
+    for (Py_ssize_t j = 0; c->updated && result == 0 && j < PyTuple_GET_SIZE(c->args); j++) {
+        PyObject *value = PyTuple_GET_ITEM(c->args, j);
+        if (nl_py_array_check(c->state, value))
+            result = nl_py_array_use((nl_py_array *)value, stream, blocking, err);
+    }
+    Py_END_CRITICAL_SECTION();
+    return result;
+}
+
+PyObject *nl_py_captured_pair(PyObject *self) {
+    nl_py_captured *c = (nl_py_captured *)self;
+    PyObject *pair;
+    Py_BEGIN_CRITICAL_SECTION(c);
+    pair = PyTuple_Pack(2, (PyObject *)c->kernel, c->args);
+    Py_END_CRITICAL_SECTION();
+    return pair;
+}
+
+static int write_arguments(nl_py_call *call, PyObject *const *args, unsigned char *block,
+                           void **values) {
+    for (int i = 0; i < call->params->count; i++) {
+        values[i] = block + call->params->items[i].offset;
+        if (nl_py_argument_write(call, i, args[i], block) < 0)
+            return -1;
+    }
+    if (!call->staging.use_count)
+        return 0;
+    PyErr_Format(PyExc_TypeError,
+                 "%s(): a graph's launch takes no host arrays: pass device arrays "
+                 "(cuda.to_device(x))",
+                 call->name);
+    return -1;
+}
+
+static int set_values(nl_py_captured *c, void **values) {
+    nl_error err;
+    int result;
+    NL_UNLOCKED(result = nl_graph_set_values(c->graph, c->node, c->kernel->kernel, &c->shape,
+                                             values, &err));
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
+/* Arrays among the arguments stay where they are as long as they live. */
+static void fix_arrays(const nl_py_state *state, PyObject *tuple) {
+    for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_GET_SIZE(tuple); i++) {
+        PyObject *value = PyTuple_GET_ITEM(tuple, i);
+        if (nl_py_array_check(state, value))
+            nl_buffer_fix(((nl_py_array *)value)->buffer);
+    }
+}
+
+static void replace_arguments(nl_py_captured *c, PyObject *args, PyObject *extra) {
+    PyObject *old_args, *old_extra;
+    Py_BEGIN_CRITICAL_SECTION(c);
+    old_args = c->args;
+    old_extra = c->extra;
+    c->args = args;
+    c->extra = extra;
+    c->updated = 1;
+    Py_END_CRITICAL_SECTION();
+    Py_XDECREF(old_args);
+    Py_XDECREF(old_extra);
+}
+
+/* `args` has the keywords' values behind the positional ones; `ordered` begins with NULLs. */
+static int place_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *keywords, PyObject **ordered) {
+    const nl_params *params = &kernel->params;
+    for (Py_ssize_t i = 0; i < nargs && i < params->count; i++)
+        ordered[i] = args[i];
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); i++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, i);
+        int at = 0;
+        while (at < params->count &&
+               (!params->items[at].name ||
+                PyUnicode_CompareWithASCIIString(name, params->items[at].name) != 0))
+            at++;
+        if (at == params->count || ordered[at]) {
+            PyErr_Format(PyExc_TypeError,
+                         at == params->count ? "%s() got an unexpected keyword argument '%U'"
+                                             : "%s() got multiple values for argument '%U'",
+                         kernel->name, name);
+            return -1;
+        }
+        ordered[at] = args[nargs + i];
+    }
+    return 0; /* as many as there are parameters, each once: all */
+}
+
+static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nargs);
+
+static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                 PyObject *keywords) {
+    nl_py_captured *c = (nl_py_captured *)self;
+    const nl_kernel *kernel = c->kernel->kernel;
+    int count = kernel->params.count;
+    Py_ssize_t given = nargs + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    PyObject *result = NULL;
+    nl_error err;
+    if (given != count)
+        return PyErr_Format(PyExc_TypeError, "%s() takes %d argument%s but %zd %s given",
+                            kernel->name, count, count == 1 ? "" : "s", given,
+                            given == 1 ? "was" : "were");
+    if (given == nargs)
+        return update(c, args, nargs);
+    PyObject **ordered = nl_mem_zalloc((size_t)count * sizeof *ordered, &err);
+    if (!ordered)
+        return nl_py_raise(&err);
+    if (place_keywords(kernel, args, nargs, keywords, ordered) == 0)
+        result = update(c, ordered, count);
+    nl_mem_free(ordered);
+    return result;
+}
+
+static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nargs) {
+    nl_kernel *kernel = c->kernel->kernel;
+    const nl_params *params = &kernel->params;
+    size_t pointers = ((size_t)params->count * sizeof(void *) + 15) / 16 * 16;
+    nl_error err;
+    void **values = nl_mem_zalloc(pointers + params->size + 16, &err);
+    if (!values)
+        return nl_py_raise(&err);
+    nl_py_call call;
+    call.state = c->state;
+    call.name = kernel->name;
+    call.params = params;
+    call.kernel = kernel;
+    call.device = kernel->module->device;
+    call.stream = NULL;
+    call.blocking = 1; /* ordered by whoever launches the graph */
+    call.strayed = 0;
+    call.may_visit = 0;
+    call.kept = NULL;
+    nl_py_staging_init(&call.staging);
+    int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
+    PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
+    fix_arrays(c->state, tuple);
+    if (!tuple || set_values(c, values) < 0)
+        result = -1;
+    if (result == 0)
+        replace_arguments(c, tuple, Py_XNewRef(call.kept));
+    else
+        Py_XDECREF(tuple);
+    if (call.staging.use_count)
+        nl_py_staging_clear(&call.staging);
+    Py_XDECREF(call.kept);
+    nl_mem_free(values);
+    return result == 0 ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *captured_name(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyUnicode_FromString(((nl_py_captured *)self)->kernel->kernel->name);
+}
+
+static PyObject *captured_args(PyObject *self, void *Py_UNUSED(closure)) {
+    PyObject *args;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    args = Py_NewRef(((nl_py_captured *)self)->args);
+    Py_END_CRITICAL_SECTION();
+    return args;
+}
+
+static PyObject *captured_grid(PyObject *self, void *Py_UNUSED(closure)) {
+    const unsigned *g = ((nl_py_captured *)self)->shape.grid;
+    return Py_BuildValue("(III)", g[0], g[1], g[2]);
+}
+
+static PyObject *captured_block(PyObject *self, void *Py_UNUSED(closure)) {
+    const unsigned *b = ((nl_py_captured *)self)->shape.block;
+    return Py_BuildValue("(III)", b[0], b[1], b[2]);
+}
+
+static PyObject *captured_shared(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromUnsignedLong(((nl_py_captured *)self)->shape.shared);
+}
+
+static PyObject *captured_repr(PyObject *self) {
+    const nl_py_captured *c = (nl_py_captured *)self;
+    const unsigned *g = c->shape.grid, *b = c->shape.block;
+    return PyUnicode_FromFormat("<captured launch of %s[(%u, %u, %u), (%u, %u, %u)]>",
+                                c->kernel->kernel->name, g[0], g[1], g[2], b[0], b[1], b[2]);
+}
+
+static int captured_traverse(PyObject *self, visitproc visit, void *arg) {
+    nl_py_captured *c = (nl_py_captured *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(c->kernel);
+    Py_VISIT(c->args);
+    Py_VISIT(c->extra);
+    return 0;
+}
+
+/* No tp_clear: every cycle through it passes its graph's list, or an argument that came to refer to
+ * it later. */
+static void captured_dealloc(PyObject *self) {
+    nl_py_captured *c = (nl_py_captured *)self;
+    PyObject_GC_UnTrack(self);
+    NL_UNLOCKED(nl_graph_release(c->graph));
+    Py_XDECREF(c->kernel);
+    Py_XDECREF(c->args);
+    Py_XDECREF(c->extra);
+    nl_py_free(self);
+}
+
+static PyMethodDef captured_methods[] = {
+    {"update", (PyCFunction)(void (*)(void))captured_update, METH_FASTCALL | METH_KEYWORDS,
+     "update(*args)\n\nNew arguments, for all launches of the graph from now on: as many as the "
+     "kernel has, of types that it takes, device arrays and numbers. They are kept instead of the "
+     "old ones. TypeError, ValueError or OverflowError if one does not fit; then nothing "
+     "changes."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef captured_getset[] = {
+    {"name", captured_name, NULL, "The kernel's name.", NULL},
+    {"args", captured_args, NULL, "The arguments, a tuple.", NULL},
+    {"griddim", captured_grid, NULL, "Blocks in the grid, along x, y and z.", NULL},
+    {"blockdim", captured_block, NULL, "Threads in a block, along x, y and z.", NULL},
+    {"sharedmem", captured_shared, NULL, "Bytes of dynamic shared memory per block.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot captured_slots[] = {{Py_tp_doc, "A launch of a kernel in a graph."},
+                                       {Py_tp_dealloc, captured_dealloc},
+                                       {Py_tp_traverse, captured_traverse},
+                                       {Py_tp_repr, captured_repr},
+                                       {Py_tp_methods, captured_methods},
+                                       {Py_tp_getset, captured_getset},
+                                       {0, NULL}};
+
+static PyType_Spec captured_spec = {
+    .name = "numbalite._core.CapturedLaunch",
+    .basicsize = sizeof(nl_py_captured),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = captured_slots,
+};
+
+int nl_py_captured_exec(PyObject *module) {
+    return nl_py_add_type(module, &captured_spec, NULL, &nl_py_state_of(module)->captured_type);
+}

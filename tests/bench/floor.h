@@ -1,0 +1,102 @@
+/* What the floors share: a clock, and the calls of the driver. Everything is looked up at run time,
+ * so that building takes a C compiler and nothing else. */
+#ifndef FLOOR_H
+#define FLOOR_H
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "driver/cuda_abi.h"
+
+static double now(void) { /* microseconds */
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * t.tv_sec + 1e-3 * t.tv_nsec;
+}
+
+static void *library;
+static inline void *symbol(const char *name) {
+    void *found = dlsym(library, name);
+    if (!found) {
+        fprintf(stderr, "%s: not found\n", name);
+        exit(1);
+    }
+    return found;
+}
+
+/* CU(cuMemAlloc_v2, (CUdeviceptr *, size_t), &p, n): looks the call up once, calls it, stops on
+ * failure. */
+#define CU(name, parameters, ...) \
+    do { \
+        static CUresult(*call) parameters; \
+        if (!call) \
+            call = (CUresult(*) parameters)symbol(#name); \
+        CUresult status = call(__VA_ARGS__); \
+        if (status) { \
+            fprintf(stderr, "%s: %d\n", #name, status); \
+            exit(1); \
+        } \
+    } while (0)
+
+static inline void synchronize(void) {
+    CU(cuCtxSynchronize, (void));
+}
+
+/* The device's primary context, which is numbalite's too. */
+static inline void open_device(void) {
+    CUdevice device;
+    CUcontext context;
+    library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    CU(cuInit, (unsigned), 0);
+    CU(cuDeviceGet, (CUdevice *, int), &device, 0);
+    CU(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice), &context, device);
+    CU(cuCtxSetCurrent, (CUcontext), context);
+}
+
+static inline char *read_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    rewind(file);
+    char *bytes = malloc(size + 1);
+    if (!bytes || fread(bytes, 1, size, file) != (size_t)size)
+        exit(1);
+    bytes[size] = 0;
+    fclose(file);
+    return bytes;
+}
+
+static inline CUfunction load_kernel(const char *image, const char *name) {
+    CUmodule module;
+    CUfunction kernel;
+    CU(cuModuleLoadData, (CUmodule *, const void *), &module, image);
+    CU(cuModuleGetFunction, (CUfunction *, CUmodule, const char *), &kernel, module, name);
+    return kernel;
+}
+
+static inline void run_kernel(CUfunction kernel, unsigned blocks, unsigned threads, CUstream stream,
+                              void **arguments) {
+    CU(cuLaunchKernel,
+       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+        void **, void **),
+       kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, NULL);
+}
+
+/* What the kernels take for array<float>. */
+typedef struct view {
+    CUdeviceptr data;
+    long long shape, stride;
+} view;
+
+#endif

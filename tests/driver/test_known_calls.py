@@ -1,0 +1,182 @@
+"""Reductions that are called again with arrays of a known geometry: they are as the first time, and strict."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda, vectorize
+
+RNG = np.random.default_rng(5)
+
+
+@vectorize(target="cuda", identity=0)
+def add(x, y):
+    "x + y"
+
+
+@pytest.fixture
+def total():
+    return cuda.reduce("a + b")
+
+
+@pytest.fixture
+def worked_out(monkeypatch):
+    """How often a call of cuda.reduce was not known."""
+    seen = []
+    usual = cuda.reduce._work_out
+
+    def work_out(self, *arguments):
+        seen.append(arguments)
+        return usual(self, *arguments)
+
+    monkeypatch.setattr(cuda.reduce, "_work_out", work_out)
+    return seen
+
+
+def numbers(shape):
+    return RNG.integers(-9, 9, shape).astype(np.float32)
+
+
+GEOMETRIES = {
+    "dense": lambda d: d,
+    "every other": lambda d: d[:, ::2],
+    "transposed": lambda d: d.T,
+    "not at 16 bytes": lambda d: d[:, 1:],
+    "turned round": lambda d: d[::-1, ::-1],
+}
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_other_numbers_of_the_same_geometry(name, axis, total, worked_out):
+    seen = GEOMETRIES[name]
+    for _ in range(3):
+        x = numbers((40, 30))
+        d = seen(cuda.to_device(x))
+        want = seen(x).sum(axis)
+        for got in (
+            total(d, axis=axis),
+            add.reduce(d, axis=axis),
+            add.reduce(d, axis, keepdims=True),
+        ):
+            got = got.copy_to_host() if isinstance(got, _core.DeviceArray) else got
+            np.testing.assert_array_equal(np.squeeze(got), want)
+        out = cuda.device_array(1 if axis is None else want.shape, np.float32)
+        assert total(d, res=out, axis=axis) is None
+        np.testing.assert_array_equal(np.squeeze(out.copy_to_host()), want)
+        if axis is not None:
+            assert add.reduce(d, axis, out=out.reshape(want.shape)).shape == want.shape
+            np.testing.assert_array_equal(out.copy_to_host().reshape(want.shape), want)
+    assert len(worked_out) == 2  # with and without res=
+
+
+def test_results_are_what_they_were(total):
+    d = cuda.to_device(numbers((8, 50)))
+    first, again = (total(d, axis=1) for _ in range(2))
+    assert type(again) is type(first) and again.shape == first.shape and again.dtype == first.dtype
+    assert again._address != first._address
+    assert type(total(d)) is type(total(d)) is np.float32
+    kept = [add.reduce(d, axis=0, keepdims=True) for _ in range(2)]
+    assert [k.shape for k in kept] == [(1, 50)] * 2
+    scalars = [add.reduce(d, axis=None) for _ in range(2)]
+    assert [(type(s), s.shape) for s in scalars] == [(type(d), ())] * 2
+
+
+def test_the_result_may_lie_in_what_is_folded(total):
+    x = numbers((20, 20))
+    apart, shared = cuda.to_device(x), cuda.to_device(x)
+    for _ in range(2):
+        total(apart, res=cuda.device_array(20, np.float32), axis=0)
+    total(shared, res=shared[3], axis=0)
+    x[3] = x.sum(0)
+    np.testing.assert_array_equal(shared.copy_to_host(), x)
+    flat = cuda.to_device(numbers(64))
+    want = flat.copy_to_host().sum()
+    other = cuda.device_array(64, np.float32)
+    for res in (other, other, flat):
+        total(flat, res=res)
+        assert res.copy_to_host()[0] == want
+
+
+@pytest.mark.parametrize("axis", [1.0, True, [1], (1.0,), 2, (1, 1)])
+def test_another_axis_is_no_known_one(axis, total):
+    d = cuda.to_device(numbers((4, 5)))
+    for known in (1, (1,)):
+        total(d, axis=known)
+        total(d, axis=known)
+    fresh = cuda.reduce("a + b")
+    try:
+        want = fresh(d, axis=axis).copy_to_host()
+    except Exception as error:
+        with pytest.raises(type(error), match=".") as found:
+            total(d, axis=axis)
+        assert str(found.value) == str(error)
+    else:
+        np.testing.assert_array_equal(total(d, axis=axis).copy_to_host(), want)
+
+
+def test_what_may_not_be_written(total):
+    d = cuda.to_device(numbers((4, 5)))
+    out = cuda.device_array(4, np.float32)
+    for _ in range(2):
+        add.reduce(d, 1, out=out)
+
+    class Sealed:
+        def __init__(self, array):
+            self.__cuda_array_interface__ = {
+                **array.__cuda_array_interface__, "data": (array._address, True),
+            }  # fmt: skip
+
+    with pytest.raises(ValueError, match="read-only"):
+        add.reduce(d, 1, out=cuda.as_cuda_array(Sealed(out)))
+    for wrong in (cuda.device_array(5, np.float32), cuda.device_array(4, np.int32)):
+        for _ in range(2):
+            with pytest.raises((TypeError, ValueError)):
+                total(d, res=wrong, axis=1)
+
+
+def test_only_device_arrays_are_known(total, worked_out):
+    x = numbers((4, 5))
+    for _ in range(3):
+        np.testing.assert_array_equal(total(x, axis=1), x.sum(1))
+    assert len(worked_out) == 3
+
+
+def test_arguments_that_ask_for_more(total):
+    d = cuda.to_device(numbers(50))
+    whole = total(d), total(d)
+    assert total(d, init=3) == whole[0] + 3 == whole[1] + 3
+    assert total(d, size=10) == d.copy_to_host()[:10].sum()
+    assert float(add.reduce(d, initial=5).copy_to_host()) == whole[0] + 5
+    assert add.reduce(d, dtype=np.float64).dtype == np.float64
+
+
+def test_streams(total):
+    d, stream = cuda.to_device(numbers((64, 64))), cuda.stream()
+    want = d.copy_to_host().sum(1)
+    for _ in range(3):
+        out = cuda.device_array(64, np.float32, stream=stream)
+        total(d, res=out, axis=1, stream=stream)
+        np.testing.assert_array_equal(out.copy_to_host(stream=stream), want)
+        assert total(d, stream=stream) == want.sum()
+
+
+def test_no_array_is_kept(total):
+    gc.collect()
+    before = _core.live()["buffers"]
+    for _ in range(3):
+        d = cuda.to_device(numbers((30, 30)))
+        total(d), total(d, axis=0), add.reduce(d, 1)
+    del d
+    gc.collect()
+    assert _core.live()["buffers"] == before
+
+
+def test_many_geometries(total):
+    """More than are kept."""
+    x = numbers(700)
+    d = cuda.to_device(x)
+    for _ in range(2):
+        for n in range(1, 700, 2):
+            assert total(d[:n]) == x[:n].sum()

@@ -1,0 +1,123 @@
+"""What people write who come from Python: each compiler says so at the line, and a hint what to write instead.
+
+NVRTC needs no GPU; the host compilers are those of the simulator.
+"""
+
+import linecache
+import re
+import shutil
+
+import pytest
+
+from numbalite import cuda, decorators, errors, options
+from numbalite.compilers import toolkit
+
+A, M = "float32[:]", "float32[:, :]"
+# body, marked with @ in front of the line that is wrong -> hint; x is the first array, y the second
+SLIPS = {
+    "@y[0] = x[0] % 2.0f;": r"% is for integers: fmod\(a, b\)",
+    "@x[0] %= 3;": r"% is for integers: fmod\(a, b\)",
+    "@y[0] = x[0]^2;": r"\^ is for the bits of integers: powers are x \* x",
+    "@y[0] = x[0] & 1;": "conditions are joined with && and",
+    "int i = 1;\n@y[i] = x[i] // 2;\nx[i] = 0;": r"// begins a comment, so that line \d ends with y\[i\] = x\[i\]:",
+    "@int i = 2\ny[i] = x[i];": r"line \d ends without ; : int i = 2",
+    "float sum = 0;\nfor (auto v : x) {\n@    sum += v\n}\ny[0] = sum;": r"line \d ends without ; : sum \+= v",
+    "@if (y[0] not in x) y[0] = 1;": "C\\+\\+ looks for a value in a loop",
+    "@y[0] = x[0] is None;": "compares with == and !=",
+    "@y[0] = x[0] if x[0] > 0 else 0;": r"C\+\+ writes x > 0 \? x : 0",
+    "@i = grid<1>();\ny[i] = x[i];": "i needs a type where it begins: auto i = ...",
+    "@# a comment\ny[0] = x[0];": "begins no comment: C\\+\\+ writes //",
+    "@y[0] = x[0];  # a comment": "begins no comment: C\\+\\+ writes //",
+    "@y[1:3] = 0;": r"y\[1:3\] is Python: .* element at a time",
+    "@float32[:] v = x;": r"float32\[:\] v is Python: C\+\+ writes auto v = a;",
+    "@float w[3] = [1, 2, 3];": r"C\+\+ writes float v\[\] = \{1, 2, 3\}",
+    "@for (int i in range(3)) y[i] = 1;": r"C\+\+ counts with for \(int i = 0;",
+    "@for (int i = 0, i < 3, i++) y[i] = 1;": "takes semicolons",
+    "@if (1 < x.shape) y[0] = 1;": r"\.shape takes the dimension in brackets: a.shape\[0\]",
+    "@printf('%d', 3);": "'%d' is Python: texts stand in double quotes",
+    '@printf(f"{x[0]}");': r'is Python: C\+\+ writes printf\("%d %f',
+    "@return y[0];": r"what is void, as kernels are, returns no value",
+    "@auto [i, j] = grid<1>();": r"grid<1>\(\) is one number",
+    "@int i = grid<1>;": r"grid<1> is a function",
+    "@y = x * 2;": "arrays have no arithmetic in a kernel",
+    "@y[0] = x.sum();": r"arrays in kernels have a\[i\], a\(i, j\)",
+    "@float *p = x;": r"a.data\(\) is one",
+    "@std::vector<float> v;": "no containers and streams",
+    "@syncthreads();": r"C\+\+ writes __syncthreads\(\)",
+    "@let i = 3;": r"C\+\+ writes auto i",
+    "@y[0] = __shfl_down(x[0], 1);": r"__shfl_down_sync\(0xffffffff, ...\)",
+    "@y[0] = 3j;": r"C\+\+ writes complex64\(0, 1\)",
+    "@y[0] = max(x[0], x[1], x[2]);": r"max\(a, max\(b, c\)\)",
+    "@cuda.atomic.add(x, 0, 1);": r"atomic_add\(a, i, v\) for cuda.atomic.add",
+}
+CONST = {
+    "@x[0] = 2 * y[0];": A,
+    "@x[0] += 1;": A,
+    "@++x[0];": A,
+    "int i = 0;\n@x(i, 1) = y[0];": M,
+    "@x[1][0] = y[0];": M,
+    "@for (auto &v : x) v = 1;": A,
+    "@atomicAdd(&x[0], y[0]);": A,
+    "@atomic_add(x, 0, y[0]);": A,
+    "@atomic_max(x, {1, 0}, y[0]);": M,
+}
+SEVERAL = {
+    "@for (auto &row : x) row[0] = 1;": r"for \(auto row : a\)",
+    "@atomic_add(x, 1, 1.0f);": r"atomic_add\(a, \{i, j\}, value\) those of two",
+    "@atomic_add(x, {1, 0, 1}, 1.0f);": "an array takes as many indices as its type has dimensions: x is",
+}
+CASES = [
+    *((f"{A}, {A}", body, hint) for body, hint in SLIPS.items()),
+    *(
+        (
+            f"const {t}, {A}",
+            body,
+            rf"x cannot be written: .* const {re.escape(t)}: declare it float32.*const$",
+        )
+        for body, t in CONST.items()
+    ),
+    *((f"{M}, {A}", body, hint) for body, hint in SEVERAL.items()),
+]
+
+
+@pytest.fixture(scope="module", params=["nvrtc", "clang++", "g++"])
+def compiles(request):
+    """compiles(kernel, signature), with one of the compilers."""
+    target = ("sim",)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "nvrtc":
+            if not toolkit.libraries():
+                pytest.skip("NVRTC is not installed")
+            target = ("cuda", 9, 0)
+        else:
+            if not shutil.which(request.param):
+                pytest.skip(f"{request.param} is not installed")
+            patch.setenv("NUMBALITE_CXX", request.param)
+        given = options.parse({}, "cuda.jit")
+        yield lambda kernel, sig: decorators._kernel_parts(kernel, sig, given).image(target)
+
+
+@pytest.mark.parametrize(("types", "body", "hint"), CASES)
+def test_a_slip_and_its_hint(compiles, types, body, hint):
+    lines = [
+        "def kernel(x, y):",
+        '    r"""',
+        *(f"    {line}" for line in body.split("\n")),
+        '    """',
+    ]
+    wrong = next(n for n, line in enumerate(lines, 1) if "@" in line)
+    text = "\n".join(lines).replace("@", "")
+    name = f"<slip {abs(hash(body))}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    scope = {"cuda": cuda}
+    exec(compile(text, name, "exec"), scope)
+    with pytest.raises(errors.CompileError) as caught:
+        compiles(scope["kernel"], f"void({types})")
+    message = str(caught.value)
+    assert re.search(f"(?m)^hint: .*{hint}", message), message
+    told = [int(n) for n in re.findall(rf"{re.escape(name)}\((\d+)\): error", message)]
+    # What is missing at the end of a line, some compilers miss at the beginning of the next.
+    assert told and told[0] in (
+        (wrong, wrong + 1, wrong + 2) if "ends with" in hint else (wrong,)
+    ), message
+    assert "note #33" not in message and "Note #33" not in message
