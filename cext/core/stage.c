@@ -39,7 +39,7 @@
 #define MIDDLE_CHUNK ((size_t)256 << 10)
 #define NEW_CHUNK ((size_t)512 << 10)   /* of pages that nobody has touched */
 #define LEAST_GROUP ((size_t)256 << 10) /* of slots, that go to the device as one */
-#define LARGE_COPY ((size_t)256 << 20)  /* from here on, to the host: all threads */
+#define LARGE_COPY ((size_t)256 << 20)  /* from here on to the host: past the caches */
 #define FEW_THREADS 4
 #define MORE_THREADS 8
 #define MOST_SLOTS 256
