@@ -113,7 +113,7 @@ def test_atomics_with_several_indices(dtype, layout):
         wide = cuda.to_device(np.zeros((5, 14), dtype))
         a = wide[:, ::2]
     device = cuda.to_device(a) if isinstance(a, np.ndarray) else a
-    add_at[10, 32](device, rows, columns, values)
+    add_at[10, 32](device, *map(cuda.to_device, (rows, columns, values)))
     assert np.array_equal(device.copy_to_host(), expected)
 
 
