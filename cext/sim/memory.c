@@ -511,8 +511,10 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
     }
     int known = nl_sim_memory_near(address, &found);
     if (!known) {
+        nl_mutex_lock(&lock);
         if (address >= memory.low && address < memory.high)
             snprintf(text, size, ", in no allocation");
+        nl_mutex_unlock(&lock);
         return;
     }
     char where[64] = "in";

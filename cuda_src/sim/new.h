@@ -2,24 +2,32 @@
 #ifndef NUMBALITE_SIM_NEW_H
 #define NUMBALITE_SIM_NEW_H
 
-void *operator new(size_t size) {
+/* Inline, so that only images that allocate have them. */
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Winline-new-delete"
+#endif
+inline void *operator new(size_t size) {
     return malloc(size);
 }
-void *operator new[](size_t size) {
+inline void *operator new[](size_t size) {
     return malloc(size);
 }
-void operator delete(void *block) noexcept {
+inline void operator delete(void *block) noexcept {
     free(block);
 }
-void operator delete[](void *block) noexcept {
+inline void operator delete[](void *block) noexcept {
     free(block);
 }
-void operator delete(void *block, size_t) noexcept {
+inline void operator delete(void *block, size_t) noexcept {
     free(block);
 }
-void operator delete[](void *block, size_t) noexcept {
+inline void operator delete[](void *block, size_t) noexcept {
     free(block);
 }
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 /* Placement new, which NVRTC knows without <new>; libc++ is told that it has been there. */
 #define _LIBCPP___NEW_PLACEMENT_NEW_DELETE_H

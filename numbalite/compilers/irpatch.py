@@ -42,8 +42,10 @@ _BINARY = re.compile(r"(?: exact| nuw| nsw)* (i\d+) ([^ ,]+), ([^ ,]+)(.*)", re.
 _CONVERSION = re.compile(r" (float|double) ([^ ,]+) to (i\d+)(.*)", re.DOTALL)
 _THREAD_LOCAL = re.compile(r"\(ptr [^@]*(@[\w.$]+|@\"[^\"]+\")\)")
 _LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
+_HIDDEN = re.compile(r"\Adefine hidden (?=[^@\n]*@(?!__))")
 _DEFINITION = re.compile(r"^define ", re.MULTILINE)
 _SPIN = "nl_sim_volatile_read"
+_PURE_VIRTUAL = "__cxa_pure_virtual"
 _OVERFLOW, _NOT_FINITE = "nl_sim_quotient_overflow", "nl_sim_not_finite"
 _COPY = re.compile(
     r"^  (?:tail )?call void @llvm\.memcpy\.[^(\n]*\((?P<to>[^,\n]*), (?P<from>[^,\n]*), "
@@ -78,7 +80,11 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
     if checks:
         head, functions = _without_idle_hooks(head, functions)
     defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
-    ir = "".join([head, *(_function(f, spins, checks, defined) for f in functions)])
+    functions = [_function(f, spins, checks, defined) for f in functions]
+    head, functions = _without_unasked(head, functions)
+    if not checks:  # a kernel is inlined where it is called, and nobody asks for it by name
+        functions = [_HIDDEN.sub("define internal ", text) for text in functions]
+    ir = "".join([head, *functions])
     return vectorize(ir, vectors) if vectors else ir
 
 
@@ -108,7 +114,24 @@ def _without_idle_hooks(head, functions):
             ):
                 return head, functions
             used.update(widths)
-    idle = {found[1]: text for text, found in hooks.items() if found[2] not in used}
+    return _without(head, functions, {m[1]: text for text, m in hooks.items() if m[2] not in used})
+
+
+def _without_unasked(head, functions):
+    """Without the functions that are there in case that what this module puts in, or what the front end
+    does, asks for them by name (cuda_src/sim/library.h)."""
+    idle = {}
+    for name in (_SPIN, _PURE_VIRTUAL):
+        own = [text for text in functions if f"@{name}(" in text.partition("\n")[0]]
+        asked = any(f"@{name}" in text for text in functions if text not in own)
+        asked |= any(f"@{name}" in x for x in head.split("\n") if not _LISTS.match(x))
+        if own and not asked:
+            idle[name] = own[0]
+    return _without(head, functions, idle)
+
+
+def _without(head, functions, idle):
+    """Without the functions idle: name -> text."""
     if not idle:
         return head, functions
     lines = [_unlist(line, idle) if _LISTS.match(line) else line for line in head.split("\n")]

@@ -170,3 +170,28 @@ def test_names_are_new_in_each_function():
         names = re.findall(r"^  (%nl\.\d+) = ", text, re.MULTILINE)
         assert len(names) == len(set(names)) == 4
     assert patch("; nothing here\n") == "; nothing here\n"
+
+
+def test_functions_that_nothing_asks_for_are_not_compiled():
+    own = "define hidden void @nl_sim_volatile_read() #1 {\n  ret void\n}\n"
+    pure = "define hidden void @__cxa_pure_virtual() #1 {\n  ret void\n}\n"
+    kernel = (
+        "\ndefine void @k(i32* %0) #0 {{\n  %2 = load{} i32, i32* %0, align 4\n  ret void\n}}\n"
+    )
+    names = [
+        f"i8* bitcast (void ()* @{name} to i8*)"
+        for name in ("__cxa_pure_virtual", "nl_sim_volatile_read", "nl_sim_image_init")
+    ]
+    kept = f"[3 x i8*] [{', '.join(names)}]"
+    head = '@llvm.compiler.used = appending global {}, section "llvm.metadata"\n\n'
+    plain = patch(head.format(kept) + pure + own + kernel.format(""))
+    assert plain == head.format(f"[1 x i8*] [{names[2]}]") + kernel.format("")
+    table = "@table = constant [1 x i8*] [i8* bitcast (void ()* @__cxa_pure_virtual to i8*)]\n"
+    asked = patch(table + head.format(kept) + pure + own + kernel.format(" volatile"))
+    assert pure in asked and own.replace("hidden", "internal") in asked and kept in asked
+
+
+def test_a_kernel_that_is_inlined_everywhere_is_not_kept():
+    text = "define hidden void @k() #0 {\n  ret void\n}\n\ndefine void @g() #0 {\n  ret void\n}\n"
+    assert patch(text) == text.replace("hidden", "internal")
+    assert patch(text, checks=("race",)) == text

@@ -74,7 +74,7 @@ inline const xorwow_matrix &xorwow_power(int power) {
     static thread_local xorwow_matrix *powers;
     static thread_local int known;
     if (!powers)
-        powers = static_cast<xorwow_matrix *>(__builtin_malloc(131 * sizeof(xorwow_matrix)));
+        powers = static_cast<xorwow_matrix *>(malloc(131 * sizeof(xorwow_matrix)));
     for (; known <= power; ++known)
         if (known > 0)
             powers[known].square(powers[known - 1]);
