@@ -77,14 +77,17 @@ def loops(x, m, rows, total):
 @pytest.mark.parametrize("order", ["C", "F", "strided"])
 def test_loops_over_arrays(order, debug):
     kernel = cuda.jit(debug=True)(loops.py_func) if debug else loops
-    x, m = np.arange(8.0, dtype=np.float32), np.arange(12.0).reshape(3, 4)
+    x, m = np.arange(24.0, dtype=np.float32), np.arange(48.0).reshape(6, 8)
     if order == "strided":
-        x, m = np.arange(24.0, dtype=np.float32)[20::-3], np.arange(48.0).reshape(6, 8)[::-2, 1::2]
+        device_x, device_m = cuda.to_device(x)[20::-3], cuda.to_device(m)[::-2, 1::2]
+        x, m = x[20::-3], m[::-2, 1::2]
     else:
-        m = np.array(m, order=order)
-    rows, total = np.zeros(3), np.zeros(5, np.float32)
-    after_x, after_m = x.copy(), m.copy()
-    kernel[1, 1](after_x, after_m, rows, total)
+        device_x, device_m = cuda.to_device(x), cuda.to_device(np.array(m, order=order))
+    rows, total = np.zeros(len(m)), np.zeros(5, np.float32)
+    sums = [cuda.to_device(rows), cuda.to_device(total)]
+    kernel[1, 1](device_x, device_m, *sums)
+    after_x, after_m = device_x.copy_to_host(), device_m.copy_to_host()
+    rows, total = (d.copy_to_host() for d in sums)
     assert np.array_equal(after_x, x + 1) and np.array_equal(after_m, -m)
     assert np.array_equal(rows, m.sum(axis=1))
     assert total.tolist() == [(x + 1).sum(), -m[0].sum(), 66, 60, x[1] + 1]
@@ -100,7 +103,7 @@ def test_loops_over_nothing_and_over_what_is_const():
 
     for n in (0, 1, 5):
         x, m, out = np.full(n, 2, np.float32), np.ones((n, 3), np.float32), np.zeros(2, np.float32)
-        sums[1, 1](x, m, out)
+        (_, _, out) = launch(sums, 1, 1, x, m, out)
         assert out.tolist() == [2 * n, 3 * n]
 
 
