@@ -552,11 +552,18 @@ static void clear_some(void *job, int member) {
     }
 }
 
-/* While the stream is busy with what is to be copied, pages are made ready for it. What the stream
- * says of errors is asked again by whoever waits for it. */
-static void clear_ahead(receiving *r, int members) {
-    if (r->is_new && nl_cu.StreamQuery(r->before) == CUDA_ERROR_NOT_READY)
-        nl_team_run(members, (int)nl_atomic_load(&looks), clear_some, r);
+/* While the stream is busy with what is to be copied, pages are made ready for it; if all are, they
+ * are not new any more. What the stream says of errors is asked again by whoever waits for it. */
+static void clear_ahead(receiving *r, int *members) {
+    uint64_t first, end;
+    if (!r->is_new || nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
+        return;
+    nl_team_run(*members, (int)nl_atomic_load(&looks), clear_some, r);
+    if (chunks_of_page(r, r->cleared, &first, &end))
+        return;
+    r->is_new = 0;
+    *members =
+        count_members(smaller((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
 }
 
 static void fill_page(receiving *r, uint64_t first, uint64_t end) {
@@ -634,7 +641,7 @@ static int receive_with_team(receiving *r, nl_error *err) {
     int members = cut_for_host(r);
     if (open_marks(r->device, smaller(r->slot_count, r->chunks), &ignored) < 0)
         return 0;
-    clear_ahead(r, members);
+    clear_ahead(r, &members);
     if (NL_CU(err, StreamSynchronize, r->before) < 0)
         return -1;
     if ((block = take_ring(r->device, members)) == NULL)
