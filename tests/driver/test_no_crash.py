@@ -50,6 +50,7 @@ def things():
 NOT = {"configure", "fail_call_at", "fail_alloc_at", "from_pointer", "reset_device", "set_open_hook", "register_array_class",
        "trace", "wrap", "external_stream", "from_interface", "profile_start", "profile_stop", "close", "open_ipc_array", "launch",
        "nvrtc_open", "device_pointer_value", "Graph",
+       "hold_context",  # to let go what was never held takes the context from all
        "set_allocator", "pool_set_limits", "host_register", "host_unregister", "prefetch", "advise"}
 
 def callables():
