@@ -69,7 +69,7 @@ print(json.dumps([into, back, fresh]))
 USED_BEFORE = f"""
 import threading
 import numpy as np
-threads = [threading.Thread(target=np.ones, args=({LARGE},)) for _ in range(2)]
+threads = [threading.Thread(target=np.ones, args=({LARGE // 8},)) for _ in range(8)]
 for thread in threads:
     thread.start()
 for thread in threads:
