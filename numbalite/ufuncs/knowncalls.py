@@ -35,12 +35,12 @@ class KnownCalls:
     def key(array, out, axis, keepdims=False):
         """What a call depends on, or None if it is none of those that are noted here: ``array`` on the current
         device, ``out`` there too or None."""
-        kind = type(axis)
-        if (
-            axis is not None and kind is not int
-        ):  # 1.0 and True are equal to 1, but are not to be taken for it
-            if kind is not tuple or any(type(one) is not int for one in axis):
+        # 1.0 and True are equal to 1, but are not to be taken for it.
+        if type(axis) is tuple:
+            if any(type(one) is not int for one in axis):
                 return None
+        elif axis is not None and type(axis) is not int:
+            return None
         geometry = _core.call_key(array, out)
         return None if geometry is None else (geometry, axis, bool(keepdims))
 
