@@ -194,7 +194,7 @@ class Floor:
     def __init__(self, folder, peers):
         self.folder, self.peers, self.parts = folder, peers, {}
         self.program = self.build("floor.c", "floor")
-        self.library, self.kernels = None, []
+        self.driver_c, self.kernels = None, []
 
     def build(self, source, name, *options):
         compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
@@ -242,13 +242,13 @@ class Floor:
 
     def opened(self):
         """The library, in this process."""
-        if not self.library:
+        if not self.driver_c:
             path = self.build("driver.c", "driver.so", "-shared", "-fPIC")
-            self.library = ctypes.CDLL(path)
-            self.library.time_calls.restype = ctypes.c_double
-            self.library.launch_by_threads.restype = ctypes.c_double
-            self.library.open_floor(self.cubin().encode())
-        return self.library
+            self.driver_c = ctypes.CDLL(path)
+            self.driver_c.time_calls.restype = ctypes.c_double
+            self.driver_c.launch_by_threads.restype = ctypes.c_double
+            self.driver_c.open_floor(self.cubin().encode())
+        return self.driver_c
 
     def driver(self, name):
         """A measure, as calls_of() makes them, of one of driver.c's `works`."""

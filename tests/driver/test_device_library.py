@@ -107,7 +107,7 @@ def test_loops_over_nothing_and_over_what_is_const():
         assert out.tolist() == [2 * n, 3 * n]
 
 
-@pytest.mark.skipif("not cuda.is_simulated()")
+@pytest.mark.sim
 def test_loops_over_arrays_are_checked():
     @cuda.jit
     def total(x, out):
