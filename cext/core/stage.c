@@ -447,7 +447,7 @@ typedef struct receiving {
     size_t shift;               /* what the first chunk is smaller by */
     int is_new;                 /* nobody has touched the pages */
     CUstream before;            /* what was on it comes first */
-    uint64_t is_ready, cleared; /* has it happened; new pages that were made ready until then */
+    uint64_t is_ready, cleared; /* need nobody clear ahead any more; new pages that were */
     uint64_t slot_count, chunks;
     uint64_t asking, asked;    /* is somebody at the driver; chunks that it was asked for */
     uint64_t arrived, taken;   /* of those; chunks, or new pages, that members have taken */
@@ -566,6 +566,23 @@ static void clear_ahead(receiving *r, int *members) {
         count_members(smaller((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
 }
 
+/* One member asks for the first chunks, which takes 2 ms for the first copy of a process to the
+ * host; the others clear pages meanwhile. */
+static void begin_some(void *job, int member) {
+    receiving *r = job;
+    uint64_t first, end;
+    nl_error ignored; /* whoever goes on finds it too */
+    if (member == 0) {
+        if (nl_device_bind(r->device, &ignored) == 0)
+            take_turn(r, 0);
+        nl_atomic_store(&r->is_ready, 1);
+        return;
+    }
+    while (!nl_atomic_load(&r->is_ready) &&
+           chunks_of_page(r, nl_atomic_add(&r->cleared, 1), &first, &end))
+        clear_page(r, first, end);
+}
+
 static void fill_page(receiving *r, uint64_t first, uint64_t end) {
     clear_page(r, first, end);
     for (uint64_t k = first; k < end; k++) {
@@ -647,6 +664,10 @@ static int receive_with_team(receiving *r, nl_error *err) {
     if ((block = take_ring(r->device, members)) == NULL)
         return 0;
     r->ring = block->memory;
+    if (r->is_new && members > 1) {
+        r->is_ready = 0;
+        nl_team_run(members, (int)nl_atomic_load(&looks), begin_some, r);
+    }
     nl_team_run(members, (int)nl_atomic_load(&looks), receive_some, r);
     if (r->failed) {
         *err = r->error;
