@@ -59,7 +59,7 @@ static struct { /* of the team's owner */
     int count;
     CUevent last; /* behind all that was sent before, if `sent` */
     CUstream stream;
-    int sent;
+    int sent, received; /* something was, since they were opened */
 } marks;
 
 static size_t smaller(size_t a, size_t b) {
@@ -566,8 +566,8 @@ static void clear_ahead(receiving *r, int *members) {
         count_members(smaller((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
 }
 
-/* One member asks for the first chunks, which takes 2 ms for the first copy of a process to the
- * host; the others clear pages meanwhile. */
+/* For the first copy to the host, for which the driver makes ready for 2 ms: one member asks for
+ * the first chunks, the others clear pages meanwhile. */
 static void begin_some(void *job, int member) {
     receiving *r = job;
     uint64_t first, end;
@@ -664,10 +664,11 @@ static int receive_with_team(receiving *r, nl_error *err) {
     if ((block = take_ring(r->device, members)) == NULL)
         return 0;
     r->ring = block->memory;
-    if (r->is_new && members > 1) {
+    if (r->is_new && members > 1 && !marks.received) {
         r->is_ready = 0;
         nl_team_run(members, (int)nl_atomic_load(&looks), begin_some, r);
     }
+    marks.received = 1;
     nl_team_run(members, (int)nl_atomic_load(&looks), receive_some, r);
     if (r->failed) {
         *err = r->error;
