@@ -4,7 +4,7 @@
     python tests/bench/run.py --from FILE --readme      the table of an earlier run
     python tests/bench/run.py --small                   tiny sizes, also on the simulator: are all rows right?
 
-One table: what we need, the floor (plain C or CUDA C++ on the same machine: floor.c, hand.cu), the ratio,
+One table: what we need, the floor (plain C or CUDA C++ on the same machine: driver.c, floor.c, hand.cu), the ratio,
 the limit that the row's target gives and whether it is met, and the peers, each in a process of its own.
 Every row checks its result before it times it. Without a GPU it measures what does not need one and says
 what it left out. Absolute times differ from machine to machine; ratios hardly do.
