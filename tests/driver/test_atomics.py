@@ -5,18 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from on_copies import launch
 
 from numbalite import cuda
-
-
-def launch(kernel, grid, block, *args):
-    """Run a kernel on copies of the arrays in `args`; the copies as they are afterwards."""
-    device = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in args]
-    kernel[grid, block](*device)
-    return [
-        d.copy_to_host() for d, a in zip(device, args, strict=True) if isinstance(a, np.ndarray)
-    ]
-
 
 ATOMICS = r"""
 template <class T> __global__ void count(T *cells) {

@@ -1,0 +1,14 @@
+"""Kernels launched on copies of host arrays."""
+
+import numpy as np
+
+from numbalite import cuda
+
+
+def launch(kernel, grid, block, *args):
+    """Run a kernel on copies of the arrays in `args`; the copies as they are afterwards."""
+    device = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in args]
+    kernel[grid, block](*device)
+    return [
+        d.copy_to_host() for d, a in zip(device, args, strict=True) if isinstance(a, np.ndarray)
+    ]
