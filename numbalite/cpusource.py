@@ -70,13 +70,17 @@ def _entry(function, namespace, index, args):
 def _array_names(function, args):
     """What lets a failed check name the array."""
     parameters = function.definition.parameters
-    if len(parameters) != len(args) or not any(isinstance(t, types.Array) for t in args):
+    if len(parameters) != len(args) or not any(map(_has_axes, args)):
         return ""
     lines = ["#ifdef NUMBALITE_DEBUG\n"]
     slot = 0
     for i, (name, t) in enumerate(zip(parameters, args, strict=True)):
-        if isinstance(t, types.Array):
+        if _has_axes(t):
             name = ascii_name(name)
             lines.append(f"{{ auto &{name} = nl_b.p{i}; NUMBALITE_NAME_ARRAY({slot}, {name}); }}\n")
             slot += 1
     return "".join([*lines, "#endif\n"])
+
+
+def _has_axes(t):
+    return isinstance(t, types.Array) and t.ndim > 0

@@ -414,6 +414,10 @@ def _conversion(have, want, value):
         if have.layout == want.layout:
             return 0
         return 1 if want.layout == "A" else None
+    if isinstance(have, Array) and have.ndim == 0:
+        have = have.dtype
+        if have == want:
+            return 1  # its value
     if not isinstance(have, Scalar) or not isinstance(want, Scalar):
         return None
     if np.can_cast(have.dtype, want.dtype, "safe"):
@@ -467,7 +471,10 @@ class BodyKernel:
         """The kernel for these argument types, not yet compiled."""
         signature = Signature(types.void, args)
         definition, options = self.definition, self.options
-        generated = source.kernel_source(definition, signature, options.launch_bounds, options.link)
+        args = tuple(map(types.by_reference, args))
+        generated = source.kernel_source(
+            definition, Signature(types.void, args), options.launch_bounds, options.link
+        )
         unit = Unit(
             source=generated.text,
             name=source.file_name(ascii_name(self.name), definition.text.label),

@@ -188,7 +188,7 @@ class _Parser:
             else:
                 break
         if const:
-            if not isinstance(t, (Array, Pointer)):
+            if not isinstance(t, (Array, Record, Pointer)):
                 self.fail(f"only arrays can be const: a plain {t} is passed by value", at)
             t = types.const(t)
         return t
@@ -235,6 +235,10 @@ class _Parser:
         start = self.token
         self.expect("[")
         steps = []
+        if self.take("("):
+            self.expect(")")
+            self.expect_closing("]")
+            return Array(element, 0)
         while True:
             if self.take("..."):
                 self.fail("'...' is no number of dimensions; write one ':' for each")
@@ -297,7 +301,7 @@ class _Parser:
             self.fail("a layout is A, C or F")
         self.next += 1
         self.expect_closing(")")
-        if not isinstance(t, (Scalar, Record)) or ndim < 1:
+        if not isinstance(t, (Scalar, Record)):
             self.fail("expected for example array(float32, 2d, C)")
         return Array(t, ndim, layout)
 

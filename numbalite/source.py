@@ -313,10 +313,9 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
         builder.write_user(text)
     namespace = f"k_{name}"
     taken = builder.open_namespace(namespace, definition)
-    parameters = [ascii_name(p) for p in definition.parameters]
-    args = ", ".join(f"{t.cxx} {p}" for t, p in zip(signature.args, parameters, strict=True))
+    args, lead = _kernel_parameters(definition.parameters, signature.args)
     bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
-    builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n')
+    builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n{lead}')
     builder.write("{\n")
     builder.write_user(definition.text.replace(definition.body), "} }")
     builder.close_namespace(namespace, definition, taken)
@@ -324,6 +323,19 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     return Generated(
         builder.finish(), f"{namespace}::nl_{name}", builder.refused, tuple(dict.fromkeys(labels))
     )
+
+
+def _kernel_parameters(names, args):
+    """(the parameters of a kernel, what stands before the user's lines). A kernel cannot have a reference
+    as a parameter: it gets a pointer."""
+    heads, lead = [], ""
+    for name, t in zip(map(ascii_name, names), args, strict=True):
+        if isinstance(t, types.Array) and t.ndim == 0:
+            heads.append(f"{t.cxx.removesuffix('&')}*nl_{name}")
+            lead += f"{t.cxx}{name} = *nl_{name};\n"
+        else:
+            heads.append(f"{t.cxx} {name}")
+    return ", ".join(heads), lead
 
 
 def device_source(function, exported: str = "", signature=None) -> str:

@@ -168,7 +168,10 @@ class Record(Type):
 
 
 class Array(Type):
-    """A strided array: element type, dimensions, layout "A" (any strides), "C" or "F"."""
+    """A strided array: element type, dimensions, layout "A" (any strides), "C" or "F".
+
+    An array without dimensions, ``float32[()]``, is in C++ a reference to its one element.
+    """
 
     __slots__ = ("dtype", "layout", "ndim", "readonly")
 
@@ -177,9 +180,9 @@ class Array(Type):
             raise TypeError(f"there are no arrays of {dtype!r}")
         if layout not in LAYOUTS:
             raise ValueError(f"layout is 'A', 'C' or 'F', not {layout!r}")
-        if ndim < 1:
-            raise ValueError(f"an array type has at least one dimension, not {ndim}")
-        if ndim == 1 and layout == "F":
+        if ndim < 0:
+            raise ValueError(f"an array type has no {ndim} dimensions")
+        if ndim == 0 or (ndim == 1 and layout == "F"):
             layout = "C"
         super().__init__(_array_name(dtype, ndim, layout, readonly))
         object.__setattr__(self, "dtype", dtype)
@@ -193,6 +196,8 @@ class Array(Type):
     @property
     def cxx(self):
         element = ("const " if self.readonly else "") + self.dtype.cxx
+        if self.ndim == 0:
+            return f"{element} &"
         layout = "" if self.layout == "A" else f", {LAYOUTS[self.layout]}"
         return f"array<{element}, {self.ndim}{layout}>"
 
@@ -319,7 +324,7 @@ class Signature:
 
 
 def _dimensions(element, index):
-    """``[:, ::1]`` -> (2, "C")"""
+    """``[:, ::1]`` -> (2, "C"), ``[()]`` -> (0, "C")"""
     index = index if isinstance(index, tuple) else (index,)
     usage = f"write {element}[:], {element}[:, :], {element}[:, ::1] or {element}[::1, :]"
     steps = []
@@ -329,8 +334,6 @@ def _dimensions(element, index):
         if part.step is not None and (part.step != 1 or isinstance(part.step, bool)):
             raise TypeError(f"::{part.step} is not a dimension: {usage}")
         steps.append(part.step == 1)
-    if not steps:
-        raise TypeError(f"no dimensions: {usage}")
     return len(steps), layout_of(steps, usage)
 
 
@@ -348,6 +351,8 @@ def layout_of(steps, usage="write [:, ::1] or [::1, :]") -> str:
 
 
 def _array_name(dtype, ndim, layout, readonly):
+    if ndim == 0:
+        return f"{'const ' if readonly else ''}{dtype}[()]"
     dims = [":"] * ndim
     if layout == "C":
         dims[-1] = "::1"
@@ -503,13 +508,15 @@ def as_type(value) -> Type:
     raise TypeError(f"{value!r} is not a type: write for example float32 or float32[:]")
 
 
-def const(t: Array | Pointer) -> Array | Pointer:
+def const(t: Array | Record | Pointer) -> Array | Pointer:
     """The type of an input: ``const(float32[:])`` is ``"const float32[:]"``, never copied back."""
     if isinstance(t, Array):
         return t.copy(readonly=True)
+    if isinstance(t, Record):
+        return Array(t, 0, readonly=True)
     if isinstance(t, Pointer):
         return Pointer(t.dtype, True)
-    raise TypeError(f"only arrays and pointers can be const, not {t}")
+    raise TypeError(f"only arrays, records and pointers can be const, not {t}")
 
 
 def CPointer(t, readonly=False) -> Pointer:
@@ -554,7 +561,7 @@ def _array_typeof(value, interface):
         c = strides is None or tuple(strides) == _packed(shape, dtype.itemsize)
         f = tuple(strides or ()) == _packed(shape[::-1], dtype.itemsize)[::-1]
     element = from_dtype(dtype)
-    if ndim == 0:
+    if ndim == 0 and isinstance(element, Record):
         return element
     return Array(element, ndim, "C" if c else "F" if f else "A")
 
@@ -577,7 +584,9 @@ def from_code(code: int) -> Type:
         from . import _core
 
         element = Record(_core.record_dtype(code >> 20))
-    return Array(element, ndim, layout, is_array == 3) if is_array and ndim else element
+    if not is_array or (ndim == 0 and isinstance(element, Record)):
+        return element
+    return Array(element, ndim, layout, is_array == 3)
 
 
 def from_parameter(row) -> Type:
@@ -590,6 +599,11 @@ def from_parameter(row) -> Type:
     if row.kind == "array":
         return Array(t, row.ndim, row.layout, row.const)
     return Pointer(t, row.const) if row.kind == "pointer" else t
+
+
+def by_reference(t: Type) -> Type:
+    """What a kernel's parameter of this type is: to a record it refers, as to an array."""
+    return Array(t, 0) if isinstance(t, Record) else t
 
 
 def parameter(t: Type, name: str):

@@ -27,7 +27,7 @@ static int expected_size(const nl_param *p, uint64_t *size) {
         return 1;
     case NL_PARAM_ARRAY:
         *size = sizeof(void *) + (uint64_t)p->ndim * 2 * sizeof(int64_t);
-        return p->ndim >= 1;
+        return 1;
     case NL_PARAM_STRUCT:
         *size = p->size;
         return p->size > 0;

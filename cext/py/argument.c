@@ -28,6 +28,10 @@ static const char *expectation(const nl_param *p, char *text, size_t size) {
                  (long long)p->itemsize);
     else if (p->kind == NL_PARAM_POINTER)
         snprintf(text, size, "%s (a C-contiguous array)", p->ctype);
+    else if (p->kind == NL_PARAM_ARRAY && p->ndim == 0 && p->dtype == NL_OPAQUE)
+        snprintf(text, size, "%s (a record of %lld bytes)", p->ctype, (long long)p->itemsize);
+    else if (p->kind == NL_PARAM_ARRAY && p->ndim == 0)
+        snprintf(text, size, "%s (a %s array of shape ())", p->ctype, dtype);
     else if (p->kind == NL_PARAM_ARRAY && p->dtype != NL_OPAQUE)
         snprintf(text, size, "%s (%s)", p->ctype, dtype);
     else if (p->kind == NL_PARAM_ARRAY)
@@ -162,7 +166,8 @@ static int check_array(nl_py_call *call, int index, PyObject *value, const seen 
                           " that is not C-contiguous: a plain pointer says nothing of strides");
     } else {
         if (s->ndim != p->ndim)
-            return refuse(call, index, value, PyExc_TypeError, ": it must have %d dimension%s",
+            return refuse(call, index, value, PyExc_TypeError,
+                          p->ndim ? ": it must have %d dimension%s" : ": pass one element of it",
                           p->ndim, p->ndim == 1 ? "" : "s");
         if (p->order == NL_ORDER_C && !s->is_c)
             return refuse(call, index, value, PyExc_TypeError, " that is not C-contiguous");
@@ -278,7 +283,7 @@ static int write_host(nl_py_call *call, int index, PyObject *value, PyObject *ar
     if (p->kind == NL_PARAM_ARRAY && !s.is_f)
         s.is_c = 1;
     if (mode == 0)
-        call->staging.implicit = 1;
+        call->staging.implicit |= !nl_host_is_void(value);
     else if (p->is_const && mode == NL_PY_TRANSFER_OUT)
         return refuse(call, index, value, PyExc_TypeError,
                       ": cuda.Out makes no sense for a parameter that is const");
@@ -331,6 +336,11 @@ static int write_in_place(nl_py_call *call, int index, PyObject *value, unsigned
     return 0;
 }
 
+/* Until the kernel is launched. */
+static int keep(nl_py_call *call, PyObject *array) {
+    return call->kept || (call->kept = PyList_New(0)) ? PyList_Append(call->kept, array) : -1;
+}
+
 /* Objects that speak DLPack: what comes of them is kept until the kernel is launched. 1 if it was
  * one, 0 or -1. */
 static int write_dlpack(nl_py_call *call, int index, PyObject *value, PyObject *source, int mode,
@@ -339,13 +349,24 @@ static int write_dlpack(nl_py_call *call, int index, PyObject *value, PyObject *
     int found = nl_py_dlpack_array(call->state, source, call->stream, &array);
     if (found <= 0)
         return found;
-    int result = call->kept || (call->kept = PyList_New(0)) ? PyList_Append(call->kept, array) : -1;
+    int result = keep(call, array);
     if (result == 0)
         result = nl_py_array_check(call->state, array)
                      ? write_device_array(call, index, array, at)
                      : write_host(call, index, value, array, mode, at);
     Py_DECREF(array);
     return result < 0 ? -1 : 1;
+}
+
+/* A record is an array without dimensions over its memory, which may be that of an array. */
+static int write_void(nl_py_call *call, int index, PyObject *value, PyObject *record, int mode,
+                      unsigned char *at) {
+    PyObject *array = nl_host_void_array(record);
+    if (!array)
+        return -1;
+    int result = keep(call, array) < 0 ? -1 : write_host(call, index, value, array, mode, at);
+    Py_DECREF(array);
+    return result;
 }
 
 static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
@@ -360,6 +381,8 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
         return write_device_array(call, index, array, at);
     if (nl_host_is_exact_array(array))
         return write_host(call, index, value, array, mode, at);
+    if (nl_host_is_void(array))
+        return write_void(call, index, value, array, mode, at);
     call->strayed = 1;
     int found = nl_py_foreign_read(call->state, array, &foreign);
     if (found < 0)
@@ -374,8 +397,12 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     found = write_dlpack(call, index, value, array, mode, at);
     if (found)
         return found < 0 ? -1 : 0;
+    const nl_param *p = &call->params->items[index];
     const char *advice =
-        PyList_Check(array) || PyTuple_Check(array) ? ": pass a NumPy array, numpy.array(x)"
+        p->kind == NL_PARAM_ARRAY && p->ndim == 0
+            ? p->dtype == NL_OPAQUE ? ": make one with numpy.array((...), dtype=[...])[()]"
+                                    : ": pass an array, numpy.array(x), which the kernel refers to"
+        : PyList_Check(array) || PyTuple_Check(array) ? ": pass a NumPy array, numpy.array(x)"
         : nl_host_is_scalar(array) || PyLong_Check(array) || PyFloat_Check(array) ||
                 PyComplex_Check(array)
             ? ": pass an array, also for a single value"
@@ -410,25 +437,32 @@ static int read_int(PyObject *value, nl_scalar *s) {
     return 1;
 }
 
-/* A device array without dimensions is read: the number in it is what the kernel gets. */
-static int read_element(nl_py_state *state, PyObject *array, nl_scalar *s) {
-    PyObject *number =
-        nl_py_array_read_element((nl_py_array *)array, ((nl_py_array *)array)->address);
+/* Where a value that lies on the device is read: after what the launch's stream has to do before
+ * it. */
+static CUstream reading_stream(const nl_py_call *call, const nl_py_array *a) {
+    return call && a->buffer->device == call->device ? call->stream : NULL;
+}
+
+/* A device array without dimensions is read: the number in it is what the parameter gets. */
+static int read_element(nl_py_state *state, const nl_py_call *call, PyObject *array, nl_scalar *s) {
+    const nl_py_array *a = (nl_py_array *)array;
+    PyObject *number = nl_py_array_read_on(a, reading_stream(call, a));
     int result = number ? nl_py_scalar_read(state, number, s) : -1;
     Py_XDECREF(number);
     return result;
 }
 
-static int read_foreign(nl_py_state *state, PyObject *value, nl_scalar *s) {
+static int read_foreign(nl_py_state *state, const nl_py_call *call, PyObject *value, nl_scalar *s) {
     nl_py_foreign foreign;
     int found = nl_py_foreign_read(state, value, &foreign);
     if (found > 0) {
         PyObject *array = NULL;
         found = foreign.layout.ndim ? 0 : -1;
-        if (found < 0 && nl_py_foreign_wait(&foreign, NULL, 0) == 0)
+        if (found < 0 && nl_py_foreign_wait(&foreign, call ? call->stream : NULL,
+                                            call ? call->blocking : 0) == 0)
             array = nl_py_foreign_array(state, value, &foreign);
         if (array)
-            found = read_element(state, array, s);
+            found = read_element(state, call, array, s);
         Py_XDECREF(array);
         nl_py_foreign_clear(&foreign);
     }
@@ -442,7 +476,8 @@ static int load(nl_dtype dtype, const void *bytes, nl_scalar *s) {
     return 1;
 }
 
-int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
+/* call: for a launch, or NULL. */
+static int scalar_read(nl_py_state *state, const nl_py_call *call, PyObject *value, nl_scalar *s) {
     unsigned char bytes[16];
     memset(s, 0, sizeof *s);
     if (PyBool_Check(value)) {
@@ -469,7 +504,7 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
                    ? 1
                    : nl_host_long_double_read(value, s);
     if (nl_py_array_check(state, value))
-        return ((nl_py_array *)value)->ndim ? 0 : read_element(state, value, s);
+        return ((nl_py_array *)value)->ndim ? 0 : read_element(state, call, value, s);
     if (nl_host_is_array(value)) {
         nl_host_array host;
         if (nl_host_array_read(value, &host) < 0)
@@ -477,8 +512,8 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
         return host.layout.ndim || is_masked(value) ? 0 : load(host.element.dtype, host.data, s);
     }
     if (PyUnicode_Check(value) || PyBytes_Check(value) || PySequence_Check(value))
-        return read_foreign(state, value, s);
-    int found = read_foreign(state, value, s);
+        return read_foreign(state, call, value, s);
+    int found = read_foreign(state, call, value, s);
     if (found)
         return found;
     PyObject *number = PyIndex_Check(value) ? PyNumber_Index(value)
@@ -493,11 +528,15 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
     return found;
 }
 
+int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
+    return scalar_read(state, NULL, value, s);
+}
+
 static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     nl_scalar s;
     call->strayed |= !(PyLong_Check(value) || PyFloat_Check(value) || nl_host_is_scalar(value));
-    int found = nl_py_scalar_read(call->state, value, &s);
+    int found = scalar_read(call->state, call, value, &s);
     if (found < 0)
         return -1;
     if (!found)
@@ -524,16 +563,17 @@ static int write_complex_pair(const nl_param *p, const nl_scalar *s, unsigned ch
 }
 
 /* The bytes of a record of the right size, if `value` holds one: 1, 0 or -1. */
-static int write_record(nl_py_state *state, const nl_param *p, PyObject *value, unsigned char *at) {
+static int write_record(const nl_py_call *call, const nl_param *p, PyObject *value,
+                        unsigned char *at) {
     PyObject *descr = NULL;
     const void *bytes = NULL;
     nl_element element = {0};
     nl_host_array host;
     int found = 0;
-    if (nl_py_array_check(state, value) && ((nl_py_array *)value)->ndim == 0) {
-        PyObject *record =
-            nl_py_array_read_element((nl_py_array *)value, ((nl_py_array *)value)->address);
-        found = record ? write_record(state, p, record, at) : -1;
+    if (nl_py_array_check(call->state, value) && ((nl_py_array *)value)->ndim == 0) {
+        const nl_py_array *a = (nl_py_array *)value;
+        PyObject *record = nl_py_array_read_on(a, reading_stream(call, a));
+        found = record ? write_record(call, p, record, at) : -1;
         Py_XDECREF(record);
         return found;
     }
@@ -559,9 +599,9 @@ static int write_struct(nl_py_call *call, int index, PyObject *value, unsigned c
     const nl_param *p = &call->params->items[index];
     nl_scalar s;
     call->strayed = 1;
-    int found = write_record(call->state, p, value, at);
+    int found = write_record(call, p, value, at);
     if (found == 0 && p->takes_complex) {
-        found = nl_py_scalar_read(call->state, value, &s);
+        found = scalar_read(call->state, call, value, &s);
         if (found > 0)
             found = write_complex_pair(p, &s, at);
     }

@@ -8,19 +8,19 @@
 #include "py/hostarray.h"
 #include "py/staging.h"
 
-/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 scalar, 1 array, 3 array
- * that is read-only), 20-31 record index. */
+/* A type code: bits 0-7 nl_dtype, 8-13 ndim, 14-15 nl_order, 16-19 kind (0 value, 1 array, 3 array
+ * that is read-only), 20-31 record index. Records and arrays without dimensions are arrays to a
+ * kernel, which refers to them, and values to a function on the host. */
 #define NL_PY_CODE_ARRAY (1u << 16)
 #define NL_PY_CODE_READONLY (2u << 16)
 #define NL_PY_CODE_RECORD_SHIFT 20
 #define NL_PY_CODE_RECORD_MAX 4095
 
-/* An array without dimensions counts as the scalar in it. */
 static inline uint32_t nl_py_code_array(nl_dtype dtype, int ndim, int is_c, int is_f,
                                         uint32_t record) {
     nl_order order = is_c ? NL_ORDER_C : is_f ? NL_ORDER_F : NL_ORDER_ANY;
-    uint32_t code = (uint32_t)dtype | record << NL_PY_CODE_RECORD_SHIFT;
-    return ndim == 0 ? code : code | NL_PY_CODE_ARRAY | (uint32_t)ndim << 8 | (uint32_t)order << 14;
+    return (uint32_t)dtype | record << NL_PY_CODE_RECORD_SHIFT | NL_PY_CODE_ARRAY |
+           (uint32_t)ndim << 8 | (uint32_t)order << 14;
 }
 
 /* One launch, or one call of a function on the host, while its arguments are written. */

@@ -112,6 +112,8 @@ PyObject *nl_py_array_subscript(PyObject *self, PyObject *key);
 PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index);
 /* py/devcopy */
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
+/* The same for an array without dimensions, in the order of a stream (NULL: as above). */
+PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream);
 PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);

@@ -90,22 +90,15 @@ static int read_bytes(void *to, CUdeviceptr from, size_t size, CUstream stream, 
     return NL_CU(err, StreamSynchronize, stream);
 }
 
-PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
+static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstream stream) {
     unsigned char small[256], *bytes = small;
     nl_error err;
-    PyObject *result = NULL, *keeper;
-    CUstream stream;
+    PyObject *result = NULL;
     int status = 0;
-    if (nl_graph_capturing() && nl_py_graph_check_default(NULL, "reading an element") < 0)
-        return NULL;
-    if (own_stream((nl_py_array *)a, &stream, NULL, &keeper) < 0)
-        return NULL;
     if (a->itemsize > (int64_t)sizeof small) {
         bytes = nl_mem_alloc((size_t)a->itemsize, &err);
-        if (!bytes) {
-            Py_XDECREF(keeper);
+        if (!bytes)
             return nl_py_raise(&err);
-        }
     }
     if (a->itemsize > 0) {
         Py_BEGIN_ALLOW_THREADS;
@@ -115,11 +108,30 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
                      : read_bytes(bytes, address, (size_t)a->itemsize, stream, &err);
         Py_END_ALLOW_THREADS;
     }
-    Py_XDECREF(keeper);
     result = status < 0 ? nl_py_raise(&err) : nl_host_scalar(a->descr, bytes);
     if (bytes != small)
         nl_mem_free(bytes);
     return result;
+}
+
+PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
+    PyObject *keeper;
+    CUstream stream;
+    if (nl_graph_capturing() && nl_py_graph_check_default(NULL, "reading an element") < 0)
+        return NULL;
+    if (own_stream((nl_py_array *)a, &stream, NULL, &keeper) < 0)
+        return NULL;
+    PyObject *result = read_element(a, address, stream);
+    Py_XDECREF(keeper);
+    return result;
+}
+
+PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream) {
+    if (!stream)
+        return nl_py_array_read_element(a, a->address);
+    if (nl_graph_capturing() && nl_py_graph_check_asking(stream, "reading an element") < 0)
+        return NULL;
+    return read_element(a, a->address, stream);
 }
 
 /* ---- arguments ---- */

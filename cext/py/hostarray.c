@@ -290,6 +290,20 @@ int nl_host_void_read(PyObject *scalar, PyObject **descr, const void **bytes) {
     return 0;
 }
 
+int nl_host_is_void(PyObject *obj) {
+    return PyArray_IsScalar(obj, Void);
+}
+
+PyObject *nl_host_void_array(PyObject *scalar) {
+    PyVoidScalarObject *v = (PyVoidScalarObject *)scalar;
+    PyObject *array =
+        PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef((PyObject *)v->descr), 0,
+                             NULL, NULL, v->obval, v->flags & NPY_ARRAY_WRITEABLE, NULL);
+    if (array && PyArray_SetBaseObject((PyArrayObject *)array, Py_NewRef(scalar)) < 0)
+        Py_CLEAR(array);
+    return array;
+}
+
 int nl_host_long_double_read(PyObject *scalar, nl_scalar *value) {
     npy_longdouble parts[2] = {0, 0};
     if (PyArray_IsScalar(scalar, LongDouble))

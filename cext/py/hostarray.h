@@ -76,6 +76,10 @@ nl_dtype nl_host_scalar_read(PyObject *scalar, void *bytes);
 /* The value of any other numpy.generic as bytes: its dtype (new reference) and, for void scalars, a
  * pointer into the scalar; -1 on failure. */
 int nl_host_void_read(PyObject *scalar, PyObject **descr, const void **bytes);
+/* An array without dimensions over the memory of a void scalar, which may be an array's: new
+ * reference. */
+PyObject *nl_host_void_array(PyObject *scalar);
+int nl_host_is_void(PyObject *obj);
 /* longdouble and clongdouble, rounded to double: 1, or 0 if it is neither. */
 int nl_host_long_double_read(PyObject *scalar, nl_scalar *value);
 

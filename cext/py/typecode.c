@@ -191,6 +191,11 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
     return found ? found : number_code(state, value, code, reason);
 }
 
+/* The code of the element, for that of an array without dimensions. */
+static uint32_t as_value(uint32_t code) {
+    return code & (0xffu | ~0u << NL_PY_CODE_RECORD_SHIFT);
+}
+
 int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
     nl_py_foreign foreign;
     nl_host_array host;
@@ -207,12 +212,17 @@ int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, co
         int found =
             element_code(state, &host.element, host.descr, host.layout.ndim,
                          nl_layout_is_c(&host.layout), nl_layout_is_f(&host.layout), code, reason);
-        if (found > 0 && host.layout.ndim > 0 && !host.writable)
-            *code |= NL_PY_CODE_READONLY;
+        if (found > 0)
+            *code = host.layout.ndim == 0 ? as_value(*code)
+                    : host.writable       ? *code
+                                          : *code | NL_PY_CODE_READONLY;
         return found;
     }
-    if (nl_host_is_scalar(value))
-        return numpy_scalar_code(state, value, code, reason);
+    if (nl_host_is_scalar(value)) {
+        int known = numpy_scalar_code(state, value, code, reason);
+        *code = known > 0 ? as_value(*code) : 0;
+        return known;
+    }
     int found = nl_py_array_check(state, value);
     if (!found && (found = nl_py_foreign_read(state, value, &foreign)) > 0)
         nl_py_foreign_clear(&foreign);

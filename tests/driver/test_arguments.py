@@ -268,6 +268,95 @@ def test_records_by_value():
         k[1, 1](3, out)
 
 
+# ---- references ----------------------------------------------------------------------------------
+PAIR = np.dtype([("x", "f4"), ("n", "i4")])
+
+
+@cuda.jit
+def advance(r):
+    "r.x += 3; atomicAdd(&r.n, 1);"
+
+
+@cuda.jit
+def move(x, y):
+    "x += y; y = 7;"
+
+
+def test_kernels_write_to_records():
+    """A record is a reference, wherever it is: a part of an array, on the host or on the device."""
+    table = np.zeros(3, PAIR)
+    device, own = cuda.to_device(table), cuda.device_array((), PAIR)
+    own.copy_to_device(np.zeros((), PAIR))
+    for record in (table[1], device[1], own, own[()]):
+        advance[1, 1](record)
+    assert table.tolist() == device.copy_to_host().tolist() == [(0, 0), (3, 1), (0, 0)]
+    assert own.copy_to_host().item() == (6, 2)
+    record = np.zeros((), PAIR)[()]
+    for transfer in (cuda.In, cuda.InOut, cuda.In):
+        advance[1, 1](transfer(record))
+    assert record.item() == (3, 1)
+    assert len(advance.signatures) == 1
+    frozen = np.zeros(1, PAIR)
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="'r'.*read-only"):
+        advance[1, 1](frozen[0])
+
+
+def test_kernels_write_to_arrays_without_dimensions():
+    host, device = np.array(1.5), cuda.to_device(np.array(2.0))
+    move[1, 1](host, device)
+    assert host == 3.5 and device[()] == 7
+    move[1, 1](device, np.float64(1))  # a NumPy scalar is a value
+    move[1, 1](device.reshape(1)[0:1].reshape(()), 2.0)
+    assert device[()] == 10
+    assert len(move.signatures) == 2
+
+
+def test_references_in_signatures():
+    @cuda.jit("void(float64[()], const float64[()], PAIR, const PAIR, float32)")
+    def k(x, y, p, q, value):
+        "x += y; p.x = q.x + value;"
+
+    x, y = np.array(1.0), cuda.to_device(np.array(2.0))
+    p, q = np.zeros(1, PAIR), np.ones(1, PAIR)
+    q.flags.writeable = False
+    k[1, 1](x, y, p[0], q[0], np.array(0.5))
+    assert x == 3 and p["x"] == 1.5 and q["x"] == 1
+    for given, reason in (
+        ((1.0, y, p[0], q[0], 1), r"'x': expected double & \(a float64 array of shape \(\)\)"),
+        ((x[None], y, p[0], q[0], 1), "'x'.*shape.*1,.*pass one element of it"),
+        ((x.astype("f4"), y, p[0], q[0], 1), "'x'.*convert it"),
+        ((x, y, p, q[0], 1), "'p': expected .*a record of 8 bytes.*pass one element of it"),
+        ((x, y, 3, q[0], 1), "'p'.*make one with numpy.array"),
+        ((x, y, np.zeros((), "i8")[()], q[0], 1), "'p'"),
+    ):
+        with pytest.raises(TypeError, match=reason):
+            k[1, 1](*given)
+    assert x == 3
+
+
+def test_values_on_the_device_are_read_in_the_launchs_order():
+    """By value, where the source says so: what the same stream has yet to write is waited for."""
+    m = cuda.module("""
+        struct P { float x; int n; };
+        __global__ void late(P* p, float* x) {
+            for (int i = 0; i < 200; ++i) __nanosleep(100000);
+            p->n = 5; *x = 2;
+        }
+        __global__ void read(P p, float x, float* out) { out[0] = p.n + x; }""")
+    stream = cuda.stream(non_blocking=True)
+    p, x = cuda.to_device(np.zeros((), PAIR)), cuda.to_device(np.zeros((), "f4"))
+    out = cuda.to_device(np.zeros(1, "f4"))
+    cuda.synchronize()
+    m.late[1, 1, stream](p, x)
+    m.read[1, 1, stream](p, x, out)
+    stream.synchronize()
+    assert out[0] == 7
+    record = np.zeros(1, PAIR)
+    m.late[1, 1](record[0], np.zeros((), "f4"))
+    assert record["n"] == 5, "a pointer takes a record too"
+
+
 def test_vectors_of_numbers():
     k = cuda.jit("__global__ void k(const float4* v, float* out) { out[0] = v[1].y; }")
     v, out = np.arange(8, dtype="f4"), np.zeros(1, "f4")

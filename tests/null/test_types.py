@@ -68,6 +68,8 @@ def test_short_names_are_the_same_objects():
         (int32[:, ::1], "int32[:, ::1]", "array<int, 2, layout::C>"),
         (int32[::1, :, :], "int32[::1, :, :]", "array<int, 3, layout::F>"),
         (const(float64[:]), "const float64[:]", "array<const double, 1>"),
+        (float32[()], "float32[()]", "float &"),
+        (const(float32[()]), "const float32[()]", "const float &"),
         (CPointer(float32), "CPointer(float32)", "float*"),
         (UniTuple(float32, 2), "Tuple((float32, float32))", "tuple<float, float>"),
     ],
@@ -77,7 +79,7 @@ def test_spelling(t, name, cxx):
 
 
 @pytest.mark.parametrize(
-    "index", [0, slice(None, None, 2), slice(1, None), (), (slice(None, None, 1),) * 2, "x"]
+    "index", [0, slice(None, None, 2), slice(1, None), (slice(None, None, 1),) * 2, "x"]
 )
 def test_bad_dimensions(index):
     with pytest.raises(TypeError, match=r"float32\[:\]"):
@@ -203,7 +205,7 @@ class Foreign:
         (1, int64), (2**63, uint64), (1.5, float64), (True, boolean), (1j, types.complex128),
         (np.float32(1), float32), (np.bool_(1), boolean), (np.zeros(3, "f4"), float32[::1]),
         (np.zeros((3, 4), "i4"), int32[:, ::1]), (np.zeros((3, 4), "i4").T, int32[::1, :]),
-        (np.zeros((3, 4), "i4")[:, ::2], int32[:, :]), (np.zeros((), "f4"), float32),
+        (np.zeros((3, 4), "i4")[:, ::2], int32[:, :]), (np.zeros((), "f4"), float32[()]),
         (Foreign(np.zeros((3, 4), "i4")), int32[:, ::1]),
         (Foreign(np.zeros((3, 4), "i4").T, True), int32[::1, :]),
         (Foreign(np.zeros((3, 4), "i4")[:, 1:], True), int32[:, :]),
@@ -225,6 +227,7 @@ def test_from_code():
     assert types.from_code(11 | 1 << 8 | 1 << 14 | 1 << 16) == float32[::1]
     assert types.from_code(4 | 2 << 8 | 2 << 14 | 1 << 16) == int32[::1, :]
     assert types.from_code(14 | 3 << 8 | 1 << 16) == types.complex128[:, :, :]
+    assert types.from_code(11 | 1 << 14 | 1 << 16) == float32[()]
 
 
 def test_parameters_of_a_launch():
@@ -235,6 +238,8 @@ def test_parameters_of_a_launch():
     assert (row.kind, row.ctype, row.dtype, row.size, row.align) == ("scalar", "int", "int32", 4, 4)
     row = types.parameter(Record(PARTICLE), "p")
     assert (row.kind, row.size, row.align) == ("struct", PARTICLE.itemsize, 8)
+    row = types.parameter(types.by_reference(Record(PARTICLE)), "p")
+    assert (row.kind, row.ndim, row.size, row.itemsize) == ("array", 0, 8, PARTICLE.itemsize)
     row = types.parameter(CPointer(types.uint8), "p")
     assert (row.kind, row.ctype, row.dtype, row.const) == (
         "pointer", "unsigned char*", "uint8", False
