@@ -1,9 +1,13 @@
 /* driver/driver_sim_ipc: device memory between processes.
  *
- * Exporting makes the allocation a file without a name (a memfd) that stays open here; the handle
- * says which descriptor of which process that is, and by its inode the opener sees whether it still
- * is the same. As with the real driver, memory from a pool cannot be exported and a process cannot
- * open its own handles. */
+ * Exporting makes the allocation a file without a name (a memfd, sealed in its size) that stays
+ * open here; the handle says which descriptor of which process that is. Handles come from anywhere:
+ * the opener looks at what is behind the descriptor before it opens it, and takes nothing but such
+ * a file, with the inode and the size of the handle. As with the real driver, memory from a pool
+ * cannot be exported and a process cannot open its own handles. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
 #include "driver/driver_sim.h"
 
 #include <fcntl.h>
@@ -62,17 +66,33 @@ static CUresult sim_IpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     return CUDA_SUCCESS;
 }
 
-/* The exporter's file, if it still is what the handle says. */
+static int is_as_said(int fd, const sim_handle *own) {
+    struct stat facts;
+    return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_ino == own->inode &&
+           (uint64_t)facts.st_size == own->span && own->lead <= own->span &&
+           own->size <= own->span - own->lead;
+}
+
+/* Only a memfd has seals; of ours, nobody can change the size any more. */
+static int is_sealed(int fd) {
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & NL_SIM_MEMORY_SEALS) == NL_SIM_MEMORY_SEALS;
+}
+
+/* The exporter's file, if it still is what the handle says. First as a mere place (O_PATH): opening
+ * a device, or a file of another program, could already do something. */
 static int open_exported(const sim_handle *own) {
     char path[64];
-    struct stat facts;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", own->pid, own->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
+    int place = open(path, O_PATH | O_CLOEXEC), fd = -1;
+    if (place < 0)
         return -1;
-    if (fstat(fd, &facts) == 0 && facts.st_ino == own->inode &&
-        (uint64_t)facts.st_size == own->span && own->lead <= own->span &&
-        own->size <= own->span - own->lead)
+    if (is_as_said(place, own)) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+        fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    close(place);
+    if (fd < 0 || is_sealed(fd))
         return fd;
     close(fd);
     return -1;

@@ -343,10 +343,11 @@ static int map_file(int fd, uintptr_t low, size_t span) {
 
 static CUresult share_lock_held(allocation *a, nl_sim_memory_file *file) {
     if (!a->file) {
-        int fd = memfd_create("numbalite-device-memory", MFD_CLOEXEC);
+        int fd = memfd_create("numbalite-device-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         if (fd < 0)
             return CUDA_ERROR_OUT_OF_MEMORY;
-        if (write_all(fd, a->low, a->span) < 0 || map_file(fd, a->low, a->span) < 0) {
+        if (write_all(fd, a->low, a->span) < 0 || fcntl(fd, F_ADD_SEALS, NL_SIM_MEMORY_SEALS) < 0 ||
+            map_file(fd, a->low, a->span) < 0) {
             close(fd);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }

@@ -7,6 +7,7 @@
 #ifndef NL_SIM_MEMORY_H
 #define NL_SIM_MEMORY_H
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "driver/cuda_abi.h"
@@ -46,6 +47,8 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
 /* Memory that is not ours to free, so that it is known. */
 CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *address, size_t size);
 CUresult nl_sim_memory_unregister(nl_sim_memory_kind kind, void *address);
+/* The seals of the files below: nobody can make them shorter under those who have them mapped. */
+#define NL_SIM_MEMORY_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 /* Device memory as a file that other processes can map; it keeps its address and contents. Nothing
  * of it may be in use. */
 typedef struct nl_sim_memory_file {

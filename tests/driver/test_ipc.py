@@ -1,7 +1,10 @@
 """Device memory shared by several processes: handles of arrays and of raw memory."""
 
+import contextlib
 import gc
+import os
 import pickle
+import struct
 
 import numpy as np
 import pytest
@@ -242,3 +245,53 @@ def test_every_call_may_fail(live):
             else:
                 pytest.fail("it never got through")
             assert live() == before
+
+
+@pytest.mark.sim
+def test_only_files_of_the_simulator_are_opened(elsewhere, tmp_path):
+    """A handle is 64 bytes of anybody: what it names must be sealed memory of the same inode and size."""
+    array = cuda.ipc_array(4)
+    array[:] = 7
+    good = bytes(array.get_ipc_handle()._ipc_handle.handle)
+    layout = struct.Struct("8sii4Q")
+    magic, pid, fd, inode, span, lead, size = layout.unpack(good[: layout.size])
+
+    def naming(descriptor, **changes):
+        facts = os.fstat(descriptor)
+        fields = {"inode": facts.st_ino, "span": facts.st_size, "lead": 0, "size": facts.st_size}
+        fields |= changes
+        return layout.pack(magic, pid, descriptor, *fields.values()).ljust(64, b"\0")
+
+    with contextlib.ExitStack() as stack:
+        path = tmp_path / "file"
+        path.write_bytes(b"secret" * 4096)
+        plain = os.memfd_create("numbalite-device-memory")
+        stack.callback(os.close, plain)
+        os.ftruncate(plain, span)
+        open_to_shrink = os.memfd_create("numbalite-device-memory", os.MFD_ALLOW_SEALING)
+        stack.callback(os.close, open_to_shrink)
+        os.ftruncate(open_to_shrink, span)
+        reader, writer = os.pipe()
+        stack.callback(os.close, reader)
+        stack.callback(os.close, writer)
+        file = stack.enter_context(path.open("r+b"))
+        handles = {
+            "good": good,
+            "file": naming(file.fileno()),
+            "memfd": naming(plain),
+            "without seals": naming(open_to_shrink),
+            "pipe": naming(writer, span=span, size=size),
+            "inode": naming(fd, inode=inode + 1),
+            "larger": naming(fd, span=2 * span, size=2 * span),
+            "beyond": naming(fd, lead=lead, size=span - lead + 1),
+            "closed": layout.pack(magic, pid, 10_000, inode, span, lead, size).ljust(64, b"\0"),
+        }
+        code = (
+            "from numbalite import errors\n"
+            "for name, bytes_ in handle.items():\n"
+            "    try:\n"
+            "        with cuda.open_ipc_array(bytes_, 4, np.float64) as a: print(name, a.copy_to_host())\n"
+            "    except errors.CudaAPIError as error: assert 'INVALID_HANDLE' in str(error), error\n"
+        )
+        assert elsewhere(code, handles) == "good [7. 7. 7. 7.]\n"
+    assert path.read_bytes() == b"secret" * 4096
