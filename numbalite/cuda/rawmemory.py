@@ -1,7 +1,7 @@
 """Bytes of device and host memory by address: the functions of numba's cudadrv.driver.
 
-With stream=0 a copy has happened on return; with a stream it is in the stream's order, and the host
-memory has to stay as it is until then.
+With stream=0 everything has happened on return; with a stream it is in the stream's order, and the
+host memory has to stay as it is until then.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.cuda.arrays import is_cuda_array
+from numbalite.cuda.streams import default_stream
 
 
 def is_device_memory(obj) -> bool:
@@ -129,5 +130,8 @@ def device_to_device(dst, src, size, stream=0):
 
 def device_memset(dst, val, size, stream=0):
     """Sets bytes on the device to a value of 0 to 255 (-128 to -1 for the upper half)."""
-    if size:
-        _device_bytes(dst, size)._fill(np.array(val & 0xFF, np.uint8), stream)
+    if not size:
+        return
+    _device_bytes(dst, size)._fill(np.array(val & 0xFF, np.uint8), stream)
+    if not stream:  # the host reads managed and page-locked memory in no stream's order
+        default_stream().synchronize()

@@ -146,6 +146,20 @@ def test_raw_memory_of_a_context():
     assert context.mempin(pinned, driver.host_pointer(pinned), pinned.size) is not None
 
 
+def test_memory_that_the_host_reads_is_set_on_return():
+    """Managed and page-locked memory is the host's too: stream 0 has set it when the call is over."""
+    from numbalite.cuda.cudadrv import driver
+
+    spin = cuda.jit(
+        "__global__ void spin(int n) { for (int i = 0; i < n; ++i) __nanosleep(1000); }"
+    )
+    for array in cuda.managed_array(1 << 16, "u1"), cuda.mapped_array(1 << 16, "u1"):
+        array[:] = 1
+        spin[1, 1](20_000)  # some 20 ms
+        driver.device_memset(cuda.as_cuda_array(array), 5, array.size)
+        assert (array == 5).all()
+
+
 def test_addresses():
     from numbalite.cuda.cudadrv import driver
 
