@@ -2,8 +2,8 @@
  * which one is current in this thread.
  *
  * Devices live in a static array: an nl_device pointer stays good for the life of the process.
- * `epoch` goes up whenever what threads remember about the current context is void: after a reset
- * and in a forked child. A reset raises the device's generation; whatever carries an older one is
+ * what threads remember about the current context is void whenever nl_device_epoch has gone up,
+ * also in a forked child. A reset raises the device's generation; whatever carries an older one is
  * dead and is neither used nor freed through the driver. */
 #include "core/device.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define MAX_DEVICES 64
+#define NOT_LENDING UINT64_MAX /* as nl_device.lent: during a reset */
 
 static nl_mutex lock = NL_MUTEX_INIT;   /* opening, retaining */
 static nl_mutex resets = NL_MUTEX_INIT; /* one at a time; the outer of the two */
@@ -24,12 +25,12 @@ static nl_device devices[MAX_DEVICES];
 static uint64_t ready[MAX_DEVICES];     /* the context is retained */
 static uint64_t resetting[MAX_DEVICES]; /* and is being reset */
 static int device_count;
-static uint64_t opened, opening, forked, epoch;
+static uint64_t opened, opening, forked;
 
 static nl_mutex postponed_lock = NL_MUTEX_INIT;
 static nl_postponed *postponed; /* by callbacks that have ended: for the next who waits anyway */
 
-uint64_t nl_device_captures;
+uint64_t nl_device_captures, nl_device_epoch;
 
 static NL_THREAD_LOCAL struct {
     nl_device *bound; /* its context is current, if epoch is still the global one */
@@ -50,7 +51,7 @@ static void after_fork(void) {
     }
     if (nl_atomic_load(&opening))
         nl_atomic_store(&forked, 1);
-    nl_atomic_add(&epoch, 1);
+    nl_atomic_add(&nl_device_epoch, 1);
 }
 
 static int refuse_forked(nl_error *err) {
@@ -269,6 +270,11 @@ static int retain(nl_device *dev, nl_error *err) {
     return status;
 }
 
+static int refuse_resetting(const nl_device *dev, nl_error *err) {
+    return nl_error_set(err, NL_ERR_RUNTIME, "device %d is being reset by another thread",
+                        dev->ordinal);
+}
+
 /* During a reset the others are sent away. They cannot wait: who comes here may hold the
  * interpreter's lock, and the reset waits for callbacks that need it. */
 nl_device *nl_device_get(int ordinal, nl_error *err) {
@@ -277,16 +283,14 @@ nl_device *nl_device_get(int ordinal, nl_error *err) {
     nl_device *dev = &devices[ordinal];
     if (nl_atomic_load(&ready[ordinal]))
         return dev;
-    int status = nl_atomic_load(&resetting[ordinal])
-                     ? nl_error_set(err, NL_ERR_RUNTIME,
-                                    "device %d is being reset by another thread", ordinal)
-                     : retain(dev, err);
+    int status =
+        nl_atomic_load(&resetting[ordinal]) ? refuse_resetting(dev, err) : retain(dev, err);
     return status < 0 ? NULL : dev;
 }
 
 /* Does this thread remember rightly that dev is current? */
 static inline int is_bound(const nl_device *dev) {
-    if (here.bound != dev || here.epoch != nl_atomic_load(&epoch))
+    if (here.bound != dev || here.epoch != nl_atomic_load(&nl_device_epoch))
         return 0;
     if (device_count == 1)
         return 1;
@@ -294,16 +298,20 @@ static inline int is_bound(const nl_device *dev) {
     return nl_cu.CtxGetCurrent(&current) == CUDA_SUCCESS && current == dev->context;
 }
 
+static int refuse_callback(nl_error *err) {
+    if (!here.in_callback)
+        return 0;
+    return nl_error_set(err, NL_ERR_RUNTIME,
+                        "a stream callback must not use the device: the stream waits for it, and "
+                        "it would wait for the stream; let it wake up another thread");
+}
+
 static int bind_anew(nl_device *dev, nl_error *err) {
-    uint64_t now = nl_atomic_load(&epoch);
+    uint64_t now = nl_atomic_load(&nl_device_epoch);
     if (refuse_forked(err) < 0)
         return -1;
-    if (here.in_callback) {
-        return nl_error_set(
-            err, NL_ERR_RUNTIME,
-            "a stream callback must not use the device: the stream waits for it, and it "
-            "would wait for the stream; let it wake up another thread");
-    }
+    if (refuse_callback(err) < 0)
+        return -1;
     if (!nl_atomic_load(&ready[dev->ordinal]) && nl_device_get(dev->ordinal, err) == NULL)
         return -1;
     here.bound = NULL;
@@ -542,6 +550,24 @@ nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address) {
     return dev != NULL ? dev : here;
 }
 
+int nl_device_lend(nl_device *dev, nl_error *err) {
+    uint64_t lent;
+    do {
+        lent = nl_atomic_load(&dev->lent);
+        if (lent == NOT_LENDING)
+            return refuse_resetting(dev, err);
+    } while (!nl_atomic_swap_if(&dev->lent, lent, lent + 1));
+    return 0;
+}
+
+void nl_device_return(nl_device *dev) {
+    nl_atomic_sub(&dev->lent, 1);
+}
+
+void nl_device_moved(void) {
+    nl_atomic_add(&nl_device_epoch, 1);
+}
+
 int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
@@ -574,14 +600,20 @@ static void forget_contents(nl_device *dev) {
     nl_pool_forget(&dev->cache);
 }
 
-/* From here on other threads are turned away. */
+/* 0 if anything is lent. */
+static int stop_lending(nl_device *dev) {
+    return nl_atomic_swap_if(&dev->lent, 0, NOT_LENDING);
+}
+
+/* From here on other threads are turned away. Nothing is lent. */
 static void begin_reset(nl_device *dev) {
     nl_atomic_store(&resetting[dev->ordinal], 1);
     nl_atomic_store(&ready[dev->ordinal], 0);
-    nl_atomic_add(&epoch, 1);
+    nl_atomic_add(&nl_device_epoch, 1);
 }
 
 static void end_reset(nl_device *dev) {
+    nl_atomic_store(&dev->lent, 0);
     nl_atomic_store(&resetting[dev->ordinal], 0);
 }
 
@@ -589,14 +621,12 @@ static void end_reset(nl_device *dev) {
  * too, unless another library holds it. The generation goes up first: from then on other threads
  * find that what they have is dead, and leave it to the reset. */
 static int reset(nl_device *dev, nl_error *err) {
-    unsigned long long lent = nl_atomic_load(&dev->lent);
-    if (lent != 0)
-        return nl_error_set(
-            err, NL_ERR_RUNTIME,
-            "device %d cannot be reset: NumPy arrays lie in its managed or "
-            "write-combined memory (%llu), and reading them afterwards would crash; "
-            "let them go first (del)",
-            dev->ordinal, lent);
+    if (!stop_lending(dev))
+        return nl_error_set(err, NL_ERR_RUNTIME,
+                            "device %d cannot be reset: arrays of the host lie in its memory "
+                            "(%llu), and reading them afterwards would crash; let them go first "
+                            "(del)",
+                            dev->ordinal, (unsigned long long)nl_atomic_load(&dev->lent));
     nl_atomic_add(&dev->generation, 1);
     begin_reset(dev);
     int status = NL_CU(err, DevicePrimaryCtxReset, dev->handle);
@@ -623,7 +653,7 @@ static int is_held(const nl_device *dev) {
 /* If somebody holds the context it is the same one that we get back, with all that is ours. */
 static int close_context(nl_device *dev, nl_error *err) {
     int status;
-    if (nl_atomic_load(&dev->lent) != 0)
+    if (!stop_lending(dev))
         return 0; /* as if somebody else held it */
     begin_reset(dev);
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
@@ -646,7 +676,7 @@ int nl_device_is_ready(int ordinal) {
 
 int nl_device_close(int ordinal, nl_error *err) {
     int status = 0;
-    if (check_ordinal(ordinal, err) < 0)
+    if (refuse_callback(err) < 0 || check_ordinal(ordinal, err) < 0)
         return -1;
     nl_mutex_lock(&resets);
     if (nl_device_is_ready(ordinal))
@@ -656,7 +686,7 @@ int nl_device_close(int ordinal, nl_error *err) {
 }
 
 int nl_device_reset(nl_device *dev, nl_error *err) {
-    if (refuse_forked(err) < 0)
+    if (refuse_forked(err) < 0 || refuse_callback(err) < 0)
         return -1;
     nl_mutex_lock(&resets);
     int status = reset(dev, err);

@@ -245,14 +245,17 @@ static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsi
     nl_host_block *b = nl_mem_zalloc(sizeof *b, err);
     if (b == NULL)
         return -1;
-    nl_atomic_add(&dev->lent, 1);
+    if (nl_device_lend(dev, err) < 0) {
+        nl_mem_free(b);
+        return -1;
+    }
     int status = kind == NL_HOST_MANAGED
                      ? NL_CU(err, MemAllocManaged, &address, wanted, flags)
                      : NL_CU(err, MemHostAlloc, &b->memory, wanted,
                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
                                  CU_MEMHOSTALLOC_WRITECOMBINED);
     if (status < 0) {
-        nl_atomic_sub(&dev->lent, 1);
+        nl_device_return(dev);
         nl_mem_free(b);
         return -1;
     }
@@ -296,7 +299,7 @@ static void give_to_driver(nl_host_block *b) {
         else
             nl_driver_report(nl_cu.MemFreeHost(b->memory), "cuMemFreeHost");
     }
-    nl_atomic_sub(&b->device->lent, 1);
+    nl_device_return(b->device);
     nl_mem_free(b);
 }
 

@@ -17,8 +17,9 @@ typedef struct exported {
         nl_dl_managed plain;
         nl_dl_versioned versioned;
     };
-    PyObject *array; /* a device array, or a host array for a copy on the host */
-    int64_t dims[];  /* shape, then strides in elements */
+    PyObject *array;   /* a device array, or a host array for a copy on the host */
+    nl_device *lender; /* whose memory the consumer takes for the host's, or NULL */
+    int64_t dims[];    /* shape, then strides in elements */
 } exported;
 
 static void drop(exported *e) {
@@ -30,6 +31,8 @@ static void drop(exported *e) {
     Py_DECREF(e->array);
     PyErr_Restore(type, value, traceback);
     PyGILState_Release(gil);
+    if (e->lender)
+        nl_device_return(e->lender);
     nl_mem_free(e);
 }
 
@@ -75,10 +78,10 @@ static int fill_type(const nl_element *element, nl_dl_tensor *t) {
     return -1;
 }
 
-/* `owner` is what keeps the memory. */
+/* `owner` is what keeps the memory; `lender` has lent it, and still has on failure. */
 static PyObject *make_capsule(PyObject *owner, const void *data, const nl_layout *layout,
                               const nl_element *element, int device_type, int device_id,
-                              int versioned, uint64_t flags) {
+                              int versioned, uint64_t flags, nl_device *lender) {
     nl_error err;
     exported *e = nl_mem_zalloc(sizeof *e + 2 * (size_t)layout->ndim * sizeof(int64_t), &err);
     if (!e)
@@ -115,6 +118,7 @@ static PyObject *make_capsule(PyObject *owner, const void *data, const nl_layout
     if (!capsule)
         goto fail;
     e->array = Py_NewRef(owner);
+    e->lender = lender;
     if (PyCapsule_SetDestructor(capsule, capsule_dealloc) == 0)
         return capsule;
     Py_DECREF(capsule);
@@ -173,13 +177,13 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int simulated) {
         return -1;
     if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
         goto fail;
+    nl_buffer_expose(a->buffer); /* the consumer may go on with other streams */
     if (simulated) {
         NL_UNLOCKED(result = nl_device_synchronize(dev, &err));
         if (result == 0)
             return 0;
         goto fail;
     }
-    nl_buffer_expose(a->buffer); /* the consumer may go on with other streams */
     if (unordered)
         return 0;
     Py_BEGIN_CRITICAL_SECTION(a);
@@ -222,13 +226,60 @@ static PyObject *export_host_copy(PyObject *self, int versioned) {
     PyObject *result = NULL, *copy = PyObject_CallMethod(self, "copy_to_host", NULL);
     if (copy && nl_host_is_array(copy) && nl_host_array_read(copy, &host) == 0)
         result = make_capsule(copy, host.data, &host.layout, &host.element, NL_DL_CPU, 0, versioned,
-                              NL_DL_IS_COPIED);
+                              NL_DL_IS_COPIED, NULL);
     Py_XDECREF(copy);
     return result;
 }
 
+static const void *data_of(const nl_py_array *a) {
+    return (const void *)(uintptr_t)(nl_py_array_count(a) ? a->address : 0);
+}
+
+/* What another library claimed of its memory, a reader on the host would crash on. */
+static int check_memory(const nl_py_array *a, const nl_layout *layout) {
+    nl_error err;
+    int64_t low, high;
+    CUdeviceptr base = 0;
+    size_t size = 0;
+    if (nl_py_layout_extent(layout, &low, &high) < 0)
+        return -1;
+    if (high <= low)
+        return 0;
+    CUdeviceptr first = a->address + (CUdeviceptr)low, end = a->address + (CUdeviceptr)high;
+    if (nl_device_bind(a->buffer->device, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    if (nl_cu.MemGetAddressRange(&base, &size, first) == CUDA_SUCCESS && end - base <= size)
+        return 0;
+    PyErr_Format(
+        PyExc_BufferError,
+        "__dlpack__: the array claims %lld bytes at 0x%llx, which are not all in memory of "
+        "the device",
+        (long long)(high - low), (unsigned long long)first);
+    return -1;
+}
+
+/* The simulator's memory as the host's. */
+static PyObject *lend_array(nl_py_array *a, const nl_layout *layout, const nl_element *element,
+                            int versioned, uint64_t flags) {
+    nl_error err;
+    nl_device *dev = a->buffer->device;
+    PyObject *capsule = NULL;
+    if (nl_device_lend(dev, &err) < 0)
+        return nl_py_raise(&err);
+    if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
+        nl_py_raise(&err);
+    else if (check_memory(a, layout) == 0)
+        capsule = make_capsule((PyObject *)a, data_of(a), layout, element, NL_DL_CPU, 0, versioned,
+                               flags, dev);
+    if (!capsule)
+        nl_device_return(dev);
+    return capsule;
+}
+
 static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
-    const nl_py_array *a = (nl_py_array *)obj;
+    nl_py_array *a = (nl_py_array *)obj;
     nl_element element = {(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize};
     nl_layout layout;
     nl_py_array_layout(a, &layout);
@@ -241,11 +292,11 @@ static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
         }
         flags |= NL_DL_READ_ONLY;
     }
-    void *data = (void *)(uintptr_t)(nl_py_array_count(a) ? a->address : 0);
-    return is_simulated()
-               ? make_capsule(obj, data, &layout, &element, NL_DL_CPU, 0, versioned, flags)
-               : make_capsule(obj, data, &layout, &element, NL_DL_CUDA, a->buffer->device->ordinal,
-                              versioned, flags);
+    const void *data = data_of(a);
+    if (is_simulated())
+        return lend_array(a, &layout, &element, versioned, flags);
+    return make_capsule(obj, data, &layout, &element, NL_DL_CUDA, a->buffer->device->ordinal,
+                        versioned, flags, NULL);
 }
 
 /* A pair of ints; `what` names it. */
@@ -288,7 +339,8 @@ PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     }
     PyObject *result = NULL,
              *source = wanted ? PyObject_CallMethod(self, "copy", "s", "K") : Py_NewRef(self);
-    if (source && nl_py_array_check(a->state, source) && hand_over(a, stream, simulated) == 0)
+    if (source && nl_py_array_check(a->state, source) &&
+        hand_over((nl_py_array *)source, stream, simulated) == 0)
         result = export_array(source, major >= 1, wanted ? NL_DL_IS_COPIED : 0);
     Py_XDECREF(source);
     return result;

@@ -171,8 +171,8 @@ class Device:
         """Resets the device: everything in its memory is lost, also what other libraries in the process
         have there, which may not survive that. `cuda.close()` leaves theirs alone.
 
-        CudaDriverError while managed or write-combined arrays of the device are alive: reading them
-        afterwards would crash.
+        RuntimeError while arrays of the host lie in its memory (managed or write-combined arrays; on
+        the simulator also what np.from_dlpack gave): reading them afterwards would crash.
         """
         contexts.forget(self.id)
         _core.reset_device(self.id)

@@ -21,15 +21,19 @@ def test_a_callback_may_not_use_the_device():
             stream.query,
             lambda: cuda.to_device(np.arange(3)),
             lambda: stream.add_callback(print),
+            cuda.close,
+            cuda.gpus[0].reset,
+            context.reset,
         ):
             try:
                 operation()
             except RuntimeError as error:
                 problems.append(str(error))
 
+    context = cuda.current_context()
     stream.add_callback(use)
     stream.synchronize()
-    assert len(problems) == 6
+    assert len(problems) == 9, problems
     assert all("stream callback must not use the device" in text for text in problems)
     cuda.synchronize()  # elsewhere nothing has changed
 

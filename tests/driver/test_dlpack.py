@@ -475,3 +475,64 @@ def test_arguments_that_are_refused():
         kernel[1, 1](Producer(on_device(3), code=4, bits=16, device=(CUDA, 0)))
     with pytest.raises(TypeError, match="__dlpack__"):
         kernel[1, 1](object())
+
+
+@pytest.mark.sim
+def test_memory_stays_while_the_host_reads_it(run_python):
+    """What NumPy reads in place is neither closed, reset nor moved; once it is let go, everything works."""
+    run_python("""
+import numpy as np, pytest
+from numbalite import cuda
+for version in None, (1, 0):
+    d = cuda.to_device(np.arange(1000.0))
+    a = np.from_dlpack(d)
+    cuda.close()
+    cuda.current_context().reset()
+    with pytest.raises(RuntimeError, match=r"cannot be reset: arrays of the host lie in its memory \\(1\\)"):
+        cuda.gpus[0].reset()
+    with pytest.raises(RuntimeError, match="cannot be moved"):
+        d.get_ipc_handle()
+    assert a.sum() == d.copy_to_host().sum() == 499500
+    del a
+    capsule = d.__dlpack__(max_version=version)
+    del capsule                                  # consumed by nobody
+    cuda.gpus[0].reset()
+    with pytest.raises(RuntimeError, match="was reset"):
+        np.from_dlpack(d)
+    d = cuda.to_device(np.arange(10))
+    copy = np.from_dlpack(d, copy=True) if np.__version__ >= "2.1" else None
+    del copy
+    cuda.close()
+    with pytest.raises(RuntimeError, match="was reset"):
+        np.from_dlpack(d)
+""")
+
+
+class Claims:
+    """Another library's array, with a shape of its own invention."""
+
+    def __init__(self, array, shape, strides=None, offset=0):
+        self.array = array
+        data = (array.__cuda_array_interface__["data"][0] + offset, False)
+        self.__cuda_array_interface__ = {
+            "shape": shape, "strides": strides, "typestr": "<f8", "data": data, "version": 3
+        }  # fmt: skip
+
+
+@pytest.mark.sim
+def test_claims_beyond_the_memory():
+    """The host would crash there; what is inside goes through."""
+    owner = cuda.to_device(np.arange(16.0))
+    for shape, strides, offset in [
+        ((17,), None, 0),
+        ((1 << 40,), None, 0),
+        ((2,), None, 15 * 8),
+        ((2,), (-8,), 0),
+        ((2, 8), (72, 8), 0),
+    ]:
+        array = cuda.as_cuda_array(Claims(owner, shape, strides, offset))
+        with pytest.raises(BufferError, match="not all in memory of the device"):
+            np.from_dlpack(array)
+    for shape, strides, offset in [((16,), None, 0), ((16,), (-8,), 15 * 8), ((0,), None, 1 << 40)]:
+        array = cuda.as_cuda_array(Claims(owner, shape, strides, offset))
+        assert np.from_dlpack(array).size == shape[0]
