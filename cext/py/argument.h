@@ -35,6 +35,7 @@ typedef struct nl_py_call {
     int strayed;      /* some value had to be asked in Python, where anything can happen */
     int may_visit;    /* arrays of another device may pass, where the user has let the device in: */
     uint64_t visited; /* bit per ordinal of those devices */
+    uint64_t epoch;   /* nl_device_epoch when the first one began to be read */
     PyObject *kept;   /* list of arrays made for this launch, or NULL */
     nl_py_staging staging;
 } nl_py_call;

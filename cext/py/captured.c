@@ -187,13 +187,14 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
     call.stream = NULL;
     call.blocking = 1; /* ordered by whoever launches the graph */
     call.strayed = 0;
+    call.epoch = nl_atomic_load(&nl_device_epoch);
     call.may_visit = 0;
     call.kept = NULL;
     nl_py_staging_init(&call.staging);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
     PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
     fix_arrays(c->state, tuple);
-    if (!tuple || set_values(c, values) < 0)
+    if (!tuple || nl_py_kernel_check(c->kernel, call.epoch) < 0 || set_values(c, values) < 0)
         result = -1;
     if (result == 0)
         replace_arguments(c, tuple, Py_XNewRef(call.kept));

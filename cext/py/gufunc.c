@@ -175,6 +175,7 @@ static int open_call(nl_py_gucall *c, nl_py_gufunc *g, PyObject *const *args, Py
         0)
         return -1;
     o->device = nl_device_current(&err);
+    o->epoch = nl_atomic_load(&nl_device_epoch);
     if (!o->device)
         return raise_from(&err);
     return nl_py_stream_from(g->state, c->keywords.given[NL_PY_KEY_STREAM], &o->stream,

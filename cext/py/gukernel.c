@@ -197,7 +197,7 @@ static int launch_kernel(nl_py_gucall *c, PyObject *made) {
     }
     if (nl_launch_check(&launch, c->operation.device, k->kernel->name, &err) < 0)
         return raise_from(&err);
-    return nl_py_kernel_run(k, &launch, values);
+    return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
 }
 
 int nl_py_gucall_launch(nl_py_gucall *c) {

@@ -198,6 +198,7 @@ static int move(nl_py_array *a, nl_error *err) {
     }
     a->address = plain->address + (a->address - old->address);
     a->buffer = plain;
+    nl_device_moved();
 #ifdef Py_GIL_DISABLED
     ((moved *)plain->owner)->old = old;
 #else

@@ -367,7 +367,17 @@ static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_lau
     return k->hook && !kept ? nl_py_fault_check(k, shape->stream, values) : 0;
 }
 
-int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values) {
+int nl_py_kernel_refuse(const nl_py_kernel *k) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s(): while its arguments were read, a device was closed or reset, or an array "
+                 "moved (get_ipc_handle): nothing has happened; call it again",
+                 k->kernel->name);
+    return -1;
+}
+
+int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values, uint64_t epoch) {
+    if (nl_py_kernel_check(k, epoch) < 0)
+        return -1;
     if (nl_graph_capturing())
         return run_capturing(k, shape, values);
     if (run(k, shape, values) < 0)

@@ -24,8 +24,16 @@ typedef struct nl_py_kernel {
 /* A tuple of Parameter rows (numbalite/describe.py), checked. 0, or -1 with an exception. */
 int nl_py_params_from(PyObject *tuples, nl_params *params);
 
+int nl_py_kernel_refuse(const nl_py_kernel *kernel);
+/* The addresses among the arguments, which were read since `epoch` (nl_device_epoch), are still
+ * right. 0 or -1 with an exception. */
+static inline int nl_py_kernel_check(const nl_py_kernel *kernel, uint64_t epoch) {
+    return __builtin_expect(epoch == nl_atomic_load(&nl_device_epoch), 1)
+               ? 0
+               : nl_py_kernel_refuse(kernel);
+}
 /* Launches on the current device, which is the kernel's; a kernel that reports faults is waited
- * for. 0 or -1 with an exception. */
-int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values);
+ * for. The same check comes first. 0 or -1 with an exception. */
+int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values, uint64_t epoch);
 
 #endif

@@ -56,7 +56,7 @@ static int run_staged(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call, unsi
     }
     if (nl_py_staging_enter(&call->staging, k->kernel, block, l->shape.stream, l->blocking) < 0)
         return -1;
-    if (nl_py_kernel_run(k, &l->shape, values) < 0)
+    if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
         return -1;
     return nl_py_staging_leave(&call->staging, k->kernel, l->shape.stream);
 }
@@ -83,7 +83,7 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
             return -1;
         return run_staged(l, k, call, block, values);
     }
-    if (nl_py_kernel_run(k, &l->shape, values) < 0)
+    if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
         return -1;
     return nl_py_graph_add_launch(k, &l->shape, args, call->kept);
 }
@@ -123,6 +123,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
     call.stream = l->shape.stream;
     call.blocking = capturing ? is_ordered(l) : l->blocking;
     call.strayed = 0;
+    call.epoch = nl_atomic_load(&nl_device_epoch);
     call.may_visit = !capturing;
     call.visited = 0;
     call.kept = NULL;
@@ -140,7 +141,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
         goto done;
     result = capturing                ? run_capturing(l, k, &call, args, block, values)
              : call.staging.use_count ? run_staged(l, k, &call, block, values)
-                                      : nl_py_kernel_run(k, &l->shape, values);
+                                      : nl_py_kernel_run(k, &l->shape, values, call.epoch);
     if (__builtin_expect(call.visited != 0, 0) && result == 0)
         result = wait_for_visit(&call, &l->shape);
 done:

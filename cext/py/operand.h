@@ -59,8 +59,9 @@ typedef struct nl_py_operation {
     PyObject *name; /* of the ufunc, for messages: borrowed */
     nl_device *device;
     CUstream stream;
-    int blocking; /* the stream is ordered with the legacy default stream */
-    int once;     /* every element of an operand is read at most once, or nearly so */
+    int blocking;   /* the stream is ordered with the legacy default stream */
+    uint64_t epoch; /* nl_device_epoch when the operands began to be read */
+    int once;       /* every element of an operand is read at most once, or nearly so */
     /* page-locked memory of this call, on the host and as the device sees it, or NULL; one of the
      * blocks that it lies in */
     char *shared;

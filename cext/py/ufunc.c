@@ -370,7 +370,7 @@ static int launch_with(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k
     for (int i = 0; i < c->nin; i++)
         if (loop->by_value >> i & 1)
             memcpy(block + (size_t)i * NL_LOOP_SLOT, c->slots[i], NL_LOOP_SLOT);
-    return nl_py_kernel_run(k->kernel, &shape, values);
+    return nl_py_kernel_run(k->kernel, &shape, values, c->op.epoch);
 }
 
 static int launch(call *c) {
@@ -464,6 +464,7 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
     if (stream && nl_py_stream_from(u->state, stream, &c->op.stream, &c->op.blocking) < 0)
         return -1;
     c->op.device = nl_device_current(&err);
+    c->op.epoch = nl_atomic_load(&nl_device_epoch);
     if (!c->op.device) {
         nl_py_raise(&err);
         return -1;

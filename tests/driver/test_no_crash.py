@@ -187,3 +187,81 @@ for text in ("void(" * 5000, "void(" + "float32[:], " * 5000 + ")", "((" * 3000,
         pass
 """
     run_python(code)
+
+
+def test_arguments_that_take_the_memory_away(run_python):
+    """Reading one argument runs code that closes the device, resets it, or moves an array that was read."""
+    run_python("""
+import warnings
+import numpy as np, pytest
+from numbalite import _core, cuda, guvectorize, vectorize
+warnings.simplefilter("ignore")
+
+class Evil:
+    def __init__(self, act):
+        self.act = act
+    @property
+    def __cuda_array_interface__(self):
+        self.act()
+        self.keep = cuda.to_device(np.ones(64, "f4"))
+        return self.keep.__cuda_array_interface__
+    def __float__(self):
+        self.act()
+        return 1.0
+
+@cuda.jit("void(float32[:], float32)")
+def number(x, y):
+    "x[threadIdx.x] = y;"
+
+def body(x, y):
+    "x[threadIdx.x] = y[threadIdx.x];"
+
+typed, generic = cuda.jit("void(float32[:], float32[:])")(body), cuda.jit(body)
+
+@vectorize(["float32(float32, float32)"], target="cuda")
+def plus(x, y):
+    "x + y"
+
+@guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->(n)", target="cuda")
+def gplus(x, y, z):
+    "for (int i = 0; i < z.size(); ++i) z[i] = x[i] + y[i];"
+
+calls = {
+    "typed": lambda d, e: typed[1, 64](d, e),
+    "generic": lambda d, e: generic[1, 64](d, e),
+    "number": lambda d, e: number[1, 64](d, e),
+    "hosts": lambda d, e: typed[1, 64](d, e) or typed[1, 64](np.ones(64, "f4"), e),
+    "plus": lambda d, e: plus(d, e),
+    "gplus": lambda d, e: gplus(d, e),
+}
+ones = np.ones(64, "f4")
+for name, call in calls.items():
+    for act in "close", "reset", "ipc":
+        d = cuda.to_device(ones)
+        acts = {"close": cuda.close, "reset": cuda.gpus[0].reset, "ipc": lambda: d.get_ipc_handle()}
+        try:
+            call(d, Evil(acts[act]))
+        except RuntimeError as error:
+            assert "was reset" in str(error) or "call it again" in str(error), error
+        else:                       # the array was read after it had moved
+            assert (name, act) == ("generic", "ipc") and d.copy_to_host().sum() == 64, (name, act)
+        d = cuda.to_device(ones)
+        call(d, Evil(lambda: None))
+        assert d.copy_to_host().sum() == 64, name
+
+# on a GPU, a filter for the warning about host arrays is the program's code too
+if not cuda.is_simulated():
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda *a, **k: cuda.close()
+        with pytest.raises(RuntimeError, match="call it again"):
+            cuda.jit("void(float32[:], float32[:])")(body)[1, 64](cuda.to_device(ones), ones)
+
+# and the new arguments of a captured launch
+stream, d = cuda.stream(), cuda.to_device(ones)
+with stream.capture() as graph:
+    typed[1, 64, stream](d, d)
+e = cuda.to_device(ones)
+with pytest.raises(RuntimeError, match="call it again"):
+    graph.launches[0].update(e, Evil(lambda: e.get_ipc_handle()))
+""")
