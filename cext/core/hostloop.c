@@ -1,14 +1,10 @@
-/* core/hostloop: faults of host code, and the pool of threads behind the parallel target.
+/* core/hostloop: faults of host code, and the loops of the parallel target.
  *
- * A loop is cut into chunks. It is put on a list of jobs; the calling thread and as many threads of
- * the pool as the job wants take chunks from it until there are none, and the caller waits for
- * those that are still at work. So several Python threads may have loops running at once, and a
- * loop never waits for a thread that has not yet woken. A loop inside a chunk runs serially.
+ * A loop is cut into chunks, which the calling thread and the threads that join it (base/threads)
+ * take until there are none. Several Python threads may have loops running at once. A loop inside a
+ * chunk runs serially.
  *
  * How long an iteration takes is measured when a loop runs in one thread, and kept with the loop.
- *
- * Threads start when a loop first wants them and stay, asleep. A forked child has none of them: its
- * pool starts anew.
  *
  * Integer division traps on x86-64 where it does not on a GPU. clang's code tests for that
  * (numbalite/compilers/irpatch.py); in g++'s the trap is mended here, by a handler of SIGFPE that
@@ -32,6 +28,7 @@
 #include "base/divide.h"
 #include "base/lock.h"
 #include "base/print.h"
+#include "base/threads.h"
 #include "core/hostrandom.h"
 
 /* ---- faults ---- */
@@ -184,12 +181,11 @@ void nl_host_range_remove(const void *low) {
     nl_mutex_unlock(&range_lock);
 }
 
-/* ---- the threads ---- */
+/* ---- loops shared among threads ---- */
 
 enum {
     MOST_THREADS = 4096,
     MOST_OPERANDS = 64,
-    STACK = 8 << 20,
     SAMPLE = 256, /* iterations that tell how long one takes */
     CHUNK = 64,   /* a chunk is a multiple of so many iterations: no shared cache lines */
     CHUNKS_PER_THREAD = 4,
@@ -198,24 +194,19 @@ enum {
 static const double WORTH_A_THREAD = 15000;
 
 typedef struct job {
-    struct job *next;
+    nl_threads_job shared;
     nl_host_loop loop;
     int operands;
     char *const *data;
     long long count, chunk;
     const long long *strides;
     const void *extra;
-    uint64_t taken; /* iterations given out */
-    int wanted;     /* threads that may still join; under `lock`, as are the next two */
-    int active;
-    int failed;
+    uint64_t taken;  /* iterations given out */
+    uint64_t failed; /* who was first to set it writes the text */
     char text[sizeof fault_text];
 } job;
 
-static nl_mutex lock = NL_MUTEX_INIT;
-static nl_cond work = NL_COND_INIT, done = NL_COND_INIT;
-static job *jobs;
-static int started, limit = 1;
+static int limit = 1;
 static NL_THREAD_LOCAL int wanted_threads; /* 0: all */
 static NL_THREAD_LOCAL int inside;         /* a chunk is running */
 
@@ -234,16 +225,13 @@ static void run_chunk(void *argument) {
 }
 
 static void note_failure(job *j) {
-    nl_mutex_lock(&lock);
-    if (!j->failed) {
-        j->failed = 1;
+    if (nl_atomic_swap(&j->failed, 1) == 0)
         memcpy(j->text, fault_text, sizeof j->text);
-    }
-    nl_mutex_unlock(&lock);
     nl_atomic_store(&j->taken, (uint64_t)j->count); /* no more chunks */
 }
 
-static void take_chunks(job *j) {
+static void take_chunks(void *argument) {
+    job *j = argument;
     inside++;
     for (;;) {
         chunk c = {.job = j};
@@ -257,93 +245,23 @@ static void take_chunks(job *j) {
     inside--;
 }
 
-static job *find_job(void) {
-    for (job *j = jobs; j != NULL; j = j->next)
-        if (j->wanted > 0)
-            return j;
-    return NULL;
-}
-
-static void *worker(void *unused) {
-    (void)unused;
-    sigset_t set;
-    sigfillset(&set);
-    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        sigdelset(&set, kept[i]);
-    nl_thread_block_signals(&set);
-    nl_mutex_lock(&lock);
-    for (;;) {
-        job *j = find_job();
-        if (j == NULL) {
-            nl_cond_wait(&work, &lock);
-            continue;
-        }
-        j->wanted--;
-        j->active++;
-        nl_mutex_unlock(&lock);
-        take_chunks(j);
-        nl_mutex_lock(&lock);
-        if (--j->active == 0)
-            nl_cond_broadcast(&done);
-    }
-    return NULL;
-}
-
+/* A loop that was running when the process forked is not one of the child's. */
 static void after_fork(void) {
-    nl_mutex_init(&lock);
     nl_mutex_init(&range_lock);
-    nl_cond_init(&work);
-    nl_cond_init(&done);
-    jobs = NULL;
-    started = 0;
     inside = 0;
 }
 
-/* With the lock held: `count` threads at least, or as many as there can be. */
-static void start_threads(int count) {
-    if (started == 0)
-        nl_fork_on_child(after_fork);
-    while (started < count && started < MOST_THREADS) {
-        nl_thread thread;
-        nl_error err;
-        if (nl_thread_start(&thread, worker, NULL, STACK, &err) < 0)
-            break;
-        nl_thread_detach(thread);
-        started++;
-    }
-}
-
-static void remove_job(job *j) {
-    job **at = &jobs;
-    while (*at != NULL && *at != j)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = j->next;
-}
-
 static int run_shared(job *j, int threads) {
-    nl_mutex_lock(&lock);
-    start_threads(threads - 1);
-    j->wanted = threads - 1;
-    j->next = jobs;
-    jobs = j;
-    if (threads - 1 >= started)
-        nl_cond_broadcast(&work);
-    else
-        for (int i = 1; i < threads; i++)
-            nl_cond_signal(&work);
-    nl_mutex_unlock(&lock);
+    unsigned others = (unsigned)threads - 1;
+    j->shared = (nl_threads_job){.run = take_chunks, .data = j};
+    nl_fork_on_child(after_fork);
+    nl_threads_invite(&j->shared, others, others);
     take_chunks(j);
-    nl_mutex_lock(&lock);
-    j->wanted = 0;
-    remove_job(j);
-    while (j->active > 0)
-        nl_cond_wait(&done, &lock);
-    nl_mutex_unlock(&lock);
-    if (j->failed)
-        memcpy(fault_text, j->text, sizeof fault_text);
-    return j->failed ? -1 : 0;
+    nl_threads_close(&j->shared);
+    if (!j->failed)
+        return 0;
+    memcpy(fault_text, j->text, sizeof fault_text);
+    return -1;
 }
 
 static double read_cost(const uint32_t *place) {

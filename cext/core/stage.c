@@ -1,5 +1,5 @@
-/* core/stage: the threads of the team copy, page-locked memory is in between, and the bus is to
- * have something to do all the time. What is to be copied is cut into chunks, the page-locked
+/* core/stage: several threads copy, page-locked memory is in between, and the bus is to have
+ * something to do all the time. What is to be copied is cut into chunks, the page-locked
  * memory into slots, a ring; a chunk takes the next slot. The driver is asked by one member at a
  * time, because it lets only one in anyway: by whoever has something for it and finds nobody there.
  *
@@ -17,7 +17,8 @@
  * waiting (16 threads had all 16 slots so: 34 GB/s instead of 43).
  *
  * The ring is a block of the page-locked pool, the events and the stream stay from copy to copy.
- * All this belongs to whoever has the team. */
+ * One copy at a time has all this; another that finds it taken does without, because the first may
+ * have to wait for its stream. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -25,8 +26,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include "base/threads.h"
 #include "core/hostblock.h"
-#include "core/team.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
@@ -42,6 +43,7 @@
 #define LARGE_COPY ((size_t)256 << 20)  /* from here on to the host: past the caches */
 #define FEW_THREADS 4
 #define MORE_THREADS 8
+#define MOST_THREADS 32
 #define MOST_SLOTS 256
 #define HUGE_PAGE ((size_t)2 << 20)
 #define POPULATE_WRITE \
@@ -52,7 +54,7 @@ static uint64_t largest_chunk = (uint64_t)2 << 20;
 static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
 static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, looks = 1000, always;
 
-static struct { /* of the team's owner */
+static struct { /* of the copy that has entered */
     nl_device *device;
     uint64_t generation;
     CUevent events[MOST_SLOTS];
@@ -73,9 +75,9 @@ static void set(uint64_t *setting, int64_t value) {
 
 nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
     if (s != NULL) {
-        set(&threads_to_device, s->to_device < NL_TEAM_MOST ? s->to_device : NL_TEAM_MOST);
-        set(&threads_to_host, s->to_host < NL_TEAM_MOST ? s->to_host : NL_TEAM_MOST);
-        set(&threads_to_new, s->to_new < NL_TEAM_MOST ? s->to_new : NL_TEAM_MOST);
+        set(&threads_to_device, s->to_device < MOST_THREADS ? s->to_device : MOST_THREADS);
+        set(&threads_to_host, s->to_host < MOST_THREADS ? s->to_host : MOST_THREADS);
+        set(&threads_to_new, s->to_new < MOST_THREADS ? s->to_new : MOST_THREADS);
         set(&largest_chunk, (int64_t)s->chunk);
         set(&ring_size, (int64_t)s->ring);
         set(&largest_group, (int64_t)s->group);
@@ -199,6 +201,31 @@ static int open_marks(nl_device *dev, uint64_t events, nl_error *err) {
     return 0;
 }
 
+static nl_mutex lock = NL_MUTEX_INIT;
+static int taken; /* by a copy */
+
+/* The thread that had it does not exist in a forked child. */
+static void after_fork(void) {
+    nl_mutex_init(&lock);
+    taken = 0;
+}
+
+/* 1: the ring, the events and the stream are this thread's until it leaves. */
+static int enter(void) {
+    nl_fork_on_child(after_fork);
+    nl_mutex_lock(&lock);
+    int is_free = !taken;
+    taken = 1;
+    nl_mutex_unlock(&lock);
+    return is_free;
+}
+
+static void leave(void) {
+    nl_mutex_lock(&lock);
+    taken = 0;
+    nl_mutex_unlock(&lock);
+}
+
 static size_t round_to_pages(size_t size) {
     return (size + 4095) & ~(size_t)4095;
 }
@@ -214,7 +241,21 @@ static size_t choose_chunk(size_t low, size_t size, size_t high) {
 }
 
 static int count_members(uint64_t setting, uint64_t chunks) {
-    return (int)smaller(smaller(setting, (size_t)nl_team_processors()), chunks);
+    return (int)smaller(smaller(setting, (size_t)nl_threads_processors()), chunks);
+}
+
+/* own(data) here, and others(data) on those of members - 1 threads that come before it has
+ * returned; it must leave nothing undone that nobody has begun. */
+static void share(int members, void (*own)(void *), void (*others)(void *), void *data) {
+    nl_threads_job job = {.run = others, .data = data};
+    unsigned count = (unsigned)members - 1;
+    if (members <= nl_threads_processors())
+        job.looks = nl_atomic_load(&looks);
+    if (members > 1)
+        nl_threads_invite(&job, count, count);
+    own(data);
+    if (members > 1)
+        nl_threads_close(&job);
 }
 
 typedef struct ring {
@@ -222,10 +263,9 @@ typedef struct ring {
     uint64_t next, pages; /* huge ones */
 } ring;
 
-static void touch_some(void *job, int member) {
+static void touch_some(void *job) {
     ring *r = job;
     uint64_t k;
-    (void)member;
     while ((k = nl_atomic_add(&r->next, 1)) < r->pages)
         (void)madvise(r->memory + k * HUGE_PAGE, HUGE_PAGE, POPULATE_WRITE);
 }
@@ -241,7 +281,7 @@ static nl_host_block *take_ring(nl_device *dev, int members) {
     if (nl_hostblock_is_locked(block))
         return block;
     ring r = {block->memory, 0, size / HUGE_PAGE};
-    nl_team_run(members, (int)nl_atomic_load(&looks), touch_some, &r);
+    share(members, touch_some, touch_some, &r);
     if (nl_hostblock_lock(block, dev, &ignored) == 0)
         return block;
     nl_hostblock_give(block);
@@ -339,11 +379,10 @@ static int wait_for_slot(sending *s, uint64_t k, nl_error *err) {
     return NL_CU(err, EventSynchronize, marks.events[s->mark[k % s->slot_count]]);
 }
 
-static void send_some(void *job, int member) {
+static void send_some(void *job) {
     sending *s = job;
     nl_error err;
     uint64_t k;
-    (void)member;
     if (nl_device_bind(s->device, &err) < 0)
         fail_to_send(s, &err);
     while (!nl_atomic_load(&s->failed) && (k = nl_atomic_add(&s->next, 1)) < s->chunks) {
@@ -390,7 +429,7 @@ static int prepare_stream(sending *s, nl_error *err) {
     return s->chunks > s->slot_count ? NL_CU(err, StreamSynchronize, s->stream) : 0;
 }
 
-static int send_with_team(sending *s, nl_error *err) {
+static int send_shared(sending *s, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;
     cut(s);
@@ -403,7 +442,7 @@ static int send_with_team(sending *s, nl_error *err) {
     if (block == NULL)
         return 0;
     s->ring = block->memory;
-    nl_team_run(members, (int)nl_atomic_load(&looks), send_some, s);
+    share(members, send_some, send_some, s);
     ask_to_send(s);
     if (s->failed) {
         *err = s->error;
@@ -421,8 +460,7 @@ int nl_stage_send(nl_device *dev, const nl_stage_part *parts, int count, CUstrea
     size_t total = 0;
     for (int i = 0; i < count; i++)
         total += parts[i].size;
-    if (!nl_stage_is_worth(total) || !nl_stage_can_lock(nl_atomic_load(&ring_size)) ||
-        !nl_team_enter())
+    if (!nl_stage_is_worth(total) || !nl_stage_can_lock(nl_atomic_load(&ring_size)) || !enter())
         return 0;
     sending s;
     memset(&s, 0, sizeof s);
@@ -431,8 +469,8 @@ int nl_stage_send(nl_device *dev, const nl_stage_part *parts, int count, CUstrea
     s.parts = parts;
     s.count = count;
     s.total = total;
-    int done = send_with_team(&s, err);
-    nl_team_leave();
+    int done = send_shared(&s, err);
+    leave();
     return done;
 }
 
@@ -541,15 +579,26 @@ static void clear_page(const receiving *r, uint64_t first, uint64_t end) {
         (void)madvise((void *)from, (to - from) & ~(uintptr_t)4095, POPULATE_WRITE);
 }
 
-static void clear_some(void *job, int member) {
-    receiving *r = job;
+/* 0: there is none any more. */
+static int clear_next(receiving *r) {
     uint64_t first, end;
-    while (!nl_atomic_load(&r->is_ready) &&
-           chunks_of_page(r, nl_atomic_add(&r->cleared, 1), &first, &end)) {
-        clear_page(r, first, end);
-        if (member == 0 && nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
+    if (nl_atomic_load(&r->is_ready) ||
+        !chunks_of_page(r, nl_atomic_add(&r->cleared, 1), &first, &end))
+        return 0;
+    clear_page(r, first, end);
+    return 1;
+}
+
+static void clear_some(void *job) {
+    while (clear_next(job))
+        ;
+}
+
+static void clear_and_ask(void *job) {
+    receiving *r = job;
+    while (clear_next(r))
+        if (nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
             nl_atomic_store(&r->is_ready, 1);
-    }
 }
 
 /* While the stream is busy with what is to be copied, pages are made ready for it; if all are, they
@@ -558,7 +607,7 @@ static void clear_ahead(receiving *r, int *members) {
     uint64_t first, end;
     if (!r->is_new || nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
         return;
-    nl_team_run(*members, (int)nl_atomic_load(&looks), clear_some, r);
+    share(*members, clear_and_ask, clear_some, r);
     if (chunks_of_page(r, r->cleared, &first, &end))
         return;
     r->is_new = 0;
@@ -568,19 +617,12 @@ static void clear_ahead(receiving *r, int *members) {
 
 /* For the first copy to the host, for which the driver makes ready for 2 ms: one member asks for
  * the first chunks, the others clear pages meanwhile. */
-static void begin_some(void *job, int member) {
+static void ask_first(void *job) {
     receiving *r = job;
-    uint64_t first, end;
     nl_error ignored; /* whoever goes on finds it too */
-    if (member == 0) {
-        if (nl_device_bind(r->device, &ignored) == 0)
-            take_turn(r, 0);
-        nl_atomic_store(&r->is_ready, 1);
-        return;
-    }
-    while (!nl_atomic_load(&r->is_ready) &&
-           chunks_of_page(r, nl_atomic_add(&r->cleared, 1), &first, &end))
-        clear_page(r, first, end);
+    if (nl_device_bind(r->device, &ignored) == 0)
+        take_turn(r, 0);
+    nl_atomic_store(&r->is_ready, 1);
 }
 
 static void fill_page(receiving *r, uint64_t first, uint64_t end) {
@@ -596,11 +638,10 @@ static void fill_page(receiving *r, uint64_t first, uint64_t end) {
     }
 }
 
-static void receive_some(void *job, int member) {
+static void receive_some(void *job) {
     receiving *r = job;
     uint64_t k, end;
     nl_error err;
-    (void)member;
     if (nl_device_bind(r->device, &err) < 0 && nl_atomic_swap(&r->failed, 1) == 0)
         r->error = err;
     while (r->is_new && !nl_atomic_load(&r->failed)) {
@@ -652,7 +693,7 @@ static int cut_for_host(receiving *r) {
 
 /* What came before on the stream is waited for first: nobody spins for it, and the ring of a copy
  * to the device that was part of it is free again. (Making a second one takes 3 ms.) */
-static int receive_with_team(receiving *r, nl_error *err) {
+static int receive_shared(receiving *r, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;
     int members = cut_for_host(r);
@@ -666,10 +707,10 @@ static int receive_with_team(receiving *r, nl_error *err) {
     r->ring = block->memory;
     if (r->is_new && members > 1 && !marks.received) {
         r->is_ready = 0;
-        nl_team_run(members, (int)nl_atomic_load(&looks), begin_some, r);
+        share(members, ask_first, clear_some, r);
     }
     marks.received = 1;
-    nl_team_run(members, (int)nl_atomic_load(&looks), receive_some, r);
+    share(members, receive_some, receive_some, r);
     if (r->failed) {
         *err = r->error;
         (void)nl_cu.StreamSynchronize(marks.stream);
@@ -682,7 +723,7 @@ int nl_stage_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size
                      nl_error *err) {
     receiving r;
     if (!nl_stage_is_worth(size) || !nl_stage_can_lock(nl_atomic_load(&ring_size)) ||
-        nl_stage_is_locked(host) || !nl_team_enter())
+        nl_stage_is_locked(host) || !enter())
         return 0;
     memset(&r, 0, sizeof r);
     r.device = dev;
@@ -690,7 +731,7 @@ int nl_stage_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size
     r.here = host;
     r.size = size;
     r.before = stream;
-    int done = receive_with_team(&r, err);
-    nl_team_leave();
+    int done = receive_shared(&r, err);
+    leave();
     return done;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include "base/lock.h"
 #include "sim/gate.h"
-#include "sim/grid.h"
 #include "sim/capture.h"
 #include "sim/handle.h"
 #include "sim/heap.h"
@@ -34,7 +33,6 @@ static void in_child(void) {
     nl_atomic_store32(&forked, 1);
     nl_mutex_init(&lock);
     nl_sim_stream_forget();
-    nl_sim_grid_forget();
     nl_sim_watch_forget();
     nl_sim_worker_forget();
     nl_sim_memory_forget();

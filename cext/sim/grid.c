@@ -1,17 +1,12 @@
-/* sim/grid: the pool. The thread that runs a grid is always its first worker; others come only if
- * the kernel's blocks are known to take long enough, or nothing is known yet. Workers take blocks
- * in order, in chunks, from one atomic counter. Cooperative grids are different: all their blocks
- * must be alive at once, so each gets an OS thread of its own for the launch. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
-#endif
+/* sim/grid: the thread that runs a grid is always its first worker; others join it (base/threads)
+ * only if the kernel's blocks are known to take long enough, or nothing is known yet. Workers take
+ * blocks in order, in chunks, from one atomic counter. Cooperative grids are different: all their
+ * blocks must be alive at once, so each gets an OS thread of its own for the launch. */
 #include "sim/grid.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/clock.h"
 #include "base/mem.h"
 #include "sim/block.h"
@@ -25,13 +20,6 @@ enum {
     MAX_WORKERS = 1024,
 };
 
-static struct {
-    nl_mutex lock;
-    nl_cond work, left;
-    nl_sim_job *jobs; /* those that want more threads */
-    unsigned threads, idle;
-} pool = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .left = NL_COND_INIT};
-
 static const char no_threads[] =
     "a cooperative launch needs one thread of the operating system for each block, and there are "
     "not that many";
@@ -43,15 +31,8 @@ unsigned nl_sim_grid_workers(void) {
         return count;
     const char *text = getenv("NUMBALITE_NUM_THREADS");
     long wanted = text ? strtol(text, NULL, 10) : 0;
-    if (wanted <= 0) {
-#ifdef CPU_COUNT
-        cpu_set_t set;
-        if (sched_getaffinity(0, sizeof set, &set) == 0)
-            wanted = CPU_COUNT(&set);
-        else
-#endif
-            wanted = sysconf(_SC_NPROCESSORS_ONLN);
-    }
+    if (wanted <= 0)
+        wanted = nl_threads_processors();
     count = wanted < 1 ? 1 : wanted > MAX_WORKERS ? MAX_WORKERS : (uint32_t)wanted;
     nl_atomic_poke32(&known, count);
     return count;
@@ -173,7 +154,7 @@ void nl_sim_job_block_ended(nl_sim_job *job, nl_sim_worker *w) {
     nl_mutex_unlock(&job->lock);
 }
 
-/* The pool */
+/* Workers */
 
 static int run_worker(nl_sim_job *job, int owner) {
     nl_sim_worker *w = nl_sim_worker_acquire();
@@ -185,74 +166,18 @@ static int run_worker(nl_sim_job *job, int owner) {
     return 0;
 }
 
-static void unlink_job_lock_held(nl_sim_job *job) {
-    for (nl_sim_job **p = &pool.jobs; *p; p = &(*p)->next_job) {
-        if (*p == job) {
-            *p = job->next_job;
-            return;
-        }
-    }
+static void run_guest(void *argument) {
+    static _Thread_local int has_blocked;
+    if (!has_blocked)
+        nl_sim_fault_block_signals();
+    has_blocked = 1;
+    (void)run_worker(argument, 0); /* without memory the others do it */
 }
 
-static void *pool_thread(void *unused) {
-    (void)unused;
-    nl_sim_fault_block_signals();
-    nl_mutex_lock(&pool.lock);
-    for (;;) {
-        nl_sim_job *job = pool.jobs;
-        if (!job) {
-            pool.idle++;
-            nl_cond_wait(&pool.work, &pool.lock);
-            pool.idle--;
-            continue;
-        }
-        job->joined++;
-        if (--job->joinable == 0)
-            unlink_job_lock_held(job);
-        nl_mutex_unlock(&pool.lock);
-        (void)run_worker(job, 0); /* without memory the others do it */
-        nl_mutex_lock(&pool.lock);
-        if (--job->joined == 0)
-            nl_cond_broadcast(&pool.left);
-    }
-    return NULL;
-}
-
-/* Lets up to `count` pool threads join. */
+/* Lets up to `count` other threads join. */
 static void invite(nl_sim_job *job, unsigned count) {
-    nl_error err;
-    nl_mutex_lock(&pool.lock);
-    unsigned most = nl_sim_grid_workers() - 1;
-    while (pool.threads < most && pool.idle < count && pool.threads < job->guests + count) {
-        nl_thread thread;
-        if (nl_thread_start(&thread, pool_thread, NULL, 0, &err) < 0)
-            break;
-        nl_thread_detach(thread);
-        pool.threads++;
-    }
     job->guests += count;
-    if (job->joinable == 0) {
-        job->next_job = pool.jobs;
-        pool.jobs = job;
-    }
-    job->joinable += count;
-    if (count < pool.idle) {
-        for (unsigned i = 0; i < count; i++)
-            nl_cond_signal(&pool.work);
-    } else if (pool.idle) {
-        nl_cond_broadcast(&pool.work);
-    }
-    nl_mutex_unlock(&pool.lock);
-}
-
-static void await_guests(nl_sim_job *job) {
-    nl_mutex_lock(&pool.lock);
-    if (job->joinable)
-        unlink_job_lock_held(job);
-    job->joinable = 0;
-    while (job->joined)
-        nl_cond_wait(&pool.left, &pool.lock);
-    nl_mutex_unlock(&pool.lock);
+    nl_threads_invite(&job->shared, count, nl_sim_grid_workers() - 1);
 }
 
 /* How many other threads a grid seems to be worth. */
@@ -277,13 +202,14 @@ static void run_ordinary(nl_sim_job *job) {
     uint64_t chunk = job->blocks / ((uint64_t)(job->most + 1) * CHUNKS_PER_WORKER);
     job->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : (uint32_t)chunk;
     job->started = nl_clock_ns();
+    job->shared = (nl_threads_job){.run = run_guest, .data = job};
     unsigned count = guests(job);
     if (count)
         invite(job, count);
     if (run_worker(job, 1) < 0)
         nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
     if (job->guests)
-        await_guests(job);
+        nl_threads_close(&job->shared);
     remember_cost(job);
 }
 
@@ -359,12 +285,4 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
             nl_sim_fault_overdue(job);
     }
     return job->status;
-}
-
-void nl_sim_grid_forget(void) {
-    nl_mutex_init(&pool.lock);
-    nl_cond_init(&pool.work);
-    nl_cond_init(&pool.left);
-    pool.jobs = NULL;
-    pool.threads = pool.idle = 0;
 }

@@ -1,9 +1,10 @@
-/* sim/grid: running one grid: its blocks over a pool of OS threads. */
+/* sim/grid: running one grid: its blocks over several threads. */
 #ifndef NL_SIM_GRID_H
 #define NL_SIM_GRID_H
 
 #include <stdint.h>
 #include "base/lock.h"
+#include "base/threads.h"
 #include "sim/abi.h"
 #include "sim/fault.h"
 #include "sim/watch.h"
@@ -32,13 +33,12 @@ typedef struct nl_sim_job {
     nl_sim_watch watch;
     struct nl_sim_check *check; /* NULL: nothing is checked (sim/check.h) */
 
-    uint64_t blocks, next;     /* next: taken by the workers in chunks */
-    uint32_t chunk;            /* the largest */
-    uint32_t stop;             /* a block has faulted: take no more */
-    uint64_t started;          /* when, in nanoseconds */
-    unsigned guests, most;     /* pool threads that were invited, and that can be */
-    unsigned joinable, joined; /* of these, not yet come, and in; under the pool's lock */
-    struct nl_sim_job *next_job;
+    uint64_t blocks, next; /* next: taken by the workers in chunks */
+    uint32_t chunk;        /* the largest */
+    uint32_t stop;         /* a block has faulted: take no more */
+    uint64_t started;      /* when, in nanoseconds */
+    unsigned guests, most; /* other threads that were invited, and that can be */
+    nl_threads_job shared; /* what they join */
 
     nl_mutex lock;
     nl_cond crossed;
@@ -57,8 +57,6 @@ void nl_sim_grid_close(nl_sim_job *job);
 /* Runs the grid to its end on the calling thread and others. Returns CUDA_SUCCESS, or the status of
  * the first fault, whose text is then in job->fault. */
 CUresult nl_sim_grid_run(nl_sim_job *job);
-/* In a forked child: the pool is gone. */
-void nl_sim_grid_forget(void);
 
 /* For the workers. */
 /* The next blocks to run: worker->next to worker->end. 0 if there are none. */

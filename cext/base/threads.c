@@ -1,0 +1,144 @@
+/* base/threads: a list of jobs that threads may join, under one lock. A thread that finds no job
+ * looks for a while at the number of invitations, which needs no lock, and then sleeps. The owner
+ * of a job waits only for those who have joined: waking up can take longer than the work.
+ *
+ * Signals are for other threads, but for those that tell of a thread's own mistakes: jobs run
+ * compiled code that may fault. Stacks are of the usual size. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "base/threads.h"
+
+#include <sched.h>
+#include <unistd.h>
+#include "base/lock.h"
+
+enum { MOST_THREADS = 4096 };
+
+static nl_mutex lock = NL_MUTEX_INIT;
+static nl_cond invited = NL_COND_INIT, left = NL_COND_INIT;
+static nl_threads_job *jobs; /* those that may be joined */
+static uint64_t invitations; /* changed under the lock, looked at without it */
+static unsigned threads, busy, asleep;
+
+/* The threads do not exist in a forked child. */
+static void after_fork(void) {
+    nl_mutex_init(&lock);
+    nl_cond_init(&invited);
+    nl_cond_init(&left);
+    jobs = NULL;
+    threads = busy = asleep = 0;
+}
+
+int nl_threads_processors(void) {
+    cpu_set_t set;
+    long count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                             : sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
+}
+
+static void unlink_job_lock_held(nl_threads_job *job) {
+    nl_threads_job **at = &jobs;
+    while (*at != NULL && *at != job)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = job->next;
+}
+
+/* Runs one job; how often to look for another. */
+static uint64_t join_lock_held(nl_threads_job *job) {
+    uint64_t looks = job->looks;
+    if (--job->open == 0)
+        unlink_job_lock_held(job);
+    nl_atomic_add(&job->joined, 1);
+    busy++;
+    nl_mutex_unlock(&lock);
+    job->run(job->data);
+    nl_mutex_lock(&lock);
+    busy--;
+    if (nl_atomic_sub(&job->joined, 1) == 1)
+        nl_cond_broadcast(&left); /* `job` may be gone once the lock is free */
+    return looks;
+}
+
+static void look_lock_held(uint64_t looks) {
+    uint64_t seen = nl_atomic_load(&invitations);
+    nl_mutex_unlock(&lock);
+    while (looks > 0 && nl_atomic_load(&invitations) == seen) {
+        nl_thread_pause();
+        looks--;
+    }
+    nl_mutex_lock(&lock);
+}
+
+static void *work(void *unused) {
+    (void)unused;
+    uint64_t looks = 0;
+    nl_mutex_lock(&lock);
+    for (;;) {
+        if (jobs == NULL && looks > 0)
+            look_lock_held(looks);
+        looks = 0;
+        if (jobs != NULL) {
+            looks = join_lock_held(jobs);
+            continue;
+        }
+        asleep++;
+        nl_cond_wait(&invited, &lock);
+        asleep--;
+    }
+    return NULL;
+}
+
+/* A thread inherits the signals that are blocked where it is started. */
+static void start_lock_held(unsigned count, unsigned most) {
+    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigset_t blocked, before;
+    nl_error ignored;
+    if (threads - busy >= count || threads >= most)
+        return;
+    nl_fork_on_child(after_fork);
+    sigfillset(&blocked);
+    for (unsigned i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        sigdelset(&blocked, kept[i]);
+    nl_thread_swap_signals(&blocked, &before);
+    while (threads - busy < count && threads < most && threads < MOST_THREADS) {
+        nl_thread thread;
+        if (nl_thread_start(&thread, work, NULL, 0, &ignored) < 0)
+            break;
+        nl_thread_detach(thread);
+        threads++;
+    }
+    nl_thread_set_signals(&before);
+}
+
+void nl_threads_invite(nl_threads_job *job, unsigned count, unsigned most) {
+    nl_mutex_lock(&lock);
+    start_lock_held(count, most);
+    if (job->open == 0) {
+        job->next = jobs;
+        jobs = job;
+    }
+    job->open += count;
+    nl_atomic_add(&invitations, 1);
+    if (count >= asleep)
+        nl_cond_broadcast(&invited);
+    else
+        for (unsigned i = 0; i < count; i++)
+            nl_cond_signal(&invited);
+    nl_mutex_unlock(&lock);
+}
+
+void nl_threads_close(nl_threads_job *job) {
+    nl_mutex_lock(&lock);
+    if (job->open > 0)
+        unlink_job_lock_held(job);
+    job->open = 0;
+    nl_mutex_unlock(&lock);
+    for (uint64_t n = job->looks; n > 0 && nl_atomic_load(&job->joined) > 0; n--)
+        nl_thread_pause();
+    nl_mutex_lock(&lock);
+    while (nl_atomic_load(&job->joined) > 0)
+        nl_cond_wait(&left, &lock);
+    nl_mutex_unlock(&lock);
+}
