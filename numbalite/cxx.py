@@ -48,7 +48,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_DIRECTIVE = re.compile(r"#(?:\\\r?\n|/\*.*?(?:\*/|\Z)|//[^\n]*|[^\n])*", re.DOTALL)
+_DIRECTIVE = re.compile(r"(?:#|%:)(?:\\\r?\n|/\*.*?(?:\*/|\Z)|//[^\n]*|[^\n])*", re.DOTALL)
+_DIRECTIVE_WORD = re.compile(r"(?:#|%:)(?:\s|/\*.*?\*/)*(\w+)", re.DOTALL)
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _CLOSE = {close: open_ for open_, close in _OPEN.items()}
 
@@ -93,7 +94,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a source, without comments."""
     tokens, at, line, line_is_new = [], 0, 0, True
     while at < len(text):
-        if line_is_new and text[at] == "#":
+        if line_is_new and (text[at] == "#" or text.startswith("%:", at)):
             match, kind = _DIRECTIVE.match(text, at), "directive"
         else:
             match = _TOKEN.match(text, at)
@@ -126,15 +127,20 @@ def _blank(text):
 
 def directive_word(text: str) -> str:
     """ "include" for a line such as ``#  include <x.h>``."""
-    match = re.match(r"#(?:\s|\\\n)*(\w+)", text)
+    match = _DIRECTIVE_WORD.match(_unspliced(text))
     return match[1] if match else ""
+
+
+def _unspliced(text):
+    return re.sub(r"\\\r?\n", "", text) if "\\" in text else text
 
 
 def directive_names(text: str) -> tuple[str, list[str], list[str]]:
     """(word, names that a #define defines or has as parameters, names that the line uses)."""
+    text = _unspliced(text)
     word = directive_word(text)
     body = text[text.index(word) + len(word) :] if word else ""
-    if word in ("include", "pragma", "line", "error", "warning", "undef", ""):
+    if word in ("include", "import", "pragma", "line", "error", "warning", "undef", ""):
         return word, [], []
     names = [t.text for t in tokenize(" " + body) if t.kind == "name"]
     if word != "define":

@@ -16,7 +16,7 @@ from _thread import RLock
 
 import numpy as np
 
-from . import cxx, describe, linemap, source, types
+from . import cxx, describe, files, linemap, source, types
 from .compilers import Unit
 from .dispatcher import _COOPERATIVE, Dispatcher, ExtendedDispatcher
 from .errors import CompileError, SignatureError
@@ -432,8 +432,7 @@ def text_of(code, name, frame) -> linemap.Text:
     """The Text of a source given as a string, or as the path of a file."""
     if isinstance(code, os.PathLike):
         path = os.fspath(code)
-        with open(path, encoding="utf-8") as file:
-            return linemap.plain(file.read(), path)
+        return linemap.plain(files.text(path), path)
     if not isinstance(code, str):
         raise TypeError(f"a source is a string (or the path of a file), not {type(code).__name__}")
     return linemap.of_source(code, name, frame)

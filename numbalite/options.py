@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from . import config
+from . import config, files
 from .errors import DeprecationError, InvalidConfigWarning, warn
 
 _CARVEOUTS = {"default": -1, "maxl1": 0, "maxshared": 100}
@@ -239,6 +239,13 @@ def _headers(name, value):
     for key, text in value.items():
         if not isinstance(key, str) or not isinstance(text, str):
             raise TypeError(f"headers is a dict from name to text, with {key!r}: {text!r} in it")
+        if not key.strip() or "\0" in key or key.endswith("/"):
+            raise ValueError(f"headers: {key!r} is not the name of a file")
+        if os.path.isabs(key) or os.path.normpath(key).split(os.sep)[0] in ("..", "."):
+            raise ValueError(
+                f"headers: the name {key!r} leads out of the folder of headers; give it as the source's "
+                '#include has it, such as "mine.h" or "parts/mine.h"'
+            )
     return tuple(value.items())
 
 
@@ -269,8 +276,7 @@ def _link(name, value):
         path = os.fspath(item)
         if not path.endswith(_SOURCES):
             raise NotImplementedError(_link_message(path))
-        with open(path, encoding="utf-8") as file:
-            texts.append(plain(file.read(), path))
+        texts.append(plain(files.text(path), path))
     return tuple(texts)
 
 

@@ -27,6 +27,7 @@ from typing import NamedTuple
 from . import capture as capturing
 from . import cxx, types
 from .capture import ascii_name
+from .compilers import headers
 from .cxx import directive_word, tokenize
 from .freenames import free_names
 from .linemap import Text, plain, quote
@@ -89,6 +90,9 @@ class Generated(NamedTuple):
     """The files that the user's lines are from."""
 
 
+_INCLUDES = ("include", "import")
+
+
 def _without_includes(text: Text):
     """(the text with its #include lines blanked and its names in ASCII, [(line number, #include)])"""
     value, includes = text.value, []
@@ -96,7 +100,7 @@ def _without_includes(text: Text):
     out, at = [], 0
     for token in tokens:
         new = None
-        if token.kind == "directive" and directive_word(token.text) == "include":
+        if token.kind == "directive" and directive_word(token.text) in _INCLUDES:
             includes.append((text.lines[token.line], token.text.strip()))
             new = "\n" * token.text.count("\n")
         elif token.kind == "directive" and not token.text.isascii():
@@ -361,7 +365,7 @@ def unit_source(text: Text, prepended=()) -> str:
         used |= identifiers(piece.value)
         declared |= _declared_types(piece.value)
         for token in tokenize(piece.value):
-            if token.kind == "directive" and directive_word(token.text) == "include":
+            if token.kind == "directive" and directive_word(token.text) in _INCLUDES:
                 includes.append(included_name(token.text))
     head = _own_includes(used, includes) + _using(used, declared)
     return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
@@ -404,7 +408,7 @@ def identifiers(text: str, parameters=()) -> frozenset:
 
 def included_name(line: str) -> str:
     """ "x.h" for ``#include <x.h>``"""
-    return line.partition("include")[2].strip().strip('<>"').rstrip('>"')
+    return next((name for name, _ in headers.includes(line)), "")
 
 
 def _own_includes(used, includes):

@@ -7,6 +7,7 @@ now would give. A hit loads neither compiler.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from _thread import allocate_lock
@@ -90,19 +91,18 @@ def _run(unit, target):
 
 def _key(unit, target):
     """The key in the disk cache; None if this unit is not to be kept."""
-    if cache.directory() is None:
-        return None
     from numbalite.compilers import headers, toolkit
 
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
         compiler = host.fingerprint(unit, *target)
-        included = headers.closure(unit, toolkit.include_directories)
+        folders = toolkit.include_directories
     else:
         compiler = toolkit.fingerprint()
-        included = headers.closure(unit, lambda: toolkit.include_directories(compiler[0]))
-    if included is None:
+        folders = functools.partial(toolkit.include_directories, compiler[0])
+    included = headers.closure(unit, folders)  # which also says of what is no file
+    if included is None or cache.directory() is None:
         return None
     unit = unit.replace(name=_lasting(unit.name), source=_lasting(unit.source))
     return cache.digest(cache.SCHEMA, target, compiler, _own_code(), included, tuple(unit))

@@ -12,8 +12,11 @@ which nobody edits, count by size and date of the one that is included.
 from __future__ import annotations
 
 import os
+import re
+import stat
 
-from numbalite import config
+from numbalite import config, files
+from numbalite.errors import CompileError
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -73,26 +76,81 @@ def user_directories(options) -> list:
     return found
 
 
-def includes(text: str) -> list:
-    """(name, quoted) for each #include of a text; the name is "" where it is a macro.
+_GAP = r"(?:[ \t\f\v]|/\*.*?\*/)*"
+_MARK = rf"(?:\#|%:){_GAP}"
+# Comments, and what may hold the signs of one.
+_COMMENT_OR_NOT = re.compile(
+    rf"""//[^\n]*|/\*.*?(?:\*/|\Z)
+      |{_MARK}(?:include|import|include_next|embed)\b{_GAP}<[^>\n]*>
+      |(?<!\w)(?:u8|[uUL])?R"([^()\\\s"]{{0,16}})\(.*?(?:\)\1"|\Z)
+      |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+    re.VERBOSE | re.DOTALL,
+)
+_SPLICE = re.compile(r"\\[ \t]*\r?\n")
+_TRIGRAPHS = {"??=": "#", "??/": "\\"}
+_WORD = re.compile(r"\b(?:include|import|include_next|embed|__has_\w+)\b")
+_PLAIN = re.compile(
+    r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]*)"|<([^>\n]*)>)[ \t]*\r?$', re.MULTILINE
+)
+_DIRECTIVE = re.compile(
+    rf"""^[ \t\f\v]*{_MARK}(?:(?P<next>include_next)|include|import|embed)\b{_GAP}
+       (?:"(?P<quoted>[^"\n]*)"|<(?P<angled>[^>\n]*)>|(?P<macro>\w))
+      |\b__has_(?:include|embed)(?P<after>_next)?{_GAP}\({_GAP}
+       (?:"(?P<asked>[^"\n]*)"|<(?P<asked_angled>[^>\n]*)>|(?P<asked_macro>\w))""",
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
 
-    Comments are not understood: what they include is looked at for nothing, and that is all.
-    """
+
+def includes(text: str) -> list:
+    """(name, quoted) for each header that a text includes or asks for with __has_include; the name is ""
+    where only the preprocessor knows it (a macro, #include_next)."""
+    plain = _PLAIN.findall(text)
+    unusual = ("/*", "\\", "??", 'R"')
+    if len(plain) == len(_WORD.findall(text)) and not any(sign in text for sign in unusual):
+        return [(quoted or angled, bool(quoted)) for quoted, angled in plain]
     found = []
-    at = text.find("include")
-    while at >= 0:
-        start = text.rfind("\n", 0, at) + 1
-        if text[start:at].replace(" ", "").replace("\t", "") == "#":
-            end = text.find("\n", at)
-            rest = text[at + 7 : end if end >= 0 else len(text)].strip()
-            if rest[:1] == '"':
-                found.append((rest[1:].partition('"')[0], True))
-            elif rest[:1] == "<":
-                found.append((rest[1:].partition(">")[0], False))
-            elif rest[:1].isidentifier():
-                found.append(("", False))
-        at = text.find("include", at + 7)
+    for match in _DIRECTIVE.finditer(_without_comments(text)):
+        kinds = match.groupdict()
+        if kinds["next"] or kinds["after"] or kinds["macro"] or kinds["asked_macro"]:
+            found.append(("", False))
+        else:
+            quoted = kinds["quoted"] or kinds["asked"]
+            found.append((quoted or kinds["angled"] or kinds["asked_angled"] or "", bool(quoted)))
     return found
+
+
+def _without_comments(text):
+    """A text as its directives are read: lines joined, comments blank, no strings over several lines."""
+    for trigraph, sign in _TRIGRAPHS.items():
+        text = text.replace(trigraph, sign)
+    text = _SPLICE.sub("", text)
+    return _COMMENT_OR_NOT.sub(_kept, text)
+
+
+def _kept(match):
+    if match[0].startswith("/"):
+        return " "
+    return match[0] if match[1] is None else '""'
+
+
+def find(name: str, folders) -> str | None:
+    """The file of a name in the first of these folders that has it; None where none has.
+
+    CompileError for what is no file and would be waited for: a pipe, a device.
+    """
+    for folder in folders:
+        path = os.path.join(folder, name)
+        try:
+            mode = os.stat(path).st_mode
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(mode):
+            return path
+        if not stat.S_ISDIR(mode):
+            raise CompileError(
+                f'error: the header "{name}" is {files.kind(mode)}, not a file: {path}'
+            )
+    return None
 
 
 class Places:
@@ -107,18 +165,19 @@ class Places:
     def is_of_toolkit(self, name, quoted) -> bool:
         """Is the file that an #include of this name means one of the toolkit's?"""
         before = [self._beside, *self._users] if quoted else self._users
-        if any(f not in self._toolkit and os.path.isfile(os.path.join(f, name)) for f in before):
+        if find(name, [folder for folder in before if folder not in self._toolkit]):
             return False
-        return any(os.path.isfile(os.path.join(folder, name)) for folder in self._toolkit)
+        return find(name, self._toolkit) is not None
 
 
 class Closure:
     """What a source includes, transitively. `parts` decides the cache key; None: cannot be known."""
 
     def __init__(self, unit, toolkit_directories, forced=()):
-        self.parts = []
+        self._parts = []
+        self._is_known = True
         self._memory = dict(unit.headers)
-        self._directories = user_directories(unit.options)
+        self._directories = [*user_directories(unit.options), *config.INCLUDE_PATH]
         self._toolkit = toolkit_directories  # called when the first header is looked for on disk
         self._seen = set()
         before = "".join(f'#include "{name}"\n' for name in forced)
@@ -126,31 +185,45 @@ class Closure:
         for text in self._memory.values():
             self._scan(text, None)
 
+    @property
+    def parts(self):
+        return self._parts if self._is_known else None
+
     def _scan(self, text, directory):
         for name, quoted in includes(text):
-            if self.parts is None:
-                return
+            beside = directory if quoted else None
             if not name:
-                self.parts = None
-            elif not _is_own(name) and name not in self._memory:
-                self._follow(name, directory if quoted else None)
+                self._is_known = False
+            elif name in self._memory:  # or a file beside the one that includes it
+                if beside is not None and find(name, [beside]):
+                    self._follow(name, beside)
+            elif not _is_own(name):
+                self._follow(name, beside)
+            elif not name.startswith("numbalite") and self._is_users(name, beside):
+                self._follow(name, beside)
 
     def _follow(self, name, directory):
         path = self._find(name, directory)
         if path is None:
-            self.parts.append((name, "missing"))
+            self._parts.append((name, "missing"))
             return
-        if path in self._seen:
+        folder, own_name = os.path.split(path)
+        place = os.path.realpath(folder), own_name  # one of all ways there: x/../x/../x
+        if place in self._seen:
             return
-        self._seen.add(path)
+        self._seen.add(place)
         if path.startswith(self._toolkit_prefixes):
             status = os.stat(path)
-            self.parts.append((path, status.st_size, status.st_mtime_ns))
+            self._parts.append((path, status.st_size, status.st_mtime_ns))
             return
-        with open(path, "rb") as file:
-            raw = file.read()
-        self.parts.append((name, raw))
-        self._scan(raw.decode("utf-8", "replace"), os.path.dirname(path))
+        raw = files.read(path)
+        self._parts.append((name, raw))
+        self._scan(raw.decode("utf-8", "replace"), folder)
+
+    def _is_users(self, name, directory):
+        """Has the user a file of the name of a standard header?"""
+        beside = [] if directory is None else [directory]
+        return find(name, [*beside, *self._directories]) is not None
 
     @property
     def _toolkit_prefixes(self):
@@ -159,16 +232,8 @@ class Closure:
         return tuple(folder + "/" for folder in self._toolkit)
 
     def _find(self, name, directory):
-        places = [] if directory is None else [directory]
-        places += self._directories
-        for place in places:
-            path = os.path.join(place, name)
-            if os.path.isfile(path):
-                return path
-        for place in self._toolkit_prefixes:
-            if os.path.isfile(place + name):
-                return place + name
-        return None
+        beside = [] if directory is None else [directory]
+        return find(name, [*beside, *self._directories]) or find(name, self._toolkit_prefixes)
 
 
 _own_names = None
@@ -196,7 +261,10 @@ def closure(unit, toolkit_directories):
             return None
         if option.startswith(("--pre-include", "-include")):
             forced.append(option.partition("=")[2])
-    if not unit.headers and not forced:
-        if all(_is_own(name) for name, _ in includes(unit.source)):
+    if not unit.headers and not forced and not config.INCLUDE_PATH:
+        found = includes(unit.source)
+        if not found:
+            return []
+        if all(name.startswith("numbalite") and _is_own(name) for name, _ in found):
             return []  # the usual case
     return Closure(unit, toolkit_directories, forced).parts

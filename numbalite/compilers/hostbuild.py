@@ -29,6 +29,7 @@ from numbalite.compilers import (
     places,
     simsource,
 )
+from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
 from numbalite.errors import CompileError, CudaSupportError
 
@@ -124,9 +125,16 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     if kind == "sim":
         folders = [*options.includes, *config.INCLUDE_PATH]
         text = simsource.without_host_headers(text, dict(unit.headers), folders)
-    source = _whole(unit, options, simsource.translate(text, bool(checks), kind), kind, checks)
+    text = simsource.translate(text, bool(checks), kind)
+    near = os.path.abspath(os.path.dirname(unit.name))
+    users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
-        search = _search(unit, options, folder, bool(checks), kind)
+        own = os.path.join(folder, "include")
+        included = Headers(unit, options.before, users, near, own, bool(checks), kind)
+        source = _whole(unit, included.with_copies(text), kind, checks)
+        source = included.with_copies(options.before) + source
+        cuda_src = headers.cuda_src()
+        search = [*included.search(), "-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
         if options.debug:
             search += _text_flags(unit, folder)
         output = os.path.join(folder, "image.so")
@@ -194,63 +202,10 @@ def _split_local(name):
     return "", "", re.sub(r"^_ZL?\d+(?=\D)", "", name)
 
 
-def _search(unit, options, folder, checked, kind):
-    """The include directories, in the order in which NVRTC looks; all of them absolute."""
-    near = os.path.abspath(os.path.dirname(unit.name))
-    users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
-    own = os.path.join(folder, "include")
-    translated = {name: simsource.translate(text, checked, kind) for name, text in unit.headers}
-    seen = set()
-    for text in (unit.source, *dict(unit.headers).values()):
-        _gather(text, [near, *users], translated, seen, checked, kind)
-    search = []
-    if translated:
-        search += ["-I", own]
-    for name, text in translated.items():
-        path = os.path.join(own, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-    search += ["-iquote", own, "-iquote", near]
-    for path in users:
-        search += ["-I", path]
-    cuda_src = headers.cuda_src()
-    return [*search, "-I", cuda_src, "-I", os.path.join(cuda_src, "sim", "include")]
-
-
-def _gather(text, folders, found, seen, checked, kind):
-    """Adds to `found` the user's headers on disk that must be translated, or that include such ones.
-
-    By the names they go by, since they are put into a folder that comes first. Tells if it added any.
-    """
-    added = False
-    for name, _ in headers.includes(text):
-        path = next(
-            (p for p in (os.path.join(f, name) for f in folders) if os.path.isfile(p)), None
-        )
-        if not name or path is None or ".." in name or name in found:
-            continue
-        if path in seen:
-            continue
-        seen.add(path)
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            inside = file.read()
-        changed = simsource.translate(inside, checked, kind)
-        deeper = _gather(inside, [os.path.dirname(path), *folders], found, seen, checked, kind)
-        if deeper or changed != inside:
-            found[name] = f'#line 1 "{_quoted(path)}"\n{changed}'
-            added = True
-    return added
-
-
-def _quoted(name):
-    return name.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _whole(unit, options, text, kind, checks=()):
+def _whole(unit, text, kind, checks=()):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
     # In reports of checks, what was generated around the user's text is nobody's place.
-    name = _quoted(unit.name)
+    name = quoted(unit.name)
     if checks:
         either = "|".join(map(re.escape, {name, os.path.basename(name)}))
         own = re.compile(rf'^(#line \d+ )"({either})"$', re.MULTILINE)
@@ -268,7 +223,7 @@ def _whole(unit, options, text, kind, checks=()):
         lines.append("NUMBALITE_HOST_TABLE_BEGIN")
         for i, name in enumerate((*unit.kernels, *unit.variables)):
             lines.append(f'#line 1 "{_END}/{i}"')
-            lines.append(f'NUMBALITE_HOST_ENTRY("{_quoted(name)}", &{name})')
+            lines.append(f'NUMBALITE_HOST_ENTRY("{quoted(name)}", &{name})')
         lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
     described = {
         "sim": "numbalite::nl_kernel_description<{}>",
@@ -278,7 +233,7 @@ def _whole(unit, options, text, kind, checks=()):
         lines.append(f'#line 1 "{_END}/{i}"')
         if kind == "sim":
             threads = f"nl_sim_threads_{i}" if read else "0"
-            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{_quoted(name)}", (&{name}), {threads})')
+            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", (&{name}), {threads})')
         if checks:
             names = "".join(f"{p}," for p in read[i][1])
             lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
@@ -296,7 +251,7 @@ def _whole(unit, options, text, kind, checks=()):
             lines.append(
                 f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::nl_variable_description<decltype({name})>)"
             )
-    return options.before + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _read(source, kernels):
@@ -448,7 +403,7 @@ def _plain(name):
 def _reader(unit):
     names = [*unit.kernels, *unit.variables]
     meanings = {f"{_END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
-    return hostlog.Reader(f'#line 1 "{_quoted(unit.name)}"\n{unit.source}', _is_ours, meanings)
+    return hostlog.Reader(f'#line 1 "{quoted(unit.name)}"\n{unit.source}', _is_ours, meanings)
 
 
 def _unclosed(unit):
@@ -458,7 +413,7 @@ def _unclosed(unit):
     for at in reversed(range(len(tokens))):
         token = tokens[at]
         if token.kind == "sign" and token.text in ("{", "(", "[") and at not in partner:
-            before = f'#line 1 "{_quoted(unit.name)}"\n' + unit.source[: token.start + 1]
+            before = f'#line 1 "{quoted(unit.name)}"\n' + unit.source[: token.start + 1]
             file, line = list(hostlog.places(before))[-1]
             return f'{file}({line}): error: this "{token.text}" is never closed'
     return ""

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from numbalite import errors
+from numbalite import compilers, errors
 from numbalite.compilers import Unit, headers, nvrtc, toolkit
 from numbalite.compilers import _key as unit_key
 
@@ -193,6 +193,31 @@ def test_include_lines():
     assert headers.includes(text) == [("a.h", True), ("b/c.h", False), ("", False), ("d.h", False)]
 
 
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ('#include /* c */ "x.h"', ("x.h", True)),
+        ('# /* two\nlines */ include "x.h" // why', ("x.h", True)),
+        ('/*\n*/ #include "x.h"', ("x.h", True)),
+        ('#import "x.h"', ("x.h", True)),
+        ('#inc\\\nlude \\\r\n "x.h"', ("x.h", True)),
+        ("%: include <x.h>\r\n", ("x.h", False)),
+        ('??=include "x.h"', ("x.h", True)),
+        ("#include <a//x.h>", ("a//x.h", False)),
+        ('#if __has_include("x.h") // only asked for', ("x.h", True)),
+        ("#if __has_include ( <x.h> )", ("x.h", False)),
+        ("int a = 1'000; // don't\n#include \"x.h\"", ("x.h", True)),
+        ("#include_next <x.h>", ("", False)),
+        ("#if __has_include(MACRO)", ("", False)),
+        ('// see #include lines, or\n/*\n#include "x.h"\n*/', None),
+        ('const char *s = R"(\n#include "x.h"\n)";', None),
+        ("#ifdef __has_include\n#endif", None),
+    ],
+)
+def test_include_lines_however_they_are_written(text, found):
+    assert headers.includes(text) == ([found] if found else [])
+
+
 def closure(source, **fields):
     return headers.closure(Unit(source, **fields), lambda: ())
 
@@ -236,6 +261,52 @@ def test_toolkit_headers_count_by_date(tmp_path):
 def test_recursive_headers_end(tmp_path):
     touch(tmp_path / "a.h", "#include <a.h>\n")
     assert len(closure("#include <a.h>", options=(f"-I{tmp_path}",))) == 1
+
+
+def test_a_header_that_is_only_asked_for_counts(tmp_path):
+    source, name = '#if __has_include("mine.h")\n#endif', str(tmp_path / "lesson.py")
+    before = closure(source, name=name)
+    touch(tmp_path / "mine.h")
+    assert closure(source, name=name) != before
+
+
+def test_headers_of_the_configured_folders_count(tmp_path, monkeypatch):
+    touch(tmp_path / "a.h", "int a;")
+    touch(tmp_path / "math.h", "int pi;")
+    monkeypatch.setenv("NUMBALITE_INCLUDE_PATH", str(tmp_path))
+    assert closure("#include <a.h>\n#include <math.h>") == [
+        ("a.h", b"int a;"),
+        ("math.h", b"int pi;"),  # the user's, not numbalite's own
+    ]
+
+
+def test_a_file_beside_a_header_counts_before_one_in_memory(tmp_path):
+    touch(tmp_path / "inc/a.h", '#include "b.h"')
+    touch(tmp_path / "inc/b.h", "int b;")
+    found = closure("#include <a.h>", headers=(("b.h", ""),), options=(f"-I{tmp_path}/inc",))
+    assert ("b.h", b"int b;") in found
+
+
+def test_headers_that_include_each_other_by_longer_and_longer_paths(tmp_path):
+    touch(tmp_path / "inc/a.h", '#include "../inc/b.h"')
+    touch(tmp_path / "inc/b.h", '#include "../inc/a.h"')
+    assert len(closure("#include <a.h>", options=(f"-I{tmp_path}/inc",))) == 2
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_a_header_that_is_no_file_is_not_waited_for(tmp_path, monkeypatch, is_cached):
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", str(int(not is_cached)))
+    monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
+    monkeypatch.setenv("CXX", touch(tmp_path / "clang++"))
+    os.chmod(tmp_path / "clang++", 0o755)
+    os.mkfifo(tmp_path / "pipe.h")
+    options = (f"-I{tmp_path}",)
+    for name, kind in (("pipe.h", "a named pipe"), ("/dev/zero", "a device")):
+        for source in (f"#include <{name}>", f'#include MACRO\n#include "{name}"'):
+            for target in (("sim",), ("host",), ("cuda", 9, 0)):
+                with pytest.raises(errors.CompileError, match=f'"{name}" is {kind}, not a file'):
+                    compilers.compile_unit(Unit(source, options=options), target)
 
 
 def test_what_cannot_be_known_is_not_cached():

@@ -191,7 +191,8 @@ def alone(compiled, tmp_path):
 
     def load(source, *kernels, **fields):
         fields.setdefault("describe", False)
-        unit = Unit(source, name="user.py", kernels=kernels, **fields)
+        fields.setdefault("name", "user.py")
+        unit = Unit(source, kernels=kernels, **fields)
         return Alone(compiled(unit), tmp_path / f"image{next(count)}.so")
 
     return load

@@ -7,13 +7,15 @@ import ctypes
 import numpy as np
 import pytest
 
+from numbalite.compilers import host
 from numbalite.compilers.unit import Unit
+from numbalite.errors import CompileError
 
 STANDARD = """algorithm array assert.h bit cassert cfloat cinttypes climits cmath complex concepts cstddef
     cstdint cstdio cstdlib cstring ctime float.h functional initializer_list inttypes.h iterator limits limits.h
     math.h new numeric optional ratio span stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h time.h tuple
     type_traits utility""".split()
-CUDA = """cuda_runtime.h cuda.h cuda_fp16.h cuda_bf16.h math_constants.h cooperative_groups.h
+CUDA = """cuda_runtime.h cuda_device_runtime_api.h cuda.h cuda_fp16.h cuda_bf16.h math_constants.h cooperative_groups.h
     cooperative_groups/reduce.h cuComplex.h curand_kernel.h vector_types.h device_launch_parameters.h
     cuda/atomic cuda/std/atomic cuda/std/cstdint cuda/std/limits cuda/std/type_traits cuda/std/tuple
     cuda/std/array cuda/std/complex
@@ -41,6 +43,71 @@ def test_all_together(compiled, compiler, names):
 def test_alone(compiled, name, std):
     source = f"#include <{name}>\n__global__ void k() {{}}"
     assert compiled(Unit(source, "user.cu", ("k",), std=std, describe=False)).data
+
+
+SHARED = """#pragma once
+#include "near.cuh"
+#if __has_include("deep/plain.h")
+#include "deep/plain.h"
+#endif
+extern __shared__ int memory[];
+__device__ int total() { return memory[0] + NEAR + PLAIN; }
+"""
+
+
+@pytest.mark.parametrize("start", ["{folder}/inc", "../inc", "inc/../inc"])
+def test_the_users_headers_are_translated_in_copies(alone, tmp_path, start):
+    """Wherever they are, whatever they include; the files stay as they are."""
+    texts = {
+        "shared.cuh": SHARED,
+        "near.cuh": '#pragma once\n#include "../inc/shared.cuh"\n#define NEAR 100\n',
+        "deep/plain.h": "#pragma once\n#define PLAIN 1000\n",
+    }
+    (tmp_path / "inc/deep").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "inc" / name).write_text(text)
+    start = start.format(folder=tmp_path)
+    source = f"""
+    #include "{start}/shared.cuh"
+    %: /* as well as */ include "{start}/near.cuh" // once more
+    #include "in/memory.h"
+    __global__ void k(int* x) {{
+        extern __shared__ int mine[];
+        mine[0] = 7;
+        x[0] = total() + MEMORY;
+    }}"""
+    memory = "#include <shared.cuh>\n#define MEMORY 10000\n"
+    name = "inc/.." if start.startswith("inc") else "src"
+    image = alone(
+        source, "k", name=f"{tmp_path}/{name}/user.cu",
+        headers=(("in/memory.h", memory),), options=(f"-I{tmp_path}/inc",),
+    )  # fmt: skip
+    out = (ctypes.c_int * 1)()
+    image.run("k", (1,), (1,), ctypes.c_void_p(ctypes.addressof(out)))
+    assert out[0] == 11107
+    found = [path for path in (tmp_path / "inc").rglob("*") if path.is_file()]
+    assert {str(path.relative_to(tmp_path / "inc")): path.read_text() for path in found} == texts
+
+
+def test_mistakes_in_copies_are_told_at_the_users_lines(compiled, tmp_path):
+    path = tmp_path / "mine.cuh"
+    path.write_text("extern __shared__ int m[];\n__device__ int f() { return unknown; }\n")
+    source = f'#include "{path}"\n__global__ void k() {{}}'
+    with pytest.raises(CompileError) as caught:
+        compiled(Unit(source, "user.cu", ("k",), describe=False))
+    assert f"{path}(2): error: " in str(caught.value) and "unknown" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["/mine.h", "../mine.h", "a/../../mine.h"])
+def test_headers_in_memory_stay_in_their_folder(tmp_path, name):
+    """cuda.jit refuses such names; so does the compiler's side."""
+    path = tmp_path / "mine.h"
+    path.write_text("mine")
+    name = name if name.startswith("..") else str(path)
+    with pytest.raises(ValueError, match="leads out of the folder"):
+        host.compile(Unit("", "user.cu", headers=((name, "#define MINE"),), describe=False))
+    assert path.read_text() == "mine"
 
 
 def test_standard_names(alone):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 
+from numbalite import files
+
 __all__ = [
     "LTOIR",
     "Archive",
@@ -51,8 +53,7 @@ class LinkableCode:
         suffix = os.path.splitext(os.fspath(path))[1][1:]
         for kind in (CUSource, PTXSource, Cubin, Fatbin, Archive, Object, LTOIR):
             if suffix in kind.suffixes:
-                with open(path, "rb") as file:
-                    return kind(file.read(), name=os.path.basename(path))
+                return kind(files.read(path), name=os.path.basename(path))
         raise RuntimeError(f"Don't know how to link file with extension {suffix!r}: {path}")
 
     @classmethod

@@ -1,0 +1,149 @@
+"""The user's headers as the host compiler gets them: some must be translated, and nothing of the user's
+is written to.
+
+A header on disk that simsource.py changes, or that includes one, is copied into the working folder under
+a name of our own, and the #include lines that mean it name the copy. What such a header includes from
+beside itself is named by its whole path, since the copy stands elsewhere. Headers in memory are written
+into the same folder, under their own names, which therefore must not lead out of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from numbalite import cxx, files
+from numbalite.compilers import headers, simsource
+
+_ASKED = re.compile(r'(__has_include\s*\(\s*)"([^"\n]*)"')
+_COPIES = "numbalite-copies"
+
+
+class _Header:
+    """A header on disk."""
+
+    def __init__(self, path, text, changed):
+        self.path, self.text = path, text
+        self.is_copied = changed
+        self.included = []  # the headers that it includes
+        self.name = ""  # of the copy
+
+
+class Headers:
+    """What a unit includes beside our own headers, in a folder.
+
+    before: what is compiled before the unit's source; users: the user's include directories, near: the
+    folder of the source, all of them absolute.
+    """
+
+    def __init__(self, unit, before, users, near, folder, checked, kind):
+        self._memory = dict(unit.headers)
+        self._users, self._near, self._folder = users, near, folder
+        self._checked, self._kind = checked, kind
+        self._known = {}  # real path -> _Header
+        self._gather(before, None)
+        self._gather(unit.source, None)
+        for text in self._memory.values():
+            self._gather(text, None)
+        self._spread()
+        copied = [header for header in self._known.values() if header.is_copied]
+        for i, header in enumerate(copied):
+            header.name = f"{_COPIES}/{i}/{os.path.basename(header.path)}"
+        for name, text in self._memory.items():
+            self._write(name, self.with_copies(self._translated(text)))
+        for header in copied:
+            text = self.with_copies(self._translated(header.text), os.path.dirname(header.path))
+            self._write(header.name, f'#line 1 "{quoted(header.path)}"\n{text}')
+
+    def search(self) -> list:
+        """The compiler's options: where it looks for the user's headers, in NVRTC's order."""
+        own = ["-I", self._folder] if self._memory or self._known else []
+        own += ["-iquote", self._folder, "-iquote", self._near]
+        return [*own, *(word for path in self._users for word in ("-I", path))]
+
+    def with_copies(self, text: str, directory: str | None = None) -> str:
+        """A text whose #includes name the copies; `directory` is where it stood if it is one itself."""
+        if not self._known:
+            return text
+        out, at = [], 0
+        for token in cxx.tokenize(text):
+            if token.kind == "directive":
+                out += text[at : token.start], self._directive(token.text, directory)
+                at = token.start + len(token.text)
+        return "".join([*out, text[at:]])
+
+    def _directive(self, text, directory):
+        if "__has_include" in text:
+            return _ASKED.sub(lambda match: self._asked(match, directory), text)
+        if cxx.directive_word(text) not in ("include", "import"):
+            return text
+        for name, is_quoted in headers.includes(text):
+            header = self._find(name, is_quoted, directory)
+            if header is None:
+                continue
+            if header.is_copied:
+                return f"#include <{header.name}>" + "\n" * text.count("\n")
+            if is_quoted and directory is not None:
+                return f'#include "{header.path}"' + "\n" * text.count("\n")
+        return text
+
+    def _asked(self, match, directory):
+        header = self._find(match[2], True, directory) if directory else None
+        return f'{match[1]}"{header.path}"' if header else match[0]
+
+    def _translated(self, text):
+        return simsource.translate(text, self._checked, self._kind)
+
+    def _gather(self, text, directory):
+        """Reads the headers on disk that a text includes, and what they include; gives the former."""
+        found = []
+        for name, is_quoted in headers.includes(text):
+            path = self._path(name, is_quoted, directory)
+            if path is None:
+                continue
+            real = os.path.realpath(path)
+            header = self._known.get(real)
+            if header is None:
+                inside = files.text(path, "surrogateescape")
+                header = _Header(path, inside, self._translated(inside) != inside)
+                self._known[real] = header
+                header.included = self._gather(inside, os.path.dirname(path))
+            found.append(header)
+        return found
+
+    def _spread(self):
+        """What includes a copied header is copied, too."""
+        todo = True
+        while todo:
+            todo = [
+                header
+                for header in self._known.values()
+                if not header.is_copied and any(h.is_copied for h in header.included)
+            ]
+            for header in todo:
+                header.is_copied = True
+
+    def _find(self, name, is_quoted, directory):
+        path = self._path(name, is_quoted, directory)
+        return path and self._known.get(os.path.realpath(path))
+
+    def _path(self, name, is_quoted, directory):
+        """The file on disk that an #include means; None where it is in memory, or none of the user's."""
+        beside = [directory] if is_quoted and directory is not None else []
+        path = headers.find(name, beside) if name else None
+        if path is None and name and name not in self._memory:
+            path = headers.find(name, [self._near, *self._users] if is_quoted else self._users)
+        return path
+
+    def _write(self, name, text):
+        path = os.path.join(self._folder, name)
+        if os.path.relpath(path, self._folder).startswith(".."):
+            raise ValueError(f"headers: the name {name!r} leads out of the folder of headers")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+
+
+def quoted(name: str) -> str:
+    """A name between the quotation marks of #line."""
+    return name.replace("\\", "\\\\").replace('"', '\\"')
