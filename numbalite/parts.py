@@ -103,10 +103,7 @@ HEAD_NAMES = frozenset(
 LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | {"any", "C", "F"}
 
 # A part stands aside where the source itself includes a header with one of these words in its name.
-REPLACED_BY = {
-    "groups": ("cooperative_groups",),
-    "limits": ("limits", "float", "stdint"),
-}
+REPLACED_BY = {"groups": ("cooperative_groups",)}
 
 
 def header(part: str) -> str:

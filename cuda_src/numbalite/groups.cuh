@@ -6,6 +6,7 @@
  *     tiled_partition<N>(g)  tiled_partition(g, n)
  *     binary_partition(g, predicate)  labeled_partition(g, label)
  *     sync(g)  reduce(g, value, op)  inclusive_scan(g, value, op)  exclusive_scan(g, value, op)
+ *     invoke_one(g, function, arguments...)  invoke_one_broadcast(g, function, arguments...)
  *     plus  less  greater  bit_and  bit_or  bit_xor
  *
  * in namespace numbalite::groups, which is also called cg, and cooperative_groups where the
@@ -125,6 +126,9 @@ NUMBALITE_FUNCTION coalesced_group coalesced_threads(NUMBALITE_SITE) {
 
 /* N neighbouring lanes, N a power of two: shifts do what loops must do above. */
 template <unsigned int N, class Parent = void> struct thread_block_tile : lanes {
+#ifdef NUMBALITE_SIM
+    static_assert(N <= 32, "numbalite: tiles of more than 32 threads cannot run on the CPU simulator");
+#endif
     static_assert(
         N >= 1 && N <= 32 && (N & (N - 1)) == 0,
         "a tile has 1, 2, 4, 8, 16 or 32 threads (larger ones: include cooperative_groups.h)");
@@ -383,7 +387,29 @@ template <class T> NUMBALITE_FUNCTION T exclusive_scan(const lanes &g, T value N
     return exclusive_scan(g, value, plus<T>() NUMBALITE_AND_HERE);
 }
 
+/* ---- one member for all ---- */
+
+template <class Group, class Function, class... Arguments>
+NUMBALITE_FUNCTION void invoke_one(const Group &g, Function &&function, Arguments &&...arguments) {
+    if (g.thread_rank() == 0)
+        function(static_cast<Arguments &&>(arguments)...);
+}
+/* Every member gets what the function returns. */
+template <class Group, class Function, class... Arguments>
+NUMBALITE_FUNCTION auto invoke_one_broadcast(const Group &g, Function &&function,
+                                             Arguments &&...arguments)
+    -> decltype(function(static_cast<Arguments &&>(arguments)...)) {
+    decltype(function(static_cast<Arguments &&>(arguments)...)) result{};
+    if (g.thread_rank() == 0)
+        result = function(static_cast<Arguments &&>(arguments)...);
+    return g.shfl(result, 0);
+}
+
 #undef NUMBALITE_METHOD
+
+#ifdef NUMBALITE_SIM
+#include "sim/groups.h"
+#endif
 
 } // namespace groups
 

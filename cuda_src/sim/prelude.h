@@ -80,6 +80,14 @@
 #else /* says so of functions at least */
 #define NUMBALITE_SIM_CANNOT(message) __attribute__((error("numbalite: " message)))
 #endif
+/* The body of a class template of which no instance can be. */
+#define NUMBALITE_SIM_CANNOT_BE(name, message) \
+    { \
+        static_assert(::numbalite_sim::never<name>::value, "numbalite: " message); \
+    }
+namespace numbalite_sim {
+template <class> struct never { static constexpr bool value = false; };
+} // namespace numbalite_sim
 #if defined(__has_builtin)
 #define NUMBALITE_SIM_HAS(builtin) __has_builtin(builtin)
 #else

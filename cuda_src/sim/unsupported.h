@@ -3,12 +3,14 @@
 #ifndef NUMBALITE_SIM_UNSUPPORTED_H
 #define NUMBALITE_SIM_UNSUPPORTED_H
 
-#define NUMBALITE_SIM_NO_TEXTURES \
-    NUMBALITE_SIM_CANNOT("textures and surfaces cannot run on the CPU simulator")
+#define NUMBALITE_SIM_TEXTURES "textures and surfaces cannot run on the CPU simulator"
+#define NUMBALITE_SIM_NO_TEXTURES NUMBALITE_SIM_CANNOT(NUMBALITE_SIM_TEXTURES)
 
 typedef unsigned long long cudaTextureObject_t NUMBALITE_SIM_NO_TEXTURES;
 typedef unsigned long long cudaSurfaceObject_t NUMBALITE_SIM_NO_TEXTURES;
-template <class T, int dimensions = 1, int mode = 0> struct NUMBALITE_SIM_NO_TEXTURES texture {};
+enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+template <class T, int dimensions = 1, cudaTextureReadMode mode = cudaReadModeElementType>
+struct texture NUMBALITE_SIM_CANNOT_BE(texture, NUMBALITE_SIM_TEXTURES);
 
 #define NUMBALITE_SIM_NO_TEXTURE(name) \
     template <class T, class... Arguments> NUMBALITE_SIM_NO_TEXTURES T name(Arguments...); \

@@ -27,6 +27,7 @@ _ASSERTION = re.compile(
     r"static[_ ]assert(?:ion)? failed(?: due to requirement '.*?')?(?:: (.*)| \"(.*)\")$"
 )
 _MISSING = re.compile(r"^(?:'(?P<a>[^']+)' file not found|(?P<b>\S+): No such file or directory)$")
+_PTX = re.compile(r"'(\w+)' (?:in namespace|is not a member of) 'cuda::ptx'")
 _NOISE = re.compile(r"^\S.*: In (?:function|member function|instantiation|lambda|substitution)"
                     r"|^compilation terminated|^\d+ errors? generated|^\S+: At global scope")  # fmt: skip
 _LINE = re.compile(r'^#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
@@ -168,7 +169,10 @@ def _worded(text):
     own = _OURS.search(text)
     if own:
         return own[1]
-    text = _FLAG.sub("", text)
+    ptx = _PTX.search(text)
+    if ptx:
+        return f"PTX (cuda::ptx::{ptx[1]}) cannot run on the CPU simulator"
+    text = _FLAG.sub("", text).replace("numbalite::groups", "cooperative_groups")
     assertion = _ASSERTION.match(text)
     if assertion:
         return f'static assertion failed with "{assertion[1] or assertion[2]}"'

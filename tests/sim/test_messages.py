@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from numbalite.compilers import hostlog
@@ -48,9 +50,7 @@ def test_places_in_a_notebook(message):
         ("__global__ void k(float* x, unsigned long long t) {\n x[0] = tex2D<float>(t, 1.f, 2.f);\n}", 2,
          "textures"),
         ("__global__ void k(cudaTextureObject_t t) {}", 1, "textures"),
-        ("#include <mma.h>\n__global__ void k() {}", 1, "wmma"),
-        ("#include <cuda/barrier>\n__global__ void k() {}", 1, "cuda::barrier"),
-        ("#include <cub/cub.cuh>\n__global__ void k() {}", 1, "CUB"),
+        ("texture<float, 1, cudaReadModeElementType> t;\n__global__ void k() {}", 1, "textures"),
         ("__global__ void k() {\n\n __cluster_barrier_arrive();\n}", 3, "thread block clusters"),
     ],
 )  # fmt: skip
@@ -58,6 +58,48 @@ def test_what_cannot_be_simulated(message, source, place, words):
     text = message(source)
     assert text.startswith(f"lesson.py({place}): error: {words}")
     assert "cannot run on the CPU simulator" in text
+
+
+# Headers of the toolkit, each with something of it that has no place on a CPU.
+USED = {
+    "cuda_fp8.h": ("__nv_fp8_e4m3 v(1.0f);", "8-bit floating point"),
+    "cuda_fp6.h": ("__nv_fp6x2_e2m3 v;", "6-bit floating point"),
+    "cuda_fp4.h": ("x[0] = __nv_cvt_float_to_fp4(x[1], __NV_E2M1, cudaRoundNearest);", "4-bit floating point"),
+    "mma.h": ("nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> c;", "wmma"),
+    "cuda_pipeline.h": ("__pipeline_wait_prior(0);", "asynchronous copies"),
+    "cuda_awbarrier.h": ("__shared__ __mbarrier_t b;", "barriers"),
+    "cuda/barrier": ("__shared__ cuda::barrier<cuda::thread_scope_block> b; init(&b, 32); b.arrive_and_wait();", "cuda::barrier"),
+    "cuda/pipeline": ("auto p = cuda::make_pipeline(); p.producer_acquire();", "cuda::pipeline"),
+    "cuda/latch": ("__shared__ cuda::latch<cuda::thread_scope_block> b;", "cuda::latch"),
+    "cuda/semaphore": ("__shared__ cuda::binary_semaphore<cuda::thread_scope_block> b;", "semaphores"),
+    "cuda/ptx": ("x[0] = cuda::ptx::get_sreg_laneid();", r"PTX \(cuda::ptx::get_sreg_laneid\)"),
+    "cub/block/block_reduce.cuh": ("typedef cub::BlockReduce<float, 128> R; __shared__ typename R::TempStorage t;", "cub::BlockReduce"),
+    "cub/block/block_radix_sort.cuh": ("cub::BlockRadixSort<int, 128, 4, float>().Sort();", "cub::BlockRadixSort"),
+    "cooperative_groups.h": ("auto c = cooperative_groups::this_cluster();", "cooperative_groups::this_cluster"),
+    "cooperative_groups/memcpy_async.h": ("cooperative_groups::wait(cooperative_groups::this_thread_block());", "cooperative_groups::memcpy_async"),
+    "cooperative_groups/scan.h": ("__shared__ cooperative_groups::block_tile_memory<64> m; this_thread_block(m);", "cooperative_groups::block_tile_memory"),
+    "cooperative_groups/reduce.h": ("cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());", "tiles of more than 32 threads"),
+    "curand_kernel.h": ("curandStateSobol32 s;", "Sobol random numbers"),
+    "curand.h": ("curandState s; x[0] = curand_poisson(&s, 3.0);", "curand_poisson"),
+    "texture_types.h": ("x[0] = tex1Dfetch<float>(7ull, 1);", "textures and surfaces"),
+}  # fmt: skip
+INCLUDES = "".join(f"#include <{name}>\n" for name in USED if name != "curand.h")
+
+
+@pytest.mark.parametrize(("statement", "words"), USED.values(), ids=USED)
+def test_what_is_refused_where_it_is_used(message, statement, words):
+    text = message(f"{INCLUDES}__global__ void k(float* x) {{\n    {statement}\n}}")
+    place = rf"lesson.py\({INCLUDES.count(chr(10)) + 2}\): error: "
+    assert re.match(rf"{place}{words}.* cannot run on the CPU simulator", text), text
+
+
+def test_a_header_that_is_not_used_refuses_nothing(compiled):
+    assert compiled(Unit(f"{HEAD}{INCLUDES}__global__ void k() {{}}", "whole.cu", ("k",))).data
+
+
+def test_cub_is_included_by_its_parts(message):
+    text = message("#include <cub/cub.cuh>\n__global__ void k() {}")
+    assert text.startswith("lesson.py(1): error: <cub/cub.cuh> is for the host too")
 
 
 @pytest.mark.parametrize(

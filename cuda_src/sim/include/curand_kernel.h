@@ -30,10 +30,30 @@ typedef curandStateXORWOW curandStateXORWOW_t;
 typedef curandStateXORWOW curandState;
 typedef curandStateXORWOW curandState_t;
 typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
-typedef NUMBALITE_SIM_CANNOT(
-    "MRG32k3a random numbers cannot run on the CPU simulator") int curandStateMRG32k3a;
-typedef NUMBALITE_SIM_CANNOT(
-    "MRG32k3a random numbers cannot run on the CPU simulator") int curandStateMRG32k3a_t;
+
+/* The generators that the simulator does not have, and what is made of a table. */
+#define NUMBALITE_SIM_NO_GENERATOR(name, what) \
+    typedef NUMBALITE_SIM_CANNOT(what " random numbers cannot run on the CPU simulator") int name; \
+    typedef NUMBALITE_SIM_CANNOT(what " random numbers cannot run on the CPU simulator") int name##_t;
+NUMBALITE_SIM_NO_GENERATOR(curandStateMRG32k3a, "MRG32k3a")
+NUMBALITE_SIM_NO_GENERATOR(curandStateMtgp32, "MTGP32")
+NUMBALITE_SIM_NO_GENERATOR(curandStateSobol32, "Sobol")
+NUMBALITE_SIM_NO_GENERATOR(curandStateSobol64, "Sobol")
+NUMBALITE_SIM_NO_GENERATOR(curandStateScrambledSobol32, "Sobol")
+NUMBALITE_SIM_NO_GENERATOR(curandStateScrambledSobol64, "Sobol")
+NUMBALITE_SIM_NO_GENERATOR(curandDirectionVectors32, "Sobol")
+NUMBALITE_SIM_NO_GENERATOR(curandDirectionVectors64, "Sobol")
+NUMBALITE_SIM_NO_GENERATOR(curandDiscreteDistribution, "discrete")
+#undef NUMBALITE_SIM_NO_GENERATOR
+#define NUMBALITE_SIM_NO_POISSON(name, type) \
+    template <class State> \
+    NUMBALITE_SIM_CANNOT(#name " cannot run on the CPU simulator") \
+    type name(State *, double);
+NUMBALITE_SIM_NO_POISSON(curand_poisson, unsigned)
+NUMBALITE_SIM_NO_POISSON(curand_poisson4, uint4)
+NUMBALITE_SIM_NO_POISSON(curand_discrete, unsigned)
+NUMBALITE_SIM_NO_POISSON(curand_discrete4, uint4)
+#undef NUMBALITE_SIM_NO_POISSON
 
 namespace numbalite_sim {
 

@@ -1,2 +1,3 @@
-/* crt/mma.h is not for the simulator. */
-#error "numbalite: wmma (mma.h) cannot run on the CPU simulator"
+/* crt/mma.h: <mma.h>. */
+#pragma once
+#include <mma.h>

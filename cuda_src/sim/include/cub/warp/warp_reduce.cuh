@@ -1,2 +1,3 @@
-/* cub/warp/warp_reduce.cuh is not for the simulator. */
-#error "numbalite: CUB cannot run on the CPU simulator"
+/* cub/warp/warp_reduce.cuh: a part of CUB. */
+#pragma once
+#include "sim/cub.h"

@@ -1,0 +1,2 @@
+/* channel_descriptor.h: the prelude has what it declares for kernels. */
+#pragma once

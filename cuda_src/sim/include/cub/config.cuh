@@ -1,0 +1,3 @@
+/* cub/config.cuh: a part of CUB. */
+#pragma once
+#include "sim/cub.h"

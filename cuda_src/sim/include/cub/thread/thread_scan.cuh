@@ -1,0 +1,3 @@
+/* cub/thread/thread_scan.cuh: a part of CUB. */
+#pragma once
+#include "sim/cub.h"

@@ -1,0 +1,3 @@
+/* cub/util_math.cuh: a part of CUB. */
+#pragma once
+#include "sim/cub.h"

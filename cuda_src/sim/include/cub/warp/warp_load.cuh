@@ -1,0 +1,3 @@
+/* cub/warp/warp_load.cuh: a part of CUB. */
+#pragma once
+#include "sim/cub.h"

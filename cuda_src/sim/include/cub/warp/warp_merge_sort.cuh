@@ -1,0 +1,3 @@
+/* cub/warp/warp_merge_sort.cuh: a part of CUB. */
+#pragma once
+#include "sim/cub.h"

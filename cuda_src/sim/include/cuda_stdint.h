@@ -1,0 +1,3 @@
+/* cuda_stdint.h: <stdint.h>. */
+#pragma once
+#include <stdint.h>

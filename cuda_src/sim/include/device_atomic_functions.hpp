@@ -1,0 +1,2 @@
+/* device_atomic_functions.hpp: the prelude has what it declares for kernels. */
+#pragma once

@@ -1,0 +1,2 @@
+/* device_double_functions.h: the prelude has what it declares for kernels. */
+#pragma once

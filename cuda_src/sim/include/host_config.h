@@ -1,0 +1,2 @@
+/* host_config.h: the prelude has what it declares for kernels. */
+#pragma once

@@ -1,0 +1,2 @@
+/* sm_20_atomic_functions.hpp: the prelude has what it declares for kernels. */
+#pragma once

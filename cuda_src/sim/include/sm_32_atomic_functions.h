@@ -1,0 +1,2 @@
+/* sm_32_atomic_functions.h: the prelude has what it declares for kernels. */
+#pragma once

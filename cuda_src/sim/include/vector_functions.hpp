@@ -1,0 +1,2 @@
+/* vector_functions.hpp: the prelude has what it declares for kernels. */
+#pragma once
