@@ -8,6 +8,9 @@ Whatever else goes wrong on the way is a miss, never an error.
 Loading an image is running code, so the directory must belong to the user (or to root) and nobody
 else may write to it; otherwise there is no cache, and a warning says so.
 
+Nothing else in the directory is touched: files are known by their names and by what they begin with,
+folders by their mark (folders.py).
+
 A hit marks its file as used now and then (by its date); when the directory holds more than
 NUMBALITE_CACHE_SIZE, the files that were not used for longest go.
 """
@@ -15,11 +18,12 @@ NUMBALITE_CACHE_SIZE, the files that were not used for longest go.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 import time
 
-from numbalite import config
+from numbalite import config, folders
 from numbalite.compilers.image import Image
 
 try:
@@ -34,7 +38,8 @@ _SUFFIX = ".image"
 _DIGEST = 16
 _TOUCH_AFTER = 3600.0  # seconds: how exact the dates of use are
 _ABANDONED = 3600.0  # seconds: a temporary file of that age belongs to nobody
-_PRELUDE = "prelude-"  # folders in which the host compiler's headers are kept precompiled
+_NAME = re.compile(r"[0-9a-f]{32}\.image(\.\d+-[0-9a-f]{12}\.tmp)?")
+PRELUDE = "prelude-"  # folders in which the host compiler's headers are kept precompiled
 TEXTS = "texts-"  # folders in which debuggers find what is in no file (debugger.py)
 _PRELUDE_AGE = 30 * 24 * 3600.0  # seconds, after which one is made again if it is needed
 
@@ -91,20 +96,11 @@ def _prepare(path):
         return f"{path}: {problem.strerror}"
     if not stat.S_ISDIR(status.st_mode):
         return f"{path} is not a directory"
-    if hasattr(os, "geteuid"):
+    if folders.is_others(status):
         if status.st_uid not in (os.geteuid(), 0):
             return f"{path} belongs to another user"
-        if status.st_mode & 0o022:
-            return f"others may write to {path} (chmod 700 would do)"
+        return f"others may write to {path} (chmod 700 would do)"
     return None
-
-
-def _is_others(status):
-    """Has somebody else made the file, or may they change it? They may have put another directory in the
-    place of ours since it was looked at."""
-    if not hasattr(os, "geteuid"):
-        return False
-    return status.st_uid not in (os.geteuid(), 0) or bool(status.st_mode & 0o022)
 
 
 def _path(key):
@@ -146,7 +142,7 @@ def _read(path):
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or _is_others(status):
+        if not stat.S_ISREG(status.st_mode) or folders.is_others(status):
             return b""
         with open(handle, "rb", buffering=0, closefd=False) as file:
             raw = file.readall()
@@ -197,15 +193,15 @@ def _remove(path):
 
 
 def _entries(folder):
-    """(date of last use, size, path) of every file of ours."""
+    """(date of last use, size, path) of every file of ours, by its name."""
     return [(status.st_mtime, status.st_size, entry.path) for entry, status in _scan(folder)
-            if entry.name.endswith((_SUFFIX, ".tmp")) and _SUFFIX in entry.name]  # fmt: skip
+            if _NAME.fullmatch(entry.name) and stat.S_ISREG(status.st_mode)]  # fmt: skip
 
 
 def _preludes(folder):
     """(date, path) of the precompiled headers and the texts."""
     return [(status.st_mtime, entry.path) for entry, status in _scan(folder)
-            if entry.name.startswith((_PRELUDE, TEXTS)) and stat.S_ISDIR(status.st_mode)]  # fmt: skip
+            if entry.name.startswith((PRELUDE, TEXTS)) and folders.is_marked(entry.path)]  # fmt: skip
 
 
 def _scan(folder):
@@ -220,13 +216,18 @@ def _scan(folder):
         pass
 
 
-def _remove_folder(path):
-    for entry, _ in _scan(path):
-        _remove(entry.path)
+def _remove_ours(path):
+    """Removes a file that begins as an image does, or is the beginning of one."""
     try:
-        os.rmdir(path)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            start = os.read(handle, len(_MAGIC))
+        finally:
+            os.close(handle)
     except OSError:
-        pass
+        return False
+    is_ours = _MAGIC.startswith(start) if path.endswith(".tmp") else start == _MAGIC
+    return is_ours and _remove(path)
 
 
 def trim(limit: int) -> int:
@@ -240,11 +241,11 @@ def trim(limit: int) -> int:
     removed = 0
     for made, path in _preludes(folder):
         if time.time() - made > _PRELUDE_AGE:
-            _remove_folder(path)
+            folders.remove(path)
     entries = []
     for entry in _entries(folder):
         if entry[2].endswith(".tmp") and time.time() - entry[0] > _ABANDONED:
-            removed += _remove(entry[2])
+            removed += _remove_ours(entry[2])
         else:
             entries.append(entry)
     total = sum(size for _, size, _ in entries)
@@ -253,8 +254,9 @@ def trim(limit: int) -> int:
     for _, size, path in sorted(entries):
         if total <= limit * 0.8:
             break
-        removed += _remove(path)
-        total -= size
+        if _remove_ours(path):
+            removed += 1
+            total -= size
     return removed
 
 
@@ -274,5 +276,6 @@ def clear() -> int:
     if not folder:
         return 0
     for _, path in _preludes(folder):
-        _remove_folder(path)
-    return sum(_remove(path) for _, _, path in _entries(folder))
+        folders.remove(path)
+    folders.sweep(folder)
+    return sum(_remove_ours(path) for _, _, path in _entries(folder))

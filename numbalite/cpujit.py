@@ -411,8 +411,7 @@ _INDEX = re.compile(r"(.*): index (-?\d+) is out of bounds")
 
 
 def _unpickle(kind, definition, given, options, parallel, nogil):
-    made = kind(DeviceFunction(definition, (), options), given, options, parallel, nogil)
-    return made.compile_given() if given else made
+    return kind(DeviceFunction(definition, (), options), given, options, parallel, nogil)
 
 
 def _names_in(function, count):

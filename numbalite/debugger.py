@@ -71,9 +71,15 @@ def keep_texts(source: str) -> str | None:
     texts = {label: lines for label, lines in pieces(source).items() if _is_no_file(label)}
     if not texts:
         return None
+    from numbalite import folders
+
     folder = _folder(source)
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.mkdir(folder, 0o700)
+            folders.mark(folder)
+        elif not folders.is_ours(folder):
+            return None
         for label, lines in texts.items():
             with open(os.path.join(folder, label), "w", encoding="utf-8", errors="replace") as file:
                 file.write(_whole_text(label, lines))
@@ -96,9 +102,9 @@ def _folder(source):
     root = cache.directory()
     if root is None:  # then images are not kept either
         if _temporary is None:
-            import tempfile
+            from numbalite import folders
 
-            _temporary = tempfile.TemporaryDirectory(prefix="numbalite-")
+            _temporary = folders.Working()
         root = _temporary.name
     return os.path.join(root, cache.TEXTS + cache.digest(source).hex())
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 
-from . import config
+from . import config, folders
 from .errors import CudaSupportError
 from .program import current_device, target_of
 
@@ -68,10 +67,11 @@ def find_tool(name: str) -> str | None:
 
 
 def _run(path, options, data):
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(data)
-        file.flush()
-        done = subprocess.run([path, *options, file.name], capture_output=True, text=True)
+    with folders.Working() as folder:
+        image = f"{folder}/image.cubin"
+        with open(image, "wb") as file:
+            file.write(data)
+        done = subprocess.run([path, *options, image], capture_output=True, text=True)
     if done.returncode:
         raise CudaSupportError(f"{path} failed: {done.stderr.strip()}")
     return done.stdout

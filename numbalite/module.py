@@ -347,11 +347,14 @@ class UnitOverload(Overload):
 
 
 class UnitKernel:
-    """Makes the overload of a kernel in a module: there is one, its types are the source's."""
+    """Makes the overload of a kernel in a module: there is one, its types are the source's.
+
+    rows: the parameters as they were when it was pickled; they are read anew as it is compiled.
+    """
 
     is_typed = True
 
-    def __init__(self, module: Module, expression: str):
+    def __init__(self, module: Module, expression: str, rows=None):
         self.module = module
         self.expression = expression
         self.options = module._options
@@ -365,7 +368,10 @@ class UnitKernel:
         if declared is None:
             declared = cxx.mentions(module._text.value, expression, _COOPERATIVE)
         self.cooperative = declared
-        self.rows = self._rows(module._program_of(expression).image())
+        self._is_compiled = rows is None
+        if rows is None:
+            rows = self._rows(module._program_of(expression).image())
+        self.rows = rows
         self.parameter_names = [row.name for row in self.rows]
         self.args = tuple(types.from_parameter(row) for row in self.rows)
 
@@ -380,16 +386,27 @@ class UnitKernel:
             names = ("",) * len(rows)
         return [row._replace(name=n or f"arg{i}") for i, (row, n) in enumerate(zip(rows, names))]
 
+    def _rows_now(self, image):
+        """The parameters of a kernel that came from a pickle."""
+        rows = self._rows(image)
+        if [row.ctype for row in rows] != [row.ctype for row in self.rows]:
+            listed = [", ".join(row.ctype for row in each) for each in (rows, self.rows)]
+            raise TypeError(
+                f"{self.name} was pickled with the parameters ({listed[1]}); compiled here, it has "
+                f"({listed[0]})"
+            )
+        return rows
+
     def overload(self, args):
         module = self.module
         return UnitOverload(
-            module, self.expression, self.name, self.rows,
+            module, self.expression, self.name, self.rows if self._is_compiled else self._rows_now,
             self.options.replace(cooperative=self.cooperative), types.Signature(types.void, args),
             [module._text.label],
         )  # fmt: skip
 
     def __reduce__(self):
-        return UnitKernel, (self.module, self.expression)
+        return UnitKernel, (self.module, self.expression, self.rows)
 
 
 def check_signature(kernel: Dispatcher, signature) -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
-import tempfile
 from typing import NamedTuple
 
-from numbalite import config, cxx
+from numbalite import config, cxx, folders
 from numbalite.compilers import (
     elf,
     headers,
@@ -108,12 +108,27 @@ def _environment():
 
 
 def _run(command, stdin=b"", folder=None):
+    """Runs a program to its end; it ends with us where we are interrupted, and what it has started."""
     try:
-        return subprocess.run(
-            command, input=stdin, capture_output=True, env=_environment(), cwd=folder, check=False
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(),
+            cwd=folder,
+            start_new_session=True,  # a group of its own, and Ctrl-C reaches us alone
         )
     except OSError as problem:
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
+    with process:
+        try:
+            output, errors = process.communicate(stdin)
+        except BaseException:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def compile(unit, compiler, kind="sim", checks=()) -> Image:
@@ -122,13 +137,12 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     options = hostoptions.read(unit)
     flags = host.flags(family, options, unit.opt, kind, checks)
     text = unit.source
+    users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
-        folders = [*options.includes, *config.INCLUDE_PATH]
-        text = simsource.without_host_headers(text, dict(unit.headers), folders)
+        text = simsource.without_host_headers(text, dict(unit.headers), users)
     text = simsource.translate(text, bool(checks), kind)
     near = os.path.abspath(os.path.dirname(unit.name))
-    users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
-    with tempfile.TemporaryDirectory(prefix="numbalite-") as folder:
+    with folders.Working() as folder:
         own = os.path.join(folder, "include")
         included = Headers(unit, options.before, users, near, own, bool(checks), kind)
         source = _whole(unit, included.with_copies(text), kind, checks)

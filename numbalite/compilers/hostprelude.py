@@ -8,10 +8,8 @@ wait for it. Whatever goes wrong, the prelude is read as text.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 
-from numbalite import cache
+from numbalite import cache, folders
 from numbalite.compilers import headers
 
 _made = {}  # key -> arguments of the compiler, or None where it did not work
@@ -36,7 +34,7 @@ def arguments(compiler, family, flags, run, kind) -> list:
     root = cache.directory()
     if root is None:
         return text_arguments(kind)
-    folder = os.path.join(root, f"prelude-{cache.digest(key, _stamps(compiler.path)).hex()}")
+    folder = os.path.join(root, f"{cache.PRELUDE}{cache.digest(key, _stamps(compiler.path)).hex()}")
     found = _ready(family, folder)
     if found is None:
         if key not in _asked:
@@ -62,30 +60,31 @@ def _stamps(program):
 
 
 def _ready(family, folder):
+    """The arguments for what is in a folder; None if it is not there, or not ours alone."""
     if family == "clang":
         compiled, found = "prelude.pch", ["-include-pch", os.path.join(folder, "prelude.pch")]
     else:
         compiled, found = "prelude.h.gch", ["-include", os.path.join(folder, "prelude.h")]
-    return found if os.path.exists(os.path.join(folder, compiled)) else None
+    return found if folders.is_ours(folder, compiled, "prelude.h") else None
 
 
 def _make(compiler, family, flags, root, folder, run, kind):
     """Compiles the prelude beside its place and moves it there."""
-    try:
-        working = tempfile.mkdtemp(prefix="prelude-", dir=root)
-    except OSError:
+    folders.remove(folder)  # one that lacks something
+    if os.path.lexists(folder):
         return None
     try:
-        name = "prelude.pch" if family == "clang" else "prelude.h.gch"
-        with open(os.path.join(working, "prelude.h"), "w", encoding="utf-8") as file:
-            file.write(f'#include "{path(kind)}"\n')
-        output = os.path.join(working, name)
-        command = [*compiler.command, *flags, "-x", "c++-header", path(kind), "-o", output]
-        if run(command).returncode:
-            return None
-        os.rename(working, folder)
+        with folders.Working(root) as working:
+            name = "prelude.pch" if family == "clang" else "prelude.h.gch"
+            output, text = os.path.join(working, name), os.path.join(working, "prelude.h")
+            with open(text, "w", encoding="utf-8") as file:
+                file.write(f'#include "{path(kind)}"\n')
+            command = [*compiler.command, *flags, "-x", "c++-header", path(kind), "-o", output]
+            if run(command).returncode:
+                return None
+            for file in (output, text):
+                os.chmod(file, 0o600)
+            os.rename(working, folder)
     except OSError:
         pass  # somebody else was faster, or the disk is full
-    finally:
-        shutil.rmtree(working, ignore_errors=True)
     return _ready(family, folder)

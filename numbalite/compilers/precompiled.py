@@ -21,11 +21,9 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 from _thread import allocate_lock
 
-from numbalite import cache
+from numbalite import cache, folders
 from numbalite.compilers import headers
 from numbalite.errors import CompileError
 from numbalite.linemap import quote
@@ -196,18 +194,17 @@ def _find(key):
 def _make(kept, run, text):
     """Compiles a source and keeps what NVRTC made of its preamble."""
     try:
-        folder = tempfile.mkdtemp(prefix="prelude-", dir=cache.directory())
+        working = folders.Working(cache.directory())
     except OSError:
         kept.works = False
         return None
-    path = os.path.join(folder, "preamble.pch")
-    try:
+    with working as folder:
+        path = os.path.join(folder, "preamble.pch")
         result = run(text, [f"--create-pch={path}"])
-        kept.file = File(path)
-    except OSError:
-        kept.works = False  # there is none: NVRTC's heap is too small, say
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            kept.file = File(path)
+        except OSError:
+            kept.works = False  # there is none: NVRTC's heap is too small, say
     return result
 
 

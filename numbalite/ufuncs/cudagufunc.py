@@ -42,7 +42,9 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
     ValueError where core dimensions or loop dimensions do not fit, TypeError where no loop does.
     """
 
-    def __init__(self, function, signatures, layout, options, block=False, identity=None):
+    def __init__(
+        self, function, signatures, layout, options, block=False, identity=None, compile=True
+    ):
         self._function = function
         self._given = tuple(signatures)
         self._options = options
@@ -69,7 +71,8 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
             self.nin,
             bool(block),
         )
-        self._compile_given()
+        if compile:
+            self._compile_given()
 
     def _compile_given(self):
         """Compiles the general kernels of signatures, so that mistakes show where they are made."""
@@ -273,7 +276,7 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
 
 
 def _made(function, signatures, layout, options, block, identity):
-    return CudaGUfunc(function, signatures, layout, options, block, identity)
+    return CudaGUfunc(function, signatures, layout, options, block, identity, compile=False)
 
 
 def _threads(block):

@@ -229,7 +229,7 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
 
     def __reduce__(self):
         state = self._function, self._given, self._options, self.identity, self.__doc__
-        return CudaUfunc, state
+        return CudaUfunc, (*state, False)  # compiled when it is called
 
 
 def _loop_of(signature) -> tuple:

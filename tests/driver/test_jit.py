@@ -9,7 +9,8 @@ import threading
 import numpy as np
 import pytest
 
-from numbalite import cuda, errors, float32, float64, types, void
+import numbalite
+from numbalite import _core, cuda, errors, float32, float64, types, void
 from numbalite.compilers import compile_count
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
@@ -579,3 +580,44 @@ def test_cooperative_launch():
     x, y = zeros(8, "i4"), zeros(8, "i4")
     k[4, 2](x, y)
     assert y.tolist() == list(range(8, 0, -1))
+
+
+@pytest.mark.usefixtures("unchecked")  # compilations are counted
+def test_unpickling_compiles_and_loads_nothing(monkeypatch):
+    """It may be for another process altogether; code is for those who call it."""
+    monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
+    unit = "__constant__ int c = 1; template <class T> __global__ void k(T* x) { x[0] += c; }"
+
+    @numbalite.guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+    def generalized(x, y):
+        "y(0) = x(0) + 1;"
+
+    made = {
+        "unit": cuda.jit(unit, name="k<float>"),
+        "body": cuda.jit("void(float32[:])")(_adds_one),
+        "ufunc": numbalite.vectorize(["float32(float32)"], target="cuda")(_plus_one),
+        "generalized": generalized,
+        "host": numbalite.jit("float32(float32)")(_plus_one),
+    }
+    pickled = pickle.dumps(made)
+    before = compile_count(), _core.live()["modules"]
+    again = pickle.loads(pickled)
+    assert (compile_count(), _core.live()["modules"]) == before
+    for name in ("unit", "body"):
+        x = cuda.to_device(np.ones(1, "f4"))
+        again[name][1, 1](x)
+        assert x.copy_to_host()[0] == 2
+        with pytest.raises(TypeError, match="'x'"):
+            again[name][1, 1]("not an array")
+    for name in ("ufunc", "generalized", "host"):
+        result = again[name](np.ones(1, "f4") if name != "host" else 1.0)
+        assert np.ravel(result)[0] == 2
+    assert repr(again["unit"]) == repr(made["unit"])
+
+
+def _adds_one(x):
+    "x[0] += 1;"
+
+
+def _plus_one(x):
+    "return x + 1;"

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from numbalite import cache, errors
+from numbalite import cache, errors, folders
 from numbalite.compilers import image as images
 
 IMAGE = images.Image(
@@ -156,17 +156,20 @@ def test_size_is_bounded(folder, monkeypatch):
 
 def test_abandoned_temporary_files_go(folder):
     cache.store(key(1), IMAGE)
-    old, new = (folder / f"{key(1).hex()}.image.{n}.tmp" for n in (1, 2))
-    for path in (old, new):
-        path.write_bytes(b"half")
+    half = file_of(folder, 1).read_bytes()[:100]
+    old, empty, new = (folder / f"{key(1).hex()}.image.{n}-0123456789ab.tmp" for n in (1, 2, 3))
+    for path in (old, empty, new):
+        path.write_bytes(half if path != empty else b"")
     os.utime(old, (1000, 1000))
+    os.utime(empty, (1000, 1000))
     cache.trim(1 << 30)
-    assert not old.exists() and new.exists()
+    assert not old.exists() and not empty.exists() and new.exists()
 
 
 def prelude(folder, name):
     path = folder / f"prelude-{name}"
-    path.mkdir()
+    path.mkdir(mode=0o700)
+    folders.mark(path)
     (path / "prelude.pch").write_bytes(bytes(1000))
     return path
 
@@ -175,7 +178,8 @@ def test_precompiled_headers_are_part_of_it(folder):
     cache.store(key(1), IMAGE)
     count, size = cache.usage()
     old, new = prelude(folder, "old"), prelude(folder, "new")
-    assert cache.usage() == (count, size + 2000)
+    marks = sum((path / "CACHEDIR.TAG").stat().st_size for path in (old, new))
+    assert cache.usage() == (count, size + 2000 + marks)
     os.utime(old, (1000, 1000))
     cache.trim(1 << 30)
     assert not old.exists() and new.exists()
@@ -188,6 +192,67 @@ def test_clear(folder):
     (folder / "notes.txt").write_text("not ours")
     assert cache.clear() == 2
     assert os.listdir(folder) == ["notes.txt"]
+
+
+def test_what_is_not_ours_stays(folder):
+    """Whatever it is called, however old it is."""
+    cache.store(key(1), IMAGE)
+    image = file_of(folder, 1).read_bytes()
+    theirs = {
+        "holiday.image": image,
+        f"{'a' * 32}.image": b"not what we write",
+        f"{'b' * 32}.image.1-0123456789ab.tmp": b"not what we write",
+        f"{'c' * 32}.image.old.tmp": image,
+        "prelude-in-e-minor/score.txt": b"music",
+        "prelude-of_others/CACHEDIR.TAG": b"Signature: 8a477f597d28d172789f06886806bc55\n",
+        "texts-for-monday/notes.txt": b"words",
+        "numbalite-notes/notes.txt": b"words",
+    }
+    for name, contents in theirs.items():
+        path = folder / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.write_bytes(contents)
+        for each in (path, path.parent):
+            if each != folder:
+                os.utime(each, (1000, 1000))
+    (folder / f"{'d' * 32}.image").mkdir()
+    (folder / "linked").write_bytes(image)
+    (folder / f"{'e' * 32}.image").symlink_to(folder / "linked")
+    cache.trim(0)
+    assert cache.clear() == 0 and not file_of(folder, 1).exists(), "trimmed already"
+    found = [p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()]
+    assert {str(p.relative_to(folder)): p.read_bytes() for p in found} == {
+        **theirs,
+        "linked": image,
+    }
+
+
+ABANDONED = """
+import os, sys
+from numbalite import folders
+working = folders.Working(sys.argv[1])
+print(working.name, flush=True)
+if sys.argv[2] == "die":
+    os.kill(os.getpid(), 9)
+sys.stdin.read()
+"""
+
+
+def test_working_folders_of_dead_processes_go(tmp_path):
+    root = os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__)))
+    made = [
+        subprocess.Popen([sys.executable, "-c", ABANDONED, str(tmp_path), how], text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root})
+        for how in ("die", "live")
+    ]  # fmt: skip
+    dead, live = (process.stdout.readline().strip() for process in made)
+    made[0].communicate()
+    (tmp_path / "numbalite-notes").mkdir()
+    assert os.path.isdir(live)  # the first one's may have gone as the second made its own
+    folders.sweep(str(tmp_path))
+    assert not os.path.exists(dead) and os.path.isdir(live)
+    made[1].communicate()
+    assert os.listdir(tmp_path) == ["numbalite-notes"]
 
 
 WRITER = """

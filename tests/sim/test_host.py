@@ -5,12 +5,17 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
+import time
 
 import pytest
 
-from numbalite import describe
-from numbalite.compilers import elf, host, hostbuild, hostoptions
+import numbalite
+from numbalite import describe, folders
+from numbalite.compilers import elf, host, hostbuild, hostoptions, hostprelude
 from numbalite.compilers.unit import Unit
 from numbalite.errors import CompileError, CudaSupportError
 
@@ -227,6 +232,87 @@ def test_the_compiler_runs_without_this_process_sanitizer(monkeypatch, preloaded
     assert done.stdout.decode().split() == [*left.split(), "C"]
 
 
+SLEEPER = """#!/bin/sh
+sleep 600 &
+echo $$ $! > {pids}.half
+mv {pids}.half {pids}
+wait
+"""
+COMPILES = """
+from numbalite.compilers import host
+from numbalite.compilers.unit import Unit
+host.compile(Unit("__global__ void k() {}", kernels=("k",)))
+"""
+
+
+def test_an_interrupted_compilation_ends_the_compiler(tmp_path):
+    """And what the compiler has started; its folder goes, too."""
+    compiler, pids, temporary = (tmp_path / name for name in ("clang++", "pids", "temporary"))
+    compiler.write_text(SLEEPER.format(pids=pids))
+    compiler.chmod(0o755)
+    temporary.mkdir()
+    package = os.path.dirname(os.path.dirname(numbalite.__file__))
+    own = {"NUMBALITE_CXX": str(compiler), "TMPDIR": str(temporary), "PYTHONPATH": package}
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMPILES], env={**os.environ, **own}, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60
+    while not pids.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert os.listdir(temporary)
+    process.send_signal(signal.SIGINT)
+    assert b"KeyboardInterrupt" in process.communicate(timeout=60)[1]
+    for pid in pids.read_text().split():
+        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+            with open(f"/proc/{pid}/stat") as file:  # one that nobody waits for stays as a zombie
+                if file.read().rpartition(") ")[2][0] == "Z":
+                    break
+            time.sleep(0.01)
+        else:
+            assert not os.path.exists(f"/proc/{pid}")
+    assert os.listdir(temporary) == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda folder, file: folder.chmod(0o777),
+        lambda folder, file: file.chmod(0o666),
+        lambda folder, file: (file.rename(f"{file}.real"), file.symlink_to(f"{file}.real")),
+        lambda folder, file: (folder / "CACHEDIR.TAG").unlink(),
+        lambda folder, file: (os.geteuid() == 0 and os.chown(file, 12345, -1)) or file.chmod(0o666),
+    ],
+    ids=["open folder", "open file", "link", "no mark", "others"],
+)
+def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_path, spoil):
+    """It is read as code: see tests/driver/test_damaged_cache.py of images."""
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
+    made = []
+
+    def run(command):
+        made.append(command)
+        with open(command[-1], "w") as file:
+            file.write("compiled")
+        return subprocess.CompletedProcess(command, 0)
+
+    def ask():
+        compiler = host.Compiler(("clang++",), sys.executable)
+        for memory in (hostprelude._made, hostprelude._asked):
+            memory.clear()
+        for _ in range(2):
+            found = hostprelude.arguments(compiler, "clang", [], run, "sim")
+        return found
+
+    assert ask()[0] == "-include-pch" and len(made) == 1
+    assert ask()[0] == "-include-pch" and len(made) == 1
+    (folder,) = tmp_path.glob("prelude-*")
+    spoil(folder, folder / "prelude.pch")
+    assert hostprelude._ready("clang", str(folder)) is None
+    is_marked = folders.is_marked(folder)  # then it is made anew
+    assert ask()[0] == ("-include-pch" if is_marked else "-include")
+    assert len(made) == 1 + is_marked
+
+
 def test_precompiled_prelude(compiled, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     unit = Unit(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)
@@ -235,6 +321,6 @@ def test_precompiled_prelude(compiled, monkeypatch, tmp_path):
     made = [path for path in tmp_path.iterdir() if path.name.startswith("prelude-")]
     assert len(made) == 1 and {p.suffix for p in made[0].iterdir()} >= {".h"}
     # One that the compiler does not like is not used.
-    compiled_file = next(p for p in made[0].iterdir() if p.suffix != ".h")
+    compiled_file = next(p for p in made[0].iterdir() if p.suffix in (".pch", ".gch"))
     compiled_file.write_bytes(b"nonsense")
     assert compiled(unit).data

@@ -1,0 +1,116 @@
+"""Folders of numbalite's own, each with a mark (CACHEDIR.TAG): nothing without it is ever removed or trusted.
+
+A `Working` folder is held by a lock on its mark for as long as its process lives, so those of processes
+that were killed are told from those in use, and removed by the next one that wants a folder there.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+
+_TAG = "CACHEDIR.TAG"
+_MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
+# This folder was made by numbalite, which may remove it with all that is in it.
+# For information about cache directory tags see https://bford.info/cachedir/
+"""
+_PREFIX = "numbalite-"
+_swept = set()  # folders in which abandoned ones were looked for
+
+
+def is_others(status) -> bool:
+    """Has somebody else made what this status is of, or may they change it?"""
+    if not hasattr(os, "geteuid"):
+        return False
+    return status.st_uid not in (os.geteuid(), 0) or bool(status.st_mode & 0o022)
+
+
+def mark(folder: str) -> None:
+    """Marks a folder as numbalite's, unless it is marked."""
+    try:
+        with open(os.path.join(folder, _TAG), "xb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(_MARK)
+    except FileExistsError:
+        pass
+
+
+def is_marked(folder: str) -> bool:
+    """Is this a folder, no link to one, with the mark in it?"""
+    path = os.path.join(folder, _TAG)
+    try:
+        if stat.S_ISDIR(os.lstat(folder).st_mode) and stat.S_ISREG(os.lstat(path).st_mode):
+            with open(path, "rb") as file:
+                return file.read(len(_MARK) + 1) == _MARK
+    except OSError:
+        pass
+    return False
+
+
+def is_ours(folder: str, *names: str) -> bool:
+    """Is it marked, with plain files of these names, and may nobody else write to any of them?"""
+    try:
+        files = [os.lstat(os.path.join(folder, name)) for name in (_TAG, *names)]
+        if is_others(os.lstat(folder)) or any(map(is_others, files)):
+            return False
+    except OSError:
+        return False
+    return is_marked(folder) and all(stat.S_ISREG(status.st_mode) for status in files)
+
+
+def remove(folder: str) -> None:
+    """Removes a marked folder with all that is in it; what cannot be removed stays."""
+    import shutil
+
+    if is_marked(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(parent: str) -> None:
+    """Removes the working folders whose processes are gone."""
+    try:
+        names = [name for name in os.listdir(parent) if name.startswith(_PREFIX)]
+    except OSError:
+        return
+    for name in names:
+        folder = os.path.join(parent, name)
+        if is_marked(folder) and _is_abandoned(folder):
+            remove(folder)
+
+
+def _is_abandoned(folder):
+    import fcntl
+
+    try:
+        with open(os.path.join(folder, _TAG), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False  # in use, or just removed
+    return True
+
+
+class Working(tempfile.TemporaryDirectory):
+    """A folder for the time of a `with`, in `parent` or where the system keeps such; OSError if none can be
+    made. `name` is its path."""
+
+    def __init__(self, parent: str | None = None):
+        import fcntl
+
+        parent = parent or tempfile.gettempdir()
+        if parent not in _swept:
+            _swept.add(parent)
+            sweep(parent)
+        super().__init__(prefix=_PREFIX, dir=parent, ignore_cleanup_errors=True)
+        self._lock = open(os.path.join(self.name, _TAG), "xb", buffering=0)
+        os.fchmod(self._lock.fileno(), 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        except OSError:
+            pass  # a file system without locks
+        else:
+            self._lock.write(_MARK)
+
+    def cleanup(self):
+        self._lock.close()
+        super().cleanup()
