@@ -3,8 +3,8 @@
  * Mixed arithmetic converts as it does for real numbers: complex64 * double is complex128, and the
  * result may be stored into a complex64 without a cast. A real operand is not made complex first,
  * so that infinity times z has no NaN that is not in it. Division and the functions avoid
- * intermediate overflow; infinities and NaNs go through sqrt, exp, log, abs as in C99, elsewhere as
- * the formulas have it. */
+ * intermediate overflow; infinities and NaNs go through the functions as in C99, through products
+ * and quotients as the formulas have it. */
 #ifndef NUMBALITE_COMPLEX_CUH
 #define NUMBALITE_COMPLEX_CUH
 
@@ -74,7 +74,7 @@ NUMBALITE_BOTH complex<R> operator*(const complex<T> &a, const complex<U> &b) {
 /* The quotient of the smaller part by the larger one scales the divisor (Smith). */
 NUMBALITE_BOTH complex<R> operator/(const complex<T> &a, const complex<U> &b) {
     R x = (R)a.re, y = (R)a.im, c = (R)b.re, d = (R)b.im;
-    R c_abs = c < 0 ? -c : c, d_abs = d < 0 ? -d : d;
+    R c_abs = c <= 0 ? R(0) - c : c, d_abs = d <= 0 ? R(0) - d : d;
     if (c_abs == 0 && d_abs == 0)
         return complex<R>(x / c_abs, y / c_abs);
     if (c_abs >= d_abs) {
@@ -176,13 +176,37 @@ NUMBALITE_COMPLEX bool isfinite(const complex<T> &z) {
 
 /* ---- functions ---- */
 
+namespace nl_detail {
+/* a * b, but zero times infinity or NaN is zero. */
+NUMBALITE_COMPLEX T times(T a, T b) {
+    if (a != a || b != b)
+        return a == 0 ? a : b == 0 ? b : a + b;
+    return a == 0 || b == 0 ? ::copysign(T(0), a) * ::copysign(T(1), b) : a * b;
+}
+/* The largest T has about this logarithm. */
+template <class T> constexpr T largest_log = T(sizeof(T) == 4 ? 88 : 709);
+template <class T> constexpr T pi = T(3.14159265358979323846);
+template <class T> constexpr T ln2 = T(0.69314718055994530942);
+} // namespace nl_detail
+
 NUMBALITE_COMPLEX complex<T> exp(const complex<T> &z) {
     if (z.im == 0)
         return complex<T>(::exp(z.re), z.im);
     if (!nl_detail::is_finite(z.im) && nl_detail::is_infinite(z.re))
-        return z.re < 0 ? complex<T>(T(0), T(0)) : complex<T>(z.re, z.im - z.im);
+        return z.re < 0 ? complex<T>(T(0), ::copysign(T(0), z.im)) : complex<T>(z.re, z.im - z.im);
+    if (z.re > nl_detail::largest_log<T>) { /* the product may be finite where exp(z.re) is not */
+        T r = ::exp(z.re / 2);
+        return complex<T>(r * ::cos(z.im) * r, r * ::sin(z.im) * r);
+    }
     T r = ::exp(z.re);
     return complex<T>(r * ::cos(z.im), r * ::sin(z.im));
+}
+NUMBALITE_COMPLEX complex<T> exp2(const complex<T> &z) {
+    return exp(z * nl_detail::ln2<T>);
+}
+NUMBALITE_COMPLEX complex<T> expm1(const complex<T> &z) {
+    T s = ::sin(z.im / 2);
+    return complex<T>(::expm1(z.re) * ::cos(z.im) - 2 * s * s, ::exp(z.re) * ::sin(z.im));
 }
 
 NUMBALITE_COMPLEX complex<T> log(const complex<T> &z) {
@@ -194,7 +218,7 @@ NUMBALITE_COMPLEX complex<T> log(const complex<T> &z) {
                nl_detail::is_infinite(y)) {
         r = ::log(r);
     } else { /* the absolute value is too large for a T */
-        r = ::log(::hypot(x / 2, y / 2)) + T(0.6931471805599453);
+        r = ::log(::hypot(x / 2, y / 2)) + nl_detail::ln2<T>;
     }
     return complex<T>(r, arg(z));
 }
@@ -203,6 +227,10 @@ NUMBALITE_COMPLEX complex<T> log10(const complex<T> &z) {
 }
 NUMBALITE_COMPLEX complex<T> log2(const complex<T> &z) {
     return log(z) * T(1.4426950408889634);
+}
+NUMBALITE_COMPLEX complex<T> log1p(const complex<T> &z) {
+    T x = z.re + 1;
+    return complex<T>(::log(::hypot(x, z.im)), ::atan2(z.im, x));
 }
 
 NUMBALITE_COMPLEX complex<T> sqrt(const complex<T> &z) {
@@ -232,14 +260,51 @@ NUMBALITE_COMPLEX complex<T> pow(const complex<T> &z, int n) {
     bool inverse = n < 0;
     unsigned int bits = inverse ? 0u - (unsigned int)n : (unsigned int)n;
     complex<T> result = T(1), power = z;
-    for (; bits; bits >>= 1) {
-        if (bits & 1)
-            result = result * power;
+    for (bool first = true; bits; bits >>= 1) {
+        if (bits & 1) {
+            result = first ? power : result * power;
+            first = false;
+        }
         if (bits > 1)
             power = power * power;
     }
     return inverse ? T(1) / result : result;
 }
+
+namespace nl_detail {
+/* 1 for an infinity, 0 for all else, with the sign. */
+NUMBALITE_COMPLEX void box(complex<T> &z) {
+    z.re = ::copysign(T(is_infinite(z.re)), z.re);
+    z.im = ::copysign(T(is_infinite(z.im)), z.im);
+}
+NUMBALITE_COMPLEX void drop_nan(complex<T> &z) {
+    z.re = z.re == z.re ? z.re : ::copysign(T(0), z.re);
+    z.im = z.im == z.im ? z.im : ::copysign(T(0), z.im);
+}
+/* A product as in C99, where an infinite number times any but zero is infinite, and what overflows
+ * too. */
+NUMBALITE_COMPLEX complex<T> infinite_product(complex<T> a, complex<T> b) {
+    complex<T> product = a * b;
+    if (product.re == product.re || product.im == product.im)
+        return product;
+    bool a_is = isinf(a), b_is = isinf(b);
+    T infinity = a_is   ? abs(a)
+                 : b_is ? abs(b)
+                        : ::fmax(::fmax(::fabs(a.re * b.re), ::fabs(a.im * b.im)),
+                                 ::fmax(::fabs(a.re * b.im), ::fabs(a.im * b.re)));
+    if (!is_infinite(infinity))
+        return product;
+    if (a_is)
+        box(a);
+    if (b_is)
+        box(b);
+    drop_nan(a);
+    drop_nan(b);
+    return complex<T>(infinity * (a.re * b.re - a.im * b.im),
+                      infinity * (a.re * b.im + a.im * b.re));
+}
+} // namespace nl_detail
+
 template <class T, class U, class R = nl_detail::real_sum<T, U>>
 NUMBALITE_FUNCTION complex<R> pow(const complex<T> &z, const complex<U> &w) {
     if (w.re == 0 && w.im == 0)
@@ -254,7 +319,7 @@ NUMBALITE_FUNCTION complex<R> pow(const complex<T> &z, const complex<U> &w) {
     int n = (int)w.re;
     if (w.im == 0 && (U)n == w.re && n > -100 && n < 100)
         return pow(complex<R>(z), n);
-    return exp(complex<R>(w) * log(complex<R>(z)));
+    return exp(nl_detail::infinite_product(complex<R>(w), log(complex<R>(z))));
 }
 template <class T, class U, class R = nl_detail::real_sum<T, U>>
 NUMBALITE_FUNCTION complex<R> pow(const complex<T> &z, const U &w) {
@@ -266,33 +331,117 @@ NUMBALITE_FUNCTION complex<R> pow(const U &z, const complex<T> &w) {
 }
 
 NUMBALITE_COMPLEX complex<T> sinh(const complex<T> &z) {
-    return complex<T>(::sinh(z.re) * ::cos(z.im), ::cosh(z.re) * ::sin(z.im));
+    T x = z.re, y = z.im;
+    if (nl_detail::is_infinite(x) && !nl_detail::is_finite(y))
+        return complex<T>(x, y - y);
+    if (::fabs(x) > nl_detail::largest_log<T>) { /* as in exp */
+        T r = ::exp(::fabs(x) / 2), half = ::copysign(r / 2, x);
+        return complex<T>(nl_detail::times(half, ::cos(y)) * r,
+                          nl_detail::times(nl_detail::times(r / 2, ::sin(y)), r));
+    }
+    return complex<T>(nl_detail::times(::sinh(x), ::cos(y)), nl_detail::times(::cosh(x), ::sin(y)));
 }
 NUMBALITE_COMPLEX complex<T> cosh(const complex<T> &z) {
-    return complex<T>(::cosh(z.re) * ::cos(z.im), ::sinh(z.re) * ::sin(z.im));
+    T x = z.re, y = z.im;
+    if (nl_detail::is_infinite(x) && !nl_detail::is_finite(y))
+        return complex<T>(::fabs(x), y - y);
+    if (::fabs(x) > nl_detail::largest_log<T>) {
+        T r = ::exp(::fabs(x) / 2), half = ::copysign(r / 2, x);
+        return complex<T>(r / 2 * ::cos(y) * r,
+                          nl_detail::times(nl_detail::times(half, ::sin(y)), r));
+    }
+    return complex<T>(::cosh(x) * ::cos(y), nl_detail::times(::sinh(x), ::sin(y)));
 }
 /* Kahan's form: no quotient of two large numbers. */
 NUMBALITE_COMPLEX complex<T> tanh(const complex<T> &z) {
-    if (::fabs(z.re) > T(sizeof(T) == 4 ? 11 : 22)) {
-        T e = ::exp(-2 * ::fabs(z.re));
-        return complex<T>(::copysign(T(1), z.re), 4 * ::sin(z.im) * ::cos(z.im) * e);
+    T x = z.re, y = z.im;
+    if (::fabs(x) > T(sizeof(T) == 4 ? 11 : 22)) {
+        T e = ::exp(-2 * ::fabs(x));
+        if (!nl_detail::is_finite(y))
+            return nl_detail::is_infinite(x) ? complex<T>(::copysign(T(1), x), ::copysign(T(0), y))
+                                             : complex<T>(y - y, y - y);
+        return complex<T>(::copysign(T(1), x), 4 * ::sin(y) * ::cos(y) * e);
     }
-    T t = ::tan(z.im), s = ::sinh(z.re);
+    if (x == 0 && !nl_detail::is_finite(y))
+        return complex<T>(x, y - y);
+    if (y == 0)
+        return complex<T>(::tanh(x), y);
+    T t = ::tan(y), s = ::sinh(x);
     T beta = 1 + t * t, rho = ::sqrt(1 + s * s);
     if (nl_detail::is_infinite(t))
         return complex<T>(rho / s, 1 / t);
     T scale = 1 / (1 + beta * s * s);
     return complex<T>(beta * rho * s * scale, t * scale);
 }
-NUMBALITE_COMPLEX complex<T> sin(const complex<T> &z) {
-    return complex<T>(::sin(z.re) * ::cosh(z.im), ::cos(z.re) * ::sinh(z.im));
+
+/* The inverse functions are Kahan's. A large number is infinite, or
+ * 1 is nothing beside its square. */
+namespace nl_detail {
+NUMBALITE_COMPLEX bool is_large(const complex<T> &z) {
+    T limit = T(sizeof(T) == 4 ? 1e18 : 1e153);
+    return ::fabs(z.re) > limit || ::fabs(z.im) > limit;
 }
+/* The logarithm of twice the absolute value of a large number. */
+NUMBALITE_COMPLEX T log_of_twice(const complex<T> &z) {
+    return ::log(::hypot(z.re / 2, z.im / 2)) + 2 * ln2<T>;
+}
+} // namespace nl_detail
+
+NUMBALITE_COMPLEX complex<T> asinh(const complex<T> &z) {
+    if (nl_detail::is_large(z))
+        return complex<T>(::copysign(nl_detail::log_of_twice(z), z.re),
+                          ::atan2(z.im, ::fabs(z.re)));
+    if (z.im == 0)
+        return complex<T>(::asinh(z.re), z.im);
+    complex<T> a = sqrt(complex<T>(1 + z.im, -z.re)), b = sqrt(complex<T>(1 - z.im, z.re));
+    return complex<T>(::asinh(a.re * b.im - b.re * a.im), ::atan2(z.im, a.re * b.re - a.im * b.im));
+}
+NUMBALITE_COMPLEX complex<T> acosh(const complex<T> &z) {
+    if (nl_detail::is_large(z))
+        return complex<T>(nl_detail::log_of_twice(z), ::atan2(z.im, z.re));
+    if (z.re == 0 && z.im != z.im)
+        return complex<T>(z.im, nl_detail::pi<T> / 2);
+    complex<T> a = sqrt(complex<T>(z.re - 1, z.im)), b = sqrt(complex<T>(z.re + 1, z.im));
+    return complex<T>(::asinh(a.re * b.re + a.im * b.im), 2 * ::atan2(a.im, b.re));
+}
+NUMBALITE_COMPLEX complex<T> acos(const complex<T> &z) {
+    if (nl_detail::is_large(z))
+        return complex<T>(::atan2(::fabs(z.im), z.re),
+                          ::copysign(nl_detail::log_of_twice(z), -z.im));
+    if (z.re == 0 && z.im != z.im)
+        return complex<T>(nl_detail::pi<T> / 2, z.im);
+    complex<T> a = sqrt(complex<T>(1 - z.re, -z.im)), b = sqrt(complex<T>(1 + z.re, z.im));
+    return complex<T>(2 * ::atan2(a.re, b.re), ::asinh(b.re * a.im - b.im * a.re));
+}
+NUMBALITE_COMPLEX complex<T> atanh(const complex<T> &z) {
+    T x = ::fabs(z.re), y = ::fabs(z.im), re, im;
+    if (nl_detail::is_large(z)) {
+        T half = ::hypot(x / 2, y / 2);
+        re = nl_detail::is_infinite(half) ? T(0) : x / 4 / half / half;
+        im = half == half && y == y ? nl_detail::pi<T> / 2 : x + y;
+    } else if (x == 1 && y < T(sizeof(T) == 4 ? 1e-19 : 1e-154)) {
+        re = -::log(::sqrt(y) / ::sqrt(::hypot(y, T(2))));
+        im = y == 0 ? y : ::atan2(T(2), -y) / 2;
+    } else {
+        re = x == 0 ? x : ::log1p(4 * x / ((1 - x) * (1 - x) + y * y)) / 4;
+        im = ::atan2(2 * y, (1 - x) * (1 + x) - y * y) / 2;
+    }
+    return complex<T>(::copysign(re, z.re), ::copysign(im, z.im));
+}
+
+/* f(z) = -i g(i z) */
+#define NUMBALITE_COMPLEX_TURNED(f, g) \
+    NUMBALITE_COMPLEX complex<T> f(const complex<T> &z) { \
+        complex<T> w = g(complex<T>(-z.im, z.re)); \
+        return complex<T>(w.im, -w.re); \
+    }
+NUMBALITE_COMPLEX_TURNED(sin, sinh)
+NUMBALITE_COMPLEX_TURNED(tan, tanh)
+NUMBALITE_COMPLEX_TURNED(asin, asinh)
+NUMBALITE_COMPLEX_TURNED(atan, atanh)
+#undef NUMBALITE_COMPLEX_TURNED
 NUMBALITE_COMPLEX complex<T> cos(const complex<T> &z) {
-    return complex<T>(::cos(z.re) * ::cosh(z.im), -(::sin(z.re) * ::sinh(z.im)));
-}
-NUMBALITE_COMPLEX complex<T> tan(const complex<T> &z) {
-    complex<T> w = tanh(complex<T>(-z.im, z.re));
-    return complex<T>(w.im, -w.re);
+    return cosh(complex<T>(-z.im, z.re));
 }
 #undef NUMBALITE_COMPLEX
 

@@ -323,7 +323,10 @@ def test_debug_reports_an_assertion():
 
 # ---- complex ----
 
-UNARY = ["exp", "log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "conj"]
+UNARY = [
+    *("exp", "log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "conj"),
+    *("log2", "log1p", "exp2", "expm1", "asin", "acos", "atan", "asinh", "acosh", "atanh"),
+]
 BINARY = [
     "a + b",
     "a - b",
@@ -390,11 +393,16 @@ def close(found, expected, dtype):
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_complex_functions(complexes, dtype):
     real = "float" if dtype == np.complex64 else "double"
-    z = np.array(POINTS[1:], dtype)
+    z = np.array([*POINTS[5:], 1 + 1e-6j, 1e-3j, -40 + 2j], dtype)
     _, out = launch(complexes[f"unary<{real}>"], 1, 32, z, np.zeros((len(UNARY), z.size), dtype))
     for name, row in zip(UNARY, out, strict=True):
-        expected = getattr(np, name)(z.astype(np.complex128))
+        inverse = name.startswith("a")
+        expected = getattr(np, f"arc{name[1:]}" if inverse else name)(z.astype(np.complex128))
         assert close(row, expected, dtype), (name, z, row, expected)
+        if inverse:  # both parts to the last digits, however small one is
+            tolerance = 16 * np.finfo(dtype).eps
+            assert np.allclose(row.real, expected.real, rtol=tolerance, atol=0), name
+            assert np.allclose(row.imag, expected.imag, rtol=tolerance, atol=0), name
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
