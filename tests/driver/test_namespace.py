@@ -29,6 +29,8 @@ def test_names_for_the_inside_of_kernels_say_what_to_write():
         AttributeError, match=r"cuda.grid is for the inside of kernels.*grid<1>\(\)"
     ):
         cuda.grid(1)
+    with pytest.raises(AttributeError, match=r"__popc\(x\), of 64 bits __popcll\(x\)"):
+        cuda.popc(1)
     assert not any(hasattr(cuda, name) for name in inkernel.INSTEAD)
 
 
