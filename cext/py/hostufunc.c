@@ -298,20 +298,16 @@ static PyObject *dtypes_tuple(PyArray_DTypeMeta *const dtypes[], int count) {
 }
 
 /* NumPy asks which loop takes these dtypes. Python answers with the codes of one that is there by
- * then. In a reduction the first input's dtype is not known: it is the second's. */
+ * then. In a reduction the first input's dtype is not known, and None. */
 static int promote(PyObject *object, PyArray_DTypeMeta *const op_dtypes[],
                    PyArray_DTypeMeta *const signature[], PyArray_DTypeMeta *new_op_dtypes[]) {
     PyUFuncObject *ufunc = (PyUFuncObject *)object;
-    PyArray_DTypeMeta *given[NPY_MAXARGS];
     int nargs = ufunc->nargs, status = -1;
     char numbers[NPY_MAXARGS];
-    for (int i = 0; i < nargs; i++) {
-        given[i] = i < ufunc->nin ? op_dtypes[i] : NULL;
+    for (int i = 0; i < nargs; i++)
         new_op_dtypes[i] = NULL;
-    }
-    if (given[0] == NULL && ufunc->nin > 1)
-        given[0] = given[1];
-    PyObject *inputs = dtypes_tuple(given, ufunc->nin), *fixed = dtypes_tuple(signature, nargs);
+    PyObject *inputs = dtypes_tuple(op_dtypes, ufunc->nin);
+    PyObject *fixed = dtypes_tuple(signature, nargs);
     PyObject *codes = NULL;
     if (inputs != NULL && fixed != NULL)
         codes = PyObject_CallMethod(((hostloops *)ufunc->obj)->owner, "promote", "OOO", object,

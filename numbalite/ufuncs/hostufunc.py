@@ -102,8 +102,27 @@ class Owner:
         _register()
         self.nin, self.nout = nin, nout
         self.__name__ = element.plain_name(self.function)
+        if self.__name__ in ("add", "multiply") and self.layout is None and (nin, nout) == (2, 1):
+            return self._with_plain_reductions(loops)
+        return self._named(self.__name__, loops)
+
+    def _with_plain_reductions(self, loops):
+        """The ufunc with the reductions of another that is called something else: NumPy's reductions of
+        any ufunc with this name add or multiply small integers in its default one."""
+        twin = Owner(*self.arguments())
+        twin.nin, twin.nout, twin.__name__ = self.nin, self.nout, self.__name__
+        other = twin._named(f"{self.__name__}_", loops)
+        ufunc = self._named(self.__name__, loops)
+        try:
+            for method in ("reduce", "accumulate", "reduceat"):
+                setattr(ufunc, method, getattr(other, method))
+        except AttributeError:  # NumPy 2.0 and 2.1: ufuncs have no attributes of their own
+            return other
+        return ufunc
+
+    def _named(self, name, loops):
         ufunc = _core.make_ufunc(
-            self, self.__name__, self.doc or "", nin, nout, self.identity,
+            self, name, self.doc or "", self.nin, self.nout, self.identity,
             None if self.layout is None else str(self.layout),
         )  # fmt: skip
         for loop in loops:
@@ -115,13 +134,22 @@ class Owner:
     def promote(self, ufunc, inputs, fixed):
         """The codes of the loop for these dtypes, compiled and added if it is new.
 
-        inputs: dtypes, or int, float, complex for scalars that take the others' type. fixed: what
-        dtype= and signature= say, None where they do not.
+        inputs: dtypes, or int, float, complex for scalars that take the others' type; the first is None
+        in a reduction. fixed: what dtype= and signature= say, None where they do not.
         """
         fixed = fixed if any(t is not None for t in fixed) else None
+        folding = inputs[0] is None
+        if folding:
+            inputs = (inputs[1], *inputs[1:])
         request = resolve.Request(self, inputs, (), "unsafe", None, fixed)
         with self.lock:
             chosen = resolve.choose_lazily(request, lambda natural: self._results(natural, fixed))
+            if folding and fixed is None and np.can_cast(chosen[0], chosen[-1], "safe"):
+                # C++ adds int8 numbers as int: they are folded in what the function returns.
+                request = resolve.Request(self, chosen[-1:] * self.nin, (), "unsafe", None, None)
+                chosen = resolve.choose_lazily(
+                    request, lambda natural: self._results(natural, None)
+                )
             key = tuple(chosen)
             operands = tuple(map(types.scalar, key))
             if key not in self.loops:

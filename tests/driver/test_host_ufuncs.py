@@ -187,6 +187,28 @@ def test_methods(add):
     assert add.reduce(np.zeros(0)) == 0
 
 
+@pytest.mark.parametrize("target", ["cpu", "parallel", "cuda"])
+@pytest.mark.parametrize("signatures", [(), ["int8(int8, int8)", "int64(int64, int64)"]])
+def test_the_name_does_not_matter_for_reductions(target, signatures):
+    x = np.full(100, 3, np.int8)
+    folded = {}
+    for name in ("add", "multiply", "plus"):
+        f = make("x + y", "x, y", signatures, target, name=name)
+        folded[name] = (
+            f.reduce(x),
+            f.accumulate(x),
+            f.reduceat(x, [0, 50]),
+            f.reduce(x, dtype=np.int64),
+        )
+        assert f.__name__ == name
+    wanted = np.int8 if signatures else np.int32  # C++ adds int8 numbers as int
+    assert [r.dtype for r in folded["plus"]] == [wanted] * 3 + [np.int64]
+    assert folded["plus"][0] == wanted(300 - 256 if signatures else 300)
+    for results in folded.values():
+        for one, other in zip(results, folded["plus"], strict=True):
+            assert one.dtype == other.dtype and (one == other).all()
+
+
 def test_identity():
     sum_, largest, any_order = (
         make(text, "x, y", ["float64(float64, float64)"], identity=identity)
