@@ -41,6 +41,13 @@ template <class T> NUMBALITE_FUNCTION auto np_up(const T &x) {
     else
         return x;
 }
+/* the absolute value of an integer: that of the smallest one too */
+template <bool IsLong> struct np_unsigned { typedef unsigned int type; };
+template <> struct np_unsigned<true> { typedef unsigned long long type; };
+template <class T> NUMBALITE_FUNCTION auto np_magnitude(const T &x) {
+    typedef typename np_unsigned<(sizeof(T) > 4)>::type U;
+    return x < T(0) ? U(0) - U(x) : U(x);
+}
 } // namespace nl_detail
 
 #define NUMBALITE_NP template <class T> NUMBALITE_FUNCTION
@@ -129,20 +136,57 @@ NUMBALITE_NP T np_power(const T &x, const T &y) {
     }
 }
 
+/* Complex numbers are ordered by their real parts, equal ones by their imaginary parts. int64 and
+ * uint64 are compared as the numbers that they are. */
+template <class A, class B> NUMBALITE_FUNCTION bool np_less(const A &x, const B &y) {
+    if constexpr (nl_detail::np_is_complex<A>)
+        return (x.re < y.re && x.im == x.im && y.im == y.im) || (x.re == y.re && x.im < y.im);
+    else if constexpr (nl_detail::np_same<A, B>)
+        return x < y;
+    else if constexpr (nl_detail::np_is_signed<A>)
+        return x < A(0) || (B)x < y;
+    else
+        return y >= B(0) && x < (A)y;
+}
+template <class A, class B> NUMBALITE_FUNCTION bool np_equal(const A &x, const B &y) {
+    if constexpr (nl_detail::np_same<A, B>)
+        return x == y;
+    else if constexpr (nl_detail::np_is_signed<A>)
+        return x >= A(0) && (B)x == y;
+    else
+        return y >= B(0) && x == (A)y;
+}
+template <class A, class B> NUMBALITE_FUNCTION bool np_less_equal(const A &x, const B &y) {
+    if constexpr (nl_detail::np_same<A, B> && !nl_detail::np_is_complex<A>)
+        return x <= y;
+    else
+        return np_less(x, y) || np_equal(x, y);
+}
 NUMBALITE_NP T np_maximum(const T &x, const T &y) {
-    return x >= y || x != x ? x : y;
+    return np_less_equal(y, x) || x != x ? x : y;
 }
 NUMBALITE_NP T np_minimum(const T &x, const T &y) {
-    return x <= y || x != x ? x : y;
+    return np_less_equal(x, y) || x != x ? x : y;
 }
 NUMBALITE_NP T np_fmax(const T &x, const T &y) {
-    return x >= y || y != y ? x : y;
+    return np_less_equal(y, x) || y != y ? x : y;
 }
 NUMBALITE_NP T np_fmin(const T &x, const T &y) {
-    return x <= y || y != y ? x : y;
+    return np_less_equal(x, y) || y != y ? x : y;
 }
-NUMBALITE_NP T np_sign(const T &x) {
-    return x > T(0) ? T(1) : x < T(0) ? T(-1) : x == T(0) ? T(0) : x;
+NUMBALITE_NP T np_reciprocal(const T &x) {
+    if constexpr (nl_detail::np_is_integer<T>) {
+        return x == T(0) ? T(0) : T(T(1) / x);
+    } else if constexpr (nl_detail::np_is_complex<T>) {
+        if (::fabs(x.im) <= ::fabs(x.re)) {
+            auto ratio = x.im / x.re, size = x.re + x.im * ratio;
+            return T(1 / size, -ratio / size);
+        }
+        auto ratio = x.re / x.im, size = x.re * ratio + x.im;
+        return T(ratio / size, -1 / size);
+    } else {
+        return T(1) / x;
+    }
 }
 NUMBALITE_NP auto np_absolute(const T &x) {
     if constexpr (nl_detail::np_is_complex<T>)
@@ -157,12 +201,6 @@ NUMBALITE_NP T np_conjugate(const T &x) {
         return T(x.re, -x.im);
     else
         return x;
-}
-NUMBALITE_NP T np_reciprocal(const T &x) {
-    if constexpr (nl_detail::np_is_integer<T>)
-        return x == T(0) ? T(0) : T(T(1) / x);
-    else
-        return T(1) / x;
 }
 NUMBALITE_NP T np_heaviside(const T &x, const T &at_zero) {
     return x != x ? x : x == T(0) ? at_zero : x < T(0) ? T(0) : T(1);
@@ -179,8 +217,14 @@ NUMBALITE_NP T np_heaviside(const T &x, const T &at_zero) {
 NUMBALITE_NP_ROUND(np_floor, floor)
 NUMBALITE_NP_ROUND(np_ceil, ceil)
 NUMBALITE_NP_ROUND(np_trunc, trunc)
-NUMBALITE_NP_ROUND(np_rint, rint)
+NUMBALITE_NP_ROUND(np_real_rint, rint)
 #undef NUMBALITE_NP_ROUND
+NUMBALITE_NP T np_rint(const T &x) {
+    if constexpr (nl_detail::np_is_complex<T>)
+        return T(::rint(x.re), ::rint(x.im));
+    else
+        return np_real_rint(x);
+}
 
 /* CUDA's function of two real numbers. */
 #define NUMBALITE_NP_PAIR(name, function) \
@@ -192,9 +236,13 @@ NUMBALITE_NP_PAIR(np_hypot, hypot)
 NUMBALITE_NP_PAIR(np_copysign, copysign)
 #undef NUMBALITE_NP_PAIR
 
+/* of half precision too */
 #define NUMBALITE_NP_ONE(name, function) \
     NUMBALITE_NP T name(const T &x) { \
-        return T(::function(nl_detail::np_up(x))); \
+        if constexpr (nl_detail::np_is_complex<T>) \
+            return function(x); \
+        else \
+            return T(::function(nl_detail::np_up(x))); \
     }
 NUMBALITE_NP_ONE(np_arcsinh, asinh)
 NUMBALITE_NP_ONE(np_arccosh, acosh)
@@ -242,41 +290,22 @@ NUMBALITE_NP T np_right_shift(const T &x, const T &y) {
     return (unsigned long long)y < 8 * sizeof(T) ? T(x >> y) : x < T(0) ? T(-1) : T(0);
 }
 NUMBALITE_NP T np_gcd(const T &x, const T &y) {
-    T a = np_absolute(x), b = np_absolute(y);
+    auto a = nl_detail::np_magnitude(x), b = nl_detail::np_magnitude(y);
     while (b != 0) {
-        T rest = T(a % b);
+        auto rest = a % b;
         a = b;
         b = rest;
     }
-    return a;
+    return T(a);
 }
 NUMBALITE_NP T np_lcm(const T &x, const T &y) {
-    T divisor = np_gcd(x, y);
-    return divisor == 0 ? T(0) : T(np_absolute(x) / divisor * np_absolute(y));
+    auto a = nl_detail::np_magnitude(x), b = nl_detail::np_magnitude(y);
+    auto divisor = nl_detail::np_magnitude(np_gcd(x, y));
+    return divisor == 0 ? T(0) : T(a / divisor * b);
 }
 
 /* ---- questions ---- */
 
-/* int64 and uint64 are compared as the numbers that they are. */
-template <class A, class B> NUMBALITE_FUNCTION bool np_less(const A &x, const B &y) {
-    if constexpr (nl_detail::np_same<A, B>)
-        return x < y;
-    else if constexpr (nl_detail::np_is_signed<A>)
-        return x < A(0) || (B)x < y;
-    else
-        return y >= B(0) && x < (A)y;
-}
-template <class A, class B> NUMBALITE_FUNCTION bool np_equal(const A &x, const B &y) {
-    if constexpr (nl_detail::np_same<A, B>)
-        return x == y;
-    else if constexpr (nl_detail::np_is_signed<A>)
-        return x >= A(0) && (B)x == y;
-    else
-        return y >= B(0) && x == (A)y;
-}
-template <class A, class B> NUMBALITE_FUNCTION bool np_less_equal(const A &x, const B &y) {
-    return np_less(x, y) || np_equal(x, y);
-}
 NUMBALITE_NP bool np_true(const T &x) {
     return nl_convert<bool>(x);
 }
@@ -296,6 +325,17 @@ NUMBALITE_NP bool np_isinf(const T &x) {
         return np_isinf(x.re) || np_isinf(x.im);
     else
         return !np_isfinite(x) && x == x;
+}
+NUMBALITE_NP T np_sign(const T &x) {
+    if constexpr (nl_detail::np_is_complex<T>) {
+        auto size = ::hypot(x.re, x.im);
+        bool re = np_isinf(x.re), im = np_isinf(x.im);
+        if (np_isinf(size) && !(re && im)) /* the direction of the infinite part */
+            return re ? T(np_sign(x.re), 0) : T(0, np_sign(x.im));
+        return size == 0 ? T(0) : T(x.re / size, x.im / size);
+    } else {
+        return x > T(0) ? T(1) : x < T(0) ? T(-1) : x == T(0) ? T(0) : x;
+    }
 }
 NUMBALITE_NP bool np_signbit(const T &x) {
     auto a = nl_detail::np_up(x);

@@ -128,8 +128,9 @@ class ReductionMethods:
         call.check_out(shape, bool(keepdims), self.__name__)
         loop = self._loop_dtype("reduce", (call.out_dtype or x.dtype, x.dtype), dtype)
         mask = _mask(where, x)
+        folds_nothing = any(x.shape[i] == 0 for i in axes)
         if initial is _NO_VALUE:
-            needed = mask is not None or (0 in x.shape and 0 not in kept)
+            needed = mask is not None or folds_nothing
             initial = self._start() if needed else None
         if initial is not None:
             initial = np.array(initial, loop)
@@ -140,7 +141,7 @@ class ReductionMethods:
                 f"reduction operation '{self.__name__}' does not have an identity, so to use a where "
                 f"mask one has to specify 'initial'"
             )
-        elif 0 in x.shape and 0 not in kept:
+        elif folds_nothing:
             raise ValueError(
                 f"zero-size array to reduction operation {self.__name__} which has no identity"
             )

@@ -14,7 +14,7 @@ import functools
 import numpy as np
 
 from .. import _core
-from . import element
+from . import element, operands
 from .cudaufunc import CudaUfunc
 
 # The names of NumPy's ufuncs -> (expression, kinds of the loops that it has: b u i f c).
@@ -34,21 +34,23 @@ _TABLE = {
     "positive": ("x", _ALL),
     "absolute": ("np_absolute(x)", _ALL),
     "fabs": ("np_absolute(x)", "f"),
-    "sign": ("np_sign(x)", _REAL),
+    "sign": ("np_sign(x)", _ALL),
     "square": ("x * x", _ALL),
     "reciprocal": ("np_reciprocal(x)", _ALL),
     "conjugate": ("np_conjugate(x)", _ALL),
     "heaviside": ("np_heaviside(x, y)", "f"),
-    "maximum": ("np_maximum(x, y)", _REAL),
-    "minimum": ("np_minimum(x, y)", _REAL),
-    "fmax": ("np_fmax(x, y)", _REAL),
-    "fmin": ("np_fmin(x, y)", _REAL),
-    **{name: (f"np_{name}(x)", _REAL) for name in ("floor", "ceil", "trunc", "rint")},
+    "maximum": ("np_maximum(x, y)", _ALL),
+    "minimum": ("np_minimum(x, y)", _ALL),
+    "fmax": ("np_fmax(x, y)", _ALL),
+    "fmin": ("np_fmin(x, y)", _ALL),
+    **{name: (f"np_{name}(x)", _REAL) for name in ("floor", "ceil", "trunc")},
+    "rint": ("np_rint(x)", _ALL),
     **{name: (f"{name}(x)", "fc") for name in ("sqrt", "exp", "log", "log2", "log10")},
     **{name: (f"{name}(x)", "fc") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{name: (f"{name}(x)", "f") for name in ("exp2", "expm1", "log1p", "cbrt")},
-    **{f"arc{name}": (f"a{name}(x)", "f") for name in ("sin", "cos", "tan")},
-    **{name: (f"np_{name}(x)", "f") for name in ("arcsinh", "arccosh", "arctanh")},
+    **{name: (f"{name}(x)", "fc") for name in ("exp2", "expm1", "log1p")},
+    "cbrt": ("cbrt(x)", "f"),
+    **{f"arc{name}": (f"a{name}(x)", "fc") for name in ("sin", "cos", "tan")},
+    **{name: (f"np_{name}(x)", "fc") for name in ("arcsinh", "arccosh", "arctanh")},
     "arctan2": ("np_arctan2(x, y)", "f"),
     "hypot": ("np_hypot(x, y)", "f"),
     "copysign": ("np_copysign(x, y)", "f"),
@@ -66,10 +68,10 @@ _TABLE = {
     "lcm": ("np_lcm(x, y)", _WHOLE),
     "equal": ("np_equal(x, y)", _ALL),
     "not_equal": ("!np_equal(x, y)", _ALL),
-    "less": ("np_less(x, y)", _REAL),
-    "less_equal": ("np_less_equal(x, y)", _REAL),
-    "greater": ("np_less(y, x)", _REAL),
-    "greater_equal": ("np_less_equal(y, x)", _REAL),
+    "less": ("np_less(x, y)", _ALL),
+    "less_equal": ("np_less_equal(x, y)", _ALL),
+    "greater": ("np_less(y, x)", _ALL),
+    "greater_equal": ("np_less_equal(y, x)", _ALL),
     "logical_and": ("np_true(x) && np_true(y)", _ALL),
     "logical_or": ("np_true(x) || np_true(y)", _ALL),
     "logical_xor": ("np_true(x) != np_true(y)", _ALL),
@@ -81,6 +83,12 @@ _TABLE = {
 }
 # Without identity, but the order in which several axes are folded does not matter.
 _REORDERABLE = (np.maximum, np.minimum, np.fmax, np.fmin)
+# What reductions and scans can fold in parts; NumPy folds the others strictly from left to right.
+_ASSOCIATIVE = {
+    *("add", "multiply", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2"),
+    *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
+    *("gcd", "lcm"),
+}
 _ADVICE = {
     "matmul": "for matrix products use CuPy or cuBLAS on the same memory, or write a kernel",
     "vecdot": "write it as a guvectorize function, or multiply and sum",
@@ -103,6 +111,14 @@ class NumpyUfunc(CudaUfunc):
 
     def _counts(self):
         return self._numpy.nin, self._numpy.nout
+
+    def _only_binary(self, method):
+        super()._only_binary(method)
+        if method != "outer" and _name(self._numpy) not in _ASSOCIATIVE:
+            raise TypeError(
+                f"numpy.{self.__name__}.{method} has no counterpart on the device, where several "
+                "threads fold one result and the function must be associative: copy_to_host() first"
+            )
 
     def _loop(self, request):
         keywords = {"casting": request.casting}
@@ -158,6 +174,8 @@ def array_ufunc(ufunc, method, inputs, keywords):
     if len(outs) == 1:
         keywords["out"] = outs[0]
     made = counterpart(ufunc)
+    if ufunc is np.power and method in ("__call__", "outer"):
+        _check_powers(*inputs[:2], keywords)
     if method == "__call__":
         return made(*inputs, **keywords)
     if method in ("reduce", "accumulate", "reduceat") and keywords.get("dtype") is None:
@@ -174,3 +192,23 @@ def _wider(ufunc, operand):
         return None
     default = np.dtype(np.uintp if dtype.kind == "u" else np.intp)
     return default if dtype.itemsize < default.itemsize else None
+
+
+def _check_powers(base, exponent, keywords):
+    """ValueError for integers to negative integer powers, as NumPy raises it. Exponents in device memory
+    are looked at there, and waited for."""
+    values = [x if operands.is_on_device(x) else operands.host_array(x) for x in (base, exponent)]
+    kinds = [
+        np.dtype(getattr(x, "dtype", None) or operands.device_view(x).dtype).kind for x in values
+    ]
+    if (
+        kinds[0] not in "bui"
+        or kinds[1] != "i"
+        or np.dtype(keywords.get("dtype") or int).kind not in "bui"
+    ):
+        return
+    negative = np.less(values[1], 0)
+    if keywords.get("where", True) is not True:
+        negative = np.logical_and(negative, keywords["where"])
+    if bool(np.logical_or.reduce(negative, axis=None)):
+        raise ValueError("Integers to negative integer powers are not allowed.")
