@@ -26,6 +26,11 @@ typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 typedef long long intptr_t;
 typedef unsigned long long uintptr_t;
+
+/* NVRTC gives no address of managed variables. What the host sees of a variable is a device array, so
+ * that one in device memory does the same. */
+#undef __managed__
+#define __managed__ __device__
 #endif
 
 namespace numbalite {
@@ -44,6 +49,11 @@ typedef long long intp;
 typedef unsigned long long uintp;
 typedef float float32;
 typedef double float64;
+
+/* What nvcc has from the host's <sys/types.h>. */
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
 
 } // namespace numbalite
 

@@ -20,10 +20,11 @@ from .cxx import KEYWORDS
 
 CONSTANT_MEMORY = 64 * 1024  # bytes that a GPU has for __constant__ variables
 
-# Macros of the C library, which would stand in the way of a constant of that name.
-_MACRO = (
+# Macros of the C library and of the simulator, which would stand in the way of names in the Python scope.
+_MACRO = re.compile(
     r"M_\w+|NAN|INFINITY|HUGE_VALF?|NULL|EOF|RAND_MAX|SIZE_MAX|CLOCKS_PER_SEC|CUDART_\w+|BUFSIZ"
     r"|(FLT|DBL|LDBL|FP|U?INT|U?LONG|U?LLONG|[SU]?CHAR|U?SHRT|PTRDIFF)\d*_\w+|assert|errno"
+    r"|threadIdx|blockIdx|blockDim|gridDim|warpSize"
 )
 
 
@@ -96,6 +97,10 @@ class Capture:
         self.functions = {}  # name -> DeviceFunction
         self.types = {}  # name -> types.Type
         self.refused = {}  # name -> why it cannot be used
+
+    def names(self) -> tuple:
+        """All that is taken, but what becomes a macro."""
+        return (*self.constants, *self.arrays, *self.functions, *self.types)
 
     @property
     def array_bytes(self) -> int:
@@ -267,14 +272,17 @@ def check_parameters(name: str, parameters) -> None:
             )
 
 
+def may_be_macro(name: str) -> bool:
+    return _MACRO.fullmatch(name) is not None
+
+
 # --- C++ text of values --------------------------------------------------------------------------------
 
 
 def constant(name: str, value) -> str:
     """The C++ definition of a constant."""
     ctype, text = literal(value)
-    undefine = f"#undef {name}\n" if re.fullmatch(_MACRO, name) else ""
-    return f"{undefine}constexpr {ctype} {name} = {text};\n"
+    return f"constexpr {ctype} {name} = {text};\n"
 
 
 def macro(name: str, value: int) -> str:

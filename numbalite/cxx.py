@@ -67,7 +67,8 @@ class Function(NamedTuple):
     """A kernel as the source spells it."""
 
     name: str
-    """With its namespaces; an explicit instantiation has its arguments: "saxpy<float>"."""
+    """With its namespaces; an explicit instantiation has its arguments, "saxpy<float>", and each of several
+    overloads the types of its parameters, "scale(float*, int)"."""
     parameters: tuple
     """Names; "" where the source gives none."""
     template: bool
@@ -87,6 +88,7 @@ class Variable(NamedTuple):
     space: str
     conditional: bool
     line: int
+    template: bool = False
 
 
 @functools.lru_cache(maxsize=32)
@@ -150,15 +152,35 @@ def directive_names(text: str) -> tuple[str, list[str], list[str]]:
     return word, own, [name for name in names if name not in own]
 
 
-def macros(text: str) -> list[str]:
-    """The macros that a source defines itself, each once."""
-    found = {}
-    for token in tokenize(text):
-        if token.kind == "directive":
-            word, own, _ = directive_names(token.text)
-            if word == "define" and own:
-                found[own[0]] = True
-    return list(found)
+def normal(expression: str) -> str:
+    """One spelling for a name expression: no space where none is needed."""
+    text = re.sub(r"\s+", " ", expression.strip())
+    return re.sub(r"(?<=[^\w\s])\s+|\s+(?=[^\w\s])", "", text).replace(",", ", ")
+
+
+def base_name(expression: str) -> str:
+    """ "ns::f" of the name expressions "ns::f<int>" and "ns::f(float*)"."""
+    return re.split("[<(]", expression, maxsplit=1)[0]
+
+
+def last_name(expression: str) -> str:
+    """ "f" of the name expressions "ns::f<int>" and "ns::f(float*)"."""
+    return base_name(expression).rpartition("::")[2].strip()
+
+
+def address(expression: str, plain: str = "") -> str:
+    """The C++ expression for the address of a function: ``&f``, or ``plain`` where that is given; of an
+    overload, such as "f(float*)", a cast to its type."""
+    expression = expression.strip()
+    if not expression.endswith(")"):
+        return plain or f"&{expression}"
+    at, depth = len(expression), 0
+    while at > 0:
+        at -= 1
+        depth += (expression[at] in _CLOSE) - (expression[at] in _OPEN)
+        if depth == 0:
+            break
+    return f"static_cast<void (*){expression[at:]}>(&{expression[:at]})"
 
 
 def has_kernel(text: str) -> bool:
@@ -210,7 +232,7 @@ def mentions(text: str, function: str, words) -> bool:
     for name, names in functions(text).items():
         base = name.rpartition("::")[2]
         bodies[base] = bodies.get(base, frozenset()) | names
-    todo, seen = [function.partition("<")[0].rpartition("::")[2]], set()
+    todo, seen = [last_name(function)], set()
     while todo:
         names = bodies.get(todo.pop(), frozenset())
         if names & words:
@@ -222,8 +244,11 @@ def mentions(text: str, function: str, words) -> bool:
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
     """The kernels and the variables that a source defines, in order, each once."""
-    reader = _read(text)
-    return list(reader.kernels.values()), list(reader.variables.values())
+    reader, kernels = _read(text), []
+    for name, kernel in reader.kernels.items():
+        overloads = reader.overloads.get(name, {})
+        kernels += overloads.values() if len(overloads) > 1 else [kernel]
+    return kernels, list(reader.variables.values())
 
 
 def without_kernels(text: str) -> str:
@@ -278,6 +303,7 @@ class _Reader:
         self.conditional = _conditional_starts(tokens)
         self.partner = brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
+        self.overloads = {}  # name of a kernel -> {types of its parameters: Function}, of definitions
         self.parameter_lists = {}
         self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
         self.function_spans = []  # (name without namespaces, start, end) of definitions
@@ -340,8 +366,15 @@ class _Reader:
                 self.record(start, at, path)
                 self.record_span(start, at, at)
                 return at + 1
+            if (
+                text == "operator"
+            ):  # operator+= gives nothing a value, operator() has no parameters yet
+                at += 2
+                while at < end and self.text(at) not in ("(", ";"):
+                    at += 1
+                continue
             if text == "=":
-                seen_equals = True
+                seen_equals |= not self.compares(at)
             elif text == "(" or text == "[":
                 attribute = at > start and tokens[at - 1].text in _ATTRIBUTES
                 seen_parameters |= text == "(" and not attribute
@@ -358,6 +391,12 @@ class _Reader:
                 return at + 1
             at += 1
         return end
+
+    def compares(self, at):
+        """Is the ``=`` part of ``==``, ``<=``, ``>=`` or ``!=``?"""
+        first, this, last = (self.tokens[i : i + 1] for i in (at - 1, at, at + 1))
+        after = bool(first) and first[0].text in "=<>!" and first[0].start + 1 == this[0].start
+        return after or (bool(last) and last[0].text == "=" and this[0].start + 1 == last[0].start)
 
     def record(self, start, end, path):
         words, at = set(), start
@@ -409,13 +448,19 @@ class _Reader:
             return  # an explicit specialisation is used through its template
         parameters = self.parameters(open_at + 1, self.partner.get(open_at, end))
         full = "::".join((*path, name))
-        if full not in self.kernels:
-            void = any(t.text == "void" for t in tokens[at:name_at])
-            deduced = any(t.text == "auto" for t in tokens[at:name_at])
-            self.kernels[full] = Function(
-                full, parameters, template, self.is_conditional(tokens[start]),
-                tokens[name_at].line, void or deduced, self.launch_bound(at, name_at, template or path),
-            )  # fmt: skip
+        void = any(t.text == "void" for t in tokens[at:name_at])
+        deduced = any(t.text == "auto" for t in tokens[at:name_at])
+        conditional = self.is_conditional(tokens[start])
+        kernel = Function(
+            full, parameters, template, conditional, tokens[name_at].line, void or deduced,
+            self.launch_bound(at, name_at, template or path),
+        )  # fmt: skip
+        self.kernels.setdefault(full, kernel)
+        if self.text(end) == "{" and not (template or instance or conditional):
+            types = self.parameter_types(open_at + 1, self.partner.get(open_at, end))
+            overload = normal(f"{full}({types})")
+            overloads = self.overloads.setdefault(full, {})
+            overloads.setdefault(types, kernel._replace(name=overload))
 
     def launch_bound(self, at, end, names_are_local):
         """The first argument of __launch_bounds__ among the tokens before a kernel's name."""
@@ -475,7 +520,26 @@ class _Reader:
         return None
 
     def parameters(self, at, end):
-        names, first, depth = [], at, 0
+        return tuple(self.parameter(*one) for one in self.listed(at, end))
+
+    def parameter_types(self, at, end):
+        """The types of parameters, as the source spells them."""
+        texts = []
+        for first, last in self.listed(at, end):
+            name, kept = self.parameter(first, last), []
+            for token in self.tokens[first:last]:
+                if token.text == "=":
+                    break
+                if token.text not in _QUALIFIERS or token.text in ("const", "volatile"):
+                    kept.append(token.text)
+            if name:
+                del kept[len(kept) - 1 - kept[::-1].index(name)]
+            texts.append(" ".join(kept))
+        return ", ".join(texts)
+
+    def listed(self, at, end):
+        """(first token, end) of each parameter of a list."""
+        found, first, depth = [], at, 0
         while at < end:
             text = self.tokens[at].text
             if text in _OPEN:
@@ -485,12 +549,12 @@ class _Reader:
             elif text == ">":
                 depth -= 1
             elif text == "," and depth <= 0:
-                names.append(self.parameter(first, at))
+                found.append((first, at))
                 first = at + 1
             at += 1
         if first < end and [t.text for t in self.tokens[first:end]] != ["void"]:
-            names.append(self.parameter(first, end))
-        return tuple(names)
+            found.append((first, end))
+        return found
 
     def parameter(self, at, end):
         """The name of one parameter, or ""."""
@@ -527,7 +591,7 @@ class _Reader:
 
     def record_variables(self, start, end, path, words):
         tokens = self.tokens
-        if "template" in words or "using" in words or "typedef" in words or "friend" in words:
+        if not words.isdisjoint(("using", "typedef", "friend", "operator")):
             return
         space = min(words & _SPACES)
         declared_only = "extern" in words and not any(t.text == "=" for t in tokens[start:end])
@@ -553,8 +617,9 @@ class _Reader:
                     full = "::".join((*path, name.text))
                     if full not in self.variables:
                         self.variables[full] = Variable(
-                            full, space, self.is_conditional(tokens[start]), name.line
-                        )
+                            full, space, self.is_conditional(tokens[start]), name.line,
+                            "template" in words,
+                        )  # fmt: skip
                 name = None
                 at = self.next_declarator(at, end)
             elif token.kind == "name" and text not in KEYWORDS:

@@ -182,7 +182,7 @@ def _from_source(code, given, name, parsed, frame):
             text = text._replace(label=f"<source of {name}>")
     if not isinstance(name, str):
         raise TypeError(f"name= is text such as 'saxpy<float>', not {name!r}")
-    base = name.partition("<")[0].rpartition("::")[2].strip()
+    base = cxx.last_name(name)
     made = modules.Module(text, parsed, [name], base, only=True)
     try:
         kernel = made[name]

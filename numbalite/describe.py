@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from numbalite import cxx
 from numbalite.demangle import demangle
 
 HEADER = "numbalite/describe.cuh"
@@ -78,7 +79,7 @@ class Parameter(NamedTuple):
 
 def kernel_expression(kernel: str) -> str:
     """The NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the source."""
-    return f"&numbalite::nl_describe<numbalite::nl_kernel_description<decltype(&{kernel})>>"
+    return f"&numbalite::nl_describe<numbalite::nl_kernel_description<decltype({cxx.address(kernel)})>>"
 
 
 def variable_expression(variable: str) -> str:

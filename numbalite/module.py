@@ -48,7 +48,12 @@ class Module:
             variables += cxx.scan(piece.value)[1]
         self._kernels = {k.name: k for k in kernels}
         self._variables = {v.name: v for v in variables}
-        self._names = [self._expression(name) for name in names]
+        known = [v for v in variables if not v.template]
+        self._keys = {v.name: f"::{v.name}" if v.conditional else v.name for v in known}
+        self._names, instances = [], []
+        for name in names:
+            is_variable = self._find(cxx.base_name(cxx.normal(name)), self._variables) is not None
+            (instances if is_variable else self._names).append(self._expression(name))
         self._lock = RLock()
         self._dispatchers = {}
         for kernel in kernels:
@@ -56,14 +61,19 @@ class Module:
                 raise TypeError(
                     f"CUDA kernel must have void return type. (line {text.lines[kernel.line]})"
                 )
-        wanted = [k.name for k in kernels if not k.template and not k.conditional]
+        wanted = [
+            k.name
+            for k in kernels
+            if not k.template and not k.conditional and not _has_types_of_namespace(k.name)
+        ]
         if only is not None:
             wanted = []
         prepended = (*options.link, before) if before else options.link
         self._source = source.unit_source(text, prepended)
+        self._source += source.stand_ins([v.name for v in known if v.conditional])
         self._program = self._make_program(
             list(dict.fromkeys([*wanted, *self._names])),
-            [v.name for v in variables if not v.conditional],
+            list(dict.fromkeys([*self._keys.values(), *map(self._variable, instances)])),
         )
         self._late = {}  # expression -> Program
 
@@ -94,6 +104,10 @@ class Module:
                     f"{name} is a template: ask for an instance, such as module[{name + '<float>'!r}]"
                 )
             return self[found]
+        if overloads := self._overloads(name):
+            raise AttributeError(
+                f"{name} is overloaded: ask for one, such as module[{overloads[0]!r}]"
+            )
         if self._find(name, self._variables) is not None:
             raise AttributeError(
                 f"{name} is a variable: module.get_global({name!r}) is its device array"
@@ -111,6 +125,8 @@ class Module:
                 raise KeyError(
                     f"{name} is a template: ask for an instance, such as {name + '<float>'!r}"
                 )
+            if scanned is None and (overloads := self._overloads(expression)):
+                raise KeyError(f"{name} is overloaded: ask for one of {', '.join(overloads)}")
             try:
                 if scanned is not None or self._may_exist(expression):
                     self._include(expression)
@@ -131,16 +147,23 @@ class Module:
         """The full name, given also without its namespaces."""
         if name in among:
             return name
-        found = [full for full in among if full.rpartition("::")[2] == name]
+        found = [full for full in among if _without_namespaces(full) == name]
         return found[0] if len(found) == 1 else None
+
+    def _overloads(self, name):
+        """The name expressions of the kernels that have a name together."""
+        return [full for full in self._kernels if "(" in full and _fits(full, name)]
 
     def _expression(self, name):
         """The name expression with its namespaces, in one spelling."""
-        base, bracket, rest = _normal(name).partition("<")
-        return (self._find(base, self._kernels) or base) + bracket + rest
+        expression = cxx.normal(name)
+        if known := self._find(expression, self._kernels):
+            return known
+        base = cxx.base_name(expression)
+        return (self._find(base, self._kernels) or base) + expression[len(base) :]
 
     def _scanned(self, expression):
-        base = expression.partition("<")[0]
+        base = cxx.base_name(expression)
         found = self._kernels.get(expression)
         return found or self._kernels.get(self._find(base, self._kernels) or base)
 
@@ -149,7 +172,7 @@ class Module:
         return "#include" in self._text.value or self._is_mentioned(name)
 
     def _is_mentioned(self, name):
-        word = re.escape(name.partition("<")[0].rpartition("::")[2])
+        word = re.escape(cxx.last_name(name))
         texts = (self._text, *self._options.link)
         return any(re.search(rf"\b{word}\b", text.value) for text in texts)
 
@@ -164,7 +187,7 @@ class Module:
                 program.image()  # a mistake in the expression leaves the module as it was
                 self._program = program
             elif self._may_use_variables(expression):
-                self._compile_anew(expression)
+                self._compile_anew(expression, kernels=[expression])
             else:
                 program = self._make_program([expression], [])
                 program.image()
@@ -179,15 +202,18 @@ class Module:
         unseen = set(re.findall(r'#\s*include\s*"([^"]*)"', text)) - headers.keys()
         if unseen or options.link or self._before or any(o[:2] == "-I" for o in options.options):
             return True
-        kernel = expression.partition("<")[0].rpartition("::")[2]
+        kernel = cxx.last_name(expression)
         named = cxx.reachable("\n".join([text, *headers.values()]), kernel)
         return any(named.count(name.rpartition("::")[2]) > 1 for name in self._variables)
 
-    def _compile_anew(self, expression):
-        """A unit with one kernel more takes the place of the one that is loaded, and what is in the
-        variables is copied into it."""
-        old = self._program
-        program = self._make_program([*old.unit.kernels, expression], self._variable_names())
+    def _compile_anew(self, expression, kernels=(), variables=()):
+        """A unit with more in it takes the place of the one that is loaded, and what is in the variables is
+        copied into it."""
+        templates = [v.name for v in self._variables.values() if v.template]
+        if templates and self._loaded_kernels():
+            self._refuse_late(expression, f"instances of {', '.join(templates)}")
+        old, names = self._program, self._variable_names()
+        program = self._make_program([*old.unit.kernels, *kernels], [*names, *variables])
         program.image()
         with old.lock:
             loaded = {n: m for n, m in old.modules.items() if m.alive}
@@ -199,15 +225,18 @@ class Module:
                     f"when the module is made: cuda.module(..., names=[{expression!r}])"
                 )
             for device, module in loaded.items():
-                _take_variables_over(old, module, program, device, self._variable_names())
+                _take_variables_over(old, module, program, device, names)
             self._program = program
             for kernel in self._dispatchers.values():
                 kernel._clear()
 
+    def _loaded_kernels(self):
+        overloads = (o for d in self._dispatchers.values() for o in d.overloads.values())
+        return [kernel for overload in overloads for kernel in overload.loaded]
+
     def _is_held(self, module):
         """Is there anything over a _core.Module but the kernels that come from here?"""
-        overloads = (o for d in self._dispatchers.values() for o in d.overloads.values())
-        kernels = [k for o in overloads for k in o.loaded if k.module is module]
+        kernels = [k for k in self._loaded_kernels() if k.module is module]
         from . import _core
 
         captured = any(isinstance(r, _core.CapturedLaunch) for r in gc.get_referrers(*kernels))
@@ -234,11 +263,13 @@ class Module:
         A variable of a class type has the dtype "V<size>", unless ``dtype`` gives a structured one
         of that size.
         """
-        found = self._find(name, self._variables) or name
+        found = self._variable(name)
         if found not in self._program.unit.variables:
-            self._include_variable(name, found)
+            self._include_variable(found)
         device = current_device()
         image = self._program.image(target_of(device))
+        if source.STAND_IN in image.descriptions[found]:
+            raise KeyError(f"{self!r} has no variable {name!r}: the #if that it stands in is false")
         kind, shape = describe.variable(image.descriptions[found])
         if dtype is not None:
             dtype = np.dtype(dtype)
@@ -250,16 +281,33 @@ class Module:
         module = self._program.module(device)
         return module.variable(image.lowered[found], np.dtype(dtype or kind), tuple(shape))
 
-    def _include_variable(self, name, found):
-        if found not in self._variables:
+    def _variable(self, name):
+        """The name expression by which the program has a variable."""
+        expression = cxx.normal(name)
+        base = cxx.base_name(expression)
+        found = self._find(base, self._variables)
+        if found is None:
             listing = ", ".join(self._variables) or "none"
             raise KeyError(f"{self!r} has no variable {name!r}; its variables: {listing}")
-        if self._program.is_loaded:
-            raise RuntimeError(f"{name} stands inside #if: ask for it before the first launch")
-        unit = self._program.unit
-        program = self._make_program(unit.kernels, [*self._variable_names(), found])
-        program.image()
-        self._program = program
+        if self._variables[found].template and base == expression:
+            raise KeyError(
+                f"{name} is a template: ask for an instance, such as {name + '<float>'!r}"
+            )
+        return self._keys.get(found) or found + expression[len(base) :]
+
+    def _include_variable(self, expression):
+        """Makes sure that the program has the instance of a template."""
+        with self._lock:
+            if self._loaded_kernels():
+                self._refuse_late(expression, expression)
+            self._compile_anew(expression, variables=[expression])
+
+    def _refuse_late(self, expression, lost):
+        raise RuntimeError(
+            f"{self._label}: {expression} is asked for after the first launch, and what kernels have written "
+            f"to {lost} would be lost: name it when the module is made, "
+            f"cuda.module(..., names=[{expression!r}])"
+        )
 
     # --- the rest
 
@@ -284,7 +332,7 @@ class Module:
         return ", ".join(shown) or "no kernels that could be made out (name them with names=)"
 
     def __dir__(self):
-        plain = [n.rpartition("::")[2] for n, k in self._kernels.items() if not k.template]
+        plain = [cxx.last_name(n) for n, k in self._kernels.items() if not k.template]
         return sorted({*super().__dir__(), *plain})
 
     def __iter__(self):
@@ -292,7 +340,7 @@ class Module:
 
     def __contains__(self, name):
         return (
-            self._find(_normal(name), self._kernels) is not None
+            self._find(cxx.normal(name), self._kernels) is not None
             or name in self._program.unit.kernels
         )
 
@@ -305,7 +353,8 @@ class Module:
         return rich.module(self)
 
     def __reduce__(self):
-        names = [*self._program.unit.kernels, *self._late]
+        instances = [name for name in self._variable_names() if "<" in name]
+        names = [*self._program.unit.kernels, *self._late, *instances]
         before = tuple(self._before) if self._before else None
         return _unpickle, (tuple(self._text), self._options, names, self._label, before)
 
@@ -330,10 +379,19 @@ def _unpickle(text, options, names, label, before=None):
     return Module(linemap.Text(*text), options, names, label, only=True, before=before)
 
 
-def _normal(expression):
-    """One spelling for a name expression: no space where none is needed."""
-    text = re.sub(r"\s+", " ", expression.strip())
-    return re.sub(r"(?<=[^\w\s])\s+|\s+(?=[^\w\s])", "", text).replace(",", ", ")
+def _without_namespaces(expression):
+    base = cxx.base_name(expression)
+    return expression[base.rfind("::") + 2 :] if "::" in base else expression
+
+
+def _fits(overload, name):
+    base = cxx.base_name(overload)
+    return name in (base, base.rpartition("::")[2])
+
+
+def _has_types_of_namespace(expression):
+    """May the types of an overload mean nothing outside of its namespace?"""
+    return "(" in expression and "::" in cxx.base_name(expression)
 
 
 class UnitOverload(Overload):

@@ -97,7 +97,7 @@ HEAD_NAMES = frozenset(
     (
         *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
         *("intp", "uintp", "float32", "float64", "index2", "index3", "grid", "gridsize"),
-        *("layout", "array"),
+        *("layout", "array", "ushort", "uint", "ulong"),
     )
 )
 LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | {"any", "C", "F"}

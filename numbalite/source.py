@@ -146,6 +146,7 @@ class Builder:
         self.unfinished = []
         self.refused = {}
         self.array_bytes = 0
+        self.hiding = frozenset()  # names of the open namespace, and of its function's parameters
 
     # --- writing
 
@@ -212,12 +213,15 @@ class Builder:
         self.names |= identifiers(definition.text.value, definition.parameters)
         for number, include in definition.includes:
             self.includes.append((number, include, definition.text.label))
+        self.hiding = frozenset(map(ascii_name, (*taken.names(), *definition.parameters)))
         self.write(f"namespace {namespace} {{\n")
+        for name in sorted(filter(capturing.may_be_macro, self.hiding)):
+            self.write(f'#pragma push_macro("{name}")\n#undef {name}\n')
         for name, function in taken.functions.items():
             self.write(_function_alias(ascii_name(name), function, inner[name]))
         for name, t in taken.types.items():
             self.use_types(t)
-            self.write(f"using {ascii_name(name)} = {t.cxx};\n")
+            self.write(f"using {ascii_name(name)} = {self.spelled(t)};\n")
         for name, value in taken.macros.items():
             self.write(capturing.macro(ascii_name(name), value))
         for name, value in taken.constants.items():
@@ -233,7 +237,17 @@ class Builder:
     def close_namespace(self, namespace: str, definition: Definition, taken):
         for name in (*taken.macros, *(() if definition.is_unit else definition.names.defined)):
             self.write(f"#undef {ascii_name(name)}\n")
+        for name in sorted(map(ascii_name, (*taken.names(), *definition.parameters))):
+            if capturing.may_be_macro(name):
+                self.write(f'#pragma pop_macro("{name}")\n')
         self.write(f"}} // namespace {namespace}\n\n")
+
+    def spelled(self, t) -> str:
+        """The C++ type, where names of the Python scope may hide its words."""
+        hidden = self.hiding & identifiers(t.cxx)
+        if not hidden:
+            return t.cxx
+        return re.sub(rf"(?<!:)\b({'|'.join(sorted(hidden))})\b", r"numbalite::\1", t.cxx)
 
     def add_function(self, function) -> str:
         """Writes a device function, unless it is there; gives its namespace."""
@@ -280,8 +294,9 @@ class Builder:
             args = ", ".join(f"{p}_type {p}" for p in parameters)
             return f"template <{heads}>\n__device__ {inline}auto {name}({args})"
         self.use_types(*signature.args, *filter(None, [signature.return_type]))
-        result = signature.return_type.cxx if signature.return_type is not None else "auto"
-        args = ", ".join(f"{t.cxx} {p}" for t, p in zip(signature.args, parameters, strict=True))
+        result = "auto" if signature.return_type is None else self.spelled(signature.return_type)
+        pairs = zip(signature.args, parameters, strict=True)
+        args = ", ".join(f"{self.spelled(t)} {p}" for t, p in pairs)
         return f"inline __device__ {inline}{result} {name}({args})"
 
     def write_bodies(self, function):
@@ -317,7 +332,13 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
         builder.write_user(text)
     namespace = f"k_{name}"
     taken = builder.open_namespace(namespace, definition)
+<<<<<<< HEAD
     args, lead = _kernel_parameters(definition.parameters, signature.args)
+=======
+    parameters = [ascii_name(p) for p in definition.parameters]
+    pairs = zip(signature.args, parameters, strict=True)
+    args = ", ".join(f"{builder.spelled(t)} {p}" for t, p in pairs)
+>>>>>>> 6e86e5e (Sources: macros, operators, overloads and variables of any kind)
     bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
     builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n{lead}')
     builder.write("{\n")
@@ -369,6 +390,25 @@ def unit_source(text: Text, prepended=()) -> str:
                 includes.append(included_name(token.text))
     head = _own_includes(used, includes) + _using(used, declared)
     return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
+
+
+STAND_IN = "nl_absent"
+
+
+def stand_ins(variables) -> str:
+    """What a unit ends with to have something under the names of variables inside #if, so that they can be
+    asked for: ``::x`` is the source's own x, and if there is none that of the namespace used here."""
+    if not variables:
+        return ""
+    inner = {name.rpartition("::")[2]: True for name in variables}
+    text = f"namespace nl_not_there {{ struct {STAND_IN} {{}}; "
+    text += " ".join(f"__device__ {STAND_IN} {name};" for name in inner) + " }\n"
+    for outer in dict.fromkeys(name.rpartition("::")[0] for name in variables):
+        use = "using namespace nl_not_there;"
+        for part in reversed(outer.split("::") if outer else ()):
+            use = f"namespace {part} {{ {use} }}"
+        text += use + "\n"
+    return text
 
 
 def scope_source(definition: Definition) -> tuple[Text, dict]:

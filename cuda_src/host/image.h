@@ -1,5 +1,5 @@
-/* host/image: comes after the user's source and makes the table that the runtime asks an image for
- * (abi.h).
+/* host/image: makes the table that the runtime asks an image for (abi.h). Read before the user's source,
+ * and used after it, as sim/image.h.
  *
  *   NUMBALITE_HOST_TABLE_BEGIN
  *   NUMBALITE_HOST_ENTRY("nl_loop", &nl_loop)
@@ -8,7 +8,7 @@
 #ifndef NUMBALITE_HOST_IMAGE_H
 #define NUMBALITE_HOST_IMAGE_H
 
-#define NUMBALITE_SIM_EXPORT extern "C" __attribute__((visibility("default"), used))
+#define NUMBALITE_SIM_EXPORT extern "C" __attribute__((__visibility__("default"), __used__))
 
 namespace numbalite_sim {
 
@@ -30,12 +30,14 @@ template <int index, class T> constexpr const char *NLDESC() {
     return __PRETTY_FUNCTION__;
 }
 
+template <class F> using nl_described = typename described<F>::type;
+
 } // namespace numbalite_sim
 
 #define NUMBALITE_HOST_TABLE_BEGIN \
     namespace numbalite_sim { \
     static const nl_host_entry nl_host_entries[] = {
-#define NUMBALITE_HOST_ENTRY(text, ...) {text, (void *)(__VA_ARGS__)},
+#define NUMBALITE_HOST_ENTRY(nl_text, ...) {nl_text, (void *)(__VA_ARGS__)},
 #define NUMBALITE_HOST_TABLE_END \
     { 0, 0 } \
     } \
@@ -44,8 +46,8 @@ template <int index, class T> constexpr const char *NLDESC() {
     NUMBALITE_SIM_EXPORT const nl_host_image nl_host_image_table = { \
         NL_HOST_ABI, sizeof(numbalite_sim::nl_host_entries) / sizeof(nl_host_entry) - 1, \
         numbalite_sim::nl_host_entries, numbalite_sim::nl_host_init};
-#define NUMBALITE_SIM_DESCRIBE(index, ...) \
-    NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index = \
-        numbalite_sim::NLDESC<index, __VA_ARGS__>();
+#define NUMBALITE_SIM_DESCRIBE(nl_i, ...) \
+    NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##nl_i = \
+        numbalite_sim::NLDESC<nl_i, __VA_ARGS__>();
 
 #endif

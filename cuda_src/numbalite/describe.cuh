@@ -1,12 +1,15 @@
 /* describe: asks the compiler what a kernel's parameters and a module's variables are.
  *
- * Appended to a source whose kernels are to be described. nl_kernel_description<decltype(&K)> is a
+ * Read before a source whose kernels are to be described, since the source's macros may have any name:
+ * what is asked for behind it begins with nl_. nl_kernel_description<decltype(&K)> is a
  * type whose name spells, for each parameter of K, the integers that a launch needs and the
  * parameter's own type. The name is had from NVRTC as the lowered name of `nl_describe<that type>`,
  * a name expression, and from a host compiler as __PRETTY_FUNCTION__; numbalite/describe.py reads
  * both, and knows by name the classes that stand for NumPy types (complex, __half). */
 #ifndef NUMBALITE_DESCRIBE_CUH
 #define NUMBALITE_DESCRIBE_CUH
+
+#include "numbalite.cuh"
 
 namespace numbalite {
 

@@ -1,5 +1,6 @@
-/* sim/image: comes after the user's source and turns its kernels and variables into what the engine
- * asks an image for (abi.h).
+/* sim/image: turns the kernels and variables of the user's source into what the engine asks an image
+ * for (abi.h). It is read before the source, and its macros are used after it: by then the source's own
+ * macros may have any name but one that begins with nl_ or NL_.
  *
  *   NUMBALITE_SIM_KERNEL(0, "saxpy<float>", (&saxpy<float>), 256) exports nl_sim_kernel_0
  *   NUMBALITE_SIM_VARIABLE(0, coefficients)                     exports nl_sim_variable_0
@@ -11,7 +12,7 @@
 #ifndef NUMBALITE_SIM_IMAGE_H
 #define NUMBALITE_SIM_IMAGE_H
 
-#define NUMBALITE_SIM_EXPORT extern "C" __attribute__((visibility("default"), used))
+#define NUMBALITE_SIM_EXPORT extern "C" __attribute__((__visibility__("default"), __used__))
 
 namespace numbalite_sim {
 
@@ -75,11 +76,11 @@ template <class... A> struct run {
 
 template <class F> struct is_kernel { static constexpr bool value = false; };
 template <class... A> struct is_kernel<void (*)(A...)> { static constexpr bool value = true; };
-template <class F, F kernel> struct entry {
+template <class F, F kernel> struct nl_entry {
     static_assert(is_kernel<F>::value,
                   "numbalite: a kernel is a __global__ function that returns void");
 };
-template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel> {
+template <class... A, void (*kernel)(A...)> struct nl_entry<void (*)(A...), kernel> {
     typedef typename count_to<sizeof...(A)>::type numbers;
     static constexpr unsigned count = sizeof...(A);
     static constexpr nl_sim_param params[] = {{sizeof(A), alignof(A)}..., {0, 0}};
@@ -96,6 +97,9 @@ template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel>
     static NUMBALITE_SIM_UNCHECKED void enter_block(const nl_sim_launch *launch, nl_sim_dim block) {
         enter(launch, block);
     }
+    static constexpr nl_sim_kernel nl_table(const char *text, unsigned most_threads) {
+        return {NL_SIM_ABI, count, params, run_block, run_thread, text, most_threads, enter_block};
+    }
     static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim,
                                                    unsigned thread) {
         here.thread_x = thread;
@@ -110,11 +114,11 @@ template <class... A, void (*kernel)(A...)> struct entry<void (*)(A...), kernel>
     }
 };
 template <class... A, void (*kernel)(A...)>
-constexpr nl_sim_param entry<void (*)(A...), kernel>::params[];
+constexpr nl_sim_param nl_entry<void (*)(A...), kernel>::params[];
 
 #if __cplusplus >= 201703L
 template <class... A, void (*kernel)(A...) noexcept>
-struct entry<void (*)(A...) noexcept, kernel> : entry<void (*)(A...), kernel> {};
+struct nl_entry<void (*)(A...) noexcept, kernel> : nl_entry<void (*)(A...), kernel> {};
 #endif
 
 #ifdef NUMBALITE_SIM_CHECKED
@@ -135,14 +139,17 @@ struct shape_of<A, decltype(static_cast<void>(A::ndim + sizeof(A().pointer) + si
                                               sizeof(A().strides)))> {
     static constexpr nl_sim_shape shape = {2, A::ndim, sizeof(*A().pointer)};
 };
-template <class F> struct shapes_of;
-template <class... A> struct shapes_of<void (*)(A...)> {
+template <class F> struct nl_shapes_of;
+template <class... A> struct nl_shapes_of<void (*)(A...)> {
     static constexpr unsigned count = sizeof...(A);
     static constexpr nl_sim_shape all[] = {shape_of<A>::shape..., {0, 0, 0}};
+    static constexpr nl_sim_parameters nl_table(const char *names) {
+        return {NL_SIM_ABI, count, all, names};
+    }
 };
-template <class... A> constexpr nl_sim_shape shapes_of<void (*)(A...)>::all[];
+template <class... A> constexpr nl_sim_shape nl_shapes_of<void (*)(A...)>::all[];
 #if __cplusplus >= 201703L
-template <class... A> struct shapes_of<void (*)(A...) noexcept> : shapes_of<void (*)(A...)> {};
+template <class... A> struct nl_shapes_of<void (*)(A...) noexcept> : nl_shapes_of<void (*)(A...)> {};
 #endif
 #endif
 
@@ -153,27 +160,20 @@ template <int index, class T> constexpr const char *NLDESC() {
 
 } // namespace numbalite_sim
 
-#define NUMBALITE_SIM_KERNEL(index, text, expression, ...) \
-    NUMBALITE_SIM_EXPORT const nl_sim_kernel nl_sim_kernel_##index = { \
-        NL_SIM_ABI, \
-        numbalite_sim::entry<decltype(expression), expression>::count, \
-        numbalite_sim::entry<decltype(expression), expression>::params, \
-        numbalite_sim::entry<decltype(expression), expression>::run_block, \
-        numbalite_sim::entry<decltype(expression), expression>::run_thread, \
-        text, (__VA_ARGS__), \
-        numbalite_sim::entry<decltype(expression), expression>::enter_block};
-#define NUMBALITE_SIM_PARAMETERS(index, expression, names) \
-    NUMBALITE_SIM_EXPORT const nl_sim_parameters nl_sim_parameters_##index = { \
-        NL_SIM_ABI, numbalite_sim::shapes_of<decltype(expression)>::count, \
-        numbalite_sim::shapes_of<decltype(expression)>::all, names};
-#define NUMBALITE_SIM_NAMES(text) \
-    NUMBALITE_SIM_EXPORT const char *const nl_sim_names = text;
-#define NUMBALITE_SIM_VARIABLE(index, ...) \
-    NUMBALITE_SIM_EXPORT const nl_sim_global nl_sim_variable_##index = { \
+#define NUMBALITE_SIM_KERNEL(nl_i, nl_text, nl_address, ...) \
+    NUMBALITE_SIM_EXPORT const nl_sim_kernel nl_sim_kernel_##nl_i = \
+        numbalite_sim::nl_entry<decltype(nl_address), nl_address>::nl_table(nl_text, __VA_ARGS__);
+#define NUMBALITE_SIM_PARAMETERS(nl_i, nl_address, nl_names) \
+    NUMBALITE_SIM_EXPORT const nl_sim_parameters nl_sim_parameters_##nl_i = \
+        numbalite_sim::nl_shapes_of<decltype(nl_address)>::nl_table(nl_names);
+#define NUMBALITE_SIM_NAMES(nl_text) \
+    NUMBALITE_SIM_EXPORT const char *const nl_sim_names = nl_text;
+#define NUMBALITE_SIM_VARIABLE(nl_i, ...) \
+    NUMBALITE_SIM_EXPORT const nl_sim_global nl_sim_variable_##nl_i = { \
         NL_SIM_ABI, (void *)&(__VA_ARGS__), sizeof(__VA_ARGS__)};
-#define NUMBALITE_SIM_DESCRIBE(index, ...) \
-    NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##index = \
-        numbalite_sim::NLDESC<index, __VA_ARGS__>();
+#define NUMBALITE_SIM_DESCRIBE(nl_i, ...) \
+    NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##nl_i = \
+        numbalite_sim::NLDESC<nl_i, __VA_ARGS__>();
 
 /* g++ has nothing that would tell of NaN and infinity: the processor does. 64: NL_CHECK_NAN */
 #if defined(NUMBALITE_SIM_CHECKED) && defined(__x86_64__) && !defined(__clang__)

@@ -133,6 +133,9 @@ template <class> struct never { static constexpr bool value = false; };
 #define NUMBALITE_SIM_SHARED_VALUE \
     static_assert(false, "numbalite: a __shared__ variable begins without a value: let threads " \
                          "write it, then comes __syncthreads()");
+#define NUMBALITE_SIM_ALIGNAS \
+    static_assert(false, "numbalite: alignas does not apply here: it stands before all other words, " \
+                         "alignas(16) extern __shared__ float s[];");
 #define NUMBALITE_SIM_AUTOMATIC(space) \
     static_assert(false, "numbalite: a __" #space "__ variable inside of a function is static: " \
                          "static __" #space "__ float x;");

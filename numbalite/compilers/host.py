@@ -170,7 +170,10 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
     if family == "gcc":
         traps = "nan" in checks and _traps_reals()
         result += ["-ftrapping-math" if traps else "-fno-trapping-math"]
-        result += ["-fno-semantic-interposition"]
+        result += [
+            "-fno-semantic-interposition",
+            "-fno-gnu-unique",
+        ]  # each image has its own variables
         if level == 2 and not options.debug:
             result += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
     result.append("-ffp-contract=fast" if options.fmad else "-ffp-contract=off")

@@ -225,14 +225,12 @@ def _whole(unit, text, kind, checks=()):
         own = re.compile(rf'^(#line \d+ )"({either})"$', re.MULTILINE)
         text = own.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
         name = f"numbalite/{name}"
-    lines = [f'#line 1 "{name}"', text]
+    begin = ['#include "numbalite/describe.cuh"'] if unit.describe else []
+    placed = f'#line 1 "{name}"\n{text}'
+    lines = [*begin, f'#include "{kind}/image.h"', placed]
     read = list(_read(unit.source, unit.kernels)) if checks or "__launch_bounds__" in text else []
-    lines.append(f'#line 1 "{_END}"')  # while the source's macros mean what they say
+    lines.append(f'#line 1 "{_END}"')
     lines += [f"constexpr unsigned nl_sim_threads_{i} = {of[0]};" for i, of in enumerate(read)]
-    lines.append(f'{unit.end_of_macros()}#line 1 "{_END}"')
-    if unit.describe:
-        lines.append('#include "numbalite/describe.cuh"')
-    lines.append(f'#include "{kind}/image.h"')
     if kind == "host":
         lines.append("NUMBALITE_HOST_TABLE_BEGIN")
         for i, name in enumerate((*unit.kernels, *unit.variables)):
@@ -241,21 +239,21 @@ def _whole(unit, text, kind, checks=()):
         lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
     described = {
         "sim": "numbalite::nl_kernel_description<{}>",
-        "host": "numbalite_sim::described<{}>::type",
+        "host": "numbalite_sim::nl_described<{}>",
     }[kind]
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
+        address = cxx.address(name)
         if kind == "sim":
             threads = f"nl_sim_threads_{i}" if read else "0"
-            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", (&{name}), {threads})')
+            lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", ({address}), {threads})')
         if checks:
             names = "".join(f"{p}," for p in read[i][1])
-            lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, (&{name}), "{names}")')
+            lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, ({address}), "{names}")')
         if unit.describe:
-            lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype(&{name})')})")
+            lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype({address})')})")
     if checks:
-        names = places.names("\n".join(lines[:2]))
-        lines.append(f"NUMBALITE_SIM_NAMES({places.literal(names)})")
+        lines.append(f"NUMBALITE_SIM_NAMES({places.literal(places.names(placed))})")
     for i, name in enumerate(unit.variables):
         at = len(unit.kernels) + i
         lines.append(f'#line 1 "{_END}/{at}"')
@@ -274,13 +272,12 @@ def _read(source, kernels):
     The first is an expression, "0" where nothing is known.
     """
     scanned = cxx.scan(source)[0]
-    similar = {found.name.partition("<")[0].rpartition("::")[2]: found for found in scanned}
+    similar = {cxx.last_name(found.name): found for found in scanned}
     known = {found.name: found for found in scanned}
     for kernel in kernels:
-        name = kernel.partition("<")[0].strip().removeprefix("::")
-        found = known.get(name)
+        found = known.get(kernel) or known.get(cxx.base_name(kernel).strip().removeprefix("::"))
         threads = (found and found.threads) or "0"
-        found = found or similar.get(name.rpartition("::")[2])
+        found = found or similar.get(cxx.last_name(kernel))
         yield threads, found.parameters if found else ()
 
 

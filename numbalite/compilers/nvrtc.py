@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 
-from numbalite import config
+from numbalite import config, cxx
 from numbalite.compilers import headers, precompiled, toolkit
 from numbalite.compilers.image import Image
 from numbalite.errors import CompileError, CudaSupportError
+from numbalite.linemap import quote
 
 _opened = None  # (Library, (major, minor), supported architectures)
 
@@ -95,7 +96,7 @@ def options(unit, architecture: str, directories=()) -> list:
 
 def expressions(unit) -> tuple:
     """({name: expression that gives its symbol}, {name: expression that describes it})."""
-    symbols = {name: name for name in unit.kernels}
+    symbols = {name: cxx.address(name, name) for name in unit.kernels}
     symbols.update((name, f"&{name}") for name in unit.variables)
     if not unit.describe:
         return symbols, {}
@@ -119,7 +120,7 @@ def compile(unit, capability) -> Image:
     symbols, texts = expressions(unit)
     source = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), unit.source)
     if texts:
-        source += f'\n{unit.end_of_macros()}#include "numbalite/describe.cuh"\n'
+        source = f'#include "numbalite/describe.cuh"\n#line 1 "{quote(unit.name)}"\n{source}'
     directories = toolkit.include_directories(chosen.path)
     memory = {**headers.in_memory(), **dict(unit.headers)}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))

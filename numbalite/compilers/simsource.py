@@ -5,6 +5,7 @@ can do, and they are done here on the tokens of the source; lines stay where the
 
 * ``extern __shared__ T x[];`` becomes a reference to the block's dynamic shared memory. At namespace
   scope the declaration goes, and each function that mentions the name gets the reference first thing.
+* ``alignas`` after ``__shared__`` goes before it.
 * ``static`` beside ``__shared__`` goes: the macro brings its own. For instrumented images these
   variables, too, become references, to memory that the engine gives: it keeps them apart.
 * ``asm(...)`` becomes an error that says what is wrong, where the preprocessor lets it stand.
@@ -44,6 +45,7 @@ _NOT_OF_A_GPU = {
     "__extension__": "NUMBALITE_SIM_EXTENSION",
 }
 _DROPPED = frozenset(("extern", "static", "__shared__", "__device__", "__host__"))
+_ATTRIBUTES = frozenset(("__shared__", "__device__", "__host__", "alignas", "__align__"))
 _TYPES = frozenset(("class", "struct", "union", "enum"))
 _REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
 _VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__>({label});"
@@ -198,6 +200,8 @@ class _Translation:
         first = self._declaration_start(at)
         last = self._declaration_end(at)
         words = {self.tokens[i].text for i in self._specifiers(first, last)}
+        if "alignas" in words:
+            self._alignas(first, last, "extern" in words or self._is_plain(first, last))
         if "extern" not in words:
             if self._has_value(first, last):
                 self._refuse(first, "NUMBALITE_SIM_SHARED_VALUE")
@@ -218,6 +222,21 @@ class _Translation:
             return []
         self._replace(first, last, ";")
         return [(at, name, text) for name, text in found]
+
+    def _alignas(self, first, last, is_replaced):
+        """alignas stands where a declaration begins. NVRTC takes it after __shared__, too, which is an
+        attribute there and two specifiers here."""
+        specifiers = list(self._specifiers(first, last))
+        at = next(i for i in specifiers if self.tokens[i].text == "alignas")
+        if any(self.tokens[i].text not in _ATTRIBUTES for i in specifiers[: specifiers.index(at)]):
+            self._refuse(first, "NUMBALITE_SIM_ALIGNAS")
+        elif at > first and not is_replaced and self._opens(at + 1):
+            closing = self.partner[at + 1]
+            start = self.tokens[first].start
+            self.edits.append(
+                (start, start, self.text[self.tokens[at].start : self._end(closing)] + " ")
+            )
+            self._replace(at, closing, "")
 
     def _has_value(self, first, last):
         """Does a declaration give its variables values, by = or {...}?"""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 # What our generated text begins with: includes of our own headers, and what brings their names in.
 _HEAD = re.compile(
-    r"""(?:[ \t]*(?:\#include[ ]"numbalite(?:\.cuh|/[^"\n]+)"
+    r"""(?://[^\n\\]*\n)?(?:[ \t]*(?:\#include[ ]"numbalite(?:\.cuh|/[^"\n]+)"
       |namespace[ ]numbalite[ ]\{[ ]NUMBALITE_MATH[^\n]*
       |using[ ](?:namespace[ ]numbalite|numbalite::\w+);)?[ \t]*\n)+""",
     re.VERBOSE,
@@ -84,20 +84,6 @@ class Unit(NamedTuple):
             value = next(rest, None) if option in ("-D", "--define-macro") else None
             result.append(option if value is None else f"-D{value}")
         return result
-
-    def end_of_macros(self) -> str:
-        """Lines for what is read after the source: headers of ours, whose names the source's macros may
-        have. Those that name a kernel are left alone."""
-        if "define" not in self.source:
-            return ""
-        from numbalite import cxx
-
-        wanted = " ".join((*self.kernels, *self.variables))
-        return "".join(
-            f"#undef {name}\n"
-            for name in cxx.macros(self.source)
-            if not re.search(rf"\b{name}\b", wanted)
-        )
 
     def replace(self, **changes):
         """A copy with some fields changed."""

@@ -185,7 +185,7 @@ def _is_there(expression, text):
 
 
 def _device_functions(text, kernels):
-    names = {kernel.name for kernel in kernels}
+    names = {cxx.base_name(kernel.name) for kernel in kernels}
     return [name for name in cxx.functions(text) if name not in names and name.isidentifier()]
 
 
@@ -197,7 +197,7 @@ def _python_name(expression, instances):
 
 
 def _base(expression):
-    return expression.partition("<")[0].rpartition("::")[2].strip()
+    return cxx.last_name(expression)
 
 
 def _refuse(kernels):

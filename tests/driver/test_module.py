@@ -1,5 +1,6 @@
 """cuda.module: kernels, instances of templates, variables, and what it does about their lifetimes."""
 
+import contextlib
 import pickle
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import numbalite
 from numbalite import cuda, errors
-from numbalite.compilers import compile_count
+from numbalite.compilers import compile_count, toolkit
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
@@ -35,6 +36,12 @@ __global__ void by_value(Params p, float* x) { x[0] = p.scale + p.offset; }
 """
 HEADERS = {"mine.h": "#define FROM_HEADER 10\n"}
 PLAIN = "template <class T> __global__ void fill(T* x, T v) { x[threadIdx.x] = v; }"
+
+
+def compiles_for_gpus(module):
+    """The module compiles for a GPU, too, wherever NVRTC is."""
+    if toolkit.libraries():
+        module._program.image(("cuda", 9, 0))
 
 
 @pytest.fixture
@@ -397,15 +404,171 @@ def test_void_pointers_and_structs_of_pointers():
     assert x.tolist() == [0, 0, 0, 1]
 
 
-def test_macros_of_the_source_stay_in_it():
-    """One-letter macros, as teaching kernels have them: what is read after the source uses such names too."""
-    names = "A D E I N T array block count grid i index n rows run type value x y".split()
+@pytest.mark.parametrize("place", ["source", "header"])
+def test_macros_of_any_name_in_the_text(place):
+    """One-letter macros, as teaching kernels have them, and macros that our own headers have as names."""
+    names = "A D E I N T array block count entry grid i index n params rows run type used value x y".split()
     defined = "".join(f"#define {name} {number}\n" for number, name in enumerate(names))
+    before = defined if place == "source" else '#include "sizes.h"\n'
     module = cuda.module(
-        f"{defined}__global__ void k(int* out_) {{ out_[0] = {' + '.join(names)}; }}\n"
-        "__constant__ float c_[4];"
+        f"{before}__global__ void k(int* out_) {{ out_[0] = {' + '.join(names)}; }}\n"
+        "__constant__ float c_[4];",
+        headers={"sizes.h": defined},
     )
+    compiles_for_gpus(module)
     out = cuda.to_device(np.zeros(1, np.int32))
     module.k[1, 1](out)
     assert out.copy_to_host()[0] == sum(range(len(names)))
     assert module.get_global("c_").shape == (4,)
+
+
+def test_guards_for_editors():
+    """What is defined for an editor alone is CUDA's where a compiler reads it."""
+    module = cuda.module("""
+        #ifndef __CUDACC__
+        #define __device__
+        #define __global__
+        #define __shared__
+        #define __syncthreads()
+        #endif
+        #ifdef __JETBRAINS_IDE__
+        #define __CUDACC__ 1
+        #define __device__
+        #endif
+        #ifdef __INTELLISENSE__
+        #define __launch_bounds__(...)
+        #endif
+        __device__ int v;
+        __device__ float more(float x) { return x + 1; }
+        __global__ void __launch_bounds__(64) k(float* x) {
+            __shared__ float s;
+            s = more(x[0]);
+            __syncthreads();
+            x[0] = s;
+        }""")
+    compiles_for_gpus(module)
+    x = np.zeros(1, "f4")
+    module.k[1, 1](x)
+    assert x[0] == 1 and module.get_global("v").copy_to_host() == 0
+
+
+def test_operators_with_an_equals_sign():
+    module = cuda.module("""
+        __device__ void operator+=(float2& a, float2 b) { a.x += b.x; a.y += b.y; }
+        __constant__ float c[2] = {3, 4};
+        inline __device__ bool operator<=(float2 a, float2 b) { return a.x <= b.x; }
+        template <int N> __device__ auto pick() { return N >= 2; }
+        struct Twice { __device__ float operator()(float x) const { return 2 * x; } };
+        __global__ void k(float* x) { float2 a = {1, 2}; a += a; x[0] = Twice()(a.y) + c[1] + (a <= a); }""")
+    compiles_for_gpus(module)
+    x = np.zeros(1, "f4")
+    module.k[1, 1](x)
+    assert x[0] == 13 and module.get_global("c").shape == (2,)
+
+
+OVERLOADED = """
+namespace kinds { typedef float real; __global__ void g(real* x) { *x = 5; } }
+__global__ void k(const float *__restrict__ a, float* x, unsigned int n = 3) { x[0] = a[0] + n; }
+__global__ void k(double* x) { x[0] = 2; }
+template <class T> __global__ void fill(T* x) { x[0] = 3; }
+__global__ void __launch_bounds__(32) only(float* x);
+__global__ void __launch_bounds__(32) only(float* x) { x[0] = 7; }
+"""
+
+
+def test_overloaded_kernels():
+    module = cuda.module(OVERLOADED)
+    compiles_for_gpus(module)
+    x, y = np.ones(1, "f4"), np.ones(1)
+    module["k(const float *, float*,unsigned int)"][1, 1](x, x, 4)
+    module["k(double*)"][1, 1](y)
+    assert (x[0], y[0]) == (5, 2)
+    module.only[1, 1](x)
+    assert x[0] == 7, "declared and defined is one kernel"
+    module["fill<float>"][1, 1](x)
+    module.g[1, 1](x)
+    kernel = cuda.jit(source=OVERLOADED, name="k(double*)")
+    kernel[1, 1](y)
+    assert "k(double*)" in repr(kernel) and (x[0], y[0]) == (5, 2)
+    with pytest.raises(AttributeError, match=r"k is overloaded.*module\['k\(const float\*"):
+        module.k
+    with pytest.raises(KeyError, match=r"k is overloaded.*k\(double\*\)"):
+        module["k"]
+    with pytest.raises(errors.CompileError, match=r"k\(short\*\)"):
+        module["k(short*)"]
+    again = pickle.loads(pickle.dumps(module))
+    again["k(double*)"][1, 1](y)
+
+
+def test_variables_inside_if_and_templates_of_variables():
+    module = cuda.module("""
+        #if __CUDACC__
+        __device__ int there[2] = {4, 5};
+        namespace q { __constant__ float inner = 3; }
+        #else
+        __device__ int missing;
+        namespace q { namespace r { __constant__ float gone; } }
+        #endif
+        template <class T> __device__ T any_type[2];
+        #if 1
+        __global__ void k(int* x) { x[0] = there[0] + any_type<int>[1]; }
+        #endif
+        """)
+    module.get_global("any_type<int>")[:] = np.array([0, 30], "i4")
+    compiles_for_gpus(module)
+    there, x = module.get_global("there"), np.zeros(1, "i4")
+    assert (
+        there.copy_to_host().tolist() == [4, 5] and module.get_global("inner").copy_to_host() == 3
+    )
+    for name in ("missing", "gone", "q::r::gone"):
+        with pytest.raises(KeyError, match=f"no variable '{name}': the #if"):
+            module.get_global(name)
+    del there
+    module.k[1, 1](x)
+    assert x[0] == 34
+    module.get_global("there").fill(1)
+    module.k[1, 1](x)
+    assert x[0] == 31
+    with pytest.raises(KeyError, match="any_type is a template.*'any_type<float>'"):
+        module.get_global("any_type")
+    with pytest.raises(RuntimeError, match="after the first launch"):
+        module.get_global("any_type<float>")
+    again = pickle.loads(pickle.dumps(module))
+    assert again.get_global("any_type<int>").copy_to_host().tolist() == [0, 0]
+
+
+def test_managed_variables():
+    module = cuda.module("""
+        __managed__ int t = 3;
+        __device__ __managed__ float u[2];
+        __global__ void k() { u[1] = t; t = 4; }""")
+    compiles_for_gpus(module)
+    module.k[1, 1]()
+    assert module.get_global("t").copy_to_host() == 4
+    assert module.get_global("u").copy_to_host().tolist() == [0, 3]
+
+
+def test_short_names_of_unsigned_integers():
+    """As nvcc has them. A source may define them, too."""
+    kernel = cuda.jit(source="__global__ void k(uint* x, ushort a, ulong b) { x[0] = a + b; }")
+    again = cuda.jit(source="typedef unsigned int uint; __global__ void k(uint* x) { x[0] += 1; }")
+    x = np.zeros(1, "u4")
+    kernel[1, 1](x, 1, 2)
+    again[1, 1](x)
+    assert x[0] == 4
+
+
+def test_alignment_of_shared_memory():
+    text = """__global__ void k(float* x) {
+        %s int offset; __shared__ char c; __shared__ alignas(16) float s[5]; alignas(16) __shared__ float t[4];
+        c = 1; s[0] = t[0] = c; x[0] = s[0] + t[0]; x[1] = ((size_t)s + (size_t)t) %% 16; }"""
+    x = np.zeros(2, "f4")
+    kernel = cuda.jit(source=text % "")
+    kernel[1, 1](x)
+    with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
+        kernel[1, 1](x)
+    assert x.tolist() == [2, 0]
+    for start in ("extern __shared__", "static __shared__", "__shared__ volatile"):
+        wrong = text.replace("__shared__ alignas(16) float s[5]", f"{start} alignas(16) float s[]")
+        with pytest.raises(errors.CompileError, match="appl(y|ies) (here|to any entity)"):
+            cuda.jit(source=wrong % "")

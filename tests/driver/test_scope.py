@@ -316,6 +316,39 @@ def test_a_kernel_is_no_device_function():
             "lazy(x, 1);"
 
 
+def test_names_of_the_library_and_of_macros_are_free():
+    array, complex, layout = np.arange(3, dtype="f4"), 2.5, 3
+
+    @cuda.jit(device=True)
+    def shift(array, NAN):
+        "return array[1] + NAN;"
+
+    @cuda.jit
+    def k(out, tuple, z):
+        "out[0] = array[1] + complex + layout + tuple[0] + z.real() + shift(array, 1) + isnan(NAN);"
+
+    out = np.zeros(1, "f4")
+    k[1, 1](out, np.ones(1, "f4"), np.complex64(1))
+    assert out[0] == 11.5
+
+    @cuda.jit
+    def macros(NULL, NAN, threadIdx, warpSize, array, M_PI, float32):
+        "array[0] = NULL + NAN + threadIdx + warpSize + M_PI + float32 + grid<1>();"
+
+    macros[1, 1](1, 2, 3, 4, out, 5, 6)
+    assert out[0] == 21
+
+
+def test_macros_as_options():
+    @cuda.jit(options=["-DN=5", "-DT=float", "-DK"])
+    def k(x):
+        "T t = N + K; x[0] = t;"
+
+    x = np.zeros(1, "f4")
+    k[1, 1](x)
+    assert x[0] == 6
+
+
 # --- the same for GPUs, wherever NVRTC is -----------------------------------------------------------------
 
 

@@ -136,7 +136,7 @@ def test_a_kernel_that_returns_something():
         ("extern __constant__ float c[3];", []),
         ("__device__ float f(float x) { static int n; return x; }", []),
         ("__device__ float f(float);", []),
-        ("template <class T> __device__ T pi = T(3.14);", []),
+        ("template <class T> __device__ T pi = T(3.14);", ["pi"]),
         ("struct S { __device__ void m() {} int n; };", []),
         ("struct alignas(8) S { __device__ S() {} };", []),
         ("__global__ void k() { __shared__ float s[3]; }", []),

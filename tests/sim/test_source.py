@@ -40,7 +40,7 @@ def test_leaves_alone(source):
         ("extern __shared__ unsigned char raw[];", "unsigned char [ ]", "raw"),
         ("extern __shared__ __align__(16) char s[];", "char [ ]", "s"),
         ("extern __align__(16) __shared__ char s[];", "char [ ]", "s"),
-        ("extern alignas(16) __shared__ char s[];", "char [ ]", "s"),
+        ("alignas(16) extern __shared__ char s[];", "char [ ]", "s"),
         ("extern volatile __shared__ int s[];", "volatile int [ ]", "s"),
         ("__shared__ extern int s[];", "int [ ]", "s"),
         ("extern __shared__ float s[][16];", "float [ ] [ 16 ]", "s"),
