@@ -112,6 +112,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
+@functools.lru_cache(maxsize=4)
 def strip(text: str) -> str:
     """The source with comments, texts and preprocessor lines blanked; lines stay where they are."""
     out, at = [], 0
@@ -124,7 +125,9 @@ def strip(text: str) -> str:
 
 
 def _blank(text):
-    return re.sub(r"[^\n]", " ", text)
+    if "\n" not in text:
+        return " " * len(text)
+    return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
 def directive_word(text: str) -> str:
@@ -228,18 +231,29 @@ def parameter_lists(text: str) -> dict[str, list]:
 
 def mentions(text: str, function: str, words) -> bool:
     """Does a function, or one of the source's that it may call, name one of these words?"""
+    return any(names & words for _, names in _calls(text, function))
+
+
+def reached(text: str, function: str) -> list[str]:
+    """The text of a function, and of those of the source that it may call."""
+    names = {name for name, _ in _calls(text, function)}
+    return [text[start:end] for name, start, end in _read(text).function_spans if name in names]
+
+
+def _calls(text, function):
+    """(name without namespaces, names in it) of a function and of those of the source that it may call."""
     bodies = {}
     for name, names in functions(text).items():
         base = name.rpartition("::")[2]
         bodies[base] = bodies.get(base, frozenset()) | names
     todo, seen = [last_name(function)], set()
     while todo:
-        names = bodies.get(todo.pop(), frozenset())
-        if names & words:
-            return True
-        todo += (names & bodies.keys()) - seen
-        seen |= names
-    return False
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            names = bodies.get(name, frozenset())
+            yield name, names
+            todo += names & bodies.keys()
 
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:

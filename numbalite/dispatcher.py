@@ -10,7 +10,7 @@ from _thread import RLock
 
 import numpy as np
 
-from . import _core, signatures, source, types
+from . import _core, cooperative, signatures, source, types
 from .capture import ascii_name
 from .compilers import Unit
 from .cuda import devices  # noqa: F401  (sets how the driver is opened)
@@ -20,7 +20,6 @@ from .surface import ByTypes
 from .types import Array, Scalar, Signature
 
 _CODE = np.dtype("<u4")
-_COOPERATIVE = frozenset(["this_grid", "grid_group"])
 
 
 def _warn_host():
@@ -461,8 +460,8 @@ class BodyKernel:
         self.module_name = definition.module
         self.doc = definition.text.value
         self.parameter_names = definition.parameters
-        uses_grid = bool(_COOPERATIVE & source.identifiers(definition.text.value))
-        self.cooperative = uses_grid if options.cooperative is None else options.cooperative
+        declared = options.cooperative
+        self.cooperative = cooperative.waits(self.doc) if declared is None else declared
 
     def find_name(self, name):
         return self.definition.scope.get(name)

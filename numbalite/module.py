@@ -16,9 +16,9 @@ from _thread import RLock
 
 import numpy as np
 
-from . import cxx, describe, files, linemap, source, types
+from . import cooperative, cxx, describe, files, linemap, source, types
 from .compilers import Unit
-from .dispatcher import _COOPERATIVE, Dispatcher, ExtendedDispatcher
+from .dispatcher import Dispatcher, ExtendedDispatcher
 from .errors import CompileError, SignatureError
 from .program import Overload, Program, current_device, target_of
 
@@ -424,7 +424,7 @@ class UnitKernel:
         self.doc = None
         declared = self.options.cooperative
         if declared is None:
-            declared = cxx.mentions(module._text.value, expression, _COOPERATIVE)
+            declared = cooperative.waits(module._text.value, expression)
         self.cooperative = declared
         self._is_compiled = rows is None
         if rows is None:

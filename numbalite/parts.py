@@ -100,7 +100,11 @@ HEAD_NAMES = frozenset(
         *("layout", "array", "ushort", "uint", "ulong"),
     )
 )
-LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | {"any", "C", "F"}
+LAYOUTS = frozenset(("any", "C", "F"))
+LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | LAYOUTS
+OF_MACROS = frozenset(
+    ("limits", "math")
+)  # parts of macros, and of functions that each source picks
 
 # A part stands aside where the source itself includes a header with one of these words in its name.
 REPLACED_BY = {"groups": ("cooperative_groups",)}

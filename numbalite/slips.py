@@ -137,7 +137,7 @@ def slips(text: Text, message: str):
         if token.kind == "char" and re.fullmatch(r"'(?:[^'\\]|\\.){2,}'", token.text):
             yield f'{token.text} is Python: texts stand in double quotes, "%d"'
             break
-    plain, told = strip(text.value), []
+    plain, told = _folded(text), []
     for slip, instead in _SLIPS:
         found = re.search(slip, plain, re.MULTILINE)
         if found and not any(start <= found.start() < end for start, end in told):
@@ -152,10 +152,20 @@ def slips(text: Text, message: str):
         yield from _unfinished(text, tokens, message)
 
 
+_LONG = 1000  # what stands further right in a line was not written by hand
+
+
+def _folded(text):
+    """The source without comments, texts, blank lines and wide space: what patterns can look through without
+    reading any of it twice."""
+    lines = (" ".join(line[:_LONG].split()) for line in strip(text.value).split("\n"))
+    return "\n".join(filter(None, lines))
+
+
 def without_type(name: str, text: Text) -> bool:
     """Is a value given to this name as Python would, at the start of a statement?"""
-    start = rf"(?:^|[;{{}}])\s*(?:\w+\s*,\s*)*{name}\s*(?:,\s*\w+\s*)*=(?!=)"
-    return bool(re.search(start, strip(text.value), re.MULTILINE))
+    start = rf"(?:^|[;{{}}])[ ]?(?:\w+ ?, ?)*{name} ?(?:, ?\w+ ?)*=(?!=)"
+    return name in text.value and bool(re.search(start, _folded(text), re.MULTILINE))
 
 
 def _unfinished(text, tokens, message):

@@ -25,7 +25,7 @@ import unicodedata
 from typing import NamedTuple
 
 from . import capture as capturing
-from . import cxx, types
+from . import types
 from .capture import ascii_name
 from .compilers import headers
 from .cxx import directive_word, tokenize
@@ -244,7 +244,11 @@ class Builder:
 
     def spelled(self, t) -> str:
         """The C++ type, where names of the Python scope may hide its words."""
-        hidden = self.hiding & identifiers(t.cxx)
+        from . import parts
+
+        words = identifiers(t.cxx)
+        # A header may have words of ours, too.
+        hidden = words & (parts.LIBRARY_NAMES if self.includes else self.hiding)
         if not hidden:
             return t.cxx
         return re.sub(rf"(?<!:)\b({'|'.join(sorted(hidden))})\b", r"numbalite::\1", t.cxx)
@@ -332,13 +336,7 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
         builder.write_user(text)
     namespace = f"k_{name}"
     taken = builder.open_namespace(namespace, definition)
-<<<<<<< HEAD
-    args, lead = _kernel_parameters(definition.parameters, signature.args)
-=======
-    parameters = [ascii_name(p) for p in definition.parameters]
-    pairs = zip(signature.args, parameters, strict=True)
-    args = ", ".join(f"{builder.spelled(t)} {p}" for t, p in pairs)
->>>>>>> 6e86e5e (Sources: macros, operators, overloads and variables of any kind)
+    args, lead = _kernel_parameters(builder, definition.parameters, signature.args)
     bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
     builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n{lead}')
     builder.write("{\n")
@@ -350,16 +348,17 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     )
 
 
-def _kernel_parameters(names, args):
+def _kernel_parameters(builder, names, args):
     """(the parameters of a kernel, what stands before the user's lines). A kernel cannot have a reference
     as a parameter: it gets a pointer."""
     heads, lead = [], ""
     for name, t in zip(map(ascii_name, names), args, strict=True):
+        ctype = builder.spelled(t)
         if isinstance(t, types.Array) and t.ndim == 0:
-            heads.append(f"{t.cxx.removesuffix('&')}*nl_{name}")
-            lead += f"{t.cxx}{name} = *nl_{name};\n"
+            heads.append(f"{ctype.removesuffix('&')}*nl_{name}")
+            lead += f"{ctype}{name} = *nl_{name};\n"
         else:
-            heads.append(f"{t.cxx} {name}")
+            heads.append(f"{ctype} {name}")
     return ", ".join(heads), lead
 
 
@@ -381,14 +380,13 @@ def device_source(function, exported: str = "", signature=None) -> str:
 
 def unit_source(text: Text, prepended=()) -> str:
     """A whole translation unit of the user; ``prepended`` are Texts to compile before it."""
-    used, includes, declared = set(), [], set()
+    used, includes = set(), []
     for piece in (*prepended, text):
         used |= identifiers(piece.value)
-        declared |= _declared_types(piece.value)
         for token in tokenize(piece.value):
             if token.kind == "directive" and directive_word(token.text) in _INCLUDES:
                 includes.append(included_name(token.text))
-    head = _own_includes(used, includes) + _using(used, declared)
+    head = _own_includes(used, includes) + "using namespace numbalite;\n"
     return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
 
 
@@ -455,32 +453,3 @@ def _own_includes(used, includes):
     from . import parts
 
     return parts.prologue(set(used), includes)
-
-
-def _declared_types(text):
-    """Names of types and templates that a source declares itself."""
-    found, tokens = set(), [t for t in tokenize(text) if t.kind != "directive"]
-    for i, token in enumerate(tokens[:-1]):
-        if token.text in ("struct", "class", "union", "using", "enum") and (
-            tokens[i + 1].kind == "name" and (i == 0 or tokens[i - 1].text not in ("<", ","))
-        ):
-            found.add(tokens[i + 1].text)
-        if token.text == "typedef":
-            end = next((k for k in range(i, len(tokens)) if tokens[k].text == ";"), len(tokens))
-            found.update(t.text for t in tokens[end - 1 : end] if t.kind == "name")
-    return found - cxx.KEYWORDS
-
-
-# Parts whose names are all in namespace numbalite, and no macros.
-_PARTS_OF_NAMES = frozenset(["complex", "tuple", "atomics", "warp", "random"])
-
-
-def _using(used, declared):
-    from . import parts
-
-    if not parts.LIBRARY_NAMES & declared:
-        return "using namespace numbalite;\n"
-    # The source brings a type of a name that numbalite has too: its own is meant.
-    theirs = {name for name, part in parts.PARTS.items() if part in _PARTS_OF_NAMES}
-    names = sorted(((parts.HEAD_NAMES | theirs | {"float16"}) & used) - declared)
-    return "".join(f"using numbalite::{name};\n" for name in names)

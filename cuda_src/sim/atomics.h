@@ -102,7 +102,7 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
     NUMBALITE_SIM_FETCH(atomicAdd##s, unsigned, add, value != 0) \
     NUMBALITE_SIM_FETCH(atomicAdd##s, unsigned long long, add, value != 0) \
     NUMBALITE_SIM_UPDATE(atomicAdd##s, float, old + value) \
-    NUMBALITE_SIM_UPDATE(atomicAdd##s, double, old + value) \
+    template <int = 0> NUMBALITE_SIM_UPDATE(atomicAdd##s, double, old + value) \
     NUMBALITE_SIM_INLINE float2 atomicAdd##s(float2 *address, float2 value) { \
         return float2{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y)}; \
     } \

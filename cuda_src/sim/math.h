@@ -202,11 +202,11 @@ NUMBALITE_SIM_OVERLOAD2(fmax)
 NUMBALITE_SIM_OVERLOAD2(fmin)
 
 #define NUMBALITE_SIM_MINMAX(A, B, type) \
-    NUMBALITE_SIM_INLINE constexpr type max(A a, B b) { \
+    NUMBALITE_SIM_YIELDING constexpr type max(A a, B b) { \
         return static_cast<type>(a) > static_cast<type>(b) ? static_cast<type>(a) \
                                                            : static_cast<type>(b); \
     } \
-    NUMBALITE_SIM_INLINE constexpr type min(A a, B b) { \
+    NUMBALITE_SIM_YIELDING constexpr type min(A a, B b) { \
         return static_cast<type>(a) < static_cast<type>(b) ? static_cast<type>(a) \
                                                            : static_cast<type>(b); \
     }
@@ -223,28 +223,28 @@ NUMBALITE_SIM_MINMAX(unsigned long long, unsigned long long, unsigned long long)
 NUMBALITE_SIM_MINMAX(long long, unsigned long long, unsigned long long)
 NUMBALITE_SIM_MINMAX(unsigned long long, long long, unsigned long long)
 #undef NUMBALITE_SIM_MINMAX
-NUMBALITE_SIM_INLINE float max(float a, float b) {
+NUMBALITE_SIM_YIELDING float max(float a, float b) {
     return fmaxf(a, b);
 }
-NUMBALITE_SIM_INLINE float min(float a, float b) {
+NUMBALITE_SIM_YIELDING float min(float a, float b) {
     return fminf(a, b);
 }
-NUMBALITE_SIM_INLINE double max(double a, double b) {
+NUMBALITE_SIM_YIELDING double max(double a, double b) {
     return fmax(a, b);
 }
-NUMBALITE_SIM_INLINE double min(double a, double b) {
+NUMBALITE_SIM_YIELDING double min(double a, double b) {
     return fmin(a, b);
 }
-NUMBALITE_SIM_INLINE double max(float a, double b) {
+NUMBALITE_SIM_YIELDING double max(float a, double b) {
     return fmax(static_cast<double>(a), b);
 }
-NUMBALITE_SIM_INLINE double min(float a, double b) {
+NUMBALITE_SIM_YIELDING double min(float a, double b) {
     return fmin(static_cast<double>(a), b);
 }
-NUMBALITE_SIM_INLINE double max(double a, float b) {
+NUMBALITE_SIM_YIELDING double max(double a, float b) {
     return fmax(a, static_cast<double>(b));
 }
-NUMBALITE_SIM_INLINE double min(double a, float b) {
+NUMBALITE_SIM_YIELDING double min(double a, float b) {
     return fmin(a, static_cast<double>(b));
 }
 

@@ -94,6 +94,9 @@ template <class> struct never { static constexpr bool value = false; };
 #define NUMBALITE_SIM_HAS(builtin) 0
 #endif
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
+/* For functions that sources define themselves, with the same parameters, as NVRTC lets them: what is no
+ * template comes first. */
+#define NUMBALITE_SIM_YIELDING template <int = 0> NUMBALITE_SIM_INLINE
 /* For our own functions in instrumented images (check.h). */
 #ifdef NUMBALITE_SIM_CHECKED
 #ifdef __clang__ /* the one word keeps these apart from others, the other goes for atomics, too */

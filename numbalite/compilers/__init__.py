@@ -79,14 +79,21 @@ def _compile(unit, target):
 
 
 def _run(unit, target):
+    from numbalite.compilers import headers, namesakes
+
     unit = unit.with_macros_inside()
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
-        return host.compile(unit, *target)
-    from numbalite.compilers import nvrtc
+        def run(unit):
+            return host.compile(unit, *target)
+    else:
+        from numbalite.compilers import nvrtc
 
-    return nvrtc.compile(unit, target[1:])
+        def run(unit):
+            return nvrtc.compile(unit, target[1:])
+
+    return namesakes.compile(unit, run, lambda: headers.texts(unit))
 
 
 def _key(unit, target):

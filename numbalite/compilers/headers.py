@@ -268,3 +268,12 @@ def closure(unit, toolkit_directories):
         if all(name.startswith("numbalite") and _is_own(name) for name, _ in found):
             return []  # the usual case
     return Closure(unit, toolkit_directories, forced).parts
+
+
+def texts(unit) -> list:
+    """What `unit` includes of the user's."""
+    from numbalite.compilers import toolkit
+
+    parts = Closure(unit, toolkit.include_directories).parts or ()
+    read = [part[1] for part in parts if isinstance(part[1], bytes)]
+    return [*dict(unit.headers).values(), *(raw.decode("utf-8", "replace") for raw in read)]

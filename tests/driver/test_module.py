@@ -392,6 +392,15 @@ def test_only_kernels_that_wait_for_the_grid_are_launched_cooperatively():
     assert x[0] == 1 and module.both.options.cooperative is None
     module.one[100000, 1](x)
     assert x[0] == 2
+    rank = cuda.jit("""
+        namespace cg = cooperative_groups;
+        __global__ void rank(int* x) {
+            auto block = cg::this_thread_block();
+            block.sync();
+            if (cg::this_grid().thread_rank() == 99999) x[0] = 99999;
+        }""")
+    rank[100000, 1](x)
+    assert x[0] == 99999
 
 
 def test_void_pointers_and_structs_of_pointers():

@@ -6,10 +6,11 @@ NVRTC needs no GPU; the host compilers are those of the simulator.
 import linecache
 import re
 import shutil
+import time
 
 import pytest
 
-from numbalite import cuda, decorators, errors, options
+from numbalite import cuda, decorators, errors, hints, linemap, options
 from numbalite.compilers import toolkit
 
 A, M = "float32[:]", "float32[:, :]"
@@ -121,3 +122,20 @@ def test_a_slip_and_its_hint(compiles, types, body, hint):
         (wrong, wrong + 1, wrong + 2) if "ends with" in hint else (wrong,)
     ), message
     assert "note #33" not in message and "Note #33" not in message
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["float f(float x) { return x in y; }\n", "1.0f, 2.0f,\n", "1.0f, 2.0f, ", "\n", "/* */ "],
+    ids=["functions", "table", "line", "blank", "comments"],
+)
+def test_the_time_for_hints_grows_as_the_text(unit):
+    def seconds(size):
+        value = unit * (size // len(unit)) + "\nundefined_x;\n"
+        log = 'a.cu(1): error: identifier "undefined_x" is undefined'
+        problem = errors.CompileError(log, log=log, source=value)
+        start = time.process_time()
+        hints.explain(problem, "k", {}, (), linemap.plain(value, "a.cu"))
+        return time.process_time() - start
+
+    assert seconds(160_000) < 16 * seconds(20_000) + 0.1
