@@ -7,6 +7,8 @@
 #include <time.h>
 #include "base/mem.h"
 
+NL_THREAD_LOCAL int nl_mutex_held;
+
 int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack_size,
                     nl_error *err) {
     pthread_attr_t attributes;

@@ -24,10 +24,15 @@ typedef pthread_t nl_thread;
 #define NL_THREAD_LOCAL _Thread_local
 #endif
 
+/* How many locks the calling thread holds. */
+extern NL_THREAD_LOCAL int nl_mutex_held;
+
 static inline void nl_mutex_lock(nl_mutex *m) {
     pthread_mutex_lock(m);
+    nl_mutex_held++;
 }
 static inline void nl_mutex_unlock(nl_mutex *m) {
+    nl_mutex_held--;
     pthread_mutex_unlock(m);
 }
 static inline void nl_mutex_init(nl_mutex *m) {

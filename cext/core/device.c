@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "core/wait.h"
 
 #define MAX_DEVICES 64
 #define NOT_LENDING UINT64_MAX /* as nl_device.lent: during a reset */
@@ -26,6 +27,7 @@ static uint64_t ready[MAX_DEVICES];     /* the context is retained */
 static uint64_t resetting[MAX_DEVICES]; /* and is being reset */
 static int device_count;
 static uint64_t opened, opening, forked;
+static uint64_t abandoned; /* the process ends, and something may run for ever */
 
 static nl_mutex postponed_lock = NL_MUTEX_INIT;
 static nl_postponed *postponed; /* by callbacks that have ended: for the next who waits anyway */
@@ -149,8 +151,17 @@ const char *nl_device_fallback_reason(void) {
     return fallback_reason;
 }
 
+void nl_device_end(void) {
+    nl_error ignored;
+    for (int i = 0; i < device_count && nl_device_usable() && !nl_wait_was_ended(); i++)
+        if (nl_atomic_load(&ready[i]))
+            (void)nl_device_synchronize(&devices[i], &ignored);
+    if (nl_wait_was_ended())
+        nl_atomic_store(&abandoned, 1);
+}
+
 int nl_device_usable(void) {
-    return nl_atomic_load(&opened) && !nl_atomic_load(&forked);
+    return nl_atomic_load(&opened) && !nl_atomic_load(&forked) && !nl_atomic_load(&abandoned);
 }
 
 int nl_device_count(int *count, nl_error *err) {
@@ -472,7 +483,7 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
         return -1;
     uint64_t allocated = nl_atomic_load(&dev->allocated);
     uint64_t stamp = nl_pool_stamp(&dev->cache);
-    if (NL_CU0(err, CtxSynchronize) < 0)
+    if (nl_wait_context(err) < 0)
         return -1;
     nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
     nl_mutex_lock(&dev->lock);

@@ -5,6 +5,7 @@
 #include "core/stream.h"
 
 #include "base/mem.h"
+#include "core/wait.h"
 
 static uint64_t live_streams, live_events;
 
@@ -118,7 +119,7 @@ static int prepare(nl_stream *stream, nl_error *err) {
 int nl_stream_synchronize(nl_stream *stream, nl_error *err) {
     if (prepare(stream, err) < 0)
         return -1;
-    if (NL_CU(err, StreamSynchronize, stream->handle) < 0)
+    if (nl_wait_stream(stream->handle, err) < 0)
         return -1;
     nl_device_release_postponed();
     return 0;
@@ -190,7 +191,7 @@ int nl_event_query(nl_event *event, int *done, nl_error *err) {
 int nl_event_synchronize(nl_event *event, nl_error *err) {
     if (prepare_event(event, err) < 0)
         return -1;
-    if (NL_CU(err, EventSynchronize, event->handle) < 0)
+    if (nl_wait_event(event->handle, err) < 0)
         return -1;
     nl_device_release_postponed();
     return 0;

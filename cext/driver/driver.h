@@ -29,6 +29,8 @@ typedef struct nl_driver {
     /* Memory that was freed is watched: nothing should be kept back from freeing to be used again.
      */
     int watches_freed;
+    /* Calls that wait end when the user wants it, and what they wait for does (base/interrupt). */
+    int ends_waits;
     /* The device's memory is the host's, so that copies are best made in one go. */
     int shares_memory;
 } nl_driver;

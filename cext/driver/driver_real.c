@@ -116,6 +116,6 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     table->TakeFault = NULL;
     table->SetChecks = NULL;
     table->SetProcessChecks = NULL;
-    table->watches_freed = table->shares_memory = 0;
+    table->watches_freed = table->ends_waits = table->shares_memory = 0;
     return 0;
 }

@@ -167,6 +167,7 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
         return NULL;
     l->op.run = run_launch;
     l->op.copy = copy_launch;
+    l->op.flags = NL_SIM_OP_LAUNCH;
     l->job.kernel = from->job.kernel;
     l->job.habits = from->job.habits;
     l->job.stack_size = from->job.stack_size;
@@ -226,6 +227,7 @@ static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void
         return NULL;
     l->op.run = run_launch;
     l->op.copy = copy_launch;
+    l->op.flags = NL_SIM_OP_LAUNCH;
     l->checks = checks;
     l->function = f;
     l->job.kernel = f->kernel;

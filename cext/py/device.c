@@ -6,6 +6,7 @@
 #include "core/buffer.h"
 #include "py/callback.h"
 #include "py/graph.h"
+#include "py/interrupt.h"
 #include "py/state.h"
 
 /* set_open_hook: process-wide, as the driver is. */
@@ -62,6 +63,13 @@ static const char *open_driver(void) {
 static PyObject *open_(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     const char *kind = open_driver();
     return kind != NULL ? PyUnicode_FromString(kind) : NULL;
+}
+
+static PyObject *end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    NL_UNLOCKED(nl_device_end());
+    if (nl_py_interrupt_raise())
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *is_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -426,6 +434,9 @@ static PyMethodDef methods[] = {
      "\"sim\", and "
      "the device that threads begin with."},
     {"open", open_, METH_NOARGS, "Opens the driver if need be; returns \"cuda\" or \"sim\"."},
+    {"end", end, METH_NOARGS,
+     "Waits for all devices, interruptibly; called when the interpreter ends, before what it frees "
+     "would wait."},
     {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
     {"driver_kind", driver_kind, METH_NOARGS, "\"cuda\" or \"sim\", None before opening."},
     {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},

@@ -5,6 +5,7 @@
 #include "py/state.h"
 
 #include <string.h>
+#include "py/interrupt.h"
 
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise) {
     PyObject *type = NULL;
@@ -56,7 +57,7 @@ static PyObject *builtin_class(nl_error_kind kind) {
 
 PyObject *nl_py_raise(const nl_error *err) {
     /* The hook of opening runs in the middle of things and leaves its own exception. */
-    if (PyErr_Occurred())
+    if (PyErr_Occurred() || nl_py_interrupt_raise())
         return NULL;
     PyObject *text = PyUnicode_DecodeUTF8(err->text, (Py_ssize_t)strlen(err->text), "replace");
     if (text == NULL)

@@ -95,6 +95,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
 
 /* Every file's part of making the module; 0 or -1 with an exception. */
 #define NL_PY_EXECS(X) \
+    X(nl_py_interrupt_exec) \
     X(nl_py_device_exec) \
     X(nl_py_stream_exec) \
     X(nl_py_event_exec) \

@@ -588,7 +588,6 @@ static int step(nl_sim_worker *w) {
 
 void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     const nl_sim_launch *launch = &job->launch;
-    w->job = job;
     w->kernel = job->kernel;
     w->threads = launch->block.x * launch->block.y * launch->block.z;
     w->warps = (w->threads + NL_SIM_LANES - 1) / NL_SIM_LANES;
@@ -597,7 +596,6 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_fiber_adopt_thread(&w->main);
     nl_sim_fault_scope scope;
     nl_sim_fault_enter(w, &scope);
-    nl_sim_watch_enter(w);
     if (job->check && nl_sim_check_enter(w) < 0)
         nl_sim_job_fail(job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
     w->chunk = 1;
@@ -619,7 +617,5 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     }
     if (w->reals)
         nl_sim_reals_leave(modes);
-    nl_sim_watch_leave(w);
     nl_sim_fault_leave(&scope);
-    w->job = NULL;
 }

@@ -38,6 +38,7 @@ static nl_mutex install_lock = NL_MUTEX_INIT;
 static _Thread_local volatile sig_atomic_t chaining, chained;
 static _Thread_local char *reported; /* for TakeFault */
 static _Thread_local uint64_t reported_id;
+static _Thread_local int interrupted;
 
 /* Signals */
 
@@ -280,7 +281,18 @@ void nl_sim_fault_report(uint64_t id, const char *text) {
     reported_id = id;
 }
 
+void nl_sim_fault_interrupt(void) {
+    interrupted = 1;
+}
+
+int nl_sim_fault_interrupted(void) {
+    int was = interrupted;
+    interrupted = 0;
+    return was;
+}
+
 void nl_sim_fault_forget(void) {
+    interrupted = 0;
     if (reported) {
         free(reported);
         reported = NULL;

@@ -52,6 +52,10 @@ const char *nl_sim_fault_operation(unsigned wait);
 /* As the user knows it. */
 const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel);
 
+/* The wait of the calling thread's driver call has been ended by the user: once for each, until the
+ * next call. */
+void nl_sim_fault_interrupt(void);
+int nl_sim_fault_interrupted(void);
 /* The fault that the calling thread's last driver call reported, for nl_driver.TakeFault. */
 void nl_sim_fault_report(uint64_t id, const char *text);
 void nl_sim_fault_forget(void);

@@ -157,7 +157,7 @@ void nl_sim_job_block_ended(nl_sim_job *job, nl_sim_worker *w) {
 /* Workers */
 
 static int run_worker(nl_sim_job *job, int owner) {
-    nl_sim_worker *w = nl_sim_worker_acquire();
+    nl_sim_worker *w = nl_sim_worker_acquire(job);
     if (!w)
         return -1;
     w->owner = owner;
@@ -201,7 +201,6 @@ static void run_ordinary(nl_sim_job *job) {
     job->most = (unsigned)(most < job->blocks ? most : job->blocks - 1);
     uint64_t chunk = job->blocks / ((uint64_t)(job->most + 1) * CHUNKS_PER_WORKER);
     job->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : (uint32_t)chunk;
-    job->started = nl_clock_ns();
     job->shared = (nl_threads_job){.run = run_guest, .data = job};
     unsigned count = guests(job);
     if (count)
@@ -270,6 +269,7 @@ void nl_sim_grid_close(nl_sim_job *job) {
 CUresult nl_sim_grid_run(nl_sim_job *job) {
     const nl_sim_dim *grid = &job->launch.grid;
     job->blocks = (uint64_t)grid->x * grid->y * grid->z;
+    job->started = nl_clock_ns();
     nl_sim_fault_install();
     if (job->limit_ms)
         nl_sim_watch_begin(job, job->limit_ms);
@@ -279,10 +279,9 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
         run_cooperative(job);
     else
         run_ordinary(job);
-    if (job->limit_ms) {
+    if (job->limit_ms)
         nl_sim_watch_end(job);
-        if (job->watch.overdue && job->status == CUDA_SUCCESS)
-            nl_sim_fault_overdue(job);
-    }
+    if (nl_atomic_load32(&job->watch.stopped) && job->status == CUDA_SUCCESS)
+        nl_sim_fault_overdue(job);
     return job->status;
 }

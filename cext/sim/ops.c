@@ -32,8 +32,11 @@ __attribute__((noreturn)) static void fault(int status, const char *message, uns
 }
 
 static int print(const char *format, va_list arguments) {
-    if (nl_sim_current->replaying)
+    nl_sim_worker *w = nl_sim_current;
+    if (w->replaying)
         return 0;
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_fault_stopped(w);
     int length = nl_print(format, arguments);
     if (length > 0)
         nl_atomic_store32(&printed, 1);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "base/clock.h"
 #include "sim/block.h"
 #include "sim/check.h"
 #include "sim/culprit.h"
@@ -199,11 +200,20 @@ _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 
+/* Why the grid was stopped, at the end of a sentence about what it did. */
+static void add_stop(nl_text *t, const nl_sim_job *job, const char *limit_text) {
+    if (nl_atomic_load32(&job->watch.stopped) == NL_SIM_INTERRUPTED)
+        nl_text_add(t, "interrupted after %.1f s",
+                    (double)(nl_clock_ns() - job->started) / 1000000000);
+    else
+        nl_text_add(t, "%s after %g s, the limit", limit_text, (double)job->limit_ms / 1000);
+}
+
 void nl_sim_fault_overdue(nl_sim_job *job) {
     char room[NL_SIM_FAULT_TEXT];
     nl_text t = nl_text_in(room, sizeof room);
-    nl_text_add(&t, "kernel %s: stopped after %g s, the limit",
-                nl_sim_fault_kernel_name(job->kernel), (double)job->limit_ms / 1000);
+    nl_text_add(&t, "kernel %s: ", nl_sim_fault_kernel_name(job->kernel));
+    add_stop(&t, job, "stopped");
     nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
 }
 
@@ -240,7 +250,7 @@ void nl_sim_fault_endless(nl_sim_worker *w) {
     char room[NL_SIM_FAULT_TEXT];
     nl_text t = nl_text_in(room, sizeof room);
     nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
-    nl_text_add(&t, "not done after %g s, the limit", (double)w->job->limit_ms / 1000);
+    add_stop(&t, w->job, "not done");
     if (w->fibers) {
         find_lines(w);
         nl_text_add(&t, ": ");
@@ -251,7 +261,7 @@ void nl_sim_fault_endless(nl_sim_worker *w) {
 }
 
 _Noreturn void nl_sim_fault_stopped(nl_sim_worker *w) {
-    if (nl_atomic_peek32(&w->job->watch.overdue))
+    if (nl_atomic_load32(&w->job->watch.stopped))
         nl_sim_fault_endless(w);
     nl_sim_block_leave(w, NL_SIM_STOPPED);
 }

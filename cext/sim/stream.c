@@ -8,18 +8,22 @@
  * has run. */
 #include "sim/stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/lock.h"
 #include "sim/capture.h"
 #include "sim/context.h"
 #include "sim/fault.h"
 #include "sim/grid.h"
 #include "sim/sched.h"
+#include "sim/watch.h"
 
 enum { IDLE, BLOCKED, READY, RUNNING };
-enum { MAX_THREADS = 1024, EXIT_WAIT_MS = 500 };
+enum { MAX_THREADS = 1024, EXIT_WAIT_MS = 500, AGAIN_NS = 5000000 };
 
 static struct {
     nl_mutex lock;
@@ -27,6 +31,7 @@ static struct {
     nl_sim_stream *ready, *blocked;
     unsigned ready_count, threads, idle, waiting, running;
     int exiting;
+    char stopped[NL_SIM_FAULT_TEXT]; /* what the last interrupt has stopped */
 } sched = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .done = NL_COND_INIT};
 
 void nl_sim_sched_lock(void) {
@@ -232,22 +237,47 @@ static void unblock_lock_held(void) {
 
 /* Running */
 
+static void fail_lock_held(nl_sim_stream *stream, CUresult status, const char *text) {
+    static uint64_t faults;
+    if (stream->done < stream->cancelled && !*sched.stopped)
+        snprintf(sched.stopped, sizeof sched.stopped, "%s", text);
+    if (stream->fault.status)
+        return; /* the first is the one to report */
+    stream->fault = (nl_sim_pending){status, ++faults, strdup(text)};
+}
+
+/* Operations that a thread which waits does not run. Who can be interrupted must be able to see
+ * to it. */
+static unsigned not_for_me_lock_held(void) {
+    return NL_SIM_OP_HOST | (nl_interrupt_heeded(1) ? NL_SIM_OP_LAUNCH : 0);
+}
+
+static void run_first_lock_held(nl_sim_stream *stream) {
+    nl_sim_op *op = stream->head;
+    stream->state = RUNNING;
+    if ((op->flags & NL_SIM_OP_LAUNCH) && stream->done < stream->cancelled) {
+        fail_lock_held(stream, CUDA_ERROR_LAUNCH_TIMEOUT,
+                       "a launch that was to come after an interrupted one has not been run");
+        return;
+    }
+    sched.running++;
+    nl_mutex_unlock(&sched.lock);
+    op->run(op, stream);
+    nl_mutex_lock(&sched.lock);
+    sched.running--;
+}
+
 /* Runs a stream whose first operation can run, until it is idle or blocked, or (for a thread that
- * waits) `ticket` of `goal` has run or the program's own code would be called. */
+ * waits) `ticket` of `goal` has run or others must go on. */
 static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t ticket) {
+    unsigned not_for_me = goal ? not_for_me_lock_held() : 0;
     stream->references++;
     do {
-        nl_sim_op *op = stream->head;
-        if (goal && (goal->done >= ticket || (op->flags & NL_SIM_OP_HOST))) {
+        if (goal && (goal->done >= ticket || (stream->head->flags & not_for_me))) {
             make_ready_lock_held(stream);
             break;
         }
-        stream->state = RUNNING;
-        sched.running++;
-        nl_mutex_unlock(&sched.lock);
-        op->run(op, stream);
-        nl_mutex_lock(&sched.lock);
-        sched.running--;
+        run_first_lock_held(stream);
         complete_lock_held(stream);
         unblock_lock_held();
     } while (settle_lock_held(stream) && !sched.exiting);
@@ -275,9 +305,10 @@ static void *scheduler_thread(void *unused) {
 
 /* A stream that the calling thread can run so that `stream` gets on, or NULL. */
 static nl_sim_stream *helpable(nl_sim_stream *stream) {
+    unsigned not_for_me = not_for_me_lock_held();
     for (int depth = 0; stream && depth < 16; depth++) {
         if (stream->state == READY)
-            return stream->head->flags & NL_SIM_OP_HOST ? NULL : stream;
+            return stream->head->flags & not_for_me ? NULL : stream;
         if (stream->state != BLOCKED)
             return NULL;
         nl_sim_after *after = first_unmet(stream->head);
@@ -286,18 +317,77 @@ static nl_sim_stream *helpable(nl_sim_stream *stream) {
     return NULL;
 }
 
+static void cancel_lock_held(nl_sim_stream *stream) {
+    stream->cancelled = stream->issued;
+}
+
+static void stop_lock_held(nl_sim_stream *stream) {
+    if (stream->job && stream->done < stream->cancelled)
+        nl_sim_watch_stop(stream->job, NL_SIM_INTERRUPTED);
+}
+
+static void for_all_lock_held(void (*act)(nl_sim_stream *stream)) {
+    for (int i = 0; i < nl_sim_context_count(); i++) {
+        for (nl_sim_stream *s = nl_sim_context_at(i)->streams; s; s = s->next)
+            act(s);
+    }
+}
+
+/* How a wait goes that can be interrupted. */
+typedef struct patience {
+    uint64_t next; /* when to ask, or to stop once more what runs; 0: not set yet */
+    int interrupted;
+} patience;
+
+static void ask_lock_held(patience *p) {
+    nl_mutex_unlock(&sched.lock);
+    int asked = nl_interrupt_asked();
+    nl_mutex_lock(&sched.lock);
+    if (asked) {
+        *sched.stopped = '\0';
+        for_all_lock_held(cancel_lock_held);
+    }
+    p->interrupted |= asked;
+}
+
+/* Waits until something has happened. From time to time asks whether to go on; if not, what runs is
+ * stopped, and the launches that come after it are not run: then this wait ends, too. */
+static void wait_patiently_lock_held(patience *p) {
+    uint64_t time = nl_clock_ns();
+    if (p->next && time >= p->next) {
+        ask_lock_held(p);
+        if (p->interrupted)
+            for_all_lock_held(stop_lock_held);
+        p->next = 0;
+        return; /* it may have happened meanwhile */
+    }
+    if (!p->next)
+        p->next = time + (p->interrupted ? AGAIN_NS : NL_INTERRUPT_NS);
+    sched.waiting++;
+    nl_cond_wait_for(&sched.done, &sched.lock, p->next - time);
+    sched.waiting--;
+}
+
 void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket) {
+    int heeds = nl_interrupt_heeded(1);
+    patience patience = {.interrupted = 0};
     stream->references++;
     while (stream->done < ticket && !sched.exiting) {
         nl_sim_stream *other = helpable(stream);
         if (other) {
             take_ready_lock_held(other);
             run_lock_held(other, stream, ticket);
+        } else if (heeds) {
+            wait_patiently_lock_held(&patience);
         } else {
             sched.waiting++;
             nl_cond_wait(&sched.done, &sched.lock);
             sched.waiting--;
         }
+    }
+    if (patience.interrupted) {
+        nl_sim_fault_interrupt();
+        nl_interrupt_tell(sched.stopped);
     }
     nl_sim_stream_release_lock_held(stream);
 }
@@ -389,13 +479,6 @@ restart:
 
 /* Faults */
 
-static void fail_lock_held(nl_sim_stream *stream, CUresult status, const char *text) {
-    static uint64_t faults;
-    if (stream->fault.status)
-        return; /* the first is the one to report */
-    stream->fault = (nl_sim_pending){status, ++faults, strdup(text)};
-}
-
 void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const char *text) {
     nl_mutex_lock(&sched.lock);
     fail_lock_held(stream, status, text);
@@ -416,6 +499,7 @@ static CUresult report(const nl_sim_pending *fault) {
 
 CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_stream *stream) {
     CUresult status = CUDA_SUCCESS;
+    int interrupted = nl_sim_fault_interrupted();
     nl_mutex_lock(&sched.lock);
     if (stream)
         status = report(&stream->fault);
@@ -427,6 +511,10 @@ CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_strea
     }
     if (!status)
         status = report(&context->fault);
+    if (!status && interrupted) {
+        nl_sim_fault_report(0, "interrupted");
+        status = CUDA_ERROR_LAUNCH_TIMEOUT;
+    }
     nl_mutex_unlock(&sched.lock);
     return status;
 }
@@ -470,8 +558,10 @@ static void at_exit(void) {
     for (int waited = 0; sched.running && waited < EXIT_WAIT_MS; waited++) {
         for (int i = 0; i < nl_sim_context_count(); i++) {
             for (nl_sim_stream *s = nl_sim_context_at(i)->streams; s; s = s->next) {
-                if (s->job)
-                    nl_sim_job_fail(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
+                if (!s->job)
+                    continue;
+                nl_sim_job_fail(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
+                nl_sim_watch_stop(s->job, NL_SIM_INTERRUPTED);
             }
         }
         nl_mutex_unlock(&sched.lock);

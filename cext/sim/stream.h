@@ -22,6 +22,7 @@ typedef struct nl_sim_op nl_sim_op;
 enum {
     NL_SIM_OP_INLINE = 1, /* short: on an idle stream the issuing thread runs it at once */
     NL_SIM_OP_HOST = 2,   /* calls the program's code: only the scheduler's threads run it */
+    NL_SIM_OP_LAUNCH = 4, /* may take for ever: a thread that can be interrupted does not run it */
 };
 
 typedef struct nl_sim_after {
@@ -55,6 +56,7 @@ struct nl_sim_stream {
     nl_sim_stream *next_queued; /* in the list that belongs to its state */
     uint64_t references;        /* the handle's, and those of `after`s and events */
     uint64_t issued, done;
+    uint64_t cancelled; /* launches up to this ticket are not run */
     nl_sim_op *head, *tail;
     int state, priority;
     unsigned flags;

@@ -175,7 +175,7 @@ static void run_mate(mate *m) {
     nl_mutex_lock(&t->lock);
     await_turn_lock_held(t, m->index);
     nl_mutex_unlock(&t->lock);
-    nl_sim_worker *w = nl_sim_worker_acquire();
+    nl_sim_worker *w = nl_sim_worker_acquire(t->job);
     if (w) {
         w->owner = 0;
         w->mate = m->index;

@@ -15,12 +15,12 @@
 enum { AGAIN_NS = 5000000 }; /* how long until who could not be interrupted is tried again */
 
 static struct {
-    nl_mutex lock;
+    nl_mutex lock, install_lock;
     nl_cond changed;
     nl_sim_job *jobs;
     int runs;
     struct sigaction previous;
-} watch = {.lock = NL_MUTEX_INIT, .changed = NL_COND_INIT};
+} watch = {.lock = NL_MUTEX_INIT, .install_lock = NL_MUTEX_INIT, .changed = NL_COND_INIT};
 
 /* The signal */
 
@@ -48,7 +48,7 @@ uintptr_t nl_sim_watch_stack(const void *context) {
 
 static void interrupt(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_current;
-    if (w && w->inside && w->job && nl_atomic_peek32(&w->job->watch.overdue)) {
+    if (w && w->inside && w->job && nl_atomic_load32(&w->job->watch.stopped)) {
         uintptr_t at = nl_sim_watch_instruction(context);
         if (at >= w->job->watch.code && at < w->job->watch.code_end) {
             w->trap = (nl_sim_trap){.signal = number, .instruction = at};
@@ -63,15 +63,51 @@ static void interrupt(int number, siginfo_t *info, void *context) {
         watch.previous.sa_handler(number);
 }
 
-static void install_lock_held(void) {
+static void install(void) {
     struct sigaction old,
         ours = {.sa_sigaction = interrupt, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigemptyset(&ours.sa_mask);
-    if (sigaction(NL_SIM_WATCH_SIGNAL, NULL, &old) != 0 ||
-        ((old.sa_flags & SA_SIGINFO) && old.sa_sigaction == interrupt))
-        return;
-    watch.previous = old;
-    sigaction(NL_SIM_WATCH_SIGNAL, &ours, NULL);
+    nl_mutex_lock(&watch.install_lock);
+    if (sigaction(NL_SIM_WATCH_SIGNAL, NULL, &old) == 0 &&
+        !((old.sa_flags & SA_SIGINFO) && old.sa_sigaction == interrupt)) {
+        watch.previous = old;
+        sigaction(NL_SIM_WATCH_SIGNAL, &ours, NULL);
+    }
+    nl_mutex_unlock(&watch.install_lock);
+}
+
+/* Stopping */
+
+typedef struct segment {
+    uintptr_t inside, low, high;
+} segment;
+
+static int find_segment(struct dl_phdr_info *info, size_t size, void *data) {
+    segment *s = data;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uintptr_t low = info->dlpi_addr + header->p_vaddr, high = low + header->p_memsz;
+        if (header->p_type == PT_LOAD && s->inside >= low && s->inside < high) {
+            s->low = low;
+            s->high = high;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why) {
+    segment code = {.inside = (uintptr_t)job->kernel->run_thread};
+    if (!nl_atomic_load32(&job->watch.stopped)) {
+        dl_iterate_phdr(find_segment, &code);
+        job->watch.code = code.low;
+        job->watch.code_end = code.high;
+        nl_atomic_store32(&job->watch.stopped, why);
+    }
+    install();
+    nl_sim_job_stop(job);
+    nl_sim_worker_signal(job, NL_SIM_WATCH_SIGNAL);
 }
 
 /* The thread that watches */
@@ -84,10 +120,7 @@ static uint64_t look_lock_held(void) {
         if (time < deadline) {
             next = deadline - time;
         } else {
-            nl_atomic_store32(&job->watch.overdue, 1);
-            nl_sim_job_stop(job);
-            for (nl_sim_worker *w = job->watch.workers; w; w = w->next_watched)
-                nl_thread_signal(w->os_thread, NL_SIM_WATCH_SIGNAL);
+            nl_sim_watch_stop(job, NL_SIM_OVERDUE);
         }
         wait = next < wait ? next : wait;
     }
@@ -112,30 +145,8 @@ static void *watch_thread(void *unused) {
 
 /* Launches */
 
-typedef struct segment {
-    uintptr_t inside, low, high;
-} segment;
-
-static int find_segment(struct dl_phdr_info *info, size_t size, void *data) {
-    segment *s = data;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        uintptr_t low = info->dlpi_addr + header->p_vaddr, high = low + header->p_memsz;
-        if (header->p_type == PT_LOAD && s->inside >= low && s->inside < high) {
-            s->low = low;
-            s->high = high;
-            return 1;
-        }
-    }
-    return 0;
-}
-
 void nl_sim_watch_begin(nl_sim_job *job, uint64_t limit_ms) {
-    segment code = {.inside = (uintptr_t)job->kernel->run_thread};
-    dl_iterate_phdr(find_segment, &code);
     nl_mutex_lock(&watch.lock);
-    install_lock_held();
     if (!watch.runs) {
         nl_thread thread;
         nl_error err;
@@ -144,11 +155,8 @@ void nl_sim_watch_begin(nl_sim_job *job, uint64_t limit_ms) {
             watch.runs = 1;
         }
     }
-    job->watch = (nl_sim_watch){.limit_ms = limit_ms,
-                                .deadline = nl_clock_ns() + limit_ms * 1000000,
-                                .code = code.low,
-                                .code_end = code.high,
-                                .next = watch.jobs};
+    job->watch.deadline = nl_clock_ns() + limit_ms * 1000000;
+    job->watch.next = watch.jobs;
     watch.jobs = job;
     nl_cond_signal(&watch.changed);
     nl_mutex_unlock(&watch.lock);
@@ -164,30 +172,9 @@ void nl_sim_watch_end(nl_sim_job *job) {
     nl_mutex_unlock(&watch.lock);
 }
 
-void nl_sim_watch_enter(nl_sim_worker *w) {
-    if (!w->job->watch.deadline)
-        return;
-    w->os_thread = nl_thread_self();
-    nl_mutex_lock(&watch.lock);
-    w->next_watched = w->job->watch.workers;
-    w->job->watch.workers = w;
-    nl_mutex_unlock(&watch.lock);
-}
-
-void nl_sim_watch_leave(nl_sim_worker *w) {
-    if (!w->job->watch.deadline)
-        return;
-    nl_mutex_lock(&watch.lock);
-    nl_sim_worker **p = &w->job->watch.workers;
-    while (*p && *p != w)
-        p = &(*p)->next_watched;
-    if (*p)
-        *p = w->next_watched;
-    nl_mutex_unlock(&watch.lock);
-}
-
 void nl_sim_watch_forget(void) {
     nl_mutex_init(&watch.lock);
+    nl_mutex_init(&watch.install_lock);
     nl_cond_init(&watch.changed);
     watch.jobs = NULL;
     watch.runs = 0;

@@ -15,7 +15,7 @@
 _Thread_local nl_sim_worker *nl_sim_current;
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static nl_sim_worker *idle;
+static nl_sim_worker *idle, *busy;
 static unsigned made;
 
 static void *map(size_t size) {
@@ -40,31 +40,63 @@ static nl_sim_worker *make(void) {
     return worker;
 }
 
-nl_sim_worker *nl_sim_worker_acquire(void) {
+static void begin_lock_held(nl_sim_worker *worker, struct nl_sim_job *job) {
+    worker->job = job;
+    worker->os_thread = nl_thread_self();
+    worker->earlier = NULL;
+    worker->later = busy;
+    if (busy)
+        busy->earlier = worker;
+    busy = worker;
+}
+
+nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job) {
     nl_mutex_lock(&lock);
     nl_sim_worker *worker = idle;
     unsigned id = made;
-    if (worker)
-        idle = worker->next_idle;
-    else
+    if (worker) {
+        idle = worker->later;
+        begin_lock_held(worker, job);
+    } else {
         made++;
+    }
     nl_mutex_unlock(&lock);
     if (worker)
         return worker;
     worker = make();
-    if (worker)
-        worker->id = id;
+    if (!worker)
+        return NULL;
+    worker->id = id;
+    nl_mutex_lock(&lock);
+    begin_lock_held(worker, job);
+    nl_mutex_unlock(&lock);
     return worker;
 }
 
 void nl_sim_worker_release(nl_sim_worker *worker) {
     nl_mutex_lock(&lock);
-    worker->next_idle = idle;
+    if (worker->later)
+        worker->later->earlier = worker->earlier;
+    if (worker->earlier)
+        worker->earlier->later = worker->later;
+    else
+        busy = worker->later;
+    worker->job = NULL;
+    worker->later = idle;
     idle = worker;
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_worker_signal(const struct nl_sim_job *job, int number) {
+    nl_mutex_lock(&lock);
+    for (nl_sim_worker *w = busy; w; w = w->later) {
+        if (w->job == job)
+            nl_thread_signal(w->os_thread, number);
+    }
     nl_mutex_unlock(&lock);
 }
 
 void nl_sim_worker_forget(void) {
     nl_mutex_init(&lock);
-    idle = NULL;
+    idle = busy = NULL;
 }

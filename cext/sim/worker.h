@@ -121,9 +121,8 @@ typedef struct nl_sim_worker {
     void *shared;
     char *shared_end; /* where dynamic shared memory ends, and a guard begins */
     char *signal_stack;
-    struct nl_sim_worker *next_idle;
-    struct nl_sim_worker *next_watched; /* watch.h */
-    nl_thread os_thread;
+    struct nl_sim_worker *later, *earlier; /* in the list of the busy; of the idle the first */
+    nl_thread os_thread;                   /* that it runs on */
     /* In a checked launch: */
     uintptr_t image_low, image_high;
     struct nl_sim_arena *arena; /* the block's shared memory (sim/arena.h); made once */
@@ -147,9 +146,12 @@ typedef struct nl_sim_worker {
 /* The worker that runs kernel code on this OS thread, or NULL. */
 extern _Thread_local nl_sim_worker *nl_sim_current NL_SIM_FAST_TLS;
 
-/* NULL if there is no memory. A worker is never destroyed. */
-nl_sim_worker *nl_sim_worker_acquire(void);
+/* For the blocks of a job that the calling thread will run. NULL if there is no memory. A worker is
+ * never destroyed. */
+nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job);
 void nl_sim_worker_release(nl_sim_worker *worker);
+/* Sends a signal to all threads that run blocks of the job. */
+void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
 /* All workers as they were after fork: the child uses none. */
 void nl_sim_worker_forget(void);
 

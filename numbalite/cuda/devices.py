@@ -7,6 +7,7 @@ environment is read when the driver is opened, wherever that happens, through th
 
 from __future__ import annotations
 
+import atexit
 import functools
 import operator
 import sys
@@ -28,6 +29,7 @@ def _on_open(kind):
         _core.host_set_limit(memory.default_host_limit())
         managers.read_environment()
         return
+    atexit.register(_core.end)
     if "IPython" in sys.modules:
         from numbalite import jupyter
 

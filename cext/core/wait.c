@@ -1,0 +1,63 @@
+/* core/wait: the driver is asked again and again whether it is done, as its own waiting would do.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "core/wait.h"
+
+#include <time.h>
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/lock.h"
+
+enum { NAP_NS = 100000 }; /* between questions, once it has taken longer than NL_INTERRUPT_NS */
+
+static uint32_t ended;
+
+typedef CUresult query_fn(void *handle);
+
+static CUresult query_stream(void *handle) {
+    return nl_cu.StreamQuery(handle);
+}
+static CUresult query_event(void *handle) {
+    return nl_cu.EventQuery(handle);
+}
+
+/* 0 when there is nothing more to wait for, or it must be waited for in the driver's own way. */
+static int wait(query_fn *query, void *handle, nl_error *err) {
+    uint64_t begun = nl_clock_ns(), asked = begun;
+    if (nl_cu.ends_waits || !nl_interrupt_heeded(0))
+        return 0;
+    while (query(handle) == CUDA_ERROR_NOT_READY) {
+        uint64_t time = nl_clock_ns();
+        if (time - asked >= NL_INTERRUPT_NS && nl_interrupt_asked()) {
+            nl_atomic_store32(&ended, 1);
+            nl_interrupt_tell("only the wait has ended: what runs on the GPU goes on");
+            return nl_error_set(err, NL_ERR_RUNTIME, "interrupted");
+        }
+        if (time - asked >= NL_INTERRUPT_NS)
+            asked = time;
+        if (time - begun >= NL_INTERRUPT_NS)
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        else
+            nl_thread_pause();
+    }
+    return 0;
+}
+
+int nl_wait_stream(CUstream stream, nl_error *err) {
+    return wait(query_stream, stream, err) < 0 ? -1 : NL_CU(err, StreamSynchronize, stream);
+}
+
+int nl_wait_event(CUevent event, nl_error *err) {
+    return wait(query_event, event, err) < 0 ? -1 : NL_CU(err, EventSynchronize, event);
+}
+
+/* The default stream is done when all that are ordered with it are; few are not. */
+int nl_wait_context(nl_error *err) {
+    return wait(query_stream, NULL, err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
+}
+
+int nl_wait_was_ended(void) {
+    return (int)nl_atomic_load32(&ended);
+}

@@ -1,0 +1,110 @@
+/* py/interrupt: Ctrl-C, a notebook's interrupt, and other signals that a program handles, while the
+ * interpreter's main thread waits in C.
+ *
+ * The wait asks from time to time (base/interrupt). Handlers run then, and if one raises, the wait
+ * ends: the exception is kept until the call that waited fails, which raises it in place of its own
+ * error. A call that passes over that lets it be raised right after it. What has been stopped
+ * becomes the exception's text (a KeyboardInterrupt has none), or a note on it. */
+#include "py/interrupt.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/interrupt.h"
+#include "py/state.h"
+
+static unsigned long main_thread;
+/* Used by the main thread alone: */
+static PyObject *kept;
+static char report[1024];
+
+static int heeds(void) {
+    return PyThread_get_thread_ident() == main_thread && Py_IsInitialized();
+}
+
+/* For what has dropped an error. */
+static int raise_kept(void *Py_UNUSED(data)) {
+    return nl_py_interrupt_raise() ? -1 : 0;
+}
+
+static int asked(void) {
+    PyObject *type, *value, *traceback;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_Fetch(&type, &value, &traceback);
+    int interrupted = PyErr_CheckSignals() < 0;
+    if (interrupted) {
+        PyObject *how, *what, *where;
+        PyErr_Fetch(&how, &what, &where);
+        PyErr_NormalizeException(&how, &what, &where);
+        if (where != NULL)
+            PyException_SetTraceback(what, where);
+        Py_XSETREF(kept, what);
+        *report = '\0';
+        Py_XDECREF(how);
+        Py_XDECREF(where);
+        (void)Py_AddPendingCall(raise_kept, NULL);
+    }
+    PyErr_Restore(type, value, traceback);
+    PyGILState_Release(gil);
+    return interrupted;
+}
+
+static void told(const char *text) {
+    if (!*report)
+        snprintf(report, sizeof report, "%s", text);
+}
+
+static int is_bare(PyObject *exception) {
+    PyObject *args = Py_TYPE(exception) == (PyTypeObject *)PyExc_KeyboardInterrupt
+                         ? PyObject_GetAttrString(exception, "args")
+                         : NULL;
+    int bare = args != NULL && PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 0;
+    Py_XDECREF(args);
+    return bare;
+}
+
+static void tell(PyObject *exception, PyObject *text) {
+    if (is_bare(exception)) {
+        PyObject *args = PyTuple_Pack(1, text);
+        if (args != NULL)
+            (void)PyObject_SetAttrString(exception, "args", args);
+        Py_XDECREF(args);
+    } else {
+        PyObject *none = PyObject_CallMethod(exception, "add_note", "O", text); /* since 3.11 */
+        Py_XDECREF(none);
+    }
+}
+
+int nl_py_interrupt_raise(void) {
+    if (PyThread_get_thread_ident() != main_thread || kept == NULL)
+        return 0;
+    PyObject *exception = kept;
+    kept = NULL;
+    PyObject *text =
+        *report ? PyUnicode_DecodeUTF8(report, (Py_ssize_t)strlen(report), "replace") : NULL;
+    if (text != NULL)
+        tell(exception, text);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    Py_DECREF(exception);
+    return 1;
+}
+
+static const nl_interrupt how = {.heeds = heeds, .asked = asked, .told = told};
+
+int nl_py_interrupt_exec(PyObject *Py_UNUSED(module)) {
+    PyObject *threading = PyImport_ImportModule("threading"), *thread = NULL, *ident = NULL;
+    if (threading != NULL)
+        thread = PyObject_CallMethod(threading, "main_thread", NULL);
+    if (thread != NULL)
+        ident = PyObject_GetAttrString(thread, "ident");
+    if (ident != NULL)
+        main_thread = PyLong_AsUnsignedLong(ident);
+    Py_XDECREF(ident);
+    Py_XDECREF(thread);
+    Py_XDECREF(threading);
+    if (PyErr_Occurred())
+        return -1;
+    nl_interrupt_open(&how);
+    return 0;
+}

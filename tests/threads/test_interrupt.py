@@ -1,0 +1,177 @@
+"""Ctrl-C while kernels run that never end: the wait ends, says where the threads are, and all goes on."""
+
+import re
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.sim
+
+SETUP = r'''
+import os, signal, sys, threading, time
+import numpy as np
+from numbalite import cuda
+from numbalite.errors import KernelError
+
+SOURCE = """
+__global__ void spins(volatile int *x) {
+    while (x[0] == 0) { }
+    x[1] = 1;
+}
+__global__ void computes(float *x) {
+    float s = x[0];
+    for (unsigned i = 0; s < 1e30f; i += 2) s = sinf(s + i);
+    x[0] = s;
+}
+__global__ void meets(int *x) {
+    for (int i = 0; i < 1; i += x[threadIdx.x]) {
+        __syncthreads();
+    }
+}
+__global__ void prints(int *x) {
+    for (int i = 0; i < 1; i += x[threadIdx.x]) printf("");
+}
+__global__ void ends(int *x) { x[threadIdx.x] = 7; }
+"""
+m = cuda.module(SOURCE, name="lesson.cu")
+x, f, host = (cuda.to_device(np.zeros(64, t)) for t in ("i4", "f4", "i4"))
+host = np.zeros(64, np.int32)
+m.ends[1, 64](x)
+x[:] = 0
+
+def interrupt_soon(seconds=0.2):
+    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+def interrupted(work):
+    """How long work took until it was, and what the exception says."""
+    interrupt_soon()
+    start = time.perf_counter()
+    try:
+        work()
+    except KeyboardInterrupt as exception:
+        return time.perf_counter() - start, str(exception)
+    raise AssertionError("not interrupted")
+'''
+
+
+@pytest.fixture
+def program(run_python):
+    """program(code, **how) -> its output, after SETUP; what it raises is a failure."""
+
+    def run(code, **how):
+        return run_python(SETUP + textwrap.dedent(code), timeout=60, **how)
+
+    return run
+
+
+def test_each_kind_of_wait(program):
+    """Whatever the kernel does, and whichever call waits; afterwards the device works."""
+    code = r"""
+    def wait_for_event():
+        m.meets[2, 64](x)
+        event = cuda.event()
+        event.record()
+        for _ in range(3):
+            m.spins[1, 1](x)  # never begun
+        event.synchronize()
+
+    def copy_to_device():
+        m.spins[1, 1](x)
+        cuda.to_device(np.zeros(1 << 20))
+
+    def under_checks():
+        with cuda.checks():
+            m.spins[2, 32](x)
+            cuda.synchronize()
+
+    x[:] = 1
+    with cuda.checks():
+        m.spins[1, 32](x)  # compiled
+        cuda.synchronize()
+    x[:] = 0
+    works = {
+        "synchronize": lambda: (m.spins[2, 32](x), cuda.synchronize()),
+        "launch": lambda: m.spins[2, 32](host),
+        "copy_to_host": lambda: (m.computes[2, 32](f), f.copy_to_host()),
+        "event": wait_for_event,
+        "stream": lambda: (m.prints[2, 32](x), cuda.default_stream().synchronize()),
+        "to_device": copy_to_device,
+        "checks": under_checks,
+        "close": lambda: (m.spins[2, 32](x), cuda.close()),
+    }
+    for name, work in works.items():
+        seconds, text = interrupted(work)
+        print(f"{name}: {text}")
+        assert seconds < 1.2, (name, seconds)
+        if name == "close":
+            m = cuda.module(SOURCE)
+            x = cuda.to_device(host)
+        try:  # launches that were queued may have been dropped, which is said once
+            cuda.synchronize()
+        except KernelError as problem:
+            assert name == "event" and "has not been run" in str(problem), name
+        m.ends[1, 64](x)
+        assert (x.copy_to_host() == 7).all()
+        x[:] = 0
+    """
+    told = dict(line.split(": ", 1) for line in program(code).stdout.splitlines())
+    assert len(told) == 8
+    for name, text in told.items():
+        assert re.search(r"kernel \w+(, block \(\d,0,0\))?: interrupted after \d+\.\d s", text), (
+            name
+        )
+    assert "threads 0-31 spinning on volatile memory" in told["synchronize"]
+    assert re.search(r"lesson\.cu>?:1\d in __syncthreads", told["event"])
+    assert re.search(r"lesson\.cu>?:[34], after an access of x", told["checks"])
+
+
+def test_only_the_main_thread_is_interrupted(program):
+    """Another thread's wait neither takes the signal nor keeps the main thread from it."""
+    code = r"""
+    def other():
+        try:
+            m.spins[1, 32](x)
+            cuda.synchronize()
+        except KernelError as problem:
+            print("other:", problem)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    time.sleep(0.1)
+    seconds, _ = interrupted(lambda: time.sleep(20))  # Python's own wait
+    assert thread.is_alive() and seconds < 2
+    seconds, text = interrupted(lambda: (m.spins[1, 32](x), cuda.synchronize()))
+    assert seconds < 1.2 and "interrupted" in text
+    thread.join(10)
+    assert not thread.is_alive()
+    """
+    program(code)
+
+
+def test_other_signals_and_handlers(program):
+    """A handler that does not raise lets the kernel go on; one that does is what the call raises."""
+    code = r"""
+    calls = []
+    signal.signal(signal.SIGUSR1, lambda *_: (calls.append(1), x.is_c_contiguous()))
+    def late(number, frame):
+        raise TimeoutError("too slow")
+    signal.signal(signal.SIGALRM, late)
+    m.spins[1, 32](x)
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    signal.setitimer(signal.ITIMER_REAL, 0.4)
+    try:
+        cuda.synchronize()
+    except TimeoutError as problem:
+        notes = getattr(problem, "__notes__", ["interrupted"])
+        assert str(problem) == "too slow" and "interrupted" in notes[0], notes
+    else:
+        raise AssertionError("not interrupted")
+    assert calls == [1]
+    """
+    program(code)
+
+
+def test_at_the_interpreters_end(run_python):
+    """A process waits for its kernels before it ends; where they do not, Ctrl-C helps."""
+    ends = "import atexit\nm.spins[1, 32](x)\natexit.register(interrupt_soon)\n"
+    assert "KeyboardInterrupt: kernel spins" in run_python(SETUP + ends, timeout=60).stderr
