@@ -130,8 +130,9 @@ nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address);
 /* A stream in no order with others, for this side of copies between devices whose own stream is
  * another device's. Made once. Binds dev. */
 int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err);
-/* The process is about to end: waits for all devices, so that what frees things later need not. Where
- * such a wait has been given up, nothing is freed any more. Call without the interpreter's lock. */
+/* The process is about to end: waits for all devices, so that what frees things later need not.
+ * Where such a wait has been given up, nothing is freed any more. Call without the interpreter's
+ * lock. */
 void nl_device_end(void);
 /* cuCtxSynchronize on dev. Call without the interpreter's lock. */
 int nl_device_synchronize(nl_device *dev, nl_error *err);

@@ -126,7 +126,7 @@ void nl_sim_fault_block_signals(void) {
     sigdelset(&set, SIGABRT);
     sigdelset(&set, SIGTRAP);
     sigdelset(&set, NL_SIM_WATCH_SIGNAL);
-    nl_thread_block_signals(&set);
+    nl_thread_set_signals(&set); /* the pool's threads begin with more of them blocked */
 }
 
 void nl_sim_fault_enter(nl_sim_worker *w, nl_sim_fault_scope *scope) {
