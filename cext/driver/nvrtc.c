@@ -9,6 +9,10 @@
 #include "driver/nvrtc_calls.h"
 
 #define OLDEST_MAJOR 12
+/* As numbalite/compilers/toolkit.py says it. */
+#define INSTALL \
+    "pip install \"cuda-toolkit[nvrtc,cudart,crt,cccl]==13.*\" (for a driver older than 580 " \
+    "\"cuda-toolkit[nvrtc,cudart,cccl]==12.*\")"
 
 static struct {
 #define NL_DECLARE(name, parameters) nvrtcResult(*name) parameters;
@@ -49,9 +53,8 @@ static void *load_library(const char *path, nl_error *err) {
     if (library == NULL) {
         const char *reason = dlerror();
         nl_error_set(err, NL_ERR_SUPPORT,
-                     "the compiler NVRTC cannot be loaded (%s): install it with `pip install "
-                     "\"numbalite[cuda13]\"` (or cuda12, to match the driver), or install the CUDA "
-                     "toolkit",
+                     "the compiler NVRTC cannot be loaded (%s): " INSTALL
+                     ", or install the CUDA toolkit",
                      reason != NULL ? reason : "not found");
     }
     return library;
@@ -72,7 +75,7 @@ static int find_calls(void *library, nl_error *err) {
         return 0;
     return nl_error_set(err, NL_ERR_SUPPORT,
                         "the NVRTC that was found has no %s: numbalite needs NVRTC %d.0 or newer "
-                        "(`pip install \"numbalite[cuda13]\"`)",
+                        "(" INSTALL ")",
                         missing, OLDEST_MAJOR);
 }
 
@@ -87,9 +90,8 @@ static int open_lock_held(const char *path, nl_error *err) {
         goto fail;
     if (major < OLDEST_MAJOR) {
         nl_error_set(err, NL_ERR_SUPPORT,
-                     "NVRTC %d.%d is too old: numbalite needs %d.0 or newer (`pip install "
-                     "\"numbalite[cuda13]\"`)",
-                     major, minor, OLDEST_MAJOR);
+                     "NVRTC %d.%d is too old: numbalite needs %d.0 or newer (" INSTALL ")", major,
+                     minor, OLDEST_MAJOR);
         goto fail;
     }
     open_major = major;

@@ -158,9 +158,8 @@ extern "C" {
 #include "abi.h"
 #endif
 }
-#include <initializer_list> // as in NVRTC
-
 #include "libc.h"
+#include <initializer_list> // as in NVRTC; after libc.h, because libc++ asks for size_t
 #include "vector.h"
 #ifdef NUMBALITE_HOST
 #include "../host/vector.h"

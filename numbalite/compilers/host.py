@@ -25,7 +25,7 @@ from numbalite.errors import CudaSupportError
 
 INSTALL = (
     "install g++ or clang++ (apt install clang, dnf install clang, conda install gxx), or "
-    'pip install "numbalite[zig]"; $NUMBALITE_CXX names a compiler that is not on the PATH'
+    "pip install ziglang; $NUMBALITE_CXX names a compiler that is not on the PATH"
 )
 
 

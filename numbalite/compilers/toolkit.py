@@ -18,7 +18,11 @@ from numbalite.errors import CudaSupportError
 OLDEST = 12  # major version of the oldest NVRTC that is used
 _NEWEST = 19  # of the newest that is looked for
 
-INSTALL = 'pip install "numbalite[cuda13]" (or "numbalite[cuda12]" for a driver older than 580)'
+# The packages of the extras cuda13 and cuda12 (pyproject.toml).
+INSTALL = (
+    'pip install "cuda-toolkit[nvrtc,cudart,crt,cccl]==13.*" (for a driver older than 580 '
+    '"cuda-toolkit[nvrtc,cudart,cccl]==12.*")'
+)
 
 
 # Where systems put a toolkit, and libraries.

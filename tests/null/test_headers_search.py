@@ -1,6 +1,7 @@
 """Where NVRTC and headers are looked for, what a source includes, which options it is compiled with."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -38,7 +39,7 @@ def touch(path, text=""):
 
 def test_nothing_found_says_what_to_install():
     assert toolkit.libraries() == []
-    with pytest.raises(errors.CudaSupportError, match=r'pip install "numbalite\[cuda13\]"'):
+    with pytest.raises(errors.CudaSupportError, match=r'pip install "cuda-toolkit\[nvrtc,'):
         toolkit.nvrtc_library()
 
 
@@ -162,6 +163,18 @@ def test_a_toolkit_beside_packages_fills_the_gaps(tmp_path, monkeypatch):
         str(tmp_path / "site/nvidia/cu13/include"),
         str(tmp_path / "toolkit/include/cccl"),
     )
+
+
+def test_what_to_install_is_what_the_extras_are(root):
+    """Errors name packages that there are: numbalite itself may come from a checkout."""
+    from numbalite.compilers import host
+
+    text = (root / "pyproject.toml").read_text()
+    c_text = (root / "cext/driver/nvrtc.c").read_text().replace("\\", "")
+    for extra in ("cuda13", "cuda12"):
+        (requirement,) = re.findall(rf"^{extra} = \[(.*)\]$", text, re.M)
+        assert requirement in toolkit.INSTALL and requirement in c_text
+    assert 'zig = ["ziglang' in text and "pip install ziglang;" in host.INSTALL
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def no_compilers(monkeypatch, tmp_path):
 
 def test_none(no_compilers):
     with pytest.raises(
-        CudaSupportError, match=r"needs a C\+\+ compiler.*apt install clang.*numbalite\[zig\]"
+        CudaSupportError, match=r"needs a C\+\+ compiler.*apt install clang.*pip install ziglang"
     ):
         host.find()
 
@@ -311,6 +311,44 @@ def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_p
     is_marked = folders.is_marked(folder)  # then it is made anew
     assert ask()[0] == ("-include-pch" if is_marked else "-include")
     assert len(made) == 1 + is_marked
+
+
+ON_ZIG = """
+import numpy as np
+from numbalite import cuda, jit, vectorize
+from numbalite.compilers import host
+
+assert host.find().is_zig
+
+@cuda.jit
+def doubled(x):
+    "extern __shared__ float s[]; int i = grid<1>(); s[i] = x[i]; __syncthreads(); x[i] = s[i] + sqrt(s[i] * s[i]);"
+
+@vectorize(["float32(float32)"])
+def more(x):
+    "return sin(x) + 1;"
+
+@jit("float64(float64)")
+def less(x):
+    "return x - 1;"
+
+x = cuda.to_device(np.arange(4, dtype=np.float32))
+doubled[1, 4, 0, 16](x)
+with cuda.checks():
+    doubled[1, 4, 0, 16](x)
+print(x.copy_to_host().tolist(), more(np.zeros(2, np.float32)).tolist(), less(1.5))
+"""
+
+
+def test_a_machine_with_zig_alone(run_python, tmp_path):
+    """pip install ziglang is all that the simulator and the targets on the CPU need."""
+    zig = pytest.importorskip("ziglang")
+    package = os.path.dirname(os.path.dirname(numbalite.__file__))
+    done = run_python(
+        ON_ZIG, PYTHONPATH=f"{package}:{os.path.dirname(os.path.dirname(zig.__file__))}", PATH=str(tmp_path), NUMBALITE_CXX=None, CXX=None, NUMBALITE_DRIVER="sim",
+        NUMBALITE_CACHE_DIR=str(tmp_path / "cache"),
+    )  # fmt: skip
+    assert done.stdout == "[0.0, 4.0, 8.0, 12.0] [1.0, 1.0] 0.5\n"
 
 
 def test_precompiled_prelude(compiled, monkeypatch, tmp_path):

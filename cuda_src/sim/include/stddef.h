@@ -4,7 +4,12 @@
 #define offsetof(type, member) __builtin_offsetof(type, member)
 #endif
 typedef decltype(nullptr) nullptr_t;
+/* As the compilers' own headers guard it: some libraries read those directly. */
+#if !defined(__CLANG_MAX_ALIGN_T_DEFINED) && !defined(_GCC_MAX_ALIGN_T)
+#define __CLANG_MAX_ALIGN_T_DEFINED
+#define _GCC_MAX_ALIGN_T
 typedef struct {
     long long whole __attribute__((aligned(__alignof__(long long))));
     long double real __attribute__((aligned(__alignof__(long double))));
 } max_align_t;
+#endif
