@@ -15,7 +15,7 @@ from numbalite.demangle import demangle
 
 HEADER = "numbalite/describe.cuh"
 
-KINDS = ("scalar", "pointer", "array", "struct")
+KINDS = ("scalar", "pointer", "array", "struct", "tuple", "empty")
 # NumPy's names in the order of nl_dtype (cext/core/dtype.h).
 DTYPES = (
     "",
@@ -34,6 +34,7 @@ DTYPES = (
     "complex64",
     "complex128",
 )
+DTYPE_SIZES = {name: int(re.sub(r"\D", "", name) or 8) // 8 for name in DTYPES if name}
 LAYOUTS = "ACF"
 
 # Classes that stand for a NumPy type.
@@ -43,6 +44,29 @@ _NAMED = {
     "complex<float>": "complex64",
     "complex<double>": "complex128",
 }
+# CUDA's vectors: the type of their parts, and how many there are.
+_LANES = {
+    "char": "int8",
+    "uchar": "uint8",
+    "short": "int16",
+    "ushort": "uint16",
+    "int": "int32",
+    "uint": "uint32",
+    "long": "int64",
+    "ulong": "uint64",
+    "longlong": "int64",
+    "ulonglong": "uint64",
+    "float": "float32",
+    "double": "float64",
+}
+_VECTORS = {f"{name}{n}": (lane, n) for name, lane in _LANES.items() for n in (1, 2, 3, 4)}
+_VECTORS |= {
+    "dim3": ("uint32", 3),
+    "__half2": ("float16", 2),
+    "__nv_bfloat16": ("__nv_bfloat16", 1),
+    "__nv_bfloat162": ("__nv_bfloat16", 2),
+}
+_ALIGNED_VECTOR = re.compile(r"_(?:16|32)a$")  # double4_16a
 _NAMESPACES = re.compile(r"^(?:(?:cuda::std::(?:__\w+::)?|thrust::|numbalite::|std::))?")
 _INTEGER = {
     "long long int": "long long",
@@ -57,12 +81,13 @@ _FIELDS = re.compile(r"I((?:Li\d+E){8})")
 
 
 class Parameter(NamedTuple):
-    """One parameter of a kernel.
+    """One parameter of a kernel, or a part of one.
 
-    name: filled in later ("" here). kind: "scalar", "pointer", "array" or "struct". ctype: the C++ type,
+    name: filled in later ("" here). kind: one of KINDS. ctype: the C++ type,
     for messages. dtype: NumPy's name of the value or of what is pointed to, "" where there is none;
     itemsize: its bytes (0: not known). size, align: bytes in the parameter block. ndim, layout ("A", "C",
-    "F"): of an array. const: of what is pointed to.
+    "F"): of an array. const: of what is pointed to. parts: what a tuple or a vector such as float4
+    consists of, each at its offset in bytes; for a pointer to vectors, of what one of them does.
     """
 
     name: str
@@ -75,6 +100,13 @@ class Parameter(NamedTuple):
     ndim: int
     layout: str
     const: bool
+    offset: int = 0
+    parts: tuple = ()
+
+    def named(self, name) -> Parameter:
+        """The same under a name, which its parts carry as well."""
+        parts = tuple(part.named(name + part.name) for part in self.parts)
+        return self._replace(name=name, parts=parts)
 
 
 def kernel_expression(kernel: str) -> str:
@@ -146,6 +178,19 @@ def _dtype(code, element, itemsize):
     return named if itemsize == {"float16": 2, "complex64": 8, "complex128": 16}[named] else ""
 
 
+def _lanes(element, itemsize):
+    """The parts of a vector, by its name."""
+    lane, count = _VECTORS.get(_ALIGNED_VECTOR.sub("", _element(element)), ("", 0))
+    size = itemsize // count if count else 0
+    if not count or DTYPE_SIZES.get(lane, 2) != size or size * count != itemsize:
+        return ()
+    kind, dtype = ("scalar", lane) if lane in DTYPES else ("struct", "")
+    return tuple(
+        Parameter(f".{name}", kind, lane, dtype, size, size, size, 0, "", False, size * i)
+        for i, name in enumerate("xyzw"[:count])
+    )
+
+
 def _parameter(fields, ctype):
     kind, size, align, code, itemsize, ndim, layout, const = fields
     kind = KINDS[kind]
@@ -160,6 +205,11 @@ def _parameter(fields, ctype):
     dtype = _dtype(code, element, itemsize)
     if kind == "struct" and dtype:
         kind = "scalar"
+    if kind == "pointer" and element.removesuffix("const").rstrip().endswith("*"):
+        dtype = "uint64"  # addresses
+    parts = () if dtype or kind not in ("pointer", "struct") else _lanes(element, itemsize)
+    if kind == "struct" and len(parts) == 1 and parts[0].ctype == plain:
+        parts = ()  # a bfloat16
     return Parameter(
         name="",
         kind=kind,
@@ -171,6 +221,7 @@ def _parameter(fields, ctype):
         ndim=ndim,
         layout=LAYOUTS[layout],
         const=bool(const),
+        parts=parts,
     )
 
 

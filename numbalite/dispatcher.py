@@ -17,7 +17,7 @@ from .cuda import devices  # noqa: F401  (sets how the driver is opened)
 from .errors import CompileError, PerformanceWarning, SignatureError, warn
 from .program import Overload, Program
 from .surface import ByTypes
-from .types import Array, Scalar, Signature
+from .types import Array, Scalar, Signature, Time, Tuple
 
 _CODE = np.dtype("<u4")
 
@@ -413,6 +413,15 @@ def _conversion(have, want, value):
         if have.layout == want.layout:
             return 0
         return 1 if want.layout == "A" else None
+    if isinstance(have, Tuple) and isinstance(want, Tuple):
+        if len(have) != len(want) or not isinstance(value, tuple):
+            return None
+        costs = [*map(_conversion, have.types, want.types, value), 0]
+        return None if None in costs else max(costs)
+    if isinstance(have, Time) and want == types.int64:
+        return 1
+    if isinstance(have, Time) or isinstance(want, Time):
+        return None
     if isinstance(have, Array) and have.ndim == 0:
         have = have.dtype
         if have == want:
@@ -438,9 +447,6 @@ def _check(signature, name, parameters):
             f"{name} has {len(parameters)} parameters ({', '.join(parameters)}), "
             f"the signature {signature} has {len(signature.args)}"
         )
-    for name, t in zip(parameters, signature.args, strict=True):
-        if isinstance(t, types.Tuple):
-            raise SignatureError(f"parameter {name!r}: a kernel takes no tuples; pass the items")
 
 
 # --- kernels written as a body -------------------------------------------------------------------------

@@ -442,7 +442,7 @@ class UnitKernel:
         names = self._scanned_names
         if names is None or len(names) != len(rows):
             names = ("",) * len(rows)
-        return [row._replace(name=n or f"arg{i}") for i, (row, n) in enumerate(zip(rows, names))]
+        return [row.named(n or f"arg{i}") for i, (row, n) in enumerate(zip(rows, names))]
 
     def _rows_now(self, image):
         """The parameters of a kernel that came from a pickle."""

@@ -10,7 +10,7 @@ HEAD = "numbalite.cuh"
 
 _HALF = ("float16", "half", "half2", "__half", "__half2")
 _COMPLEX = ("complex", "complex64", "complex128")
-_TUPLE = ("tuple", "make_tuple")
+_TUPLE = ("tuple", "make_tuple", "type_of")
 _ATOMICS = tuple(
     f"atomic_{name}" for name in "add sub max min nanmax nanmin inc dec and or xor exch cas".split()
 )
@@ -80,6 +80,7 @@ PARTS = {
         ("half", _HALF),
         ("complex", _COMPLEX),
         ("tuple", _TUPLE),
+        ("none", ("none_type", "is_none")),
         ("numpy", _NUMPY),
         ("atomics", _ATOMICS),
         ("warp", _WARP),

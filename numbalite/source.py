@@ -191,6 +191,9 @@ class Builder:
                 t = t.dtype
             if isinstance(t, types.Tuple):
                 self.use_types(*t.types)
+            if isinstance(t, types.NamedTuple):
+                self.names.add("tuple")
+                self.records[t.cxx] = t.definition() + "\n"
             elif isinstance(t, types.Record) and not t.is_known and t.cxx not in self.records:
                 self.names |= identifiers(t.definition())
                 self.records[t.cxx] = t.definition() + "\n"
@@ -350,15 +353,20 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
 
 def _kernel_parameters(builder, names, args):
     """(the parameters of a kernel, what stands before the user's lines). A kernel cannot have a reference
-    as a parameter: it gets a pointer."""
+    as a parameter, so it gets a pointer; a dtype is a name for the type."""
     heads, lead = [], ""
     for name, t in zip(map(ascii_name, names), args, strict=True):
         ctype = builder.spelled(t)
         if isinstance(t, types.Array) and t.ndim == 0:
             heads.append(f"{ctype.removesuffix('&')}*nl_{name}")
             lead += f"{ctype}{name} = *nl_{name};\n"
+        elif isinstance(t, types.Empty) and t.dtype is not None:
+            heads.append(ctype)
+            lead += f"using {name} = {builder.spelled(t.dtype)};\n"
         else:
             heads.append(f"{ctype} {name}")
+        if isinstance(t, types.Tuple):
+            lead += f'static_assert(sizeof({ctype}) == {t.size}, "a tuple of another size");\n'
     return ", ".join(heads), lead
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from enum import Enum
 
 import numpy as np
 
@@ -119,6 +120,51 @@ class Scalar(Type):
 
     def __reduce__(self):
         return scalar, (self.dtype.name,)
+
+
+class Time(Scalar):
+    """datetime64 or timedelta64 of some unit, which is ``long long`` in C++: the count of units, the
+    smallest one for NaT."""
+
+    __slots__ = ()
+
+    def __init__(self, dtype):
+        dtype = np.dtype(dtype)
+        if dtype.kind not in "mM" or not dtype.isnative:
+            raise TypeError(f"not a date or time: {dtype}")
+        Type.__init__(self, str(dtype))
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "_cxx", "long long")
+        object.__setattr__(self, "align", 8)
+
+    def _convert(self, value):
+        return np.array(value, self.dtype)[()]
+
+    def __reduce__(self):
+        return Time, (self.dtype,)
+
+
+class Empty(Type):
+    """What an argument has nothing of but its type: None, or a dtype, which is a name for the type in
+    C++. ``dtype``: the type that it is, or None."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, dtype=None):
+        super().__init__("none" if dtype is None else f"dtype({dtype})")
+        object.__setattr__(self, "dtype", dtype)
+
+    def _key(self):
+        return self.dtype
+
+    @property
+    def cxx(self):
+        return "none_type" if self.dtype is None else f"type_of<{self.dtype.cxx}>"
+
+    size = align = property(lambda self: 1)
+
+    def __reduce__(self):
+        return Empty, (self.dtype,)
 
 
 class Record(Type):
@@ -274,6 +320,23 @@ class Tuple(Type):
     def cxx(self):
         return f"tuple<{', '.join(t.cxx for t in self.types)}>"
 
+    @property
+    def fields(self) -> tuple:
+        """The names of its items in messages."""
+        return tuple(f"[{i}]" for i in range(len(self.types)))
+
+    @property
+    def offsets(self) -> tuple:
+        """Of the items, in bytes."""
+        return _tuple_layout(self.types)[0]
+
+    size = property(lambda self: _tuple_layout(self.types)[1])
+    align = property(lambda self: max((t.align for t in self.types), default=1))
+
+    def of(self, types) -> Tuple:
+        """The same tuple with other types of items."""
+        return Tuple(types)
+
     def __len__(self):
         return len(self.types)
 
@@ -282,6 +345,45 @@ class Tuple(Type):
 
     def __reduce__(self):
         return Tuple, (self.types,)
+
+
+class NamedTuple(Tuple):
+    """A named tuple: in C++ a struct with its fields, which ``get<I>`` takes as well."""
+
+    __slots__ = ("instance_class",)
+
+    def __init__(self, types, cls):
+        super().__init__(types)
+        fields = ", ".join(f"{n}: {t}" for n, t in zip(cls._fields, self.types, strict=True))
+        object.__setattr__(self, "name", f"{cls.__name__}({fields})")
+        object.__setattr__(self, "instance_class", cls)
+
+    def _key(self):
+        return self.types, self.instance_class
+
+    @property
+    def cxx(self):
+        return f"{self.instance_class.__name__}_{zlib.crc32(self.name.encode()):08x}"
+
+    @property
+    def fields(self):
+        return tuple(f".{name}" for name in self.instance_class._fields)
+
+    @property
+    def offsets(self):
+        return _struct_layout(self.types)[0]
+
+    size = property(lambda self: _struct_layout(self.types)[1])
+
+    def of(self, types):
+        return NamedTuple(types, self.instance_class)
+
+    def definition(self) -> str:
+        """The C++ struct."""
+        return _named_tuple_definition(self)
+
+    def __reduce__(self):
+        return NamedTuple, (self.types, self.instance_class)
 
 
 class Signature:
@@ -441,6 +543,51 @@ def _record_definition(record):
     )
 
 
+# --- tuples ---------------------------------------------------------------------------------------
+
+
+def _struct_layout(types):
+    """(the offsets of members of these types, the size of the struct), as C++ compilers lay it out."""
+    offsets, end, align = [], 0, 1
+    for t in types:
+        end += -end % t.align
+        offsets.append(end)
+        end += t.size
+        align = max(align, t.align)
+    return tuple(offsets), max(end + -end % align, 1)
+
+
+def _tuple_layout(types):
+    """The same for tuple<...>, which has its items from the ninth on in a tuple of their own."""
+    if len(types) <= 8:
+        return _struct_layout(types)
+    more = Tuple(types[8:])
+    offsets, size = _struct_layout((*types[:8], more))
+    return (*offsets[:8], *(offsets[8] + offset for offset in more.offsets)), size
+
+
+def _named_tuple_definition(t):
+    from .cxx import KEYWORDS
+
+    names = t.instance_class._fields
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:
+            raise TypeError(f"the field name {name!r} of {t} is no C++ name")
+    cxx, guard = t.cxx, f"NUMBALITE_{t.cxx.upper()}"
+    members = "".join(
+        f"    {item.cxx} {name};\n" for item, name in zip(t.types, names, strict=True)
+    )
+    text = (
+        f"#ifndef {guard}\n#define {guard}\nnamespace numbalite {{\nstruct {cxx} {{\n{members}}};\n"
+    )
+    for const in ("", "const ") if names else ():
+        text += f"template <int I> __device__ {const}auto &get({const}{cxx} &t) {{\n"
+        for i, name in enumerate(names):
+            text += f"    if constexpr (I == {i}) return (t.{name});\n"
+        text += "}\n"
+    return f"{text}}}\n#endif\n"
+
+
 # --- the types ------------------------------------------------------------------------------------
 
 void = none = Void("void")
@@ -491,6 +638,8 @@ def from_dtype(dtype, name=None) -> Scalar | Record:
     int32[:]
     """
     dtype = np.dtype(dtype)
+    if dtype.kind in "mM":
+        return Time(dtype)
     return scalar(dtype) if dtype.names is None else Record(dtype, name)
 
 
@@ -523,6 +672,16 @@ def CPointer(t, readonly=False) -> Pointer:
     return Pointer(as_type(t), readonly)
 
 
+def NPDatetime(unit="") -> Time:
+    """The type of ``np.datetime64`` in a unit."""
+    return Time(f"M8[{unit}]" if unit else "M8")
+
+
+def NPTimedelta(unit="") -> Time:
+    """The type of ``np.timedelta64`` in a unit."""
+    return Time(f"m8[{unit}]" if unit else "m8")
+
+
 def UniTuple(t, count) -> Tuple:
     """``count`` values of the same type."""
     return Tuple([as_type(t)] * count)
@@ -530,7 +689,8 @@ def UniTuple(t, count) -> Tuple:
 
 def typeof(value) -> Type:
     """The type that an argument has for a kernel without a signature: NumPy numbers and arrays, device
-    arrays, Python numbers (``int64``, ``float64``, ``complex128``, ``boolean``). TypeError for others.
+    arrays, Python numbers (``int64``, ``float64``, ``complex128``, ``boolean``), tuples and named tuples
+    of such, members of enumerations, None, dtypes. TypeError for others.
 
     >>> numbalite.types.typeof(np.zeros((2, 3), np.float32)), numbalite.types.typeof(1)
     (float32[:, ::1], int64)
@@ -541,7 +701,15 @@ def typeof(value) -> Type:
     if isinstance(value, np.void) and value.dtype.names is not None:
         return Record(value.dtype)
     if isinstance(value, np.generic):
-        return scalar(value.dtype)
+        return from_dtype(value.dtype)
+    if isinstance(value, tuple):
+        return _tuple_of(type(value), map(typeof, value))
+    if value is None:
+        return Empty()
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return Empty(scalar(value))
+    if isinstance(value, Enum):
+        return typeof(value.value)
     for python, t in ((bool, boolean), (int, int64), (float, float64), (complex, complex128)):
         if isinstance(value, python):
             return uint64 if t is int64 and not -(2**63) <= value < 2**63 else t
@@ -574,16 +742,24 @@ def _packed(shape, itemsize):
     return tuple(strides)
 
 
+def _tuple_of(cls, types) -> Tuple:
+    return NamedTuple(types, cls) if hasattr(cls, "_fields") else Tuple(types)
+
+
 def from_code(code: int) -> Type:
     """The type that the extension's typecodes() describes by one 32-bit number."""
     dtype, ndim = code & 0xFF, code >> 8 & 0x3F
-    layout, is_array = "ACF"[code >> 14 & 3], code >> 16 & 0xF
-    if dtype:
-        element = SCALARS[dtype - 1]
-    else:
+    layout, is_array = "ACF"[code >> 14 & 3], code >> 16 & 3
+    index, is_other = code >> 20, code >> 18 & 1
+    if index:
         from . import _core
 
-        element = Record(_core.record_dtype(code >> 20))
+        known = _core.code_object(index)
+    if is_other:
+        if not isinstance(known, tuple):
+            return Empty(known if known is None else scalar(known))
+        return _tuple_of(known[0], map(from_code, np.frombuffer(known[1], "<u4").tolist()))
+    element = from_dtype(known) if index else SCALARS[dtype - 1]
     if not is_array or (ndim == 0 and isinstance(element, Record)):
         return element
     return Array(element, ndim, layout, is_array == 3)
@@ -591,7 +767,7 @@ def from_code(code: int) -> Type:
 
 def from_parameter(row) -> Type:
     """The type that a Parameter row, read from compiled code, stands for."""
-    if not row.dtype:
+    if not row.dtype or (row.kind == "pointer" and row.ctype.count("*") > 1):
         if row.ctype in ("void*", "const void*"):
             return Pointer(void, row.const)
         return Opaque(row.ctype)
@@ -603,7 +779,16 @@ def from_parameter(row) -> Type:
 
 def by_reference(t: Type) -> Type:
     """What a kernel's parameter of this type is: to a record it refers, as to an array."""
+    if isinstance(t, Tuple):
+        return t.of(map(by_reference, t.types))
     return Array(t, 0) if isinstance(t, Record) else t
+
+
+def _dtype_name(t):
+    """NumPy's name of what C++ sees; "" where it is no number."""
+    if isinstance(t, Time):
+        return "int64"
+    return t.dtype.name if isinstance(t, Scalar) else ""
 
 
 def parameter(t: Type, name: str):
@@ -611,18 +796,30 @@ def parameter(t: Type, name: str):
     from .describe import Parameter
 
     if isinstance(t, Scalar):
-        return Parameter(name, "scalar", t.cxx, t.dtype.name, t.size, t.size, t.align, 0, "", False)
+        dtype = _dtype_name(t)
+        return Parameter(name, "scalar", t.cxx, dtype, t.size, t.size, t.align, 0, "", False)
+    if isinstance(t, Empty):
+        dtype = t.dtype.dtype.name if t.dtype else ""
+        ctype = "None" if t.dtype is None else f"the dtype {t.dtype}"
+        return Parameter(name, "empty", ctype, dtype, t.size, t.size, t.align, 0, "", False)
+    if isinstance(t, Tuple):
+        parts = tuple(
+            parameter(item, name + field)._replace(offset=offset)
+            for item, field, offset in zip(t.types, t.fields, t.offsets, strict=True)
+        )
+        return Parameter(
+            name, "tuple", t.ctype, "", t.size, t.size, t.align, 0, "", False, parts=parts
+        )
     if isinstance(t, Record):
         return Parameter(name, "struct", t.cxx, "", t.size, t.size, t.align, 0, "", False)
     if isinstance(t, Array):
-        dtype = t.dtype.dtype.name if isinstance(t.dtype, Scalar) else ""
+        dtype = _dtype_name(t.dtype)
         item = t.dtype.size
         return Parameter(
             name, "array", t.ctype, dtype, item, t.size, 8, t.ndim, t.layout, t.readonly
         )
     if isinstance(t, Pointer):
-        known = isinstance(t.dtype, Scalar)
         item = 1 if isinstance(t.dtype, Void) else t.dtype.size
-        dtype = t.dtype.dtype.name if known else ""
+        dtype = _dtype_name(t.dtype)
         return Parameter(name, "pointer", t.cxx, dtype, item, 8, 8, 0, "", t.readonly)
     raise TypeError(f"parameter {name!r}: a kernel takes no {t}")

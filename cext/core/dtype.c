@@ -90,3 +90,15 @@ double nl_half_to_double(uint16_t half) {
         magnitude = (fraction + 1024) * 0x1p-25 * (double)(1ULL << exponent);
     return half & 0x8000 ? -magnitude : magnitude;
 }
+
+uint16_t nl_bfloat16_from_double(double value) {
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40);
+    /* the float towards zero, made odd where it is not exact: no tie is seen that is none */
+    if (f != value)
+        bits = (bits - (__builtin_fabs(f) > __builtin_fabs(value))) | 1;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}

@@ -6,14 +6,15 @@
 #include "base/mem.h"
 #include "core/layout.h"
 
-int nl_params_init(nl_params *params, int count, nl_error *err) {
+int nl_params_init(nl_params *params, int count, int total, nl_error *err) {
     memset(params, 0, sizeof *params);
     if (count == 0)
         return 0;
-    params->items = nl_mem_zalloc((size_t)count * sizeof *params->items, err);
+    params->items = nl_mem_zalloc((size_t)total * sizeof *params->items, err);
     if (!params->items)
         return -1;
     params->count = count;
+    params->total = total;
     return 0;
 }
 
@@ -29,6 +30,8 @@ static int expected_size(const nl_param *p, uint64_t *size) {
         *size = sizeof(void *) + (uint64_t)p->ndim * 2 * sizeof(int64_t);
         return 1;
     case NL_PARAM_STRUCT:
+    case NL_PARAM_TUPLE:
+    case NL_PARAM_EMPTY:
         *size = p->size;
         return p->size > 0;
     }
@@ -57,8 +60,12 @@ static int is_pair(const nl_param *p) {
 }
 
 /* The complex types of other libraries (thrust::complex, cuda::std::complex) are aligned as a
- * whole. */
+ * whole, vectors of two and four as well, up to 16 bytes. */
 static uint32_t element_align(const nl_param *p) {
+    uint32_t lane = (uint32_t)nl_dtype_align(p->lane);
+    uint32_t vector = p->lanes % 2 ? lane : lane * (uint32_t)p->lanes;
+    if (p->lane != NL_OPAQUE)
+        return p->lanes == 0 ? lane : vector > 16 ? 16 : vector;
     int whole = p->dtype >= NL_COMPLEX64 && strstr(p->ctype, "::");
     return (uint32_t)(whole ? nl_dtype_size(p->dtype) : nl_dtype_align(p->dtype));
 }
@@ -79,9 +86,29 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
     p->name = name;
     p->ctype = ctype;
     p->takes_complex = is_pair(p);
+    p->takes_bfloat16 = p->dtype == NL_OPAQUE && p->itemsize == 2 && strstr(ctype, "bfloat16");
     p->element_align = element_align(p);
     if (p->kind == NL_PARAM_POINTER && p->dtype == NL_OPAQUE && strstr(ctype, "void"))
         p->itemsize = 0;
+    return 0;
+}
+
+/* From their places in the whole to those in the block; what they are in has its place by then. */
+static int place_parts(nl_params *params, nl_error *err) {
+    for (int i = 0; i < params->total; i++) {
+        nl_param *p = &params->items[i];
+        if (i < params->count)
+            p->number = i;
+        for (int k = p->first; k < p->first + p->parts; k++) {
+            nl_param *part = &params->items[k];
+            if (k <= i || k >= params->total || (uint64_t)part->offset + part->size > p->size)
+                return nl_error_set(err, NL_ERR_VALUE,
+                                    "impossible description of parameter '%s' (%s)", p->name,
+                                    p->ctype);
+            part->offset += p->offset;
+            part->number = p->number;
+        }
+    }
     return 0;
 }
 
@@ -97,11 +124,11 @@ int nl_params_finish(nl_params *params, nl_error *err) {
                                 NL_PARAMS_MAX_BYTES);
     }
     params->size = (uint32_t)offset;
-    return 0;
+    return place_parts(params, err);
 }
 
 void nl_params_clear(nl_params *params) {
-    for (int i = 0; i < params->count; i++) {
+    for (int i = 0; i < params->total; i++) {
         nl_mem_free(params->items[i].name);
         nl_mem_free(params->items[i].ctype);
     }

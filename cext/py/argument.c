@@ -11,17 +11,29 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "py/aggregate.h"
 #include "py/devarray.h"
 #include "py/dlpack.h"
 #include "py/exchange.h"
 
 /* ---- messages ---- */
 
+static int points_to_pointers(const nl_param *p) {
+    return strchr(p->ctype, '*') != strrchr(p->ctype, '*');
+}
+
 static const char *expectation(const nl_param *p, char *text, size_t size) {
     int64_t low;
     uint64_t high;
-    const char *dtype = nl_dtype_name(p->dtype);
-    if (p->kind == NL_PARAM_POINTER && p->dtype != NL_OPAQUE)
+    const char *dtype = nl_dtype_name(p->dtype), *lane = nl_dtype_name(p->lane);
+    if (p->kind == NL_PARAM_POINTER && p->lanes)
+        snprintf(text, size, "%s (a C-contiguous %s array of shape (n, %d))", p->ctype, lane,
+                 p->lanes);
+    else if (p->kind == NL_PARAM_POINTER && p->lane != NL_OPAQUE)
+        snprintf(text, size, "%s (a C-contiguous bfloat16 or %s array)", p->ctype, lane);
+    else if (p->kind == NL_PARAM_POINTER && p->dtype == NL_UINT64 && points_to_pointers(p))
+        snprintf(text, size, "%s (a C-contiguous uint64 array of addresses)", p->ctype);
+    else if (p->kind == NL_PARAM_POINTER && p->dtype != NL_OPAQUE)
         snprintf(text, size, "%s (a C-contiguous %s array)", p->ctype, dtype);
     else if (p->kind == NL_PARAM_POINTER && p->itemsize > 0)
         snprintf(text, size, "%s (a C-contiguous array of records of %lld bytes)", p->ctype,
@@ -37,6 +49,17 @@ static const char *expectation(const nl_param *p, char *text, size_t size) {
     else if (p->kind == NL_PARAM_ARRAY)
         snprintf(text, size, "%s (an array of records of %lld bytes)", p->ctype,
                  (long long)p->itemsize);
+    else if (p->kind == NL_PARAM_TUPLE)
+        snprintf(text, size, "%s (a tuple of %d item%s)", p->ctype, p->parts,
+                 p->parts == 1 ? "" : "s");
+    else if (p->kind == NL_PARAM_EMPTY)
+        snprintf(text, size, "%s", p->ctype);
+    else if (p->kind == NL_PARAM_STRUCT && p->takes_bfloat16)
+        snprintf(text, size, "%s (a float)", p->ctype);
+    else if (nl_py_param_is_dim3(p))
+        snprintf(text, size, "%s (an int, or a tuple of up to 3)", p->ctype);
+    else if (p->kind == NL_PARAM_STRUCT && p->parts)
+        snprintf(text, size, "%s (a tuple of %d numbers)", p->ctype, p->parts);
     else if (p->kind == NL_PARAM_STRUCT)
         snprintf(text, size, "%s (a NumPy record of %u bytes)", p->ctype, p->size);
     else if (p->dtype >= NL_INT8 && p->dtype <= NL_UINT64) {
@@ -81,10 +104,15 @@ const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *t
         size_t used = strlen(text);
         snprintf(text + used, size - used, " (%.80s)", Py_TYPE(value)->tp_name);
         nl_py_foreign_clear(&foreign);
+    } else if (PyTuple_Check(value)) {
+        size_t used = strlen(text);
+        Py_ssize_t n = PyTuple_GET_SIZE(value);
+        snprintf(text + used, size - used, " of %zd item%s", n, n == 1 ? "" : "s");
     } else if (value != Py_None) {
         PyErr_Clear();
         PyObject *repr = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
-                                 PyUnicode_Check(value) || nl_host_is_scalar(value)
+                                 PyUnicode_Check(value) || nl_host_is_scalar(value) ||
+                                 PyObject_TypeCheck(value, state->enum_type)
                              ? PyObject_Repr(value)
                              : NULL;
         const char *utf8 = repr ? PyUnicode_AsUTF8(repr) : NULL;
@@ -97,17 +125,16 @@ const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *t
     return text;
 }
 
-/* "saxpy(): parameter 2 'x': expected ..., got ..." and then what the format says. Returns -1. */
-static int refuse(const nl_py_call *call, int index, PyObject *value, PyObject *exception,
-                  const char *format, ...) {
+int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, PyObject *exception,
+                          const char *format, ...) {
     char expected[360], got[360], reason[360];
     const nl_param *p = &call->params->items[index];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    PyErr_Format(exception, "%s(): parameter %d '%s': expected %s, got %s%s", call->name, index + 1,
-                 p->name, expectation(p, expected, sizeof expected),
+    PyErr_Format(exception, "%s(): parameter %d '%s': expected %s, got %s%s", call->name,
+                 p->number + 1, p->name, expectation(p, expected, sizeof expected),
                  nl_py_argument_describe(call->state, value, got, sizeof got), reason);
     return -1;
 }
@@ -118,17 +145,42 @@ static int refuse(const nl_py_call *call, int index, PyObject *value, PyObject *
 typedef struct seen {
     nl_element element;
     int ndim, is_c, is_f, readonly;
+    int64_t last;        /* length of the last axis */
+    CUdeviceptr address; /* 0: it will be aligned */
     uint8_t misaligned;
     const nl_device *device; /* NULL: not known, or on the host */
 } seen;
 
+static int64_t last_axis(const nl_layout *layout) {
+    return layout->ndim ? layout->shape[layout->ndim - 1] : 0;
+}
+
 static int element_fits(const nl_param *p, const nl_element *e) {
     if (p->dtype != NL_OPAQUE)
-        return e->class == NL_ELEMENT_PLAIN && e->dtype == p->dtype;
+        return (e->class == NL_ELEMENT_PLAIN && e->dtype == p->dtype) ||
+               (e->class == NL_ELEMENT_TIME && p->dtype == NL_INT64);
     if (p->itemsize == 0)
         return 1;
+    if (p->lane != NL_OPAQUE && e->class == NL_ELEMENT_PLAIN && e->dtype == p->lane)
+        return 1; /* as many as there are lanes: check_array */
     int complex_pair = p->takes_complex && e->dtype >= NL_COMPLEX64;
     return e->itemsize == p->itemsize && (e->class == NL_ELEMENT_RECORD || complex_pair);
+}
+
+/* As many fields as the struct has room for. */
+static void advise_view(const nl_param *p, const nl_element *e, char *text, size_t size) {
+    static const char letters[] = "?biiiiuuuufffcc";
+    int64_t fields = p->itemsize % e->itemsize ? 0 : p->itemsize / e->itemsize;
+    if (fields < 2 || fields > 8) {
+        snprintf(text, size, ": view it as records of %lld bytes, x.view([...])",
+                 (long long)p->itemsize);
+        return;
+    }
+    int used = snprintf(text, size, ": view it as records, such as x.view('");
+    for (int64_t i = 0; i < fields; i++)
+        used += snprintf(text + used, size - (size_t)used, "%s%c%lld", i ? "," : "",
+                         e->dtype == NL_BOOL ? '?' : letters[e->dtype], (long long)e->itemsize);
+    snprintf(text + used, size - (size_t)used, "')");
 }
 
 /* Into `text` where it names the type. */
@@ -138,7 +190,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e, char *
         return ": its byte order is not this machine's; convert it with "
                "x.astype(x.dtype.newbyteorder('='))";
     case NL_ELEMENT_TIME:
-        return ": dates and times are passed as integers, x.view('int64')";
+        return ": dates and times are int64 to a kernel";
     case NL_ELEMENT_OBJECT:
         return ": Python objects have no counterpart in C++";
     default:
@@ -146,48 +198,65 @@ static const char *element_advice(const nl_param *p, const nl_element *e, char *
     }
     if (e->class != NL_ELEMENT_PLAIN)
         return "";
-    if (p->dtype == NL_OPAQUE)
-        return ": view it as records, such as x.view('f4,f4')";
-    snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name(p->dtype));
+    if (strstr(p->ctype, "bfloat16"))
+        return ": convert it with x.astype(ml_dtypes.bfloat16)";
+    if (p->kind == NL_PARAM_POINTER && points_to_pointers(p))
+        return ": make one of each array's x.__cuda_array_interface__['data'][0]";
+    if (p->lane != NL_OPAQUE)
+        snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name(p->lane));
+    else if (p->dtype == NL_OPAQUE)
+        advise_view(p, e, text, size);
+    else
+        snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name(p->dtype));
     return text;
 }
 
 /* Pointers and array<>: 0, or -1 after saying what does not fit. */
 static int check_array(nl_py_call *call, int index, PyObject *value, const seen *s) {
     const nl_param *p = &call->params->items[index];
-    char advice[80];
+    char advice[120];
     if (s->element.class == NL_ELEMENT_SWAPPED || s->element.class == NL_ELEMENT_OBJECT ||
         !element_fits(p, &s->element))
-        return refuse(call, index, value, PyExc_TypeError, "%s",
-                      element_advice(p, &s->element, advice, sizeof advice));
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "%s",
+                                     element_advice(p, &s->element, advice, sizeof advice));
+    if (p->lanes && s->element.dtype == p->lane && (s->ndim == 0 || s->last != p->lanes))
+        return nl_py_argument_refuse(
+            call, index, value, PyExc_TypeError,
+            ": its last axis must have %d items, such as x.reshape(-1, %d)", p->lanes, p->lanes);
     if (p->kind == NL_PARAM_POINTER) {
         if (!s->is_c)
-            return refuse(call, index, value, PyExc_TypeError,
-                          " that is not C-contiguous: a plain pointer says nothing of strides");
+            return nl_py_argument_refuse(
+                call, index, value, PyExc_TypeError,
+                " that is not C-contiguous: a plain pointer says nothing of strides");
     } else {
         if (s->ndim != p->ndim)
-            return refuse(call, index, value, PyExc_TypeError,
-                          p->ndim ? ": it must have %d dimension%s" : ": pass one element of it",
-                          p->ndim, p->ndim == 1 ? "" : "s");
+            return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+                                         p->ndim ? ": it must have %d dimension%s"
+                                                 : ": pass one element of it",
+                                         p->ndim, p->ndim == 1 ? "" : "s");
         if (p->order == NL_ORDER_C && !s->is_c)
-            return refuse(call, index, value, PyExc_TypeError, " that is not C-contiguous");
+            return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+                                         " that is not C-contiguous");
         if (p->order == NL_ORDER_F && !s->is_f)
-            return refuse(call, index, value, PyExc_TypeError, " that is not Fortran-contiguous");
+            return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+                                         " that is not Fortran-contiguous");
     }
     if (s->readonly && !p->is_const)
-        return refuse(call, index, value, PyExc_ValueError,
-                      " that is read-only: pass a copy, %sor declare the parameter const",
-                      call->device ? "or cuda.In(x), " : "");
-    if (s->misaligned & (p->element_align - 1))
-        return refuse(call, index, value, PyExc_ValueError,
-                      " whose elements are not aligned to %d bytes: pass a copy",
-                      (int)p->element_align);
+        return nl_py_argument_refuse(
+            call, index, value, PyExc_ValueError,
+            " that is read-only: pass a copy, %sor declare the parameter const",
+            call->device ? "or cuda.In(x), " : "");
+    if ((p->lanes ? s->address : s->misaligned) & (p->element_align - 1))
+        return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
+                                     " whose elements are not aligned to %d bytes: pass a copy",
+                                     (int)p->element_align);
     if (!s->device || s->device == call->device)
         return 0;
     if (!call->may_visit || !nl_device_may_visit(call->device, s->device))
-        return refuse(call, index, value, PyExc_ValueError,
-                      " on device %d, but the kernel runs on device %d: copy it over",
-                      s->device->ordinal, call->device->ordinal);
+        return nl_py_argument_refuse(
+            call, index, value, PyExc_ValueError,
+            " on device %d, but the kernel runs on device %d: copy it over", s->device->ordinal,
+            call->device->ordinal);
     call->visited |= UINT64_C(1) << s->device->ordinal;
     return 0;
 }
@@ -229,7 +298,9 @@ static int write_device_array(nl_py_call *call, int index, PyObject *value, unsi
               .is_f = a->flags & NL_PY_ARRAY_F,
               .readonly = a->flags & NL_PY_ARRAY_READONLY,
               .misaligned = a->misaligned,
-              .device = a->buffer->size ? a->buffer->device : NULL};
+              .device = a->buffer->size ? a->buffer->device : NULL,
+              .last = a->ndim ? a->shape[a->ndim - 1] : 0,
+              .address = a->address};
     if (check_array(call, index, value, &s) < 0)
         return -1;
     int visiting = s.device && s.device != call->device; /* the launcher waits, before and after */
@@ -248,7 +319,9 @@ static int write_foreign(nl_py_call *call, int index, PyObject *value, const nl_
               .ndim = f->layout.ndim,
               .is_c = nl_layout_is_c(&f->layout),
               .is_f = nl_layout_is_f(&f->layout),
-              .readonly = f->readonly};
+              .readonly = f->readonly,
+              .last = last_axis(&f->layout),
+              .address = f->address};
     uint64_t bits = f->address;
     for (int i = 0; i < f->layout.ndim; i++)
         bits |= f->layout.shape[i] > 1 ? (uint64_t)f->layout.strides[i] : 0;
@@ -273,10 +346,11 @@ static int write_host(nl_py_call *call, int index, PyObject *value, PyObject *ar
     nl_host_array host;
     nl_py_staged *staged;
     if (is_masked(array))
-        return refuse(call, index, value, PyExc_TypeError, ": a kernel would not see the mask");
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+                                     ": a kernel would not see the mask");
     if (nl_host_array_read(array, &host) < 0)
         return -1;
-    seen s = {.element = host.element, .ndim = host.layout.ndim};
+    seen s = {.element = host.element, .ndim = host.layout.ndim, .last = last_axis(&host.layout)};
     s.is_c = nl_layout_is_c(&host.layout);
     s.is_f = nl_layout_is_f(&host.layout);
     /* array<> gets a packed copy of what is in neither order */
@@ -285,20 +359,57 @@ static int write_host(nl_py_call *call, int index, PyObject *value, PyObject *ar
     if (mode == 0)
         call->staging.implicit |= !nl_host_is_void(value);
     else if (p->is_const && mode == NL_PY_TRANSFER_OUT)
-        return refuse(call, index, value, PyExc_TypeError,
-                      ": cuda.Out makes no sense for a parameter that is const");
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+                                     ": cuda.Out makes no sense for a parameter that is const");
     if (mode == 0 || p->is_const)
         mode = p->is_const ? NL_PY_TRANSFER_IN : NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT;
     s.readonly = !host.writable && (mode & NL_PY_TRANSFER_OUT);
     if (check_array(call, index, value, &s) < 0)
         return -1;
     if ((mode & NL_PY_TRANSFER_OUT) && nl_py_layout_overlaps(&host.layout))
-        return refuse(call, index, value, PyExc_ValueError,
-                      " whose elements overlap in memory: it cannot be copied back");
+        return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
+                                     " whose elements overlap in memory: it cannot be copied back");
     if (nl_py_staging_add(&call->staging, &host, index, mode, &staged) < 0)
         return -1;
     write_array(p, at, 0, staged->device.shape, staged->device.strides);
     return 0;
+}
+
+/* None and 0 are NULL; any other address must be in memory that the driver knows. Whether it is
+ * right, and lives long enough, is the caller's business. */
+static int write_address(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+    const nl_param *p = &call->params->items[index];
+    CUdeviceptr address = 0;
+    nl_error err;
+    unsigned type;
+    if (value != Py_None) {
+        address = PyLong_AsUnsignedLongLong(value);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
+                                         ", which is no address");
+        }
+    }
+    if (address && !call->device)
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+                                     ": pass an array, not an address");
+    if (address &&
+        (nl_device_bind(call->device, &err) < 0 ||
+         NL_CU(&err, PointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) < 0))
+        return nl_py_argument_refuse(
+            call, index, value, PyExc_ValueError,
+            ", which is no address in device memory: pass an array, or its address "
+            "(x.__cuda_array_interface__['data'][0])");
+    if (address & (p->element_align - 1))
+        return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
+                                     ", which is not aligned to %d bytes", (int)p->element_align);
+    memcpy(at, &address, sizeof address);
+    return 0;
+}
+
+static int is_address(const nl_param *p, PyObject *value) {
+    return p->kind == NL_PARAM_POINTER &&
+           (value == Py_None || (PyLong_Check(value) && !PyBool_Check(value)));
 }
 
 /* The array itself, for a function that runs on the host. */
@@ -306,6 +417,8 @@ static int write_in_place(nl_py_call *call, int index, PyObject *value, unsigned
     PyObject *array = value;
     nl_host_array host;
     nl_py_foreign foreign;
+    if (is_address(&call->params->items[index], value))
+        return write_address(call, index, value, at);
     if (!nl_host_is_exact_array(value) && PyObject_TypeCheck(value, call->state->transfer_type))
         array = ((nl_py_transfer *)value)->array;
     if (!nl_host_is_array(array)) {
@@ -314,15 +427,21 @@ static int write_in_place(nl_py_call *call, int index, PyObject *value, unsigned
             nl_py_foreign_clear(&foreign);
         if (found < 0)
             return -1;
-        return refuse(call, index, value, PyExc_TypeError,
-                      found ? ": it is in device memory; copy it over first, x.copy_to_host()"
-                            : ": pass a NumPy array, numpy.asarray(x)");
+        return nl_py_argument_refuse(
+            call, index, value, PyExc_TypeError,
+            found ? ": it is in device memory; copy it over first, x.copy_to_host()"
+                  : ": pass a NumPy array, numpy.asarray(x)");
     }
     if (is_masked(array))
-        return refuse(call, index, value, PyExc_TypeError, ": the function would not see the mask");
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+                                     ": the function would not see the mask");
     if (nl_host_array_read(array, &host) < 0)
         return -1;
-    seen s = {.element = host.element, .ndim = host.layout.ndim, .readonly = !host.writable};
+    seen s = {.element = host.element,
+              .ndim = host.layout.ndim,
+              .readonly = !host.writable,
+              .last = last_axis(&host.layout),
+              .address = (uintptr_t)host.data};
     s.is_c = nl_layout_is_c(&host.layout);
     s.is_f = nl_layout_is_f(&host.layout);
     uint64_t bits = (uintptr_t)host.data;
@@ -383,6 +502,8 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
         return write_host(call, index, value, array, mode, at);
     if (nl_host_is_void(array))
         return write_void(call, index, value, array, mode, at);
+    if (is_address(&call->params->items[index], value))
+        return write_address(call, index, value, at);
     call->strayed = 1;
     int found = nl_py_foreign_read(call->state, array, &foreign);
     if (found < 0)
@@ -408,7 +529,7 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
             ? ": pass an array, also for a single value"
             : ": pass a NumPy array, a device array or an object with __cuda_array_interface__ or "
               "__dlpack__";
-    return refuse(call, index, value, PyExc_TypeError, "%s", advice);
+    return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "%s", advice);
 }
 
 /* ---- scalars ---- */
@@ -439,14 +560,19 @@ static int read_int(PyObject *value, nl_scalar *s) {
 
 /* Where a value that lies on the device is read: after what the launch's stream has to do before
  * it. */
-static CUstream reading_stream(const nl_py_call *call, const nl_py_array *a) {
-    return call && a->buffer->device == call->device ? call->stream : NULL;
+static PyObject *read_on_device(const nl_py_call *call, const nl_py_array *a) {
+    int here = call && a->buffer->device == call->device;
+    return nl_py_array_read_on(a, here ? call->stream : NULL);
+}
+
+PyObject *nl_py_argument_fetch(const nl_py_call *call, PyObject *array) {
+    return read_on_device(call, (nl_py_array *)array);
 }
 
 /* A device array without dimensions is read: the number in it is what the parameter gets. */
 static int read_element(nl_py_state *state, const nl_py_call *call, PyObject *array, nl_scalar *s) {
     const nl_py_array *a = (nl_py_array *)array;
-    PyObject *number = nl_py_array_read_on(a, reading_stream(call, a));
+    PyObject *number = read_on_device(call, a);
     int result = number ? nl_py_scalar_read(state, number, s) : -1;
     Py_XDECREF(number);
     return result;
@@ -476,7 +602,6 @@ static int load(nl_dtype dtype, const void *bytes, nl_scalar *s) {
     return 1;
 }
 
-/* call: for a launch, or NULL. */
 static int scalar_read(nl_py_state *state, const nl_py_call *call, PyObject *value, nl_scalar *s) {
     unsigned char bytes[16];
     memset(s, 0, sizeof *s);
@@ -511,6 +636,12 @@ static int scalar_read(nl_py_state *state, const nl_py_call *call, PyObject *val
             return -1;
         return host.layout.ndim || is_masked(value) ? 0 : load(host.element.dtype, host.data, s);
     }
+    if (state && PyObject_TypeCheck(value, state->enum_type)) {
+        PyObject *number = PyObject_GetAttrString(value, "value");
+        int read = number ? nl_py_scalar_read(state, number, s) : -1;
+        Py_XDECREF(number);
+        return read;
+    }
     if (PyUnicode_Check(value) || PyBytes_Check(value) || PySequence_Check(value))
         return read_foreign(state, call, value, s);
     int found = read_foreign(state, call, value, s);
@@ -532,83 +663,50 @@ int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
     return scalar_read(state, NULL, value, s);
 }
 
+int nl_py_argument_number(const nl_py_call *call, PyObject *value, nl_scalar *s) {
+    return scalar_read(call->state, call, value, s);
+}
+
+/* A date or time: 1, 0 if it is none, or -1. */
+static int write_time(const nl_py_call *call, PyObject *value, unsigned char *at) {
+    if (nl_py_array_check(call->state, value)) {
+        const nl_py_array *a = (nl_py_array *)value;
+        if (a->ndim || a->class != NL_ELEMENT_TIME)
+            return 0;
+        PyObject *time = read_on_device(call, a);
+        int result = time ? nl_host_time_read(time, at) : -1;
+        Py_XDECREF(time);
+        return result;
+    }
+    return nl_host_time_read(value, at);
+}
+
 static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     nl_scalar s;
+    if (p->dtype == NL_INT64) {
+        int time = write_time(call, value, at);
+        if (time)
+            return time < 0 ? -1 : 0;
+    }
     call->strayed |= !(PyLong_Check(value) || PyFloat_Check(value) || nl_host_is_scalar(value));
     int found = scalar_read(call->state, call, value, &s);
     if (found < 0)
         return -1;
     if (!found)
-        return refuse(call, index, value, PyExc_TypeError, "");
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
     switch (nl_scalar_store(&s, p->dtype, at)) {
     case NL_STORED:
         return 0;
     case NL_STORE_RANGE:
-        return refuse(call, index, value, PyExc_OverflowError, ", which does not fit");
+        return nl_py_argument_refuse(call, index, value, PyExc_OverflowError,
+                                     ", which does not fit");
     case NL_STORE_TYPE:
         break;
     }
-    return refuse(call, index, value, PyExc_TypeError,
-                  s.kind == NL_SCALAR_FLOAT ? ": convert it with int(), if that is what you mean"
-                                            : "");
-}
-
-/* ---- structs ---- */
-
-static int write_complex_pair(const nl_param *p, const nl_scalar *s, unsigned char *at) {
-    if (!p->takes_complex || (p->size != 8 && p->size != 16))
-        return 0;
-    return nl_scalar_store(s, p->size == 8 ? NL_COMPLEX64 : NL_COMPLEX128, at) == NL_STORED;
-}
-
-/* The bytes of a record of the right size, if `value` holds one: 1, 0 or -1. */
-static int write_record(const nl_py_call *call, const nl_param *p, PyObject *value,
-                        unsigned char *at) {
-    PyObject *descr = NULL;
-    const void *bytes = NULL;
-    nl_element element = {0};
-    nl_host_array host;
-    int found = 0;
-    if (nl_py_array_check(call->state, value) && ((nl_py_array *)value)->ndim == 0) {
-        const nl_py_array *a = (nl_py_array *)value;
-        PyObject *record = nl_py_array_read_on(a, reading_stream(call, a));
-        found = record ? write_record(call, p, record, at) : -1;
-        Py_XDECREF(record);
-        return found;
-    }
-    if (nl_host_is_array(value)) {
-        if (nl_host_array_read(value, &host) < 0)
-            return -1;
-        bytes = host.layout.ndim == 0 ? host.data : NULL;
-        element = host.element;
-    } else if (nl_host_is_scalar(value)) {
-        if (nl_host_void_read(value, &descr, &bytes) < 0)
-            return -1;
-        element = nl_host_element(descr);
-    }
-    if (bytes && element.class == NL_ELEMENT_RECORD && element.itemsize == p->size) {
-        memcpy(at, bytes, p->size);
-        found = 1;
-    }
-    Py_XDECREF(descr);
-    return found;
-}
-
-static int write_struct(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
-    const nl_param *p = &call->params->items[index];
-    nl_scalar s;
-    call->strayed = 1;
-    int found = write_record(call, p, value, at);
-    if (found == 0 && p->takes_complex) {
-        found = scalar_read(call->state, call, value, &s);
-        if (found > 0)
-            found = write_complex_pair(p, &s, at);
-    }
-    if (found != 0)
-        return found < 0 ? -1 : 0;
-    return refuse(call, index, value, PyExc_TypeError,
-                  ": make one with numpy.array((...), dtype=[...])[()]");
+    return nl_py_argument_refuse(
+        call, index, value, PyExc_TypeError,
+        s.kind == NL_SCALAR_FLOAT ? ": convert it with int(), if that is what you mean" : "");
 }
 
 /* ---- entry ---- */
@@ -665,7 +763,11 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
         }
         return write_scalar(call, index, value, at);
     case NL_PARAM_STRUCT:
-        return write_struct(call, index, value, at);
+        return nl_py_struct_write(call, index, value, block);
+    case NL_PARAM_TUPLE:
+        return nl_py_tuple_write(call, index, value, block);
+    case NL_PARAM_EMPTY:
+        return nl_py_empty_write(call, index, value, block);
     }
     return -1;
 }

@@ -50,15 +50,26 @@ PyObject *nl_py_captured_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *
     return (PyObject *)c;
 }
 
+/* Those in a tuple, and in the tuples in it. */
+static int use_arrays(const nl_py_state *state, PyObject *tuple, CUstream stream, int blocking,
+                      nl_error *err) {
+    int result = 0;
+    for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(tuple); i++) {
+        PyObject *value = PyTuple_GET_ITEM(tuple, i);
+        if (nl_py_array_check(state, value))
+            result = nl_py_array_use((nl_py_array *)value, stream, blocking, err);
+        else if (PyTuple_Check(value))
+            result = use_arrays(state, value, stream, blocking, err);
+    }
+    return result;
+}
+
 int nl_py_captured_use(PyObject *self, CUstream stream, int blocking, nl_error *err) {
     nl_py_captured *c = (nl_py_captured *)self;
     int result = 0;
     Py_BEGIN_CRITICAL_SECTION(c);
-    for (Py_ssize_t j = 0; c->updated && result == 0 && j < PyTuple_GET_SIZE(c->args); j++) {
-        PyObject *value = PyTuple_GET_ITEM(c->args, j);
-        if (nl_py_array_check(c->state, value))
-            result = nl_py_array_use((nl_py_array *)value, stream, blocking, err);
-    }
+    if (c->updated)
+        result = use_arrays(c->state, c->args, stream, blocking, err);
     Py_END_CRITICAL_SECTION();
     return result;
 }
@@ -104,6 +115,8 @@ static void fix_arrays(const nl_py_state *state, PyObject *tuple) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
         if (nl_py_array_check(state, value))
             nl_buffer_fix(((nl_py_array *)value)->buffer);
+        else if (PyTuple_Check(value))
+            fix_arrays(state, value);
     }
 }
 

@@ -66,11 +66,13 @@ static int append_new(PyObject *list, PyObject *item) {
 }
 
 static int add_values(PyObject *list, const nl_params *params, void *const *values) {
-    for (int i = 0; i < params->count; i++) {
+    for (int i = 0; i < params->total; i++) {
         const nl_param *p = &params->items[i];
         if (p->kind != NL_PARAM_ARRAY && p->kind != NL_PARAM_POINTER)
             continue;
-        if (append_new(list, array_row(p, values[i])) < 0)
+        const char *whole = values[p->number];
+        uint32_t at = p->offset - params->items[p->number].offset;
+        if (append_new(list, array_row(p, whole + at)) < 0)
             return -1;
     }
     return 0;

@@ -100,19 +100,16 @@ nl_element nl_host_element(PyObject *descr) {
         e.class = classify_void(d);
         return e;
     }
-    if (d->kind == 'M' || d->kind == 'm') {
-        e.class = NL_ELEMENT_TIME;
-        return e;
-    }
+    int is_time = d->kind == 'M' || d->kind == 'm';
     nl_dtype dtype = nl_dtype_from_kind(d->kind, e.itemsize);
-    if (dtype == NL_OPAQUE)
+    if (dtype == NL_OPAQUE && !is_time)
         return e;
     if (!PyArray_ISNBO(d->byteorder)) {
         e.class = NL_ELEMENT_SWAPPED;
         return e;
     }
     e.dtype = dtype;
-    e.class = NL_ELEMENT_PLAIN;
+    e.class = is_time ? NL_ELEMENT_TIME : NL_ELEMENT_PLAIN;
     return e;
 }
 
@@ -302,6 +299,27 @@ PyObject *nl_host_void_array(PyObject *scalar) {
     if (array && PyArray_SetBaseObject((PyArrayObject *)array, Py_NewRef(scalar)) < 0)
         Py_CLEAR(array);
     return array;
+}
+
+int nl_host_is_scalar_type(PyObject *obj) {
+    return PyType_Check(obj) && PyType_IsSubtype((PyTypeObject *)obj, &PyGenericArrType_Type);
+}
+
+static int is_one_time(PyObject *obj) {
+    PyArrayObject *a = (PyArrayObject *)obj;
+    return PyArray_Check(obj) && PyArray_NDIM(a) == 0 &&
+           nl_host_element((PyObject *)PyArray_DESCR(a)).class == NL_ELEMENT_TIME;
+}
+
+int nl_host_time_read(PyObject *obj, void *bytes) {
+    const void *value = PyArray_IsScalar(obj, Datetime) ? &((PyDatetimeScalarObject *)obj)->obval
+                        : PyArray_IsScalar(obj, Timedelta)
+                            ? (const void *)&((PyTimedeltaScalarObject *)obj)->obval
+                        : is_one_time(obj) ? PyArray_DATA((PyArrayObject *)obj)
+                                           : NULL;
+    if (value)
+        memcpy(bytes, value, sizeof(npy_int64));
+    return value != NULL;
 }
 
 int nl_host_long_double_read(PyObject *scalar, nl_scalar *value) {

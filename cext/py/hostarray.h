@@ -67,7 +67,8 @@ int nl_host_array_assign(PyObject *to, PyObject *from);
 PyObject *nl_host_array_item(PyObject *array);
 
 /* scalars */
-int nl_host_is_scalar(PyObject *obj); /* numpy.generic */
+int nl_host_is_scalar(PyObject *obj);      /* numpy.generic */
+int nl_host_is_scalar_type(PyObject *obj); /* numpy.float32 itself */
 /* A NumPy scalar of the element at `bytes`, which is copied. */
 PyObject *nl_host_scalar(PyObject *descr, const void *bytes);
 /* The dtype code and value (at most 16 bytes, in `bytes`) of a scalar of one of NumPy's plain types
@@ -80,6 +81,9 @@ int nl_host_void_read(PyObject *scalar, PyObject **descr, const void **bytes);
  * reference. */
 PyObject *nl_host_void_array(PyObject *scalar);
 int nl_host_is_void(PyObject *obj);
+/* datetime64, timedelta64 and arrays of one without dimensions: 1 and its 8 bytes at `bytes`, or 0
+ * for anything else. */
+int nl_host_time_read(PyObject *obj, void *bytes);
 /* longdouble and clongdouble, rounded to double: 1, or 0 if it is neither. */
 int nl_host_long_double_read(PyObject *scalar, nl_scalar *value);
 

@@ -137,22 +137,23 @@ static PyObject *module_alive(PyObject *self, void *Py_UNUSED(closure)) {
 
 /* Attribute-like access to the items of a Parameter tuple, in the order of numbalite/describe.py.
  */
-static int parameter_from(PyObject *tuple, nl_param *p) {
-    static const char *const kinds[] = {"scalar", "pointer", "array", "struct"};
+static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
+    static const char *const kinds[] = {"scalar", "pointer", "array", "struct", "tuple", "empty"};
     static const char orders[] = "ACF";
     const char *name, *kind, *ctype, *dtype, *layout;
-    long long itemsize, size, align;
+    long long itemsize, size, align, offset = 0;
     int known = 0;
     if (!PyTuple_Check(tuple)) {
         PyErr_Format(PyExc_TypeError, "a parameter is described by a tuple, not %.80s",
                      Py_TYPE(tuple)->tp_name);
         return -1;
     }
-    if (!PyArg_ParseTuple(tuple, "ssssLLLisp;a parameter is described by ten items", &name, &kind,
-                          &ctype, &dtype, &itemsize, &size, &align, &p->ndim, &layout,
-                          &p->is_const))
+    *parts = NULL;
+    if (!PyArg_ParseTuple(tuple, "ssssLLLisp|LO!;a parameter is described by ten to twelve items",
+                          &name, &kind, &ctype, &dtype, &itemsize, &size, &align, &p->ndim, &layout,
+                          &p->is_const, &offset, &PyTuple_Type, parts))
         return -1;
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind, kinds[i]) == 0) {
             p->kind = (nl_param_kind)i;
             known = 1;
@@ -167,7 +168,8 @@ static int parameter_from(PyObject *tuple, nl_param *p) {
         return -1;
     }
     const char *order = *layout ? strchr(orders, *layout) : orders;
-    if (!order || size < 0 || size > NL_PARAMS_MAX_BYTES || align < 1 || align > 4096) {
+    if (!order || size < 0 || size > NL_PARAMS_MAX_BYTES || align < 1 || align > 4096 ||
+        offset < 0 || offset > NL_PARAMS_MAX_BYTES) {
         PyErr_Format(PyExc_ValueError, "impossible description of parameter '%s'", name);
         return -1;
     }
@@ -176,35 +178,81 @@ static int parameter_from(PyObject *tuple, nl_param *p) {
     p->itemsize = itemsize;
     p->size = (uint32_t)size;
     p->align = (uint32_t)align;
+    p->offset = (uint32_t)offset;
     p->name = (char *)name; /* nl_params_set copies both */
     p->ctype = (char *)ctype;
     return 0;
 }
 
+/* The parts of what a pointer points to tell of what a vector is made. */
+static int vector_from(PyObject *parts, nl_param *p) {
+    nl_param part = {0};
+    PyObject *ignored;
+    if (parameter_from(PyTuple_GET_ITEM(parts, 0), &part, &ignored) < 0)
+        return -1;
+    p->lane = part.dtype == NL_OPAQUE ? NL_UINT16 : part.dtype; /* bfloat16: its bits */
+    p->lanes = part.size == p->itemsize ? 0 : (int)PyTuple_GET_SIZE(parts);
+    return 0;
+}
+
+static Py_ssize_t count_rows(PyObject *rows) {
+    Py_ssize_t n = PyTuple_GET_SIZE(rows);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
+        PyObject *row = PyTuple_GET_ITEM(rows, i);
+        if (PyTuple_Check(row) && PyTuple_GET_SIZE(row) == 12 &&
+            PyTuple_Check(PyTuple_GET_ITEM(row, 11)))
+            n += count_rows(PyTuple_GET_ITEM(row, 11));
+    }
+    return n;
+}
+
+/* Rows to the items from `at` on; *next: the first that nothing has been put into. */
+static int fill(nl_params *params, PyObject *rows, int at, int *next) {
+    nl_error err;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
+        nl_param description = {0};
+        PyObject *parts;
+        if (parameter_from(PyTuple_GET_ITEM(rows, i), &description, &parts) < 0)
+            return -1;
+        int count = parts ? (int)PyTuple_GET_SIZE(parts) : 0;
+        if (count && description.kind == NL_PARAM_POINTER) {
+            if (vector_from(parts, &description) < 0)
+                return -1;
+        } else if (count) {
+            description.first = *next;
+            description.parts = count;
+            *next += count;
+        }
+        if (nl_params_set(params, at + (int)i, &description, &err) < 0) {
+            nl_py_raise(&err);
+            return -1;
+        }
+        if (description.parts && fill(params, parts, description.first, next) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int nl_py_params_from(PyObject *tuples, nl_params *params) {
     nl_error err;
-    Py_ssize_t n = PyTuple_GET_SIZE(tuples);
-    if (n > NL_PARAMS_MAX_BYTES) {
+    Py_ssize_t n = PyTuple_GET_SIZE(tuples), total = count_rows(tuples);
+    int next = (int)n;
+    if (total > NL_PARAMS_MAX_BYTES) {
         PyErr_SetString(PyExc_ValueError, "too many parameters");
         return -1;
     }
-    if (nl_params_init(params, (int)n, &err) < 0)
-        goto fail;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        nl_param description = {0};
-        if (parameter_from(PyTuple_GET_ITEM(tuples, i), &description) < 0) {
-            nl_params_clear(params);
-            return -1;
-        }
-        if (nl_params_set(params, (int)i, &description, &err) < 0)
-            goto fail;
+    if (nl_params_init(params, (int)n, (int)total, &err) < 0) {
+        nl_py_raise(&err);
+        return -1;
     }
-    if (nl_params_finish(params, &err) == 0)
-        return 0;
-fail:
-    nl_params_clear(params);
-    nl_py_raise(&err);
-    return -1;
+    int result = fill(params, tuples, 0, &next);
+    if (result == 0 && nl_params_finish(params, &err) < 0) {
+        nl_py_raise(&err);
+        result = -1;
+    }
+    if (result < 0)
+        nl_params_clear(params);
+    return result;
 }
 
 /* ---- Kernel ---- */

@@ -199,9 +199,9 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
 static int may_be_foreign(const nl_py_state *state, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     return type != state->devarray_class && type != &PyLong_Type && type != &PyFloat_Type &&
-           type != &PyBool_Type && type != &PyComplex_Type && type != state->transfer_type &&
-           !nl_host_is_exact_array(value) && !nl_host_is_scalar(value) &&
-           !nl_py_array_check(state, value);
+           type != &PyBool_Type && type != &PyComplex_Type && type != &PyTuple_Type &&
+           type != state->transfer_type && value != Py_None && !nl_host_is_exact_array(value) &&
+           !nl_host_is_scalar(value) && !nl_py_array_check(state, value);
 }
 
 static PyObject *wrap_foreign(const nl_py_launcher *l, PyObject *value) {

@@ -124,7 +124,8 @@ int nl_py_staging_check(const nl_py_staging *s, const nl_kernel *kernel) {
                 "%s(): parameters %d '%s' and %d '%s': the arrays overlap in memory and one is "
                 "written, but each would have a copy of its own on the device; pass device "
                 "arrays, or copies",
-                kernel->name, first + 1, kernel->params.items[first].name, second + 1,
+                kernel->name, kernel->params.items[first].number + 1,
+                kernel->params.items[first].name, kernel->params.items[second].number + 1,
                 kernel->params.items[second].name);
             return -1;
         }

@@ -33,8 +33,9 @@
     X(PyTypeObject, hostfunction_type) \
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
-    X(PyObject, record_dtypes)  /* list: record index - 1 -> dtype */ \
-    X(PyObject, record_codes)   /* dict: dtype -> record index */ \
+    X(PyTypeObject, enum_type)  /* enum.Enum */ \
+    X(PyObject, code_objects)   /* list: index in a type code - 1 -> what it stands for */ \
+    X(PyObject, code_indices)   /* dict: and back */ \
     X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */ \
     X(PyObject, known_names)    /* tuple of the names that known.c looks up */ \
     X(PyTypeObject, cupy_array) /* known.c: classes of other libraries that were met, */ \

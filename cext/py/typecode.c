@@ -1,6 +1,6 @@
 /* py/typecode: what a value is, as one number. A dispatcher without a signature compares these
  * numbers with those of its last call; only where they differ does it ask Python for another
- * kernel. Records have an index of their own in a list that only grows. */
+ * kernel. What a number cannot hold has an index in a list that only grows. */
 #include "py/argument.h"
 
 #include <string.h>
@@ -8,10 +8,14 @@
 #include "py/dlpack.h"
 #include "py/exchange.h"
 
-static const char no_time[] = "dates and times are passed as integers, x.view('int64')";
 static const char no_order[] = "its byte order is not this machine's; "
                                "convert it with x.astype(x.dtype.newbyteorder('='))";
 static const char no_type[] = "its dtype has no counterpart in C++";
+static const char no_bfloat16[] =
+    "pass its bits, x.view('uint16'), or declare the parameter in a source of your own as "
+    "__nv_bfloat16*, which takes it as it is";
+static const char no_depth[] = "it is nested too deeply";
+static const char no_tuple[] = "pass its items";
 static const char no_value[] = "pass a number, a NumPy array, a device array or an object with "
                                "__cuda_array_interface__ or __dlpack__";
 static const char no_host_value[] = "pass a number or a NumPy array, numpy.asarray(x)";
@@ -19,24 +23,27 @@ static const char no_device[] = "it is in device memory; copy it over first, x.c
 static const char no_mask[] = "the function would not see the mask";
 static const char no_size[] = "it does not fit in 64 bits";
 
-/* Index of a record dtype, from 1. */
-static int record_index(nl_py_state *state, PyObject *descr, uint32_t *index) {
+#define MAX_DEPTH 16
+
+/* The index of an object that equals this one, from 1. */
+static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
     int result = -1;
     PyObject *known = NULL;
-    Py_BEGIN_CRITICAL_SECTION(state->record_codes);
-    if (PyDict_GetItemRef(state->record_codes, descr, &known) >= 0) {
-        Py_ssize_t count = PyList_GET_SIZE(state->record_dtypes);
+    Py_BEGIN_CRITICAL_SECTION(state->code_indices);
+    if (PyDict_GetItemRef(state->code_indices, object, &known) >= 0) {
+        Py_ssize_t count = PyList_GET_SIZE(state->code_objects);
         if (known) {
             result = 0;
-        } else if (count >= NL_PY_CODE_RECORD_MAX) {
-            PyErr_Format(PyExc_RuntimeError, "more than %d record dtypes were passed to kernels",
-                         NL_PY_CODE_RECORD_MAX);
+        } else if (count >= NL_PY_CODE_INDEX_MAX) {
+            PyErr_Format(PyExc_RuntimeError,
+                         "more than %d types of records, tuples and times were passed to kernels",
+                         NL_PY_CODE_INDEX_MAX);
         } else {
             known = PyLong_FromSsize_t(count + 1);
-            if (known && PyList_Append(state->record_dtypes, descr) == 0) {
-                result = PyDict_SetItem(state->record_codes, descr, known);
+            if (known && PyList_Append(state->code_objects, object) == 0) {
+                result = PyDict_SetItem(state->code_indices, object, known);
                 if (result < 0)
-                    (void)PyList_SetSlice(state->record_dtypes, count, count + 1, NULL);
+                    (void)PyList_SetSlice(state->code_objects, count, count + 1, NULL);
             }
         }
     }
@@ -49,27 +56,34 @@ static int record_index(nl_py_state *state, PyObject *descr, uint32_t *index) {
 
 static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr, int ndim,
                         int is_c, int is_f, uint32_t *code, const char **reason) {
-    uint32_t record = 0;
+    uint32_t index = 0;
     switch (e->class) {
     case NL_ELEMENT_PLAIN:
         break;
+    case NL_ELEMENT_TIME:
     case NL_ELEMENT_RECORD:
-        if (record_index(state, descr, &record) < 0)
+        *reason = e->itemsize == 2 ? no_bfloat16 : no_type;
+        if (e->class == NL_ELEMENT_RECORD && !nl_host_has_fields(descr))
+            return 0;
+        if (index_of(state, descr, &index) < 0)
             return -1;
         break;
     case NL_ELEMENT_SWAPPED:
         *reason = no_order;
-        return 0;
-    case NL_ELEMENT_TIME:
-        *reason = no_time;
         return 0;
     case NL_ELEMENT_OTHER:
     case NL_ELEMENT_OBJECT:
         *reason = no_type;
         return 0;
     }
-    *code = nl_py_code_array(e->dtype, ndim, is_c, is_f, record);
+    nl_dtype dtype = e->class == NL_ELEMENT_TIME ? NL_INT64 : e->dtype;
+    *code = nl_py_code_array(dtype, ndim, is_c, is_f, index);
     return 1;
+}
+
+/* The code of the element, for that of an array without dimensions. */
+static uint32_t as_value(uint32_t code) {
+    return code & (0xffu | ~0u << NL_PY_CODE_INDEX_SHIFT);
 }
 
 static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code,
@@ -122,6 +136,8 @@ static int numpy_scalar_code(nl_py_state *state, PyObject *value, uint32_t *code
         element.class = NL_ELEMENT_OTHER;
     int result = element_code(state, &element, descr, 0, 1, 1, code, reason);
     Py_DECREF(descr);
+    if (result > 0 && element.class == NL_ELEMENT_TIME)
+        *code = as_value(*code);
     return result;
 }
 
@@ -164,6 +180,75 @@ static int dlpack_code(nl_py_state *state, PyObject *value, uint32_t *code, cons
     return found;
 }
 
+/* ---- other objects ---- */
+
+static int object_code(nl_py_state *state, PyObject *object, uint32_t *code) {
+    uint32_t index;
+    if (!object || index_of(state, object, &index) < 0)
+        return -1;
+    *code = NL_PY_CODE_OBJECT | index << NL_PY_CODE_INDEX_SHIFT;
+    return 1;
+}
+
+/* A dtype as an argument: numpy.dtype("f4"), numpy.float32. */
+static int dtype_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
+    PyObject *descr = nl_host_descr(value);
+    if (!descr)
+        return -1;
+    *reason = no_type;
+    int found = nl_host_element(descr).class == NL_ELEMENT_PLAIN;
+    if (found)
+        found = object_code(state, descr, code);
+    Py_DECREF(descr);
+    return found;
+}
+
+nl_dtype nl_py_code_dtype(nl_py_state *state, uint32_t code) {
+    Py_ssize_t index = (Py_ssize_t)(code >> NL_PY_CODE_INDEX_SHIFT);
+    PyObject *object =
+        code & NL_PY_CODE_OBJECT ? PyList_GetItemRef(state->code_objects, index - 1) : NULL;
+    nl_dtype dtype = object && nl_host_is_descr(object) ? nl_host_element(object).dtype : NL_OPAQUE;
+    Py_XDECREF(object);
+    return dtype;
+}
+
+static int tuple_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason,
+                      int depth);
+
+static int code_of(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason,
+                   int depth) {
+    return PyTuple_Check(value) ? tuple_code(state, value, code, reason, depth)
+                                : nl_py_type_code(state, value, code, reason);
+}
+
+/* What a tuple is, is its class and the codes of its items. */
+static int tuple_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason,
+                      int depth) {
+    Py_ssize_t n = PyTuple_GET_SIZE(value), size = n * (Py_ssize_t)sizeof(uint32_t);
+    *reason = no_depth;
+    if (depth >= MAX_DEPTH)
+        return 0;
+    PyObject *codes = PyBytes_FromStringAndSize(NULL, size);
+    int found = codes ? 1 : -1;
+    for (Py_ssize_t i = 0; found > 0 && i < n; i++) {
+        uint32_t item;
+        found = code_of(state, PyTuple_GET_ITEM(value, i), &item, reason, depth + 1);
+        if (found > 0)
+            memcpy(PyBytes_AS_STRING(codes) + i * (Py_ssize_t)sizeof item, &item, sizeof item);
+    }
+    if (found > 0) {
+        PyObject *key = PyTuple_Pack(2, (PyObject *)Py_TYPE(value), codes);
+        found = object_code(state, key, code);
+        Py_XDECREF(key);
+    }
+    Py_XDECREF(codes);
+    return found;
+}
+
+static int is_dtype(PyObject *value) {
+    return nl_host_is_descr(value) || nl_host_is_scalar_type(value);
+}
+
 int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
     nl_py_foreign foreign;
     if (nl_py_array_check(state, value))
@@ -176,6 +261,14 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
         return numpy_scalar_code(state, value, code, reason);
     if (PyObject_TypeCheck(value, state->transfer_type))
         return nl_py_type_code(state, ((nl_py_transfer *)value)->array, code, reason);
+    if (PyTuple_Check(value))
+        return tuple_code(state, value, code, reason, 0);
+    if (value == Py_None)
+        return object_code(state, value, code);
+    if (is_dtype(value))
+        return dtype_code(state, value, code, reason);
+    if (PyObject_TypeCheck(value, state->enum_type))
+        return number_code(state, value, code, reason);
     int found = nl_py_foreign_read(state, value, &foreign);
     if (found > 0) {
         found = foreign_code(state, &foreign, code, reason);
@@ -189,11 +282,6 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
     /* before numbers: a tensor of one element may convert to one */
     found = dlpack_code(state, value, code, reason);
     return found ? found : number_code(state, value, code, reason);
-}
-
-/* The code of the element, for that of an array without dimensions. */
-static uint32_t as_value(uint32_t code) {
-    return code & (0xffu | ~0u << NL_PY_CODE_RECORD_SHIFT);
 }
 
 int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
@@ -223,6 +311,9 @@ int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, co
         *code = known > 0 ? as_value(*code) : 0;
         return known;
     }
+    *reason = no_tuple;
+    if (PyTuple_Check(value))
+        return 0;
     int found = nl_py_array_check(state, value);
     if (!found && (found = nl_py_foreign_read(state, value, &foreign)) > 0)
         nl_py_foreign_clear(&foreign);
@@ -273,29 +364,36 @@ static PyObject *typecodes(PyObject *module, PyObject *args) {
     return bytes;
 }
 
-static PyObject *record_dtype(PyObject *module, PyObject *arg) {
+static PyObject *code_object(PyObject *module, PyObject *arg) {
     nl_py_state *state = nl_py_state_of(module);
     Py_ssize_t index = PyNumber_AsSsize_t(arg, PyExc_IndexError);
     if (index == -1 && PyErr_Occurred())
         return NULL;
-    if (index < 1 || index > PyList_GET_SIZE(state->record_dtypes))
-        return PyErr_Format(PyExc_IndexError, "no record dtype has index %zd", index);
-    return PyList_GetItemRef(state->record_dtypes, index - 1);
+    if (index < 1 || index > PyList_GET_SIZE(state->code_objects))
+        return PyErr_Format(PyExc_IndexError, "no object has index %zd", index);
+    return PyList_GetItemRef(state->code_objects, index - 1);
 }
 
 static PyMethodDef functions[] = {
     {"typecodes", typecodes, METH_O,
      "typecodes(args) -> bytes: for each value 32 bits, little-endian: 0-7 element type, 8-13 "
-     "ndim, 14-15 order (0 any, 1 C, 2 F), 16-19 kind (0 scalar, 1 array), 20-31 record index."},
-    {"record_dtype", record_dtype, METH_O,
-     "record_dtype(index): the dtype of a record index in a type code."},
+     "ndim, 14-15 order (0 any, 1 C, 2 F), 16-19 kind (0 value, 1 array, 4 another object), 20-31 "
+     "the index of an object."},
+    {"code_object", code_object, METH_O,
+     "code_object(index): what an index in a type code stands for: a dtype, None, or of a tuple "
+     "(class, the type codes of its items)."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_argument_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    state->record_dtypes = PyList_New(0);
-    state->record_codes = PyDict_New();
-    if (!state->record_dtypes || !state->record_codes || nl_py_transfer_exec(module) < 0)
+    PyObject *enumerations = PyImport_ImportModule("enum");
+    if (enumerations)
+        state->enum_type = (PyTypeObject *)PyObject_GetAttrString(enumerations, "Enum");
+    Py_XDECREF(enumerations);
+    state->code_objects = PyList_New(0);
+    state->code_indices = PyDict_New();
+    if (!state->enum_type || !state->code_objects || !state->code_indices ||
+        nl_py_transfer_exec(module) < 0)
         return -1;
     return nl_py_add_functions(module, functions);
 }

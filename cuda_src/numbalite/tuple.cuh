@@ -1,10 +1,13 @@
-/* tuple: several values as one, for device functions that return more than one.
+/* tuple: several values as one: arguments that are tuples, constants, and what device functions
+ * return that return more than one.
  *
- *     return make_tuple(r, phi);         auto [r, phi] = polar(x, y);         get<0>(t)
+ *     return make_tuple(r, phi);         auto [r, phi] = polar(x, y);         get<0>(t)  t[i]
  *
  * One plain struct for each length up to eight, with public members: structured bindings take such
- * a struct apart without any help from the standard library, which NVRTC does not have. A tuple
- * converts to one of as many other types, so that what a function returns need not be exact. */
+ * a struct apart without any help from the standard library, which NVRTC does not have. Further
+ * items are in a tuple behind the first eight. A tuple converts to one of as many other types, so
+ * that what a function returns need not be exact. t[i], for any i, is there where all items have
+ * the same type. A launch writes tuples as they lie here (numbalite/types.py). */
 #ifndef NUMBALITE_TUPLE_CUH
 #define NUMBALITE_TUPLE_CUH
 
@@ -12,14 +15,21 @@
 
 namespace numbalite {
 
-template <class... T> struct tuple {
-    static_assert(sizeof...(T) <= 8, "a tuple has at most eight items");
-};
+template <class... T> struct tuple {};
+
+namespace nl_detail {
+template <class... T> NUMBALITE_FUNCTION auto tuple_at(const tuple<T...> &t, int i);
+}
+#define NUMBALITE_TUPLE_INDEX \
+    NUMBALITE_FUNCTION auto operator[](int i) const { return nl_detail::tuple_at(*this, i); }
+
 template <class A> struct tuple<A> {
+    NUMBALITE_TUPLE_INDEX
     A item0;
     template <class T0> NUMBALITE_FUNCTION operator tuple<T0>() const { return {(T0)item0}; }
 };
 template <class A, class B> struct tuple<A, B> {
+    NUMBALITE_TUPLE_INDEX
     A item0;
     B item1;
     template <class T0, class T1> NUMBALITE_FUNCTION operator tuple<T0, T1>() const {
@@ -27,6 +37,7 @@ template <class A, class B> struct tuple<A, B> {
     }
 };
 template <class A, class B, class C> struct tuple<A, B, C> {
+    NUMBALITE_TUPLE_INDEX
     A item0;
     B item1;
     C item2;
@@ -35,6 +46,7 @@ template <class A, class B, class C> struct tuple<A, B, C> {
     }
 };
 template <class A, class B, class C, class D> struct tuple<A, B, C, D> {
+    NUMBALITE_TUPLE_INDEX
     A item0;
     B item1;
     C item2;
@@ -45,6 +57,7 @@ template <class A, class B, class C, class D> struct tuple<A, B, C, D> {
     }
 };
 template <class A, class B, class C, class D, class E> struct tuple<A, B, C, D, E> {
+    NUMBALITE_TUPLE_INDEX
     A item0;
     B item1;
     C item2;
@@ -56,6 +69,7 @@ template <class A, class B, class C, class D, class E> struct tuple<A, B, C, D, 
     }
 };
 template <class A, class B, class C, class D, class E, class F> struct tuple<A, B, C, D, E, F> {
+    NUMBALITE_TUPLE_INDEX
     A item0;
     B item1;
     C item2;
@@ -69,6 +83,7 @@ template <class A, class B, class C, class D, class E, class F> struct tuple<A, 
 };
 template <class A, class B, class C, class D, class E, class F, class G>
 struct tuple<A, B, C, D, E, F, G> {
+    NUMBALITE_TUPLE_INDEX
     A item0;
     B item1;
     C item2;
@@ -83,6 +98,7 @@ struct tuple<A, B, C, D, E, F, G> {
 };
 template <class A, class B, class C, class D, class E, class F, class G, class H>
 struct tuple<A, B, C, D, E, F, G, H> {
+    NUMBALITE_TUPLE_INDEX
     A item0;
     B item1;
     C item2;
@@ -97,7 +113,26 @@ struct tuple<A, B, C, D, E, F, G, H> {
                 (T4)item4, (T5)item5, (T6)item6, (T7)item7};
     }
 };
+template <class A, class B, class C, class D, class E, class F, class G, class H, class... More>
+struct tuple<A, B, C, D, E, F, G, H, More...> {
+    NUMBALITE_TUPLE_INDEX
+    A item0;
+    B item1;
+    C item2;
+    D item3;
+    E item4;
+    F item5;
+    G item6;
+    H item7;
+    tuple<More...> more;
+};
+#undef NUMBALITE_TUPLE_INDEX
 template <class... T> tuple(T...) -> tuple<T...>;
+
+/* A dtype among the items. */
+template <class T> struct type_of {
+    typedef T type;
+};
 
 template <class... T> NUMBALITE_FUNCTION tuple<T...> make_tuple(T... items) {
     return tuple<T...>{items...};
@@ -119,8 +154,30 @@ template <int I, class Tuple> NUMBALITE_FUNCTION auto &item(Tuple &t) {
         return t.item5;
     else if constexpr (I == 6)
         return t.item6;
-    else
+    else if constexpr (I == 7)
         return t.item7;
+    else
+        return item<I - 8>(t.more);
+}
+template <class A, class... T> struct all_same {
+    enum { value = 1 };
+};
+template <class A, class B, class... T> struct all_same<A, B, T...> {
+    enum { value = 0 };
+};
+template <class A, class... T> struct all_same<A, A, T...> : all_same<A, T...> {};
+
+template <int I, int N, class T, class Tuple>
+NUMBALITE_FUNCTION T item_at(const Tuple &t, int i) {
+    if constexpr (I == N - 1)
+        return item<I>(t);
+    else
+        return i == I ? item<I>(t) : item_at<I + 1, N, T>(t, i);
+}
+template <class... T> NUMBALITE_FUNCTION auto tuple_at(const tuple<T...> &t, int i) {
+    static_assert(all_same<T...>::value,
+                  "t[i] needs a tuple whose items have the same type: get<0>(t), auto [a, b] = t");
+    return item_at<0, (int)sizeof...(T), decltype(t.item0)>(t, i);
 }
 } // namespace nl_detail
 
@@ -157,6 +214,8 @@ NUMBALITE_FUNCTION bool operator==(const tuple<T...> &a, const tuple<T...> &b) {
         same = same && a.item6 == b.item6;
     if constexpr (n > 7)
         same = same && a.item7 == b.item7;
+    if constexpr (n > 8)
+        same = same && a.more == b.more;
     return same;
 }
 template <class... T>

@@ -357,13 +357,146 @@ def test_values_on_the_device_are_read_in_the_launchs_order():
     assert record["n"] == 5, "a pointer takes a record too"
 
 
-def test_vectors_of_numbers():
-    k = cuda.jit("__global__ void k(const float4* v, float* out) { out[0] = v[1].y; }")
+# ---- what C++ has and NumPy has not ------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def cpp():
+    return cuda.module(r"""
+        #include <cuda_bf16.h>
+        struct S { float a, b, c; };
+        __global__ void vectors(const float4* v, float* out) { out[0] = v[1].y; }
+        __global__ void records(S* p) {}
+        __global__ void null(const float* a, void* b, int* out) { *out = 2 * !a + !b; }
+        __global__ void rows(float** p, float* const* q, int n) {
+            for (int i = 0; i < n; ++i) p[i][0] += q[i][1];
+        }
+        __global__ void bfloat(__nv_bfloat16* x, __nv_bfloat16 a, __nv_bfloat162 c) {
+            x[0] = a; x[1] = c.y;
+        }
+        __global__ void values(dim3 d, int3 i, float4 f, double1 g, float* out) {
+            out[0] = d.x * 100 + d.y * 10 + d.z; out[1] = i.x * 10 + i.z; out[2] = f.y + f.w + g.x;
+        }""")
+
+
+def refuses(kernel, *arguments, exception=TypeError, match):
+    with pytest.raises(exception, match=match):
+        kernel[1, 1](*arguments)
+
+
+def test_vectors_of_numbers(cpp):
     v, out = np.arange(8, dtype="f4"), np.zeros(1, "f4")
-    k[1, 1](v.view("f4,f4,f4,f4"), out)
-    assert out[0] == 5
-    with pytest.raises(TypeError, match=r"float4\*.*16 bytes.*view it as records"):
-        k[1, 1](v, out)
+    for form in (
+        v.reshape(2, 4),
+        v.view("f4,f4,f4,f4"),
+        v.reshape(1, 2, 4),
+        cuda.to_device(v.reshape(2, 4)),
+    ):
+        out[0] = 0
+        cpp.vectors[1, 1](form, out)
+        assert out[0] == 5
+    wanted = r"float4\* \(a C-contiguous float32 array of shape \(n, 4\)\)"
+    refuses(
+        cpp.vectors, v, out, match=wanted + r".*last axis must have 4 items.*x.reshape\(-1, 4\)"
+    )
+    refuses(cpp.vectors, v.reshape(4, 2), out, match="last axis must have 4 items")
+    refuses(cpp.vectors, v.reshape(2, 4).astype("f8"), out, match=wanted + r".*astype\('float32'\)")
+    unaligned = cuda.to_device(np.zeros(12, "f4"))[1:9].reshape(2, 4)
+    refuses(cpp.vectors, unaligned, out, exception=ValueError, match="aligned to 16 bytes")
+
+
+def test_the_view_that_is_advised_has_as_many_fields_as_the_struct(cpp):
+    refuses(
+        cpp.records,
+        np.zeros(3, "f4"),
+        match=r"12 bytes.*view it as records, such as x.view\('f4,f4,f4'\)",
+    )
+    refuses(cpp.records, np.zeros(3, "i2"), match=r"x.view\('i2,i2,i2,i2,i2,i2'\)")
+    refuses(cpp.records, np.zeros(3, "f8"), match=r"records of 12 bytes, x.view\(\[...\]\)")
+
+
+def test_null_and_addresses(cpp):
+    x, out = cuda.to_device(np.zeros(4, "f4")), np.zeros(1, "i4")
+    address = x.__cuda_array_interface__["data"][0]
+    for a, b, expected in ((None, 0, 3), (x, None, 1), (address + 4, address, 0), (0, x, 2)):
+        cpp.null[1, 1](a, b, out)
+        assert out[0] == expected
+    for wrong, why in ((5, "no address in device memory"), (-1, "no address"), (2**64, "no address"),
+                       (address + 2, "not aligned to 4 bytes"), (out.ctypes.data, "no address in device memory")):  # fmt: skip
+        refuses(cpp.null, wrong, 0, out, exception=ValueError, match=f"'a'.*{why}")
+    refuses(cpp.null, False, 0, out, match="'a'")
+    refuses(cpp.null, x, 0, 1.5, match="'out'")
+
+    @cuda.jit(numbalite.void(numbalite.types.CPointer(numbalite.float32), numbalite.int32))
+    def store(p, i):
+        "if (p) p[i] = 7;"
+
+    store[1, 1](address, 2)
+    store[1, 1](None, 2)
+    assert x.copy_to_host().tolist() == [0, 0, 7, 0]
+    refuses(saxpy, 1.0, None, X, match="'x'")
+
+
+def test_arrays_of_addresses(cpp):
+    x = [cuda.to_device(np.array([i, 10.0 * i], "f4")) for i in range(3)]
+    addresses = np.array([a.__cuda_array_interface__["data"][0] for a in x], "u8")
+    cpp.rows[1, 1](addresses, cuda.to_device(addresses), 3)
+    assert [a[0] for a in x] == [0, 11, 22]
+    refuses(
+        cpp.rows,
+        x[0],
+        addresses,
+        3,
+        match=r"float\*\* \(a C-contiguous uint64 array of addresses\)",
+    )
+
+
+def test_bfloat16(cpp):
+    out = np.zeros(2, "u2")
+    cases = [(1.5, 0x3FC0), (np.float32(-3), 0xC040), (7, 0x40E0), (-0.0, 0x8000), (1e-45, 0),
+             (1.00390625, 0x3F80), (1.0039062500001, 0x3F81), (1.01171875, 0x3F82), (3.3895e38, 0x7F7F),
+             (float("-inf"), 0xFF80)]  # fmt: skip
+    for value, bits in cases:
+        cpp.bfloat[1, 1](out, value, (0, value))
+        assert out.tolist() == [bits, bits]
+    refuses(cpp.bfloat, out, 1e39, (0, 0), exception=OverflowError, match="'a'.*does not fit")
+    refuses(cpp.bfloat, out, 1j, (0, 0), match=r"'a': expected __nv_bfloat16 \(a float\)")
+    refuses(cpp.bfloat, out, 1.0, 1.0, match="'c'.*tuple of 2 numbers")
+    refuses(
+        cpp.bfloat,
+        np.zeros(2, "f4"),
+        1.0,
+        (0, 0),
+        match="bfloat16 or uint16 array.*ml_dtypes.bfloat16",
+    )
+
+
+def test_arrays_of_other_librarys_bfloat16(cpp):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.zeros(2, ml_dtypes.bfloat16)
+    cpp.bfloat[1, 1](x, ml_dtypes.bfloat16(7), (0, 2.5))
+    assert x.tolist() == [7, 2.5]
+    kernel = cuda.jit(saxpy_like)
+    refuses(kernel, x, match=r"'x': bfloat16 array.*x.view\('uint16'\).*__nv_bfloat16\*")
+
+
+def test_vectors_by_value(cpp):
+    out = np.zeros(3, "f4")
+    for d, expected in ((7, 711), ((7,), 711), ((7, 8), 781), ([7, 8, 9], 789), (np.int64(2), 211)):
+        cpp.values[1, 1](d, (1, 2, 3), np.float32([1, 2, 3, 4]), (0.5,), out)
+        assert out.tolist() == [expected, 13, 6.5]
+    rest = (1, 2, 3), (1, 2, 3, 4), (0,), out
+    refuses(
+        cpp.values,
+        (1, 2, 3, 4),
+        *rest,
+        match=r"'d': expected dim3 \(an int, or a tuple of up to 3\)",
+    )
+    refuses(cpp.values, 1.5, *rest, match="'d'")
+    refuses(
+        cpp.values, (1, -1), *rest, exception=OverflowError, match="parameter 1 'd.y'.*does not fit"
+    )
+    refuses(cpp.values, 1, (1, 2), *rest[1:], match=r"'i': expected int3 \(a tuple of 3 numbers\)")
+    refuses(cpp.values, 1, (1, 2, 3.5), *rest[1:], match="parameter 2 'i.z'.*float 3.5")
+    refuses(cpp.values, 1, 3, *rest[1:], match="'i'.*int 3")
 
 
 def test_complex_numbers():

@@ -1,5 +1,7 @@
 """Device arrays of the extension itself, with NumPy as the oracle: the same indexing on both sides."""
 
+import collections
+import enum
 import gc
 import itertools
 import random
@@ -683,7 +685,7 @@ def test_type_codes():
         array = 1 << 16 | 2 << 8 | number
         for value, expected in [
             (host[1, 1], number),
-            (np.array(host[1, 1]), number),
+            (np.array(host[1, 1]), 1 << 16 | 1 << 14 | number),
             (host, array | 1 << 14),
             (host.T, array | 2 << 14),
             (host[:, ::2], array | 1 << 14),
@@ -712,19 +714,37 @@ def test_type_codes_of_records():
         Foreign(on_device(filled(3, RECORD))),
     ):
         assert code(value) & 0xFF == 0
-        assert _core.record_dtype(code(value) >> 20) == RECORD
+        assert _core.code_object(code(value) >> 20) == RECORD
     assert code(filled(3, RECORD)[:1]) == code(filled(3, RECORD))
     other = np.dtype([("x", "f4")])
     assert code(filled(2, other)) >> 20 != code(filled(2, RECORD)) >> 20
     for index in (0, -1, 5000):
         with pytest.raises(IndexError):
-            _core.record_dtype(index)
+            _core.code_object(index)
+
+
+def test_type_codes_of_other_objects():
+    pair = collections.namedtuple("pair", "x y")
+    values = [None, np.float32, (), (1,), (1, 2.0), (1, (2.0,)), pair(1, 2.0), filled(2, "M8[s]"),
+              filled(2, "M8[D]"), filled(2, "m8[s]"), filled(2, "i8")]  # fmt: skip
+    codes = [code(value) for value in values]
+    assert len(set(codes)) == len(codes)
+    assert codes == [code(value) for value in values]
+    assert code(np.dtype("f4")) == code(np.float32) and code((2, 3.5)) == code((1, 2.0))
+    assert _core.code_object(code(pair(3, 4.0)) >> 20) == (pair, _core.typecodes((1, 2.0)))
+    assert code(np.datetime64(1, "s")) == 5 | code(filled(2, "M8[s]")) >> 20 << 20
+    assert code(enum.Enum("E", {"A": 2.5}).A) == code(2.5)
+    deep = ()
+    for _ in range(100):
+        deep = (deep,)
+    with pytest.raises(TypeError, match="nested too deeply"):
+        code(deep)
 
 
 def test_what_has_no_type_code():
-    for value in ("s", None, [1], object(), filled(3, "M8[s]"), filled(3, ">f4"), filled(3, "S3"),
-                  np.array([None]), on_device(filled(3, ">f4")), np.datetime64(1, "s"),
-                  np.zeros(2, "g"), np.zeros(2, [("x", ">i4")])):  # fmt: skip
+    for value in ("s", [1], object(), filled(3, ">M8[s]"), filled(3, ">f4"), filled(3, "S3"),
+                  np.array([None]), on_device(filled(3, ">f4")), np.zeros(3, "V8"), (1, "s"),
+                  np.dtype("S3"), np.zeros(2, "g"), np.zeros(2, [("x", ">i4")])):  # fmt: skip
         with pytest.raises(TypeError, match="argument 2"):
             _core.typecodes((1, value))
     with pytest.raises(OverflowError):

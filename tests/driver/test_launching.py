@@ -232,12 +232,11 @@ def test_what_a_lazy_kernel_does_not_take(lazy):
     out = empty(1, "i8")
     for value in (
         "s",
-        None,
         [1],
         object(),
-        np.zeros(2, "M8[s]"),
+        (1, "s"),
         np.zeros(2, ">i4"),
-        np.datetime64(1, "s"),
+        np.zeros(2, "V8"),
     ):
         with pytest.raises(TypeError, match=r"^lazy\(\): parameter 1 'value': .* cannot be passed"):
             lazy[1, 1](value, out)

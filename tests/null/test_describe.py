@@ -45,7 +45,7 @@ def spelled(fields, ctype, style):
         (
             (1, 8, 8, 0, 8, 0, 0, 1),
             {"g++": "const float* const*", "clang++": "const float *const *"},
-            ("pointer", "const float* const*", "", 0, "A", True),
+            ("pointer", "const float* const*", "uint64", 0, "A", True),
         ),
         (
             (2, 40, 8, 11, 4, 2, 1, 1),

@@ -215,7 +215,7 @@ def test_typeof(value, t):
     assert typeof(value) == t
 
 
-@pytest.mark.parametrize("value", ["text", None, [1, 2], object(), np.zeros(2, "U3")])
+@pytest.mark.parametrize("value", ["text", [1, 2], object(), np.zeros(2, "U3"), (1, "text")])
 def test_typeof_refuses(value):
     with pytest.raises(TypeError):
         typeof(value)
@@ -244,5 +244,11 @@ def test_parameters_of_a_launch():
     assert (row.kind, row.ctype, row.dtype, row.const) == (
         "pointer", "unsigned char*", "uint8", False
     )  # fmt: skip
+    row = types.parameter(types.Tuple([types.int8, float32[:], UniTuple(types.float64, 10)]), "t")
+    assert (row.kind, row.size) == ("tuple", 8 + 24 + 80)
+    assert [(p.name, p.kind, p.offset) for p in row.parts] == [
+        ("t[0]", "scalar", 0), ("t[1]", "array", 8), ("t[2]", "tuple", 32)
+    ]  # fmt: skip
+    assert [p.offset for p in row.parts[2].parts] == list(range(0, 80, 8))
     with pytest.raises(TypeError, match="'t'"):
-        types.parameter(UniTuple(float32, 2), "t")
+        types.parameter(void, "t")

@@ -1,0 +1,158 @@
+/* py/aggregate: arguments that consist of parts: records by value, vectors such as float4, tuples;
+ * and those that are nothing but a type. A tuple is written item by item, each as the parameter
+ * that it is a part of, so that whatever a kernel takes may stand in one. */
+#include "py/aggregate.h"
+
+#include <math.h>
+#include <string.h>
+#include "py/devarray.h"
+
+int nl_py_param_is_dim3(const nl_param *p) {
+    return p->kind == NL_PARAM_STRUCT && p->parts == 3 && strcmp(p->ctype, "dim3") == 0;
+}
+
+static int write_complex_pair(const nl_param *p, const nl_scalar *s, unsigned char *at) {
+    if (!p->takes_complex || (p->size != 8 && p->size != 16))
+        return 0;
+    return nl_scalar_store(s, p->size == 8 ? NL_COMPLEX64 : NL_COMPLEX128, at) == NL_STORED;
+}
+
+/* The bytes of a record of the right size, if `value` holds one: 1, 0 or -1. */
+static int write_record(const nl_py_call *call, const nl_param *p, PyObject *value,
+                        unsigned char *at) {
+    PyObject *descr = NULL;
+    const void *bytes = NULL;
+    nl_element element = {0};
+    nl_host_array host;
+    int found = 0;
+    if (nl_py_array_check(call->state, value) && ((nl_py_array *)value)->ndim == 0) {
+        PyObject *record = nl_py_argument_fetch(call, value);
+        found = record ? write_record(call, p, record, at) : -1;
+        Py_XDECREF(record);
+        return found;
+    }
+    if (nl_host_is_array(value)) {
+        if (nl_host_array_read(value, &host) < 0)
+            return -1;
+        bytes = host.layout.ndim == 0 ? host.data : NULL;
+        element = host.element;
+    } else if (nl_host_is_scalar(value)) {
+        if (nl_host_void_read(value, &descr, &bytes) < 0)
+            return -1;
+        element = nl_host_element(descr);
+    }
+    if (bytes && element.class == NL_ELEMENT_RECORD && element.itemsize == p->size) {
+        memcpy(at, bytes, p->size);
+        found = 1;
+    }
+    Py_XDECREF(descr);
+    return found;
+}
+
+/* __nv_bfloat16: 1, 0 where it does not fit, or -1. */
+static int write_bfloat16(const nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+    nl_scalar s;
+    double number;
+    PyObject *as_float = NULL;
+    int found = nl_py_argument_number(call, value, &s);
+    if (found == 0 && nl_host_is_scalar(value)) { /* one of another library's */
+        as_float = PyNumber_Float(value);
+        found = as_float ? nl_py_scalar_read(call->state, as_float, &s) : 0;
+        PyErr_Clear();
+        Py_XDECREF(as_float);
+    }
+    if (found <= 0 || nl_scalar_store(&s, NL_FLOAT64, &number) != NL_STORED)
+        return found < 0 ? -1 : 0;
+    uint16_t bits = nl_bfloat16_from_double(number);
+    if (isfinite(number) && (bits & 0x7fff) == 0x7f80)
+        return nl_py_argument_refuse(call, index, value, PyExc_OverflowError,
+                                     ", which does not fit");
+    memcpy(at, &bits, sizeof bits);
+    return 1;
+}
+
+/* The items of a tuple, or those of any sequence into a vector, each as the parameter it is. */
+static int write_items(nl_py_call *call, int index, PyObject *value, PyObject *items,
+                       unsigned char *block) {
+    const nl_param *p = &call->params->items[index];
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    if (n != p->parts && !(nl_py_param_is_dim3(p) && n >= 1 && n < p->parts))
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+    for (int i = 0; i < p->parts; i++) {
+        const uint32_t one = 1;
+        if (i >= n)
+            memcpy(block + call->params->items[p->first + i].offset, &one, sizeof one);
+        else if (nl_py_argument_write(call, p->first + i, PyTuple_GET_ITEM(items, i), block) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
+    if (!PyTuple_Check(value))
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+    return write_items(call, index, value, value, block);
+}
+
+/* A vector from a tuple, a list or an array of one axis; dim3 from an int, too. */
+static int write_vector(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
+    int is_one = PyIndex_Check(value) && !PyTuple_Check(value) && !nl_host_is_array(value);
+    PyObject *items = is_one ? PyTuple_Pack(1, value) : PySequence_Tuple(value);
+    int result = items ? write_items(call, index, value, items, block) : -1;
+    Py_XDECREF(items);
+    return result;
+}
+
+static int is_vector(const nl_param *p, PyObject *value) {
+    nl_host_array host;
+    if (!p->parts)
+        return 0;
+    if (PyTuple_Check(value) || PyList_Check(value))
+        return 1;
+    if (PyIndex_Check(value) && !nl_host_is_array(value))
+        return nl_py_param_is_dim3(p);
+    if (!nl_host_is_array(value) || nl_host_array_read(value, &host) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    return host.layout.ndim == 1 && host.element.class == NL_ELEMENT_PLAIN;
+}
+
+/* What has nothing but its type. */
+int nl_py_empty_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
+    const nl_param *p = &call->params->items[index];
+    uint32_t code;
+    const char *reason;
+    int found = value == Py_None ? p->dtype == NL_OPAQUE
+                                 : nl_py_type_code(call->state, value, &code, &reason);
+    if (found < 0)
+        return -1;
+    if (value != Py_None)
+        found = found && p->dtype != NL_OPAQUE && nl_py_code_dtype(call->state, code) == p->dtype;
+    if (!found)
+        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+    memset(block + p->offset, 0, p->size);
+    return 0;
+}
+
+int nl_py_struct_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
+    const nl_param *p = &call->params->items[index];
+    unsigned char *at = block + p->offset;
+    nl_scalar s;
+    call->strayed = 1;
+    if (is_vector(p, value))
+        return write_vector(call, index, value, block);
+    int found = write_record(call, p, value, at);
+    if (found == 0 && p->takes_complex) {
+        found = nl_py_argument_number(call, value, &s);
+        if (found > 0)
+            found = write_complex_pair(p, &s, at);
+    }
+    if (found == 0 && p->takes_bfloat16)
+        found = write_bfloat16(call, index, value, at);
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    return nl_py_argument_refuse(
+        call, index, value, PyExc_TypeError,
+        p->parts || p->takes_bfloat16 ? "" : ": make one with numpy.array((...), dtype=[...])[()]");
+}

@@ -1,0 +1,13 @@
+/* py/aggregate: structs, vectors and tuples as arguments. */
+#ifndef NL_PY_AGGREGATE_H
+#define NL_PY_AGGREGATE_H
+
+#include "py/argument.h"
+
+int nl_py_param_is_dim3(const nl_param *p);
+/* Each writes argument `index`, of the kind in its name, as nl_py_argument_write does. */
+int nl_py_struct_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
+int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
+int nl_py_empty_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
+
+#endif

@@ -1,0 +1,47 @@
+/* none: what None is in a kernel. A body is compiled for the types of its arguments, also where one
+ * is left out; so what is said of the array that might be there must compile for None, too:
+ *
+ *     if (is_none(mask) || mask[i]) y[i] = x[i];
+ *
+ * Its elements read as zero, and what is assigned to them is gone. */
+#ifndef NUMBALITE_NONE_CUH
+#define NUMBALITE_NONE_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+
+struct none_item {
+    NUMBALITE_FUNCTION operator double() const { return 0; }
+    template <class T> NUMBALITE_FUNCTION void operator=(const T &) const {}
+    template <class T> NUMBALITE_FUNCTION void operator+=(const T &) const {}
+    template <class T> NUMBALITE_FUNCTION void operator-=(const T &) const {}
+    template <class T> NUMBALITE_FUNCTION void operator*=(const T &) const {}
+};
+
+struct none_type {
+    NUMBALITE_FUNCTION explicit operator bool() const { return false; }
+    template <class T> NUMBALITE_FUNCTION operator T *() const { return nullptr; }
+    NUMBALITE_FUNCTION none_item operator[](int64) const { return none_item(); }
+    template <class... Index> NUMBALITE_FUNCTION none_item operator()(Index...) const {
+        return none_item();
+    }
+    NUMBALITE_FUNCTION int64 size() const { return 0; }
+};
+NUMBALITE_FUNCTION bool operator==(none_type, decltype(nullptr)) {
+    return true;
+}
+NUMBALITE_FUNCTION bool operator!=(none_type, decltype(nullptr)) {
+    return false;
+}
+
+template <class T> NUMBALITE_FUNCTION constexpr bool is_none(const T &) {
+    return false;
+}
+NUMBALITE_FUNCTION constexpr bool is_none(none_type) {
+    return true;
+}
+
+} // namespace numbalite
+
+#endif

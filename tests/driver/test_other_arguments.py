@@ -1,0 +1,262 @@
+"""Arguments that are neither numbers nor arrays: tuples, times, members of enumerations, None, dtypes."""
+
+import collections
+import enum
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, errors, types
+
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
+
+PAIR = np.dtype([("x", "f4"), ("n", "i4")])
+Point = collections.namedtuple("Point", "x n")
+Line = collections.namedtuple("Line", "start end")
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2.5
+
+
+class Level(enum.IntEnum):
+    LOW = 7
+
+
+def asm(kernel):
+    """Compiles for a GPU, where NVRTC is at hand."""
+    try:
+        kernel.inspect_asm()
+    except errors.CudaSupportError:
+        pass
+
+
+# ---- tuples ------------------------------------------------------------------------------------------
+@cuda.jit
+def take_apart(t, line, out):
+    """
+    auto [a, rest] = t;
+    auto [b, c, empty] = rest;
+    out[0] = a; out[1] = b; out[2] = get<1>(rest)[0];
+    out[3] = line.start.x; out[4] = get<0>(line).n; out[5] = line.end.x + get<1>(line.end);
+    c[1] = -1;
+    """
+
+
+def test_tuples_are_taken_apart():
+    for make in (np.array, cuda.to_device):
+        out, x = np.zeros(6), make([7.0, 8.0])
+        line = Line(Point(3, 4), Point(np.float32(0.5), 2))
+        take_apart[1, 1]((1, (2.5, x, ())), line, out)
+        assert out.tolist() == [1, 2.5, 7, 3, 4, 2.5] and x[1] == -1
+        take_apart[1, 1]((True, (np.int8(2), x, ())), line, out)
+        assert out.tolist() == [1, 2, 7, 3, 4, 2.5]
+    first = take_apart.signatures[0]
+    assert str(first[0]) == "Tuple((int64, Tuple((float64, float64[::1], Tuple(())))))"
+    assert str(first[1].types[1]) == "Point(x: float32, n: int64)"
+    assert len(take_apart.signatures) == 2
+    asm(take_apart)
+
+
+def test_long_tuples():
+    @cuda.jit
+    def k(t, u, out):
+        """
+        for (int i = 0; i < 20; ++i) out[i] = t[i];
+        out[20] = get<8>(u) + get<16>(u) + get<2>(u)[1] + (t == t);
+        """
+
+    out = np.zeros(21)
+    mixed = (
+        np.int8(1),
+        2.0,
+        np.arange(2),
+        True,
+        True,
+        True,
+        True,
+        np.int8(1),
+        np.int16(10),
+        *[np.int8(3)] * 7,
+        0.5,
+    )
+    k[1, 1](tuple(range(20)), mixed, out)
+    assert out.tolist() == [*range(20), 12.5]
+    asm(k)
+    with pytest.raises(errors.CompileError, match="items have the same type"):
+        k[1, 1]((1, 2.0), mixed, out)
+
+
+def test_records_in_tuples_are_references():
+    @cuda.jit
+    def k(t):
+        "auto& [r, s, both] = t; r.x = 3; s += 1; both.end.n = 9;"
+
+    table, x, device = np.zeros(2, PAIR), np.array(2.0), cuda.to_device(np.zeros(2, PAIR))
+    k[1, 1]((table[1], x, Line(1, device[0])))
+    assert table.tolist() == [(0, 0), (3, 0)] and x == 3
+    assert device.copy_to_host().tolist() == [(0, 9), (0, 0)]
+    asm(k)
+
+
+def test_tuples_in_signatures():
+    @cuda.jit("void(Tuple((float32, int32[:])), UniTuple(float64, 2))")
+    def k(t, u):
+        "get<1>(t)[0] = get<0>(t) + u[0] * u[1];"
+
+    x = np.zeros(1, "i4")
+    k[1, 1]((1, x), (2.0, 3))
+    assert x[0] == 7
+    for t, u, exception, reason in (
+        ((1,), (2.0, 3), TypeError, r"parameter 1 't': expected tuple<.* \(a tuple of 2 items\), got tuple of 1 item$"),
+        ((1, x.astype("f4")), (2, 3), TypeError, r"parameter 1 't\[1\]'.*astype\('int32'\)"),
+        ((1, x), (2.0, "a"), TypeError, r"parameter 2 'u\[1\]': expected double"),
+        ((1, x), [2.0, 3.0], TypeError, "parameter 2 'u'.*got list"),
+        ((1, x), None, TypeError, "parameter 2 'u'"),
+        ((1, x[:0].reshape(0, 1)), (2, 3), TypeError, r"'t\[1\]'.*1 dimension"),
+        ((1e300, x), (2, 3), OverflowError, r"'t\[0\]'.*does not fit"),
+    ):  # fmt: skip
+        with pytest.raises(exception, match=reason):
+            k[1, 1](t, u)
+    assert x[0] == 7
+
+
+def test_the_signature_that_a_tuple_fits():
+    @cuda.jit(["void(UniTuple(int64, 2), float64[:])", "void(UniTuple(float64, 2), float64[:])"])
+    def k(t, out):
+        "out[0] = t[0] / t[1];"
+
+    out = np.zeros(1)
+    for t, expected in (((3, 2), 1), ((3.0, 2.0), 1.5), ((3.0, np.float32(2)), 1.5)):
+        k[1, 1](t, out)
+        assert out[0] == expected
+    for wrong in ((1, 2, 3), (1, "a"), 3):
+        with pytest.raises(TypeError):
+            k[1, 1](wrong, out)
+
+
+def test_tuples_with_arrays_in_graphs():
+    @cuda.jit
+    def add(t, n):
+        "get<0>(t)[0] += n;"
+
+    x, y = cuda.to_device(np.zeros(1)), cuda.to_device(np.zeros(1))
+    add[1, 1]((x, 1), 0.0)
+    stream = cuda.stream()
+    with stream.capture() as graph:
+        add[1, 1, stream]((x, 1), 2.0)
+    graph.launch()
+    graph.launch()
+    cuda.synchronize()
+    assert x[0] == 4
+    graph.launches[0].update((y, 1), 5.0)
+    graph.launch()
+    cuda.synchronize()
+    assert (x[0], y[0]) == (4, 5)
+
+
+def test_a_bad_index_into_an_array_of_a_tuple_names_it():
+    @cuda.jit(debug=True)
+    def k(t):
+        "get<1>(t)[5] = 1;"
+
+    with pytest.raises(errors.KernelError, match=r"axis 0 of 't\[1\]' with shape \(3,\)"):
+        k[1, 1]((1, cuda.to_device(np.zeros(3))))
+        cuda.synchronize()
+
+
+def test_arrays_of_a_tuple_that_overlap():
+    @cuda.jit
+    def k(t, x):
+        "get<0>(t)[0] = x[0];"
+
+    x = np.arange(4.0)
+    with pytest.raises(ValueError, match=r"parameters 1 't\[0\]' and 2 'x'.*overlap"):
+        k[1, 1]((x[:3],), x[1:])
+    k[1, 1]((x,), x)
+
+
+# ---- dates and times ---------------------------------------------------------------------------------
+@cuda.jit
+def shift(dates, by, start, out):
+    "int i = grid<1>(); out[i] = dates[i] - start; dates[i] += by;"
+
+
+def test_dates_and_times_are_int64():
+    dates = np.array(["2020-01-01", "2020-03-01"], "M8[D]")
+    for where in (dates, cuda.to_device(dates)):
+        out = np.zeros(2, "m8[D]")
+        shift[1, 2](where, np.timedelta64(2, "D"), np.datetime64("2019-12-31"), out)
+        assert out.astype(int).tolist() == [1, 61]
+        assert np.array(where)[0] == np.datetime64("2020-01-03")
+    first = shift.signatures[0]
+    assert first[0] == types.NPDatetime("D")[::1] and first[1] == types.NPTimedelta("D")
+
+    @cuda.jit("void(int64[:], int64, int64[()])")
+    def plain(x, value, total):
+        "x[0] = value; total += x[1];"
+
+    total = np.array(1, "m8[D]")
+    for value in (
+        np.datetime64(5, "D"),
+        np.array(5, "M8[s]"),
+        cuda.to_device(np.array(5, "M8[s]")),
+    ):
+        plain[1, 1](dates, value, total)
+        assert dates.view("i8")[0] == 5
+    with pytest.raises(TypeError, match="byte order"):
+        plain[1, 1](dates.astype(">M8[D]"), 1, total)
+
+
+# ---- None, dtypes, enumerations ----------------------------------------------------------------------
+def test_none_dtypes_and_members_of_enumerations():
+    @cuda.jit
+    def k(x, mask, T, colour, level, out):
+        """
+        out[0] = mask == nullptr && is_none(mask) && !mask[3] && mask(1, 2) == 0; mask[0] = 1; out[1] = T(2.75); T y = colour; out[2] = y; out[3] = level;
+        if (x) out[4] = 1; else out[4] = 2;
+        """
+
+    out = np.zeros(5)
+    k[1, 1](None, None, np.int32, Colour.BLUE, Level.LOW, out)
+    assert out.tolist() == [1, 2, 2, 7, 2]
+    k[1, 1](True, None, np.dtype("f4"), Colour.RED, Level.LOW, out)
+    assert out.tolist() == [1, 2.75, 1, 7, 1]
+    assert str(k.signatures[0][:5]) == "(none, none, dtype(int32), float64, int64)"
+    asm(k)
+    special = k.specialize(None, None, np.int32, Colour.BLUE, Level.LOW, out)
+    special[1, 1](None, None, np.int32, Colour.BLUE, Level.LOW, out)
+    for wrong, reason in (
+        ((1, None, np.int32), "parameter 1 'x': expected None"),
+        ((None, None, np.int64), "parameter 3 'T': expected the dtype int32"),
+        ((None, np.int32, np.int32), "parameter 2 'mask'"),
+    ):
+        with pytest.raises(TypeError, match=reason):
+            special[1, 1](*wrong, Colour.BLUE, Level.LOW, out)
+    scalars = cuda.jit("__global__ void k(float a, int b, double* out) { *out = a + b; }")
+    scalars[1, 1](Colour.BLUE, Level.LOW, out[:1])
+    assert out[0] == 9.5
+    with pytest.raises(TypeError, match="parameter 2 'b'.*Colour.BLUE"):
+        scalars[1, 1](1.0, Colour.BLUE, out)
+
+    @cuda.jit
+    def masked(x, mask, out):
+        "int i = grid<1>(); out[i] = is_none(mask) || mask[i] ? x[i] : 0;"
+
+    for mask, expected in ((None, [1, 1, 1]), (np.array([True, False, True]), [1, 0, 1])):
+        masked[1, 3](np.ones(3), mask, out[:3])
+        assert out[:3].tolist() == expected
+
+
+def test_what_has_no_name_in_cpp():
+    @cuda.jit
+    def k(t):
+        "get<0>(t);"
+
+    odd = collections.namedtuple("odd", "double")
+    with pytest.raises(TypeError, match="field name 'double' of .* is no C.. name"):
+        k[1, 1](odd(1))
+    for value in (("a", 1), (1, [2]), np.dtype("S3"), np.dtype(PAIR)):
+        with pytest.raises(TypeError, match="parameter 1 't'.*cannot be passed to a kernel"):
+            k[1, 1](value)
