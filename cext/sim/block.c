@@ -431,7 +431,8 @@ static void begin_fibers(nl_sim_worker *w, unsigned first) {
         nl_sim_warp *warp = &w->warp[i];
         warp->live = lanes;
         warp->ready = 0;
-        warp->barrier = warp->grid = warp->active = warp->yielded = warp->group_count = 0;
+        warp->barrier = warp->grid = warp->active = warp->yielded = 0;
+        warp->group_count = warp->alone = 0;
         nl_sim_wake(w, i, lanes);
     }
     for (unsigned i = first; i < w->threads; i++) {

@@ -536,6 +536,10 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
     *high = memory.high;
 }
 
+int nl_sim_memory_holds(uintptr_t address) {
+    return address - memory.low < memory.high - memory.low;
+}
+
 void nl_sim_memory_watch(unsigned long long *span, size_t value) {
     nl_mutex_lock(&lock);
     nl_atomic_store((uint64_t *)span, value);

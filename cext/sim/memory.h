@@ -78,6 +78,8 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
 /* For the shadow (sim/shadow.h). */
 /* The range that all of it is in. */
 void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
+/* Is it an address of device memory, whether something lies there or not? */
+int nl_sim_memory_holds(uintptr_t address);
 /* Sets *span and then the shadow of all that is allocated, before anything else is. */
 void nl_sim_memory_watch(unsigned long long *span, size_t value);
 /* Something may have been written anywhere: by a kernel that is not checked. */

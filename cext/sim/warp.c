@@ -1,18 +1,27 @@
 /* sim/warp: lanes that arrive with the same operation and mask form a group. A group is complete
  * when all lanes that the mask names and that have not exited are in it; the last to arrive
  * computes for all, wakes the others and goes on. Several groups of one warp can be waiting at
- * once, as when branches diverge. */
+ * once, as when branches diverge.
+ *
+ * Before volatile accesses to the block's memory the lanes of a warp meet without being asked to,
+ * as programs expect that were written for warps that execute one instruction at a time. Who comes
+ * is not known beforehand: when no lane can run, those that are least far go on, since the others
+ * would wait for them where branches join again. */
 #include "sim/warp.h"
 
 #include <string.h>
+#include "sim/arena.h"
 #include "sim/fault.h"
 #include "sim/meeting.h"
+#include "sim/memory.h"
 #include "sim/race.h"
 #include "sim/schedule.h"
 
 #define FOR_LANES(lane, set) \
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
          left_ &= left_ - 1)
+
+enum { PATIENT_READS = 1000 };
 
 static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t set) {
     uint32_t first = (uint32_t)__builtin_ctz(set);
@@ -64,6 +73,7 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
     switch (op) {
     case NL_SIM_WARP_SYNC:
     case NL_SIM_WARP_ACTIVE:
+    case NL_SIM_WARP_STEP:
         return;
     case NL_SIM_WARP_SHFL:
         FOR_LANES(lane, set) {
@@ -132,6 +142,12 @@ static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op
     return group;
 }
 
+/* Device memory it is not, and local variables do no harm. */
+static int is_of_block(uintptr_t address) {
+    const nl_sim_worker *w = nl_sim_current;
+    return !nl_sim_memory_holds(address) || (w->checked && nl_sim_arena_has(w, address));
+}
+
 static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
     w->warp[thread / NL_SIM_LANES].active |= 1u << thread % NL_SIM_LANES;
     w->active_waiting++;
@@ -143,6 +159,8 @@ static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
 unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned long long value, unsigned argument,
                                           unsigned thread, nl_sim_site site) {
+    if (op == NL_SIM_WARP_STEP && !is_of_block((uintptr_t)value))
+        return 0;
     nl_sim_worker *w = nl_sim_enter(thread);
     unsigned index = thread / NL_SIM_LANES;
     uint32_t self = 1u << thread % NL_SIM_LANES;
@@ -153,7 +171,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     t->mask = mask;
     t->site = site;
     t->wait = (uint8_t)(NL_SIM_WAIT_WARP + op);
-    if (op == NL_SIM_WARP_ACTIVE)
+    if (op == NL_SIM_WARP_ACTIVE || op == NL_SIM_WARP_STEP)
         return wait_active(w, thread);
     if (!(mask & self))
         nl_sim_fault_bad_mask(w, thread);
@@ -196,17 +214,46 @@ static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t 
     return together;
 }
 
+static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
+    uint32_t stepping = 0;
+    FOR_LANES(lane, set) {
+        if (lanes[lane].wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_STEP)
+            stepping |= 1u << lane;
+    }
+    return stepping;
+}
+
+/* Who of `stepping` makes the access that comes first in the program. Lanes that read again and
+ * again are waiting for one of the others: after a while all go on. */
+static uint32_t next_in_step(nl_sim_warp *warp, const nl_sim_thread *lanes, uint32_t stepping) {
+    uint32_t place = UINT32_MAX, set = 0;
+    FOR_LANES(lane, stepping) {
+        place = lanes[lane].argument < place ? lanes[lane].argument : place;
+    }
+    FOR_LANES(lane, stepping) {
+        if (lanes[lane].argument == place)
+            set |= 1u << lane;
+    }
+    warp->alone = set == warp->active || place & 1 ? 0 : warp->alone + 1;
+    if (warp->alone < PATIENT_READS)
+        return set;
+    warp->alone = 0;
+    return warp->active;
+}
+
 void nl_sim_warp_complete_active(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->warps && w->active_waiting > w->shuffled; i++) {
         nl_sim_warp *warp = &w->warp[i];
         if (!warp->active || (warp->ready & ~warp->yielded))
             continue;
         nl_sim_thread *lanes = &w->thread[i * NL_SIM_LANES];
-        FOR_LANES(lane, warp->active) {
-            lanes[lane].value = waiting_with(lanes, warp->active, lane);
-            w->active_waiting--;
+        uint32_t stepping = in_step(lanes, warp->active);
+        uint32_t set = stepping ? next_in_step(warp, lanes, stepping) : warp->active;
+        FOR_LANES(lane, set & ~stepping) {
+            lanes[lane].value = waiting_with(lanes, set & ~stepping, lane);
         }
-        nl_sim_wake(w, i, warp->active);
-        warp->active = 0;
+        w->active_waiting -= (unsigned)__builtin_popcount(set);
+        warp->active &= ~set;
+        nl_sim_wake(w, i, set);
     }
 }

@@ -53,6 +53,7 @@ typedef struct nl_sim_warp {
     _Alignas(32) uint32_t live, ready, barrier, grid, active;
     uint32_t yielded; /* of the ready lanes, those that gave up their turn waiting for something */
     uint32_t group_count; /* of worker.groups */
+    uint32_t alone; /* so often lanes have gone on that others were not in step with, for reading */
 } nl_sim_warp;
 
 typedef struct nl_sim_barrier {

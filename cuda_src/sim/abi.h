@@ -103,6 +103,9 @@ typedef enum nl_sim_warp_op {
     NL_SIM_WARP_XOR,
     NL_SIM_WARP_ACTIVE, /* __activemask: completes when no lane of the warp can run; result: the lanes
                            that wait at the same site */
+    NL_SIM_WARP_STEP,   /* before a volatile access to the block's memory: completes when no lane of the
+                           warp can run, for the lanes that are least far. value: the address;
+                           argument: the place in the program, times two, plus one if it writes */
 } nl_sim_warp_op;
 
 /* What an instrumented image tells of an access, as bits. */

@@ -39,10 +39,13 @@ inline NUMBALITE_SIM_HIDDEN clock_t clock() noexcept {
 }
 
 #if !defined(NUMBALITE_HOST) && defined(__clang__)
-/* irpatch.py puts a call of this before each volatile load: a thread may be waiting there. Without such
- * a load it takes the function out. */
-NUMBALITE_SIM_HIDDEN __attribute__((used)) void nl_sim_volatile_read() {
-    numbalite_sim::spin("", 0);
+/* irpatch.py puts a call of this before each volatile access: a thread may be waiting there, and the
+ * lanes of a warp are in step. Without such an access it takes the function out. */
+NUMBALITE_SIM_HIDDEN __attribute__((used)) void nl_sim_volatile_access(const void *address,
+                                                                       unsigned place) {
+    if (!(place & 1))
+        numbalite_sim::spin("", 0);
+    numbalite_sim::step(address, place);
 }
 #endif
 

@@ -31,7 +31,7 @@ from numbalite.compilers import (
 )
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
-from numbalite.errors import CompileError, CudaSupportError
+from numbalite.errors import CompileError, CudaSupportError, SimulatorWarning, warn
 
 _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
@@ -46,6 +46,14 @@ _EXTENSION = re.compile(
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
 _SHARED_LIMIT = 48 << 10
+# A warp's lanes add to shared memory through volatile: x[t] += x[t + 16]
+_IN_STEP = re.compile(
+    r"\bvolatile\b.*\b(\w+)\s*\[\s*(\w+)\s*\]\s*[+*|&^]?=[^;=]*\b\1\s*\[\s*\2\s*[+^-]", re.DOTALL
+)
+_NOT_IN_STEP = (
+    "g++ does not tell the simulator of volatile accesses: lanes of a warp that count on lockstep run one "
+    "after the other. With clang++ they meet there (NUMBALITE_CXX=clang++); __syncwarp() is right anywhere"
+)
 _END = "numbalite/image"  # the pretended file of what follows the user's source
 _NOBODYS = (_END, "<stdin>", "<built-in>", "<command line>", "<command-line>", "<scratch space>")
 
@@ -140,6 +148,8 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
         text = simsource.without_host_headers(text, dict(unit.headers), users)
+        if family == "gcc" and _IN_STEP.search(text):
+            warn(_NOT_IN_STEP, SimulatorWarning)
     text = simsource.translate(text, bool(checks), kind)
     near = os.path.abspath(os.path.dirname(unit.name))
     with folders.Working() as folder:

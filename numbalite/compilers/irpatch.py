@@ -8,8 +8,8 @@ operation stands on a line of its own, and the optimiser afterwards sees well-de
 * Shifts by the width or more give 0, or the sign for an arithmetic right shift.
 * A floating-point number out of an integer type's range saturates. NaN gives 0 from float to 32 bits,
   the top bit alone where either side has 64. Smaller integers are cut from the 32-bit result.
-* A volatile load that is not of a local variable counts as a spin (cuda_src/sim/thread.h), so that a
-  thread may wait for another one in a loop.
+* A volatile access that is not of a local variable is told to cuda_src/sim/library.h: reading counts as a
+  spin, so that a thread may wait for another one in a loop, and the lanes of a warp meet there.
 
 Images that look for mistakes get calls of functions of cuda_src/sim/arithmetic.h: after each
 floating-point operation and each call of a function from numbers to a number, for NaN and infinity; and
@@ -32,7 +32,7 @@ import struct
 
 _OPERATION = re.compile(
     r"^  (?P<result>%[\w.]+) = "
-    r"(?P<name>sdiv|udiv|srem|urem|shl|lshr|ashr|fptosi|fptoui|load volatile|"
+    r"(?P<name>sdiv|udiv|srem|urem|shl|lshr|ashr|fptosi|fptoui|"
     r"fadd|fsub|fmul|fdiv|frem|(?:tail )?call (?:[a-z]+ )*(?:float|double) @|"
     r"(?:tail )?call [^\n]*?@llvm\.threadlocal\.address[\w.]*)"
     r"(?P<rest>[^\n]*?)(?P<debug>, !dbg ![0-9]+)?$",
@@ -44,7 +44,7 @@ _THREAD_LOCAL = re.compile(r"\(ptr [^@]*(@[\w.$]+|@\"[^\"]+\")\)")
 _LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
 _HIDDEN = re.compile(r"\Adefine hidden (?=[^@\n]*@(?!__))")
 _DEFINITION = re.compile(r"^define ", re.MULTILINE)
-_SPIN = "nl_sim_volatile_read"
+_ACCESS = "nl_sim_volatile_access"
 _PURE_VIRTUAL = "__cxa_pure_virtual"
 _OVERFLOW, _NOT_FINITE = "nl_sim_quotient_overflow", "nl_sim_not_finite"
 _COPY = re.compile(
@@ -80,7 +80,9 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
     if checks:
         head, functions = _without_idle_hooks(head, functions)
     defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
-    functions = [_function(f, spins, checks, defined) for f in functions]
+    if spins and _VOLATILE.search(ir):
+        functions = _tell_volatile(functions)
+    functions = [_function(f, checks, defined) for f in functions]
     head, functions = _without_unasked(head, functions)
     if not checks:  # a kernel is inlined where it is called, and nobody asks for it by name
         functions = [_HIDDEN.sub("define internal ", text) for text in functions]
@@ -121,7 +123,7 @@ def _without_unasked(head, functions):
     """Without the functions that are there in case that what this module puts in, or what the front end
     does, asks for them by name (cuda_src/sim/library.h)."""
     idle = {}
-    for name in (_SPIN, _PURE_VIRTUAL):
+    for name in (_ACCESS, _PURE_VIRTUAL):
         own = [text for text in functions if f"@{name}(" in text.partition("\n")[0]]
         asked = any(f"@{name}" in text for text in functions if text not in own)
         asked |= any(f"@{name}" in x for x in head.split("\n") if not _LISTS.match(x))
@@ -221,16 +223,74 @@ def vectorize(ir: str, level: int) -> str:
     return ir + "\n" + "\n".join(lines) + "\n"
 
 
+# --- volatile accesses -----------------------------------------------------------------------------------
+
+_VOLATILE = re.compile(
+    r"^  (?:(?P<result>%[\w.]+) = load|store) volatile (?:[^\n]*?), (?P<type>ptr|[^,\n]*\*) "
+    r"(?P<pointer>[^\n]+?), align [^\n]*",
+    re.MULTILINE,
+)
+_CALLED = re.compile(r'@([\w.$]+|"[^"]+")\(')
+
+
+def _tell_volatile(functions):
+    """A call before each volatile access, with the address, and with the access's place in the program: a
+    number, larger the further a thread has come; even for loads. Called functions come before their callers.
+    """
+    place = 0
+
+    def tell(match):
+        nonlocal place
+        pointer = match["pointer"]
+        if pointer in own:
+            return match[0]
+        place += 1
+        debug = _DEBUG.search(match[0])
+        debug = debug[0] if debug else ""
+        lines, type_ = [], match["type"]
+        if type_ != "ptr":
+            lines.append(f"  %nl.v{place} = bitcast {type_} {pointer} to i8*{debug}")
+            type_, pointer = "i8*", f"%nl.v{place}"
+        number = 2 * place + (match["result"] is None)
+        lines.append(f"  call void @{_ACCESS}({type_} {pointer}, i32 {number}){debug}")
+        return "\n".join([*lines, match[0]])
+
+    told = list(functions)
+    for at in _callees_first(functions):
+        if "volatile " in functions[at]:
+            own = set(_LOCAL.findall(functions[at]))
+            told[at] = _VOLATILE.sub(tell, functions[at])
+    return told
+
+
+def _callees_first(functions):
+    """The numbers of the functions, each after those that it calls, but for recursion."""
+    names = [_DEFINED.match(text) for text in functions]  # of what has been taken out, None
+    numbers = {name[1]: at for at, name in enumerate(names) if name}
+    order, seen = [], set()
+    stack = [(at, False) for at in reversed(range(len(functions)))]
+    while stack:
+        at, done = stack.pop()
+        if done:
+            order.append(at)
+        elif at not in seen:
+            seen.add(at)
+            stack.append((at, True))
+            called = _CALLED.findall(functions[at].partition("\n")[2])
+            stack += [(numbers[name], False) for name in called if name in numbers]
+    return order
+
+
 # --- operations ------------------------------------------------------------------------------------------
 
 
-def _function(text, spins, checks, defined):
+def _function(text, checks, defined):
     head = text.partition("\n")[0]
     if _NOT_FINITE in head or _OVERFLOW in head or "@__ubsan" in head:
         checks = ()
     if "memory" in checks:
         text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
-    state = _State(text, spins, checks, defined)
+    state = _State(checks, defined)
     return _OPERATION.sub(state.replace, text)
 
 
@@ -266,16 +326,13 @@ def _check_copies(text):
 
 
 class _State:
-    """The patching of one function: names for new values, and which pointers are local."""
+    """The patching of one function: names for new values."""
 
-    def __init__(self, text, spins, checks=(), defined=()):
-        self.text = text
-        self.spins = spins
+    def __init__(self, checks=(), defined=()):
         self.divisions = "divide" in checks
         self.reals = "nan" in checks
         self.defined = defined
         self.count = 0
-        self._locals = None
 
     def replace(self, match):
         name = match["name"]
@@ -285,8 +342,6 @@ class _State:
             lines = self._shift(name, match["rest"], match["result"])
         elif name in ("fptosi", "fptoui"):
             lines = self._convert(name, match["rest"], match["result"])
-        elif name == "load volatile":
-            lines = self._load(match) if self.spins else None
         elif name in _SIGNS:
             lines = self._real(match) if self.reals else None
         elif name.endswith("@"):
@@ -430,14 +485,6 @@ class _State:
             f"{second} = select i1 {high}, {type_} {largest}, {type_} {first}",
             f"{result} = select i1 {order}, {type_} {second}, {type_} {for_nan}",
         ]
-
-    def _load(self, match):
-        pointer = re.match(r" [^\n]*?(?:\*|ptr) ([%@][^ ,]+),", match["rest"])
-        if self._locals is None:
-            self._locals = set(_LOCAL.findall(self.text))
-        if pointer is None or pointer[1] in self._locals:
-            return None
-        return [f"call void @{_SPIN}()", match[0][2 : len(match[0]) - len(match["debug"] or "")]]
 
 
 def _is_number(text):

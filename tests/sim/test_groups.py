@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
+
+from numbalite.errors import SimulatorWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 
@@ -217,6 +221,70 @@ def test_waiting_for_a_volatile(module, compiler):
     flag, out = np.zeros(1, np.int32), np.zeros(1, np.int32)
     m.k[1, 64](flag, out)
     assert out[0] == 7
+
+
+LOCKSTEP = """template <int n> __device__ void reduce(volatile float* s, int t) {
+        if (n >= 64) s[t] += s[t + 32];
+        s[t] += s[t + 16]; s[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];
+    }
+    __global__ void sum(const float* x, float* out) {
+        __shared__ float s[128];
+        int t = threadIdx.x;
+        s[t] = x[t];
+        __syncthreads();
+        if (t < 64) s[t] += s[t + 64];
+        __syncthreads();
+        if (t < 32) reduce<64>(s, t);
+        if (t == 0) out[0] = s[0];
+    }
+    __global__ void scan(int* x) {
+        extern __shared__ int memory[];
+        volatile int* s = memory;
+        int t = threadIdx.x;
+        s[t] = x[t];
+        for (int d = 1; d < 32; d *= 2) {
+            int left = 0;
+            if (t >= d) left = s[t - d];
+            s[t] += left;
+        }
+        x[t] = s[t];
+    }
+    __global__ void joins(int* out) {
+        __shared__ volatile int s[32];
+        int t = threadIdx.x;
+        s[t] = 0;
+        if (t >= 16)
+            for (int i = 0; i < t; i++) s[t] += 1;
+        out[t] = s[31 - t];
+    }
+    __global__ void hands_on(int* out) {  // who waits must not keep from running whom it waits for
+        __shared__ volatile int turn;
+        int t = threadIdx.x;
+        if (t == 40) turn = 0;
+        __syncthreads();
+        while (turn != 63 - t) {}
+        out[t] = turn++;
+    }"""
+
+
+def test_lanes_are_in_step_at_volatile_shared_memory(module, compiler):
+    """Programs for warps that execute one instruction at a time: reductions, scans, branches that join."""
+    told = pytest.warns(SimulatorWarning) if compiler == "g++" else contextlib.nullcontext()
+    with told:
+        m = module(LOCKSTEP)
+    if compiler == "g++":
+        return
+    x, total = np.arange(128, dtype=np.float32), np.zeros(1, np.float32)
+    m.sum[1, 128](x, total)
+    assert total[0] == x.sum()
+    numbers = np.arange(32, dtype=np.int32)
+    m.scan[1, 32, 0, 128](numbers)
+    assert numbers.tolist() == np.arange(32).cumsum().tolist()
+    joined, turns = np.zeros(32, np.int32), np.zeros(64, np.int32)
+    m.joins[1, 32](joined)
+    assert joined.tolist() == [*range(31, 15, -1), *[0] * 16]
+    m.hands_on[1, 64](turns)
+    assert turns.tolist() == [*range(63, -1, -1)]
 
 
 def test_division_by_zero(module):

@@ -74,14 +74,21 @@ def test_conversion_saturates(name, real, type_):
     assert lines[-1].startswith("  %3 = ")
 
 
-def test_volatile_loads_are_spins():
+def test_volatile_accesses_are_told():
+    """Their addresses, and their places: odd numbers for stores, those of called functions first."""
     assert body("%3 = load volatile i32, i32* %2, align 4, !dbg !5") == [
-        "  call void @nl_sim_volatile_read(), !dbg !5",
+        "  %nl.v1 = bitcast i32* %2 to i8*, !dbg !5",
+        "  call void @nl_sim_volatile_access(i8* %nl.v1, i32 2), !dbg !5",
         "  %3 = load volatile i32, i32* %2, align 4, !dbg !5",
     ]
-    assert len(body("%3 = load volatile i32, ptr @flag, align 4")) == 2
+    assert body("store volatile i32 %1, ptr @flag, align 4")[0] == (
+        "  call void @nl_sim_volatile_access(ptr @flag, i32 3)"
+    )
     local = "  %2 = alloca i32, align 4\n"
     assert len(body("%3 = load volatile i32, ptr %2, align 4", before=local)) == 1
+    function = "define void @{}() {{\n  {}\n  store volatile i32 1, ptr @flag, align 4\n}}\n"
+    text = function.format("caller", "call void @callee()") + function.format("callee", "")
+    assert re.findall(r"i32 (\d+)\)", patch(text)) == ["5", "3"]
 
 
 def test_thread_locals_are_plain_addresses():
@@ -173,14 +180,14 @@ def test_names_are_new_in_each_function():
 
 
 def test_functions_that_nothing_asks_for_are_not_compiled():
-    own = "define hidden void @nl_sim_volatile_read() #1 {\n  ret void\n}\n"
+    own = "define hidden void @nl_sim_volatile_access() #1 {\n  ret void\n}\n"
     pure = "define hidden void @__cxa_pure_virtual() #1 {\n  ret void\n}\n"
     kernel = (
         "\ndefine void @k(i32* %0) #0 {{\n  %2 = load{} i32, i32* %0, align 4\n  ret void\n}}\n"
     )
     names = [
         f"i8* bitcast (void ()* @{name} to i8*)"
-        for name in ("__cxa_pure_virtual", "nl_sim_volatile_read", "nl_sim_image_init")
+        for name in ("__cxa_pure_virtual", "nl_sim_volatile_access", "nl_sim_image_init")
     ]
     kept = f"[3 x i8*] [{', '.join(names)}]"
     head = '@llvm.compiler.used = appending global {}, section "llvm.metadata"\n\n'
