@@ -1,0 +1,102 @@
+"""numbalite/_core.pyi says what the extension module has: every name, and parameters where it tells them."""
+
+import ast
+import pathlib
+import re
+
+import pytest
+
+from numbalite import _core
+
+STUB = pathlib.Path(__file__).resolve().parents[2] / "numbalite" / "_core.pyi"
+# What every extension type has, or Python makes of its slots.
+OF_ALL_TYPES = {
+    *("__doc__", "__module__", "__new__", "__init__", "__repr__", "__init_subclass__"),
+    "__vectorcalloffset__",
+}
+
+
+def declared(body):
+    """name -> node of what a module or class of the stub declares for users of it."""
+    found = {}
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found[node.name] = node
+        elif isinstance(node, ast.AnnAssign):
+            found[node.target.id] = node
+    return found
+
+
+STUBS = declared(ast.parse(STUB.read_text()).body)
+CLASSES = [name for name, value in vars(_core).items() if isinstance(value, type)]
+
+
+def members(cls):
+    return {name for name in vars(cls) if name not in OF_ALL_TYPES}
+
+
+def test_names_of_the_module():
+    assert {name for name in vars(_core) if not name.startswith("__")} == set(STUBS)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_members_of_classes(name):
+    stub = declared(STUBS[name].body)
+    assert members(getattr(_core, name)) == set(stub) - {"__new__", "__init__"}
+    for member, node in stub.items():
+        if member in ("__new__", "__init__"):
+            continue
+        kind = type(vars(getattr(_core, name))[member]).__name__
+        is_data = isinstance(node, ast.AnnAssign) or "property" in decorators(node)
+        assert is_data == (kind in ("getset_descriptor", "member_descriptor")), member
+        assert ("classmethod" in decorators(node)) == (kind == "classmethod_descriptor"), member
+
+
+def decorators(node):
+    return {ast.unparse(decorator) for decorator in getattr(node, "decorator_list", ())}
+
+
+def told(value, name):
+    """The names of the parameters that an object of the module tells: by its text signature, or by a
+    docstring that begins with a call of it. None where it does not."""
+    text = getattr(value, "__text_signature__", None)
+    if not text or "*args" in text:
+        found = re.match(rf"{name}(\(.*?\))(?= ->|: |$|\n)", value.__doc__ or "")
+        text = found[1] if found else None
+    if text is None:
+        return None
+    plain = re.sub(r"[\[\]]|=[^,)]*(\([^)]*\))?", "", text[1:-1])
+    names = [word.strip() for word in plain.split(",")]
+    return [word.lstrip("*") for word in names if word and word[0] not in "/$"]
+
+
+def parameters(node, of_class):
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    names = [argument.arg for argument in every]
+    if arguments.vararg:
+        names.append(arguments.vararg.arg)
+    return names[1:] if of_class else names
+
+
+def callables():
+    for name, node in STUBS.items():
+        value = getattr(_core, name, None)
+        if isinstance(node, ast.FunctionDef):
+            yield name, value, node, False
+            continue
+        stub = declared(node.body)
+        yield name, value, stub.get("__init__", stub.get("__new__")), True
+        for member, inner in stub.items():
+            if isinstance(inner, ast.FunctionDef) and not member.startswith("__"):
+                yield f"{name}.{member}", vars(value)[member], inner, True
+
+
+def test_parameters():
+    checked = 0
+    for name, value, node, of_class in callables():
+        names = told(value, name.rpartition(".")[2])
+        if names is not None and node is not None:
+            assert parameters(node, of_class) == names, name
+            checked += 1
+    assert checked > 60
