@@ -4,7 +4,7 @@
 # make sanitize  the tests under AddressSanitizer and UBSan  (SAN=thread: tests/threads under ThreadSanitizer)
 # make docs      the site, into build/site/index.html; warnings are errors
 # make fuzz      hostile input, SECONDS=60 for each target  (TARGETS="dlpack images" ENGINE=libfuzzer)
-# make lint      ruff and clang-format
+# make lint      ruff, clang-format and mypy
 # make clean
 #
 # Each makes what it needs: an environment in .venv from $(PYTHON), and the extension module in place.
@@ -71,6 +71,8 @@ lint: $(VENV)/.tools
 	else echo "lint: ruff is not installed and pip reaches no index: Python is not checked"; fi
 	@if [ -x $(CLANG_FORMAT) ]; then $(CLANG_FORMAT) --dry-run --Werror $(C_FILES); \
 	else echo "lint: clang-format is not installed and pip reaches no index: C is not checked"; fi
+	@if $(PY) -c 'import mypy' 2>/dev/null; then $(PY) -m mypy; \
+	else echo "lint: mypy is not installed and pip reaches no index: types are not checked"; fi
 
 format: $(VENV)/.tools
 	$(PY) -m ruff check --fix . ; $(PY) -m ruff format .
@@ -110,5 +112,5 @@ sanitize: $(BUILD)/.built
 	    $(WORKERS_$(SAN)) $(addprefix ../,$(TESTS_$(SAN))) $(addprefix --ignore=../tests/,$(IGNORED)) $(ARGS)
 
 clean:
-	rm -rf build build-address build-thread build-fuzz dist *.egg-info $(VENV) .pytest_cache .ruff_cache .hypothesis bench.json
+	rm -rf build build-address build-thread build-fuzz dist *.egg-info $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis bench.json
 	find numbalite tests -name '*.so' -delete -o -name __pycache__ -prune -exec rm -rf {} +

@@ -78,6 +78,9 @@ def wheel(tmp_path_factory):
         "MANIFEST.in",
         "LICENSE",
         "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        ".pre-commit-config.yaml",
         "Makefile",
         ".clang-format",
     ):
@@ -109,8 +112,9 @@ def test_the_wheel_holds_the_cuda_sources(wheel):
     for path in (ROOT / "cuda_src").rglob("*"):
         if path.is_file():
             assert f"numbalite/_cuda_src/{path.relative_to(ROOT / 'cuda_src')}" in names
-    for path in (ROOT / "numbalite").rglob("*.py"):
-        assert str(path.relative_to(ROOT)) in names
+    for pattern in ("*.py", "*.pyi", "py.typed"):
+        found = [str(path.relative_to(ROOT)) for path in (ROOT / "numbalite").rglob(pattern)]
+        assert found and names.issuperset(found)
     front_end = "data/share/jupyter/labextensions/numbalite"
     for name in ("package.json", "static/remoteEntry.js"):
         assert any(n.endswith(f"{front_end}/{name}") for n in names), name
