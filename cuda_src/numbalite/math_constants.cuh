@@ -3,6 +3,10 @@
 #ifndef NUMBALITE_MATH_CONSTANTS_CUH
 #define NUMBALITE_MATH_CONSTANTS_CUH
 
+#if defined(NUMBALITE_SIM) && !defined(INFINITY)
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#endif
 #ifndef INFINITY
 #ifdef __has_builtin
 #if __has_builtin(__builtin_bit_cast)

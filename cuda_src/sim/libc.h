@@ -26,10 +26,6 @@ typedef __builtin_va_list va_list;
 
 #undef NULL
 #define NULL __null
-#define INFINITY (__builtin_inff())
-#define NAN (__builtin_nanf(""))
-#define HUGE_VAL (__builtin_huge_val())
-#define HUGE_VALF (__builtin_huge_valf())
 
 extern "C" {
 void *memcpy(void *to, const void *from, size_t size) noexcept;

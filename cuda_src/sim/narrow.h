@@ -6,7 +6,6 @@
 #include <cuda_fp16.h>
 
 enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
-enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
 
 #define NUMBALITE_SIM_NO_NARROW(what) NUMBALITE_SIM_CANNOT(what " cannot run on the CPU simulator")
 #define NUMBALITE_SIM_NARROW(bits, format, what) \

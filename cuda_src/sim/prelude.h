@@ -88,6 +88,7 @@
     }
 namespace numbalite_sim {
 template <class> struct never { static constexpr bool value = false; };
+template <class T> T copied(T); /* jumps.py asks what `auto` would be */
 } // namespace numbalite_sim
 #if defined(__has_builtin)
 #define NUMBALITE_SIM_HAS(builtin) __has_builtin(builtin)
@@ -130,8 +131,22 @@ template <class> struct never { static constexpr bool value = false; };
     static_assert(false, "numbalite: inline PTX (asm) cannot run on the CPU simulator")
 #define NUMBALITE_SIM_CHEVRONS(...) \
     ; \
-    static_assert(false, "numbalite: a launch inside a kernel (<<<...>>>) cannot run on the CPU " \
+    static_assert(false, "numbalite: a launch in a source (<<<...>>>) cannot run on the CPU " \
                          "simulator")
+
+/* In front of a variable that lives longer than a call: a GPU has nobody who would compute its value. */
+#ifdef __clang__
+#define NUMBALITE_SIM_CONSTANT __attribute__((require_constant_initialization))
+#elif __GNUC__ >= 10
+#define NUMBALITE_SIM_CONSTANT __constinit
+#else
+#define NUMBALITE_SIM_CONSTANT
+#endif
+
+/* Behind what jumps.py has made of a declaration: only of numbers is it what a GPU's compiler lets pass. */
+#define NUMBALITE_SIM_JUMPED(name) \
+    static_assert(!__is_class(decltype(name)) && !__is_union(decltype(name)), \
+                  "numbalite: transfer of control bypasses the initialization of " #name);
 
 /* In front of a statement that no GPU's compiler takes. */
 #define NUMBALITE_SIM_SHARED_VALUE \
@@ -177,10 +192,12 @@ extern "C" {
 #include "video.h"
 #include "memory.h"
 #include "atomics.h"
+#include "nv_atomics.h"
 #ifndef NUMBALITE_HOST
 #include "warp.h"
 #endif
 #include "library.h"
+#include "driver_types.h"
 #include "unsupported.h"
 #include "new.h"
 #ifdef NUMBALITE_SIM_CHECKED

@@ -168,8 +168,8 @@ inline float round_to_odd(double x) {
     NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmul_sat, __hmul2_sat, __saturatef(x *y)) \
     NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmax, __hmax2, fmaxf(x, y)) \
     NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmin, __hmin2, fminf(x, y)) \
-    NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmax_nan, __hmax2_nan, x != x || y != y ? NAN : fmaxf(x, y)) \
-    NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmin_nan, __hmin2_nan, x != x || y != y ? NAN : fminf(x, y)) \
+    NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmax_nan, __hmax2_nan, x != x || y != y ? __builtin_nanf("") : fmaxf(x, y)) \
+    NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmin_nan, __hmin2_nan, x != x || y != y ? __builtin_nanf("") : fminf(x, y)) \
     NUMBALITE_SIM_SIXTEEN_FUSED(T, __hfma, __hfma2, r) \
     NUMBALITE_SIM_SIXTEEN_FUSED(T, __hfma_sat, __hfma2_sat, __saturatef(r)) \
     NUMBALITE_SIM_SIXTEEN_FUSED(T, __hfma_relu, __hfma2_relu, r < 0 ? 0.0f : r) \

@@ -47,8 +47,8 @@ NUMBALITE_SIM_INLINE void sincos(float x, float *s, float *c) {
 /* sin and cos of pi * x: the argument is reduced exactly, to at most a quarter turn. */
 inline void sincospi(double x, double *s, double *c) {
     if (!(fabs(x) < 9007199254740992.0)) { /* even integers, infinities, NaN */
-        *s = fabs(x) < INFINITY ? copysign(0.0, x) : static_cast<double>(NAN);
-        *c = fabs(x) < INFINITY ? 1.0 : static_cast<double>(NAN);
+        *s = fabs(x) < __builtin_inff() ? copysign(0.0, x) : static_cast<double>(__builtin_nanf(""));
+        *c = fabs(x) < __builtin_inff() ? 1.0 : static_cast<double>(__builtin_nanf(""));
         return;
     }
     double halves = rint(2 * x);
@@ -103,7 +103,7 @@ inline double norm(int n, const double *v) {
         largest = isnan(v[i]) ? v[i] : fmax(largest, fabs(v[i]));
     }
     if (infinite)
-        return INFINITY;
+        return __builtin_inff();
     if (largest == 0)
         return 0;
     for (int i = 0; i < n; ++i) {
@@ -140,7 +140,7 @@ inline float normf(int n, const float *v) {
         infinite |= isinf(v[i]);
         sum += static_cast<double>(v[i]) * v[i];
     }
-    return infinite ? INFINITY : static_cast<float>(sqrt(sum));
+    return infinite ? __builtin_inff() : static_cast<float>(sqrt(sum));
 }
 inline float rnormf(int n, const float *v) {
     return 1.0f / normf(n, v);
@@ -191,11 +191,11 @@ NUMBALITE_SIM_FLOAT1(erfcx)
  * asymptotic expansion; it converges from either side because log erfc is concave. */
 inline double erfcinv(double y) {
     if (!(y >= 0 && y <= 2))
-        return NAN;
+        return __builtin_nanf("");
     if (y == 0)
-        return INFINITY;
+        return __builtin_inff();
     if (y == 2)
-        return -static_cast<double>(INFINITY);
+        return -static_cast<double>(__builtin_inff());
     if (y > 1) {
         double x = erfcinv(2 - y);
         return -x;
@@ -308,7 +308,7 @@ NUMBALITE_SIM_INLINE float __powf(float x, float y) {
 NUMBALITE_SIM_INLINE float __fdividef(float a, float b) {
     /* CUDA's own words: 0 where the divisor is beyond 2**126, NaN for infinity over infinity. */
     float size = fabsf(b);
-    return size > 8.507059173023462e37f && size < INFINITY ? (isinf(a) ? NAN : a * 0.0f) : a / b;
+    return size > 8.507059173023462e37f && size < __builtin_inff() ? (isinf(a) ? __builtin_nanf("") : a * 0.0f) : a / b;
 }
 NUMBALITE_SIM_INLINE float __saturatef(float x) {
     return x >= 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; /* NaN gives 0 */

@@ -50,7 +50,7 @@ def find() -> Compiler:
                 raise CudaSupportError(
                     f"${variable} names the compiler {text!r}, which is not found"
                 )
-            return Compiler(command, path)
+            return Compiler((path, *command[1:]), path)
     for name in ("clang++", "c++", "g++"):
         path = _which(name)
         if path:
@@ -72,12 +72,13 @@ def _words(text):
 
 
 def _which(name):
+    """A program's path, absolute: compilers run in folders of their own."""
     if os.path.dirname(name):
-        return name if os.access(name, os.X_OK) else None
+        return os.path.abspath(name) if os.access(name, os.X_OK) else None
     for folder in (config.outside("PATH") or os.defpath).split(os.pathsep):
         path = os.path.join(folder, name)
         if os.access(path, os.X_OK) and not os.path.isdir(path):
-            return path
+            return os.path.abspath(path)
     return None
 
 

@@ -41,7 +41,7 @@ _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
 _EXTENSION = re.compile(
     r"variable length array|zero-size array|flexible array|compound-literals|braced-groups"
     r"|omitted middle operand|omitting the middle term|range expressions in switch"
-    r"|address of a label|computed goto|only available with .-std=c\+\+2"
+    r"|address of a label|computed goto|only available with .-std=c\+\+2|'register' storage class"
 )
 # No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
@@ -139,19 +139,28 @@ def _run(command, stdin=b"", folder=None):
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
+def _absolute(path):
+    """The path from the root: compilers run in folders of their own. In a working directory that has been
+    deleted there is nothing, as in a folder that never was."""
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError:
+        return os.path.join("/deleted", path)
+
+
 def compile(unit, compiler, kind="sim", checks=()) -> Image:
     """Compiles a unit with a compiler that host.find gave, for the target `kind` (see host.compile)."""
     family = _family(compiler)
     options = hostoptions.read(unit)
     flags = host.flags(family, options, unit.opt, kind, checks)
     text = unit.source
-    users = [os.path.abspath(path) for path in (*options.includes, *config.INCLUDE_PATH)]
+    users = [_absolute(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
         text = simsource.without_host_headers(text, dict(unit.headers), users)
         if family == "gcc" and _IN_STEP.search(text):
             warn(_NOT_IN_STEP, SimulatorWarning)
     text = simsource.translate(text, bool(checks), kind)
-    near = os.path.abspath(os.path.dirname(unit.name))
+    near = _absolute(os.path.dirname(unit.name))
     with folders.Working() as folder:
         own = os.path.join(folder, "include")
         included = Headers(unit, options.before, users, near, own, bool(checks), kind)

@@ -28,6 +28,7 @@ _ASSERTION = re.compile(
 )
 _MISSING = re.compile(r"^(?:'(?P<a>[^']+)' file not found|(?P<b>\S+): No such file or directory)$")
 _PTX = re.compile(r"'(\w+)' (?:in namespace|is not a member of) 'cuda::ptx'")
+_DYNAMIC = re.compile(r"variable(?: '\w+')? does not have a constant initializer")
 _NOISE = re.compile(r"^\S.*: In (?:function|member function|instantiation|lambda|substitution)"
                     r"|^compilation terminated|^\d+ errors? generated|^\S+: At global scope")  # fmt: skip
 _LINE = re.compile(r'^#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
@@ -172,6 +173,8 @@ def _worded(text):
     ptx = _PTX.search(text)
     if ptx:
         return f"PTX (cuda::ptx::{ptx[1]}) cannot run on the CPU simulator"
+    if _DYNAMIC.search(text):
+        return "dynamic initialization is not supported: nobody would run it on a GPU"
     text = _FLAG.sub("", text).replace("numbalite::groups", "cooperative_groups")
     assertion = _ASSERTION.match(text)
     if assertion:

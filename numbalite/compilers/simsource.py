@@ -13,6 +13,9 @@ can do, and they are done here on the tokens of the source; lines stay where the
 * What a host compiler takes and NVRTC does not becomes an error before its statement: shared variables
   with a value, __constant__ and __device__ variables of a function that are not static, thread_local,
   __typeof__. (GNU's other extensions the compilers themselves tell: host.py, hostbuild.py.)
+* So does, for the simulator, a variable outside of functions, or a static one, whose value is no constant:
+  NUMBALITE_SIM_CONSTANT lets the compiler look.
+* Declarations that a goto or a switch jumps over lose their values to assignments (jumps.py).
 * ``[] __noinline__ (float x) {...}``, which clang++ does not read, loses the word.
 
 And one thing that the host compiler could read is taken from it: headers of the host's library, which
@@ -26,11 +29,11 @@ import os
 import re
 
 from numbalite import cxx
-from numbalite.compilers import headers
+from numbalite.compilers import headers, jumps, toolkit
 
 _TRIGGER = re.compile(
     r"__shared__|\basm\b|__asm|<<<|\bthread_local\b|__thread\b|__typeof|__extension__|\]\s*__noinline__"
-    r"|__(?:constant|device)__[^(){};]*[;=[{]"
+    r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b"
 )
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
@@ -46,6 +49,10 @@ _NOT_OF_A_GPU = {
 }
 _DROPPED = frozenset(("extern", "static", "__shared__", "__device__", "__host__"))
 _ATTRIBUTES = frozenset(("__shared__", "__device__", "__host__", "alignas", "__align__"))
+_NO_VARIABLES = frozenset(
+    """using typedef template constexpr constinit namespace operator extern __shared__ enum concept friend
+    requires ( =""".split()
+)
 _TYPES = frozenset(("class", "struct", "union", "enum"))
 _REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
 _VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__>({label});"
@@ -72,7 +79,17 @@ _HOST_HEADERS = frozenset(
     unordered_map unordered_set valarray variant vector complex.h ctype.h errno.h fenv.h locale.h
     setjmp.h signal.h stdarg.h tgmath.h uchar.h wchar.h wctype.h unistd.h pthread.h""".split()
 )
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w.]+)>", re.MULTILINE)
+_SYSTEM = ("/usr/include", f"/usr/include/{os.uname().machine}-linux-gnu")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
+
+
+def is_of_the_host(name: str) -> bool:
+    """Is it a header of the host's library, which no compiler of kernels has?"""
+    if name in headers.in_memory() or toolkit.packages_for(name):
+        return False
+    if os.path.isfile(os.path.join(headers.cuda_src(), "sim", "include", name)):
+        return False
+    return name in _HOST_HEADERS or any(os.path.isfile(f"{place}/{name}") for place in _SYSTEM)
 
 
 def without_host_headers(text: str, given, folders) -> str:
@@ -81,7 +98,7 @@ def without_host_headers(text: str, given, folders) -> str:
 
     def replace(match):
         name = match[1]
-        if name not in _HOST_HEADERS or name in given or name in headers.in_memory():
+        if name in given or not is_of_the_host(name):
             return match[0]
         if any(os.path.isfile(os.path.join(folder, name)) for folder in folders):
             return match[0]
@@ -124,6 +141,9 @@ class _Translation:
             elif token.text == "<" and self._adjacent(at, "<<<"):
                 self._launch(at)
         self._bring_into(bodies, wide)
+        if self.kind == "sim":
+            for first, last, replacement in jumps.edits(self.text, self.tokens, self.partner):
+                self._replace(first, last, replacement)
         out, at = [], 0
         for start, end, replacement in sorted(self.edits):
             if start < at:
@@ -170,7 +190,26 @@ class _Translation:
                 head = at + 1
             elif token.text == ";":
                 head = at + 1
+            elif token.text == "=" and self.kind == "sim":
+                self._variable_with_value(head, at, stack)
         return bodies, scopes
+
+    def _variable_with_value(self, head, at, stack):
+        """Lets the compiler look whether a variable that lives longer than a call has a constant value."""
+        for i in range(head, at):
+            if self.tokens[i].kind == "directive":
+                head = i + 1
+        words = [token.text for token in self.tokens[head:at]]
+        in_function = self.inside_function or "function" in stack
+        if in_function:
+            lasts = "static" in words and "class" not in stack[-1:]
+        else:
+            lasts = stack.count("namespace") == len(stack)
+        names = [word for word in words if word.isidentifier()]
+        if lasts and len(names) > 1 and _NO_VARIABLES.isdisjoint(words):
+            if self.tokens[head].kind == "name":
+                start = self.tokens[head].start
+                self.edits.append((start, start, "NUMBALITE_SIM_CONSTANT "))
 
     def _kind(self, head, opening):
         words, at = [], head

@@ -56,9 +56,25 @@ def test_order(no_compilers, monkeypatch, tmp_path):
     clang = no_compilers("clang++")
     assert host.find().command == (clang,)
     monkeypatch.setenv("CXX", "g++ -m64")
-    assert host.find() == (("g++", "-m64"), gcc)
+    assert host.find() == ((gcc, "-m64"), gcc)
     monkeypatch.setenv("NUMBALITE_CXX", clang)
     assert host.find() == ((clang,), clang)
+
+
+def test_a_compiler_beside_the_program(no_compilers, monkeypatch, tmp_path):
+    """It runs in folders of its own: its path is made whole."""
+    path = no_compilers("tools/my++")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMBALITE_CXX", "tools/my++ -m64")
+    assert host.find() == ((path, "-m64"), path)
+
+
+def test_a_working_directory_that_is_gone(compiled, monkeypatch, tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert compiled(Unit(PLAIN, "user.cu", ("k",), options=("-Imine",))).data
 
 
 @pytest.mark.parametrize("name", ["NUMBALITE_CXX", "CXX"])

@@ -46,7 +46,7 @@ def test_places_in_a_notebook(message):
     ("source", "place", "words"),
     [
         ('__global__ void k(int* x) {\n asm("mov.u32 %0, 1;" : "=r"(x[0]));\n}', 2, "inline PTX (asm)"),
-        ("__global__ void j() {}\n__global__ void k() {\n j<<<1, 2>>>();\n}", 3, "a launch inside a kernel"),
+        ("__global__ void j() {}\n__global__ void k() {\n j<<<1, 2>>>();\n}", 3, "a launch in a source"),
         ("__global__ void k(float* x, unsigned long long t) {\n x[0] = tex2D<float>(t, 1.f, 2.f);\n}", 2,
          "textures"),
         ("__global__ void k(cudaTextureObject_t t) {}", 1, "textures"),

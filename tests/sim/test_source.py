@@ -13,6 +13,9 @@ def tidy(text):
     return " ".join(text.split())
 
 
+LASTING = "NUMBALITE_SIM_CONSTANT "
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -30,7 +33,7 @@ def tidy(text):
     ],
 )
 def test_leaves_alone(source):
-    assert translate(source) == source
+    assert translate(source).replace(LASTING, "") == source
 
 
 @pytest.mark.parametrize(
@@ -109,9 +112,53 @@ def test_what_no_gpu_has_becomes_a_message_before_its_statement(statement, messa
         assert "NUMBALITE" not in on_the_cpu
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@const float a = 1; namespace n { @static float b[2] = {1, 2}; }",
+        "#define N 3\n@__device__ int d = N; @__constant__ float2 c = {1, 2}; extern const int e;",
+        "void k() { @static float s = 1; const float c = 1; static int u; for (int i = 0;;) c = i; }",
+        "struct s { static const int three = 3; const int four = 4; float v = 1; }; @s t = s();",
+        "template <class T> const T one = 1; using t = int; const int f(int a = 1); constexpr int g = 3;",
+        "enum e { A = 1 }; s operator==(s a, s b) { return a == b; } static_assert(1 <= 2); int k;",
+        "__shared__ float w; void k() { x = y; } @const int after = 1;",
+    ],
+)
+def test_values_of_variables_that_last_are_looked_at(source):
+    assert translate(source.replace("@", "")) == source.replace("@", LASTING)
+
+
+@pytest.mark.parametrize(
+    ("source", "changed"),
+    [
+        ("switch (n) { case 0: int i = f(1, 2), *p; case 1: g(); }",
+         "switch (n) { case 0: int i, * p; i = f(1, 2); NUMBALITE_SIM_JUMPED(i) case 1: g(); }"),
+        ("if (n) goto end; const float c = x[0]; end: g();",
+         "if (n) goto end; float c; c = x[0]; NUMBALITE_SIM_JUMPED(c) end: g();"),
+        ("goto end; auto c = x[0]; end: g();",
+         "goto end; decltype(::numbalite_sim::copied(x[0])) c; c = x[0]; NUMBALITE_SIM_JUMPED(c) end: g();"),
+    ],
+)  # fmt: skip
+def test_declarations_that_are_jumped_over(source, changed):
+    assert translate(f"void k() {{ {source} }}") == f"void k() {{ {changed} }}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "int i = 0; again: if (++i < n) goto again;",
+        "switch (n) { case 0: { int i = 1; } case 1: i = 2; x = b ? c : d; }",
+        "goto end; int a[2] = {1, 2}; int &r = x; int b(3); static_assert(n == 1); end: g();",
+        "goto end; a == b; x.y = 3; *p = 4; n::m = 5; constexpr int c = 1; end: g();",
+    ],
+)
+def test_declarations_that_stay(source):
+    assert translate(f"void k() {{ {source} }}") == f"void k() {{ {source} }}"
+
+
 def test_noinline_of_a_lambda_goes():
     changed = translate("auto f = [&] __noinline__ (int v) { return v; }; __noinline__ int g(int);")
-    assert changed == "auto f = [&]  (int v) { return v; }; __noinline__ int g(int);"
+    assert changed == LASTING + "auto f = [&]  (int v) { return v; }; __noinline__ int g(int);"
 
 
 def test_launch_becomes_a_message():

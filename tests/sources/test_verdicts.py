@@ -43,3 +43,119 @@ def test_an_include_takes_no_name_away(verdict, header):
         x[0] = INT_MAX + FLT_MAX + INT64_MAX + CHAR_BIT + DBL_EPSILON + SIZE_MAX;
     }}"""
     assert verdict(source) == ""
+
+
+TAKEN = """
+#include <bit>
+#include <utility>
+#include <cooperative_groups/reduce.h>
+#include <cuda/std/bit>
+namespace cg = cooperative_groups;
+const float NAN = 3.0f;
+const float table[2] = {1.0f / 3, sizeof(float4)};
+__device__ float cell;
+__device__ float *place = &cell;
+const float4 quad = {1, 2, 3, 4};
+__device__ float square(float v) { return v * v; }
+__constant__ float (*functions[1])(float) = {square};
+struct point { int a; static const int three = 3; };
+__global__ void jumps(float *x, int n) {
+    static int calls = 3;
+    switch (n) {
+    case 0: int i = 3; x[i] = 1; break;
+    case 1: const float f = x[1], g = f; x[0] = f + g; break;
+    case 2: auto later = x[2]; float *p = x; *p = later; break;
+    default: x[3] = calls + point::three;
+    }
+    if (n > 3) goto end;
+    unsigned u = 3u, *q;
+    q = &u;
+    x[*q] = NAN + quad.x + table[0] + place[0] + functions[0](2.0f);
+end:
+    x[1] = 2;
+}
+__global__ void orders(int *p, float *x) {
+    int old, one = 1, two = 2;
+    __nv_atomic_load(p, &old, __NV_ATOMIC_ACQUIRE);
+    __nv_atomic_store_n(p, old, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_BLOCK);
+    __nv_atomic_exchange(p, &one, &old, __NV_ATOMIC_ACQ_REL);
+    __nv_atomic_compare_exchange(p, &old, &two, false, __NV_ATOMIC_SEQ_CST, __NV_ATOMIC_RELAXED);
+    __nv_atomic_fetch_min(p, 1, __NV_ATOMIC_RELAXED);
+    __nv_atomic_add(x, 1.0f, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
+}
+__global__ void library(float *x, cudaStream_t, cudaMemcpyKind) {
+    std::pair<int, float> p, q(1, 2.5f), r = std::pair<short, double>(2, 3.0);
+    auto [first, second] = p < q ? q : r;
+    p.swap(q);
+    x[0] = first + second + (p == r) + std::popcount(7u) + cuda::std::bit_cast<float>(1);
+    __nv_bfloat16 wide = x[1];
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    x[1] = cg::reduce(warp, wide, cg::plus<__nv_bfloat16>());
+    cudaError_t status = cudaSuccess;
+    cg::invoke_one(warp, [&](float v) { x[2] = v; }, 2.0f + status);
+    x[3] = cg::invoke_one_broadcast(cg::coalesced_threads(), [&] { return atomicAdd(x, 2.0f); });
+}
+"""
+
+
+def test_what_all_of_them_take(verdict):
+    assert verdict(TAKEN) == ""
+
+
+def kernel(body, before=""):
+    return f"{before}\n__global__ void k(float *x) {{\n{body}\n}}"
+
+
+REFUSED = {
+    "a header of the system": kernel("x[0] = 1;", "#include <sys/time.h>"),
+    "a computed constant": kernel(
+        "x[0] = c;", "__device__ float f(float v) { return v; }\nconst float c = f(1);"
+    ),
+    "a value of another variable": kernel(
+        "x[0] = c;", "__device__ float d = 3;\n__device__ float c[2] = {1, d};"
+    ),
+    "a static variable's value": kernel("static float s = x[1];\nx[0] = s;"),
+    "register": kernel("register int i = 3;\nx[i] = 1;"),
+    "a jump past a struct": kernel(
+        "if (x[0] > 1) goto end;\nfloat2 v = make_float2(1, 2);\nx[1] = v.x;\nend: x[0] = 1;"
+    ),
+    "a jump past an object": kernel(
+        "if (x[0] > 1) goto end;\ndim3 d;\nx[1] = d.x;\nend: x[0] = 1;"
+    ),
+    "all of CUB": kernel("x[0] = 1;", "#include <cub/cub.cuh>"),
+}
+
+
+@pytest.mark.parametrize("source", REFUSED.values(), ids=REFUSED)
+def test_what_all_of_them_refuse(verdict, source):
+    assert "error: " in verdict(source)
+
+
+PROGRAM = """
+#include <cuda_runtime.h>
+__global__ void add(float *x) { x[threadIdx.x] += 1; }
+int main(int argc, char **argv) {
+    float *d;
+    cudaError_t status = cudaMalloc((void **)&d, 128);
+    add<<<1, 32>>>(d);
+    cudaDeviceSynchronize();
+}
+"""
+
+
+def test_a_whole_program(verdict):
+    """One hint says what to do with the host's part, and none takes char **argv for Python."""
+    hints = [line for line in verdict(PROGRAM).split("\n") if line.startswith("hint: ")]
+    assert len(hints) == 1 and hints[0].startswith("hint: main and other code of the host stay out")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("#include <cub/cub.cuh>", "#include <cub/block/block_reduce.cuh>"),
+        ("#include <vector>", "<cuda/std/...>"),
+    ],
+)
+def test_what_to_do_about_a_header(verdict, line, hint):
+    assert hint in verdict(kernel("x[0] = 1;", line))

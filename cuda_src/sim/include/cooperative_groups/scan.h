@@ -1,3 +1,5 @@
-/* cooperative_groups/scan.h: a part of numbalite's groups. */
+/* cooperative_groups/scan.h: a part of numbalite's groups, with half precision, as the toolkit's brings it. */
 #pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include "numbalite/groups.cuh"

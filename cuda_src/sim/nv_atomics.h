@@ -1,0 +1,141 @@
+/* sim/nv_atomics: the __nv_atomic_* functions, which take any type of a size, an order and a scope.
+ *
+ * The scopes make no difference here. Orders do, for the checks: what releases has a fence before it, what
+ * acquires one behind it, as in <cuda/atomic>. A load counts as a try of a thread that spins. */
+#ifndef NUMBALITE_SIM_NV_ATOMICS_H
+#define NUMBALITE_SIM_NV_ATOMICS_H
+
+#define __NV_ATOMIC_RELAXED 0
+#define __NV_ATOMIC_CONSUME 1
+#define __NV_ATOMIC_ACQUIRE 2
+#define __NV_ATOMIC_RELEASE 3
+#define __NV_ATOMIC_ACQ_REL 4
+#define __NV_ATOMIC_SEQ_CST 5
+#define __NV_THREAD_SCOPE_THREAD 0
+#define __NV_THREAD_SCOPE_BLOCK 1
+#define __NV_THREAD_SCOPE_CLUSTER 2
+#define __NV_THREAD_SCOPE_DEVICE 3
+#define __NV_THREAD_SCOPE_SYSTEM 4
+
+namespace numbalite_sim {
+
+template <> struct word<1> { typedef unsigned char type; };
+
+NUMBALITE_SIM_INLINE void fence_before(int order) {
+    if (order >= __NV_ATOMIC_RELEASE)
+        __threadfence();
+}
+NUMBALITE_SIM_INLINE void fence_after(int order) {
+    if (order != __NV_ATOMIC_RELAXED && order != __NV_ATOMIC_RELEASE)
+        __threadfence();
+}
+template <class T, class Change>
+NUMBALITE_SIM_INLINE T updated(T *address, int order, Change change) {
+    fence_before(order);
+    T old = update(address, change);
+    fence_after(order);
+    return old;
+}
+
+} // namespace numbalite_sim
+
+#define NUMBALITE_SIM_SCOPE int = __NV_THREAD_SCOPE_SYSTEM
+/* The type of the address' target: the value beside it has no say. */
+#define NUMBALITE_SIM_VALUE typename numbalite_sim::itself<T>::type
+#define NUMBALITE_SIM_WORD typename numbalite_sim::word<sizeof(T)>::type
+
+template <class T>
+NUMBALITE_SIM_INLINE T __nv_atomic_load_n(const T *address, int order, NUMBALITE_SIM_SCOPE,
+                                          NUMBALITE_SIM_SITE) {
+    typedef NUMBALITE_SIM_WORD Word;
+    Word found = __atomic_load_n(reinterpret_cast<const Word *>(address), __ATOMIC_SEQ_CST);
+    numbalite_sim::spin(file, line);
+    numbalite_sim::fence_after(order);
+    return numbalite_sim::bits<T>(found);
+}
+template <class T>
+NUMBALITE_SIM_INLINE void __nv_atomic_load(const T *address, NUMBALITE_SIM_VALUE *result, int order,
+                                           int scope = __NV_THREAD_SCOPE_SYSTEM,
+                                           NUMBALITE_SIM_SITE) {
+    *result = __nv_atomic_load_n(address, order, scope, file, line);
+}
+template <class T>
+NUMBALITE_SIM_INLINE void __nv_atomic_store_n(T *address, NUMBALITE_SIM_VALUE value, int order,
+                                              NUMBALITE_SIM_SCOPE) {
+    typedef NUMBALITE_SIM_WORD Word;
+    numbalite_sim::fence_before(order);
+    __atomic_store_n(reinterpret_cast<Word *>(address), numbalite_sim::bits<Word>(value),
+                     __ATOMIC_SEQ_CST);
+}
+template <class T>
+NUMBALITE_SIM_INLINE void __nv_atomic_store(T *address, NUMBALITE_SIM_VALUE *value, int order,
+                                            int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    __nv_atomic_store_n(address, *value, order, scope);
+}
+template <class T>
+NUMBALITE_SIM_INLINE T __nv_atomic_exchange_n(T *address, NUMBALITE_SIM_VALUE value, int order,
+                                              NUMBALITE_SIM_SCOPE, NUMBALITE_SIM_SITE) {
+    numbalite_sim::fence_before(order);
+    T old = numbalite_sim::exchange(address, value, file, line);
+    numbalite_sim::fence_after(order);
+    return old;
+}
+template <class T>
+NUMBALITE_SIM_INLINE void __nv_atomic_exchange(T *address, NUMBALITE_SIM_VALUE *value,
+                                               NUMBALITE_SIM_VALUE *old, int order,
+                                               int scope = __NV_THREAD_SCOPE_SYSTEM,
+                                               NUMBALITE_SIM_SITE) {
+    *old = __nv_atomic_exchange_n(address, *value, order, scope, file, line);
+}
+template <class T>
+NUMBALITE_SIM_INLINE bool __nv_atomic_compare_exchange_n(T *address, NUMBALITE_SIM_VALUE *expected,
+                                                         NUMBALITE_SIM_VALUE value, bool, int order,
+                                                         int, NUMBALITE_SIM_SCOPE,
+                                                         NUMBALITE_SIM_SITE) {
+    typedef NUMBALITE_SIM_WORD Word;
+    numbalite_sim::fence_before(order);
+    T old = numbalite_sim::compare_and_swap(address, *expected, value, file, line);
+    numbalite_sim::fence_after(order);
+    bool same = numbalite_sim::bits<Word>(old) == numbalite_sim::bits<Word>(*expected);
+    *expected = old;
+    return same;
+}
+template <class T>
+NUMBALITE_SIM_INLINE bool
+__nv_atomic_compare_exchange(T *address, NUMBALITE_SIM_VALUE *expected, NUMBALITE_SIM_VALUE *value,
+                             bool weak, int order, int failed,
+                             int scope = __NV_THREAD_SCOPE_SYSTEM, NUMBALITE_SIM_SITE) {
+    return __nv_atomic_compare_exchange_n(address, expected, *value, weak, order, failed, scope,
+                                          file, line);
+}
+
+#define NUMBALITE_SIM_OPERATION(name, expression) \
+    template <class T> \
+    NUMBALITE_SIM_INLINE T __nv_atomic_fetch_##name(T *address, NUMBALITE_SIM_VALUE value, int order, \
+                                                    NUMBALITE_SIM_SCOPE) { \
+        return numbalite_sim::updated(address, order, [value](T old) -> T { return expression; }); \
+    } \
+    template <class T> \
+    NUMBALITE_SIM_INLINE void __nv_atomic_##name(T *address, NUMBALITE_SIM_VALUE value, int order, \
+                                                 int scope = __NV_THREAD_SCOPE_SYSTEM) { \
+        __nv_atomic_fetch_##name(address, value, order, scope); \
+    }
+NUMBALITE_SIM_OPERATION(add, old + value)
+NUMBALITE_SIM_OPERATION(sub, old - value)
+NUMBALITE_SIM_OPERATION(and, old &value)
+NUMBALITE_SIM_OPERATION(or, old | value)
+NUMBALITE_SIM_OPERATION(xor, old ^ value)
+NUMBALITE_SIM_OPERATION(min, value < old ? value : old)
+NUMBALITE_SIM_OPERATION(max, old < value ? value : old)
+#undef NUMBALITE_SIM_OPERATION
+
+NUMBALITE_SIM_INLINE void __nv_atomic_thread_fence(int order, NUMBALITE_SIM_SCOPE) {
+    if (order != __NV_ATOMIC_RELAXED)
+        __threadfence();
+}
+
+#undef NUMBALITE_SIM_SCOPE
+#undef NUMBALITE_SIM_VALUE
+#undef NUMBALITE_SIM_WORD
+
+#endif
