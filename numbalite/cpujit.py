@@ -293,7 +293,8 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         title = self.__name__
         if len(lists) == 1:
             title += f"({', '.join(map(str, lists[0]))})"
-        return hints.explain(problem, title, generated.refused, arrays, definition.text)
+        others = source.device_texts(definition)
+        return hints.explain(problem, title, generated.refused, arrays, definition.text, others)
 
     def _note_parallel(self, names):
         if self._parallel and "parallel_for" not in names:

@@ -350,8 +350,10 @@ def _ahead_device(what, sig, abi_info, parsed):
     def explain(problem):
         from . import hints
 
-        refused = function.definition.capture().refused
-        return hints.explain(problem, function.name, refused, (), function.definition.text)
+        definition = function.definition
+        refused = definition.capture().refused
+        others = source.device_texts(definition)
+        return hints.explain(problem, function.name, refused, (), definition.text, others)
 
     return unit, signature.return_type, explain
 
@@ -360,6 +362,13 @@ def compile_ptx(pyfunc, sig=None, device=False, cc=None, **given):
     """(PTX, return type) of a kernel, or with ``device=True`` of a device function: ``compile`` with
     ``output="ptx"``, under numba's older name."""
     return compile(pyfunc, sig, device, cc, "ptx", **given)
+
+
+def compile_all(func_or_source, sig=None, device=None, cc=None, output="ptx", **given):
+    """As ``compile``, with a list of codes, as in numba: (codes, return type). There is one, with all device
+    functions that it calls in it."""
+    code, result = compile(func_or_source, sig, device, cc, output, **given)
+    return [code], result
 
 
 def compile_for_current_device(pyfunc, sig=None, device=None, **given):

@@ -496,7 +496,10 @@ class BodyKernel:
         def explain(problem):
             from . import hints
 
-            return hints.explain(problem, self.name, generated.refused, arrays, definition.text)
+            others = source.device_texts(definition)
+            return hints.explain(
+                problem, self.name, generated.refused, arrays, definition.text, others
+            )
 
         rows = [
             types.parameter(t, name) for name, t in zip(self.parameter_names, args, strict=True)

@@ -9,7 +9,7 @@ from .capture import ascii_name
 from .cxx import strip
 from .errors import CompileError
 from .linemap import Text
-from .slips import OTHER_WORDS, WORDS, slips, without_type
+from .slips import OTHER_WORDS, WORDS, elsewhere, slips, without_type
 
 _UNDEFINED = re.compile(
     r"""identifier\ "(?P<nvrtc>\w+)"\ is\ undefined
@@ -99,6 +99,12 @@ _HINTS = [
         "max and min take two numbers: max(a, max(b, c)); the largest of an array is found in a loop",
     ),
     (
+        r"deduced return type \"[^\n]*\" conflicts|in return type deduced as '|must match previous return type"
+        r"|inconsistent (?:deduction for auto return|types '[^\n]*' deduced)",
+        "all returns of a function have one type: return 1.0f; beside return 0.5f; or a signature with the "
+        'result, @cuda.jit("float32(float32)", device=True)',
+    ),
+    (
         r"with deduced return type cannot be used|cannot deduce the return type of|before deduction of",
         'a device function that calls itself needs a signature: @cuda.jit("int32(int32)", device=True)',
     ),
@@ -113,7 +119,26 @@ _HINTS = [
         rf"|'(?!{_NOT_ON_A_GPU})\w+' is not a member of [‘']std",
         "CUDA's own functions go without std::, max(a, b), sqrt(x); std:: needs an #include in a source",
     ),
+    (
+        r"namespace \"numbalite::groups\" has no member",
+        "without an #include there is a part of cooperative groups; #include <cooperative_groups.h> brings all",
+    ),
+    (
+        r"dynamic initialization is not supported",
+        "a variable outside of functions, or a static one, begins with a constant: a number, a constexpr "
+        "function's result, or a name of the Python scope",
+    ),
+    (
+        r"texture is not a template|identifier \"tex(?:ture)?\w*\" is undefined",
+        "texture references went with CUDA 12: kernels read arrays, through const parameters",
+    ),
 ]
+_HOSTS = re.compile(r'cannot open source file "([^"]+)"')
+_MAIN = re.compile(r"\b(?:int|void)\s+main\s*\(")
+_MAIN_HINT = (
+    "main and other code of the host stay out of a source: it holds kernels and what they use. Python "
+    "makes the arrays (cuda.to_device), launches, kernel[blocks, threads](...), and copies back"
+)
 _INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
 # The same, where the line that does not compile has such a thing.
 _AT_LINES = [
@@ -154,12 +179,15 @@ def undefined_names(log: str) -> list[str]:
     return list(found)
 
 
-def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Text | None = None):
+def explain(
+    problem: CompileError, kernel: str, refused, parameters=(), text: Text | None = None, others=()
+):
     """The same error with hints; ``refused`` maps names of the Python scope to why they were not
     usable, ``parameters`` are (name, types.Array) of the array parameters, ``text`` is what the
-    user wrote."""
+    user wrote, ``others`` are the Texts of the device functions that it uses."""
     log = f"{problem}\n{problem.log}"
-    hints = []
+    hints = [] if text is None else list(_about_the_host(log, text))
+    in_program = bool(hints and hints[0] == _MAIN_HINT)
     for name in undefined_names(log):
         if name in refused:
             hints.append(refused[name])
@@ -167,6 +195,8 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
             hints.append(f"{name} is Python: {WORDS[name]}")
         elif name in OTHER_WORDS:
             hints.append(f"{name} is unknown here: {OTHER_WORDS[name]}")
+        elif elsewhere(name, in_program):
+            hints.append(elsewhere(name, in_program))
         elif text is not None and without_type(name, text):
             hints.append(
                 f"{name} needs a type where it begins: auto {name} = ..., int {name} = ..."
@@ -183,14 +213,14 @@ def explain(problem: CompileError, kernel: str, refused, parameters=(), text: Te
     message = _at_users_lines(str(problem), text)
     if text is not None:
         wrong = _reported(message, text)
-        hints += [
-            hint
-            for words, sign, hint in _AT_LINES
-            if re.search(words, log) and re.search(sign, wrong)
-        ]
         if _WRITES_CONST.search(log):
             hints += _about_const(parameters, wrong)
-        hints += slips(text, message)
+        for piece in (text, *others):
+            wrong = _reported(message, piece)
+            if piece is text or wrong:
+                hints += _at_lines(log, wrong)
+                hints += slips(piece, message)
+        hints = list(dict.fromkeys(hints))
     for letter in sorted(set(text.value) if text else ()):
         if not letter.isascii():
             message = message.replace(ascii_name(letter), letter)
@@ -204,6 +234,28 @@ def _reported(message, text):
     numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))
     lines = zip(strip(text.value).split("\n"), text.lines, strict=True)
     return "\n".join(line for line, number in lines if str(number) in numbers)
+
+
+def _at_lines(log, wrong):
+    return [h for words, sign, h in _AT_LINES if re.search(words, log) and re.search(sign, wrong)]
+
+
+def _about_the_host(log, text):
+    """What to do with the part of a program that is not for the device."""
+    plain = strip(text.value)
+    if _MAIN.search(plain):
+        yield _MAIN_HINT
+    elif "<<<" in plain:
+        yield "Python launches kernels: kernel[blocks, threads](...) is kernel<<<blocks, threads>>>(...)"
+    if "cub/cub.cuh" in text.value:
+        yield "kernels include the parts of CUB that they use: #include <cub/block/block_reduce.cuh>"
+    if "thrust/" in text.value:
+        yield "Thrust is a library of the host: numbalite's device arrays and cuda.reduce are there for Python"
+    from .compilers.simsource import is_of_the_host
+
+    for name in dict.fromkeys(_HOSTS.findall(log)):
+        if is_of_the_host(name):
+            yield f"<{name}> is of the host's library; kernels have <cuda/std/...>, <cmath>, <cstdint> and their like"
 
 
 def _about_const(parameters, wrong):

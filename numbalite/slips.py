@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from .cxx import brackets, broken_string, strip, tokenize
+from .cxx import TYPE_WORDS, brackets, broken_string, strip, tokenize
 from .linemap import Text
 
 # Names of Python that the compiler does not know -> what to write.
@@ -51,13 +51,63 @@ OTHER_WORDS = {
         for name in ("shfl", "shfl_down", "shfl_up", "shfl_xor", "ballot", "any", "all")
     },
 }
+# What needs an #include, by how its names begin.
+_HEADERS = {
+    "curand": "curand_kernel.h",
+    "__nv_bfloat16": "cuda_bf16.h",
+    "nv_bfloat16": "cuda_bf16.h",
+    "__nv_fp8": "cuda_fp8.h",
+    "nvcuda": "mma.h",
+    "wmma": "mma.h",
+    "cub": "cub/block/block_reduce.cuh",
+    "cuComplex": "cuComplex.h",
+    "cuFloatComplex": "cuComplex.h",
+    "cuDoubleComplex": "cuComplex.h",
+    "CUDART_": "math_constants.h",
+    "__pipeline_": "cuda_pipeline.h",
+}
+# Of programs of the host: how names begin -> what there is for it.
+_HOSTS = {
+    "cudaMalloc": "cuda.device_array(n, np.float32) in Python",
+    "cudaMemcpyToSymbol": "module.get_global(name) in Python",
+    "cudaMemcpy": "cuda.to_device(a) and d.copy_to_host() in Python",
+    "cudaDeviceSynchronize": "cuda.synchronize() in Python",
+    "cudaEvent": "cuda.event() in Python",
+    "cudaStream": "cuda.stream() in Python",
+    "cuda": "numbalite.cuda in Python",
+    "fprintf": "printf in a kernel",
+    "stderr": "printf in a kernel",
+    "exit": "__trap() in a kernel",
+    "rand": "xoroshiro128p_uniform_float32 or <curand_kernel.h> in a kernel",
+    "srand": "seeds are arguments of kernels",
+}
+
+
+def elsewhere(name: str, in_program: bool) -> str:
+    """Where a name is that the compiler does not know: in a header, in Python, in numba; "" if nowhere.
+    in_program: it is one of a whole program with a main, whose part for the host is told of as a whole."""
+    from .cuda.inkernel import INSTEAD
+
+    for start, header in _HEADERS.items():
+        if name.startswith(start):
+            return f"{name} is not built in: #include <{header}>"
+    if name in INSTEAD:
+        return f"{name} is numba's name: C++ writes {INSTEAD[name]}"
+    for start, instead in () if in_program else _HOSTS.items():
+        if name == start or (start.startswith("cuda") and re.match(rf"{start}[A-Z]", name)):
+            return f"{name} is for programs of the host; there is {instead}"
+    return ""
+
 
 _SLIPS = [
     (
         r"\bfor\s*\(?\s*(?:\w+\s+)?\w+(?:\s*,\s*\w+)*\s+in\b[^;\n{]*",
         "C++ counts with for (int i = 0; i < n; ++i), and goes through an array with for (float v : a)",
     ),
-    (r"\b(?:if|while|elif)\b[^({;\n]*:(?!:)", "C++ writes if (x > 1) { ... }"),
+    (
+        r"\b(?:if|while|elif)\b(?:[^({;?\n]*:(?!:)|[^{;?\n]*:\s*$)",
+        "C++ writes if (x > 1) { ... }, while (x > 1) { ... }",
+    ),
     (r"\belse\s*:", "C++ writes else { ... }"),
     (r"[\w)\]]\s+not\s+in\s+\w+|[\w)\]]\s+in\s+\w+", "C++ looks for a value in a loop"),
     (r"[\w)\]]\s+is\s+(?:not\s+)?\w+", "C++ compares with == and !="),
@@ -73,12 +123,17 @@ _SLIPS = [
     ),
     (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", "C++ writes a(i, j)"),
     (r"=\s*\[\s*[-\w.+]+(?:\s*,\s*[-\w.+]+)*\s*\]\s*;", "C++ writes float v[] = {1, 2, 3};"),
-    (r"[\w)\]]\s*\*\*\s*[\w(]", "C++ writes pow(a, b)"),
+    (r"[\w)\]]\s*\*\*\s*[\d(]|[\w)\]]\s*\*\*\s*\w+\s*(?=[-+*/%<>;])", "C++ writes pow(a, b)"),
     (r"\b\d+j\b|\b\d+\.\d*j\b", "C++ writes complex64(0, 1)"),
     (r"\b\d+_\d[\d_]*\b", "C++ writes 1'000"),
 ]
 # What is right elsewhere: (the text, what the compiler says of it, hint), `{}` is what was found.
 _OTHERS = [
+    (
+        r"\b(?:if|while)[ \t]+(?!constexpr\b)[^(\s{;][^{;:\n]*\{",
+        "error",
+        "{} lacks the parentheses: if (x > 1) {{ ... }}",
+    ),
     (
         r"\bfor\s*\([^;(){}\n]*,[^;(){}\n]*,[^;(){}\n]*\)",
         "error",
@@ -141,8 +196,10 @@ def slips(text: Text, message: str):
     for slip, instead in _SLIPS:
         found = re.search(slip, plain, re.MULTILINE)
         if found and not any(start <= found.start() < end for start, end in told):
-            yield f"{found[0].strip()} is Python: {instead}"
-            told.append(found.span())
+            start, end = _whole_terms(plain, *found.span())
+            if not _DECLARED.search(plain[start:end]):
+                yield f"{plain[start:end].strip()} is Python: {instead}"
+                told.append((start, end))
     for slip, words, instead in _OTHERS:
         found = re.search(slip, plain)
         if found and re.search(words, message):
@@ -160,6 +217,35 @@ def _folded(text):
     reading any of it twice."""
     lines = (" ".join(line[:_LONG].split()) for line in strip(text.value).split("\n"))
     return "\n".join(filter(None, lines))
+
+
+_DECLARED = re.compile(rf"^(?:{'|'.join(sorted(TYPE_WORDS))})\s*\*\*\s*\w+\s*$")
+
+
+def _whole_terms(plain, start, end):
+    """The span with the names and brackets whole that it begins and ends in: counts[i] ** 2, not ] ** 2."""
+    while plain[start] in ")]" or (start and _IN_A_TERM.match(plain[start - 1])):
+        if plain[start] in ")]":
+            start = _opening(plain, start)
+            if not start or not _IN_A_TERM.match(plain[start - 1]):
+                break
+        start -= 1
+    while end < len(plain) and re.match(r"[\w.]", plain[end]):
+        end += 1
+    return start, end
+
+
+_IN_A_TERM = re.compile(r"[\w.)\]]")
+
+
+def _opening(plain, at):
+    """Where the bracket is opened that closes at ``at``; 0 if nowhere."""
+    depth = 0
+    for i in range(at, -1, -1):
+        depth += (plain[i] in ")]") - (plain[i] in "([")
+        if depth == 0:
+            return i
+    return 0
 
 
 def without_type(name: str, text: Text) -> bool:

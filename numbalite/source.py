@@ -71,6 +71,17 @@ class Definition:
         return _definition, (*state, self.is_unit, self.qualname, self.module)
 
 
+def device_texts(definition: Definition):
+    """The Texts of the device functions that a definition uses, with theirs."""
+    seen, waiting = set(), [definition]
+    while waiting:
+        for function in waiting.pop().capture().functions.values():
+            if function not in seen:
+                seen.add(function)
+                waiting.append(function.definition)
+                yield function.definition.text
+
+
 def _definition(name, parameters, text, values, is_unit, qualname, module):
     scope = capturing.Scope(values)
     return Definition(

@@ -51,6 +51,29 @@ INSTEAD = {
     "declare_device": "the function itself, in the source or in a file for link=",
 }
 
+INSTEAD.update({f"ld{how}": f"__ld{how}(&a[i])" for how in ("ca", "cg", "cs", "lu", "cv")})
+INSTEAD.update({f"st{how}": f"__st{how}(&a[i], value)" for how in ("cg", "cs", "wb", "wt")})
+_VECTORS = {
+    "int8": "char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "longlong",
+    "uint8": "uchar",
+    "uint16": "ushort",
+    "uint32": "uint",
+    "uint64": "ulonglong",
+    "float32": "float",
+    "float64": "double",
+}
+INSTEAD.update(
+    {
+        name: f"{of}{n} v = make_{of}{n}({', '.join('xyzw'[:n])});"
+        for numpys, of in _VECTORS.items()
+        for n in (1, 2, 3, 4)
+        for name in (f"{numpys}x{n}", f"{of}{n}")
+    }
+)
+
 
 def message(name: str) -> str:
     """What to say about a name that numbalite.cuda does not have."""

@@ -163,7 +163,8 @@ def explainer(function: DeviceFunction, title: str = "", refused=None):
     def explain(problem):
         definition = function.definition
         names = definition.capture().refused if refused is None else refused
-        return hints.explain(problem, title or function.name, names, (), definition.text)
+        others = source.device_texts(definition)
+        return hints.explain(problem, title or function.name, names, (), definition.text, others)
 
     return explain
 

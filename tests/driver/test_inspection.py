@@ -208,6 +208,10 @@ def test_compile_a_device_function(nvrtc):
 
 def test_compile_kernels(nvrtc):
     text, result = cuda.compile_ptx(_nothing, "void(float32[:])", cc=(8, 0))
+    assert cuda.compile_all(_nothing, "void(float32[:])", device=False, cc=(8, 0)) == (
+        [text],
+        result,
+    )
     assert result is void and ".entry nl__nothing" in text
     code, _ = cuda.compile(SOURCE, cc=(8, 0), output="cubin", name="axpy<double>")
     assert code[:4] == b"\x7fELF"

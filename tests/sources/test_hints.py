@@ -49,6 +49,15 @@ SLIPS = {
     "@y[0] = __shfl_down(x[0], 1);": r"__shfl_down_sync\(0xffffffff, ...\)",
     "@y[0] = 3j;": r"C\+\+ writes complex64\(0, 1\)",
     "@y[0] = max(x[0], x[1], x[2]);": r"max\(a, max\(b, c\)\)",
+    "int i = 0;\n@if i < x.size():\n    y[i] = 1;": r"if i < x.size\(\): is Python: C\+\+ writes if \(x > 1\)",
+    "@if x[0] > 1 {\ny[0] = 1;\n}": r"if x\[0\] > 1 { lacks the parentheses",
+    "@y[0] = 3 + x[0] **2;": r"x\[0\] \*\*2 is Python: C\+\+ writes pow",
+    "@auto f = [](float v) { if (v > 1) return 1; return 0.5; };": "all returns of a function have one type",
+    "@static float s = x[0];": "begins with a constant",
+    "@float32x4 v;": r"float32x4 is numba's name: C\+\+ writes float4 v = make_float4",
+    "@y[0] = ldca(x, 0);": r"C\+\+ writes __ldca\(&a\[i\]\)",
+    "@cudaMemcpy(x, y, 4);": r"cudaMemcpy is for programs of the host; there is cuda.to_device\(a\)",
+    "@curandState s;": "curandState is not built in: #include <curand_kernel.h>",
     "@cuda.atomic.add(x, 0, 1);": r"atomic_add\(a, i, v\) for cuda.atomic.add",
 }
 CONST = {
@@ -139,3 +148,21 @@ def test_the_time_for_hints_grows_as_the_text(unit):
         return time.process_time() - start
 
     assert seconds(160_000) < 16 * seconds(20_000) + 0.1
+
+
+@cuda.jit(device=True)
+def power(v):
+    "return v ** 2;"
+
+
+@cuda.jit(device=True)
+def through(v):
+    "return power(v);"
+
+
+def test_a_slip_in_a_device_function(compiles):
+    def kernel(x):
+        "x[0] = through(x[1]);"
+
+    with pytest.raises(errors.CompileError, match=r"(?m)^hint: v \*\* 2 is Python"):
+        compiles(kernel, f"void({A})")
