@@ -12,6 +12,7 @@
 #include "sim/memory.h"
 #include "sim/module.h"
 #include "sim/worker.h"
+#include "sim/xorwow.h"
 
 enum { DEFAULT_STACK = 1024, DEFAULT_PRINTF = 1 << 20 };
 
@@ -34,6 +35,7 @@ static void in_child(void) {
     nl_mutex_init(&lock);
     nl_sim_stream_forget();
     nl_sim_watch_forget();
+    nl_sim_xorwow_forget();
     nl_sim_worker_forget();
     nl_sim_memory_forget();
     nl_sim_handle_forget();

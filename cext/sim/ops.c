@@ -13,6 +13,7 @@
 #include "sim/race.h"
 #include "sim/shadow.h"
 #include "sim/warp.h"
+#include "sim/xorwow.h"
 
 static uint32_t printed;
 
@@ -83,4 +84,5 @@ const nl_sim_ops nl_sim_engine = {
     .malloc = allocate,
     .free = free_block,
     .checker = &nl_sim_shadow,
+    .xorwow_jump = nl_sim_xorwow_jump,
 };

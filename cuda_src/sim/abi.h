@@ -227,6 +227,8 @@ typedef struct nl_sim_ops {
     void *(*malloc)(unsigned long long size); /* in-kernel heap */
     void (*free)(void *block);
     const nl_sim_checker *checker;
+    /* cuRAND's generator: its five words after `steps` times two to the power of `scale` more numbers */
+    void (*xorwow_jump)(unsigned *state, unsigned long long steps, int scale);
 } nl_sim_ops;
 
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */

@@ -196,3 +196,14 @@ def alone(compiled, tmp_path):
         return Alone(compiled(unit), tmp_path / f"image{next(count)}.so")
 
     return load
+
+
+@pytest.fixture
+def module(compiled, compiler, monkeypatch):
+    """module(source) -> cuda.module, on the simulator."""
+    from numbalite import cuda
+
+    if not cuda.is_simulated():
+        pytest.skip("needs the simulator")
+    monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
+    return cuda.module

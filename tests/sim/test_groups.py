@@ -12,17 +12,6 @@ from numbalite.errors import SimulatorWarning
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
 
 
-@pytest.fixture
-def module(compiled, compiler, monkeypatch):
-    """module(source) -> cuda.module, on the simulator."""
-    from numbalite import cuda
-
-    if not cuda.is_simulated():
-        pytest.skip("needs the simulator")
-    monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
-    return cuda.module
-
-
 def source_lane(mode, width, offset, lane):
     """The lane that a shuffle reads from; checked against an H200 for every width."""
     segment = 32 - width

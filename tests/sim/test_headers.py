@@ -271,7 +271,11 @@ RANDOM = [
 ]  # fmt: skip
 
 
-def test_random_numbers_are_curands(alone):
+@pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
+def test_random_numbers_are_curands(module):
+    """Also where accesses are checked, which no table of the generator's is part of."""
+    from numbalite import cuda
+
     lines = []
     for name, seed, subsequence, offset, _ in RANDOM:
         lines.append(
@@ -297,7 +301,37 @@ def test_random_numbers_are_curands(alone):
         + "\n".join(lines)
         + "}"
     )
-    image = alone(source, "k")
-    out = np.zeros((len(RANDOM), 14))
-    run_on(image, "k", out)
+    m = module(source)
+    out, checked = np.zeros((2, len(RANDOM), 14))
+    m.k[1, 1](out)
+    with cuda.checks():
+        m.k[1, 1](checked)
     np.testing.assert_allclose(out, [row[4] for row in RANDOM], rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(out, checked, rtol=2e-6)
+
+
+HEAP = '''
+import numpy as np
+from numbalite import cuda
+m = cuda.module(r"""
+#include <curand_kernel.h>
+__global__ void start(unsigned* x) {
+    curandState s;
+    curand_init(1, blockIdx.x * blockDim.x + threadIdx.x, 0, &s);
+    x[blockIdx.x * blockDim.x + threadIdx.x] = curand(&s);
+}
+__global__ void all(int* got) { got[0] = malloc(8 << 20) != 0; }
+""")
+x, got = cuda.device_array(512, np.uint32), cuda.to_device(np.zeros(1, np.int32))
+m.start[16, 32](x)
+with cuda.checks():
+    m.start[16, 32](x)
+    cuda.synchronize()
+m.all[1, 1](got)
+assert got[0] == 1
+'''
+
+
+def test_random_numbers_take_nothing_of_the_kernels_memory(run_python):
+    """All of the heap is there for malloc, whoever has made random numbers before."""
+    run_python(HEAP, NUMBALITE_DRIVER="sim")

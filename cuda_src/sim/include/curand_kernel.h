@@ -1,8 +1,4 @@
-/* curand_kernel.h for the simulator: XORWOW (the default) and Philox, with cuRAND's own sequences.
- *
- * XORWOW (Marsaglia 2003) is linear over bits: jumping ahead multiplies the five state words by a
- * power of the matrix of one step. The powers 2**i and 2**(67 + i), for offsets and subsequences,
- * are made when the first thread needs them. */
+/* curand_kernel.h for the simulator: XORWOW (the default) and Philox, with cuRAND's own sequences. */
 #ifndef NUMBALITE_SIM_CURAND_KERNEL_H
 #define NUMBALITE_SIM_CURAND_KERNEL_H
 
@@ -57,28 +53,6 @@ NUMBALITE_SIM_NO_POISSON(curand_discrete4, uint4)
 
 namespace numbalite_sim {
 
-/* A 160x160 matrix over bits, by columns: row[i] is what bit i of the state turns into. */
-struct xorwow_matrix {
-    unsigned row[160][5];
-
-    void apply(unsigned *v) const {
-        unsigned result[5] = {0, 0, 0, 0, 0};
-        for (int i = 0; i < 160; ++i)
-            if (v[i / 32] >> (i % 32) & 1)
-                for (int k = 0; k < 5; ++k)
-                    result[k] ^= row[i][k];
-        for (int k = 0; k < 5; ++k)
-            v[k] = result[k];
-    }
-    void square(const xorwow_matrix &of) {
-        for (int i = 0; i < 160; ++i) {
-            for (int k = 0; k < 5; ++k)
-                row[i][k] = of.row[i][k];
-            of.apply(row[i]);
-        }
-    }
-};
-
 NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
     unsigned t = v[0] ^ (v[0] >> 2);
     v[0] = v[1];
@@ -89,29 +63,15 @@ NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
     return v[4];
 }
 
-/* The matrix of 2**power steps, 0 <= power < 131. Every OS thread makes its own. */
-inline const xorwow_matrix &xorwow_power(int power) {
-    static thread_local xorwow_matrix *powers;
-    static thread_local int known;
-    if (!powers)
-        powers = static_cast<xorwow_matrix *>(malloc(131 * sizeof(xorwow_matrix)));
-    for (; known <= power; ++known)
-        if (known > 0)
-            powers[known].square(powers[known - 1]);
-        else
-            for (int i = 0; i < 160; ++i) {
-                unsigned *v = powers[0].row[i];
-                for (int k = 0; k < 5; ++k)
-                    v[k] = k == i / 32 ? 1u << (i % 32) : 0;
-                xorwow_step(v);
-            }
-    return powers[power];
+NUMBALITE_SIM_OWN void xorwow_jump_apart(unsigned *state, unsigned long long steps, int scale) {
+    ops->xorwow_jump(state, steps, scale);
 }
-
+/* The engine has the tables. It gets a copy: what it does is nobody's access. */
 inline void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
-    for (int i = 0; steps; ++i, steps >>= 1)
-        if (steps & 1)
-            xorwow_power(scale + i).apply(v);
+    unsigned state[5] = {v[0], v[1], v[2], v[3], v[4]};
+    xorwow_jump_apart(state, steps, scale);
+    for (int k = 0; k < 5; ++k)
+        v[k] = state[k];
 }
 
 NUMBALITE_SIM_INLINE uint4 philox(uint4 c, uint2 k) {
