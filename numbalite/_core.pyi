@@ -284,6 +284,7 @@ def code_object(index: int, /) -> Any: ...
 
 @final
 class Module:
+    kept: Any
     def __new__(cls, image: bytes, /) -> Module: ...
     def function(
         self, lowered: str, name: str, parameters: Any, fault: Any = None, /

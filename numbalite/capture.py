@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 import re
 import sys
+from enum import Enum, EnumMeta
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
 from . import types
 from .cxx import KEYWORDS
+from .freenames import dotted_names
 
 CONSTANT_MEMORY = 64 * 1024  # bytes that a GPU has for __constant__ variables
 
@@ -48,7 +51,26 @@ class Scope:
 
     def freeze(self, names) -> Scope:
         """A copy with the present values of these names: what pickling takes along."""
-        return Scope({name: self.get(name) for name in names if self.find(name)[0]})
+        found = {name: self.get(name) for name in names if self.find(name)[0]}
+        return Scope({name: v for name, v in found.items() if not _has_members(v)})
+
+    def member(self, parts):
+        """The value of ``module.name`` and the like, and how many of the parts it takes; (None, 0) if the
+        first one is no module or enumeration. In a frozen scope the whole is a name."""
+        for n in range(len(parts), 1, -1):
+            known, value = self.find(".".join(parts[:n]))
+            if known:
+                return value, n
+        value, n = self.get(parts[0]), 1
+        while n < len(parts) and (_has_members(value) or isinstance(value, Enum)):
+            if isinstance(value, Enum) and parts[n] != "value":
+                break
+            try:
+                value = getattr(value, parts[n])
+            except AttributeError:
+                return None, 0
+            n += 1
+        return (value, n) if n > 1 else (None, 0)
 
 
 def scope_of(function, names) -> Scope:
@@ -79,6 +101,10 @@ def scope_of(function, names) -> Scope:
     return Scope(local, function.__globals__)
 
 
+def _has_members(value):
+    return isinstance(value, (ModuleType, EnumMeta))
+
+
 def _contains(outer, code):
     """A function with type parameters (``def f[T]``) stands in a code object of its own."""
     return any(
@@ -91,16 +117,17 @@ class Capture:
     """What a source takes from a scope, by kind; each a dict in the order of first use."""
 
     def __init__(self):
-        self.constants = {}  # name -> Python or NumPy number
+        self.constants = {}  # name -> Python or NumPy number, or a tuple of such
         self.macros = {}  # name -> int that the preprocessor needs to know
         self.arrays = {}  # name -> NumPy array, C order, native byte order
+        self.pointers = {}  # name -> device array
         self.functions = {}  # name -> DeviceFunction
         self.types = {}  # name -> types.Type
         self.refused = {}  # name -> why it cannot be used
 
     def names(self) -> tuple:
         """All that is taken, but what becomes a macro."""
-        return (*self.constants, *self.arrays, *self.functions, *self.types)
+        return (*self.constants, *self.arrays, *self.pointers, *self.functions, *self.types)
 
     @property
     def array_bytes(self) -> int:
@@ -117,10 +144,46 @@ def capture(names, scope: Scope) -> Capture:
     return found
 
 
+class Member(NamedTuple):
+    """A use of ``module.name``: its place in the source, and the name under which it is taken."""
+
+    start: int
+    end: int
+    dotted: str
+    name: str
+    value: object
+    use: str
+
+
+def members(text: str, names, scope: Scope) -> list:
+    """The Members that a source uses, of modules and enumerations in the scope; ``names``: its free ones."""
+    found = []
+    for start, ends, parts, uses in dotted_names(text) if "." in text else ():
+        value, count = scope.member(parts) if parts[0] in names else (None, 0)
+        if count == 0:
+            continue
+        name = "_".join(parts[:count])
+        while re.search(rf"\b{name}\b", text):
+            name += "_"
+        trial = Capture()
+        _sort(trial, name, value, {uses[count - 1]})
+        if trial.names():
+            dotted = ".".join(parts[:count])
+            found.append(Member(start, ends[count - 1], dotted, name, value, uses[count - 1]))
+    return found
+
+
+def add_members(found: Capture, used) -> None:
+    for member in used:
+        _sort(found, member.name, member.value, {member.use})
+
+
 def _sort(found, name, value, uses):
     from .devicefunction import DeviceFunction
 
     value = device_function(value)
+    if isinstance(value, Enum):
+        value = value.value
     if isinstance(value, DeviceFunction):
         found.functions[name] = value
     elif uses == {"template"} and not _is_typelike(value):
@@ -128,6 +191,8 @@ def _sort(found, name, value, uses):
         found.refused[name] = why_not(name, value)
     elif isinstance(value, np.ndarray) and value.ndim > 0:
         _sort_array(found, name, value)
+    elif _is_device_array(value):
+        found.pointers[name] = value
     elif uses <= {"call", "template"} and not _is_typelike(value):
         # sin(x): a number of that name is not what is meant; an array may be: table(i, j)
         found.refused[name] = why_not(name, value)
@@ -139,6 +204,8 @@ def _sort(found, name, value, uses):
             found.macros[name] = int(value)
         else:
             found.constants[name] = value
+    elif isinstance(value, tuple) and constant_type(value) is not None:
+        found.constants[name] = value
     elif _is_typelike(value):
         t = types.as_type(value)
         if name not in (t.name, t.cxx):
@@ -151,10 +218,20 @@ def _is_number(value):
     if isinstance(value, np.ndarray):
         value = value[()]
     if isinstance(value, np.generic):
-        return value.dtype.kind in "biufc" and value.dtype.itemsize <= 16 - 8 * (
+        return value.dtype.kind in "biufcmM" and value.dtype.itemsize <= 16 - 8 * (
             value.dtype.kind == "f"
         )
     return isinstance(value, (bool, int, float, complex))
+
+
+def _is_device_array(value):
+    if isinstance(value, type) or not hasattr(value, "__cuda_array_interface__"):
+        return False
+    try:
+        types.typeof(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _is_typelike(value):
@@ -177,8 +254,6 @@ def _sort_array(found, name, value):
         return
     if isinstance(value, np.ma.MaskedArray):
         found.refused[name] = f"{name} is a masked array"
-    elif value.size == 0:
-        found.refused[name] = f"{name} is an empty array"
     elif found.array_bytes + value.nbytes > CONSTANT_MEMORY:
         found.refused[name] = too_large(name, value.nbytes)
     else:
@@ -199,10 +274,10 @@ def why_not(name, value) -> str:
     article = "an" if kind[0].lower() in "aeiou" else "a"
     if isinstance(value, ModuleType):
         return _about_module(name, value)
-    if isinstance(value, (tuple, list)) and value and all(_is_number(v) for v in value):
-        remedy = (
-            f"give its items names of their own, or make it a NumPy array: {name} = np.array(...)"
-        )
+    if isinstance(value, list) and value and all(_is_number(v) for v in value):
+        remedy = f"make it a tuple, or a NumPy array: {name} = np.array(...)"
+    elif isinstance(value, tuple):
+        remedy = "the items of a tuple are numbers, or tuples of numbers"
     elif _is_kernel(value):
         remedy = "only device functions, cuda.jit(device=True), can be called from a kernel"
         kind, article = "kernel", "a"
@@ -215,8 +290,13 @@ def why_not(name, value) -> str:
     elif value is None:
         return f"{name} is None in the Python scope"
     else:
-        remedy = "numbalite takes int, float, bool, complex, NumPy scalars and arrays"
+        remedy = "numbalite takes int, float, bool, complex, tuples, NumPy scalars and arrays"
     return f"{name} is {article} {kind} in the Python scope: {remedy}"
+
+
+def no_pointer(name) -> str:
+    """Why a device array cannot be used in a source that is no kernel's body."""
+    return f"{name} is a device array in the Python scope: pass it as an argument"
 
 
 def device_function(value):
@@ -245,11 +325,11 @@ def _about_module(name, module):
             f"xoroshiro128p_uniform_float32(states, i)"
         )
     if module.__name__ in ("math", "numpy", "cmath"):
-        return (
-            f"{text}: in CUDA C++ write sin(x) for {name}.sin(x), and give a constant a name first "
-            f"(PI = {name}.pi)"
-        )
-    return f"{text}: give what the source needs of it a name of its own first"
+        return f"{text}: in CUDA C++ write sin(x) for {name}.sin(x); {name}.pi is a constant"
+    return (
+        f"{text}: the source can name the numbers, tuples, arrays, dtypes and device functions in it, "
+        f"{name}.x"
+    )
 
 
 # --- names ---------------------------------------------------------------------------------------------
@@ -282,38 +362,66 @@ def may_be_macro(name: str) -> bool:
 def constant(name: str, value) -> str:
     """The C++ definition of a constant."""
     ctype, text = literal(value)
-    return f"constexpr {ctype} {name} = {text};\n"
+    kind = "__device__ constexpr" if isinstance(value, tuple) else "constexpr"
+    return f"{kind} {ctype} {name} = {text};\n"
 
 
 def macro(name: str, value: int) -> str:
     return f"#undef {name}\n#define {name} {_integer(value)}\n"
 
 
-def literal(value) -> tuple[str, str]:
-    """(C++ type, C++ expression) of a number."""
+def constant_type(value):
+    """The type of a constant, a number or a tuple of them; None for other values."""
+    if isinstance(value, tuple):
+        found = [constant_type(item) for item in value]
+        return None if None in found else types.tuple_of(type(value), found)
+    if isinstance(value, Enum):
+        return constant_type(value.value)
+    if not _is_number(value):
+        return None
     if isinstance(value, np.generic):
-        t = types.scalar(value.dtype)
-        return t.cxx, _of_type(value.item(), t)
+        return types.from_dtype(value.dtype)
     if isinstance(value, bool):
-        return "bool", _of_type(value, types.boolean)
+        return types.boolean
     if isinstance(value, int):
-        value = int(value)
         for t in (types.int32, types.int64, types.uint64):
             if np.iinfo(t.dtype).min <= value <= np.iinfo(t.dtype).max:
-                return t.cxx, _integer(value)
+                return t
+        return None
+    return types.float64 if isinstance(value, float) else types.complex128
+
+
+def literal(value) -> tuple[str, str]:
+    """(C++ type, C++ expression) of a number or a tuple of them."""
+    t = constant_type(value)
+    if t is None:
         raise OverflowError(f"{value} does not fit in 64 bits")
-    if isinstance(value, float):
-        return "double", _of_type(float(value), types.float64)
-    return "complex<double>", _of_type(complex(value), types.complex128)
+    return t.cxx, _of_type(value, t)
+
+
+def _of_tuple(value, t):
+    items = [_of_type(item, of) for item, of in zip(value, t.types, strict=True)]
+    if len(items) > 8 and not isinstance(t, types.NamedTuple):
+        items[8:] = [_of_tuple(value[8:], types.Tuple(t.types[8:]))]
+    return f"{{{', '.join(items)}}}"
 
 
 def _of_type(value, t):
+    if isinstance(t, types.Tuple):
+        return _of_tuple(value, t)
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(t, types.Time):
+        return _integer(int(value.view(np.int64)))
+    if isinstance(value, np.generic):
+        value = value.item()
     kind = t.dtype.kind
     if kind == "b":
         return "true" if value else "false"
     if kind in "iu":
         return _integer(value)
     if kind == "c":
+        value = complex(value)
         part = types.float32 if t is types.complex64 else types.float64
         return f"{t.cxx}({_of_type(value.real, part)}, {_of_type(value.imag, part)})"
     if t is types.float16:
@@ -351,7 +459,7 @@ def constant_array(name: str, value: np.ndarray) -> str:
 
 def _element(value, t):
     if isinstance(t, types.Scalar):
-        return _of_type(value.item(), t)
+        return _of_type(value, t)
     parts, position = [], 0
     for name in sorted(t.dtype.names, key=lambda n: t.dtype.fields[n][1]):
         field, offset = t.dtype.fields[name][:2]

@@ -484,6 +484,7 @@ class BodyKernel:
             source=generated.text,
             name=source.file_name(ascii_name(self.name), definition.text.label),
             kernels=(generated.kernel,),
+            variables=tuple(generated.pointers),
             describe=False,
             **options.unit_fields(),
         )
@@ -505,7 +506,7 @@ class BodyKernel:
             types.parameter(t, name) for name, t in zip(self.parameter_names, args, strict=True)
         ]
         return Overload(
-            Program(unit, explain), generated.kernel, self.name, rows,
+            Program(unit, explain, generated.pointers), generated.kernel, self.name, rows,
             options.replace(cooperative=self.cooperative), signature, generated.labels,
         )  # fmt: skip
 

@@ -52,6 +52,30 @@ def free_names(text: str, parameters=()) -> Names:
     return names
 
 
+def dotted_names(text: str) -> list:
+    """Where a free name is followed by a member: [(start, ends, parts, uses)], with the places in the text,
+    ``ends`` and ``uses`` one for each part; ``math.pi`` is (i, [i + 4, i + 7], ["math", "pi"], ["value", "value"])."""
+    tokens = [t for t in tokenize(text) if t.kind != "directive"]
+    found = []
+    hidden = None
+    for i, token in enumerate(tokens):
+        if token.kind != "name" or _text(tokens, i + 1) != "." or not _is_value(tokens, i):
+            continue
+        hidden = _hidden(tokens) if hidden is None else hidden
+        if any(start <= i < end for start, end in hidden.get(token.text, ())):
+            continue
+        last = i
+        while _text(tokens, last + 1) == "." and last + 2 < len(tokens):
+            if tokens[last + 2].kind != "name":
+                break
+            last += 2
+        parts = tokens[i : last + 1 : 2]
+        uses = [_how(tokens, k) for k in range(i, last + 1, 2)]
+        ends = [t.start + len(t.text) for t in parts]
+        found.append((token.start, ends, [t.text for t in parts], uses))
+    return found
+
+
 def _use(names, name, how):
     if name not in KEYWORDS and name not in _BUILTIN and not name.startswith("__"):
         names.setdefault(name, set()).add(how)

@@ -40,13 +40,16 @@ def current_device() -> int:
 class Program:
     """A Unit with its images and loaded modules.
 
-    ``explain`` turns a CompileError into the one that the user sees.
+    ``explain`` turns a CompileError into the one that the user sees. ``pointers``: device arrays that the
+    source names, as views in variables that are filled when a module is loaded: name expression of the
+    variable -> (name, array).
     """
 
-    def __init__(self, unit: Unit, explain=None):
+    def __init__(self, unit: Unit, explain=None, pointers=None):
         if unit.has_checks:
             unit = unit.replace(variables=(*unit.variables, fault.VARIABLE))
         self.unit = unit
+        self.pointers = dict(pointers or {})
         self.explain = explain
         self.images = {}  # target -> Image
         self.modules = {}  # device -> _core.Module
@@ -77,7 +80,9 @@ class Program:
         with self.lock:
             module = self.modules.get(device)
             if module is None or not _is_alive(module):
-                module = self.modules[device] = self._load(target_of(device))
+                module = self._load(target_of(device))
+                self._fill(module, device)
+                self.modules[device] = module
                 if "printf" in self.unit.source:
                     printing.add(device)
             return module
@@ -100,9 +105,41 @@ class Program:
         self.images[target] = fresh
         return _core.Module(fresh.data)
 
+    def _fill(self, module, device):
+        """The views of the device arrays that the source names, as array<...> has them."""
+        if not self.pointers:
+            return
+        import numpy as np
+
+        lowered = self.images[target_of(device)].lowered
+        for variable, (name, array) in self.pointers.items():
+            at = getattr(array, "device", device)
+            if isinstance(at, int) and at != device:
+                raise ValueError(
+                    f"{self.unit.name}: the source names {name}, an array on device {at}, "
+                    f"and is launched on device {device}: pass an array as an argument"
+                )
+            view = module.variable(lowered[variable], np.int64, None)
+            view.copy_to_device(_view_of(array))
+        module.kept = tuple(self.pointers.values())  # graphs keep modules, not programs
+
     @property
     def is_loaded(self) -> bool:
         return bool(self.modules)
+
+
+def _view_of(array):
+    """The words of an array<...>: address, shape, strides."""
+    import numpy as np
+
+    interface = array.__cuda_array_interface__
+    shape, strides = tuple(interface["shape"]), interface.get("strides")
+    if strides is None:
+        strides, step = [], np.dtype(interface["typestr"]).itemsize
+        for n in reversed(shape):
+            strides.insert(0, step)
+            step *= n
+    return np.array([interface["data"][0], *shape, *strides], np.uint64).view(np.int64)
 
 
 def _told(problem, what):

@@ -49,15 +49,37 @@ class Definition:
         self.module = module or "__main__"
         normal = (unicodedata.normalize("NFKC", p) for p in self.parameters)
         self.names = free_names(text.value, normal)
-        self.body, self.includes = _without_includes(text)
+
+    @functools.cached_property
+    def members(self) -> list:
+        """The uses of ``module.name``."""
+        return capturing.members(self.text.value, self.names, self.scope)
+
+    @functools.cached_property
+    def _prepared(self):
+        return _without_includes(self.text, self.members)
+
+    @property
+    def body(self) -> str:
+        """The text without its #include lines, with names as compilers take them."""
+        return self._prepared[0]
+
+    @property
+    def includes(self) -> list:
+        """(line number, #include)"""
+        return self._prepared[1]
 
     def capture(self):
         """What the source takes from the Python scope, as it is now."""
-        return capturing.capture(self.names, self.scope)
+        found = capturing.capture(self.names, self.scope)
+        capturing.add_members(found, self.members)
+        return found
 
     def frozen(self) -> Definition:
         """A copy that carries the values of the names that it uses."""
-        return self._with_scope(self.scope.freeze(self.names))
+        scope = self.scope.freeze(self.names)
+        scope.locals.update((member.dotted, member.value) for member in self.members)
+        return self._with_scope(scope)
 
     def _with_scope(self, scope):
         return Definition(
@@ -99,18 +121,29 @@ class Generated(NamedTuple):
     """Names in the Python scope that could not be used -> why."""
     labels: tuple
     """The files that the user's lines are from."""
+    pointers: dict
+    """Device arrays of the Python scope: name expression of the variable -> (name, array)."""
 
 
 _INCLUDES = ("include", "import")
 
 
-def _without_includes(text: Text):
-    """(the text with its #include lines blanked and its names in ASCII, [(line number, #include)])"""
+def _without_includes(text: Text, members=()):
+    """(the text with its #include lines blanked, its names in ASCII and the members under their names,
+    [(line number, #include)])"""
     value, includes = text.value, []
     tokens = tokenize(value)
+    taken = {member.start: member for member in members}
     out, at = [], 0
     for token in tokens:
         new = None
+        if token.start < at:
+            continue
+        if token.start in taken:
+            member = taken[token.start]
+            out += (value[at : token.start], ascii_name(member.name))
+            at = member.end
+            continue
         if token.kind == "directive" and directive_word(token.text) in _INCLUDES:
             includes.append((text.lines[token.line], token.text.strip()))
             new = "\n" * token.text.count("\n")
@@ -157,6 +190,7 @@ class Builder:
         self.unfinished = []
         self.refused = {}
         self.array_bytes = 0
+        self.pointers = None  # in kernels: name expression -> (name, device array)
         self.hiding = frozenset()  # names of the open namespace, and of its function's parameters
 
     # --- writing
@@ -221,6 +255,9 @@ class Builder:
                 del taken.arrays[name]
             else:
                 self.array_bytes += array.nbytes
+        if self.pointers is None:
+            self.refused.update((n, capturing.no_pointer(n)) for n in taken.pointers)
+            taken.pointers.clear()
         inner = {name: self.add_function(f) for name, f in taken.functions.items()}
         if self.functions.get(taken.functions.get(definition.name)) == namespace:
             del taken.functions[definition.name]  # it calls itself
@@ -239,9 +276,15 @@ class Builder:
         for name, value in taken.macros.items():
             self.write(capturing.macro(ascii_name(name), value))
         for name, value in taken.constants.items():
+            self.use_types(capturing.constant_type(value))
             text = capturing.constant(ascii_name(name), value)
             self.names |= identifiers(text)
             self.write(text)
+        for name, array in taken.pointers.items():
+            t = types.typeof(array)
+            self.use_types(t)
+            self.pointers[f"{namespace}::{ascii_name(name)}"] = name, array
+            self.write(f"__constant__ {self.spelled(t)} {ascii_name(name)};\n")
         for name, array in taken.arrays.items():
             self.names.add("constant_array")
             self.use_types(types.from_dtype(array.dtype))
@@ -344,6 +387,7 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     whole declarations to compile before it."""
     name = ascii_name(definition.name)
     builder = Builder(definition.name, f"{definition.name}: {signature}")
+    builder.pointers = {}
     builder.use_types(*signature.args)
     for text in prepended:
         builder.names |= identifiers(text.value)
@@ -358,7 +402,11 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     builder.close_namespace(namespace, definition, taken)
     labels = [definition.text.label, *(f.definition.text.label for f in builder.functions)]
     return Generated(
-        builder.finish(), f"{namespace}::nl_{name}", builder.refused, tuple(dict.fromkeys(labels))
+        builder.finish(),
+        f"{namespace}::nl_{name}",
+        builder.refused,
+        tuple(dict.fromkeys(labels)),
+        builder.pointers,
     )
 
 

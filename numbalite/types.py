@@ -581,7 +581,7 @@ def _named_tuple_definition(t):
         f"#ifndef {guard}\n#define {guard}\nnamespace numbalite {{\nstruct {cxx} {{\n{members}}};\n"
     )
     for const in ("", "const ") if names else ():
-        text += f"template <int I> __device__ {const}auto &get({const}{cxx} &t) {{\n"
+        text += f"template <int I> __device__ constexpr {const}auto &get({const}{cxx} &t) {{\n"
         for i, name in enumerate(names):
             text += f"    if constexpr (I == {i}) return (t.{name});\n"
         text += "}\n"
@@ -703,7 +703,7 @@ def typeof(value) -> Type:
     if isinstance(value, np.generic):
         return from_dtype(value.dtype)
     if isinstance(value, tuple):
-        return _tuple_of(type(value), map(typeof, value))
+        return tuple_of(type(value), map(typeof, value))
     if value is None:
         return Empty()
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
@@ -742,7 +742,8 @@ def _packed(shape, itemsize):
     return tuple(strides)
 
 
-def _tuple_of(cls, types) -> Tuple:
+def tuple_of(cls, types) -> Tuple:
+    """The type of a tuple of this class."""
     return NamedTuple(types, cls) if hasattr(cls, "_fields") else Tuple(types)
 
 
@@ -758,7 +759,7 @@ def from_code(code: int) -> Type:
     if is_other:
         if not isinstance(known, tuple):
             return Empty(known if known is None else scalar(known))
-        return _tuple_of(known[0], map(from_code, np.frombuffer(known[1], "<u4").tolist()))
+        return tuple_of(known[0], map(from_code, np.frombuffer(known[1], "<u4").tolist()))
     element = from_dtype(known) if index else SCALARS[dtype - 1]
     if not is_array or (ndim == 0 and isinstance(element, Record)):
         return element

@@ -60,6 +60,7 @@ static void module_dealloc(PyObject *self) {
         NL_UNLOCKED(nl_module_release(m->module));
         PyErr_Restore(error_type, error, traceback);
     }
+    Py_XDECREF(m->kept);
     nl_py_free(self);
 }
 
@@ -459,6 +460,8 @@ static PyGetSetDef module_getset[] = {
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMemberDef module_members[] = {
+    {"kept", Py_T_OBJECT_EX, offsetof(nl_py_module, kept), 0,
+     "What has to live as long as the module, for its variables point at it."},
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_module, weakrefs), Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};
 

@@ -8,6 +8,7 @@
 typedef struct nl_py_module {
     PyObject_HEAD nl_py_state *state;
     nl_module *module;
+    PyObject *kept; /* what its variables point at, or NULL */
     PyObject *weakrefs;
 } nl_py_module;
 

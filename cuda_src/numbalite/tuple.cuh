@@ -18,10 +18,10 @@ namespace numbalite {
 template <class... T> struct tuple {};
 
 namespace nl_detail {
-template <class... T> NUMBALITE_FUNCTION auto tuple_at(const tuple<T...> &t, int i);
+template <class... T> NUMBALITE_FUNCTION constexpr auto tuple_at(const tuple<T...> &t, int i);
 }
 #define NUMBALITE_TUPLE_INDEX \
-    NUMBALITE_FUNCTION auto operator[](int i) const { return nl_detail::tuple_at(*this, i); }
+    NUMBALITE_FUNCTION constexpr auto operator[](int i) const { return nl_detail::tuple_at(*this, i); }
 
 template <class A> struct tuple<A> {
     NUMBALITE_TUPLE_INDEX
@@ -134,12 +134,12 @@ template <class T> struct type_of {
     typedef T type;
 };
 
-template <class... T> NUMBALITE_FUNCTION tuple<T...> make_tuple(T... items) {
+template <class... T> NUMBALITE_FUNCTION constexpr tuple<T...> make_tuple(T... items) {
     return tuple<T...>{items...};
 }
 
 namespace nl_detail {
-template <int I, class Tuple> NUMBALITE_FUNCTION auto &item(Tuple &t) {
+template <int I, class Tuple> NUMBALITE_FUNCTION constexpr auto &item(Tuple &t) {
     if constexpr (I == 0)
         return t.item0;
     else if constexpr (I == 1)
@@ -168,34 +168,34 @@ template <class A, class B, class... T> struct all_same<A, B, T...> {
 template <class A, class... T> struct all_same<A, A, T...> : all_same<A, T...> {};
 
 template <int I, int N, class T, class Tuple>
-NUMBALITE_FUNCTION T item_at(const Tuple &t, int i) {
+NUMBALITE_FUNCTION constexpr T item_at(const Tuple &t, int i) {
     if constexpr (I == N - 1)
         return item<I>(t);
     else
         return i == I ? item<I>(t) : item_at<I + 1, N, T>(t, i);
 }
-template <class... T> NUMBALITE_FUNCTION auto tuple_at(const tuple<T...> &t, int i) {
+template <class... T> NUMBALITE_FUNCTION constexpr auto tuple_at(const tuple<T...> &t, int i) {
     static_assert(all_same<T...>::value,
                   "t[i] needs a tuple whose items have the same type: get<0>(t), auto [a, b] = t");
     return item_at<0, (int)sizeof...(T), decltype(t.item0)>(t, i);
 }
 } // namespace nl_detail
 
-template <int I, class... T> NUMBALITE_FUNCTION auto &get(tuple<T...> &t) {
+template <int I, class... T> NUMBALITE_FUNCTION constexpr auto &get(tuple<T...> &t) {
     static_assert(I >= 0 && I < (int)sizeof...(T), "get<I>: the tuple has no such item");
     return nl_detail::item<I>(t);
 }
-template <int I, class... T> NUMBALITE_FUNCTION const auto &get(const tuple<T...> &t) {
+template <int I, class... T> NUMBALITE_FUNCTION constexpr const auto &get(const tuple<T...> &t) {
     static_assert(I >= 0 && I < (int)sizeof...(T), "get<I>: the tuple has no such item");
     return nl_detail::item<I>(t);
 }
-template <int I, class... T> NUMBALITE_FUNCTION auto get(tuple<T...> &&t) {
+template <int I, class... T> NUMBALITE_FUNCTION constexpr auto get(tuple<T...> &&t) {
     static_assert(I >= 0 && I < (int)sizeof...(T), "get<I>: the tuple has no such item");
     return nl_detail::item<I>(t);
 }
 
 template <class... T>
-NUMBALITE_FUNCTION bool operator==(const tuple<T...> &a, const tuple<T...> &b) {
+NUMBALITE_FUNCTION constexpr bool operator==(const tuple<T...> &a, const tuple<T...> &b) {
     constexpr int n = sizeof...(T);
     bool same = true;
     if constexpr (n > 0)
@@ -219,7 +219,7 @@ NUMBALITE_FUNCTION bool operator==(const tuple<T...> &a, const tuple<T...> &b) {
     return same;
 }
 template <class... T>
-NUMBALITE_FUNCTION bool operator!=(const tuple<T...> &a, const tuple<T...> &b) {
+NUMBALITE_FUNCTION constexpr bool operator!=(const tuple<T...> &a, const tuple<T...> &b) {
     return !(a == b);
 }
 

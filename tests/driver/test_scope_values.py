@@ -1,0 +1,122 @@
+"""Values of the Python scope in kernels: tuples, empty arrays, device arrays, members of modules."""
+
+import collections
+import enum
+import gc
+import math
+import pickle
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, errors, jit
+
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
+
+Pose = collections.namedtuple("Pose", "angle at")
+
+
+class Colour(enum.Enum):
+    RED = 3
+    BLUE = 2.5
+
+
+TILE = (4, 2)
+LONG = tuple(range(12))
+POSE = Pose(1.5, (2, np.float32(3)))
+EMPTY = np.zeros((0, 3), "f4")
+CHOSEN = Colour.RED
+DAY = np.datetime64("1970-01-11")
+
+
+@cuda.jit
+def constants(out):
+    """
+    __shared__ float tile[get<0>(TILE)][TILE[1]];
+    tile[0][0] = 1;
+    out[0] = sizeof(tile) / 4 + tile[0][0];
+    out[1] = 0;
+    for (int j = 0; j < 12; ++j) out[1] += LONG[j];
+    out[2] = POSE.angle + get<1>(POSE.at);
+    out[3] = EMPTY.size() * 10 + EMPTY.shape[1];
+    out[4] = CHOSEN + DAY;
+    out[5] = math.pi + Colour.BLUE + Colour.RED.value;
+    """
+
+
+def test_constants():
+    out = np.zeros(6)
+    expected = [9, 66, 4.5, 3, 13, math.pi + 5.5]
+    for kernel in (constants, pickle.loads(pickle.dumps(constants))):
+        kernel[1, 1](out)
+        assert out.tolist() == expected
+    try:
+        constants.inspect_asm()
+    except errors.CudaSupportError:
+        pass
+
+
+def test_members_of_a_module():
+    data = cuda.to_device(np.arange(5.0))
+    lib = ModuleType("lib")
+    lib.n, lib.real, lib.table = 7, np.float32, np.array([1, 2, 3])
+
+    @cuda.jit(device=True)
+    def twice(x):
+        "return 2 * x + data[1];"
+
+    lib.twice = twice
+
+    @cuda.jit
+    def k(out):
+        "lib.real z = 1.0 / 3; out[0] = lib.twice(z); out[1] = lib.n + lib.table[2]; out[2] = z;"
+
+    out = np.zeros(3)
+    k[1, 1](out)
+    third = np.float32(1 / 3)
+    assert out.tolist() == [2 * third + 1, 10, third]
+
+    @cuda.jit
+    def wrong(out):
+        "out[0] = lib.absent;"
+
+    with pytest.raises(errors.CompileError, match=r"lib is a Python module: the source can name"):
+        wrong[1, 1](out)
+
+
+def test_device_arrays_by_pointer():
+    data, strided = (
+        cuda.to_device(np.arange(6.0)),
+        cuda.to_device(np.arange(6).reshape(2, 3))[:, ::2],
+    )
+
+    @cuda.jit
+    def k(out):
+        "out[0] = data.size() + data[3]; out[1] = strided(1, 1) + strided.shape[1]; data[0] += 1;"
+
+    out = np.zeros(2)
+    for _ in range(2):
+        k[1, 1](out)
+    assert out.tolist() == [9, 7] and data[0] == 2
+    stream = cuda.stream()
+    target = cuda.to_device(out)
+    with stream.capture() as graph:
+        k[1, 1, stream](target)
+    seen = data.copy_to_host()
+    del k, data, strided
+    gc.collect()
+    graph.launch()
+    cuda.synchronize()
+    assert target.copy_to_host().tolist() == [9, 7] and seen[0] == 2, "the graph keeps what it uses"
+
+
+def test_device_arrays_only_in_kernels():
+    data = cuda.to_device(np.arange(3.0))
+
+    @jit
+    def f(x):
+        "return x + data[0];"
+
+    with pytest.raises(errors.CompileError, match="data is a device array.*pass it as an argument"):
+        f(1.0)
