@@ -2,13 +2,16 @@
 
 ``config.NAME`` reads NUMBALITE_NAME, then the numba variable that means the same, at each access:
 nothing is read on import, and a program may set os.environ until the moment when it matters.
-Assigning to ``config.NAME`` overrides the environment, as numba's users do. A value that makes no
+Assigning to ``config.NAME`` overrides the environment, as numba's users do, with text as there or with
+the value that it means; ``del config.NAME`` lets the environment decide again. A value that makes no
 sense is a ValueError that names the variable and what it may be.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from types import ModuleType
 
 
 def _flag(text):
@@ -205,6 +208,62 @@ def __getattr__(name):
     if row is None:
         raise AttributeError(f"numbalite.config has no {name!r}")
     return _value(row)
+
+
+# --- assignments
+
+_SEPARATORS = {_paths: os.pathsep, _capability: ".", _checks: ","}
+
+
+def _text(row, value):
+    """A value as the environment would have it; ValueError for what it cannot have."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (tuple, list)) and row.parse in _SEPARATORS:
+        return _SEPARATORS[row.parse].join(map(str, value))
+    if row.parse is str or isinstance(value, (bytes, tuple, list, dict)) or value is None:
+        raise ValueError("text")
+    if row.parse is _flag and (value is True or value is False):
+        return str(int(value))
+    if row.parse is _checks and isinstance(value, int):
+        from numbalite.checks import names, parse
+
+        texts = [text for text in ("none", ",".join(names(value))) if parse(text) == value]
+        return texts[0] if texts else str(value)
+    return str(value)
+
+
+def _assigned(row, value):
+    if value is None and row.default is None:
+        return None
+    try:
+        return row.parse(_text(row, value))
+    except ValueError as problem:
+        raise ValueError(f"config.{row.name} = {value!r}: expected {problem}") from None
+
+
+class _Config(ModuleType):
+    """The module, whose variables are checked as they are assigned."""
+
+    def __setattr__(self, name, value):
+        if name == "ENABLE_CUDASIM":  # numba's word for it
+            chosen = _assigned(Variable(name, False, _flag, ""), value)
+            name, value = "DRIVER", "sim" if chosen else "auto"
+        row = VARIABLES.get(name)
+        if row is not None:
+            value = _assigned(row, value)
+        elif name not in self.__dict__ and not name.startswith("__"):
+            import difflib
+
+            near = difflib.get_close_matches(name, VARIABLES, 1, 0.6)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            raise AttributeError(f"numbalite.config has no {name!r}{guess}")
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Config
 
 
 def _current(name):

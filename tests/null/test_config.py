@@ -1,6 +1,7 @@
 """The table of environment variables: defaults, aliases, bad values, lazy reading."""
 
 import os
+import pathlib
 
 import pytest
 
@@ -31,6 +32,62 @@ def test_assignment_wins(monkeypatch):
     monkeypatch.setenv("NUMBALITE_DRIVER", "cuda")
     monkeypatch.setitem(vars(config), "DRIVER", "sim")  # setattr would leave the value read before
     assert config.DRIVER == "sim" and config.driver() == "sim" and config.ENABLE_CUDASIM
+
+
+@pytest.fixture
+def assigned():
+    """What a test assigns goes with it."""
+    before = dict(vars(config))
+    yield
+    for name in vars(config).keys() - before.keys():
+        delattr(config, name)
+
+
+@pytest.mark.usefixtures("assigned")
+def test_assigned_values_are_what_the_environment_would_give():
+    for name, given, value in [
+        ("DRIVER", " SIM ", "sim"), ("ENABLE_CUDASIM", 1, True), ("DISABLE_CACHE", "off", False),
+        ("CUDA_WARN_ON_IMPLICIT_COPY", 0, False), ("DISABLE_CACHE", True, True), ("NUM_THREADS", "4", 4),
+        ("NUM_THREADS", 4, 4), ("NUM_THREADS", None, None), ("SIM_DEVICES", 2, 2), ("CACHE_SIZE", "1K", 1024),
+        ("CACHE_SIZE", 5000, 5000), ("FORCE_CUDA_CC", (8, 6), (8, 6)), ("FORCE_CUDA_CC", "8.6", (8, 6)),
+        ("INCLUDE_PATH", ["/a", pathlib.Path("/b")], ("/a", "/b")), ("INCLUDE_PATH", "/a:/b", ("/a", "/b")),
+        ("INCLUDE_PATH", (), ()), ("CACHE_DIR", pathlib.Path("/a"), "/a"), ("CACHE_DIR", None, None),
+        ("OPT", "max", 3), ("OPT", 0, 0), ("SIM_CHECKS", ("race", "nan"), 4 + 64), ("SIM_CHECKS", 4, 4),
+        ("SIM_CHECKS", "none", 1 << 30), ("SIM_LIMIT", 0.5, 0.5),
+    ]:  # fmt: skip
+        setattr(config, name, given)
+        assert getattr(config, name) == value, name
+        setattr(config, name, getattr(config, name))  # what was read can be put back
+        assert getattr(config, name) == value, name
+    config.ENABLE_CUDASIM = False
+    assert config.DRIVER == "auto" and not config.ENABLE_CUDASIM
+    del config.DRIVER
+    assert "DRIVER" not in vars(config)
+
+
+@pytest.mark.usefixtures("assigned")
+@pytest.mark.parametrize(
+    "name, value, expected",
+    [
+        ("DRIVER", "gpu", "auto or cuda or sim"), ("DRIVER", None, "text"), ("SIM_DEVICES", 0, "from 1 to 64"),
+        ("SIM_DEVICES", 1.5, "from 1 to 64"), ("NUM_THREADS", True, "from 1 to"), ("DISABLE_CACHE", 2, "1 or 0"),
+        ("DISABLE_CACHE", None, "text"), ("CACHE_SIZE", -1, "bytes"), ("CACHE_DIR", 3, "text"),
+        ("CACHE_DIR", b"/a", "text"), ("FORCE_CUDA_CC", 9, "capability"), ("SIM_CHECKS", 1 << 20, "all, none"),
+        ("SIM_CHECKS", ["races"], "all, none"), ("SIM_LIMIT", float("nan"), "seconds"),
+        ("ENABLE_CUDASIM", "sim", "1 or 0"),
+    ],
+)  # fmt: skip
+def test_assigned_values_that_make_no_sense(name, value, expected):
+    with pytest.raises(ValueError) as caught:
+        setattr(config, name, value)
+    assert f"config.{name} = {value!r}" in str(caught.value) and expected in str(caught.value)
+    assert name not in vars(config)
+
+
+@pytest.mark.usefixtures("assigned")
+def test_unknown_names_are_not_assigned():
+    with pytest.raises(AttributeError, match="no 'NUM_THREAD'; did you mean NUM_THREADS"):
+        config.NUM_THREAD = 4
 
 
 @pytest.mark.parametrize(
