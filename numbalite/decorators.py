@@ -344,6 +344,10 @@ def _ahead_device(what, sig, abi_info, parsed):
     exported = abi_info.get("abi_name", function.name)
     text = source.device_source(function, exported, signature)
     fields = parsed.unit_fields()
+    if parsed.linked:
+        raise NotImplementedError(
+            "cuda.compile links nothing: link= is for kernels that are launched"
+        )
     fields["options"] = ("--relocatable-device-code=true", *fields["options"])
     unit = Unit(source=text, name=f"{function.name}.cu", describe=False, **fields)
 

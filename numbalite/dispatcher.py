@@ -486,7 +486,7 @@ class BodyKernel:
             kernels=(generated.kernel,),
             variables=tuple(generated.pointers),
             describe=False,
-            **options.unit_fields(),
+            **{**options.unit_fields(), "linked": source.linked_of(definition, options)},
         )
         arrays = [
             (name, t)

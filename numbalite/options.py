@@ -6,7 +6,9 @@ import os
 from typing import NamedTuple
 
 from . import config, files
+from .compilers.linking import SUFFIXES, Binary
 from .errors import DeprecationError, InvalidConfigWarning, warn
+from .linemap import Text, plain
 
 _CARVEOUTS = {"default": -1, "maxl1": 0, "maxshared": 100}
 _SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".cxx")
@@ -36,6 +38,8 @@ class Options(NamedTuple):
     cooperative: bool | None = None
     cluster: tuple | None = None
     headers: tuple = ()
+    linked: tuple = ()
+    """What `link` names that is compiled already, as linking.Binary."""
 
     def unit_fields(self) -> dict:
         """What of it goes into a compilers.Unit."""
@@ -43,6 +47,7 @@ class Options(NamedTuple):
             "options": self.options, "std": self.std, "headers": self.headers,
             "fastmath": self.fastmath, "debug": self.debug, "lineinfo": self.lineinfo,
             "opt": self.opt, "max_registers": self.max_registers, "boundscheck": self.boundscheck,
+            "linked": self.linked,
         }  # fmt: skip
 
     def replace(self, **changes) -> Options:
@@ -55,7 +60,7 @@ class Options(NamedTuple):
 
 def parse(given: dict, what: str = "cuda.jit") -> Options:
     """Options from keyword arguments; TypeError or ValueError says what is wrong with one."""
-    known = Options._fields
+    known = tuple(_PARSERS)
     for name in given:
         if name in ("argtypes", "restype", "bind"):
             raise DeprecationError(f"{what}: {name}= is long gone; give a signature instead")
@@ -63,6 +68,9 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
             raise TypeError(f"{what}() has no option {name!r}{_nearest(name, known)}")
     values = {name: _PARSERS[name](name, value) for name, value in given.items()}
     _defaults(values, given)
+    pieces = values.get("link", ())
+    values["link"] = tuple(piece for piece in pieces if isinstance(piece, Text))
+    values["linked"] = tuple(piece for piece in pieces if not isinstance(piece, Text))
     options = Options(**values)
     _check_combination(options, given)
     return options
@@ -257,34 +265,40 @@ def _extensions(name, value):
     return extensions
 
 
+# numba's classes of code in memory, by their names: other packages have such, too.
+_CLASSES = {"PTXSource": "ptx", "Cubin": "cubin", "Fatbin": "fatbin", "Archive": "archive",
+            "Object": "object", "LTOIR": "ltoir"}  # fmt: skip
+
+
 def _link(name, value):
-    from .linemap import Text, plain
+    """Texts of sources, and linking.Binary of what is compiled already."""
+    if isinstance(value, (Text, Binary)) or not isinstance(value, (list, tuple)):
+        value = (value,) if value else ()
+    return tuple(map(_linked, value))
 
-    items = value if isinstance(value, (list, tuple)) else (value,) if value else ()
-    texts = []
-    for item in items:
-        if isinstance(item, Text):
-            texts.append(item)
-            continue
-        data, label = getattr(item, "data", None), getattr(item, "name", None)
-        if data is not None:  # numba's CUSource and its like
-            if type(item).__name__ != "CUSource":
-                raise NotImplementedError(_link_message(type(item).__name__))
-            text = data.decode() if isinstance(data, bytes) else data
-            texts.append(plain(text, label or "<linked source>"))
-            continue
+
+def _linked(item):
+    if isinstance(item, (Text, Binary)):
+        return item
+    data, kind = getattr(item, "data", None), type(item).__name__
+    if data is None:
         path = os.fspath(item)
-        if not path.endswith(_SOURCES):
-            raise NotImplementedError(_link_message(path))
-        texts.append(plain(files.text(path), path))
-    return tuple(texts)
-
-
-def _link_message(what):
-    return (
-        f"link={what}: numbalite links CUDA C++ sources ({', '.join(_SOURCES[:2])}, ...); "
-        "it compiles from source, so give the source of what is in the binary"
-    )
+        if path.endswith(_SOURCES):
+            return plain(files.text(path), path)
+        kind = SUFFIXES.get(os.path.splitext(path)[1])
+        if kind is None:
+            raise ValueError(
+                f"link={path}: the name does not say what it is; known are {', '.join(_SOURCES)}, "
+                f"{', '.join(SUFFIXES)}"
+            )
+        return Binary(kind, path, files.read(path))
+    if kind == "CUSource":
+        text = data.decode() if isinstance(data, bytes) else data
+        return plain(text, getattr(item, "name", None) or "<linked source>")
+    if kind not in _CLASSES:
+        raise TypeError(f"link= takes paths, CUSource, {', '.join(_CLASSES)}, not {kind}")
+    data = data.encode() if isinstance(data, str) else bytes(data)
+    return Binary(_CLASSES[kind], getattr(item, "name", None) or f"<linked {kind}>", data)
 
 
 _PARSERS = {

@@ -187,6 +187,7 @@ class Builder:
         self.includes = []  # (line, #include line, file)
         self.records = {}
         self.functions = {}  # DeviceFunction -> its namespace
+        self.linked = {}  # Texts of link= -> None: each once
         self.unfinished = []
         self.refused = {}
         self.array_bytes = 0
@@ -220,6 +221,8 @@ class Builder:
             pieces.append(None)
         pieces.append("using namespace numbalite;\n\n")
         pieces += self.records.values()
+        for text in self.linked:
+            pieces += [f"{text.numbered()}\n", None]
         out, line = [], 1
         for piece in pieces + self.pieces:
             if piece is None:
@@ -242,6 +245,12 @@ class Builder:
             elif isinstance(t, types.Record) and not t.is_known and t.cxx not in self.records:
                 self.names |= identifiers(t.definition())
                 self.records[t.cxx] = t.definition() + "\n"
+
+    def link(self, texts):
+        """Texts of whole declarations to compile before all others."""
+        for text in texts:
+            self.names |= identifiers(text.value)
+            self.linked[text] = None
 
     # --- what a definition takes from the Python scope
 
@@ -321,6 +330,8 @@ class Builder:
         namespace = f"f{len(self.functions) + 1}_{plain}"
         self.functions[function] = namespace
         self.unfinished.append(function)
+        if function.options:
+            self.link(function.options.link)
         definition = function.definition
         taken = self.open_namespace(namespace, definition)
         if definition.is_unit:
@@ -389,9 +400,7 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     builder = Builder(definition.name, f"{definition.name}: {signature}")
     builder.pointers = {}
     builder.use_types(*signature.args)
-    for text in prepended:
-        builder.names |= identifiers(text.value)
-        builder.write_user(text)
+    builder.link(prepended)
     namespace = f"k_{name}"
     taken = builder.open_namespace(namespace, definition)
     args, lead = _kernel_parameters(builder, definition.parameters, signature.args)
@@ -445,6 +454,19 @@ def device_source(function, exported: str = "", signature=None) -> str:
     return builder.finish()
 
 
+def linked_of(definition: Definition, options=None) -> tuple:
+    """The compiled code to link with a definition and the device functions that it calls, each once."""
+    found, seen, todo = dict.fromkeys(options.linked if options else ()), set(), [definition]
+    while todo:
+        for function in todo.pop().capture().functions.values():
+            if function not in seen:
+                seen.add(function)
+                todo.append(function.definition)
+                if function.options:
+                    found.update(dict.fromkeys(function.options.linked))
+    return tuple(found)
+
+
 def unit_source(text: Text, prepended=()) -> str:
     """A whole translation unit of the user; ``prepended`` are Texts to compile before it."""
     used, includes = set(), []
@@ -484,7 +506,9 @@ def scope_source(definition: Definition) -> tuple[Text, dict]:
     builder.write(f"}} // namespace {_SCOPE}\nusing namespace {_SCOPE};\n")
     kinds = taken.constants, taken.macros, taken.arrays, taken.functions, taken.types
     included = [line for _, line, label in builder.includes if label != definition.text.label]
-    pieces = [*dict.fromkeys(included), *builder.records.values(), *filter(None, builder.pieces)]
+    pieces = [*dict.fromkeys(included), *builder.records.values()]
+    pieces += [text.numbered() for text in builder.linked]
+    pieces += filter(None, builder.pieces)
     value = "\n".join(pieces) if any(kinds) else ""
     return plain(value, "<names of the Python scope>"), builder.refused
 

@@ -206,6 +206,8 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v1 {
 
 typedef struct _nvrtcProgram *nvrtcProgram;
 typedef int nvrtcResult;
+typedef struct nvJitLink *nvJitLinkHandle;
+typedef int nvJitLinkResult; /* 0 is success */
 enum {
     NVRTC_SUCCESS = 0,
     NVRTC_ERROR_OUT_OF_MEMORY = 1,

@@ -102,6 +102,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     X(nl_py_event_exec) \
     X(nl_py_callback_exec) \
     X(nl_py_nvrtc_exec) \
+    X(nl_py_nvjitlink_exec) \
     X(nl_py_testing_exec) \
     X(nl_py_checks_exec) \
     X(nl_py_hostarray_exec) \

@@ -83,7 +83,9 @@ def _run(unit, target):
 
     unit = unit.with_macros_inside()
     if target[0] in _ON_THE_CPU:
-        from numbalite.compilers import host
+        from numbalite.compilers import host, linking
+
+        linking.refuse(unit)
 
         def run(unit):
             return host.compile(unit, *target)
@@ -106,7 +108,7 @@ def _key(unit, target):
         compiler = host.fingerprint(unit, *target)
         folders = toolkit.include_directories
     else:
-        compiler = toolkit.fingerprint()
+        compiler = toolkit.fingerprint(with_linker=bool(unit.linked))
         folders = functools.partial(toolkit.include_directories, compiler[0])
     included = headers.closure(unit, folders)  # which also says of what is no file
     if included is None or cache.directory() is None:

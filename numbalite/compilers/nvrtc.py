@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from numbalite import config, cxx
-from numbalite.compilers import headers, precompiled, toolkit
+from numbalite.compilers import headers, linking, precompiled, toolkit
 from numbalite.compilers.image import Image
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.linemap import quote
@@ -87,6 +87,8 @@ def options(unit, architecture: str, directories=()) -> list:
         result.append(f"--ptxas-options=-O{int(unit.opt)}")
     if unit.max_registers:
         result.append(f"--maxrregcount={unit.max_registers}")
+    if unit.linked:
+        result.append("--relocatable-device-code=true")
     if "__int128" in unit.source and not _has(given, "-device-int128", "--device-int128"):
         result.append("--device-int128")
     result += given
@@ -142,6 +144,13 @@ def compile(unit, capability) -> Image:
         kind, data = "ptx", ptx if ptx.endswith(b"\0") else ptx + b"\0"
     else:
         data = result["cubin"]
+    if unit.linked:
+        if kind == "ptx":
+            raise CudaSupportError(
+                f"link= with compiled code needs an NVRTC that knows the GPU; this one is "
+                f"{version[0]}.{version[1]} ({chosen.path}): {toolkit.INSTALL}"
+            )
+        data = linking.link(unit, data, architecture, toolkit.linker_library())
     return Image(
         kind=kind,
         data=data,

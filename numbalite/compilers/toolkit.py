@@ -149,11 +149,33 @@ def _driver_major():
     return None
 
 
-def fingerprint() -> tuple:
-    """What tells one NVRTC from another without loading it."""
-    path = os.path.realpath(nvrtc_library().path)
-    status = os.stat(path)
-    return path, status.st_size, status.st_mtime_ns
+def fingerprint(with_linker: bool = False) -> tuple:
+    """What tells one NVRTC from another without loading it, and one nvJitLink."""
+    found = []
+    for path in (nvrtc_library().path, *([linker_library()] if with_linker else ())):
+        path = os.path.realpath(path)
+        status = os.stat(path)
+        found += path, status.st_size, status.st_mtime_ns
+    return tuple(found)
+
+
+def linker_library() -> str:
+    """The nvJitLink that goes with the NVRTC to use. CudaSupportError if there is none."""
+    nvrtc = nvrtc_library()
+    folders = [os.path.dirname(path) for path in (nvrtc.path, os.path.realpath(nvrtc.path))]
+    # The packages of CUDA 12 have a folder each.
+    folders += [os.path.join(folder, "..", "..", "nvjitlink", "lib") for folder in folders]
+    majors = [nvrtc.major] if nvrtc.major else range(_NEWEST, OLDEST - 1, -1)
+    for folder in (*folders, *_library_folders()):
+        for major in majors:
+            path = os.path.join(folder, f"libnvJitLink.so.{major}")
+            if os.path.exists(path):
+                return path
+    package = "nvidia-nvjitlink-cu12" if nvrtc.major == 12 else "nvidia-nvjitlink"
+    raise CudaSupportError(
+        f"link= with compiled code needs nvJitLink, which was not found beside {nvrtc.path}: "
+        f"pip install {package}"
+    )
 
 
 _chosen = None  # (what the choice depends on, the library)

@@ -51,6 +51,9 @@ class Unit(NamedTuple):
     boundscheck: bool = False
     """Checks of indices and asserts, as debug has them too, but in optimised code."""
 
+    linked: tuple = ()
+    """Compiled code to link with (linking.Binary); on GPUs only."""
+
     @property
     def has_checks(self):
         return self.debug or self.boundscheck

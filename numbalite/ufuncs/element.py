@@ -226,6 +226,7 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
 
 def _compile(function, builder, target, arg_types):
     fields = function.options.unit_fields() if function.options else {}
+    fields["linked"] = source.linked_of(function.definition, function.options)
     label = function.definition.text.label
     unit = Unit(
         source=builder.finish(),
@@ -249,7 +250,7 @@ def unit(function: DeviceFunction, text, kernels, options, suffix="", describe=F
         name=source.file_name(name, function.definition.text.label),
         kernels=tuple(kernels),
         describe=describe,
-        **options.unit_fields(),
+        **{**options.unit_fields(), "linked": source.linked_of(function.definition, options)},
     )
 
 

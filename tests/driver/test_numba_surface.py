@@ -264,8 +264,6 @@ def test_linkable_code(tmp_path):
         kernel[1, 1](x)
         assert x[0] == want
     assert cuda.LinkableCode.from_path_or_obj(source) is source
-    with pytest.raises(NotImplementedError, match="PTXSource"):
-        cuda.jit("__global__ void k(int* x) { *x = 1; }", link=[cuda.PTXSource("")])
     with pytest.raises(NotImplementedError, match="callback"):
         cuda.CUSource("", setup_callback=print)
     with pytest.raises(RuntimeError, match="extension"):

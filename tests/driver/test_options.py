@@ -1,5 +1,7 @@
 """The options of cuda.jit, and debug=True."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -100,8 +102,74 @@ def test_linked_sources(tmp_path):
     x = zeros(1)
     k[1, 1](x)
     assert x[0] == 7
-    with pytest.raises(NotImplementedError, match=r"a.ptx.*source"):
-        cuda.jit(link=["a.ptx"])
+    for name in ("a.ptx", "a.cu"):
+        with pytest.raises(FileNotFoundError):
+            cuda.jit(link=[name])
+    with pytest.raises(ValueError, match=r"what\.zip.*\.cu, .*\.ptx"):
+        cuda.jit(link="what.zip")
+    with pytest.raises(TypeError, match="not Other"):
+        cuda.jit(link=[type("Other", (), {"data": ""})()])
+
+
+@pytest.mark.parametrize("name", ["pipe.cu", "pipe.ptx"])
+def test_linked_files_that_are_no_files(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match="a named pipe, not a file"):
+        cuda.jit(link=[tmp_path / name])
+    with pytest.raises(ValueError, match="a named pipe, not a file"):
+        cuda.LinkableCode.from_path(tmp_path / name)
+
+
+def test_linked_sources_of_device_functions():
+    """They come with the function, once, into all that calls it."""
+    three = cuda.CUSource("__device__ int three() { return 3; }", name="three.cu")
+
+    @cuda.jit(device=True, link=[three])
+    def inner(x):
+        "return three() * x;"
+
+    @cuda.jit(device=True, link=three)
+    def outer(x):
+        "return inner(x) + three();"
+
+    @cuda.jit(link=[three])
+    def k(x):
+        "x[0] = outer(x[0]) + three();"
+
+    @numbalite.vectorize(["int32(int32)"], target="cuda")
+    def u(x):
+        "return outer(x);"
+
+    x = zeros(1, "i4") + 2
+    k[1, 1](x)
+    assert x[0] == 12 and u(x)[0] == 39
+
+
+@pytest.mark.sim
+def test_compiled_code_is_refused_on_the_simulator(tmp_path):
+    """As the kernel is compiled; its own and that of device functions."""
+    (tmp_path / "three.ptx").write_text("// PTX")
+
+    @cuda.jit(device=True, link=[tmp_path / "three.ptx"])
+    def inner(x):
+        "return x;"
+
+    @cuda.jit
+    def calls(x):
+        "x[0] = inner(x[0]);"
+
+    @cuda.jit(link=[cuda.LTOIR(b"", name="code.ltoir")])
+    def k(x):
+        "x[0] = 1;"
+
+    for kernel, name in ((calls, "three.ptx"), (k, "code.ltoir")):
+        with pytest.raises(NotImplementedError, match=rf"{name}.*simulator.*source"):
+            kernel[1, 1](zeros())
+    with pytest.raises(NotImplementedError, match="three.ptx"):
+
+        @numbalite.vectorize(["int32(int32)"], target="cuda")
+        def u(x):
+            "return inner(x);"
 
 
 def test_extensions():

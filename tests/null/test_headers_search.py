@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from numbalite import compilers, errors
-from numbalite.compilers import Unit, headers, nvrtc, toolkit
+from numbalite.compilers import Unit, headers, linking, nvrtc, toolkit
 from numbalite.compilers import _key as unit_key
 
 
@@ -339,11 +339,12 @@ def test_every_field_is_in_the_key(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     base = Unit('#include "numbalite.cuh"\n')
+    touch(tmp_path / "libnvJitLink.so.13")
     changes = {
         "source": base.source + " ", "name": "other.cu", "kernels": ("k",), "variables": ("v",),
         "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
         "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
-        "boundscheck": True,
+        "boundscheck": True, "linked": (linking.Binary("ptx", "a.ptx", b""),),
     }  # fmt: skip
     assert set(changes) == set(Unit._fields)
     keys = {

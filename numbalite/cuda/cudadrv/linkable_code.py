@@ -1,4 +1,4 @@
-"""Code to link with kernels, under numba's names. numbalite links sources: CUSource."""
+"""Code to link with kernels, under numba's names: sources, and what is compiled for GPUs already."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = [
 class LinkableCode:
     """Code in memory: `data` is a str, bytes or a file object with them.
 
-    Only CUSource can be linked; `link=` says so of the others, which exist for programs that make
-    them. Callbacks on loading and unloading are not called, so giving one is an error.
+    A CUSource is compiled with the kernel; the others are linked on a GPU, by nvJitLink, and refused on the
+    simulator. Callbacks on loading and unloading are not called, so giving one is an error.
     """
 
     default_name = "<unnamed-linkable>"

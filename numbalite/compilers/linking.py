@@ -1,0 +1,91 @@
+"""Linking with code that is compiled already: PTX, cubins, LTO-IR, objects and archives, for GPUs.
+
+The toolkit's nvJitLink makes one cubin of a unit's own and of what ``link=`` names. It runs in a process of
+its own, because files that are damaged can bring it down.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import NamedTuple
+
+from numbalite.errors import CompileError, CudaSupportError
+
+# nvJitLinkInputType
+_TYPES = {"cubin": 1, "ptx": 2, "ltoir": 3, "fatbin": 4, "object": 5, "archive": 6}
+SUFFIXES = {
+    ".cubin": "cubin", ".ptx": "ptx", ".ltoir": "ltoir", ".fatbin": "fatbin",
+    ".o": "object", ".obj": "object", ".a": "archive", ".lib": "archive",
+}  # fmt: skip
+_CHILD = """
+import pickle, sys
+path, job = pickle.load(sys.stdin.buffer)
+sys.path[:] = path
+from numbalite import _core
+try:
+    answer = _core.nvjitlink(*job)
+except Exception as problem:
+    answer = problem.args[0]
+pickle.dump(answer, sys.stdout.buffer)
+"""
+
+
+class Binary(NamedTuple):
+    """Compiled code to link with. kind: a value of SUFFIXES; name: in messages."""
+
+    kind: str
+    name: str
+    data: bytes
+
+
+def refuse(unit) -> None:
+    """NotImplementedError for a unit with compiled code, where there is no GPU to run that."""
+    if unit.linked:
+        names = ", ".join(binary.name for binary in unit.linked)
+        raise NotImplementedError(
+            f"link=: {names}: code that is compiled for GPUs cannot run on the CPU; for the simulator give "
+            "the CUDA C++ source of it"
+        )
+
+
+def link(unit, image: bytes, architecture: str, library: str) -> bytes:
+    """The cubin of a unit, `image`, linked with all that it names. CompileError says what is missing."""
+    options = [f"-arch={architecture}"]
+    if any(binary.kind == "ltoir" for binary in unit.linked):
+        options.append("-lto")
+    if unit.max_registers:
+        options.append(f"-maxrregcount={unit.max_registers}")
+    inputs = [(_TYPES["cubin"], image, unit.name)]
+    inputs += [(_TYPES[binary.kind], binary.data, binary.name) for binary in unit.linked]
+    answer = _run(library, tuple(options), tuple(inputs))
+    if isinstance(answer, str):
+        raise CudaSupportError(f"{answer}: link= needs the toolkit's nvJitLink")
+    if answer["status"]:
+        names = ", ".join(binary.name for binary in unit.linked)
+        log = answer["log"].replace("\0", "").strip()
+        why = log or f"status {answer['status']}"
+        text = f"error: linking with {names} failed: {why}"
+        raise CompileError(text, log=log, source=unit.source)
+    return answer["cubin"]
+
+
+def _run(*job):
+    """What _core.nvjitlink answers in another process; the text of its exception."""
+    if not sys.executable:
+        from numbalite import _core
+
+        return _core.nvjitlink(*job)
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD],
+        input=pickle.dumps(([os.path.abspath(place) for place in sys.path], job)),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()[-500:]
+        why = f"it ended with status {done.returncode}"
+        return {"status": done.returncode, "log": f"{why}, as it does on damaged files. {said}"}
+    return pickle.loads(done.stdout)

@@ -1,0 +1,99 @@
+"""link= with compiled code: nvJitLink needs no GPU, so what comes out is looked at on any machine."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from numbalite import cuda, errors, int32
+from numbalite.compilers import Unit, compile_unit, linking, toolkit
+
+GPU = ("cuda", 9, 0)
+SOURCE = 'extern "C" __device__ int after(int x) { return x + 1; }'
+KERNEL = 'extern "C" __device__ int after(int); extern "C" __global__ void k(int* x) { x[0] = after(x[1]); }'
+
+try:
+    toolkit.linker_library()
+except errors.CudaSupportError as problem:
+    pytest.skip(str(problem), allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def after_as(output):
+    @cuda.jit(device=True)
+    def after(x):
+        "return x + 1;"
+
+    return cuda.compile(after, int32(int32), cc=(9, 0), output=output)[0]
+
+
+def linked(*binaries, **fields):
+    unit = Unit(KERNEL, kernels=("k",), describe=False, linked=binaries, **fields)
+    return compile_unit(unit, GPU)
+
+
+@pytest.mark.parametrize("kind", ["ptx", "cubin"])
+def test_what_nvrtc_makes(kind):
+    data = after_as(kind)
+    binary = linking.Binary(kind, f"after.{kind}", data.encode() if kind == "ptx" else data)
+    image = linked(binary)
+    assert image.kind == "cubin" and image.data[:4] == b"\x7fELF" and image.lowered == {"k": "k"}
+    assert linked(binary) == image, "from the cache"
+
+
+NVCC = shutil.which("nvcc")
+MADE = {
+    "fatbin": ["-arch=sm_90", "-rdc=true", "-fatbin"],
+    "o": ["-arch=sm_90", "-dc"],
+    "ltoir": ["-gencode", "arch=compute_90,code=lto_90", "-ltoir", "-dc"],
+}
+
+
+@pytest.mark.skipif(not NVCC, reason="nvcc makes these")
+@pytest.mark.parametrize("suffix", ["fatbin", "o", "ltoir", "a"])
+def test_what_nvcc_makes(tmp_path, suffix):
+    (tmp_path / "after.cu").write_text(SOURCE)
+    path, made = tmp_path / f"after.{suffix}", "o" if suffix == "a" else suffix
+    output = tmp_path / f"after.{made}"
+    subprocess.run([NVCC, *MADE[made], tmp_path / "after.cu", "-o", output], check=True)
+    if suffix == "a":
+        subprocess.run(["ar", "rcs", path, output], check=True)
+    kernel = cuda.LinkableCode.from_path(path)
+    (binary,) = cuda.jit(device=True, link=[kernel])(_empty).options.linked
+    assert linked(binary).data[:4] == b"\x7fELF"
+    # Damaged ones, too, are errors and no more, whatever the linker makes of them.
+    whole = path.read_bytes()
+    for data in (whole[: len(whole) // 2], whole + b"x" * (suffix == "a"), b"junk", b""):
+        try:
+            assert linked(binary._replace(data=data)).data
+        except errors.CompileError as problem:
+            assert f"linking with after.{suffix} failed" in str(problem)
+
+
+def _empty(x):
+    "return x;"
+
+
+def test_what_is_missing_is_told():
+    with pytest.raises(errors.CompileError, match=r"linking with other\.ptx failed.*after"):
+        linked(
+            linking.Binary("ptx", "other.ptx", after_as("ptx").replace("after", "other").encode())
+        )
+
+
+def test_a_damaged_cubin_does_not_end_the_process():
+    data = after_as("cubin")
+    with pytest.raises(errors.CompileError, match=r"linking with half\.cubin failed"):
+        linked(linking.Binary("cubin", "half.cubin", data[: len(data) // 2]))
+
+
+def test_without_the_linker(monkeypatch):
+    real = os.path.exists
+    monkeypatch.setattr(os.path, "exists", lambda path: "nvJitLink" not in str(path) and real(path))
+    with pytest.raises(errors.CudaSupportError, match="pip install nvidia-nvjitlink"):
+        toolkit.linker_library()
