@@ -1,10 +1,15 @@
 /* base/lock: starting threads, and hearing of forks. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
 #include "base/lock.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/mem.h"
 
 NL_THREAD_LOCAL int nl_mutex_held;
@@ -23,6 +28,10 @@ int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack
     if (status == 0)
         return 0;
     return nl_error_set(err, NL_ERR_RUNTIME, "cannot start a thread: %s", strerror(status));
+}
+
+int nl_thread_is_main(void) {
+    return syscall(SYS_gettid) == getpid();
 }
 
 void nl_cond_wait_for(nl_cond *c, nl_mutex *m, uint64_t nanoseconds) {

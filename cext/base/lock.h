@@ -76,6 +76,8 @@ static inline void nl_thread_swap_signals(const sigset_t *set, sigset_t *before)
 static inline void nl_thread_set_signals(const sigset_t *set) {
     pthread_sigmask(SIG_SETMASK, set, NULL);
 }
+/* Is it the thread that the process began with? */
+int nl_thread_is_main(void);
 static inline nl_thread nl_thread_self(void) {
     return pthread_self();
 }

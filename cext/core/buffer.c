@@ -199,6 +199,23 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
     return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
 }
 
+/* Nobody will use what waits for streams: the frees are in stream order, or wait themselves. */
+static void empty(nl_device *dev) {
+    nl_pool_settle(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
+    evict(dev, 0);
+}
+
+void nl_buffer_exit(void) {
+    nl_error ignored;
+    if (!nl_device_usable() || nl_device_captures_under_way())
+        return;
+    for (int i = 0; nl_device_is_known(i); i++) {
+        nl_device *dev = nl_device_is_ready(i) ? nl_device_get(i, &ignored) : NULL;
+        if (dev != NULL && nl_device_bind(dev, &ignored) == 0)
+            empty(dev);
+    }
+}
+
 /* ---- allocating ---- */
 
 /* Not from the driver's pool while something is captured: that goes by the default stream. */

@@ -70,6 +70,9 @@ void nl_buffer_settle(nl_buffer *buffer);
 
 /* Gives what is cached back to the system: all but `keep` bytes. Waits for the device. */
 int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err);
+/* The process ends: what is cached is given back, so that tools which look for leaks find none.
+ * Does not wait, for a kernel may run for ever, and calls no finalizers. */
+void nl_buffer_exit(void);
 /* Memory from somebody else's allocator, for every device: fills *out with a wrapped buffer. NULL:
  * none. */
 typedef int (*nl_buffer_allocator)(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);

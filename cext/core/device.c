@@ -541,23 +541,21 @@ int nl_device_synchronize_all(uint64_t ordinals, nl_error *err) {
     return 0;
 }
 
+int nl_device_ask(CUdeviceptr address, nl_address *answer, nl_error *err) {
+    int attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    *answer = (nl_address){0};
+    void *values[] = {&answer->type, &answer->managed, &answer->ordinal};
+    return NL_CU(err, PointerGetAttributes, 3, attributes, values, address);
+}
+
 nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address) {
-    int ordinal = 0;
-    unsigned type = 0, managed = 0;
+    nl_address a;
     nl_error ignored;
-    if (device_count <= 1 || address == 0 ||
-        NL_CU(&ignored, PointerGetAttribute, &ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-              address) < 0 ||
-        ordinal == here->ordinal)
+    if (device_count <= 1 || address == 0 || nl_device_ask(address, &a, &ignored) < 0 ||
+        a.type != CU_MEMORYTYPE_DEVICE || a.managed || a.ordinal == here->ordinal)
         return here;
-    if (NL_CU(&ignored, PointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) <
-            0 ||
-        type != CU_MEMORYTYPE_DEVICE ||
-        NL_CU(&ignored, PointerGetAttribute, &managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) <
-            0 ||
-        managed)
-        return here;
-    nl_device *dev = nl_device_get(ordinal, &ignored);
+    nl_device *dev = nl_device_get(a.ordinal, &ignored);
     return dev != NULL ? dev : here;
 }
 
@@ -681,8 +679,12 @@ static int close_context(nl_device *dev, nl_error *err) {
     return status;
 }
 
+int nl_device_is_known(int ordinal) {
+    return ordinal >= 0 && ordinal < device_count;
+}
+
 int nl_device_is_ready(int ordinal) {
-    return ordinal >= 0 && ordinal < device_count && nl_atomic_load(&ready[ordinal]);
+    return nl_device_is_known(ordinal) && nl_atomic_load(&ready[ordinal]);
 }
 
 int nl_device_close(int ordinal, nl_error *err) {

@@ -123,6 +123,13 @@ int nl_device_allow_visits(nl_device *dev, nl_device *peer, nl_error *err);
 int nl_device_may_visit(const nl_device *dev, const nl_device *peer);
 /* Waits for all work on every device with a bit in `ordinals`. Leaves another one bound. */
 int nl_device_synchronize_all(uint64_t ordinals, nl_error *err);
+/* What the driver knows of an address. No error comes of one that it does not know. */
+typedef struct nl_address {
+    unsigned type;    /* CU_MEMORYTYPE_...; 0: not known, so the host's */
+    unsigned managed; /* every device and the host reach it */
+    int ordinal;      /* of the device, where the type is known */
+} nl_address;
+int nl_device_ask(CUdeviceptr address, nl_address *answer, nl_error *err);
 /* The device whose memory is at an address; `here` for memory that every device reaches (the
  * host's, managed), and where it cannot be told. Makes no driver call where there is one device
  * only. */
@@ -152,6 +159,8 @@ int nl_device_reset(nl_device *dev, nl_error *err);
 /* Gives the primary context up, until the next use. Where nobody else in the process holds it and
  * no memory is lent, everything on the device is lost with it; else nothing is. */
 int nl_device_close(int ordinal, nl_error *err);
+/* Is there such a device? The driver is not opened for this. */
+int nl_device_is_known(int ordinal);
 /* Is its context retained? */
 int nl_device_is_ready(int ordinal);
 

@@ -6,12 +6,31 @@
 #include <string.h>
 #include "base/mem.h"
 
-static int check_against_driver(nl_kernel *k, nl_error *err) {
-    size_t offset, size;
+/* How many parameters the compiled kernel has, as far as that can be known: at most one more than
+ * have been described. A driver before CUDA 13.2 does not tell; asking it for a parameter that may
+ * not be there is an error that compute-sanitizer shows to users, so it is only asked where the
+ * description is somebody's word (`claimed`) and not the compiler's. */
+static int count_params(const nl_kernel *k, int claimed, size_t *count, nl_error *err) {
+    size_t offset, size, described = (size_t)k->params.count;
+    CUresult status = nl_cu.FuncGetParamCount(k->handle, count);
+    if (status != CUDA_ERROR_NOT_SUPPORTED && status != CUDA_ERROR_NOT_FOUND)
+        return nl_driver_check(status, "cuFuncGetParamCount", err);
+    *count = described;
+    if (claimed)
+        *count += nl_cu.FuncGetParamInfo(k->handle, described, &offset, &size) == CUDA_SUCCESS;
+    return 0;
+}
+
+static int check_against_driver(nl_kernel *k, int claimed, nl_error *err) {
+    size_t offset, size, count;
     if (k->params.count < 0)
         return 0;
+    if (count_params(k, claimed, &count, err) < 0)
+        return -1;
     for (int i = 0; i < k->params.count; i++) {
-        CUresult status = nl_cu.FuncGetParamInfo(k->handle, (size_t)i, &offset, &size);
+        CUresult status = CUDA_ERROR_INVALID_VALUE;
+        if ((size_t)i < count)
+            status = nl_cu.FuncGetParamInfo(k->handle, (size_t)i, &offset, &size);
         if (status == CUDA_ERROR_NOT_SUPPORTED || status == CUDA_ERROR_NOT_FOUND)
             return 0;
         if (status != CUDA_SUCCESS && status != CUDA_ERROR_INVALID_VALUE)
@@ -22,15 +41,11 @@ static int check_against_driver(nl_kernel *k, nl_error *err) {
                                 "%s: parameter %d '%s' (%s) is not as the compiled kernel has it",
                                 k->name, i + 1, p->name, p->ctype);
     }
-    CUresult status = nl_cu.FuncGetParamInfo(k->handle, (size_t)k->params.count, &offset, &size);
-    if (status == CUDA_SUCCESS)
+    if (count > (size_t)k->params.count)
         return nl_error_set(err, NL_ERR_RUNTIME,
                             "%s: the compiled kernel has more than %d parameters", k->name,
                             k->params.count);
-    if (status == CUDA_ERROR_INVALID_VALUE || status == CUDA_ERROR_NOT_SUPPORTED ||
-        status == CUDA_ERROR_NOT_FOUND)
-        return 0;
-    return nl_driver_check(status, "cuFuncGetParamInfo", err);
+    return 0;
 }
 
 static int read_limits(nl_kernel *k, nl_error *err) {
@@ -49,7 +64,7 @@ static int read_limits(nl_kernel *k, nl_error *err) {
 }
 
 int nl_kernel_create(nl_module *module, const char *lowered, const char *name, nl_params *params,
-                     nl_kernel **out, nl_error *err) {
+                     int claimed, nl_kernel **out, nl_error *err) {
     nl_kernel *k = nl_mem_zalloc(sizeof *k, err);
     if (!k)
         return -1;
@@ -60,7 +75,7 @@ int nl_kernel_create(nl_module *module, const char *lowered, const char *name, n
     k->params = *params;
     if (!k->name || nl_device_bind(module->device, err) < 0 ||
         nl_module_function(module, lowered, &k->handle, err) < 0 || read_limits(k, err) < 0 ||
-        check_against_driver(k, err) < 0) {
+        check_against_driver(k, claimed, err) < 0) {
         memset(&k->params, 0, sizeof k->params); /* still the caller's */
         nl_kernel_destroy(k);
         return -1;

@@ -18,9 +18,10 @@ typedef struct nl_kernel {
     int dynamic_shared; /* bytes per block that it may be launched with as it is */
 } nl_kernel;
 
-/* Takes the contents of `params` over, if it succeeds. */
+/* Takes the contents of `params` over, if it succeeds. `claimed`: they are not the compiler's, but
+ * somebody's word. */
 int nl_kernel_create(nl_module *module, const char *lowered, const char *name, nl_params *params,
-                     nl_kernel **out, nl_error *err);
+                     int claimed, nl_kernel **out, nl_error *err);
 void nl_kernel_destroy(nl_kernel *kernel); /* accepts NULL */
 
 int nl_kernel_attribute(nl_kernel *kernel, int attribute, int *value, nl_error *err);

@@ -122,10 +122,10 @@ size_t nl_stage_round(size_t size) {
 }
 
 int nl_stage_is_locked(const void *host) {
-    unsigned type = 0;
-    return nl_cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                     (CUdeviceptr)(uintptr_t)host) == CUDA_SUCCESS &&
-           (type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED);
+    nl_address a;
+    nl_error ignored;
+    return nl_device_ask((CUdeviceptr)(uintptr_t)host, &a, &ignored) == 0 &&
+           (a.type == CU_MEMORYTYPE_HOST || a.type == CU_MEMORYTYPE_UNIFIED);
 }
 
 /* Past the caches: what is written is not read soon, and is not fetched before it is overwritten.

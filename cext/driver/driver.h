@@ -76,6 +76,8 @@ size_t nl_driver_fail_at(size_t n, CUresult status, int releases);
 /* A ring of the names of the last calls, for tests: starts/stops recording; read returns count. */
 void nl_driver_trace(int on);
 size_t nl_driver_traced(const char **names, size_t capacity);
+/* The names of those of them that failed: what compute-sanitizer reports of a program. */
+size_t nl_driver_failed(const char **names, size_t capacity);
 /* Bytes that calls copied to devices, [0], and to the host, [1], since recording was started. */
 void nl_driver_copied(uint64_t bytes[2]);
 

@@ -70,8 +70,9 @@
     X(IpcOpenMemHandle, 11000, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags), \
       (pointer, handle, flags)) \
     X(IpcCloseMemHandle, 4010, (CUdeviceptr pointer), (pointer)) \
-    X(PointerGetAttribute, 4000, (void *value, int attribute, CUdeviceptr pointer), \
-      (value, attribute, pointer)) \
+    X(PointerGetAttributes, 7000, \
+      (unsigned count, int *attributes, void **values, CUdeviceptr pointer), \
+      (count, attributes, values, pointer)) \
     X(MemcpyHtoD, 3020, (CUdeviceptr to, const void *from, size_t size), (to, from, size)) \
     X(MemcpyDtoH, 3020, (void *to, CUdeviceptr from, size_t size), (to, from, size)) \
     X(MemcpyDtoD, 3020, (CUdeviceptr to, CUdeviceptr from, size_t size), (to, from, size)) \
@@ -147,6 +148,7 @@
     X(FuncGetParamInfo, 12040, \
       (CUfunction function, size_t index, size_t * offset, size_t * size), \
       (function, index, offset, size)) \
+    X(FuncGetParamCount, 13020, (CUfunction function, size_t * count), (function, count)) \
     X(LinkCreate, 6050, (unsigned count, int *options, void **values, CUlinkState *state), \
       (count, options, values, state)) \
     X(LinkAddData, 6050, \

@@ -279,42 +279,40 @@ enum { /* CUpointer_attribute, beyond those in cuda_abi.h */
        POINTER_MAPPED = 13,
 };
 
-static CUresult sim_PointerGetAttribute(void *value, int attribute, CUdeviceptr pointer) {
-    NL_SIM_BEGIN();
-    nl_sim_memory_info info;
-    NL_SIM_REQUIRE(value && nl_sim_memory_find((uintptr_t)pointer, &info));
-    int host = info.kind == NL_SIM_MEMORY_HOST || info.kind == NL_SIM_MEMORY_REGISTERED;
+static CUresult put_attribute(void *value, int attribute, CUdeviceptr pointer,
+                              const nl_sim_memory_info *info) {
+    int host = info->kind == NL_SIM_MEMORY_HOST || info->kind == NL_SIM_MEMORY_REGISTERED;
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)value = (CUcontext)nl_sim_context_at(info.device);
+        *(CUcontext *)value = (CUcontext)nl_sim_context_at(info->device);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         *(unsigned *)value = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
         return CUDA_SUCCESS;
     case POINTER_HOST_POINTER:
-        NL_SIM_REQUIRE(host || info.kind == NL_SIM_MEMORY_MANAGED);
-        *(void **)value = (void *)(uintptr_t)pointer;
+        *(void **)value =
+            host || info->kind == NL_SIM_MEMORY_MANAGED ? (void *)(uintptr_t)pointer : NULL;
         return CUDA_SUCCESS;
     case POINTER_DEVICE_POINTER:
         *(CUdeviceptr *)value = pointer;
         return CUDA_SUCCESS;
     case POINTER_BUFFER_ID:
-        *(unsigned long long *)value = info.id;
+        *(unsigned long long *)value = info->id;
         return CUDA_SUCCESS;
     case POINTER_SYNC_MEMOPS:
         *(unsigned *)value = 0;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(unsigned *)value = info.kind == NL_SIM_MEMORY_MANAGED;
+        *(unsigned *)value = info->kind == NL_SIM_MEMORY_MANAGED;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *(int *)value = info.device;
+        *(int *)value = info->device;
         return CUDA_SUCCESS;
     case POINTER_RANGE_START:
-        *(CUdeviceptr *)value = info.address;
+        *(CUdeviceptr *)value = info->address;
         return CUDA_SUCCESS;
     case POINTER_RANGE_SIZE:
-        *(size_t *)value = info.size;
+        *(size_t *)value = info->size;
         return CUDA_SUCCESS;
     case POINTER_MAPPED:
         *(unsigned *)value = 1;
@@ -322,6 +320,47 @@ static CUresult sim_PointerGetAttribute(void *value, int attribute, CUdeviceptr 
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+static CUresult put_nothing(void *value, int attribute) {
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+    case POINTER_HOST_POINTER:
+    case POINTER_DEVICE_POINTER:
+    case POINTER_BUFFER_ID:
+    case POINTER_RANGE_START:
+    case POINTER_RANGE_SIZE:
+        *(uint64_t *)value = 0;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)value = -2;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case POINTER_SYNC_MEMOPS:
+    case POINTER_MAPPED:
+        *(unsigned *)value = 0;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* An address that is none of ours is no error: it has no attributes. */
+static CUresult sim_PointerGetAttributes(unsigned count, int *attributes, void **values,
+                                         CUdeviceptr pointer) {
+    NL_SIM_BEGIN();
+    nl_sim_memory_info info;
+    NL_SIM_REQUIRE(count && attributes && values);
+    int found = nl_sim_memory_find((uintptr_t)pointer, &info);
+    for (unsigned i = 0; i < count; i++) {
+        NL_SIM_REQUIRE(values[i]);
+        CUresult status = found ? put_attribute(values[i], attributes[i], pointer, &info)
+                                : put_nothing(values[i], attributes[i]);
+        if (status != CUDA_SUCCESS)
+            return status;
+    }
+    return CUDA_SUCCESS;
 }
 
 void nl_driver_sim_fill_memory(nl_driver *table) {
@@ -343,5 +382,5 @@ void nl_driver_sim_fill_memory(nl_driver *table) {
     table->MemAllocManaged = sim_MemAllocManaged;
     table->MemPrefetchAsync = sim_MemPrefetchAsync;
     table->MemAdvise = sim_MemAdvise;
-    table->PointerGetAttribute = sim_PointerGetAttribute;
+    table->PointerGetAttributes = sim_PointerGetAttributes;
 }

@@ -158,6 +158,16 @@ static CUresult sim_FuncGetParamInfo(CUfunction handle, size_t index, size_t *of
     }
 }
 
+static CUresult sim_FuncGetParamCount(CUfunction handle, size_t *count) {
+    NL_SIM_BEGIN();
+    NL_SIM_REQUIRE(count);
+    nl_sim_function *function = nl_driver_sim_function(handle);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *count = function->kernel->param_count;
+    return CUDA_SUCCESS;
+}
+
 /* Linking is for PTX and cubins. */
 
 static CUresult sim_LinkCreate(unsigned count, int *options, void **values, CUlinkState *state) {
@@ -248,6 +258,7 @@ void nl_driver_sim_fill_module(nl_driver *table) {
     table->FuncGetAttribute = sim_FuncGetAttribute;
     table->FuncSetAttribute = sim_FuncSetAttribute;
     table->FuncGetParamInfo = sim_FuncGetParamInfo;
+    table->FuncGetParamCount = sim_FuncGetParamCount;
     table->LinkCreate = sim_LinkCreate;
     table->LinkAddData = sim_LinkAddData;
     table->LinkComplete = sim_LinkComplete;

@@ -21,7 +21,9 @@ static uint64_t fail_status, armed_kind;
 static nl_mutex trace_lock = NL_MUTEX_INIT;
 static uint64_t tracing;
 static const char *ring[RING];
-static size_t ring_count;  /* ever written since the trace was started */
+static size_t ring_count; /* ever written since the trace was started */
+static const char *failures[RING];
+static size_t failure_count;
 static uint64_t copied[2]; /* bytes since then: [0] to devices, [1] to the host */
 
 static int destroys(const char *call) {
@@ -34,6 +36,22 @@ static void record(const char *call) {
     nl_mutex_lock(&trace_lock);
     ring[ring_count++ % RING] = call;
     nl_mutex_unlock(&trace_lock);
+}
+
+/* "Not yet" is an answer, and a call that the driver lacks does not reach it. */
+static int is_failure(CUresult status) {
+    return status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY &&
+           status != CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult note(const char *call, CUresult status) {
+    if (!is_failure(status) || !nl_atomic_load(&tracing))
+        return status;
+    nl_mutex_lock(&trace_lock);
+    if (failure_count < RING)
+        failures[failure_count++] = call;
+    nl_mutex_unlock(&trace_lock);
+    return status;
 }
 
 /* Counts the call; 1 if it must fail, with the status. */
@@ -55,7 +73,7 @@ static int intercept(const char *call, CUresult *status) {
         CUresult injected_status = CUDA_SUCCESS; \
         if (intercept("cu" #name, &injected_status)) \
             return injected_status; \
-        return inner.name arguments; \
+        return note("cu" #name, inner.name arguments); \
     }
 NL_DRIVER_CALLS(NL_WRAPPER)
 #undef NL_WRAPPER
@@ -147,7 +165,7 @@ void nl_driver_trace(int on) {
         want();
     nl_mutex_lock(&trace_lock);
     if (on) {
-        ring_count = 0;
+        ring_count = failure_count = 0;
         nl_atomic_store(&copied[0], 0);
         nl_atomic_store(&copied[1], 0);
     }
@@ -164,6 +182,14 @@ size_t nl_driver_traced(const char **names, size_t capacity) {
         count = capacity;
     for (size_t i = 0; i < count; ++i)
         names[i] = ring[(ring_count - count + i) % RING];
+    nl_mutex_unlock(&trace_lock);
+    return count;
+}
+
+size_t nl_driver_failed(const char **names, size_t capacity) {
+    nl_mutex_lock(&trace_lock);
+    size_t count = failure_count < capacity ? failure_count : capacity;
+    memcpy(names, failures, count * sizeof *names);
     nl_mutex_unlock(&trace_lock);
     return count;
 }

@@ -381,7 +381,7 @@ static int write_address(nl_py_call *call, int index, PyObject *value, unsigned 
     const nl_param *p = &call->params->items[index];
     CUdeviceptr address = 0;
     nl_error err;
-    unsigned type;
+    nl_address known;
     if (value != Py_None) {
         address = PyLong_AsUnsignedLongLong(value);
         if (PyErr_Occurred()) {
@@ -393,9 +393,8 @@ static int write_address(nl_py_call *call, int index, PyObject *value, unsigned 
     if (address && !call->device)
         return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
                                      ": pass an array, not an address");
-    if (address &&
-        (nl_device_bind(call->device, &err) < 0 ||
-         NL_CU(&err, PointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) < 0))
+    if (address && (nl_device_bind(call->device, &err) < 0 ||
+                    nl_device_ask(address, &known, &err) < 0 || known.type == 0))
         return nl_py_argument_refuse(
             call, index, value, PyExc_ValueError,
             ", which is no address in device memory: pass an array, or its address "

@@ -106,18 +106,15 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
 /* Is it memory that the simulator has given out as a device's, and on which one? 1, 0 or -1. */
 static int simulated(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
-    unsigned type = 0;
+    nl_address a;
     if (!address || strcmp(nl_cu.kind, "sim") != 0)
         return 0;
-    CUresult status = nl_cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    if (status == CUDA_ERROR_INVALID_VALUE ||
-        (status == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST))
+    if (nl_device_ask(address, &a, err) < 0)
+        return -1;
+    if (a.type == 0 || a.type == CU_MEMORYTYPE_HOST)
         return 0;
-    return nl_driver_check(status, "cuPointerGetAttribute", err) < 0 ||
-                   NL_CU(err, PointerGetAttribute, ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                         address) < 0
-               ? -1
-               : 1;
+    *ordinal = a.ordinal;
+    return 1;
 }
 
 /* 1 with the device whose memory the tensor is, 0 for the host's, -1. */

@@ -23,7 +23,7 @@ typedef struct exported {
 } exported;
 
 static void drop(exported *e) {
-    if (!Py_IsInitialized() || Py_IsFinalizing())
+    if (!nl_py_lives())
         return; /* the memory goes with the process */
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *traceback;
@@ -250,13 +250,19 @@ static int check_memory(const nl_py_array *a, const nl_layout *layout) {
         nl_py_raise(&err);
         return -1;
     }
-    if (nl_cu.MemGetAddressRange(&base, &size, first) == CUDA_SUCCESS && end - base <= size)
+    CUresult status = nl_cu.MemGetAddressRange(&base, &size, first);
+    if (status == CUDA_SUCCESS && end - base <= size)
         return 0;
+    if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_FOUND) {
+        nl_driver_check(status, "cuMemGetAddressRange", &err);
+        nl_py_raise(&err);
+        return -1;
+    }
     PyErr_Format(
         PyExc_BufferError,
-        "__dlpack__: the array claims %lld bytes at 0x%llx, which are not all in memory of "
-        "the device",
-        (long long)(high - low), (unsigned long long)first);
+        "__dlpack__: the array claims %lld bytes at %p, which are not all in memory of the "
+        "device",
+        (long long)(high - low), (void *)(uintptr_t)first);
     return -1;
 }
 

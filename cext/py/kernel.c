@@ -259,15 +259,16 @@ int nl_py_params_from(PyObject *tuples, nl_params *params) {
 /* ---- Kernel ---- */
 
 static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"lowered", "name", "parameters", "fault", NULL};
+    static char *names[] = {"lowered", "name", "parameters", "fault", "claimed", NULL};
     nl_py_module *m = (nl_py_module *)self;
     PyTypeObject *type = m->state->kernel_type;
     const char *lowered, *name;
     PyObject *rows, *fault = Py_None;
     nl_params params;
     nl_error err;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|O:function", names, &lowered, &name, &rows,
-                                     &fault))
+    int claimed = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|Op:function", names, &lowered, &name, &rows,
+                                     &fault, &claimed))
         return NULL;
     nl_py_kernel *k = (nl_py_kernel *)type->tp_alloc(type, 0);
     if (!k)
@@ -278,7 +279,7 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
     params = (nl_params){.count = -1};
     if (!k->parameters || (known && nl_py_params_from(k->parameters, &params) < 0))
         goto fail;
-    if (nl_kernel_create(m->module, lowered, name, &params, &k->kernel, &err) < 0) {
+    if (nl_kernel_create(m->module, lowered, name, &params, claimed, &k->kernel, &err) < 0) {
         nl_params_clear(&params);
         nl_py_raise(&err);
         goto fail;
@@ -444,9 +445,9 @@ static PyObject *module_references(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyMethodDef module_methods[] = {
     {"function", KEYWORDS(module_function),
-     "function(lowered, name, parameters, fault=None) -> Kernel: a kernel by its symbol; "
-     "parameters are "
-     "tuples as numbalite.describe.Parameter; None: not known, it cannot be launched."},
+     "function(lowered, name, parameters, fault=None, claimed=False) -> Kernel: a kernel by its "
+     "symbol; parameters are tuples as numbalite.describe.Parameter, read from compiled code or, "
+     "if claimed, as a user says; None: not known, it cannot be launched."},
     {"variable", KEYWORDS(module_variable),
      "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable; "
      "shape None: all of it, in one dimension."},

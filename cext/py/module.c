@@ -1,5 +1,7 @@
 /* py/module: making the module numbalite._core. What it offers is added by the other files' exec
  * functions; importing it touches neither driver nor compiler. */
+#include "base/lock.h"
+#include "core/buffer.h"
 #include "py/state.h"
 
 int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot) {
@@ -10,7 +12,37 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
     return PyModule_AddType(module, type);
 }
 
+/* ---- the end of the interpreter ---- */
+
+static int ended;
+
+/* When it has let go of all arrays that it can. */
+static void at_exit(void) {
+    ended = 1;
+    nl_buffer_exit();
+}
+
+int nl_py_lives(void) {
+    if (Py_IsInitialized() && !Py_IsFinalizing())
+        return 1;
+    return !ended && nl_thread_is_main();
+}
+
+static int register_exit(void) {
+    static int registered;
+    if (!registered && Py_AtExit(at_exit) < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "no room for one more function at exit");
+        return -1;
+    }
+    registered = 1;
+    return 0;
+}
+
+/* ---- the module ---- */
+
 static int module_exec(PyObject *module) {
+    if (register_exit() < 0)
+        return -1;
 #define NL_EXEC(name) \
     if (name(module) < 0) \
         return -1;

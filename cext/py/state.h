@@ -91,6 +91,9 @@ static inline void nl_py_free(PyObject *self) {
 
 /* Makes a heap type, adds it to the module under its own name and stores it in *slot. 0 or -1. */
 int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot);
+/* May this thread still run Python code, given the interpreter's lock? Not while the interpreter
+ * ends, unless it is the thread that ends it. */
+int nl_py_lives(void);
 /* Adds functions to the module. 0 or -1. */
 #define nl_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
 

@@ -1,5 +1,6 @@
 /* py/testing: what tests use to make calls and allocations fail, to see the driver calls that were
  * made, and to see that nothing is left. */
+#include <stdio.h>
 #include "base/mem.h"
 #include "core/buffer.h"
 #include "core/graph.h"
@@ -37,9 +38,7 @@ static PyObject *trace(PyObject *Py_UNUSED(module), PyObject *argument) {
     Py_RETURN_NONE;
 }
 
-static PyObject *traced(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    static const char *names[4096];
-    size_t count = nl_driver_traced(names, sizeof names / sizeof names[0]);
+static PyObject *list_of(const char **names, size_t count) {
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; ++i) {
         PyObject *name = PyUnicode_FromString(names[i]);
@@ -50,6 +49,16 @@ static PyObject *traced(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)
         PyList_SET_ITEM(list, (Py_ssize_t)i, name);
     }
     return list;
+}
+
+static const char *names[4096];
+
+static PyObject *traced(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return list_of(names, nl_driver_traced(names, sizeof names / sizeof names[0]));
+}
+
+static PyObject *failed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return list_of(names, nl_driver_failed(names, sizeof names / sizeof names[0]));
 }
 
 static PyObject *copied(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -65,6 +74,24 @@ static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) 
         (Py_ssize_t)nl_event_live(), "modules", (Py_ssize_t)nl_module_live(), "host_blocks",
         (Py_ssize_t)nl_hostblock_live(), "graphs", (Py_ssize_t)nl_graph_live(), "ipc",
         (Py_ssize_t)nl_ipc_live());
+}
+
+/* After the interpreter: what no Python object stands for any more. */
+static void report(void) {
+    uint64_t used = 0;
+    nl_error err;
+    nl_buffer_exit();
+    nl_device *dev = nl_device_usable() ? nl_device_current(&err) : NULL;
+    if (dev && dev->pool)
+        (void)NL_CU(&err, MemPoolGetAttribute, dev->pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
+    fprintf(stderr, "at exit: %zu buffers, %zu blocks kept, %llu bytes of the pool used\n",
+            nl_buffer_live(), nl_pool_kept(), (unsigned long long)used);
+}
+
+static PyObject *report_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    if (Py_AtExit(report) < 0)
+        return PyErr_Format(PyExc_RuntimeError, "no room for one more function at exit");
+    Py_RETURN_NONE;
 }
 
 static PyObject *pretend_no_memory_pools(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -105,10 +132,14 @@ static PyMethodDef methods[] = {
      "the requests since last time."},
     {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
     {"traced", traced, METH_NOARGS, "The names of the recorded driver calls, oldest first."},
+    {"failed", failed, METH_NOARGS,
+     "The names of the recorded driver calls that failed, which compute-sanitizer reports."},
     {"copied", copied, METH_NOARGS,
      "(bytes copied to devices, to the host) by driver calls since trace(True)."},
     {"pretend_no_memory_pools", pretend_no_memory_pools, METH_NOARGS,
      "This thread's device allocates as if it had no memory pools."},
+    {"report_at_exit", report_at_exit, METH_NOARGS,
+     "When the interpreter has ended: a line on stderr, how much device memory is left."},
     {"live", live, METH_NOARGS, "How many things are alive: a dict of counts."},
     {NULL, NULL, 0, NULL},
 };

@@ -67,7 +67,7 @@ class CudaPythonFunction:
         self.name = name
         rows = _rows(signature) if signature is not None else None
         with _devices.gpus[module.context.device.id]:
-            self.handle = module._loaded().function(name, name, rows)
+            self.handle = module._loaded().function(name, name, rows, claimed=True)
         self._dispatcher = None
         if signature is not None:
             self._dispatcher = _core.Dispatcher(name, [row.name for row in rows], typed=True)

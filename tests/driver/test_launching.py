@@ -108,7 +108,9 @@ def test_no_driver_call_but_the_launch(kernel):
     if (
         _core.device_count() > 1
     ):  # where it is asked which of them is current, and whose memory it is
-        calls = [call for call in calls if call not in ("cuCtxGetCurrent", "cuPointerGetAttribute")]
+        calls = [
+            call for call in calls if call not in ("cuCtxGetCurrent", "cuPointerGetAttributes")
+        ]
     assert calls == ["cuLaunchKernel"] * 4
 
 
@@ -361,6 +363,38 @@ def test_descriptions_that_cannot_be(kernel):
             kernel.module.function(kernel.image.lowered["f32"], "f32", wrong)
         except RuntimeError as error:
             assert "f32" in str(error)
+
+
+def test_counting_parameters_without_the_newest_driver(kernel):
+    """Before CUDA 13.2 nothing is asked that fails, but where a user says what the parameters are."""
+    rows = kernel.rows("f32")
+
+    def make(rows, claimed):
+        return kernel.module.function(kernel.image.lowered["f32"], "f32", rows, claimed=claimed)
+
+    _core.trace(True)
+    make(rows, False)
+    number = _core.traced().index("cuFuncGetParamCount") + 1
+    try:
+        for described, claimed, good, asked in [
+            (rows, False, True, 2),
+            (rows, True, True, 3),
+            (rows[:1], True, False, 2),
+            ([rows[1], rows[0]], False, False, 1),
+        ]:
+            _core.trace(True)
+            _core.fail_call_at(number, 801)
+            try:
+                make(described, claimed)
+            except RuntimeError as error:
+                assert not good and "f32" in str(error)
+            else:
+                assert good
+            assert _core.traced().count("cuFuncGetParamInfo") == asked
+            assert len(_core.failed()) == (good and claimed)
+    finally:
+        _core.fail_call_at(0)
+        _core.trace(False)
 
 
 def test_kernels(kernel):

@@ -109,6 +109,9 @@ def test_names(driver, kernels):
 def test_parameters(driver, kernels):
     function = kernels.handle("mixed")
     offset, size = size_t(), size_t()
+    count = size_t()
+    driver.cuFuncGetParamCount(function, ctypes.byref(count))
+    assert count.value == 5
     found = []
     while (
         driver.code(
