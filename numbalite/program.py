@@ -119,6 +119,9 @@ class Program:
                     f"{self.unit.name}: the source names {name}, an array on device {at}, "
                     f"and is launched on device {device}: pass an array as an argument"
                 )
+            if hasattr(array, "_read") and array.size:
+                # raises where the device has been reset since
+                array._view((1,), (1,), np.uint8)._read(np.empty(1, np.uint8))
             view = module.variable(lowered[variable], np.int64, None)
             view.copy_to_device(_view_of(array))
         module.kept = tuple(self.pointers.values())  # graphs keep modules, not programs

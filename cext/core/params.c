@@ -62,7 +62,7 @@ static int is_pair(const nl_param *p) {
 /* The complex types of other libraries (thrust::complex, cuda::std::complex) are aligned as a
  * whole, vectors of two and four as well, up to 16 bytes. */
 static uint32_t element_align(const nl_param *p) {
-    uint32_t lane = (uint32_t)nl_dtype_align(p->lane);
+    uint32_t lane = (uint32_t)nl_dtype_align((nl_dtype)p->lane);
     uint32_t vector = p->lanes % 2 ? lane : lane * (uint32_t)p->lanes;
     if (p->lane != NL_OPAQUE)
         return p->lanes == 0 ? lane : vector > 16 ? 16 : vector;
@@ -85,7 +85,7 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
     *p = *description;
     p->name = name;
     p->ctype = ctype;
-    p->takes_complex = is_pair(p);
+    p->takes_complex = (uint8_t)is_pair(p);
     p->takes_bfloat16 = p->dtype == NL_OPAQUE && p->itemsize == 2 && strstr(ctype, "bfloat16");
     p->element_align = element_align(p);
     if (p->kind == NL_PARAM_POINTER && p->dtype == NL_OPAQUE && strstr(ctype, "void"))

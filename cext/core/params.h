@@ -27,17 +27,17 @@ typedef struct nl_param {
     nl_order order;
     int ndim;
     int is_const;           /* elements are only read */
-    int takes_complex;      /* opaque, but a pair of floats or doubles */
-    int takes_bfloat16;     /* opaque, but __nv_bfloat16 */
-    nl_dtype lane;          /* of a vector such as float4: of its parts, and how many there are; */
-    int lanes;              /* 0: an array of `lane` will do as it is; NL_OPAQUE: no vector */
-    int first, parts;       /* what it consists of: items first ... first + parts - 1 */
-    int number;             /* of the whole parameter that it is or is a part of, from 0 */
+    uint8_t takes_complex;  /* opaque, but a pair of floats or doubles */
+    uint8_t takes_bfloat16; /* opaque, but __nv_bfloat16 */
+    uint8_t lane;           /* of a vector such as float4: nl_dtype of its parts, */
+    uint8_t lanes;          /* and how many there are; 0: an array of `lane` will do as it is */
     int64_t itemsize;       /* of the elements, 0 for void */
     uint32_t size, align;   /* in the parameter block */
     uint32_t offset;        /* of a part in the whole; nl_params_finish: in the block */
     uint32_t element_align; /* set by nl_params_set: of the elements, 1 where it is not known */
     char *name, *ctype;     /* for messages */
+    int first, parts;       /* what it consists of: items first ... first + parts - 1 */
+    int number;             /* of the whole parameter that it is or is a part of, from 0 */
 } nl_param;
 
 typedef struct nl_params {

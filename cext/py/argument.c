@@ -25,7 +25,7 @@ static int points_to_pointers(const nl_param *p) {
 static const char *expectation(const nl_param *p, char *text, size_t size) {
     int64_t low;
     uint64_t high;
-    const char *dtype = nl_dtype_name(p->dtype), *lane = nl_dtype_name(p->lane);
+    const char *dtype = nl_dtype_name(p->dtype), *lane = nl_dtype_name((nl_dtype)p->lane);
     if (p->kind == NL_PARAM_POINTER && p->lanes)
         snprintf(text, size, "%s (a C-contiguous %s array of shape (n, %d))", p->ctype, lane,
                  p->lanes);
@@ -203,7 +203,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e, char *
     if (p->kind == NL_PARAM_POINTER && points_to_pointers(p))
         return ": make one of each array's x.__cuda_array_interface__['data'][0]";
     if (p->lane != NL_OPAQUE)
-        snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name(p->lane));
+        snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name((nl_dtype)p->lane));
     else if (p->dtype == NL_OPAQUE)
         advise_view(p, e, text, size);
     else

@@ -191,8 +191,8 @@ static int vector_from(PyObject *parts, nl_param *p) {
     PyObject *ignored;
     if (parameter_from(PyTuple_GET_ITEM(parts, 0), &part, &ignored) < 0)
         return -1;
-    p->lane = part.dtype == NL_OPAQUE ? NL_UINT16 : part.dtype; /* bfloat16: its bits */
-    p->lanes = part.size == p->itemsize ? 0 : (int)PyTuple_GET_SIZE(parts);
+    p->lane = (uint8_t)(part.dtype == NL_OPAQUE ? NL_UINT16 : part.dtype); /* bfloat16: its bits */
+    p->lanes = (uint8_t)(part.size == p->itemsize ? 0 : PyTuple_GET_SIZE(parts));
     return 0;
 }
 
