@@ -271,7 +271,8 @@ def configurations(w):
 
 
 def type_codes(w):
-    return _core.typecodes((1, 2.0, HOST, w.x, w.foreign, w.speaker, w.records, RECORDS[0]))
+    values = 1, 2.0, HOST, w.x, w.foreign, w.speaker, w.records, RECORDS[0]
+    return _core.typecodes((*values, (1, (w.x, None)), np.float32, np.datetime64(1, "s")))
 
 
 SWAPPED = np.zeros(8, ">f4")
