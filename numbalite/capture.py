@@ -35,8 +35,10 @@ class Scope:
     """Where names are looked up: locals of the enclosing functions as they were when the kernel was
     decorated, then the module's globals as they are when it is compiled."""
 
-    def __init__(self, locals_=None, globals_=None):
+    def __init__(self, locals_=None, globals_=None, later=None):
         self.locals = locals_ or {}
+        self.later = later or {}
+        """Variables of the enclosing functions that had no value yet -> the function's name."""
         self.globals = {} if globals_ is None else globals_
 
     def find(self, name):
@@ -79,7 +81,7 @@ def scope_of(function, names) -> Scope:
     A body that is only a string has no closure cells, so the locals of the enclosing functions come
     from the frames in which the function was made, if they are on the stack.
     """
-    local = {}
+    local, later = {}, {}
     if "<locals>" in function.__qualname__:
         code, frame = function.__code__, sys._getframe(1)
         while frame is not None:
@@ -90,6 +92,8 @@ def scope_of(function, names) -> Scope:
                     for name in names:
                         if name in values:
                             local.setdefault(name, values[name])
+                        elif name in frame.f_code.co_varnames + frame.f_code.co_cellvars:
+                            later.setdefault(name, frame.f_code.co_name)
                 code = frame.f_code
             frame = frame.f_back
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -98,7 +102,7 @@ def scope_of(function, names) -> Scope:
                 local.setdefault(name, cell.cell_contents)
             except ValueError:
                 pass  # not assigned yet
-    return Scope(local, function.__globals__)
+    return Scope(local, function.__globals__, later)
 
 
 def _has_members(value):
@@ -141,6 +145,10 @@ def capture(names, scope: Scope) -> Capture:
         known, value = scope.find(name)
         if known:
             _sort(found, name, value, uses)
+        elif name in scope.later:
+            found.refused[name] = (
+                f"{name} gets its value in {scope.later[name]} after the kernel is made: give it one before"
+            )
     return found
 
 

@@ -3,6 +3,7 @@ taken from the Python scope, which arrays are const, and Python's habits in C++ 
 
 from __future__ import annotations
 
+import linecache
 import re
 
 from .capture import ascii_name
@@ -42,7 +43,7 @@ _HINTS = [
         "names for several values stand in brackets: auto [x, y] = grid<2>();",
     ),
     (
-        r"bound function may only|non-static member function",
+        r"bound function may only|non-static member function|from type '[^'\n]*\(numbalite::array<[^'\n]*>::\)",
         "functions of arrays are called with parentheses: a.size()",
     ),
     (
@@ -195,6 +196,11 @@ def explain(
             hints.append(f"{name} is Python: {WORDS[name]}")
         elif name in OTHER_WORDS:
             hints.append(f"{name} is unknown here: {OTHER_WORDS[name]}")
+        elif text is not None and (line := _line_of_value(name, text)):
+            hints.append(
+                f"{name} gets its value on line {line} of the file, after the kernel is compiled (with a "
+                "signature that is where it stands): give it one before"
+            )
         elif elsewhere(name, in_program):
             hints.append(elsewhere(name, in_program))
         elif text is not None and without_type(name, text):
@@ -227,6 +233,15 @@ def explain(
     lines = [f"{kernel} does not compile", message.rstrip(), *(f"hint: {hint}" for hint in hints)]
     message = "\n".join(lines)
     return CompileError(message, log=problem.log, source=problem.source)
+
+
+def _line_of_value(name, text):
+    """The line of the Python file, behind the kernel, on which the module gives a name its value."""
+    value = re.compile(rf"(?:{name}\s*(?::[^=]+)?=(?!=)|def {name}\b)")
+    for number, line in enumerate(linecache.getlines(text.label), 1):
+        if number > text.lines[-1] and value.match(line):
+            return number
+    return None
 
 
 def _reported(message, text):

@@ -278,7 +278,7 @@ class Builder:
         for name in sorted(filter(capturing.may_be_macro, self.hiding)):
             self.write(f'#pragma push_macro("{name}")\n#undef {name}\n')
         for name, function in taken.functions.items():
-            self.write(_function_alias(ascii_name(name), function, inner[name]))
+            self.write_alias(ascii_name(name), function, inner[name])
         for name, t in taken.types.items():
             self.use_types(t)
             self.write(f"using {ascii_name(name)} = {self.spelled(t)};\n")
@@ -342,6 +342,21 @@ class Builder:
         self.unfinished.remove(function)
         return namespace
 
+    def write_alias(self, name, function, namespace):
+        """Makes a device function known by a name of the Python scope."""
+        own = ascii_name(function.name)
+        if own == name:
+            self.write(f"using {namespace}::{own};\n")
+            return
+        # Its result is part of its head, and the lines are nobody's: a wrong call is one at the user's line.
+        call = f"{namespace}::{own}(static_cast<T &&>(t)...)"
+        self.write(
+            f'#line 1 "numbalite/{name}"\n'
+            f"template <class... T> __device__ __forceinline__ auto {name}(T &&...t) -> decltype({call}) "
+            f"{{ return {call}; }}\n"
+        )
+        self.pieces.append(None)
+
     def forward_declare(self, function):
         """For functions that call each other: possible where the types are said."""
         if not function.signatures or any(s.return_type is None for s in function.signatures):
@@ -378,16 +393,6 @@ class Builder:
             self.write(self.function_head(function, signature) + " {\n")
             self.write("return (\n" if expression else "")
             self.write_user(body, "); }" if expression else "}")
-
-
-def _function_alias(name, function, namespace):
-    own = ascii_name(function.name)
-    if own == name:
-        return f"using {namespace}::{own};\n"
-    return (
-        f"template <class... T> __device__ __forceinline__ decltype(auto) {name}(T &&...t) "
-        f"{{ return {namespace}::{own}(static_cast<T &&>(t)...); }}\n"
-    )
 
 
 # --- whole sources -----------------------------------------------------------------------------------

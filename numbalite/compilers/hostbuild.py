@@ -301,7 +301,9 @@ def _read(source, kernels):
 
 
 def _is_ours(file):
-    if file in _NOBODYS or file.startswith((headers.cuda_src(), "/usr/include/", "/usr/lib")):
+    if file in _NOBODYS or file.startswith(
+        (headers.cuda_src(), "numbalite/", "/usr/include/", "/usr/lib")
+    ):
         return True
     return "/include/c++/" in file or "/libcxx/include/" in file or "/lib/clang/" in file
 

@@ -2,6 +2,7 @@
 
 import linecache
 import re
+import runpy
 import textwrap
 
 import pytest
@@ -260,3 +261,39 @@ def test_asserts_name_the_users_line():
     with pytest.raises(errors.KernelError) as caught:
         kernel[1, 1](cuda.to_device([0.0]))
     assert caught.value.line == marked(mark="// HERE 8")[0] and caught.value.file == __file__
+
+
+def test_a_device_function_called_wrong_under_another_name():
+    @cuda.jit("float32(float32, float32)", device=True)
+    def minus(a, b):
+        "return a - b;"
+
+    less = minus
+
+    @cuda.jit
+    def k(x):
+        "x[0] = less(1);  // HERE alias"
+
+    problem = failing(lambda: k[1, 1](cuda.device_array(1, "f4")))
+    assert set(lines_in(problem)) == set(marked(mark="// HERE alias")[:1])
+    assert "less" in str(problem) and "k.cu(" not in str(problem)
+
+
+def test_names_that_get_their_value_after_the_kernel(tmp_path):
+    @cuda.jit
+    def k(x):
+        "x[0] = LOCAL_VALUE;"
+
+    LOCAL_VALUE = 3
+    text = str(failing(lambda: k[1, 1](cuda.device_array(1, "f4"))))
+    assert "hint: LOCAL_VALUE gets its value in test_names_that_get" in text
+    lesson = tmp_path / "lesson.py"
+    lesson.write_text(
+        "from numbalite import cuda\n"
+        '@cuda.jit("void(float32[:])")\n'
+        "def k(x):\n"
+        '    "x[0] = AT_THE_END;"\n'
+        "AT_THE_END = 3\n"
+    )
+    text = str(failing(lambda: runpy.run_path(str(lesson))))
+    assert "hint: AT_THE_END gets its value on line 5 of the file" in text
