@@ -36,7 +36,7 @@ def function_source(function, lists) -> Generated:
     for args in lists:
         builder.use_types(*args)
     namespace = builder.add_function(function)
-    builder.write('#include "host/function.h"\n')
+    builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):
         builder.write(_entry(function, namespace, index, args))
     labels = [f.definition.text.label for f in builder.functions]

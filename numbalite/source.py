@@ -182,6 +182,7 @@ class Builder:
         self.file = f"{ascii_name(name)}.cu"
         self.title = title
         self.pieces = []
+        self.ahead = []  # of ours, read before the user's headers: their macros may have any name
         self.line = 1
         self.names = set()  # every identifier that occurs
         self.includes = []  # (line, #include line, file)
@@ -214,7 +215,7 @@ class Builder:
         """The whole text."""
         head = f"// {self.title}\n" if self.title else ""
         includes = [included_name(text) for _, text, _ in self.includes]
-        pieces = [head + _own_includes(self.names, includes)]
+        pieces = [head + _own_includes(self.names, includes), *self.ahead]
         for number, include, label in dict.fromkeys(self.includes):
             pieces += [f'#line {number} "{quote(label)}"\n{include}\n']
         if self.includes:
@@ -349,10 +350,10 @@ class Builder:
             self.write(f"using {namespace}::{own};\n")
             return
         # Its result is part of its head, and the lines are nobody's: a wrong call is one at the user's line.
-        call = f"{namespace}::{own}(static_cast<T &&>(t)...)"
+        call = f"{namespace}::{own}(static_cast<nl_T &&>(nl_t)...)"
         self.write(
             f'#line 1 "numbalite/{name}"\n'
-            f"template <class... T> __device__ __forceinline__ auto {name}(T &&...t) -> decltype({call}) "
+            f"template <class... nl_T> __device__ __forceinline__ auto {name}(nl_T &&...nl_t) -> decltype({call}) "
             f"{{ return {call}; }}\n"
         )
         self.pieces.append(None)

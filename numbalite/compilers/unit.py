@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 # What our generated text begins with: includes of our own headers, and what brings their names in.
 _HEAD = re.compile(
-    r"""(?://[^\n\\]*\n)?(?:[ \t]*(?:\#include[ ]"numbalite(?:\.cuh|/[^"\n]+)"
+    r"""(?://[^\n\\]*\n)?(?:[ \t]*(?:\#include[ ]"(?:numbalite\.cuh|numbalite/[^"\n]+|host/\w+\.h)"
+      |\#define[ ]NUMBALITE_\w+[^\n]*
       |namespace[ ]numbalite[ ]\{[ ]NUMBALITE_MATH[^\n]*
       |using[ ](?:namespace[ ]numbalite|numbalite::\w+);)?[ \t]*\n)+""",
     re.VERBOSE,

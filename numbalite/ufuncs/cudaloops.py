@@ -5,7 +5,7 @@ The generated source is the user's function, what computes one element with it, 
     #include "numbalite/ufunc.cuh"
     namespace f1_hypotenuse { ... }
     struct nl_element {
-        template <class L> NUMBALITE_FUNCTION static void apply(L &l, int j) {
+        template <class nl_L> NUMBALITE_FUNCTION static void apply(nl_L &l, int j) {
             put<2>(l, j, f1_hypotenuse::hypotenuse(item<0>(l, j), item<1>(l, j)));
         }
     };
@@ -100,7 +100,7 @@ def _source(function, plan, kernel):
     builder = source.Builder(element.plain_name(function), f"{function.name}: {plan.signature}")
     stored = [types.SCALARS[(code & ~BY_VALUE) - 1] for code in plan.stored]
     builder.use_types(*plan.loop, *stored)
-    builder.write('#include "numbalite/ufunc.cuh"\n')
+    builder.ahead.append('#include "numbalite/ufunc.cuh"\n')
     namespace = builder.add_function(function)
     builder.write(_element(function, namespace, plan))
     count, dims, out = len(plan.stored), plan.dims, plan.nin + plan.has_mask
@@ -149,6 +149,6 @@ def _element(function, namespace, plan):
         )
     return (
         "struct nl_element {\n"
-        "    template <class L> NUMBALITE_FUNCTION static void apply(L &l, int j) {\n"
+        "    template <class nl_L> NUMBALITE_FUNCTION static void apply(nl_L &l, int j) {\n"
         f"{body}    }}\n}};\n"
     )

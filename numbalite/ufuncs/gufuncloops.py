@@ -88,7 +88,7 @@ def _source(function, plan, kernel):
     title = f"{function.name}: {plan.signature}"
     builder = source.Builder(element.plain_name(function), title)
     builder.use_types(*plan.types)
-    builder.write('#include "numbalite/gufunc.cuh"\n')
+    builder.ahead.append('#include "numbalite/gufunc.cuh"\n')
     namespace = builder.add_function(function)
     parts = [_operand(plan, i) for i in range(len(plan.types))]
     names = element.parameter_names(function)
@@ -219,8 +219,8 @@ def _either_way(function, namespace, plan):
     """The call of a function that has its types itself: inputs are arrays of const elements, unless it
     takes only others."""
     count = len(plan.types)
-    heads = ", ".join(f"class T{i}" for i in range(count))
-    parameters = ", ".join(f"T{i} a{i}" for i in range(count))
+    heads = ", ".join(f"class nl_T{i}" for i in range(count))
+    parameters = ", ".join(f"nl_T{i} a{i}" for i in range(count))
     const = ", ".join(_as_const(plan, i, f"a{i}") for i in range(count))
     plain = ", ".join(f"a{i}" for i in range(count))
     first = element.call(function, namespace, const)

@@ -78,12 +78,12 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     builder.names.add("tuple")
     namespace = builder.add_function(function)
     _write_head(builder, "ufunc")
-    builder.write(element._RESULTS + element._RESULTS_OF_TUPLES)
+    builder.ahead.append(element.RESULTS)
     values = ", ".join(f"*({t.cxx} *)0" for t in inputs)
     call = element.call(function, namespace, values)
-    builder.write(f"typedef nl_plain<decltype({call})>::type nl_all;\n")
-    outputs = [f"nl_result<nl_all, {i}>::type" for i in range(nout)]
-    rows = ", ".join(f"{t} *" for t in [*outputs, f"nl_result<nl_all, {nout}>::type"])
+    builder.write(f"typedef nl_plain_of<decltype({call})> nl_all;\n")
+    outputs = [f"nl_result_of<nl_all, {i}>" for i in range(nout)]
+    rows = ", ".join(f"{t} *" for t in [*outputs, f"nl_result_of<nl_all, {nout}>"])
     builder.write(f'extern "C" void nl_results({rows}) {{}}\n')
     _write_ufunc(builder, 0, function, namespace, inputs, outputs)
     guarded = _guarded(builder, options)
@@ -107,7 +107,7 @@ def _builder(function):
 
 def _write_head(builder, kind):
     builder.names.add("tuple")
-    builder.write(f'#include "host/{kind}.h"\n')
+    builder.ahead.append(f'#include "host/{kind}.h"\n')
 
 
 def _write_ufunc(builder, i, function, namespace, inputs, outputs):

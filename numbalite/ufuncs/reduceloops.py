@@ -123,8 +123,8 @@ class Loops:
         used = [types.from_dtype(dtype) for dtype in (stored, loop, result)]
         builder = source.Builder(f"{function.name}_{kind}", f"{self.name}: {kind} {loop}")
         builder.use_types(*used)
-        builder.write(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
-        builder.write('#include "numbalite/scan.cuh"\n')
+        builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
+        builder.ahead.append('#include "numbalite/scan.cuh"\n')
         namespace = builder.add_function(function)
         ns = "numbalite::nl_reduce"
         names = dict(zip("STO", (t.cxx for t in used), strict=True), ns=ns)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import numbalite
 from numbalite import cuda, errors, float32, types, void
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
@@ -347,6 +348,55 @@ def test_macros_as_options():
     x = np.zeros(1, "f4")
     k[1, 1](x)
     assert x[0] == 6
+
+
+def test_macros_of_an_included_header():
+    """N, T and the like are names of our templates' parameters, too."""
+    given = {
+        "headers": {"m.h": "".join(f"#define {n} 1\n" for n in "AFILNRS") + "#define T float\n"}
+    }
+    x = np.arange(3, dtype="f4")
+    plus = cuda.jit("float32(float32)", device=True)(_plus_one)
+
+    @cuda.jit(**given)
+    def kernel(x):
+        """
+        #include "m.h"
+        x[threadIdx.x] = plus(x[threadIdx.x]) + T(N);
+        """
+
+    kernel[1, 3](x)
+    assert x.tolist() == [2, 3, 4] and plus.name == "_plus_one"
+
+    @numbalite.jit("float32(float32)", **given)
+    def on_the_cpu(x):
+        """
+        #include "m.h"
+        return x + T(N);
+        """
+
+    assert on_the_cpu(1) == 2
+    for target in ("cuda", "cpu"):
+
+        @numbalite.vectorize(target=target, **given)
+        def add(x, y):
+            """
+            #include "m.h"
+            return x + y * T(N);
+            """
+
+        @numbalite.guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target=target, **given)
+        def each(x, y):
+            """
+            #include "m.h"
+            for (int i = 0; i < x.size(); ++i) y[i] = x[i] + T(N);
+            """
+
+        assert add(x, x).tolist() == [4, 6, 8] and each(x).tolist() == [3, 4, 5]
+
+
+def _plus_one(x):
+    "return x + 1;"
 
 
 # --- the same for GPUs, wherever NVRTC is -----------------------------------------------------------------
