@@ -174,8 +174,10 @@ static void check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsig
         forbid(w, address, size, kind, pc);
     if (!(kind & NL_SIM_ACCESS_RANGE) && address % size)
         misaligned(w, address, size, kind, pc);
-    if ((!(kind & NL_SIM_ACCESS_WRITE) || (kind & NL_SIM_ACCESS_ATOMIC)) &&
-        !nl_sim_shadow_any_written(address, size))
+    int writes = NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_BLIND;
+    int reads = !(kind & NL_SIM_ACCESS_WRITE) ||
+                (kind & writes) == (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC);
+    if (reads && !nl_sim_shadow_any_written(address, size))
         unwritten(w, address, size, kind, pc);
     if (kind & NL_SIM_ACCESS_WRITE)
         nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
@@ -190,7 +192,7 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
         check_inside(w, address, size, kind, pc);
     else if (!nl_sim_culprit_is_allowed(w, address, size))
         forbid(w, address, size, kind, pc);
-    if (w->job->check->every)
+    if (w->job->check->every && !(kind & NL_SIM_ACCESS_UNTOLD))
         nl_sim_conflict_access(w, address, size, kind, pc);
     return 0;
 }
@@ -220,10 +222,7 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
     memmove(to, from, size);
 }
 
-void nl_sim_check_fill(void *to, int value, unsigned long long size, const void *pc) {
-    if (!size)
-        return;
-    (void)nl_sim_check_access(to, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE, pc);
+void nl_sim_check_fill(void *to, int value, unsigned long long size) {
     memset(to, value, size);
 }
 

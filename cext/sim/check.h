@@ -49,7 +49,7 @@ int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit);
 /* What instrumented images call (nl_sim_checker). */
 int nl_sim_check_access(void *address, unsigned long long size, unsigned kind, const void *pc);
 void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc);
-void nl_sim_check_fill(void *to, int value, unsigned long long size, const void *pc);
+void nl_sim_check_fill(void *to, int value, unsigned long long size);
 __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *what, const void *pc);
 
 void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,

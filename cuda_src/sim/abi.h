@@ -115,6 +115,8 @@ enum {
     NL_SIM_ACCESS_VOLATILE = 4,
     NL_SIM_ACCESS_RANGE = 8, /* any number of bytes at any address */
     NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
+    NL_SIM_ACCESS_BLIND = 32,   /* an atomic whose old value nobody asks for */
+    NL_SIM_ACCESS_UNTOLD = 64,  /* an access that is told of once more when it is made */
 };
 
 /* For images that were compiled with calls at every access of memory (check.h). The state of the
@@ -136,7 +138,7 @@ typedef struct nl_sim_checker {
     int (*access)(void *address, unsigned long long size, unsigned kind, const void *pc);
     /* memmove with both accesses, and what is known of the bytes goes along. */
     void (*copy)(void *to, const void *from, unsigned long long size, const void *pc);
-    void (*fill)(void *to, int value, unsigned long long size, const void *pc);
+    void (*fill)(void *to, int value, unsigned long long size); /* memset, of what `access` allows */
     /* A __shared__ variable of the block: the first thread that asks makes it. */
     void *(*shared)(const struct nl_sim_shared *variable);
     /* An index of an array outside of its shape: `what` says which (check.h). Does not return. */

@@ -22,7 +22,7 @@ static inline NUMBALITE_SIM_UNCHECKED void allow_copy(void *to, const void *from
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<const volatile char *>(from)[i];
 }
-static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsigned long long size, const void *) {
+static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsigned long long size) {
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<char>(value);
 }
@@ -47,10 +47,24 @@ template <> struct shadow<8> {
     static constexpr word good = 0x0303030303030303ull;
 };
 
+/* simsource.py puts a call of `drop_value` before an atomicExch whose value nobody asks for: it only
+ * writes. */
+static __thread bool value_is_dropped;
+NUMBALITE_SIM_OWN void drop_value() {
+    value_is_dropped = true;
+}
+static inline NUMBALITE_SIM_UNCHECKED bool take_dropped() {
+    bool drops = value_is_dropped;
+    value_is_dropped = false;
+    return drops;
+}
+
 /* A thread that waits for another in a loop must not keep it from running. */
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_run() {
     engine_call call;
+    bool drops = take_dropped();
     checker->preempt();
+    value_is_dropped = drops;
 }
 
 /* What the shadow does not plainly allow, and all that is rare: every hook is compiled with each image,
@@ -178,16 +192,33 @@ NUMBALITE_SIM_COPY(nl_sim_tsan_move, "__tsan_memmove")
 #define NUMBALITE_SIM_FILL(function, symbol) \
     NUMBALITE_SIM_HOOK void *function(void *to, int value, unsigned long size) __asm__(symbol); \
     NUMBALITE_SIM_HOOK void *function(void *to, int value, unsigned long size) { \
-        numbalite_sim::checker->fill(to, value, size, NUMBALITE_SIM_PC); \
+        numbalite_sim::check_range(to, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
+        numbalite_sim::checker->fill(to, value, size); \
         return to; \
     }
 NUMBALITE_SIM_FILL(nl_sim_fill, "memset")
 NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
 #undef NUMBALITE_SIM_FILL
 
+/* irpatch.py calls this before a bit-field is written, which reads its neighbours too. */
+NUMBALITE_SIM_HOOK void nl_sim_write_field(void *p, unsigned long size) {
+    numbalite_sim::check_rarely(p, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_UNTOLD,
+                                NUMBALITE_SIM_PC);
+}
+
 /* ---- atomics ---- */
 
 #define NUMBALITE_SIM_SWAPS (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_COMPARE)
+#define NUMBALITE_SIM_PUTS (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_BLIND)
+
+namespace numbalite_sim {
+
+static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
+    return take_dropped() ? NUMBALITE_SIM_PUTS : NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC;
+}
+
+} // namespace numbalite_sim
+
 #define NUMBALITE_SIM_ATOMIC_RMW(bits, T, name, operation) \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) \
         __asm__("__tsan_atomic" #bits "_" #name); \
@@ -219,12 +250,15 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
     NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) \
         __asm__("__tsan_atomic" #bits "_store"); \
     NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) { \
-        numbalite_sim::check_rarely(p, bits / 8, \
-                                       NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
-                                       NUMBALITE_SIM_PC); \
+        numbalite_sim::check_rarely(p, bits / 8, NUMBALITE_SIM_PUTS, NUMBALITE_SIM_PC); \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST); \
     } \
-    NUMBALITE_SIM_ATOMIC_RMW(bits, T, exchange, __atomic_exchange_n) \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) \
+        __asm__("__tsan_atomic" #bits "_exchange"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) { \
+        numbalite_sim::check_rarely(p, bits / 8, numbalite_sim::exchange_kind(), NUMBALITE_SIM_PC); \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); \
+    } \
     NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_add, __atomic_fetch_add) \
     NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_sub, __atomic_fetch_sub) \
     NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_and, __atomic_fetch_and) \

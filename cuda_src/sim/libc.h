@@ -27,9 +27,41 @@ typedef __builtin_va_list va_list;
 #undef NULL
 #define NULL __null
 
+/* Functions of the C library that write through a pointer. In images that look for mistakes the write
+ * is the kernel's own, and is seen. */
+#ifdef NUMBALITE_SIM_CHECKED
+#define NUMBALITE_SIM_SEEN extern inline __attribute__((gnu_inline, always_inline))
+#define NUMBALITE_SIM_SPLIT(name, parameters, arguments, T, Part) \
+    T nl_sim_##name parameters noexcept __asm__(#name); \
+    NUMBALITE_SIM_SEEN T name parameters noexcept { \
+        Part split; \
+        T result = nl_sim_##name arguments; \
+        *part = split; \
+        return result; \
+    }
+#else
+#define NUMBALITE_SIM_SPLIT(name, parameters, arguments, T, Part) T name parameters noexcept;
+#endif
+
 extern "C" {
+#if defined(NUMBALITE_SIM_CHECKED) && !defined(__clang__)
+/* g++ would write what has a known size by itself, and tell of it only where one access does it. */
+#define NUMBALITE_SIM_IS_ONE(size) \
+    (__builtin_constant_p(size) && (size) <= 16 && ((size) & ((size) - 1)) == 0)
+void *nl_sim_any_copy(void *to, const void *from, size_t size) noexcept __asm__("memcpy");
+void *nl_sim_any_fill(void *to, int value, size_t size) noexcept __asm__("memset");
+NUMBALITE_SIM_SEEN void *memcpy(void *to, const void *from, size_t size) noexcept {
+    return NUMBALITE_SIM_IS_ONE(size) ? __builtin_memcpy(to, from, size)
+                                      : nl_sim_any_copy(to, from, size);
+}
+NUMBALITE_SIM_SEEN void *memset(void *to, int value, size_t size) noexcept {
+    return NUMBALITE_SIM_IS_ONE(size) ? __builtin_memset(to, value, size)
+                                      : nl_sim_any_fill(to, value, size);
+}
+#else
 void *memcpy(void *to, const void *from, size_t size) noexcept;
 void *memset(void *to, int value, size_t size) noexcept;
+#endif
 int fesetround(int) noexcept;
 
 int printf(const char *format, ...) __asm__("nl_sim_printf");
@@ -78,12 +110,12 @@ double scalbn(double, int) noexcept;
 float scalbnf(float, int) noexcept;
 double scalbln(double, long) noexcept;
 float scalblnf(float, long) noexcept;
-double frexp(double, int *) noexcept;
-float frexpf(float, int *) noexcept;
-double modf(double, double *) noexcept;
-float modff(float, float *) noexcept;
-double remquo(double, double, int *) noexcept;
-float remquof(float, float, int *) noexcept;
+NUMBALITE_SIM_SPLIT(frexp, (double x, int *part), (x, &split), double, int)
+NUMBALITE_SIM_SPLIT(frexpf, (float x, int *part), (x, &split), float, int)
+NUMBALITE_SIM_SPLIT(modf, (double x, double *part), (x, &split), double, double)
+NUMBALITE_SIM_SPLIT(modff, (float x, float *part), (x, &split), float, float)
+NUMBALITE_SIM_SPLIT(remquo, (double x, double y, int *part), (x, y, &split), double, int)
+NUMBALITE_SIM_SPLIT(remquof, (float x, float y, int *part), (x, y, &split), float, int)
 double jn(int, double) noexcept;
 float jnf(int, float) noexcept;
 double yn(int, double) noexcept;
@@ -95,5 +127,6 @@ float nanf(const char *) noexcept;
 #undef NUMBALITE_SIM_1
 #undef NUMBALITE_SIM_2
 #undef NUMBALITE_SIM_INT
+#undef NUMBALITE_SIM_SPLIT
 
 #endif

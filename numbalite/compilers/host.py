@@ -221,6 +221,7 @@ def _instrumentation(family, checks):
     ]
     flags += ["-fsanitize=array-bounds", "-fsanitize=alignment", "-fsanitize=thread"]
     flags += ["-mllvm", "-enable-tail-merge=0"]  # each call of ours has a line of its own
+    flags += ["-fno-discard-value-names"]  # which tell irpatch.py of bit-fields
     return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 

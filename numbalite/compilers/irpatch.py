@@ -16,7 +16,9 @@ floating-point operation and each call of a function from numbers to a number, f
 at signed divisions, for the quotient that does not fit. Before a struct is copied, the addresses are
 checked for what its type needs (subscript.h): clang's own sanitizer leaves that out, and the optimiser
 may copy a float4 number by number. Each way back in a loop gets an instruction with a line: a loop that
-never ends is not optimised away, and where it is can be told.
+never ends is not optimised away, and where it is can be told. Copies of structs of 3, 5, 6 or 7 bytes
+become calls, because the optimiser makes accesses of them that clang's instrumentation leaves out; and
+before a bit-field is written, its word counts as written: the other fields in it are read first.
 
 On the host target, calls of libm's functions are told of their vector versions in libmvec, so that the
 optimiser makes vector code of loops with them (cuda_src/host/vector.h does that for g++).
@@ -54,6 +56,23 @@ _COPY = re.compile(
 )
 _ADDRESS = re.compile(r"(?P<type>i8\*|ptr) (?:\w+ )*align (?P<align>\d+) (?P<name>%[\w.]+)")
 _CAST = re.compile(r"^  (%[\w.]+) = bitcast [^\n]*? (%[\w.]+) to i8\*", re.MULTILINE)
+_ODD_COPY = re.compile(
+    r"^  (?:tail )?call void @llvm\.memcpy\.[^(\n]*\((?P<to>[^,\n]*), (?P<from>[^,\n]*), "
+    r"i64 (?P<size>\d+), i1 false\)[^,\n]*(?P<debug>, !dbg ![0-9]+)?[^\n]*$",
+    re.MULTILINE,
+)
+_POINTER = re.compile(r"(?P<type>i8\*|ptr) [^%\n]*(?P<name>%[\w.]+)")
+_PART = re.compile(
+    r"^  (%[\w.]+) = (?:bitcast|getelementptr) [^\n]*?(?:\*|ptr) (%[\w.]+)", re.MULTILINE
+)
+_FIELD = re.compile(
+    r"^  %bf\.load\d* = load i(?P<bits>\d+), (?P<type>i\d+\*|ptr) (?P<at>%[\w.]+),"
+    r"[^,\n]*(?P<debug>, !dbg ![0-9]+)?[^\n]*\n(?:  %bf\.[^\n]*\n){1,4}"
+    r"  store i\d+ %bf\.set\d*, (?P=type) (?P=at),",
+    re.MULTILINE,
+)
+_WRITE_FIELD = "nl_sim_write_field"
+_ACCESSES = {"memory", "unwritten", "race"}
 _ALIGNED = "nl_sim_aligned"
 _LABEL = re.compile(r"label %([\w.]+)")
 _DEBUG = re.compile(r", !dbg ![0-9]+")
@@ -288,6 +307,8 @@ def _function(text, checks, defined):
     head = text.partition("\n")[0]
     if _NOT_FINITE in head or _OVERFLOW in head or "@__ubsan" in head:
         checks = ()
+    if _ACCESSES.intersection(checks):
+        text = _tell_fields(_tell_odd_copies(text))
     if "memory" in checks:
         text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
     state = _State(checks, defined)
@@ -306,6 +327,43 @@ def _keep_loops(text):
             seen.add(line[: line.index(":")])
         out.append(line)
     return "\n".join(out)
+
+
+def _tell_odd_copies(text):
+    """Calls in the place of copies for which the optimiser has no single access that is told of."""
+    if "@llvm.memcpy." not in text:
+        return text
+    own = set(_LOCAL.findall(text))
+    for part, whole in _PART.findall(text):
+        if whole in own:
+            own.add(part)
+
+    def call(match):
+        sides = [_POINTER.fullmatch(match[side]) for side in ("to", "from")]
+        odd = int(match["size"]) % 8 in (3, 5, 6, 7)
+        if not odd or not all(sides) or all(side["name"] in own for side in sides):
+            return match[0]
+        kind = sides[0]["type"]
+        given = ", ".join(f"{kind} nocapture {side['name']}" for side in sides)
+        call = f"call {kind} @__tsan_memcpy({given}, i64 {match['size']})"
+        return f"  %nl.copy.{match.start()} = {call}{match['debug'] or ''}"
+
+    return _ODD_COPY.sub(call, text)
+
+
+def _tell_fields(text):
+    """Calls before the bit-fields' words are read in order to be written."""
+
+    def tell(match):
+        lines, kind, at = [], match["type"], match["at"]
+        if kind not in ("ptr", "i8*"):
+            lines.append(f"  %nl.field.{match.start()} = bitcast {kind} {at} to i8*")
+            kind, at = "i8*", f"%nl.field.{match.start()}"
+        call = f"call void @{_WRITE_FIELD}({kind} {at}, i64 {int(match['bits']) // 8})"
+        lines.append(f"  {call}{match['debug'] or ''}")
+        return "\n".join([*lines, match[0]])
+
+    return _FIELD.sub(tell, text) if "%bf.set" in text else text
 
 
 def _check_copies(text):

@@ -16,6 +16,7 @@ can do, and they are done here on the tokens of the source; lines stay where the
 * So does, for the simulator, a variable outside of functions, or a static one, whose value is no constant:
   NUMBALITE_SIM_CONSTANT lets the compiler look.
 * Declarations that a goto or a switch jumps over lose their values to assignments (jumps.py).
+* For instrumented images, an atomicExch whose value nobody asks for says so: it reads nothing.
 * ``[] __noinline__ (float x) {...}``, which clang++ does not read, loses the word.
 
 And one thing that the host compiler could read is taken from it: headers of the host's library, which
@@ -33,7 +34,7 @@ from numbalite.compilers import headers, jumps, toolkit
 
 _TRIGGER = re.compile(
     r"__shared__|\basm\b|__asm|<<<|\bthread_local\b|__thread\b|__typeof|__extension__|\]\s*__noinline__"
-    r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b"
+    r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b|\batomicExch"
 )
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
@@ -54,6 +55,7 @@ _NO_VARIABLES = frozenset(
     requires ( =""".split()
 )
 _TYPES = frozenset(("class", "struct", "union", "enum"))
+_DROPPED_VALUE = "::numbalite_sim::drop_value(), "
 _REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
 _VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__>({label});"
 
@@ -130,6 +132,8 @@ class _Translation:
                 self._asm(at)
             elif token.text in _NOT_OF_A_GPU and token.kind == "name":
                 self._refuse(at, _NOT_OF_A_GPU[token.text])
+            elif self.checked and token.text.startswith("atomicExch") and self._is_statement(at):
+                self.edits.append((token.start, token.start, _DROPPED_VALUE))
             elif token.text in ("__constant__", "__device__") and scopes[at]:
                 self._variable_of_a_function(at)
             elif (
@@ -231,6 +235,18 @@ class _Translation:
 
     def _opens(self, at):
         return at < len(self.tokens) and self.tokens[at].text == "(" and at in self.partner
+
+    def _is_statement(self, at):
+        """Is the call whose name is at `at` a statement, so that nobody gets its value?"""
+        if not self._opens(at + 1) or at == 0:
+            return False
+        after = self.partner[at + 1] + 1
+        before, opening = self.tokens[at - 1].text, self.partner.get(at - 1)
+        if before == ")" and opening:
+            begins = self.tokens[opening - 1].text in ("if", "while", "for")
+        else:
+            begins = before in (";", "{", "}", "else", "do")
+        return begins and after < len(self.tokens) and self.tokens[after].text == ";"
 
     # ---- shared memory ----
 

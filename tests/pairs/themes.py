@@ -10,6 +10,7 @@ from pairs import (  # noqa: F401
     races,
     shared_bounds,
     stacks,
+    structs,
     unwritten,
 )
 from pairs.form import KINDS, PAIRS

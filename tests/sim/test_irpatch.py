@@ -123,6 +123,60 @@ def test_copies_of_structs_are_checked():
     assert patch(opaque, checks=("memory",)).count("@nl_sim_aligned(ptr %") == 2
 
 
+def opaque(text):
+    """As newer clangs write it."""
+    return text.replace("p0i8.p0i8", "p0.p0").replace("i32*", "ptr").replace("i8*", "ptr")
+
+
+PIXELS = """\
+define void @f(i8* %0) {
+  %c = alloca [6 x i8], align 1
+  %part = getelementptr inbounds [6 x i8], i8* %c, i64 0, i64 3
+  call void @llvm.memcpy.p0i8.p0i8.i64(i8* align 1 %0, i8* align 1 %c, i64 SIZE, i1 false), !dbg !7, !tbaa.struct !2
+  call void @llvm.memcpy.p0i8.p0i8.i64(i8* align 1 %c, i8* align 1 %part, i64 SIZE, i1 false)
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("size", range(1, 17))
+@pytest.mark.parametrize("form", [str, opaque])
+def test_copies_that_no_single_access_makes_are_calls(size, form):
+    text = form(PIXELS.replace("SIZE", str(size)))
+    patched = patch(text, checks=("race",))
+    if size % 8 not in (3, 5, 6, 7):
+        assert patched == text
+    else:
+        kind = form("i8*")
+        call = f"call {kind} @__tsan_memcpy({kind} nocapture %0, {kind} nocapture %c, i64 {size}), !dbg !7\n"
+        assert patched.count(call) == 1 and patched.count("@llvm.memcpy") == 1
+    assert patch(text) == text
+
+
+FIELD = """\
+define void @f(i32* %0, i32 %1) {
+  %bf.load = load i32, i32* %0, align 4, !dbg !7, !tbaa !2
+  %bf.value = and i32 %1, 7
+  %bf.clear = and i32 %bf.load, -8
+  %bf.set = or i32 %bf.clear, %bf.value
+  store i32 %bf.set, i32* %0, align 4, !dbg !7
+  %bf.load1 = load i32, i32* %0, align 4
+  %bf.clear2 = and i32 %bf.load1, 7
+  store i32 %bf.clear2, i32* %0, align 4
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("form", [str, opaque])
+def test_fields_that_are_written_are_told_of_before(form):
+    text = form(FIELD)
+    patched = patch(text, checks=("unwritten",))
+    assert patched.count("@nl_sim_write_field(") == 1 and patch(text) == text
+    before, _, after = patched.partition("@nl_sim_write_field(")
+    assert after.partition("\n")[0].endswith("i64 4), !dbg !7") and "%bf.load = " not in before
+
+
 def test_ways_back_in_loops_have_an_instruction():
     loop = "define void @f() {\n  br label %1, !dbg !3\n\n1:\n  br label %1, !dbg !4\n}\n"
     assert patch(loop) == loop

@@ -1,0 +1,233 @@
+"""Pixels, vectors and other structs, bit-fields, and memory that is cleared in one piece."""
+
+import numpy as np
+from pairs.form import counts, floats, fresh, ints, pair, zeros
+
+N = 64
+BINS = 16
+PIXELS = ints(N, 3, below=256, dtype=np.uint8)
+GREYS = (PIXELS.astype(np.int32) @ [77, 151, 28] >> 8).astype(np.uint8)
+
+# --- pixels of three bytes -------------------------------------------------------------------------------
+
+
+@pair("memory", array="rgb", grid=2, block=40, expect=lambda: GREYS)
+def grey_of_pixels_beyond_the_last(rgb: PIXELS, grey: zeros(N, dtype=np.uint8)):
+    """
+    __global__ void to_grey(const unsigned char* rgb, unsigned char* grey) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i >= N) return;                           //+
+        uchar3 c = reinterpret_cast<const uchar3*>(rgb)[i];  //!
+        grey[i] = (c.x * 77 + c.y * 151 + c.z * 28) >> 8;  //!
+    }
+    """  # fmt: skip
+
+
+@pair("unwritten", array="rgb", grid=1, block=N, expect=lambda: np.repeat(GREYS, 3).reshape(N, 3))
+def pixels_of_which_half_are_stored(
+    grey: GREYS, rgb: fresh(N, 3, dtype=np.uint8), out: zeros(N, 3, dtype=np.uint8)
+):
+    """
+    __global__ void to_colour(const unsigned char* grey, unsigned char* rgb, unsigned char* out) {
+        int i = threadIdx.x;
+        uchar3* pixels = reinterpret_cast<uchar3*>(rgb);
+        if (i < N / 2)                                //-
+            pixels[i] = make_uchar3(grey[i], grey[i], grey[i]);
+        reinterpret_cast<uchar3*>(out)[i] = pixels[i];  //! where copies do not tell
+        out[3 * i] = rgb[3 * i];                      //!
+    }
+    """
+
+
+@pair("race", array="rgb", grid=1, block=N, expect=lambda: {"rgb": np.roll(PIXELS, -1, 0)})
+def pixels_shifted_in_place(rgb: PIXELS):
+    """
+    __global__ void shift(unsigned char* rgb) {
+        int i = threadIdx.x;
+        uchar3* pixels = reinterpret_cast<uchar3*>(rgb);
+        uchar3 next = pixels[(i + 1) % N];            //!
+        __syncthreads();                              //+
+        pixels[i] = next;                             //!
+    }
+    """
+
+
+@pair("memory", array="to", grid=1, block=N, expect=lambda v: {"to": v})
+def displacements_stored_one_too_far(
+    v: ints(N, 3, below=9, dtype=np.int16), to: fresh(N, 3, dtype=np.int16)
+):
+    """
+    __global__ void copy(const short* v, short* to) {
+        int i = threadIdx.x;
+        short3 d = reinterpret_cast<const short3*>(v)[i];
+        reinterpret_cast<short3*>(to)[i + 1] = make_short3(d.x, d.y, d.z);  //-!
+        reinterpret_cast<short3*>(to)[i] = make_short3(d.x, d.y, d.z);  //+
+    }
+    """
+
+
+# --- vectors and structs ---------------------------------------------------------------------------------
+
+
+@pair("unwritten", array="force", grid=1, block=N, expect=lambda at: at)
+def forces_of_which_half_are_cleared(at: floats(N, 4), force: fresh(N, 4), out: zeros(N, 4)):
+    """
+    __global__ void forces(const float* at, float* force, float* out) {
+        int i = threadIdx.x;
+        const float4* x = reinterpret_cast<const float4*>(at);
+        float4* f = reinterpret_cast<float4*>(force);
+        if (i < N / 2)                                //-
+            f[i] = make_float4(0, 0, 0, 0);
+        f[i].x += x[i].x;                             //!
+        f[i].y += x[i].y;                             //!
+        f[i].z += x[i].z;                             //!
+        f[i].w += x[i].w;                             //!
+        out[4 * i] = f[i].x;
+        out[4 * i + 1] = f[i].y;
+        out[4 * i + 2] = f[i].z;
+        out[4 * i + 3] = f[i].w;
+    }
+    """
+
+
+@pair("unwritten", array="m", grid=1, block=BINS, expect=lambda x: np.stack([x, 0 * x], 1))
+def moments_of_which_one_is_set(x: floats(BINS), m: fresh(4 * BINS), out: zeros(BINS, 2)):
+    """
+    __global__ void moments(const float* x, float* m, float* out) {
+        int i = threadIdx.x;
+        float* mine = m + 4 * i;
+        mine[0] = 0;
+        mine[1] = 0;                                  //+
+        mine[2] = 0;                                  //+
+        mine[3] = 0;                                  //+
+        mine[0] += x[i];
+        out[2 * i] = mine[0];
+        out[2 * i + 1] = mine[1];                     //!
+    }
+    """  # fmt: skip
+
+
+@pair("unwritten", grid=1, block=N, expect=lambda x: [x.sum(), x.max()])
+def summary_of_which_one_field_is_set(x: ints(N, below=99), out: counts(2)):
+    """
+    struct Summary { int sum, largest; float unused[10]; };
+    __global__ void summarise(const int* x, int* out) {
+        __shared__ Summary s;
+        if (threadIdx.x == 0) s.sum = 0;              //-
+        if (threadIdx.x == 0) s = Summary{};          //+
+        __syncthreads();
+        atomicAdd(&s.sum, x[threadIdx.x]);
+        atomicMax(&s.largest, x[threadIdx.x]);        //!
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            out[0] = s.sum;
+            out[1] = s.largest;
+        }
+    }
+    """
+
+
+@pair("unwritten", array="cells", grid=1, block=N, expect=lambda x: x % 8 + 1)
+def flags_of_which_some_are_set(
+    x: ints(N, below=99), cells: fresh(N, dtype=np.int32), out: counts(N)
+):
+    """
+    struct Cell { unsigned kind : 3, seen : 5, count : 24; };
+    __global__ void mark(const int* x, int* cells, int* out) {
+        int i = threadIdx.x;
+        Cell* c = reinterpret_cast<Cell*>(cells) + i;
+        if (x[i] > 50) {                              //-
+            c->kind = x[i];
+            c->seen = 1;
+        }                                             //-
+        out[i] = c->kind + c->seen;                   //!
+    }
+    """
+
+
+# --- cleared in one piece --------------------------------------------------------------------------------
+
+
+@pair("unwritten", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
+def memset_of_as_many_bytes_as_elements(x: ints(N, below=BINS), out: counts(BINS)):
+    """
+    __shared__ int bins[BINS];
+    int t = threadIdx.x;
+    if (t == 0) memset(bins, 0, BINS);                //-
+    if (t == 0) memset(bins, 0, sizeof bins);         //+
+    __syncthreads();
+    atomicAdd(&bins[x[t]], 1);                        //!
+    __syncthreads();
+    if (t < BINS) out[t] = bins[t];                   //!
+    """
+
+
+@pair("memory", array="tile", grid=1, block=N, expect=lambda x: x)
+def memset_of_another_type_s_size(x: floats(N), out: zeros(N)):
+    """
+    __shared__ float tile[N];
+    int t = threadIdx.x;
+    if (t == 0) memset(tile, 0, N * sizeof(double));  //-!
+    if (t == 0) memset(tile, 0, N * sizeof(float));   //+
+    __syncthreads();
+    tile[t] += x[t];
+    out[t] = tile[t];
+    """
+
+
+@pair("race", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
+def memset_by_one_thread_without_barrier(x: ints(N, below=BINS), out: counts(BINS)):
+    """
+    __shared__ int bins[BINS];
+    int t = threadIdx.x;
+    if (t == 0) memset(bins, 0, sizeof bins);         //!
+    __syncthreads();                                  //+
+    atomicAdd(&bins[x[t]], 1);                        //!
+    __syncthreads();
+    if (t < BINS) out[t] = bins[t];
+    """  # fmt: skip
+
+
+# --- written by functions --------------------------------------------------------------------------------
+
+
+@pair("unwritten", array="whole", grid=1, block=N, expect=lambda x: np.modf(x)[0] + np.modf(x)[1])
+def whole_parts_of_positive_numbers_alone(
+    x: floats(N, low=-9, high=9), whole: fresh(N), out: zeros(N)
+):
+    """
+    int i = threadIdx.x;
+    float part = 0;
+    if (x[i] > 0)                                     //-
+        part = modff(x[i], &whole[i]);
+    out[i] = whole[i] + part;                         //!
+    """
+
+
+@pair(
+    "memory",
+    array="e",
+    grid=1,
+    block=N,
+    right={"e": counts(N)},
+    expect=lambda x: np.ldexp(*np.frexp(x)),
+)
+def exponents_for_half_of_the_numbers(x: floats(N), e: counts(N // 2), out: zeros(N)):
+    """
+    __global__ void split(const float* x, int* e, float* out) {
+        int i = threadIdx.x;
+        float m = frexp(x[i], &e[i]);                 //!
+        out[i] = ldexp(m, e[i]);
+    }
+    """
+
+
+@pair("unwritten", array="head", grid=1, block=N, expect=lambda: {"head": np.arange(N)})
+def heads_of_lists_of_which_half_are_set(head: fresh(N, dtype=np.int32)):
+    """
+    int i = threadIdx.x;
+    if (i % 2)                                        //-
+        atomicExch(&head[i], -1);
+    __syncthreads();
+    if (atomicExch(&head[i], i) >= N) __trap();       //!
+    """
