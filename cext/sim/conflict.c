@@ -37,13 +37,21 @@ static const char *verb(const nl_sim_race_side *side) {
     return side->write ? "writes" : "reads";
 }
 
-/* What would have put the one before the other. */
+/* What would have put the one before the other, or made one of both. */
 static const char *missing(const nl_sim_race_conflict *c) {
-    if (c->same_warp)
-        return "with no __syncwarp() between (the lanes of a warp are not in lockstep)";
-    if (c->earlier.block == c->later.block)
-        return "with no barrier between";
-    return "with nothing that orders the blocks";
+    nl_sim_race_scope scope = nl_sim_race_scope_of(c);
+    if (c->updates)
+        return scope == NL_SIM_RACE_GRID
+                   ? ", with nothing that orders the blocks: both change what they have read, "
+                     "which "
+                     "takes an atomic (atomicAdd, atomicMax, ...)"
+                   : ", with no barrier between: both change what they have read, which takes an "
+                     "atomic (atomicAdd, atomicMax, ...), or __syncthreads() if they take turns";
+    if (scope == NL_SIM_RACE_WARP)
+        return ", with no __syncwarp() between (the lanes of a warp are not in lockstep)";
+    if (scope == NL_SIM_RACE_BLOCK)
+        return ", with no barrier between: __syncthreads()";
+    return ", with nothing that orders the blocks";
 }
 
 /* Variables in an image that are not the user's: our own, and the compiler's. */
@@ -65,17 +73,22 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
                         .pc = c->later.pc,
                         .other_pc = c->earlier.pc,
                         .variable = (uintptr_t)c->earlier.pc,
+                        .remedy = missing(c),
                         .block = block_index(w, c->later.block),
                         .thread = thread_index(w, c->later.thread),
                         .order = w->next};
+    if (c->known) {
+        nl_sim_findings_remedy(&w->job->check->findings, &f);
+        return;
+    }
     snprintf(whose, sizeof whose, "thread (%u,%u,%u)", thread.x, thread.y, thread.z);
     if (c->earlier.block != c->later.block)
         snprintf(whose, sizeof whose, "thread (%u,%u,%u) of block (%u,%u,%u)", thread.x, thread.y,
                  thread.z, block.x, block.y, block.z);
     nl_sim_culprit_name(w, c->address, name, sizeof name);
-    snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o, %s", verb(&c->later), name,
+    snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o", verb(&c->later), name,
              c->later.atomic ? " with an atomic" : "", whose, verb(&c->earlier),
-             c->earlier.atomic ? " with an atomic" : "", missing(c));
+             c->earlier.atomic ? " with an atomic" : "");
     nl_sim_findings_add(&w->job->check->findings, &f);
 }
 

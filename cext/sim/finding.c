@@ -53,6 +53,15 @@ void nl_sim_findings_add(nl_sim_findings *f, const nl_sim_finding *finding) {
     nl_mutex_unlock(&f->lock);
 }
 
+void nl_sim_findings_remedy(nl_sim_findings *f, const nl_sim_finding *finding) {
+    nl_mutex_lock(&f->lock);
+    nl_sim_finding *same =
+        find_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable);
+    if (same)
+        same->remedy = finding->remedy;
+    nl_mutex_unlock(&f->lock);
+}
+
 static nl_sim_site resolve(const struct nl_sim_module *image, const void *pc, nl_sim_site site) {
     if (pc && !site.file)
         nl_sim_lines_find(image, pc, &site);
@@ -112,6 +121,7 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel,
     } else {
         at = put(text, size, at, first->text);
     }
+    at = put(text, size, at, first->remedy ? first->remedy : "");
     at = put(text, size, at, note ? note : "");
     if (f->total > 1) {
         snprintf(some, sizeof some, " (and %llu more, in %u place%s)",

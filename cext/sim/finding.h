@@ -28,6 +28,7 @@ typedef struct nl_sim_finding {
     /* What happened: "writes out[127], but out has 100 elements". "%o" in it stands for the place
      * of the other side. */
     char text[NL_SIM_FINDING_TEXT];
+    const char *remedy; /* what is missing, told after the text; NULL: nothing */
 } nl_sim_finding;
 
 typedef struct nl_sim_findings {
@@ -41,6 +42,8 @@ void nl_sim_findings_init(nl_sim_findings *findings);
 void nl_sim_findings_clear(nl_sim_findings *findings);
 /* Adds one, or counts it if it is known. */
 void nl_sim_findings_add(nl_sim_findings *findings, const nl_sim_finding *finding);
+/* Changes what is said to be missing, if this one is known. */
+void nl_sim_findings_remedy(nl_sim_findings *findings, const nl_sim_finding *finding);
 /* Is this one known already, from this block or one before it in the grid? Then it need not be
  * described. Counts it if so. */
 int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *pc, nl_sim_site site,

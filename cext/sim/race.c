@@ -13,6 +13,8 @@
  *   everybody's atomicMax for floats. It waits in `reads` until the thread has either done the
  *   atomicCAS or gone past the next event at which threads meet; and where some thread has read
  * what it then gave to an atomicCAS, the reads of all are forgiven.
+ * A plain read of what another has written waits there, too: if its thread writes the same place
+ * before it meets others, both have updated it, and the report says so.
  * - Volatile accesses of different warps, which are how flags are made. Within a warp they are what
  *   code of before Volta used in the place of __syncwarp, and do conflict, unless it was a flag
  * indeed: written right after a fence. */
@@ -38,6 +40,7 @@ enum {
     WRITE = 0x400,
     ATOMIC = 0x800,
     VOLATILE = 0x1000, /* and not ATOMIC */
+    UPDATE = 0x2000,   /* a plain write of what its thread has just read */
     SPLIT = 0x8000,    /* in cell.write: the bytes are in cells of their own */
     MOST_BYTES = 16,   /* of an access whose value can be compared */
 };
@@ -62,6 +65,7 @@ typedef struct page {
 
 typedef struct pair {
     int32_t earlier, later;
+    nl_sim_race_scope scope;
 } pair;
 
 struct nl_sim_race {
@@ -90,6 +94,7 @@ typedef struct latest {
 /* A conflict that may yet turn out to be none. */
 typedef struct waiting {
     int on;
+    int plain; /* no side is atomic */
     uintptr_t granule;
     nl_sim_race_conflict conflict;
 } waiting;
@@ -204,31 +209,47 @@ static cell *split(nl_sim_race *race, cell *c) {
 
 /* Reports */
 
-/* Has this pair of places not been reported yet? */
-static int is_new(nl_sim_race *race, int32_t earlier, int32_t later) {
+nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
+    if (c->earlier.block != c->later.block)
+        return NL_SIM_RACE_GRID;
+    return c->earlier.thread / NL_SIM_LANES == c->later.thread / NL_SIM_LANES ? NL_SIM_RACE_WARP
+                                                                              : NL_SIM_RACE_BLOCK;
+}
+
+/* The entry of this pair of places, made if there is room; NULL if not. */
+static pair *find_pair(nl_sim_race *race, int32_t earlier, int32_t later) {
     uint32_t at = ((uint32_t)earlier * 31 + (uint32_t)later) * 2654435761u >> 16;
     for (;; at++) {
         pair *p = &race->pairs[at % KNOWN_PAIRS];
         if (p->earlier == earlier && p->later == later)
-            return 0;
+            return p;
         if (p->earlier == 0 && p->later == 0) {
-            if (race->pair_count < KNOWN_PAIRS / 2) {
-                *p = (pair){earlier, later};
-                race->pair_count++;
-            }
-            return 1;
+            if (race->pair_count == KNOWN_PAIRS / 2)
+                return NULL;
+            race->pair_count++;
+            *p = (pair){earlier, later, NL_SIM_RACE_WARP};
+            return p;
         }
     }
 }
 
-static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
+/* Reports the first conflict between two places, and then those of threads that are farther from
+ * each other: they need more to be put in an order. */
+static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
     nl_sim_race *race = w->race;
     if (race->starved)
         return;
     int32_t earlier = (int32_t)((uintptr_t)c->earlier.pc - race->code);
     int32_t later = (int32_t)((uintptr_t)c->later.pc - race->code);
-    if (is_new(race, earlier, later))
-        race->report(w, c);
+    unsigned known = race->pair_count;
+    pair *p = find_pair(race, earlier, later);
+    nl_sim_race_scope scope = nl_sim_race_scope_of(c);
+    c->known = p && race->pair_count == known;
+    if (c->known && p->scope >= scope)
+        return;
+    if (p)
+        p->scope = scope;
+    race->report(w, c);
 }
 
 /* The write that waited is done: has it changed anything? */
@@ -237,7 +258,7 @@ static void settle_write(nl_sim_worker *w) {
     if (!b->write.on)
         return;
     b->write.on = 0;
-    const nl_sim_race_conflict *c = &b->write.conflict;
+    nl_sim_race_conflict *c = &b->write.conflict;
     if (memcmp((const void *)b->write.granule, b->before, c->size) != 0)
         report(w, c);
 }
@@ -257,12 +278,12 @@ static const nl_sim_race_side *plain_read(const nl_sim_race_conflict *c) {
 
 static void settle_read(nl_sim_worker *w, unsigned thread) {
     nl_sim_race_block *b = w->race_block;
-    const nl_sim_race_conflict *c = &b->reads[thread].conflict;
+    nl_sim_race_conflict *c = &b->reads[thread].conflict;
     if (!b->reads[thread].on)
         return;
     b->reads[thread].on = 0;
     b->reads_on--;
-    if (!is_guard(w->race, plain_read(c)->pc))
+    if (b->reads[thread].plain || !is_guard(w->race, plain_read(c)->pc))
         report(w, c);
 }
 
@@ -270,6 +291,26 @@ static void settle_reads(nl_sim_worker *w, unsigned first, unsigned end) {
     nl_sim_race_block *b = w->race_block;
     for (unsigned i = first; i < end && b->reads_on; i++)
         settle_read(w, i);
+}
+
+/* The thread writes what it has read, and another has changed meanwhile. */
+static void settle_update(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size) {
+    waiting *wait = &w->race_block->reads[thread];
+    if (!wait->on || !wait->plain || wait->granule + GRANULE <= address ||
+        wait->granule >= address + size)
+        return;
+    wait->conflict.updates = 1;
+    settle_read(w, thread);
+}
+
+/* The latest plain read of the thread there, or NULL. */
+static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
+    for (unsigned i = 0; i < LATEST; i++) {
+        const latest *l = &b->latest[thread][i];
+        if (l->granule == granule)
+            return l;
+    }
+    return NULL;
 }
 
 /* The thread did an atomicCAS at an address that it had read before. */
@@ -341,8 +382,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     nl_sim_race_conflict c = {.address = address,
                               .size = v->size,
                               .earlier = side(v->race, m),
-                              .later = side(v->race, v->mark),
-                              .same_warp = is_same_warp(v, m)};
+                              .later = side(v->race, v->mark)};
     if (v->told)
         return;
     uintptr_t granule = address / GRANULE * GRANULE;
@@ -353,8 +393,9 @@ static void conflict(visit *v, mark m, uintptr_t address) {
         return;
     v->told = 1;
     if ((m.who & WRITE) && (v->mark.who & WRITE)) {
+        c.updates = (m.who & v->mark.who & UPDATE) != 0;
         if (!(m.who & ATOMIC) && !(v->mark.who & ATOMIC) && v->size <= MOST_BYTES) {
-            b->write = (waiting){1, v->address, c};
+            b->write = (waiting){.on = 1, .granule = v->address, .conflict = c};
             memcpy(b->before, (const void *)v->address, v->size);
             return;
         }
@@ -364,9 +405,17 @@ static void conflict(visit *v, mark m, uintptr_t address) {
     } else if ((v->mark.who & ATOMIC) && plain_earlier && mine && !(m.who & WRITE)) {
         wait = &b->reads[thread_of(m)];
         settle_read(v->w, thread_of(m));
+    } else if ((m.who & UPDATE) || ((v->mark.who & UPDATE) && mine)) {
+        wait = &b->reads[(m.who & WRITE) ? v->thread : thread_of(m)];
+        if (wait->on) /* one is enough to tell */
+            return;
+    } else if (v->mark.who & UPDATE) { /* the other's block goes its own way */
+        const latest *own = find_latest(b, v->thread, granule);
+        c.updates = own && own->pc == m.pc;
     }
     if (wait) {
-        *wait = (waiting){1, granule, c};
+        int plain = !((m.who | v->mark.who) & ATOMIC);
+        *wait = (waiting){.on = 1, .plain = plain, .granule = granule, .conflict = c};
         b->reads_on++;
     } else {
         report(v->w, &c);
@@ -393,8 +442,8 @@ static void note_read(const visit *v, cell *c) {
 
 static void visit_cell(visit *v, cell *c, uintptr_t address) {
     mark old = c->write;
-    int mine = old.who == v->mark.who && old.block == v->mark.block && old.time == v->mark.time &&
-               old.era == v->mark.era;
+    int mine = !((old.who ^ v->mark.who) & ~UPDATE) && old.block == v->mark.block &&
+               old.time == v->mark.time && old.era == v->mark.era;
     if (!mine && !is_before(v, old) && !are_compatible(v, old))
         conflict(v, old, address);
     if (!(v->mark.who & WRITE)) {
@@ -418,9 +467,11 @@ static void visit_cell(visit *v, cell *c, uintptr_t address) {
         m->era = 0;
     }
     c->write = v->mark;
+    if (mine)
+        c->write.who |= old.who & UPDATE;
 }
 
-static uint16_t who(const nl_sim_race_block *b, unsigned thread, unsigned kind) {
+static uint16_t who(const nl_sim_race_block *b, unsigned thread, uintptr_t address, unsigned kind) {
     uint16_t result = (uint16_t)thread;
     if (kind & NL_SIM_ACCESS_WRITE)
         result |= WRITE;
@@ -432,6 +483,8 @@ static uint16_t who(const nl_sim_race_block *b, unsigned thread, unsigned kind) 
                           !b->order.unfenced[thread]
                       ? ATOMIC
                       : VOLATILE;
+    else if ((kind & NL_SIM_ACCESS_WRITE) && find_latest(b, thread, address / GRANULE * GRANULE))
+        result |= UPDATE;
     return result;
 }
 
@@ -448,6 +501,8 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     } else if (!(kind & NL_SIM_ACCESS_WRITE)) {
         b->latest[thread][b->latest_next[thread]++ % LATEST] =
             (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code)};
+    } else if (b->reads_on) {
+        settle_update(w, thread, address, size);
     }
     visit v = {.w = w,
                .race = race,
@@ -455,7 +510,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .mark = {.block = b->order.block,
                         .time = nl_sim_order_now(&b->order, thread),
                         .pc = (int32_t)((uintptr_t)pc - race->code),
-                        .who = who(b, thread, kind),
+                        .who = who(b, thread, address, kind),
                         .era = race->era},
                .thread = thread,
                .kind = kind,

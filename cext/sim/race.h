@@ -31,8 +31,17 @@ typedef struct nl_sim_race_conflict {
     uintptr_t address; /* of the first byte that both touch, as far as known */
     size_t size;       /* of the later access */
     nl_sim_race_side earlier, later;
-    int same_warp;
+    int updates; /* both read what is there and write something else */
+    int known;   /* one between the same places has been reported, of threads less far apart */
 } nl_sim_race_conflict;
+
+/* How far the two threads are from each other. */
+typedef enum nl_sim_race_scope {
+    NL_SIM_RACE_WARP,
+    NL_SIM_RACE_BLOCK,
+    NL_SIM_RACE_GRID,
+} nl_sim_race_scope;
+nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *conflict);
 
 typedef void nl_sim_race_report(struct nl_sim_worker *worker, const nl_sim_race_conflict *conflict);
 

@@ -138,6 +138,59 @@ def test_shared_memory_without_a_barrier(name):
     run(good, seed=3, grid=3)
 
 
+# What is to be done: the kernel's body, blocks, threads, and what the report says.
+REMEDIES = {
+    "a histogram": ("out[data[i] % 3] += 1;", 1, 64, "takes an atomic .*if they take turns"),
+    "of a warp": ("out[data[i] % 3] += 1;", 1, 32, "takes an atomic"),
+    "of blocks": ("out[data[i] % 3] += 1;", 8, 1, "nothing that orders the blocks: .*an atomic"),
+    "a maximum": ("if (data[i] > out[0]) out[0] = data[i];", 1, 64, "takes an atomic"),
+    "fields": ("out[0] += i; out[1] -= i; out[2] += 2 * i;", 1, 64, "takes an atomic"),
+    "a reduction": (
+        "for (int w = n / 2; w; w /= 2) if (t < w) data[t] += data[t + w];",
+        1,
+        128,
+        r"no barrier between: __syncthreads\(\)",
+    ),
+    "of one warp": (
+        "for (int w = n / 2; w; w /= 2) if (t < w) data[t] += data[t + w];",
+        1,
+        32,
+        r"no __syncwarp\(\) between",
+    ),
+    "neighbours": (
+        "int s = 0; for (int d = 0; d < 3; d++) s += data[t + d]; data[t + 1] = s;",
+        1,
+        64,
+        r"no barrier between: __syncthreads\(\)",
+    ),
+    "another block's": (
+        "out[i] = i; data[i] = out[(i + n) % 256];",
+        4,
+        64,
+        "orders the blocks$| \\(",
+    ),
+}
+REMEDIES = {
+    name: (
+        variants(
+            f"""__global__ void k(int* data, int* out) {{
+            int t = threadIdx.x, n = blockDim.x, i = blockIdx.x * n + t;
+            {body}
+        }}"""
+        ),
+        *rest,
+    )
+    for name, (body, *rest) in REMEDIES.items()
+}
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_the_remedy_fits(name):
+    source, grid, block, words = REMEDIES[name]
+    text = race(source, words, grid=grid, block=block)
+    assert ("takes an atomic" in text) == ("an atomic" in words)
+
+
 BOTH_SIDES = variants(
     """__global__ void k(const int* data, int* out) {
     __shared__ int tile[64];
