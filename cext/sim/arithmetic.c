@@ -35,7 +35,10 @@ static void describe(const nl_sim_arithmetic *what, char *text, size_t size) {
         snprintf(text, size, "divides a floating-point number by zero");
         break;
     default:
-        if (what->operation != 'f')
+        if (what->operation == 'h')
+            snprintf(text, size, "makes infinity of a finite number: %.9g is too large for float16",
+                     what->a);
+        else if (what->operation != 'f')
             snprintf(text, size, "makes %s of finite numbers: %.9g %c %.9g", made, what->a,
                      what->operation, what->b);
         else if (what->a == what->b)

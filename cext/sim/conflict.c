@@ -51,6 +51,10 @@ static const char *missing(const nl_sim_race_conflict *c) {
         return ", with no __syncwarp() between (the lanes of a warp are not in lockstep)";
     if (scope == NL_SIM_RACE_BLOCK)
         return ", with no barrier between: __syncthreads()";
+    if (c->earlier.narrow || c->later.narrow)
+        return ", with nothing that orders the blocks: atomics that end in _block are for the "
+               "threads "
+               "of one block";
     return ", with nothing that orders the blocks";
 }
 

@@ -41,6 +41,7 @@ enum {
     ATOMIC = 0x800,
     VOLATILE = 0x1000, /* and not ATOMIC */
     UPDATE = 0x2000,   /* a plain write of what its thread has just read */
+    NARROW = 0x4000,   /* and ATOMIC: for the threads of its block */
     SPLIT = 0x8000,    /* in cell.write: the bytes are in cells of their own */
     MOST_BYTES = 16,   /* of an access whose value can be compared */
 };
@@ -365,6 +366,8 @@ static int are_compatible(const visit *v, mark m) {
     uint16_t strong = ATOMIC | VOLATILE;
     if (!(m.who & strong) || !(v->mark.who & strong))
         return 0;
+    if (((m.who | v->mark.who) & NARROW) && m.block != v->mark.block)
+        return 0;
     return (m.who & ATOMIC) || (v->mark.who & ATOMIC) || !is_same_warp(v, m);
 }
 
@@ -374,6 +377,7 @@ static nl_sim_race_side side(const nl_sim_race *race, mark m) {
                               .pc = (const void *)(race->code + (uintptr_t)(intptr_t)m.pc),
                               .write = (m.who & WRITE) != 0,
                               .atomic = (m.who & ATOMIC) != 0,
+                              .narrow = (m.who & NARROW) != 0,
                               .is_volatile = (m.who & VOLATILE) != 0};
 }
 
@@ -427,7 +431,7 @@ static void note_read(const visit *v, cell *c) {
     for (unsigned i = 0; i < 2; i++) {
         mark *m = &c->read[i];
         /* a plain read says more than an atomic one of the same thread */
-        if (m->block == v->mark.block && m->who == (v->mark.who & ~(ATOMIC | VOLATILE)) &&
+        if (m->block == v->mark.block && m->who == (v->mark.who & ~(ATOMIC | VOLATILE | NARROW)) &&
             m->time == v->mark.time && m->era == v->mark.era)
             return;
         if (is_before(v, *m)) {
@@ -476,7 +480,7 @@ static uint16_t who(const nl_sim_race_block *b, unsigned thread, uintptr_t addre
     if (kind & NL_SIM_ACCESS_WRITE)
         result |= WRITE;
     if (kind & NL_SIM_ACCESS_ATOMIC)
-        result |= ATOMIC;
+        result |= (kind & NL_SIM_ACCESS_NARROW) ? ATOMIC | NARROW : ATOMIC;
     else if (kind & NL_SIM_ACCESS_VOLATILE)
         /* right after a fence: a flag */
         result |= (kind & NL_SIM_ACCESS_WRITE) && b->order.fenced[thread].barrier &&

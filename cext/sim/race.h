@@ -25,6 +25,7 @@ typedef struct nl_sim_race_side {
     unsigned thread; /* in the block */
     const void *pc;
     int write, atomic, is_volatile;
+    int narrow; /* atomic, but only for the threads of its block */
 } nl_sim_race_side;
 
 typedef struct nl_sim_race_conflict {

@@ -16,6 +16,7 @@
 #include "sim/memory.h"
 #include "sim/race.h"
 #include "sim/schedule.h"
+#include "sim/shuffle.h"
 
 #define FOR_LANES(lane, set) \
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
@@ -115,6 +116,8 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     uint32_t set = group->arrived;
     if (__builtin_expect(group->mixed, 0))
         nl_sim_fault_mixed_warp(w, index, set);
+    if (w->checked)
+        nl_sim_shuffle_look(w, index, group);
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
     if (w->checked)
         nl_sim_meeting_of_warp(w, index, group);

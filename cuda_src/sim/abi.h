@@ -88,8 +88,9 @@ typedef enum nl_sim_block_op {
  * the image) and `argument`; the last lane to arrive computes for all. */
 typedef enum nl_sim_warp_op {
     NL_SIM_WARP_SYNC,
-    NL_SIM_WARP_SHFL,      /* value of lane `argument` (source lane, already resolved by the image for
-                              width; out of mask: undefined -> own value) */
+    NL_SIM_WARP_SHFL,      /* value of lane `argument` % 32 (source lane, already resolved by the image
+                              for width; out of mask: undefined -> own value); the rest of it is an
+                              nl_sim_shuffle */
     NL_SIM_WARP_BALLOT,    /* bit per lane with value != 0 */
     NL_SIM_WARP_MATCH_ANY, /* mask of lanes with equal value */
     NL_SIM_WARP_MATCH_ALL, /* mask if all equal, else 0 */
@@ -108,6 +109,14 @@ typedef enum nl_sim_warp_op {
                            argument: the place in the program, times two, plus one if it writes */
 } nl_sim_warp_op;
 
+/* Which of the shuffles it is. */
+typedef enum nl_sim_shuffle {
+    NL_SIM_SHUFFLE_UP = 0,
+    NL_SIM_SHUFFLE_DOWN = 32,
+    NL_SIM_SHUFFLE_INDEX = 64,
+    NL_SIM_SHUFFLE_XOR = 96,
+} nl_sim_shuffle;
+
 /* What an instrumented image tells of an access, as bits. */
 enum {
     NL_SIM_ACCESS_WRITE = 1,
@@ -116,6 +125,7 @@ enum {
     NL_SIM_ACCESS_RANGE = 8, /* any number of bytes at any address */
     NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
     NL_SIM_ACCESS_BLIND = 32,   /* an atomic whose old value nobody asks for */
+    NL_SIM_ACCESS_NARROW = 128, /* an atomic for the threads of the block alone */
     NL_SIM_ACCESS_UNTOLD = 64,  /* an access that is told of once more when it is made */
 };
 
@@ -172,7 +182,7 @@ typedef struct nl_sim_arithmetic {
     int line;
     unsigned char unknown; /* the integers are not known */
     unsigned char is_signed;
-    char operation; /* of real numbers: '+', '-', '*', '/', '%', or 'f' for a function */
+    char operation; /* of real numbers: '+', '-', '*', '/', '%', 'f' for a function, 'h': to float16 */
     long long dividend;
     double result, a, b;
 } nl_sim_arithmetic;

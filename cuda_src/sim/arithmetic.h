@@ -77,7 +77,8 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_report_not_finite(double result, double a, 
     what.b = b;
     numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
 }
-/* operation: '+', '-', '*', '/', '%', or 'f' for a function. Those of one number get it twice. */
+/* operation: '+', '-', '*', '/', '%', 'f' for a function, or 'h' where a half is made of a number. Those of
+ * one number get it twice. */
 extern "C" __attribute__((visibility("hidden"), used)) inline void
 nl_sim_not_finite(double result, double a, double b, int operation) {
     if (__builtin_expect(!__builtin_isfinite(result), 0) && __builtin_isfinite(a) &&

@@ -1,7 +1,7 @@
 /* sim/atomics: CUDA's atomic functions, lock-free on the host.
  *
  * Blocks run on several OS threads, so all of them are real atomics; the scopes (_block, _system)
- * make no difference. They are sequentially consistent, which is more than CUDA promises.
+ * make no difference, but that images which look for mistakes tell of a block's. They are sequentially consistent, which is more than CUDA promises.
  *
  * A thread that spins on a lock waits for another that may live on the same OS thread. Whatever
  * looks like a failed try - a compare-and-swap that lost, an exchange that changed nothing, an
@@ -13,6 +13,23 @@
 #define NUMBALITE_SIM_ATOMICS_H
 
 namespace numbalite_sim {
+
+#ifdef NUMBALITE_SIM_CHECKED
+/* As long as one of these lives, atomics are for the block alone. */
+static __thread bool is_narrow;
+NUMBALITE_SIM_OWN void set_narrow(bool narrow) {
+    is_narrow = narrow;
+}
+struct block_scope {
+    NUMBALITE_SIM_INLINE block_scope() { set_narrow(true); }
+    NUMBALITE_SIM_INLINE ~block_scope() { set_narrow(false); }
+};
+#define NUMBALITE_SIM_SCOPE_block numbalite_sim::block_scope scope;
+#else
+#define NUMBALITE_SIM_SCOPE_block
+#endif
+#define NUMBALITE_SIM_SCOPE
+#define NUMBALITE_SIM_SCOPE_system
 
 /* The unsigned integer that holds a T. */
 template <int size> struct word;
@@ -63,18 +80,21 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
 #define NUMBALITE_SIM_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 /* Integer operations that the machine has. */
-#define NUMBALITE_SIM_FETCH(name, T, operation, change) \
-    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) { \
+#define NUMBALITE_SIM_FETCH(s, name, T, operation, change) \
+    NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
+        NUMBALITE_SIM_SCOPE##s \
         return numbalite_sim::changed( \
             __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST), change, file, line); \
     }
 /* Operations made of compare-and-swaps; `old` is the value so far. */
-#define NUMBALITE_SIM_UPDATE(name, T, expression) \
-    NUMBALITE_SIM_INLINE T name(T *address, T value) { \
+#define NUMBALITE_SIM_UPDATE(s, name, T, expression) \
+    NUMBALITE_SIM_INLINE T name##s(T *address, T value) { \
+        NUMBALITE_SIM_SCOPE##s \
         return numbalite_sim::update(address, [value](T old) -> T { return expression; }); \
     }
-#define NUMBALITE_SIM_EXTREME(name, T, operation) \
-    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) { \
+#define NUMBALITE_SIM_EXTREME(s, name, T, operation) \
+    NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
+        NUMBALITE_SIM_SCOPE##s \
         T old = __atomic_load_n(address, __ATOMIC_RELAXED); \
         while (value operation old && \
                !__atomic_compare_exchange_n(address, &old, value, true, __ATOMIC_SEQ_CST, \
@@ -82,27 +102,29 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
         } \
         return numbalite_sim::changed(old, value operation old, file, line); \
     }
-#define NUMBALITE_SIM_SWAP(name, T) \
-    NUMBALITE_SIM_INLINE T name(T *address, T compare, T value, NUMBALITE_SIM_SITE) { \
+#define NUMBALITE_SIM_SWAP(s, name, T) \
+    NUMBALITE_SIM_INLINE T name##s(T *address, T compare, T value, NUMBALITE_SIM_SITE) { \
+        NUMBALITE_SIM_SCOPE##s \
         return numbalite_sim::compare_and_swap(address, compare, value, file, line); \
     }
-#define NUMBALITE_SIM_EXCHANGE(name, T) \
-    NUMBALITE_SIM_INLINE T name(T *address, T value, NUMBALITE_SIM_SITE) { \
+#define NUMBALITE_SIM_EXCHANGE(s, name, T) \
+    NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
+        NUMBALITE_SIM_SCOPE##s \
         return numbalite_sim::exchange(address, value, file, line); \
     }
 #define NUMBALITE_SIM_BITWISE(s, T) \
-    NUMBALITE_SIM_FETCH(atomicAnd##s, T, and, true) \
-    NUMBALITE_SIM_FETCH(atomicOr##s, T, or, value != 0) \
-    NUMBALITE_SIM_FETCH(atomicXor##s, T, xor, value != 0) \
-    NUMBALITE_SIM_EXTREME(atomicMin##s, T, <) \
-    NUMBALITE_SIM_EXTREME(atomicMax##s, T, >)
+    NUMBALITE_SIM_FETCH(s, atomicAnd, T, and, true) \
+    NUMBALITE_SIM_FETCH(s, atomicOr, T, or, value != 0) \
+    NUMBALITE_SIM_FETCH(s, atomicXor, T, xor, value != 0) \
+    NUMBALITE_SIM_EXTREME(s, atomicMin, T, <) \
+    NUMBALITE_SIM_EXTREME(s, atomicMax, T, >)
 
 #define NUMBALITE_SIM_ATOMICS(s) \
-    NUMBALITE_SIM_FETCH(atomicAdd##s, int, add, value != 0) \
-    NUMBALITE_SIM_FETCH(atomicAdd##s, unsigned, add, value != 0) \
-    NUMBALITE_SIM_FETCH(atomicAdd##s, unsigned long long, add, value != 0) \
-    NUMBALITE_SIM_UPDATE(atomicAdd##s, float, old + value) \
-    template <int = 0> NUMBALITE_SIM_UPDATE(atomicAdd##s, double, old + value) \
+    NUMBALITE_SIM_FETCH(s, atomicAdd, int, add, value != 0) \
+    NUMBALITE_SIM_FETCH(s, atomicAdd, unsigned, add, value != 0) \
+    NUMBALITE_SIM_FETCH(s, atomicAdd, unsigned long long, add, value != 0) \
+    NUMBALITE_SIM_UPDATE(s, atomicAdd, float, old + value) \
+    template <int = 0> NUMBALITE_SIM_UPDATE(s, atomicAdd, double, old + value) \
     NUMBALITE_SIM_INLINE float2 atomicAdd##s(float2 *address, float2 value) { \
         return float2{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y)}; \
     } \
@@ -110,27 +132,30 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
         return float4{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y), \
                       atomicAdd##s(&address->z, value.z), atomicAdd##s(&address->w, value.w)}; \
     } \
-    NUMBALITE_SIM_FETCH(atomicSub##s, int, sub, value != 0) \
-    NUMBALITE_SIM_FETCH(atomicSub##s, unsigned, sub, value != 0) \
+    NUMBALITE_SIM_FETCH(s, atomicSub, int, sub, value != 0) \
+    NUMBALITE_SIM_FETCH(s, atomicSub, unsigned, sub, value != 0) \
     NUMBALITE_SIM_BITWISE(s, int) \
     NUMBALITE_SIM_BITWISE(s, unsigned) \
     NUMBALITE_SIM_BITWISE(s, long long) \
     NUMBALITE_SIM_BITWISE(s, unsigned long long) \
-    NUMBALITE_SIM_UPDATE(atomicInc##s, unsigned, old >= value ? 0 : old + 1) \
-    NUMBALITE_SIM_UPDATE(atomicDec##s, unsigned, old == 0 || old > value ? value : old - 1) \
-    NUMBALITE_SIM_EXCHANGE(atomicExch##s, int) \
-    NUMBALITE_SIM_EXCHANGE(atomicExch##s, unsigned) \
-    NUMBALITE_SIM_EXCHANGE(atomicExch##s, unsigned long long) \
-    NUMBALITE_SIM_EXCHANGE(atomicExch##s, float) \
-    NUMBALITE_SIM_SWAP(atomicCAS##s, int) \
-    NUMBALITE_SIM_SWAP(atomicCAS##s, unsigned) \
-    NUMBALITE_SIM_SWAP(atomicCAS##s, unsigned long long) \
-    NUMBALITE_SIM_SWAP(atomicCAS##s, unsigned short)
+    NUMBALITE_SIM_UPDATE(s, atomicInc, unsigned, old >= value ? 0 : old + 1) \
+    NUMBALITE_SIM_UPDATE(s, atomicDec, unsigned, old == 0 || old > value ? value : old - 1) \
+    NUMBALITE_SIM_EXCHANGE(s, atomicExch, int) \
+    NUMBALITE_SIM_EXCHANGE(s, atomicExch, unsigned) \
+    NUMBALITE_SIM_EXCHANGE(s, atomicExch, unsigned long long) \
+    NUMBALITE_SIM_EXCHANGE(s, atomicExch, float) \
+    NUMBALITE_SIM_SWAP(s, atomicCAS, int) \
+    NUMBALITE_SIM_SWAP(s, atomicCAS, unsigned) \
+    NUMBALITE_SIM_SWAP(s, atomicCAS, unsigned long long) \
+    NUMBALITE_SIM_SWAP(s, atomicCAS, unsigned short)
 
 NUMBALITE_SIM_ATOMICS()
 NUMBALITE_SIM_ATOMICS(_block)
 NUMBALITE_SIM_ATOMICS(_system)
 
+#undef NUMBALITE_SIM_SCOPE_system
+#undef NUMBALITE_SIM_SCOPE_block
+#undef NUMBALITE_SIM_SCOPE
 #undef NUMBALITE_SIM_ATOMICS
 #undef NUMBALITE_SIM_BITWISE
 #undef NUMBALITE_SIM_EXCHANGE

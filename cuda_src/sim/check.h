@@ -92,6 +92,14 @@ check(void *address, unsigned kind, const void *pc) {
     check_rarely(address, size, kind, pc);
 }
 
+static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
+check_atomic(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
+    bool narrow = is_narrow;
+    is_narrow = false; /* for others that run meanwhile */
+    check_rarely(address, size, kind | NL_SIM_ACCESS_ATOMIC | (narrow ? NL_SIM_ACCESS_NARROW : 0u), pc);
+    is_narrow = narrow;
+}
+
 /* Of any size; an address that is not a multiple of the size is checked byte by byte. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
@@ -223,7 +231,7 @@ static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) \
         __asm__("__tsan_atomic" #bits "_" #name); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) { \
-        numbalite_sim::check_rarely(p, bits / 8, \
+        numbalite_sim::check_atomic(p, bits / 8, \
                                        NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
                                        NUMBALITE_SIM_PC); \
         return operation(p, v, __ATOMIC_SEQ_CST); \
@@ -234,7 +242,7 @@ static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
         __asm__("__tsan_atomic" #bits "_compare_exchange_" #name); \
     NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
                                                         int) { \
-        numbalite_sim::check_rarely(p, bits / 8, \
+        numbalite_sim::check_atomic(p, bits / 8, \
                                        NUMBALITE_SIM_SWAPS, \
                                        NUMBALITE_SIM_PC); \
         return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, \
@@ -244,19 +252,19 @@ static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) \
         __asm__("__tsan_atomic" #bits "_load"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) { \
-        numbalite_sim::check_rarely(p, bits / 8, NL_SIM_ACCESS_ATOMIC, NUMBALITE_SIM_PC); \
+        numbalite_sim::check_atomic(p, bits / 8, NL_SIM_ACCESS_ATOMIC, NUMBALITE_SIM_PC); \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST); \
     } \
     NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) \
         __asm__("__tsan_atomic" #bits "_store"); \
     NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) { \
-        numbalite_sim::check_rarely(p, bits / 8, NUMBALITE_SIM_PUTS, NUMBALITE_SIM_PC); \
+        numbalite_sim::check_atomic(p, bits / 8, NUMBALITE_SIM_PUTS, NUMBALITE_SIM_PC); \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST); \
     } \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) \
         __asm__("__tsan_atomic" #bits "_exchange"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) { \
-        numbalite_sim::check_rarely(p, bits / 8, numbalite_sim::exchange_kind(), NUMBALITE_SIM_PC); \
+        numbalite_sim::check_atomic(p, bits / 8, numbalite_sim::exchange_kind(), NUMBALITE_SIM_PC); \
         return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); \
     } \
     NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_add, __atomic_fetch_add) \
@@ -270,7 +278,7 @@ static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) \
         __asm__("__tsan_atomic" #bits "_compare_exchange_val"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) { \
-        numbalite_sim::check_rarely(p, bits / 8, \
+        numbalite_sim::check_atomic(p, bits / 8, \
                                        NUMBALITE_SIM_SWAPS, \
                                        NUMBALITE_SIM_PC); \
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \

@@ -20,10 +20,12 @@ template <class T> NUMBALITE_SIM_INLINE unsigned long long raw(T value) {
 }
 
 template <class T>
-NUMBALITE_SIM_INLINE T shuffle(unsigned mask, T value, unsigned source, const char *file,
-                               int line) {
+NUMBALITE_SIM_INLINE T shuffle(unsigned mask, T value, nl_sim_shuffle how, unsigned source,
+                               const char *file, int line) {
     typedef typename word<sizeof(T)>::type Word;
-    return bits<T>(static_cast<Word>(warp(NL_SIM_WARP_SHFL, mask, raw(value), source, file, line)));
+    unsigned argument = source | static_cast<unsigned>(how);
+    return bits<T>(
+        static_cast<Word>(warp(NL_SIM_WARP_SHFL, mask, raw(value), argument, file, line)));
 }
 
 /* The lane to read from. `segment` is the bits of the lane that are its segment's. */
@@ -54,23 +56,23 @@ NUMBALITE_SIM_INLINE unsigned from_xor(unsigned lanes, int width) {
     NUMBALITE_SIM_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = 32, \
                                        NUMBALITE_SIM_SITE) { \
         return numbalite_sim::shuffle( \
-            mask, value, numbalite_sim::from_index(static_cast<unsigned>(source), width), file, \
+            mask, value, NL_SIM_SHUFFLE_INDEX, numbalite_sim::from_index(static_cast<unsigned>(source), width), file, \
             line); \
     } \
     NUMBALITE_SIM_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, \
                                           NUMBALITE_SIM_SITE) { \
-        return numbalite_sim::shuffle(mask, value, numbalite_sim::from_up(delta, width), file, \
-                                      line); \
+        return numbalite_sim::shuffle(mask, value, NL_SIM_SHUFFLE_UP, \
+                                      numbalite_sim::from_up(delta, width), file, line); \
     } \
     NUMBALITE_SIM_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, \
                                             int width = 32, NUMBALITE_SIM_SITE) { \
-        return numbalite_sim::shuffle(mask, value, numbalite_sim::from_down(delta, width), file, \
-                                      line); \
+        return numbalite_sim::shuffle(mask, value, NL_SIM_SHUFFLE_DOWN, \
+                                      numbalite_sim::from_down(delta, width), file, line); \
     } \
     NUMBALITE_SIM_INLINE T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, \
                                            NUMBALITE_SIM_SITE) { \
         return numbalite_sim::shuffle( \
-            mask, value, numbalite_sim::from_xor(static_cast<unsigned>(lanes), width), file, \
+            mask, value, NL_SIM_SHUFFLE_XOR, numbalite_sim::from_xor(static_cast<unsigned>(lanes), width), file, \
             line); \
     }
 #define NUMBALITE_SIM_MATCHES(T) \

@@ -126,3 +126,12 @@ def angle_of_a_cosine_beyond_one(
     out[i] = acos(a[i]);                              //-!
     out[i] = acos(min(max(a[i], -1.0f), 1.0f));       //+
     """
+
+
+@pair("nan", grid=1, block=N, expect=lambda x: x.astype(np.float32) ** 2 / 64)
+def energy_in_half_precision(x: floats(N, low=200, high=400, dtype=np.float16), e: zeros(N)):
+    """
+    int i = grid<1>();
+    e[i] = float(x[i] * x[i]) / 64;                   //-!
+    e[i] = float(x[i]) * float(x[i]) / 64;            //+
+    """

@@ -218,3 +218,63 @@ def return_before_a_shuffle(x: ints(32, below=99), out: counts(1)):
         most = max(most, __shfl_xor_sync(0xffffffff, most, d));  //!
     if (lane == 0) out[0] = most;
     """
+
+
+# --- shuffles from lanes that the mask does not name -----------------------------------------------------
+
+
+@pair("sync", grid=1, block=32, expect=lambda x: x[:16].sum())
+def butterfly_wider_than_its_mask(x: ints(32, below=9), out: counts(1)):
+    """
+    int lane = threadIdx.x;
+    if (lane < 16) {
+        int sum = x[lane];
+        for (int d = 16; d > 0; d /= 2)               //-
+        for (int d = 8; d > 0; d /= 2)                //+
+            sum += __shfl_xor_sync(0xffff, sum, d);   //!
+        if (lane == 0) out[0] = sum;
+    }
+    """
+
+
+@pair("sync", grid=1, block=32, expect=lambda x: np.where(np.arange(32) % 2, x[1], 0))
+def broadcast_from_a_lane_that_takes_no_part(x: ints(32, below=9), out: counts(32)):
+    """
+    int lane = threadIdx.x;
+    if (lane % 2) {
+        unsigned int mask = 0xaaaaaaaa;
+        out[lane] = __shfl_sync(mask, x[lane], 0);    //-!
+        out[lane] = __shfl_sync(mask, x[lane], __ffs(mask) - 1);  //+
+    }
+    """
+
+
+@pair("sync", grid=1, block=32, expect=lambda x: x[:20].sum())
+def reduction_of_twenty_lanes_as_if_of_all(x: ints(32, below=9, low=1), out: counts(1)):
+    """
+    int lane = threadIdx.x;
+    unsigned int mask = __ballot_sync(0xffffffff, lane < 20);
+    if (lane < 20) {
+        int sum = x[lane];
+        for (int d = 16; d > 0; d /= 2) {
+            int other = __shfl_down_sync(mask, sum, d);  //!
+            if (lane + d < 20)                        //+
+                sum += other;
+        }
+        if (lane == 0) out[0] = sum;
+    }
+    """
+
+
+@pair("sync", grid=1, block=32, expect=lambda x: x[:8].sum())
+def last_sums_with_a_step_too_many(x: ints(32, below=9, low=1), out: counts(1)):
+    """
+    int lane = threadIdx.x;
+    if (lane < 8) {
+        int sum = x[lane];
+        for (int d = 8; d > 0; d /= 2)                //-
+        for (int d = 4; d > 0; d /= 2)                //+
+            sum += __shfl_down_sync(0xff, sum, d);    //!
+        if (lane == 0) out[0] = sum;
+    }
+    """

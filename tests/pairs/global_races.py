@@ -475,3 +475,11 @@ def lock_of_another_account(lock: counts(2), balance: zeros(2)):
     __threadfence();
     atomicExch(&lock[key], 0);
     """
+
+
+@pair("race", array="total", grid=8, block=32, expect=lambda x: x.sum())
+def sum_of_all_blocks_by_an_atomic_of_one(x: ints(256, below=9), total: counts(1)):
+    """
+    atomicAdd_block(&total[0], x[grid<1>()]);         //-!
+    atomicAdd(&total[0], x[grid<1>()]);               //+
+    """

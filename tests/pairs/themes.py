@@ -8,6 +8,7 @@ from pairs import (  # noqa: F401
     global_races,
     hangs,
     races,
+    research,
     shared_bounds,
     stacks,
     structs,

@@ -18,8 +18,13 @@ template <class T> struct raw_of;
 NUMBALITE_SIM_INLINE unsigned short half_from_float(float f) {
     unsigned word = bits<unsigned>(f), sign = word >> 16 & 0x8000;
     word &= 0x7fffffff;
-    if (word >= 0x477ff000) /* at least 65520, infinite, or NaN */
+    if (word >= 0x477ff000) { /* at least 65520, infinite, or NaN */
+#if defined(NUMBALITE_SIM_CHECKED) && NUMBALITE_SIM_CHECKED & 64 /* nan */
+        if (word < 0x7f800000)
+            nl_sim_report_not_finite(INFINITY, f, f, 'h');
+#endif
         return static_cast<unsigned short>(word > 0x7f800000 ? 0x7fff : sign | 0x7c00);
+    }
     if (word < 0x38800000) /* subnormal: 0.5 has the last place that is wanted */
         return static_cast<unsigned short>(sign |
                                            (bits<unsigned>(bits<float>(word) + 0.5f) - 0x3f000000));

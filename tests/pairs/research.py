@@ -1,0 +1,303 @@
+"""What students and researchers write: images, particles, statistics, and random numbers."""
+
+import numpy as np
+from pairs.form import counts, floats, fresh, ints, pair, zeros
+
+N = 64
+TILE = 8
+R = 2
+BINS = 16
+WALKERS = 32
+
+# --- images ----------------------------------------------------------------------------------------------
+
+
+def blurred(image, r=1):
+    padded = np.pad(image, r, "edge")
+    h, w = image.shape
+    size = 2 * r + 1
+    return sum(padded[i : i + h, j : j + w] for i in range(size) for j in range(size)) / size**2
+
+
+@pair("memory", array="image", grid=(2, 2), block=(TILE, TILE), expect=lambda image: blurred(image))
+def blur_without_its_edges(image: floats(16, 16), out: zeros(16, 16)):
+    """
+    __global__ void blur(const float* image, float* out) {
+        int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y;
+        float sum = 0;
+        for (int i = -1; i <= 1; ++i)
+            for (int j = -1; j <= 1; ++j) {
+                int v = y + i, u = x + j;             //-
+                int v = min(max(y + i, 0), 15), u = min(max(x + j, 0), 15);  //+
+                sum += image[v * 16 + u];             //!
+            }
+        out[y * 16 + x] = sum / 9;
+    }
+    """
+
+
+@pair(
+    "unwritten",
+    array="tile",
+    grid=(2, 2),
+    block=(TILE, TILE),
+    expect=lambda image: blurred(image, R),
+)
+def tile_whose_halo_is_half_as_wide(image: floats(16, 16), out: zeros(16, 16)):
+    """
+    __global__ void blur(const float* image, float* out) {
+        __shared__ float tile[TILE + 2 * R][TILE + 2 * R];
+        int x0 = blockIdx.x * TILE - R, y0 = blockIdx.y * TILE - R, t = threadIdx.y * TILE + threadIdx.x;
+        int side = TILE + R;                          //-
+        int side = TILE + 2 * R;                      //+
+        for (int k = t; k < side * side; k += TILE * TILE) {
+            int v = min(max(y0 + k / side, 0), 15), u = min(max(x0 + k % side, 0), 15);
+            tile[k / side][k % side] = image[v * 16 + u];
+        }
+        __syncthreads();
+        float sum = 0;
+        for (int i = 0; i <= 2 * R; ++i)
+            for (int j = 0; j <= 2 * R; ++j) sum += tile[threadIdx.y + i][threadIdx.x + j];  //!
+        int n = 2 * R + 1;
+        out[(y0 + R + threadIdx.y) * 16 + x0 + R + threadIdx.x] = sum / (n * n);
+    }
+    """
+
+
+@pair("race", array="tile", grid=(2, 2), block=(TILE, TILE), expect=lambda image: blurred(image, R))
+def halo_loaded_by_others_without_a_barrier(image: floats(16, 16), out: zeros(16, 16)):
+    """
+    __global__ void blur(const float* image, float* out) {
+        __shared__ float tile[TILE + 2 * R][TILE + 2 * R];
+        int x0 = blockIdx.x * TILE - R, y0 = blockIdx.y * TILE - R;
+        for (int i = threadIdx.y; i < TILE + 2 * R; i += TILE)
+            for (int j = threadIdx.x; j < TILE + 2 * R; j += TILE)
+                tile[i][j] = image[min(max(y0 + i, 0), 15) * 16 + min(max(x0 + j, 0), 15)];  //!
+        __syncthreads();                              //+
+        float sum = 0;
+        for (int i = 0; i <= 2 * R; ++i)
+            for (int j = 0; j <= 2 * R; ++j) sum += tile[threadIdx.y + i][threadIdx.x + j];  //!
+        int n = 2 * R + 1;
+        out[(y0 + R + threadIdx.y) * 16 + x0 + R + threadIdx.x] = sum / (n * n);
+    }
+    """
+
+
+@pair("memory", array="rgb", grid=1, block=N, expect=lambda rgb: rgb[:, ::-1])
+def channels_of_a_pixel_taken_for_planes(
+    rgb: ints(N, 3, below=256, dtype=np.uint8), bgr: zeros(N, 3, dtype=np.uint8)
+):
+    """
+    __global__ void swap(const unsigned char* rgb, unsigned char* bgr) {
+        int i = threadIdx.x;
+        for (int c = 0; c < 3; ++c) {
+            bgr[3 * i + c] = rgb[3 * i + (3 - c)];    //-!
+            bgr[3 * i + c] = rgb[3 * i + (2 - c)];    //+
+        }
+    }
+    """
+
+
+@pair(
+    "race", array="bins", grid=2, block=N, expect=lambda x: {"bins": np.bincount(x, minlength=256)}
+)
+def grey_levels_counted_without_an_atomic(
+    x: ints(2 * N, below=256, dtype=np.uint8), bins: counts(256)
+):
+    """
+    bins[x[grid<1>()]]++;                             //-!
+    atomicAdd(&bins[x[grid<1>()]], 1);                //+
+    """
+
+
+@pair("race", array="local", grid=2, block=N, expect=lambda x: np.bincount(x, minlength=BINS))
+def local_histogram_added_up_before_it_is_done(x: ints(2 * N, below=BINS), out: counts(BINS)):
+    """
+    __shared__ int local[BINS];
+    int t = threadIdx.x;
+    for (int b = t; b < BINS; b += blockDim.x) local[b] = 0;
+    __syncthreads();
+    atomicAdd(&local[x[grid<1>()]], 1);               //!
+    __syncthreads();                                  //+
+    for (int b = t; b < BINS; b += blockDim.x) atomicAdd(&out[b], local[b]);  //!
+    """
+
+
+# --- particles -------------------------------------------------------------------------------------------
+
+
+@pair("memory", array="state", grid=1, block=N, expect=lambda state: state[:3] + 0.5 * state[3:])
+def arrays_of_a_struct_with_one_too_many(state: floats(6, N), out: zeros(3, N)):
+    """
+    __global__ void drift(const float* state, float* out) {
+        const float *at[3], *v[3];
+        for (int k = 0; k < 3; ++k) {
+            at[k] = state + k * N;
+            v[k] = state + (4 + k) * N;               //-
+            v[k] = state + (3 + k) * N;               //+
+        }
+        int i = threadIdx.x;
+        for (int k = 0; k < 3; ++k) out[k * N + i] = at[k][i] + 0.5f * v[k][i];  //!
+    }
+    """
+
+
+@pair("race", array="x", grid=1, block=N, expect=lambda x: {"x": x + (np.roll(x, 1) - x) / 2})
+def positions_and_forces_in_one_step(x: floats(N)):
+    """
+    int i = threadIdx.x;
+    float force = x[(i + N - 1) % N] - x[i];          //!
+    __syncthreads();                                  //+
+    x[i] += force / 2;                                //!
+    """
+
+
+@pair("race", array="cells", grid=2, block=N, key=np.sort, expect=lambda x: np.arange(2 * N))
+def places_in_cells_without_an_atomic(
+    x: ints(2 * N, below=1), cells: counts(1), out: counts(2 * N)
+):
+    """
+    int i = grid<1>(), place;
+    place = cells[x[i]]++;                            //-!
+    place = atomicAdd(&cells[x[i]], 1);               //+
+    out[place] = i;
+    """
+
+
+@pair("unwritten", array="next", grid=1, block=N, expect=lambda key: np.bincount(key, minlength=4))
+def lists_whose_heads_are_not_set(
+    key: ints(N, below=4), next: fresh(N, dtype=np.int32), out: counts(4)
+):
+    """
+    __shared__ int head[4];
+    int i = threadIdx.x, count = 0;
+    if (i < 4) head[i] = -1;
+    __syncthreads();
+    int old = atomicExch(&head[key[i]], i);
+    if (old >= 0) next[i] = old;                      //-
+    next[i] = old;                                    //+
+    __syncthreads();
+    if (i < 4) {
+        for (int k = head[i]; k >= 0; k = next[k]) ++count;  //!
+        out[i] = count;
+    }
+    """
+
+
+# --- sums, scans, and other collective work --------------------------------------------------------------
+
+
+@pair("race", array="warps", grid=1, block=128, expect=lambda x: x.sum())
+def sums_of_warps_read_before_they_are_there(x: ints(128, below=9), out: counts(1)):
+    """
+    __shared__ int warps[4];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x[threadIdx.x];
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(0xffffffff, sum, d);
+    if (lane == 0) warps[warp] = sum;                 //!
+    __syncthreads();                                  //+
+    if (threadIdx.x < 4) {
+        sum = warps[threadIdx.x];                     //!
+        for (int d = 2; d > 0; d /= 2) sum += __shfl_down_sync(0xf, sum, d);
+        if (threadIdx.x == 0) out[0] = sum;
+    }
+    """
+
+
+@pair("race", array="total", grid=1, block=N, expect=lambda x: x.cumsum())
+def scan_of_warps_without_the_second_barrier(x: ints(N, below=9), out: counts(N)):
+    """
+    __shared__ int total[2];
+    int t = threadIdx.x, lane = t % 32, sum = x[t];
+    for (int d = 1; d < 32; d *= 2) {
+        int below = __shfl_up_sync(0xffffffff, sum, d);
+        if (lane >= d) sum += below;
+    }
+    if (lane == 31) total[t / 32] = sum;              //!
+    __syncthreads();                                  //+
+    out[t] = sum + (t >= 32 ? total[0] : 0);          //!
+    """
+
+
+@pair("memory", array="s", grid=1, block=N, expect=lambda x: x.cumsum() - x)
+def exclusive_scan_that_starts_before_the_first(x: ints(N, below=9), out: counts(N)):
+    """
+    __shared__ int s[N];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    for (int d = 1; d < N; d *= 2) {
+        int left = t >= d ? s[t - d] : 0;
+        __syncthreads();
+        s[t] += left;
+        __syncthreads();
+    }
+    out[t] = s[t - 1];                                //-!
+    out[t] = t ? s[t - 1] : 0;                        //+
+    """
+
+
+@pair("unwritten", array="s", grid=1, block=N, expect=lambda x: x.sum())
+def strided_sums_of_which_some_threads_have_none(x: ints(50, below=9), out: counts(1)):
+    """
+    __shared__ int s[N];
+    int t = threadIdx.x;
+    for (int i = t; i < x.size(); i += blockDim.x) s[t] = x[i];  //-
+    s[t] = 0;                                         //+
+    for (int i = t; i < x.size(); i += blockDim.x) s[t] += x[i];  //+
+    __syncthreads();
+    for (int w = N / 2; w > 0; w /= 2) {
+        if (t < w) s[t] += s[t + w];                  //!
+        __syncthreads();
+    }
+    if (t == 0) out[0] = s[0];
+    """
+
+
+@pair("race", array="best", grid=1, block=N, expect=lambda x: x.max())
+def maximum_kept_in_a_shared_variable(x: ints(N, below=999), out: counts(1)):
+    """
+    __shared__ int best;
+    if (threadIdx.x == 0) best = 0;
+    __syncthreads();
+    if (x[threadIdx.x] > best) best = x[threadIdx.x];  //-!
+    atomicMax(&best, x[threadIdx.x]);                 //+
+    __syncthreads();
+    if (threadIdx.x == 0) out[0] = best;
+    """
+
+
+@pair("hang", grid=1, block=N, expect=lambda n: [collatz(int(i)) for i in n])
+def collatz_of_zero(n: ints(N, below=20, low=0), out: counts(N)):
+    """
+    int i = threadIdx.x, k = n[i], steps = 0;
+    for (;;) {
+        if (k == 1) break;                            //-!
+        if (k <= 1) break;                            //+
+        k = k % 2 ? 3 * k + 1 : k / 2;                //!
+        ++steps;                                      //!
+    }
+    out[i] = steps;
+    """
+
+
+def collatz(k):
+    steps = 0
+    while k > 1:
+        k = 3 * k + 1 if k % 2 else k // 2
+        steps += 1
+    return steps
+
+
+# --- random numbers --------------------------------------------------------------------------------------
+
+
+@pair("race", array="seed", grid=1, block=WALKERS, key=lambda a: a > 0, expect=lambda: True)
+def one_seed_that_all_walkers_change(seed: counts(WALKERS) + 7, out: counts(WALKERS)):
+    """
+    int i = threadIdx.x;
+    int mine = 0;                                     //-
+    int mine = i;                                     //+
+    for (int k = 0; k < 4; ++k)
+        seed[mine] = (seed[mine] * 1103515245 + 12345) & 0x7fffffff;  //!
+    out[i] = 1 + seed[mine] % 6;                      //!
+    """
