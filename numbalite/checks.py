@@ -61,7 +61,8 @@ class checks:
     memory    accesses out of bounds, to freed memory, and misaligned ones
     unwritten reads of device or shared memory that nothing has written
     race      two threads, one of them writing, with nothing that orders them
-    sync      barriers and warp collectives that not all threads reach (found without checks too)
+    sync      barriers and warp collectives that not all threads reach (found without checks too);
+              shuffles from lanes outside of the mask
     hang      kernels that run longer than ``limit`` seconds
     divide    integer division by zero
     nan       NaN or infinity made from ordinary numbers

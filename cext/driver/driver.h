@@ -26,6 +26,8 @@ typedef struct nl_driver {
      * has no checks, as on a GPU. */
     void (*SetChecks)(const nl_checks *checks);
     void (*SetProcessChecks)(const nl_checks *checks, nl_checks_compile_fn compile);
+    /* What the calling thread's launches are checked for, as bits. NULL as above. */
+    uint32_t (*Checks)(void);
     /* Memory that was freed is watched: nothing should be kept back from freeing to be used again.
      */
     int watches_freed;

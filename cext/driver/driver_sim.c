@@ -154,6 +154,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->TakeFault = nl_sim_fault_take;
     table->SetChecks = nl_sim_check_set;
     table->SetProcessChecks = nl_sim_check_set_process;
+    table->Checks = nl_sim_check_mask;
     table->watches_freed = table->ends_waits = table->shares_memory = 1;
     return 0;
 }

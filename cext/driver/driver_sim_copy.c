@@ -5,8 +5,10 @@
  * (small sources are kept in the operation); with page-locked memory it has not. */
 #include "driver/driver_sim.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "sim/check.h"
 #include "sim/memory.h"
 #include "sim/ops.h"
 #include "sim/shadow.h"
@@ -16,17 +18,38 @@ enum { STAGED = 65536 }; /* bytes of pageable memory that are kept in the operat
 typedef struct copy_op {
     nl_sim_op op;
     CUDA_MEMCPY3D box; /* with srcHost and dstHost as the addresses, whatever the memory is */
+    int reads;         /* what goes to the host must have been written */
     char staged[];
 } copy_op;
 
+/* Fewer bytes in a row may lie between the fields of a struct. */
+enum { LEAST_UNWRITTEN = 8 };
+
+static void check_row(nl_sim_stream *stream, const void *from, size_t size, size_t before) {
+    char text[200];
+    size_t count, least = size < LEAST_UNWRITTEN ? size : LEAST_UNWRITTEN;
+    size_t first = nl_sim_shadow_find_unwritten((uintptr_t)from, size, least, &count);
+    if (first == size)
+        return;
+    snprintf(
+        text, sizeof text,
+        "a copy to the host reads device memory which nothing has written: %zu bytes, from byte "
+        "%zu of what is copied on",
+        count, before + first);
+    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, text);
+}
+
 static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
     const CUDA_MEMCPY3D *box = &((copy_op *)op)->box;
-    (void)stream;
+    int reads = ((copy_op *)op)->reads && nl_sim_shadow_is_kept();
     for (size_t z = 0; z < box->Depth; z++) {
         for (size_t y = 0; y < box->Height; y++) {
             char *to = (char *)box->dstHost + (z * box->dstHeight + y) * box->dstPitch;
             const char *from =
                 (const char *)box->srcHost + (z * box->srcHeight + y) * box->srcPitch;
+            if (reads)
+                check_row(stream, from, box->WidthInBytes,
+                          (z * box->Height + y) * box->WidthInBytes);
             memmove(to, from, box->WidthInBytes);
             if (nl_sim_shadow_is_kept())
                 nl_sim_shadow_copy((uintptr_t)to, (uintptr_t)from, box->WidthInBytes);
@@ -36,6 +59,13 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
 
 static nl_sim_op *copy_copy(const nl_sim_op *op) {
     return nl_sim_op_copy(op, sizeof(copy_op)); /* nothing is staged in a capture */
+}
+
+/* A copy to the host, in a program that is checked. */
+static copy_op *to_host(copy_op *c) {
+    if (c)
+        c->reads = (nl_sim_check_wanted()->mask & NL_CHECK_UNWRITTEN) != 0;
+    return c;
 }
 
 static copy_op *make_copy(void *to, const void *from, size_t size, size_t staged) {
@@ -98,7 +128,7 @@ static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
-    return run_now(context->legacy, make_copy(to, at(from), size, 0));
+    return run_now(context->legacy, to_host(make_copy(to, at(from), size, 0)));
 }
 
 static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
@@ -133,7 +163,7 @@ static CUresult sim_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUs
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
-    copy_op *copy = make_copy(to, at(from), size, 0);
+    copy_op *copy = to_host(make_copy(to, at(from), size, 0));
     int later = nl_sim_memory_is_pinned(to) || nl_sim_capture_has(stream);
     return later ? run_later(stream, copy) : run_now(stream, copy);
 }
@@ -212,6 +242,8 @@ static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
     copy_op *copy = make_copy((void *)to, (const void *)from, box->WidthInBytes, 0);
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (target.type == CU_MEMORYTYPE_HOST)
+        copy = to_host(copy);
     copy->box.Height = box->Height;
     copy->box.Depth = box->Depth;
     copy->box.srcPitch = source.pitch;

@@ -444,6 +444,8 @@ static int place(nl_py_operation *call, nl_py_operand *op, int64_t size, int64_t
 /* Page-locked memory that the kernel uses where it is, if there is some at hand. */
 static int share(nl_py_operation *call, int64_t size, nl_error *err) {
     nl_error ignored;
+    if (nl_cu.Checks && (nl_cu.Checks() & NL_CHECK_UNWRITTEN))
+        return 0; /* of page-locked memory nobody knows what is written */
     if (size <= NL_PINNED_BYTES) {
         if (nl_pinned_take(call->device, &call->block, err) < 0)
             return -1;

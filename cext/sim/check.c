@@ -41,6 +41,10 @@ const nl_checks *nl_sim_check_wanted(void) {
     return has_own ? &own : &process;
 }
 
+uint32_t nl_sim_check_mask(void) {
+    return nl_sim_check_wanted()->mask;
+}
+
 nl_checks_compile_fn nl_sim_check_compiler(void) {
     return nl_atomic_load_entry(&compiler);
 }

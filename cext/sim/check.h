@@ -29,6 +29,7 @@ void nl_sim_check_set(const nl_checks *checks);
 void nl_sim_check_set_process(const nl_checks *checks, nl_checks_compile_fn compile);
 /* Never NULL; mask 0: nothing. */
 const nl_checks *nl_sim_check_wanted(void);
+uint32_t nl_sim_check_mask(void);
 nl_checks_compile_fn nl_sim_check_compiler(void);
 
 /* Around a checked launch. NULL without memory. */

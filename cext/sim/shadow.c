@@ -119,6 +119,19 @@ size_t nl_sim_shadow_there(uintptr_t address, size_t size) {
     return count;
 }
 
+size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least, size_t *count) {
+    size_t whole = size, at = clip(address, &size);
+    const unsigned char *state = nl_sim_shadow.shadow + at;
+    for (size_t first = 0, end; size == whole && first < size; first = end + 1) {
+        for (end = first; end < size && state[end] == NL_SIM_THERE; end++)
+            ;
+        *count = end - first;
+        if (*count >= least)
+            return first;
+    }
+    return whole;
+}
+
 int nl_sim_shadow_any_written(uintptr_t address, size_t size) {
     size_t at = clip(address, &size);
     for (size_t i = 0; i < size; i++) {

@@ -33,6 +33,9 @@ void nl_sim_shadow_drop(uintptr_t low, size_t span);
 void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size);
 /* How many bytes from `address` on, at most `size`, are there. */
 size_t nl_sim_shadow_there(uintptr_t address, size_t size);
+/* Where in them, if anywhere, there are `least` bytes in a row that have not been written: the
+ * offset, or `size`. Sets *count to how many they are. */
+size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least, size_t *count);
 /* Has any of these bytes, all of which are there, been written? */
 int nl_sim_shadow_any_written(uintptr_t address, size_t size);
 

@@ -728,3 +728,35 @@ def test_what_is_known_of_freed_memory_takes_none():
     for _ in range(5000):
         cuda.pinned_array(100, np.int8)
     assert resident() - before < 8 << 20, "a page for each would be 20 MB"
+
+
+def test_what_nobody_has_written_is_not_copied_to_the_host():
+    @cuda.jit
+    def first(out, n):
+        "if (threadIdx.x < n) out[threadIdx.x] = 1;"
+
+    def given(n):
+        out = cuda.device_array(64, np.float32)
+        first[1, 64](out, n)
+        return out
+
+    with cuda.checks():
+        assert given(64).copy_to_host().sum() == 64
+        assert given(40)[:40].copy_to_host().sum() == 40
+        with pytest.raises(KernelError, match="96 bytes, from byte 160 .* copied on") as caught:
+            given(40).copy_to_host()
+        assert caught.value.kind == "unwritten"
+        with pytest.raises(KernelError, match="which nothing has written"):
+            cuda.device_array((), np.int32).copy_to_host()
+    with cuda.checks("race"):
+        given(40).copy_to_host()
+
+
+def test_a_gufunc_that_adds_to_its_new_output_is_told_with_host_arrays_too():
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
+    def total(x, out):
+        "for (int i = 0; i < x.size(); ++i) out[0] += x[i];"
+
+    for size in (4, 1 << 16):
+        with cuda.checks(), pytest.raises(KernelError, match="reads out.*nothing has written"):
+            total(np.ones((size, 2), np.float32))

@@ -21,7 +21,7 @@ NUMBALITE_SIM_INLINE unsigned short half_from_float(float f) {
     if (word >= 0x477ff000) { /* at least 65520, infinite, or NaN */
 #if defined(NUMBALITE_SIM_CHECKED) && NUMBALITE_SIM_CHECKED & 64 /* nan */
         if (word < 0x7f800000)
-            nl_sim_report_not_finite(INFINITY, f, f, 'h');
+            nl_sim_report_not_finite(__builtin_inf(), f, f, 'h');
 #endif
         return static_cast<unsigned short>(word > 0x7f800000 ? 0x7fff : sign | 0x7c00);
     }
