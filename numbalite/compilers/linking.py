@@ -7,8 +7,6 @@ its own, because files that are damaged can bring it down.
 from __future__ import annotations
 
 import os
-import pickle
-import subprocess
 import sys
 from typing import NamedTuple
 
@@ -78,6 +76,9 @@ def _run(*job):
         from numbalite import _core
 
         return _core.nvjitlink(*job)
+    import pickle
+    import subprocess
+
     done = subprocess.run(
         [sys.executable, "-c", _CHILD],
         input=pickle.dumps(([os.path.abspath(place) for place in sys.path], job)),
