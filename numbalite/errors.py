@@ -143,7 +143,7 @@ _KINDS = {
     r"makes (NaN|infinity) of|divides a floating-point": "nan",
     r" divides ": "divide",
     "stack overflow": "stack",
-    "not done after": "hang",
+    r"(not done|stopped|interrupted) after": "hang",
     r"different barriers|cannot go on|never came|\bmask 0x": "sync",
     "[Aa]ssert": "assert",
     r"address|outside of|out of bounds|but .* (has|is|points to) | uses index ": "memory",

@@ -14,6 +14,10 @@ enum { NAP_NS = 100000 }; /* between questions, once it has taken longer than NL
 
 static uint32_t ended;
 
+void nl_wait_give_up(void) {
+    nl_atomic_store32(&ended, 1);
+}
+
 typedef CUresult query_fn(void *handle);
 
 static CUresult query_stream(void *handle) {
@@ -31,7 +35,7 @@ static int wait(query_fn *query, void *handle, nl_error *err) {
     while (query(handle) == CUDA_ERROR_NOT_READY) {
         uint64_t time = nl_clock_ns();
         if (time - asked >= NL_INTERRUPT_NS && nl_interrupt_asked()) {
-            nl_atomic_store32(&ended, 1);
+            nl_wait_give_up();
             nl_interrupt_tell("only the wait has ended: what runs on the GPU goes on");
             return nl_error_set(err, NL_ERR_RUNTIME, "interrupted");
         }

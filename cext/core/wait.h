@@ -12,6 +12,8 @@ int nl_wait_stream(CUstream stream, nl_error *err);
 int nl_wait_event(CUevent event, nl_error *err);
 /* For all work on the device. */
 int nl_wait_context(nl_error *err);
+/* Somebody else has given up waiting. */
+void nl_wait_give_up(void);
 /* Has such a wait been given up? Then the end of the process waits for nothing. */
 int nl_wait_was_ended(void);
 

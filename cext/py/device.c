@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include "core/buffer.h"
+#include "core/wait.h"
 #include "py/callback.h"
 #include "py/graph.h"
 #include "py/interrupt.h"
@@ -69,6 +70,11 @@ static PyObject *end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     NL_UNLOCKED(nl_device_end());
     if (nl_py_interrupt_raise())
         return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *give_up(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    nl_wait_give_up();
     Py_RETURN_NONE;
 }
 
@@ -437,6 +443,8 @@ static PyMethodDef methods[] = {
     {"end", end, METH_NOARGS,
      "Waits for all devices, interruptibly; called when the interpreter ends, before what it frees "
      "would wait."},
+    {"give_up", give_up, METH_NOARGS,
+     "Something may run for ever: the end of the process waits for no device."},
     {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
     {"driver_kind", driver_kind, METH_NOARGS, "\"cuda\" or \"sim\", None before opening."},
     {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},

@@ -12,6 +12,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
 UNFILLED = "There is no answer yet: fill in the cell."
+ENDLESS = "It never ends: look at the condition of each loop."
 
 
 class Failed(Exception):
@@ -21,6 +22,10 @@ class Failed(Exception):
         super().__init__(reason)
         self.reason = reason
         self.case = case
+
+    @property
+    def is_endless(self):
+        return ENDLESS in self.reason
 
 
 def is_unfilled(solution) -> bool:
@@ -51,6 +56,8 @@ def explain(error) -> Failed:
         )
     if isinstance(error, CompileError):
         return Failed("It does not compile:", _short(str(error)))
+    if isinstance(error, KernelError) and error.kind == "hang":
+        return Failed(ENDLESS, _short(str(error)))
     if isinstance(error, KernelError):
         return Failed("The kernel makes a mistake:", _short(str(error)))
     said = str(error).strip()

@@ -288,6 +288,42 @@ def test_a_kernel_error():
     assert "thread (1, 0, 0)" in verdict.case and "out of bounds" in verdict.case
 
 
+@pytest.mark.sim
+def test_a_kernel_that_never_ends(monkeypatch):
+    """It is stopped, and the judge can go on."""
+    from numbalite.course import patience
+
+    @cuda.jit
+    def vadd(a, b, out):
+        """
+        int i = grid<1>();
+        while (i < out.size()) out[i] = a[i] + b[i];
+        """
+
+    monkeypatch.setattr(patience, "LIMIT", 0.5)
+    start = time.perf_counter()
+    verdict = judge("vadd", vadd)
+    assert verdict.reason == "It never ends: look at the condition of each loop."
+    assert "not done after 0.5 s" in verdict.case and "vadd" in verdict.case
+    assert time.perf_counter() - start < 20
+    assert judge("vadd", find("vadd").reference(), speed=False)
+
+
+def test_an_answer_that_is_given_up(monkeypatch):
+    """As beside a GPU, which cannot stop a kernel."""
+    from numbalite.course import patience
+    from numbalite.course.mistakes import Failed
+
+    given_up = []
+    monkeypatch.setattr(patience, "LIMIT", 0.1)
+    monkeypatch.setattr("numbalite._core.give_up", lambda: given_up.append(1))
+    with pytest.raises(Failed, match="It never ends.* restart the notebook's kernel"):
+        patience.apart(lambda: time.sleep(1))
+    assert given_up == [1] and patience.apart(lambda: 5) == 5
+    with pytest.raises(KeyError):
+        patience.apart(lambda: {}["x"])
+
+
 def test_an_interrupt_is_the_learners():
     def interrupted(stride):
         raise KeyboardInterrupt
