@@ -155,6 +155,9 @@ template <class T> T copied(T); /* jumps.py asks what `auto` would be */
 #define NUMBALITE_SIM_ALIGNAS \
     static_assert(false, "numbalite: alignas does not apply here: it stands before all other words, " \
                          "alignas(16) extern __shared__ float s[];");
+#define NUMBALITE_SIM_SHARED_TYPES(name) \
+    static_assert(false, "numbalite: extern __shared__ " #name " has another type further up: there is " \
+                         "one such memory, and its name has one type");
 #define NUMBALITE_SIM_AUTOMATIC(space) \
     static_assert(false, "numbalite: a __" #space "__ variable inside of a function is static: " \
                          "static __" #space "__ float x;");

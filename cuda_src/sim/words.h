@@ -8,7 +8,14 @@
 #define blockIdx (::numbalite_sim::block_index())
 #define blockDim (::numbalite_sim::block_dim())
 #define gridDim (::numbalite_sim::grid_dim())
-#define warpSize 32
+#define warpSize (::numbalite_sim::warp_size())
+
+namespace numbalite_sim {
+/* Known to the compiler, and yet no constant expression, as in CUDA. */
+NUMBALITE_SIM_PLACE int warp_size() {
+    return 32;
+}
+} // namespace numbalite_sim
 
 NUMBALITE_SIM_OWN long long clock64() {
     return static_cast<long long>(numbalite_sim::ops->clock());

@@ -54,6 +54,7 @@ _NO_VARIABLES = frozenset(
     """using typedef template constexpr constinit namespace operator extern __shared__ enum concept friend
     requires ( =""".split()
 )
+_OWN_TYPES = frozenset("float double int char short long unsigned signed bool".split())
 _TYPES = frozenset(("class", "struct", "union", "enum"))
 _DROPPED_VALUE = "::numbalite_sim::drop_value(), "
 _REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
@@ -117,6 +118,7 @@ class _Translation:
         self.kind = kind
         self.tokens = cxx.tokenize(text)
         self.edits = []  # (start, end, replacement)
+        self.externs = {}  # name of extern shared memory -> (words of its type, where)
         self.partner = cxx.brackets(self.tokens)  # index of a bracket -> of the one that fits
         self.inside_function = inside_function  # a macro's body is taken for a function's
 
@@ -268,6 +270,7 @@ class _Translation:
             pattern = _VARIABLE
         else:
             pattern = _REFERENCE
+            self._one_type(first, last)
         found = [
             (name, pattern.format(name=name, type=type_, label=f'"{name}"' if self.checked else ""))
             for name, type_ in self._declarators(first, last)
@@ -292,6 +295,17 @@ class _Translation:
                 (start, start, self.text[self.tokens[at].start : self._end(closing)] + " ")
             )
             self._replace(at, closing, "")
+
+    def _one_type(self, first, last):
+        """Refuses a second type for a name, as far as these are types that the language has by itself."""
+        for name, type_ in self._declarators(first, last):
+            words = re.findall(r"\w+", type_)
+            if not _OWN_TYPES.issuperset(words):
+                continue
+            known, at = self.externs.setdefault(name, (sorted(words), first))
+            between = (t.text for t in self.tokens[at:first] if t.kind == "directive")
+            if known != sorted(words) and not any(re.match(r"#\s*el", text) for text in between):
+                self._refuse(first, f"NUMBALITE_SIM_SHARED_TYPES({name})")
 
     def _has_value(self, first, last):
         """Does a declaration give its variables values, by = or {...}?"""

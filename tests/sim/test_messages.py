@@ -37,6 +37,17 @@ def test_error_in_a_header_of_ours_is_at_the_users_line(message):
     assert "sim/" not in text and ".cuh" not in text
 
 
+def test_shared_memory_that_no_gpu_has(message):
+    """The size of an array is no variable, and dynamic memory has one type."""
+    text = message(
+        "__global__ void k(int* x) {\n    __shared__ int a[warpSize];\n    x[0] = a[0];\n}"
+    )
+    assert text.startswith("lesson.py(2): error: ") and "warpSize" in text
+    kernel = "__global__ void {}({}* x) {{ extern __shared__ {} s[]; x[0] = s[0]; }}\n"
+    text = message(kernel.format("k", "int", "int") + kernel.format("j", "float", "float"))
+    assert text.startswith("lesson.py(2): error: extern __shared__ s has another type further up")
+
+
 def test_places_in_a_notebook(message):
     source = '#line 3 "<cell [1]: x>"\n__global__ void k(array<float> a) {\n    a(0, 1) = 2;\n}'
     assert message(source).startswith("<cell [1]: x>(4): error: ")

@@ -93,6 +93,16 @@ def test_asm_becomes_a_message():
     assert "volatile" not in changed
 
 
+def test_a_second_type_of_dynamic_memory_becomes_a_message():
+    kernel = "__global__ void {}() {{ extern __shared__ {} s[]; }}\n"
+    told = "NUMBALITE_SIM_SHARED_TYPES(s)"
+    assert told in translate(kernel.format("a", "int") + kernel.format("b", "float"))
+    for first, second in (("int", "int"), ("unsigned int", "int unsigned"), ("float", "T")):
+        assert told not in translate(kernel.format("a", first) + kernel.format("b", second))
+    either = "#if A\nextern __shared__ int s[];\n#else\nextern __shared__ float s[];\n#endif\n"
+    assert told not in translate(either)
+
+
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
