@@ -2,9 +2,21 @@
 #ifndef NUMBALITE_SIM_MEMORY_H
 #define NUMBALITE_SIM_MEMORY_H
 
+namespace numbalite_sim {
+template <class T> struct is_bool { static constexpr bool value = false; };
+template <> struct is_bool<bool> { static constexpr bool value = true; };
+} // namespace numbalite_sim
+/* A GPU has instructions for numbers, and for vectors of two and four of them. */
+#define NUMBALITE_SIM_ONE_ACCESS(name, T) \
+    static_assert((sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 16 && \
+                      !numbalite_sim::is_bool<T>::value, \
+                  "numbalite: " #name " takes numbers, and vectors of 2 or 4 of them with up to 16 " \
+                  "bytes");
+
 /* There is one kind of cache here: the hints mean nothing. */
 #define NUMBALITE_SIM_LOAD(name) \
     template <class T> NUMBALITE_SIM_INLINE T name(const T *address) { \
+        NUMBALITE_SIM_ONE_ACCESS(name, T) \
         return *address; \
     }
 NUMBALITE_SIM_LOAD(__ldg)
@@ -29,6 +41,7 @@ template <class T> struct itself { typedef T type; };
 #define NUMBALITE_SIM_STORE(name) \
     template <class T> \
     NUMBALITE_SIM_INLINE void name(T *address, typename numbalite_sim::itself<T>::type value) { \
+        NUMBALITE_SIM_ONE_ACCESS(name, T) \
         *address = value; \
     }
 NUMBALITE_SIM_STORE(__stwb)
@@ -36,6 +49,7 @@ NUMBALITE_SIM_STORE(__stcg)
 NUMBALITE_SIM_STORE(__stcs)
 NUMBALITE_SIM_STORE(__stwt)
 #undef NUMBALITE_SIM_STORE
+#undef NUMBALITE_SIM_ONE_ACCESS
 
 /* Which space an address belongs to: all is global here but the dynamic shared memory. */
 NUMBALITE_SIM_OWN unsigned __isShared(const void *address) {

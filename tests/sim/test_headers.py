@@ -335,3 +335,50 @@ assert got[0] == 1
 def test_random_numbers_take_nothing_of_the_kernels_memory(run_python):
     """All of the heap is there for malloc, whoever has made random numbers before."""
     run_python(HEAP, NUMBALITE_DRIVER="sim")
+
+
+def test_bits_jumps_and_orders_compute(alone):
+    source = """
+    #include <bit>
+    __global__ void bits(int* o, unsigned x, unsigned char c) {
+        *o++ = std::popcount(x); *o++ = std::countl_zero(c); *o++ = std::countl_one(c);
+        *o++ = std::countr_zero(x); *o++ = std::countr_one(x); *o++ = std::has_single_bit(x);
+        *o++ = std::bit_width(x); *o++ = std::bit_floor(x); *o++ = std::bit_ceil(x);
+        *o++ = std::rotl(c, 9); *o++ = std::rotr(c, 1); *o++ = std::countl_zero(0ull) + std::bit_width(0u);
+    }
+    __global__ void jumps(int* o, int n) {
+        switch (n) {
+        case 0: int i = 7, *p = o; *p = i; break;
+        case 1: const int j = 8; o[0] = j; [[fallthrough]];
+        default: o[1] = 9;
+        }
+        if (n > 1) goto end;
+        auto k = o[0]; o[2] = k + 1;
+    end: o[3] = n;
+    }
+    __global__ void orders(int* p, float* f, short* s) {
+        int old = 5, two = 2;
+        __nv_atomic_store_n(p, 40, __NV_ATOMIC_RELEASE);
+        p[1] = __nv_atomic_fetch_add(p, 2.9, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_BLOCK);
+        p[2] = __nv_atomic_compare_exchange(p, &old, &two, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_RELAXED);
+        p[3] = old;
+        p[4] = __nv_atomic_compare_exchange_n(p, &old, 3, false, __NV_ATOMIC_SEQ_CST, __NV_ATOMIC_SEQ_CST);
+        __nv_atomic_max(p, -1, __NV_ATOMIC_RELAXED);
+        __nv_atomic_exchange(p, &two, &old, __NV_ATOMIC_ACQUIRE);
+        p[5] = old + __nv_atomic_load_n(p, __NV_ATOMIC_ACQUIRE);
+        __nv_atomic_sub(f, 0.5f, __NV_ATOMIC_RELAXED);
+        __nv_atomic_store_n(s, -3, __NV_ATOMIC_RELAXED);
+    }"""
+    image = alone(source, "bits", "jumps", "orders")
+    out = np.zeros(12, np.int32)
+    image.run(
+        "bits", (1,), (1,), ctypes.c_void_p(out.ctypes.data), ctypes.c_uint(44), ctypes.c_ubyte(193)
+    )
+    assert out.tolist() == [3, 0, 2, 2, 0, 0, 6, 32, 64, 131, 224, 64]
+    for n, expected in enumerate(([7, 0, 8, 0], [8, 9, 9, 1], [0, 9, 0, 2])):
+        out = np.zeros(4, np.int32)
+        image.run("jumps", (1,), (1,), ctypes.c_void_p(out.ctypes.data), ctypes.c_int(n))
+        assert out.tolist() == expected
+    out, real, short = np.zeros(6, np.int32), np.ones(1, np.float32), np.zeros(1, np.int16)
+    run_on(image, "orders", out, real, short)
+    assert out.tolist() == [2, 40, 0, 42, 1, 5] and real[0] == 0.5 and short[0] == -3

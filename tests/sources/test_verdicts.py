@@ -57,6 +57,16 @@ __device__ float cell;
 __device__ float *place = &cell;
 const float4 quad = {1, 2, 3, 4};
 __device__ float square(float v) { return v * v; }
+__device__ int last_of(int n, ...) {
+    va_list list, copy;
+    va_start(list, n);
+    va_copy(copy, list);
+    va_arg(list, int);
+    int found = va_arg(list, int);
+    va_end(copy);
+    va_end(list);
+    return found;
+}
 __constant__ float (*functions[1])(float) = {square};
 struct point { int a; static const int three = 3; };
 __global__ void jumps(float *x, int n) {
@@ -93,6 +103,8 @@ __global__ void library(float *x, cudaStream_t, cudaMemcpyKind) {
     auto warp = cg::tiled_partition<32>(cg::this_thread_block());
     x[1] = cg::reduce(warp, wide, cg::plus<__nv_bfloat16>());
     cudaError_t status = cudaSuccess;
+    __stcs((float4 *)x, __ldcg((const float4 *)x));
+    x[4] = last_of(1, 2, 3);
     cg::invoke_one(warp, [&](float v) { x[2] = v; }, 2.0f + status);
     x[3] = cg::invoke_one_broadcast(cg::coalesced_threads(), [&] { return atomicAdd(x, 2.0f); });
 }
@@ -123,6 +135,8 @@ REFUSED = {
     "a jump past an object": kernel(
         "if (x[0] > 1) goto end;\ndim3 d;\nx[1] = d.x;\nend: x[0] = 1;"
     ),
+    "a load that is no instruction": kernel("float3 v = __ldg((float3 *)x);\nx[0] = v.x;"),
+    "a store that is no instruction": kernel("__stcs((bool *)x, true);"),
     "all of CUB": kernel("x[0] = 1;", "#include <cub/cub.cuh>"),
 }
 
