@@ -112,6 +112,7 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **keywords: Any) -> Any: ...
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     @property
@@ -358,7 +359,24 @@ class Transfer:
 
 # --- ufuncs on the device ----------------------------------------------------------------------------
 
-def call_key(array: object, out: object, /) -> bytes | None: ...
+class ReductionPlan:
+    def __new__(cls, steps: Any, scratch: Any, /) -> ReductionPlan: ...
+    def run(
+        self,
+        input: DeviceArray,
+        where: DeviceArray,
+        output: DeviceArray,
+        segments: DeviceArray,
+        stream: Any,
+        /,
+    ) -> None: ...
+
+class Reduction:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def _note(self, plan: Any, made: Any, arr: Any, res: Any, axis: Any, /) -> None: ...
+
+ufunc_counterparts: dict[Any, Any]
 
 class Ufunc:
     def __new__(cls, *args: Any, **kwargs: Any) -> Ufunc: ...
@@ -371,6 +389,33 @@ class Ufunc:
         self, device: int, loop: bytes, stored: bytes, kind: str, dims: int, /
     ) -> tuple[Kernel, int, int]: ...
     def _clear(self) -> None: ...
+    def _note(
+        self,
+        method: str,
+        plan: Any,
+        made: Any,
+        array: Any,
+        axis: Any,
+        dtype: Any,
+        out: Any,
+        keepdims: Any,
+        /,
+    ) -> None: ...
+    def reduce(
+        self,
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = ...,
+        where: Any = True,
+        *,
+        stream: Any = 0,
+    ) -> Any: ...
+    def accumulate(
+        self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None, *, stream: Any = 0
+    ) -> Any: ...
     nin: int
     nout: int
     _name: str

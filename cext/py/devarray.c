@@ -277,15 +277,33 @@ int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *e
 }
 
 /* A new array; the arguments are those of device_array, NULL where they were not given. */
+/* A new array; parts->buffer and parts->address are filled here. */
+static PyObject *allocate(nl_py_state *state, nl_py_array_parts *parts, const nl_layout *layout) {
+    nl_error err;
+    int64_t low, high;
+    if (nl_py_layout_extent(layout, &low, &high) < 0)
+        return NULL;
+    nl_device *dev = nl_device_current(&err);
+    if (!dev || nl_py_buffer_alloc(dev, (size_t)(high - low), &parts->buffer, &err) < 0)
+        return nl_py_raise(&err);
+    parts->address = parts->buffer->address - (CUdeviceptr)low;
+    PyObject *array = nl_py_array_new(state, parts, layout);
+    nl_py_buffer_release(parts->buffer);
+    return array;
+}
+
+PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
+                            const nl_layout *layout) {
+    nl_py_array_parts parts = {.descr = descr, .element = element};
+    return allocate(state, &parts, layout);
+}
+
 static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype, PyObject *strides,
                             PyObject *order_text, PyObject *stream) {
     PyObject *result = NULL;
     Py_UCS4 order = 'C';
     nl_py_array_parts parts = {0};
-    nl_buffer *buffer = NULL;
     nl_layout layout;
-    nl_error err;
-    int64_t low, high;
     CUstream handle = NULL;
     if (order_text) {
         order = PyUnicode_Check(order_text) && PyUnicode_GET_LENGTH(order_text) == 1
@@ -301,22 +319,10 @@ static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype
     parts.descr = element_dtype(dtype, &parts.element, &layout);
     if (!parts.descr)
         return NULL;
-    if (!strides || strides == Py_None ? nl_py_layout_order(&layout, (char)order) < 0
-                                       : nl_py_strides_from(strides, &layout, "strides") < 0)
-        goto done;
-    if (nl_py_layout_extent(&layout, &low, &high) < 0)
-        goto done;
-    nl_device *dev = nl_device_current(&err);
-    if (!dev || nl_py_buffer_alloc(dev, (size_t)(high - low), &buffer, &err) < 0) {
-        nl_py_raise(&err);
-        goto done;
-    }
-    parts.buffer = buffer;
-    parts.address = buffer->address - (CUdeviceptr)low;
     parts.stream = handle ? stream : NULL;
-    result = nl_py_array_new(state, &parts, &layout);
-done:
-    nl_py_buffer_release(buffer);
+    if (!strides || strides == Py_None ? nl_py_layout_order(&layout, (char)order) == 0
+                                       : nl_py_strides_from(strides, &layout, "strides") == 0)
+        result = allocate(state, &parts, &layout);
     Py_DECREF(parts.descr);
     return result;
 }
@@ -526,6 +532,9 @@ static PyMethodDef devarray_methods[] = {
     {"_write", KEYWORDS(nl_py_array_write), "_write(src, stream=None): copies from a NumPy array."},
     {"_copy", KEYWORDS(nl_py_array_copy), "_copy(src, stream=None): copies from a device array."},
     {"_fill", KEYWORDS(nl_py_array_fill), "_fill(value, stream=None): value is a 0-d NumPy array."},
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))nl_py_array_ufunc,
+     METH_FASTCALL | METH_KEYWORDS,
+     "__array_ufunc__(ufunc, method, *inputs, **keywords): computed on the device, as NumPy does."},
     {"__dlpack__", KEYWORDS(nl_py_array_dlpack),
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): a DLPack capsule "
      "over the memory. On the simulator it is memory of the host; dl_device=(1, 0) gives a copy in "

@@ -60,6 +60,9 @@ typedef struct nl_py_array_parts {
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout);
+/* A new array on the current device, not initialised; `layout` is complete and checked. */
+PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
+                            const nl_layout *layout);
 /* A view of `base` with another address and geometry, unchecked. */
 PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout);
 /* The record at `address` of an array of records, as an object over the same memory. */
@@ -121,6 +124,9 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);
 /* Whether two elements of a layout share bytes (by strides alone: it may say so where none do). */
 int nl_py_layout_overlaps(const nl_layout *layout);
+/* py/arrayufunc */
+PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *keywords);
 /* py/exchange */
 PyObject *nl_py_array_interface(PyObject *self, void *closure);
 /* py/dlpackout */

@@ -26,6 +26,8 @@
     X(PyTypeObject, launcher_type) \
     X(PyTypeObject, graph_type) \
     X(PyTypeObject, captured_type) \
+    X(PyTypeObject, reduction_plan_type) \
+    X(PyTypeObject, reduction_type) \
     X(PyTypeObject, ufunc_type) \
     X(PyTypeObject, gufunc_type) \
     X(PyTypeObject, hostmodule_type) \
@@ -33,6 +35,7 @@
     X(PyTypeObject, hostfunction_type) \
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
+    X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the one on a device */ \
     X(PyTypeObject, enum_type)  /* enum.Enum */ \
     X(PyObject, code_objects)   /* list: index in a type code - 1 -> what it stands for */ \
     X(PyObject, code_indices)   /* dict: and back */ \
@@ -116,7 +119,7 @@ int nl_py_lives(void);
     X(nl_py_memory_exec) \
     X(nl_py_ipc_exec) \
     X(nl_py_argument_exec) \
-    X(nl_py_callkey_exec) \
+    X(nl_py_reduction_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatcher_exec) \
@@ -126,6 +129,7 @@ int nl_py_lives(void);
     X(nl_py_dlpack_exec) \
     X(nl_py_keywords_exec) \
     X(nl_py_override_exec) \
+    X(nl_py_arrayufunc_exec) \
     X(nl_py_ufunc_exec) \
     X(nl_py_gufunc_exec) \
     X(nl_py_hostmodule_exec) \

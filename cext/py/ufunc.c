@@ -16,6 +16,7 @@
 #include "py/keywords.h"
 #include "py/operand.h"
 #include "py/override.h"
+#include "py/reduction.h"
 #include "py/stream.h"
 
 #define INLINE_OPERANDS 6
@@ -509,7 +510,8 @@ static PyObject *ufunc_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     u->state = state;
     u->nin = u->nout = 1;
     u->name = PyUnicode_FromString("ufunc");
-    if (!u->name)
+    u->reductions = PyDict_New();
+    if (!u->name || !u->reductions)
         Py_CLEAR(u);
     return (PyObject *)u;
 }
@@ -539,10 +541,12 @@ static int ufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
 
 static int ufunc_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((nl_py_ufunc *)self)->reductions);
     return nl_py_ufunc_visit_kernels((nl_py_ufunc *)self, visit, arg);
 }
 
 static int ufunc_clear(PyObject *self) {
+    Py_CLEAR(((nl_py_ufunc *)self)->reductions);
     nl_py_ufunc_clear_kernels((nl_py_ufunc *)self);
     return 0;
 }
@@ -555,10 +559,12 @@ static void ufunc_dealloc(PyObject *self) {
     nl_py_ufunc_clear_kernels(u);
     nl_py_ufunc_free_entries(u);
     Py_XDECREF(u->name);
+    Py_XDECREF(u->reductions);
     nl_py_free(self);
 }
 
 static PyObject *ufunc_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+    PyDict_Clear(((nl_py_ufunc *)self)->reductions);
     nl_py_ufunc_forget((nl_py_ufunc *)self);
     Py_RETURN_NONE;
 }
@@ -585,6 +591,21 @@ static PyMethodDef ufunc_methods[] = {
      "_compile(device, loop, stored, kind, dims) -> (Kernel, threads per block, elements per "
      "thread)."},
     {"_clear", ufunc_forget, METH_NOARGS, "_clear(): forgets all loops and kernels."},
+    {"_note", (PyCFunction)(void (*)(void))nl_py_ufunc_note, METH_FASTCALL,
+     "_note(method, plan, made, array, axis, dtype, out, keepdims): how a call was made, and the "
+     "array that it wrote; plan is None if it cannot be made so again."},
+    {"reduce", (PyCFunction)(void (*)(void))nl_py_ufunc_reduce, METH_FASTCALL | METH_KEYWORDS,
+     "reduce($self, array, axis=0, dtype=None, out=None, keepdims=False, initial=..., where=True, "
+     "*,\n"
+     "       stream=0)\n--\n\n"
+     "Folds an array along ``axis`` (an int, a tuple, or None for all), as numpy.ufunc.reduce.\n\n"
+     "``dtype``: of the loop and the result; ``initial``: what the fold starts with (the identity\n"
+     "where it is needed and not given); ``where``: a boolean array that says which elements\n"
+     "count. AxisError, and ValueError for an empty axis without ``initial`` and identity."},
+    {"accumulate", (PyCFunction)(void (*)(void))nl_py_ufunc_accumulate,
+     METH_FASTCALL | METH_KEYWORDS,
+     "accumulate($self, array, axis=0, dtype=None, out=None, *, stream=0)\n--\n\n"
+     "The running folds of an array along one axis, as numpy.ufunc.accumulate."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef ufunc_members[] = {

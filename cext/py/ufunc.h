@@ -34,6 +34,7 @@ typedef struct nl_py_ufunc {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *name;
+    PyObject *reductions; /* dict of the calls that are known (py/reduction) */
     int nin, nout;
     void *types, *kernels; /* newest first; grow only, under the object's critical section */
     PyObject *weakrefs;

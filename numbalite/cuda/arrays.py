@@ -135,11 +135,6 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     # Operators compare elements; as a key of a dictionary an array is itself.
     __hash__ = object.__hash__
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        from numbalite.ufuncs import protocols
-
-        return protocols.array_ufunc(ufunc, method, inputs, kwargs)
-
     # ---- what it is
 
     @property

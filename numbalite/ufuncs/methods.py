@@ -87,7 +87,11 @@ class ReductionMethods:
 
     # --- the methods
 
-    def reduce(
+    def _dtype_to_fold_in(self, dtype, array, out):
+        """The dtype= of a reduction, if there is none."""
+        return dtype
+
+    def _reduce(
         self,
         array,
         axis=0,
@@ -99,21 +103,10 @@ class ReductionMethods:
         *,
         stream=0,
     ):
-        """Folds an array along ``axis`` (an int, a tuple, or None for all), as numpy.ufunc.reduce.
-
-        ``dtype``: of the loop and the result; ``initial``: what the fold starts with; ``where``: a
-        boolean array that says which elements count. AxisError, and ValueError for an empty axis without
-        ``initial`` and identity.
-        """
-        key = None
-        if dtype is None and where is True and initial is _NO_VALUE:
-            calls = self._folds.calls
-            key = calls.key(array, out, axis, keepdims)
-            made = None if key is None else calls.run(key, array, out, stream)
-            if made is not None:
-                return made
+        """A call of `reduce` that is not known yet; the next one like it is made in C."""
         self._only_binary("reduce")
         call = _Call(self, array, out, (where,), stream)
+        can_be_known = where is True and initial is _NO_VALUE
         x = call.array
         axes = operands.axes_of(axis, x.ndim)
         if len(axes) > 1 and not self._is_reorderable():
@@ -126,7 +119,11 @@ class ReductionMethods:
         if keepdims:
             shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
         call.check_out(shape, bool(keepdims), self.__name__)
-        loop = self._loop_dtype("reduce", (call.out_dtype or x.dtype, x.dtype), dtype)
+        loop = self._loop_dtype(
+            "reduce",
+            (call.out_dtype or x.dtype, x.dtype),
+            self._dtype_to_fold_in(dtype, x, call.out),
+        )
         mask = _mask(where, x)
         folds_nothing = any(x.shape[i] == 0 for i in axes)
         if initial is _NO_VALUE:
@@ -154,28 +151,31 @@ class ReductionMethods:
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
-            folding = fold(
+            plan = fold(
                 self._folds, x, axes, loop, flat, initial=initial, where=mask,
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
-            if key is not None:
-                self._folds.calls.note(key, folding, out, target)
+            if can_be_known:
+                self._note("reduce", plan, target, array, axis, dtype, call.given, keepdims)
             return call.result(target)
 
-    def accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
-        """The running folds of an array along one axis, as numpy.ufunc.accumulate."""
+    def _accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
+        """A call of `accumulate` that is not known yet; the next one like it is made in C."""
         self._only_binary("accumulate")
         call = _Call(self, array, out, (), stream)
-        axis = _one_axis(axis, call.array, "accumulate")
+        along = _one_axis(axis, call.array, "accumulate")
         loop = self._loop_dtype(
-            "accumulate", (call.out_dtype or call.array.dtype, call.array.dtype), dtype
+            "accumulate",
+            (call.out_dtype or call.array.dtype, call.array.dtype),
+            self._dtype_to_fold_in(dtype, call.array, call.out),
         )
         call.check_out(call.array.shape, None, self.__name__)
         with call.device():
             x = call.upload()
             target = call.target(x.shape, loop, x, exact=True)
             if x.size:
-                reduceloops.accumulate(self._folds, x, axis, loop, target, stream)
+                plan = reduceloops.accumulate(self._folds, x, along, loop, target, stream)
+                self._note("accumulate", plan, target, array, axis, dtype, call.given, None)
             return call.result(target)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None, *, stream=0):
@@ -186,7 +186,9 @@ class ReductionMethods:
         axis = _one_axis(axis, call.array, "reduceat")
         ends = _segments(indices, call.array.shape[axis], self.__name__)
         loop = self._loop_dtype(
-            "reduceat", (call.out_dtype or call.array.dtype, call.array.dtype), dtype
+            "reduceat",
+            (call.out_dtype or call.array.dtype, call.array.dtype),
+            self._dtype_to_fold_in(dtype, call.array, call.out),
         )
         shape = list(call.array.shape)
         shape[axis] = len(ends)

@@ -9,8 +9,6 @@ never computed on the host behind the user's back.
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from .. import _core
@@ -133,20 +131,39 @@ class NumpyUfunc(CudaUfunc):
                 )
         return tuple(loop)
 
+    def _dtype_to_fold_in(self, dtype, array, out):
+        """NumPy adds and multiplies integers that are narrower than its default one in that."""
+        if dtype is not None or out is not None or self._numpy not in (np.add, np.multiply):
+            return dtype
+        default = np.dtype(np.uintp if array.dtype.kind == "u" else np.intp)
+        return default if array.dtype.kind in "bui" and array.dtype.itemsize < 8 else None
+
     def __reduce__(self):
         return counterpart, (self._numpy,)
+
+
+class NumpyPower(NumpyUfunc):
+    """numpy.power, which refuses integers to negative integer powers."""
+
+    def __call__(self, *inputs, **keywords):
+        if len(inputs) >= self.nin:
+            _check_powers(*inputs[: self.nin], keywords)
+        return super().__call__(*inputs, **keywords)
 
 
 def _name(ufunc):
     return "conjugate" if ufunc.__name__ == "conj" else ufunc.__name__
 
 
-@functools.cache
 def counterpart(ufunc) -> CudaUfunc:
     """The CUDA ufunc that computes what a ufunc of NumPy's computes; TypeError if there is none."""
+    made = _core.ufunc_counterparts.get(ufunc)
+    if made is not None:
+        return made
     name = _name(ufunc)
     if getattr(np, name, None) is ufunc and name in _TABLE:
-        return NumpyUfunc(ufunc)
+        made = NumpyPower(ufunc) if ufunc is np.power else NumpyUfunc(ufunc)
+        return _core.ufunc_counterparts.setdefault(ufunc, made)
     if _core.ufunc_owner(ufunc) is not None:
         raise TypeError(
             f"{name} runs on the CPU and was given a device array: make it with target='cuda', or "
@@ -166,32 +183,12 @@ def _is_known(operand):
     return override is None or hasattr(operand, "__cuda_array_interface__")
 
 
-def array_ufunc(ufunc, method, inputs, keywords):
-    """What DeviceNDArray.__array_ufunc__ returns."""
-    outs = keywords.get("out", ())
-    if not all(map(_is_known, (*inputs, *outs))):
+def array_ufunc(ufunc, method, *inputs, **keywords):
+    """What DeviceNDArray.__array_ufunc__ returns for a ufunc or operands that C code does not know."""
+    if not all(map(_is_known, (*inputs, *keywords.get("out", ())))):
         return NotImplemented
-    if len(outs) == 1:
-        keywords["out"] = outs[0]
     made = counterpart(ufunc)
-    if ufunc is np.power and method in ("__call__", "outer"):
-        _check_powers(*inputs[:2], keywords)
-    if method == "__call__":
-        return made(*inputs, **keywords)
-    if method in ("reduce", "accumulate", "reduceat") and keywords.get("dtype") is None:
-        wider = _wider(ufunc, inputs[0]) if keywords.get("out") is None else None
-        if wider is not None:
-            keywords["dtype"] = wider
-    return getattr(made, method)(*inputs, **keywords)
-
-
-def _wider(ufunc, operand):
-    """NumPy adds and multiplies integers that are narrower than its default one in that."""
-    dtype = getattr(operand, "dtype", None)
-    if ufunc not in (np.add, np.multiply) or dtype is None or dtype.kind not in "bui":
-        return None
-    default = np.dtype(np.uintp if dtype.kind == "u" else np.intp)
-    return default if dtype.itemsize < default.itemsize else None
+    return (made if method == "__call__" else getattr(made, method))(*inputs, **keywords)
 
 
 def _check_powers(base, exponent, keywords):

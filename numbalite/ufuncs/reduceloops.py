@@ -2,14 +2,13 @@
 
 The kernels are cuda_src/numbalite/reduce.cuh and scan.cuh. A Loops has those of one function, each
 compiled when it is first needed, and the plans (reduceplan.py) for the geometries that there were:
-which kernel, how many parts for each result, and the second launch that folds the parts.
+which kernels, how many parts for each result, and the second launch that folds the parts.
 """
 
 from __future__ import annotations
 
 import math
 from _thread import RLock
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,28 +19,8 @@ from ..options import Options
 from ..program import Overload, Program
 from . import commuting, element, operands
 from . import reduceplan as plans
-from .knowncalls import KnownCalls
 
 _KEPT_PLANS = 256
-
-
-class Launch:
-    """A kernel, its configuration and its plan."""
-
-    __slots__ = ("_by_default", "grid", "loop", "plan", "threads")
-
-    def __init__(self, loop, grid, threads, plan):
-        self.loop = loop
-        self.grid = grid
-        self.threads = threads
-        self.plan = plan
-        self._by_default = loop[grid, threads]
-
-    def __call__(self, stream, *arguments):
-        launcher = self._by_default
-        if stream is not None and not (isinstance(stream, int) and stream == 0):
-            launcher = self.loop[self.grid, self.threads, stream]
-        launcher(self.plan, *arguments)
 
 
 class Loop(_core.Dispatcher):
@@ -115,7 +94,6 @@ class Loops:
         self._lock = RLock()
         self._loops = {}
         self._plans = {}
-        self.calls = KnownCalls()
 
     def generated(self, kind, stored, loop, result, masked=False, wide=False, unary=False):
         """(source, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``."""
@@ -183,38 +161,16 @@ class Loops:
 
 # ---------------------------------------------------------------------------------------- reductions
 
+# What the slots of a step stand for (_core.ReductionPlan): arrays that are given, then scratch arrays.
+_INPUT, _WHERE, _OUTPUT, _SEGMENTS, _FIRST_SCRATCH = range(5)
 
-class Folding(NamedTuple):
-    """A planned reduction: one launch, or two with a scratch array of parts between them."""
 
-    first: Launch
-    second: Launch | None
-    parts: int
-    """How many there are of all results."""
-    loop_dtype: np.dtype
-    masked: bool
-
-    def run(self, array, where, out, segments, stream):
-        """``array``, ``where`` and ``out`` as `first_of` gives them; where and segments may be None."""
-        where = array if where is None else where
-        segments = array if segments is None else segments
-        if self.second is None:
-            self.first(stream, array, where, out, out, segments)
-            return
-        parts, flags = self.scratch()
-        self.first(stream, array, where, parts, flags, segments)
-        self.second(stream, parts, flags, out, out, parts)
-
-    def scratch(self):
-        """New arrays for the parts, and for whether there are any where a mask selects."""
-        parts = _core.device_empty((self.parts,), self.loop_dtype, "C")
-        if not self.masked:
-            return parts, parts
-        return parts, _core.device_empty((self.parts,), np.dtype(bool), "C")
+def _step(kernel, way, results, plan, *slots):
+    return kernel, plans.grid_of(way, results), way.threads, plan, slots
 
 
 def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
-    """The Folding for these dimensions."""
+    """The plan of a reduction over these dimensions: one launch, or two with the parts between them."""
     stored, loop, result = dtypes
     simulated = is_simulated()
     if segment is None:
@@ -231,37 +187,41 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
         plan, wide = plans.packed_plan(
             way, kept, folded, initial=initial, segment=-1 if segment is None else segment
         )
-        launch = Launch(
-            loops.loop(way.kind, stored, loop, result, masked, wide),
-            plans.grid_of(way, results), way.threads, plan,
-        )  # fmt: skip
-        return Folding(launch, None, results, loop, masked)
+        kernel = loops.loop(way.kind, stored, loop, result, masked, wide)
+        given = _INPUT, _WHERE, _OUTPUT, _OUTPUT, _SEGMENTS
+        return _core.ReductionPlan([_step(kernel, way, results, plan, *given)], ())
     # The parts of neighbouring results are neighbours where the results' elements are.
     by_part = way.kind == "serial" or way.kind.startswith("columns")
-    first = _launch_for_parts(loops, way, kept, folded, (stored, loop), masked, by_part)
-    size, parts = loop.itemsize, way.parts
-    apart, after = (1, results) if by_part else (parts, 1)
+    parts, scratch = _FIRST_SCRATCH, [(results * way.parts, loop)]
+    flags = parts
+    if masked:  # whether a part has any element that the mask selects
+        flags = parts + 1
+        scratch.append((results * way.parts, np.dtype(bool)))
+    first = _step_for_parts(
+        loops, way, kept, folded, (stored, loop), masked, by_part,
+        _INPUT, _WHERE, parts, flags, _SEGMENTS,
+    )  # fmt: skip
+    size, count = loop.itemsize, way.parts
+    apart, after = (1, results) if by_part else (count, 1)
     kept = [
         plans.Dimension(dim.length, n * apart * size, n * apart, dim.output)
         for dim, n in zip(kept, plans.packed_strides(kept), strict=True)
     ]
-    kept, folded = plans.merged(kept), [plans.Dimension(parts, after * size, after)]
+    kept, folded = plans.merged(kept), [plans.Dimension(count, after * size, after)]
     last = plans.choose(kept, folded, size, 0, masked, simulated, size)
-    last = last._replace(parts=1, chunk=parts)
+    last = last._replace(parts=1, chunk=count)
     plan, wide = plans.packed_plan(last, kept, folded, initial=initial)
-    second = Launch(
-        loops.loop(last.kind, loop, loop, result, masked, wide),
-        plans.grid_of(last, results), last.threads, plan,
-    )  # fmt: skip
-    return Folding(first, second, results * way.parts, loop, masked)
+    kernel = loops.loop(last.kind, loop, loop, result, masked, wide)
+    second = _step(kernel, last, results, plan, parts, flags, _OUTPUT, _OUTPUT, parts)
+    return _core.ReductionPlan([first, second], scratch)
 
 
-def _launch_for_parts(loops, way, kept, folded, dtypes, masked, by_part=False):
+def _step_for_parts(loops, way, kept, folded, dtypes, masked, by_part, *slots):
     stored, loop = dtypes
     plan, wide = plans.packed_plan(way, kept, folded, is_last=False, by_part=by_part)
     results = math.prod(dim.length for dim in kept)
     kernel = loops.loop(way.kind, stored, loop, loop, masked, wide)
-    return Launch(kernel, plans.grid_of(way, results), way.threads, plan)
+    return _step(kernel, way, results, plan, *slots)
 
 
 def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderable=False, stream=0,
@@ -272,7 +232,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     fold in; ``initial`` the bytes of a number of it; ``where`` a boolean array of the array's shape.
     ``reorderable`` allows any order of the axes (not of the elements along one). ``segments`` is
     (axis, int64 array (n, 2) of begins and ends): the axis is folded by segments, and `out` has n
-    there. Returns the Folding, None if the array had to be copied first.
+    there. Returns the plan, None if the array had to be copied first.
     """
     axis = segments[0] if segments else None
     key = (
@@ -308,26 +268,27 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
             0 if segment else None,
         )  # fmt: skip
 
-    folding = loops.planned(key, make)
-    if folding is None:
+    plan = loops.planned(key, make)
+    if plan is None:
         reduce(
             loops, array.copy(stream=stream), axes, loop, out,
             initial=initial, where=where, reorderable=reorderable, stream=stream, segments=segments,
         )  # fmt: skip
         return None
-    folding.run(
-        operands.first_of(array), None if where is None else operands.first_of(where), operands.first_of(out),
-        segments and segments[1], stream,
-    )  # fmt: skip
-    return folding
+    plan.run(
+        array, array if where is None else where, out, segments[1] if segments else array, stream
+    )
+    return plan
 
 
 # ----------------------------------------------------------------------------------------------- scans
 
 
 def accumulate(loops, array, axis, loop, out, stream=0):
-    """Running folds of ``array`` along ``axis``, into ``out`` of its shape."""
-    if not operands.is_aligned(array):
+    """Running folds of ``array`` along ``axis``, into ``out`` of its shape. Returns the plan, None if the
+    array had to be copied first."""
+    aligned = operands.is_aligned(array)
+    if not aligned:
         array = array.copy(stream=stream)
     key = (
         "scan", array.shape, array.strides, array.dtype.num, axis, loop.num, out.strides,
@@ -340,32 +301,38 @@ def accumulate(loops, array, axis, loop, out, stream=0):
             for length, step, output in zip(array.shape, array.strides, out.strides, strict=True)
         ]
         kept = plans.merged(plans.by_stride(every[:axis] + every[axis + 1 :]))
-        return _scan_plan(loops, kept, every[axis], (array.dtype, loop, out.dtype), array._address)
+        steps, scratch = [], []
+        dtypes = array.dtype, loop, out.dtype
+        _scan(loops, kept, every[axis], dtypes, array._address, _INPUT, _OUTPUT, steps, scratch)
+        return _core.ReductionPlan(steps, scratch)
 
-    totals, scan, parts = loops.planned(key, make)
-    x, y = operands.first_of(array), operands.first_of(out)
-    before = x
-    if totals is not None:
-        before, _ = totals.scratch()
-        totals.first(stream, x, x, before, before, x)
-        lines = before.reshape(-1, parts)
-        accumulate(loops, lines, 1, loop, lines, stream)
-    scan(stream, x, before, y, y, x)
+    plan = loops.planned(key, make)
+    plan.run(array, array, out, array, stream)
+    return plan if aligned else None
 
 
-def _scan_plan(loops, kept, along, dtypes, address):
-    """(the Folding whose first launch makes the parts' folds or None, the scan, parts of a line)"""
+def _scan(loops, kept, along, dtypes, address, source, target, steps, scratch):
+    """Appends the launches of a scan. A line in several parts is folded part by part, the folds of the
+    parts are scanned, and each part's scan begins with that of the parts before it."""
     stored, loop, result = dtypes
     lines = math.prod(dim.length for dim in kept)
     way, folding = plans.choose_scan(kept, along, stored.itemsize, address, is_simulated())
-    grid = -(-lines // way.threads) if folding is None else plans.grid_of(folding, lines)
-    plan, wide = plans.packed_plan(way, kept, [along])
-    scan = Launch(loops.loop(way.kind, stored, loop, result, wide=wide), grid, way.threads, plan)
-    totals = None
+    before = source
     if way.parts > 1:
-        first = _launch_for_parts(loops, folding, kept, [along], (stored, loop), False)
-        totals = Folding(first, None, lines * way.parts, loop, False)
-    return totals, scan, way.parts
+        before = _FIRST_SCRATCH + len(scratch)
+        scratch.append((lines * way.parts, loop))
+        slots = source, source, before, before, source
+        steps.append(
+            _step_for_parts(loops, folding, kept, [along], (stored, loop), False, False, *slots)
+        )
+        size = loop.itemsize
+        parts = plans.Dimension(way.parts, size, 0, size)
+        of_lines = plans.merged([plans.Dimension(lines, way.parts * size, 0, way.parts * size)])
+        _scan(loops, of_lines, parts, (loop,) * 3, 0, before, before, steps, scratch)
+    plan, wide = plans.packed_plan(way, kept, [along])
+    kernel = loops.loop(way.kind, stored, loop, result, wide=wide)
+    grid = -(-lines // way.threads) if folding is None else plans.grid_of(folding, lines)
+    steps.append((kernel, grid, way.threads, plan, (source, before, target, target, source)))
 
 
 # ------------------------------------------------------------------------------------------- places
@@ -391,5 +358,6 @@ def at(loops, array, targets, starts, order, operand, loop, stream=0):
     kernel = loops.loop("at", stored, loop, array.dtype, wide=wide, unary=operand is None)
     place = operands.first_of(array)
     other = place if operand is None else operands.first_of(operand)
-    launch = Launch(kernel, -(-count // way.threads), way.threads, plan)
-    launch(stream, other, targets, place, order, starts)
+    kernel[-(-count // way.threads), way.threads, stream](
+        plan, other, targets, place, order, starts
+    )

@@ -23,7 +23,7 @@ from ..cuda import assign
 from . import element, operands, reduceloops
 
 
-class Reduce:
+class Reduce(_core.Reduction):
     """Folds arrays with an associative function of two numbers.
 
     ``functor`` is an expression or a body in ``a`` and ``b`` ("a + b"), a function of two parameters
@@ -96,20 +96,8 @@ class Reduce:
     def _function_for(self, dtype):
         return self.function
 
-    def __call__(self, arr, size=None, res=None, init=None, stream=0, axis=None):
-        calls = self._loops.calls
-        key = calls.key(arr, res, axis) if size is None and init is None else None
-        if key is None:
-            return self._work_out(arr, size, res, init, stream, axis, None)
-        made = calls.run(key, arr, res, stream)
-        if made is None:
-            return self._work_out(arr, size, res, init, stream, axis, key)
-        if res is not None:
-            return None
-        return made if axis is not None else made.copy_to_host(stream=stream)[()]
-
-    def _work_out(self, arr, size, res, init, stream, axis, key):
-        """A call that is not known yet; it is noted under ``key``."""
+    def _work_out(self, arr, size=None, res=None, init=None, stream=0, axis=None):
+        """A call that is not known yet; the next one like it is made in C."""
         on_device = operands.is_on_device(arr)
         array = operands.device_view(arr) if on_device else operands.host_array(arr)
         operands.check_dtype(array.dtype, self.__name__)
@@ -124,9 +112,11 @@ class Reduce:
                 f"give init="
             )
         with operands.on_device_of(array if on_device else None):
-            return self._run(array, axes, shape, initial, res, stream, axis, on_device, key)
+            can_be_known = size is None and init is None
+            return self._run(arr, array, axes, shape, initial, res, stream, axis, can_be_known)
 
-    def _run(self, array, axes, shape, initial, res, stream, axis, on_device, key):
+    def _run(self, given, array, axes, shape, initial, res, stream, axis, can_be_known):
+        on_device = operands.is_on_device(given)
         target = host_result = None
         if res is not None and operands.is_on_device(res):
             target = _target(operands.device_view(res), shape, axis, array.dtype)
@@ -142,9 +132,9 @@ class Reduce:
             or (math.prod(shape) != 1 and assign.overlap(array, target))
         ):
             out = operands.empty(shape, array.dtype)
-        folding = fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
-        if key is not None:
-            self._loops.calls.note(key, folding, res, out)
+        plan = fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
+        if can_be_known:
+            self._note(plan, out, given, res, axis)
         if target is not None:
             if out is not target:
                 operands.copy(out, target, stream)
@@ -175,7 +165,7 @@ class Reduce:
 
 
 def _unpickle(cls, function, options):
-    made = object.__new__(cls)
+    made = _core.Reduction.__new__(cls)
     made._set(function, options)
     return made
 

@@ -1,6 +1,7 @@
 """Reductions that are called again with arrays of a known geometry: they are as the first time, and strict."""
 
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -26,9 +27,9 @@ def worked_out(monkeypatch):
     seen = []
     usual = cuda.reduce._work_out
 
-    def work_out(self, *arguments):
+    def work_out(self, *arguments, **keywords):
         seen.append(arguments)
-        return usual(self, *arguments)
+        return usual(self, *arguments, **keywords)
 
     monkeypatch.setattr(cuda.reduce, "_work_out", work_out)
     return seen
@@ -180,3 +181,46 @@ def test_many_geometries(total):
     for _ in range(2):
         for n in range(1, 700, 2):
             assert total(d[:n]) == x[:n].sum()
+
+
+def frames_of(call):
+    """The names of the Python functions that a call runs."""
+    names = []
+    sys.setprofile(
+        lambda frame, event, _: names.append(frame.f_code.co_name) if event == "call" else None
+    )
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return names[1:]  # the call itself
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d, out, total: np.add.reduce(d, axis=0),
+        lambda d, out, total: np.add.reduce(d, axis=0, out=out),
+        lambda d, out, total: np.multiply.accumulate(d, axis=1),
+        lambda d, out, total: add.reduce(d, None, keepdims=True),
+        lambda d, out, total: add.accumulate(d),
+        lambda d, out, total: total(d, axis=1),
+        lambda d, out, total: total(d, res=out, axis=0),
+        lambda d, out, total: np.add(d, 1.0),
+    ],
+)
+def test_no_python_runs_in_a_call_that_is_known(call, total):
+    d = cuda.to_device(numbers((6, 40000)))  # longer than what one thread scans or folds
+    out = cuda.device_array(40000, np.float32)
+    call(d, out, total)
+    assert frames_of(lambda: call(d, out, total)) in ([], ["<lambda>"])
+
+
+def test_scans_of_known_geometries():
+    for _ in range(2):
+        x = numbers((3, 70000))
+        for axis in (0, 1):
+            got = np.add.accumulate(cuda.to_device(x), axis=axis)
+            np.testing.assert_array_equal(got.copy_to_host(), np.add.accumulate(x, axis=axis))
+    with pytest.raises(TypeError, match="keepdims"):
+        add.accumulate(cuda.to_device(x), keepdims=True)

@@ -29,6 +29,7 @@ def plus(x, y):
     "return x + y;"
 
 
+total = cuda.reduce("a + b")
 HOST = np.arange(64, dtype="f4")
 LARGE = np.ones(50_000, "f4")
 GRID = np.arange(48, dtype="f4").reshape(6, 8)
@@ -197,13 +198,24 @@ def ufunc_masked_on_stream(d):
     return result
 
 
+def reduction_that_is_known(d):
+    return np.add.reduce(d), total(d, axis=0)
+
+
+def scan_on_a_stream(d):
+    stream = cuda.stream()
+    result = plus.accumulate(cuda.to_device(LARGE, stream), stream=stream)
+    stream.synchronize()
+    return result
+
+
 OPERATIONS = [
     to_device, to_device_strided, device_array, copy_to_host, copy_to_host_strided, copy_to_device,
     copy_between, slices, assign, fill, contiguous_copy, launch, launch_on_host_arrays,
     launch_on_strided_host_arrays, launch_on_stream, capture, capture_and_drop, load_module,
     load_and_launch, stream, event, event_between_streams, synchronize, memory_info, ufunc,
     ufunc_into_itself, ufunc_of_numbers, ufunc_of_small_arrays, ufunc_of_large_arrays, ufunc_of_both,
-    ufunc_masked, ufunc_masked_on_stream,
+    ufunc_masked, ufunc_masked_on_stream, reduction_that_is_known, scan_on_a_stream,
 ]  # fmt: skip
 
 

@@ -1,0 +1,71 @@
+/* py/arrayufunc: DeviceArray.__array_ufunc__: what NumPy's own ufuncs do with device arrays.
+ *
+ * `counterparts` has the ufuncs of ours that compute what NumPy's do. A call on arrays and numbers
+ * goes straight to the method of that name; every other one is looked at in Python
+ * (numbalite/ufuncs/protocols.py), which also fills the dict. */
+#include "py/override.h"
+
+static int is_plain(const nl_py_state *state, PyObject *obj) {
+    return nl_py_override_plain(state, obj) || nl_host_is_scalar(obj);
+}
+
+/* The inputs, and what is in out=, which is a tuple here. */
+static int are_plain(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
+                     PyObject *keywords) {
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        if (!is_plain(state, args[i]))
+            return 0;
+    for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++) {
+        PyObject *out = args[nargs + i];
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), "out") != 0)
+            continue;
+        for (Py_ssize_t j = 0; PyTuple_Check(out) && j < PyTuple_GET_SIZE(out); j++)
+            if (!is_plain(state, PyTuple_GET_ITEM(out, j)))
+                return 0;
+    }
+    return 1;
+}
+
+static PyObject *ask_python(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+    PyObject *module = PyImport_ImportModule("numbalite.ufuncs.protocols");
+    PyObject *function = module ? PyObject_GetAttrString(module, "array_ufunc") : NULL;
+    PyObject *result =
+        function ? PyObject_Vectorcall(function, args, (size_t)nargs, keywords) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
+static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *args,
+                      Py_ssize_t nargs, PyObject *keywords) {
+    if (PyUnicode_CompareWithASCIIString(method, "__call__") == 0)
+        return PyObject_Vectorcall(counterpart, args, (size_t)nargs, keywords);
+    PyObject *bound = PyObject_GetAttr(counterpart, method);
+    PyObject *result = bound ? PyObject_Vectorcall(bound, args, (size_t)nargs, keywords) : NULL;
+    Py_XDECREF(bound);
+    return result;
+}
+
+PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *keywords) {
+    const nl_py_state *state = ((nl_py_array *)self)->state;
+    PyObject *counterpart = NULL, *result;
+    if (nargs < 3 || !PyUnicode_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "__array_ufunc__ takes a ufunc, a method's name and "
+                                             "its inputs");
+    if (are_plain(state, args + 2, nargs - 2, keywords) &&
+        PyDict_GetItemRef(state->counterparts, args[0], &counterpart) < 0)
+        return NULL;
+    result = counterpart ? call(counterpart, args[1], args + 2, nargs - 2, keywords)
+                         : ask_python(args, nargs, keywords);
+    Py_XDECREF(counterpart);
+    return result;
+}
+
+int nl_py_arrayufunc_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    state->counterparts = PyDict_New();
+    return state->counterparts == NULL
+               ? -1
+               : PyModule_AddObjectRef(module, "ufunc_counterparts", state->counterparts);
+}
