@@ -67,7 +67,7 @@ def told(value, name):
         return None
     plain = re.sub(r"[\[\]]|=[^,)]*(\([^)]*\))?", "", text[1:-1])
     names = [word.strip() for word in plain.split(",")]
-    return [word.lstrip("*") for word in names if word and word[0] not in "/$"]
+    return [word.lstrip("*") for word in names if word.strip("*") and word[0] not in "/$"]
 
 
 def parameters(node, of_class):
@@ -84,6 +84,8 @@ def callables():
         value = getattr(_core, name, None)
         if isinstance(node, ast.FunctionDef):
             yield name, value, node, False
+            continue
+        if isinstance(node, ast.AnnAssign):
             continue
         stub = declared(node.body)
         yield name, value, stub.get("__init__", stub.get("__new__")), True
