@@ -8,6 +8,7 @@ launch comes; so nothing between here and the driver knows of checks.
 from __future__ import annotations
 
 from _thread import _local
+from numbers import Real
 
 # Bits, as in cext/driver/checks.h.
 NAMES = {
@@ -70,8 +71,8 @@ class checks:
     ========= ==============================================================================
 
     ``seed`` runs blocks and threads in an order that this number decides, with "none" too. What is found is a
-    KernelError when the launch is waited for: the first mistake, and how many there are. Blocks can be
-    nested; the inner one counts. Only the simulator can look: on a GPU, entering the block is a
+    KernelError when the launch is waited for: the first mistake, and how many there are. Leaving the block
+    waits for all devices; an exception that leaves it already is not replaced. Blocks can be nested; the inner one counts. Only the simulator can look: on a GPU, entering the block is a
     CudaSupportError that says so; there ``debug=True`` checks indices, and compute-sanitizer the rest.
 
     >>> @cuda.jit
@@ -92,6 +93,8 @@ class checks:
                 mask |= parse(name)
             except ValueError as problem:
                 raise ValueError(f"{name!r} is no check: expected {problem}") from None
+        if seed is not None and not hasattr(seed, "__index__"):
+            raise TypeError(f"cuda.checks: seed is an integer, not {seed!r}")
         if seed is not None:
             seed = seed.__index__()
         self._mask = mask
@@ -118,15 +121,32 @@ class checks:
         _core.set_checks(*stack[-1])
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, error, traceback):
         from numbalite import _core
 
         stack = _here.stack
         stack.pop()
         _core.set_checks(*(stack[-1] if stack else ()))
+        if isinstance(error, Exception):
+            _wait_beside(error)
+        elif error is None and not _core.capture_here():
+            _core.synchronize_all()
 
     def __repr__(self):
         return f"cuda.checks({', '.join(map(repr, self.names))})"
+
+
+def _wait_beside(error):
+    """Waits; a mistake that is found does not take the place of the exception, but is told with it."""
+    from numbalite import _core
+
+    if _core.capture_here():
+        return
+    try:
+        _core.synchronize_all()
+    except Exception as found:
+        if found is not error and hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(f"cuda.checks, on leaving the block: {type(found).__name__}: {found}")
 
 
 def _milliseconds(limit):
@@ -134,8 +154,10 @@ def _milliseconds(limit):
         from numbalite import config
 
         limit = _LIMIT if config.SIM_LIMIT is None else config.SIM_LIMIT
-    if limit < 0:
-        raise ValueError(f"limit is a number of seconds, not {limit!r}")
+    if isinstance(limit, bool) or not isinstance(limit, Real):
+        raise TypeError(f"cuda.checks: limit is a number of seconds, not {limit!r}")
+    if not 0 <= limit < float("inf"):
+        raise ValueError(f"cuda.checks: limit is a number of seconds, 0 for none, not {limit!r}")
     return int(limit * 1000)
 
 

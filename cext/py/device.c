@@ -78,6 +78,18 @@ static PyObject *give_up(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused
     Py_RETURN_NONE;
 }
 
+static PyObject *synchronize_all(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    nl_error err, more;
+    int result = 0;
+    Py_BEGIN_ALLOW_THREADS;
+    for (int i = 0; nl_device_is_known(i); i++)
+        if (nl_device_is_ready(i) &&
+            nl_device_synchronize_all(UINT64_C(1) << i, result < 0 ? &more : &err) < 0)
+            result = -1;
+    Py_END_ALLOW_THREADS;
+    return nl_py_none(result, &err);
+}
+
 static PyObject *is_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return PyBool_FromLong(nl_driver_is_open());
 }
@@ -445,6 +457,8 @@ static PyMethodDef methods[] = {
      "would wait."},
     {"give_up", give_up, METH_NOARGS,
      "Something may run for ever: the end of the process waits for no device."},
+    {"synchronize_all", synchronize_all, METH_NOARGS,
+     "Waits for all devices that are in use; the first error is raised."},
     {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
     {"driver_kind", driver_kind, METH_NOARGS, "\"cuda\" or \"sim\", None before opening."},
     {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},

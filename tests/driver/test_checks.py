@@ -760,3 +760,93 @@ def test_a_gufunc_that_adds_to_its_new_output_is_told_with_host_arrays_too():
     for size in (4, 1 << 16):
         with cuda.checks(), pytest.raises(KernelError, match="reads out.*nothing has written"):
             total(np.ones((size, 2), np.float32))
+
+
+@pytest.fixture(scope="module")
+def add():
+    """add[grid, block](x, k): with k = 1 beyond the end of x."""
+
+    @cuda.jit("void(int32[::1], int32)")
+    def add(x, k):
+        "x.data()[threadIdx.x + k] += 1;"
+
+    return add
+
+
+def test_leaving_the_block_raises(add):
+    for stream in 0, cuda.stream(), cuda.stream(non_blocking=True):
+        x = cuda.to_device(np.zeros(4, "i4"))
+        cuda.synchronize()
+        with pytest.raises(KernelError, match="x has 4 elements"), cuda.checks():
+            add[1, 4, stream](x, 1)
+        cuda.synchronize()  # nothing is left
+        with cuda.checks():
+            add[1, 4, stream](x, 0)
+        add[1, 4, stream](x, 0)
+
+
+def test_leaving_an_inner_block(add):
+    x = cuda.to_device(np.zeros(4, "i4"))
+    with cuda.checks("race"):
+        with pytest.raises(KernelError, match="x has 4 elements"), cuda.checks("memory"):
+            add[1, 4](x, 1)
+        add[1, 4](x, 0)
+    assert x.copy_to_host()[0] == 1
+
+
+def test_leaving_with_an_exception(add):
+    x = cuda.to_device(np.zeros(4, "i4"))
+    with pytest.raises(ZeroDivisionError) as caught, cuda.checks():
+        add[1, 4](x, 1)
+        raise ZeroDivisionError("mine")
+    if sys.version_info >= (3, 11):
+        (note,) = caught.value.__notes__
+        assert "x has 4 elements" in note
+    cuda.synchronize()
+    with pytest.raises(KernelError) as caught, cuda.checks():
+        add[1, 4](x, 1)
+        cuda.synchronize()
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_leaving_inside_a_capture(add):
+    x, stream = cuda.to_device(np.zeros(4, "i4")), cuda.stream()
+    with stream.capture() as graph, cuda.checks():
+        add[1, 4, stream](x, 0)
+    graph.launch(stream)
+    assert x.copy_to_host(stream=stream).tolist() == [1, 1, 1, 1]
+
+
+def test_leaving_waits_for_all_devices(run_python):
+    run_python(
+        """
+import numpy as np, pytest
+from numbalite import cuda
+from numbalite.errors import KernelError
+@cuda.jit("void(int32[::1], int32)")
+def add(x, k):
+    "x.data()[threadIdx.x + k] += 1;"
+with pytest.raises(KernelError, match="4 elements"), cuda.checks():
+    with cuda.gpus[1]:
+        add[1, 4](cuda.to_device(np.zeros(4, "i4")), 1)
+for device in cuda.gpus:
+    device.synchronize()
+""",
+        NUMBALITE_SIM_DEVICES="2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 1.5}, "seed is an integer, not 1.5"),
+        ({"seed": "a"}, "seed is an integer, not 'a'"),
+        ({"limit": "1"}, "limit is a number of seconds, not '1'"),
+        ({"limit": True}, "limit is a number of seconds, not True"),
+    ],
+)
+def test_options_of_other_types(options, message):
+    with pytest.raises(TypeError, match=f"cuda.checks: {message}"):
+        cuda.checks(**options)
+    with pytest.raises(ValueError, match="limit is a number of seconds"):
+        cuda.checks(limit=float("nan"))
