@@ -193,7 +193,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
             )
         if is_body and given:
             function = DeviceFunction(
-                function.definition, tuple(given), function.options, function.py_func
+                function.definition, tuple(given), function.options, function._py_func
             )
         self._function = function
         self._given = tuple(given)
@@ -202,7 +202,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         self._nogil = nogil
         self._lock = RLock()
         self._overloads = {}  # argument types -> Overload
-        self.py_func = function.py_func
+        self.py_func = function._py_func
         self.__name__ = element.plain_name(function)
         self.__qualname__ = function.definition.qualname
         self.__module__ = function.definition.module
@@ -369,10 +369,10 @@ class HostDispatcher(ByTypes, _core.HostFunction):
 
     def inspect_source(self, signature=None):
         """The C++ that the compiler got; without a signature, of all overloads in a dict."""
-        if signature is None and len(self._given) != 1:
-            return {args: o.inspect_source() for args, o in self._overloads.items()}
         if signature is None:
-            return self._made(self._given[0].args).inspect_source()
+            for given in self._given:
+                self._made(given.args)
+            return {args: o.inspect_source() for args, o in self._overloads.items()}
         args = signatures.signature(signature, self._function.definition.scope.get).args
         if args not in self._overloads:
             raise KeyError(f"{self.__name__} is not compiled for {Signature(None, args)}")

@@ -6,7 +6,7 @@ import inspect
 import sys
 import types as python_types
 
-from . import capture, cxx, linemap, options, signatures, source, types
+from . import capture, cxx, linemap, options, pyfunc, signatures, source, types
 from .compilers import Unit
 from .devicefunction import DeviceFunction
 from .dispatcher import Dispatcher, body_kernel
@@ -41,6 +41,8 @@ def jit(
 
     ``source=`` (or a string with __global__ in the first place) is a translation unit, ``name=``
     says which kernel of it, for a template which instance ("saxpy<float>").
+
+    ``doc=`` is its ``__doc__``, which is the C++ otherwise.
 
     ``debug=True`` checks array indices and asserts, and compiles without optimisation;
     ``boundscheck=True`` checks them in optimised code. What they find is a KernelError at the launch.
@@ -107,6 +109,7 @@ def _check_given(what):
 
 def definition_of(function, what="kernel") -> source.Definition:
     """The user's C++ in a function, with its parameters and scope; TypeError if it is Python."""
+    function = pyfunc.unwrap(function)
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
     text = linemap.of_function(function, what)
@@ -139,6 +142,7 @@ def _parameters(function):
 
 
 def _from_function(function, given, parsed):
+    function = pyfunc.unwrap(function)
     if isinstance(function, (Dispatcher, DeviceFunction)):
         raise TypeError(f"{function!r} is compiled already; cuda.jit takes the function itself")
     what = "device function" if parsed.device else "kernel"
@@ -333,6 +337,7 @@ def _kernel_parts(function, sig, parsed):
 
 
 def _ahead_device(what, sig, abi_info, parsed):
+    what = pyfunc.unwrap(what)
     if isinstance(what, python_types.FunctionType):
         definition = definition_of(what, "device function")
         function = DeviceFunction(definition, (), parsed, what)

@@ -6,6 +6,8 @@ several it becomes that many overloads. It is compiled only as part of the kerne
 
 from __future__ import annotations
 
+from . import pyfunc
+
 
 class DeviceFunction:
     """What ``cuda.jit(device=True)`` makes."""
@@ -14,15 +16,21 @@ class DeviceFunction:
         self.definition = definition
         self.signatures = tuple(signatures)
         self.options = options
-        self.py_func = py_func
+        self._py_func = py_func
         self.__name__ = definition.name
         self.__qualname__ = definition.qualname
         self.__module__ = definition.module
-        self.__doc__ = definition.text.value
+        doc = getattr(options, "doc", None)
+        self.__doc__ = definition.text.value if doc is None else doc
 
     @property
     def name(self) -> str:
         return self.__name__
+
+    @property
+    def py_func(self):
+        """The Python function that holds the text, as a PyFunc: it cannot be called."""
+        return pyfunc.of(self._py_func, self.__name__)
 
     def __repr__(self):
         types = ", ".join(map(str, self.signatures)) or ", ".join(self.definition.parameters)

@@ -10,7 +10,7 @@ from _thread import RLock
 
 import numpy as np
 
-from . import _core, cooperative, signatures, source, types
+from . import _core, cooperative, options, pyfunc, signatures, source, types
 from .capture import ascii_name
 from .compilers import Unit
 from .cuda import devices  # noqa: F401  (sets how the driver is opened)
@@ -53,11 +53,12 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         self._lock = RLock()
         self._overloads = {}  # argument types -> Overload
         self._specialized = {}
-        self.py_func = py_func
+        self._py_func = py_func
         self.__name__ = origin.name
         self.__qualname__ = origin.qualname
         self.__module__ = origin.module_name
-        self.__doc__ = origin.doc
+        self.__doc__ = origin.doc if origin.options.doc is None else origin.options.doc
+        self._extensions = Extensions(self, origin.options.extensions)
         super().__init__(
             origin.name,
             tuple(origin.parameter_names),
@@ -161,16 +162,36 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def specialize(self, *args):
-        """A kernel for the types of these arguments only."""
+        """A kernel for these types of arguments only: arguments, or their types (``float32[:], int32``)."""
         if self.specialized:
-            raise RuntimeError("Dispatcher already specialized")
-        wanted = tuple(types.typeof(arg) for arg in args)
-        _check(Signature(None, wanted), self.__name__, self._origin.parameter_names)
+            raise RuntimeError(
+                f"Dispatcher already specialized: {self.__name__} takes "
+                f"{', '.join(map(str, self._given)) or 'what its source says'}, and nothing else"
+            )
+        names = self._origin.parameter_names
+        if len(args) != len(names):
+            raise TypeError(
+                f"{self.__name__}.specialize: {len(names)} arguments or types are needed "
+                f"({', '.join(names)}), not {len(args)}"
+            )
+        wanted = tuple(self._type_of(name, arg) for name, arg in zip(names, args, strict=True))
         if wanted not in self._specialized:
             signature = Signature(types.void, wanted)
-            made = type(self)(self._origin, [signature], self.py_func)
+            made = type(self)(self._origin, [signature], self._py_func)
+            made._extensions = Extensions(made, self._extensions)
             self._specialized[wanted] = made.compile_given()
         return self._specialized[wanted]
+
+    def _type_of(self, parameter, arg):
+        if isinstance(arg, types.Type):
+            return arg
+        try:
+            return types.typeof(arg)
+        except TypeError as problem:
+            raise TypeError(
+                f"{self.__name__}.specialize: parameter {parameter!r}: {problem}; give an argument, or a "
+                "type such as float32[:]"
+            ) from None
 
     @property
     def specialized(self) -> bool:
@@ -207,8 +228,15 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._origin.options
 
     @property
-    def extensions(self):
-        return list(self._origin.options.extensions)
+    def extensions(self) -> list:
+        """Objects that may change arguments before each launch, the last one first: each has a method
+        ``prepare_args(type, value, stream, retr) -> (type, value)``."""
+        return self._extensions
+
+    @property
+    def py_func(self):
+        """The Python function that holds the text, as a PyFunc: it cannot be called."""
+        return pyfunc.of(self._py_func, self.__name__)
 
     @property
     def _parameter_names(self):
@@ -234,17 +262,26 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             return question(self._made(self._given[0].args))
         return {args: question(overload) for args, overload in self._overloads.items()}
 
+    def _inspect(self, signature, question):
+        """Text for a signature; else a dict for all overloads, even if there is only one."""
+        if signature is None and self.specialized:
+            args = self._origin.args if self._origin.is_typed else self._given[0].args
+            return {args: question(self._made(args))}
+        return self._ask(signature, question)
+
     def inspect_source(self, signature=None):
         """The CUDA C++ that the compiler got; without a signature, of all overloads in a dict."""
-        return self._ask(signature, Overload.inspect_source)
+        return self._inspect(signature, Overload.inspect_source)
 
     def inspect_asm(self, signature=None):
-        """The PTX. On the simulator it is compiled for this purpose: CudaSupportError without NVRTC."""
-        return self._ask(signature, Overload.inspect_asm)
+        """The PTX; without a signature, of all overloads in a dict. On the simulator it is compiled for
+        this purpose: CudaSupportError without NVRTC."""
+        return self._inspect(signature, Overload.inspect_asm)
 
     def inspect_sass(self, signature=None):
-        """The machine code, disassembled; needs nvdisasm or cuobjdump."""
-        return self._ask(signature, Overload.inspect_sass)
+        """The machine code, disassembled; without a signature, of all overloads in a dict. Needs
+        nvdisasm or cuobjdump."""
+        return self._inspect(signature, Overload.inspect_sass)
 
     def inspect_llvm(self, signature=None):
         raise NotImplementedError("kernels are CUDA C++, not LLVM; see inspect_source, inspect_asm")
@@ -277,7 +314,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._ask(signature, lambda overload: overload.max_threads_per_block)
 
     def occupancy(self, block, shared=0, signature=None):
-        """How many blocks of ``block`` threads a multiprocessor holds at once."""
+        """How many blocks of ``block`` threads (an int or a tuple) a multiprocessor holds at once."""
         return self._ask(signature, lambda overload: overload.occupancy(block, shared))
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0, signature=None):
@@ -305,11 +342,50 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return rich.kernel(self)
 
     def __reduce__(self):
-        return _unpickle, (type(self), self._origin, self._given)
+        extensions = list(self._extensions)
+        return _unpickle, (type(self), self._origin, self._given), {"extensions": extensions}
+
+    def __setstate__(self, state):
+        self._extensions = Extensions(self, state["extensions"])
 
 
 def _unpickle(kind, origin, given):
     return kind(origin, given)
+
+
+class Extensions(list):
+    """The extensions of a kernel. Its launches take the way that knows of them once there is one."""
+
+    def __init__(self, kernel, extensions=()):
+        super().__init__(extensions)
+        self._kernel = kernel
+
+    def _added(self, extensions):
+        extensions = list(extensions)
+        for extension in extensions:
+            options.check_extension(extension)
+        if extensions:
+            self._kernel.__class__ = ExtendedDispatcher
+        return extensions
+
+    def append(self, extension):
+        super().extend(self._added([extension]))
+
+    def extend(self, extensions):
+        super().extend(self._added(extensions))
+
+    def insert(self, index, extension):
+        super().insert(index, *self._added([extension]))
+
+    def __iadd__(self, extensions):
+        return super().__iadd__(self._added(extensions))
+
+    def __setitem__(self, index, value):
+        found = self._added(value if isinstance(index, slice) else [value])
+        super().__setitem__(index, found if isinstance(index, slice) else found[0])
+
+    def __reduce__(self):
+        return list, (list(self),)
 
 
 class ExtendedDispatcher(Dispatcher):
@@ -324,7 +400,7 @@ class ExtendedDispatcher(Dispatcher):
             prepared, afterwards = [], []
             for value in args:
                 t = _typeof(value)
-                for extension in reversed(self._origin.options.extensions):
+                for extension in reversed(self._extensions):
                     t, value = extension.prepare_args(t, value, stream=stream, retr=afterwards)
                 prepared.append(value)
             launcher(*prepared)
@@ -341,16 +417,26 @@ def _typeof(value):
         return None
 
 
+def _integer(dispatcher, method, name, value):
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{dispatcher.__name__}.{method}: {name} is an integer, not {value!r}")
+    return value.__index__()
+
+
 class ForAll:
     """A launch over a number of tasks, with the block's size chosen at the call."""
 
     def __init__(self, dispatcher, ntasks, tpb=0, stream=0, sharedmem=0):
-        ntasks = ntasks.__index__()
+        ntasks = _integer(dispatcher, "forall", "ntasks", ntasks)
         if ntasks < 0:
             raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
         self.dispatcher = dispatcher
         self.ntasks = ntasks
-        self.thread_per_block = tpb.__index__()
+        self.thread_per_block = _integer(dispatcher, "forall", "tpb", tpb)
+        if self.thread_per_block < 0:
+            raise ValueError(
+                f"{dispatcher.__name__}.forall: tpb is the threads of a block, not {tpb}"
+            )
         self.stream = stream
         self.sharedmem = sharedmem
 

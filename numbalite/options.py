@@ -40,6 +40,7 @@ class Options(NamedTuple):
     headers: tuple = ()
     linked: tuple = ()
     """What `link` names that is compiled already, as linking.Binary."""
+    doc: str | None = None
 
     def unit_fields(self) -> dict:
         """What of it goes into a compilers.Unit."""
@@ -257,17 +258,27 @@ def _headers(name, value):
     return tuple(value.items())
 
 
+def check_extension(extension):
+    if not hasattr(extension, "prepare_args"):
+        raise TypeError(f"an extension has a method prepare_args; {extension!r} has none")
+
+
 def _extensions(name, value):
     extensions = tuple(value or ())
     for extension in extensions:
-        if not hasattr(extension, "prepare_args"):
-            raise TypeError(f"an extension has a method prepare_args; {extension!r} has none")
+        check_extension(extension)
     return extensions
 
 
 # numba's classes of code in memory, by their names: other packages have such, too.
 _CLASSES = {"PTXSource": "ptx", "Cubin": "cubin", "Fatbin": "fatbin", "Archive": "archive",
             "Object": "object", "LTOIR": "ltoir"}  # fmt: skip
+
+
+def _doc(name, value):
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"doc is the text of __doc__, not {value!r}")
+    return value
 
 
 def _link(name, value):
@@ -306,5 +317,5 @@ _PARSERS = {
     "opt": _opt, "lineinfo": _flag, "cache": _flag, "launch_bounds": _launch_bounds,
     "lto": lambda name, value: value, "shared_memory_carveout": _carveout, "fastmath": _fastmath,
     "max_registers": _max_registers, "extensions": _extensions, "options": _strings, "std": _std,
-    "cooperative": _cooperative, "cluster": _cluster, "headers": _headers, "boundscheck": _flag,
+    "doc": _doc, "cooperative": _cooperative, "cluster": _cluster, "headers": _headers, "boundscheck": _flag,
 }  # fmt: skip

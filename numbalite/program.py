@@ -4,6 +4,7 @@ device; and the kernels in it."""
 from __future__ import annotations
 
 from _thread import RLock
+from math import prod
 
 from . import fault
 from .compilers import Unit, compile_unit, origin
@@ -245,7 +246,10 @@ class Overload:
 
     def occupancy(self, block, shared=0) -> int:
         """How many blocks of ``block`` threads (an int or a tuple) a multiprocessor holds at once."""
-        return self.kernel().occupancy(threads_of(block), shared)
+        threads = threads_of(block)
+        if not hasattr(shared, "__index__"):
+            raise TypeError(f"shared is bytes of dynamic shared memory, an integer, not {shared!r}")
+        return self.kernel().occupancy(threads, shared.__index__())
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0) -> int:
         """The most blocks of a cooperative launch: as many as the device holds at once."""
@@ -279,7 +283,6 @@ class Overload:
 def threads_of(block) -> int:
     """The threads in a block given as an int or a tuple."""
     dims = block if isinstance(block, (tuple, list)) else (block,)
-    count = 1
-    for n in dims:
-        count *= n.__index__()
-    return count
+    if not 1 <= len(dims) <= 3 or not all(hasattr(n, "__index__") for n in dims):
+        raise TypeError(f"a block is its number of threads, or a tuple of 1 to 3, not {block!r}")
+    return prod(n.__index__() for n in dims)

@@ -63,10 +63,9 @@ class ByLoops(Lasting):
             return found
 
     def _ask(self, signature, question):
-        """An answer about the kernel of a loop; of several loops in a dict by signature."""
+        """An answer about the kernel of a loop; without a signature, a dict for all of them."""
         if signature is None:
-            found = {one: question(self._shown(one)) for one in self.signatures}
-            return found.popitem()[1] if len(found) == 1 else found
+            return {one: question(self._shown(one)) for one in self.signatures}
         args = signatures.signature(signature, self._function.definition.scope.get).args
         for one in self.signatures:
             if one.args == args:
@@ -75,7 +74,7 @@ class ByLoops(Lasting):
 
     def inspect_source(self, signature=None):
         """The CUDA C++ of the kernel for operands that lie as they should (dense ones of a ufunc, any of
-        a generalized one); of several loops in a dict by signature."""
+        a generalized one); without a signature, a dict for all loops."""
         return self._ask(signature, lambda overload: overload.inspect_source())
 
     def inspect_asm(self, signature=None):

@@ -21,9 +21,10 @@
 typedef struct nl_py_launcher {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_dispatcher *dispatcher;
-    PyObject *stream; /* as given, NULL: the default one */
-    void *last;       /* nl_py_entry of the last call: checked against the limits */
-    int blocking;     /* the stream is ordered with the legacy default stream */
+    PyObject *stream;    /* as given, NULL: the default one */
+    PyObject *callbacks; /* a list, once somebody has asked for it */
+    void *last;          /* nl_py_entry of the last call: checked against the limits */
+    int blocking;        /* the stream is ordered with the legacy default stream */
     nl_launch shape;
 } nl_py_launcher;
 
@@ -240,8 +241,36 @@ static PyObject *launch_wrapping(nl_py_launcher *l, PyObject *const *args, Py_ss
     return result;
 }
 
+/* callback(kernel, launcher) for each, before its arguments are looked at. A copy: the list may be
+ * changed by them. */
+static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *const *args,
+                                               Py_ssize_t nargs) {
+    PyObject *callbacks = PySequence_Tuple(l->callbacks), *kernel = NULL, *values = NULL;
+    int result = callbacks ? 0 : -1;
+    if (result == 0 && PyTuple_GET_SIZE(callbacks) > 0) {
+        values = PyTuple_New(nargs);
+        for (Py_ssize_t i = 0; values && i < nargs; i++)
+            PyTuple_SET_ITEM(values, i, Py_NewRef(args[i]));
+        if (values)
+            kernel = PyObject_CallMethod((PyObject *)l->dispatcher, "overload_for", "(O)", values);
+        result = kernel ? 0 : -1;
+    }
+    for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(callbacks); i++) {
+        PyObject *done = PyObject_CallFunctionObjArgs(PyTuple_GET_ITEM(callbacks, i), kernel,
+                                                      (PyObject *)l, NULL);
+        result = done ? 0 : -1;
+        Py_XDECREF(done);
+    }
+    Py_XDECREF(values);
+    Py_XDECREF(kernel);
+    Py_XDECREF(callbacks);
+    return result;
+}
+
 static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
     const nl_py_state *state = l->dispatcher->state;
+    if (__builtin_expect(l->callbacks != NULL, 0) && call_back(l, args, nargs) < 0)
+        return NULL;
     if (!l->dispatcher->typed)
         for (Py_ssize_t i = 0; i < nargs; i++)
             if (may_be_foreign(state, args[i]))
@@ -344,6 +373,7 @@ static int launcher_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(l->dispatcher);
     Py_VISIT(l->stream);
+    Py_VISIT(l->callbacks);
     return 0;
 }
 
@@ -352,6 +382,7 @@ static void launcher_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_XDECREF(l->dispatcher);
     Py_XDECREF(l->stream);
+    Py_XDECREF(l->callbacks);
     nl_py_free(self);
 }
 
@@ -372,6 +403,17 @@ static PyObject *launcher_stream(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyObject *launcher_shared(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLong(((nl_py_launcher *)self)->shape.shared);
+}
+
+static PyObject *launcher_callbacks(PyObject *self, void *Py_UNUSED(closure)) {
+    nl_py_launcher *l = (nl_py_launcher *)self;
+    PyObject *result;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    if (l->callbacks == NULL)
+        l->callbacks = PyList_New(0);
+    result = Py_XNewRef(l->callbacks);
+    Py_END_CRITICAL_SECTION();
+    return result;
 }
 
 static PyObject *launcher_dispatcher(PyObject *self, void *Py_UNUSED(closure)) {
@@ -403,6 +445,9 @@ static PyGetSetDef launcher_getset[] = {
     {"stream", launcher_stream, NULL, "The stream, 0 for the default one.", NULL},
     {"sharedmem", launcher_shared, NULL, "Bytes of dynamic shared memory per block.", NULL},
     {"config", launcher_config, NULL, "(griddim, blockdim, stream, sharedmem)", NULL},
+    {"pre_launch_callbacks", launcher_callbacks, NULL,
+     "A list of functions, called as f(kernel, launcher) before each launch of this launcher.",
+     NULL},
     {"dispatcher", launcher_dispatcher, NULL, "The kernel that is launched.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 

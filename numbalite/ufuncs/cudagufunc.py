@@ -61,7 +61,7 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__
-        self.py_func = function.py_func
+        self.py_func = function._py_func
         self._loops = [_checked(function, s, self._layout) for s in self._given]
         super().__init__(
             self.__name__,

@@ -47,7 +47,7 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
         self._results = {}  # dtypes of inputs -> dtypes of results, lazily typed
         self.identity = identity
         self.signature = None
-        self.py_func = function.py_func
+        self.py_func = function._py_func
         self.__name__ = element.plain_name(function)
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__

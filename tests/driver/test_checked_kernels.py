@@ -508,7 +508,7 @@ def test_boundscheck_is_optimised_code():
         kernel = cuda.jit(text, **options)(add)
         registers[name] = kernel.get_local_mem_per_thread()
         if not cuda.is_simulated():
-            assert (".debug_info" in kernel.inspect_asm()) == (name == "debug")
+            assert (".debug_info" in "".join(kernel.inspect_asm().values())) == (name == "debug")
     assert registers["plain"] <= registers["bounds"] <= registers["debug"]
 
 

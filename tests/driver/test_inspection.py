@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -50,9 +51,9 @@ def test_inspect_source():
     with pytest.raises(KeyError):
         lazy.inspect_source((int32,))
     typed = cuda.jit("void(int32[:])")(_nothing)
-    assert "nl__nothing" in typed.inspect_source()
+    assert "nl__nothing" in typed.inspect_source()[(int32[:],)]
     unit = cuda.jit(source=SOURCE, name="one")
-    assert "void one(float* y)" in unit.inspect_source()
+    assert "void one(float* y)" in unit.inspect_source()[unit.signatures[0]]
 
 
 def _nothing(x):
@@ -133,6 +134,83 @@ def test_inspect_sass():
             several.inspect_sass((float32[:], float32))
     else:
         assert "EXIT" in several.inspect_sass((float32[:], float32))
+
+
+def test_inspecting_is_the_same_for_every_kernel():
+    """Without a signature a dict by argument types, of one overload too, as numba has it."""
+    typed = cuda.jit("void(float32[:], float32)")(body)
+    unit = cuda.jit("__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }")
+    for kernel in typed, unit, cuda.jit(body).specialize(float32[:], float32):
+        ((args, text),) = kernel.inspect_source().items()
+        assert (args,) == tuple(kernel.signatures) and kernel.inspect_source(args) == text
+        try:
+            ((args, text),) = kernel.inspect_asm().items()
+        except errors.CudaSupportError:
+            continue
+        assert kernel.inspect_asm(args) == text and ".entry" in text
+    assert cuda.jit(body).inspect_source() == {}
+    with pytest.raises(
+        TypeError, match="a block is its number of threads, or a tuple of 1 to 3, not 'a'"
+    ):
+        typed.occupancy("a")
+    with pytest.raises(TypeError, match="shared is bytes .*not 1.5"):
+        typed.occupancy(32, 1.5)
+
+
+def body(x, v):
+    "x[threadIdx.x] = v;"
+
+
+def test_what_py_func_is():
+    kernel, device = cuda.jit(body), cuda.jit(device=True)(body)
+    for function in kernel.py_func, device.py_func:
+        assert function == body and function.__wrapped__ is body and function.__name__ == "body"
+        assert function.__code__ is body.__code__
+        with pytest.raises(TypeError, match=r"body is CUDA C\+\+ in a string.*simulator"):
+            function(zeros(), 1)
+        x = zeros()
+        cuda.jit("void(float32[:], float32)")(function)[1, 4](x, 5)
+        assert (x == 5).all()
+    unit = cuda.jit("__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }")
+    for nothing in unit, pickle.loads(pickle.dumps(kernel)):
+        assert not hasattr(nothing, "py_func")
+        with pytest.raises(AttributeError, match="has no py_func: it comes from a source"):
+            nothing.py_func
+
+
+def test_docstrings():
+    text = "Fills x with v."
+    kernel = cuda.jit(doc=text)(body)
+    assert cuda.jit(body).__doc__ == body.__doc__ and kernel.__doc__ == text
+    assert cuda.jit(device=True, doc=text)(body).__doc__ == text
+    assert pickle.loads(pickle.dumps(kernel)).__doc__ == text
+    unit = "__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }"
+    assert cuda.jit(unit, doc=text).__doc__ == text and cuda.jit(unit).__doc__ is None
+    with pytest.raises(TypeError, match="doc is the text of __doc__, not 3"):
+        cuda.jit(doc=3)
+
+
+def note(seen, x, *what):
+    seen.append((what, x.copy()))
+
+
+def test_callbacks_before_a_launch():
+    """numba's pre_launch_callbacks, a list of each launcher: f(kernel, launcher)."""
+    for kernel in cuda.jit(body), cuda.jit("void(float32[:], float32)")(body):
+        x, seen = zeros(), []
+        configured = kernel[1, 4]
+        configured.pre_launch_callbacks.append(partial(note, seen, x))
+        configured(x, 3)
+        configured(v=4, x=x)
+        ((compiled, launcher), before), (_, then) = seen
+        assert launcher is configured and compiled is next(iter(kernel.overloads.values()))
+        assert not before.any() and (then == 3).all() and (x == 4).all()
+        kernel[1, 4](x, 5)
+        assert len(seen) == 2  # it was that launcher's
+        configured.pre_launch_callbacks[:] = [lambda *what: 1 / 0]
+        with pytest.raises(ZeroDivisionError):
+            configured(x, 6)
+        assert (x == 5).all()
 
 
 def test_inspect_types(capsys):

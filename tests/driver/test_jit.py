@@ -74,7 +74,7 @@ def test_as_a_call():
     kernel = cuda.jit("void(int32[:])")(fill)
     x = zeros(dtype="i4")
     kernel[1, 4](x)
-    assert x.all() and kernel.py_func is fill
+    assert x.all() and kernel.py_func.__wrapped__ is fill
     x[:] = 0
     cuda.jit(fill)[1, 4](x)
     assert x.all()
@@ -407,8 +407,12 @@ def test_forall_of_nothing():
     guarded.forall(0)("anything")
     with pytest.raises(ValueError, match="Can't create ForAll with negative task count: -1"):
         guarded.forall(-1)
-    with pytest.raises((TypeError, AttributeError)):
-        guarded.forall(1.5)
+    for options in ({"ntasks": 10.5}, {"ntasks": 1, "tpb": "a"}):
+        (name, value), *_ = reversed(options.items())
+        with pytest.raises(TypeError, match=f"guarded.forall: {name} is an integer, not {value!r}"):
+            guarded.forall(**options)
+    with pytest.raises(ValueError, match="tpb is the threads of a block, not -1"):
+        guarded.forall(1, tpb=-1)
 
 
 def test_specialize():
@@ -422,10 +426,18 @@ def test_specialize():
     assert special.signatures == [(float32[::1], float64)]
     special[1, 4](x, 3)
     assert (x == 3).all() and k.specialize(zeros(), 2.0) is special
-    with pytest.raises(RuntimeError, match="already specialized"):
+    with pytest.raises(RuntimeError, match="already specialized: k takes"):
         special.specialize(x, 1.0)
     with pytest.raises(TypeError):
         special[1, 4](zeros(dtype="f8"), 3)
+    assert k.specialize(float32[::1], float64) is special  # types instead of arguments
+    strided = k.specialize(float32[:], 1)
+    assert strided.signatures == [(float32[:], types.int64)]
+    strided[1, 4](zeros(8)[::2], 1)
+    with pytest.raises(TypeError, match=r"k.specialize: 2 arguments .* \(x, v\), not 1"):
+        k.specialize(x)
+    with pytest.raises(TypeError, match="k.specialize: parameter 'v': .*a type such as"):
+        k.specialize(x, object())
 
 
 def test_compile_by_hand():

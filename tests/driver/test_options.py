@@ -1,6 +1,8 @@
 """The options of cuda.jit, and debug=True."""
 
 import os
+import pickle
+from operator import methodcaller
 
 import numpy as np
 import pytest
@@ -193,6 +195,45 @@ def test_extensions():
     x = zeros()
     k[1, 4](Wrapped(x), 2)
     assert (x == 2).all() and log == ["after"]
+    again = pickle.loads(pickle.dumps(cuda.jit(extensions=[Doubling()])(filled)))
+    again[1, 4](x, 3)
+    assert (x == 6).all()
+
+
+class Doubling:
+    def prepare_args(self, ty, val, stream, retr):
+        return ty, 2 * val if isinstance(val, int) else val
+
+
+def filled(x, v):
+    "x[grid<1>()] = v;"
+
+
+def test_extensions_that_come_later():
+    """Like numba's: a list that may be changed at any time, of every kind of kernel."""
+    source = "__global__ void filled(float* x, float v) { x[threadIdx.x] = v; }"
+    for kernel in cuda.jit(filled), cuda.jit("void(float32[:], int32)")(filled), cuda.jit(source):
+        x = zeros()
+        assert kernel.extensions == []
+        for add in (
+            methodcaller("append", Doubling()),
+            methodcaller("extend", [Doubling()]),
+            methodcaller("insert", 0, Doubling()),
+        ):
+            add(kernel.extensions)
+            kernel[1, 4](x, 3)
+        assert (x == 24).all()
+        with pytest.raises(TypeError, match="prepare_args"):
+            kernel.extensions.append(3)
+        if kernel.specialized:
+            kernel.extensions.clear()
+        else:
+            special = kernel.specialize(x, 3)
+            special[1, 4](x, 1)
+            assert (x == 8).all()
+            kernel.extensions[:] = []
+        kernel[1, 4](x, 3)
+        assert (x == 3).all()
 
 
 # --- debug=True -------------------------------------------------------------------------------------------------

@@ -102,8 +102,7 @@ cuda.synchronize()
 def test_ptx_is_there_to_read():
     k = cuda.jit("__global__ void k(float* x) { x[0] = 1.5f; }")
     k[1, 1](np.zeros(1, "f4"))
-    text = k.inspect_asm()
-    text = text if isinstance(text, str) else "".join(text.values())
+    (text,) = k.inspect_asm().values()
     major, minor = cuda.get_current_device().compute_capability
     assert ".visible .entry" in text and f"sm_{major}{minor}" in text
 
@@ -112,8 +111,7 @@ def test_loading_ptx_as_a_module():
     """The driver compiles PTX that we hand it (what happens on a GPU newer than the compiler)."""
     k = cuda.jit('extern "C" __global__ void k(int* x) { x[threadIdx.x] = threadIdx.x; }')
     k[1, 1](np.zeros(1, "i4"))
-    text = k.inspect_asm()
-    text = text if isinstance(text, str) else next(iter(text.values()))
+    (text,) = k.inspect_asm().values()
     from numbalite import _core
 
     module = _core.Module(text.encode() + b"\0")

@@ -1,0 +1,54 @@
+"""What ``py_func`` of a compiled function is.
+
+numba's py_func is the function in Python, to be called without a GPU. Here the function is only what
+holds a text in C++: called as Python it would do nothing, without a word. So it says what it is.
+"""
+
+from __future__ import annotations
+
+
+class PyFunc:
+    """The Python function behind a kernel or a device function, ``__wrapped__``. ``cuda.jit`` and the
+    other decorators take it as they take the function; its attributes are the function's."""
+
+    def __init__(self, function):
+        self.__wrapped__ = function
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+
+    def __getattr__(self, name):
+        if name == "__wrapped__":  # not yet there
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(
+            f"{self.__name__} is CUDA C++ in a string, so there is nothing to call in Python: launch it, "
+            "without a GPU on the simulator (NUMBALITE_DRIVER=sim)"
+        )
+
+    def __eq__(self, other):
+        return unwrap(self) is unwrap(other)
+
+    def __hash__(self):
+        return hash(self.__wrapped__)
+
+    def __repr__(self):
+        return f"<the Python function that holds the text of {self.__name__}>"
+
+
+def of(function, name) -> PyFunc:
+    """The PyFunc of a function; AttributeError where there is none."""
+    if function is None:
+        raise AttributeError(
+            f"{name} has no py_func: it comes from a source in CUDA C++ (or from a pickle), not from a "
+            "Python function"
+        )
+    return PyFunc(function)
+
+
+def unwrap(function):
+    """The function itself, of a PyFunc too."""
+    return function.__wrapped__ if isinstance(function, PyFunc) else function
