@@ -6,6 +6,35 @@ Nothing heavy is imported and no driver is touched until it is needed.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what __getattr__ imports when it is first used
+    from typing import Any
+
+    from numbalite import config, cuda, errors, types
+    from numbalite.cpujit import jit, njit, seed
+    from numbalite.threads import get_num_threads, set_num_threads
+    from numbalite.types import (
+        bool_,
+        boolean,
+        complex64,
+        complex128,
+        float16,
+        float32,
+        float64,
+        int8,
+        int16,
+        int32,
+        int64,
+        intp,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        uintp,
+        void,
+    )
+    from numbalite.ufuncs.decorators import guvectorize, vectorize
 
 __version__ = "0.1.0"
 
@@ -82,7 +111,7 @@ def _extension():
     )
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "_core":
         return _extension()
     if name in _MODULES:
@@ -99,21 +128,21 @@ def __getattr__(name):
     raise AttributeError(f"module 'numbalite' has no attribute {name!r}")
 
 
-def load_ipython_extension(shell):
+def load_ipython_extension(shell: Any) -> None:
     """``%load_ext numbalite``: the magics %%cuda and %gpu_timeit."""
     from numbalite import jupyter
 
     jupyter.load(shell)
 
 
-def unload_ipython_extension(shell):
+def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext numbalite``"""
     from numbalite import jupyter
 
     jupyter.unload(shell)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(
         {*globals(), *_MODULES, *_TYPES, *_ERRORS, *_FUNCTIONS} - {"importlib", "annotations"}
     )

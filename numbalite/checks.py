@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from _thread import _local
 from numbers import Real
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 # Bits, as in cext/driver/checks.h.
 NAMES = {
@@ -26,7 +30,7 @@ ALL = sum(NAMES.values()) - NAMES["nan"]
 _LIMIT = 60.0  # seconds, where nobody says
 _NONE = 1 << 30
 """Nothing, whatever debug=True means otherwise."""
-_units = {}  # digest of an image -> its Unit
+_units: Any = {}  # digest of an image -> its Unit
 _here = _local()
 
 
@@ -84,7 +88,7 @@ class checks:
     numbalite.errors.KernelError: shift (...): ... thread (3,0,0) uses x[4], but x has 4 elements
     """
 
-    def __init__(self, *wanted, seed=None, limit=None):
+    def __init__(self, *wanted: str, seed: int | None = None, limit: float | None = None) -> None:
         mask = ALL if not wanted else 0
         for name in wanted:
             if not isinstance(name, str):
@@ -106,7 +110,7 @@ class checks:
         """The names of the checks."""
         return names(self._mask)
 
-    def __enter__(self):
+    def __enter__(self) -> checks:
         from numbalite import _core
         from numbalite.errors import CudaSupportError
 
@@ -121,7 +125,7 @@ class checks:
         _core.set_checks(*stack[-1])
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         from numbalite import _core
 
         stack = _here.stack
@@ -132,7 +136,7 @@ class checks:
         elif error is None and not _core.capture_here():
             _core.synchronize_all()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"cuda.checks({', '.join(map(repr, self.names))})"
 
 
@@ -182,7 +186,7 @@ def _digest(data):
     return cache.blake2b(data, digest_size=16).digest()
 
 
-def remember(unit, data: bytes) -> None:
+def remember(unit: Any, data: bytes) -> None:
     """An image for the simulator has been made from this unit."""
     from numbalite.compilers.image import shared_object
 

@@ -12,6 +12,11 @@ from __future__ import annotations
 import os
 import sys
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def _flag(text):
@@ -99,7 +104,9 @@ class Variable:
 
     __slots__ = ("aliases", "default", "doc", "name", "parse")
 
-    def __init__(self, name, default, parse, doc, aliases=()):
+    def __init__(
+        self, name: str, default: Any, parse: Callable[[str], Any], doc: str, aliases: Any = ()
+    ) -> None:
         self.name = name
         self.default = default
         self.parse = parse
@@ -201,7 +208,7 @@ def _value(row):
     return row.default
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "ENABLE_CUDASIM":  # numba's word for it
         return _current("DRIVER") == "sim"
     row = VARIABLES.get(name)
@@ -271,14 +278,14 @@ def _current(name):
     return globals()[name] if name in globals() else _value(VARIABLES[name])
 
 
-def outside(name):
+def outside(name: str) -> Any:
     """A variable of the table OUTSIDE; None where it is not set or empty."""
     if name not in OUTSIDE:
         raise KeyError(name)
     return os.environ.get(name) or None
 
 
-def driver():
+def driver() -> str:
     """The kind of driver to open: "auto", "cuda" or "sim"."""
     kind = _current("DRIVER")
     if _current("DISABLE_CUDA"):
@@ -290,7 +297,7 @@ def driver():
     return kind
 
 
-def describe():
+def describe() -> list[Any]:
     """(variable, text) of what the environment sets, for `python -m numbalite info`."""
     names = []
     for row in _TABLE:
@@ -300,5 +307,5 @@ def describe():
     return [(name, os.environ[name]) for name in names if name in os.environ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*VARIABLES, "ENABLE_CUDASIM", "VARIABLES", "describe", "driver", "outside"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import types as python_types
+from typing import TYPE_CHECKING
 
 from . import capture, cxx, linemap, options, pyfunc, signatures, source, types
 from .compilers import Unit
@@ -12,27 +13,32 @@ from .devicefunction import DeviceFunction
 from .dispatcher import Dispatcher, body_kernel
 from .errors import SignatureError
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.module import Module
+
 _NOT_SAID = object()
 
 
 def jit(
-    func_or_sig=None,
-    device=False,
-    inline=_NOT_SAID,
-    forceinline=_NOT_SAID,
-    link=_NOT_SAID,
-    debug=_NOT_SAID,
-    opt=_NOT_SAID,
-    lineinfo=_NOT_SAID,
-    cache=_NOT_SAID,
-    launch_bounds=_NOT_SAID,
-    lto=_NOT_SAID,
-    shared_memory_carveout=_NOT_SAID,
+    func_or_sig: Any = None,
+    device: bool = False,
+    inline: Any = _NOT_SAID,
+    forceinline: Any = _NOT_SAID,
+    link: Any = _NOT_SAID,
+    debug: Any = _NOT_SAID,
+    opt: Any = _NOT_SAID,
+    lineinfo: Any = _NOT_SAID,
+    cache: Any = _NOT_SAID,
+    launch_bounds: Any = _NOT_SAID,
+    lto: Any = _NOT_SAID,
+    shared_memory_carveout: Any = _NOT_SAID,
     *,
-    source=None,
-    name=None,
-    **more,
-):
+    source: Any = None,
+    name: str | None = None,
+    **more: Any,
+) -> Any:
     """Makes a kernel from a function whose body is a string of CUDA C++, or from a whole source.
 
     As a decorator: bare; with a signature ("void(float32[:])", types, a tuple of types, a list of
@@ -107,7 +113,7 @@ def _check_given(what):
 # --- functions whose body is a string ------------------------------------------------------------------
 
 
-def definition_of(function, what="kernel") -> source.Definition:
+def definition_of(function: Any, what: str = "kernel") -> source.Definition:
     """The user's C++ in a function, with its parameters and scope; TypeError if it is Python."""
     function = pyfunc.unwrap(function)
     if isinstance(function, (staticmethod, classmethod)):
@@ -222,7 +228,14 @@ def _only_device_function(text):
     return names[-1]
 
 
-def module(code=None, *, source=None, names=(), name="module", **given):
+def module(
+    code: str | None = None,
+    *,
+    source: Any = None,
+    names: Any = (),
+    name: str = "module",
+    **given: Any,
+) -> Module:
     """Compiles a source with any number of kernels and variables.
 
     ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]``, ``m.get_global("coefficients")``.
@@ -263,16 +276,16 @@ def module(code=None, *, source=None, names=(), name="module", **given):
 
 
 def compile(
-    func_or_source,
-    sig=None,
-    device=None,
-    cc=None,
-    output="ptx",
+    func_or_source: Any,
+    sig: Any = None,
+    device: bool | None = None,
+    cc: tuple[int, int] | None = None,
+    output: str = "ptx",
     *,
-    name=None,
-    abi_info=None,
-    **given,
-):
+    name: str | None = None,
+    abi_info: dict[str, Any] | None = None,
+    **given: Any,
+) -> tuple[Any, Any]:
     """Compiles ahead of time, without a GPU: (code, return type).
 
     A function whose body is a string is compiled as a device function with C linkage (or with
@@ -367,24 +380,41 @@ def _ahead_device(what, sig, abi_info, parsed):
     return unit, signature.return_type, explain
 
 
-def compile_ptx(pyfunc, sig=None, device=False, cc=None, **given):
+def compile_ptx(
+    pyfunc: Any,
+    sig: Any = None,
+    device: bool = False,
+    cc: tuple[int, int] | None = None,
+    **given: Any,
+) -> tuple[Any, Any]:
     """(PTX, return type) of a kernel, or with ``device=True`` of a device function: ``compile`` with
     ``output="ptx"``, under numba's older name."""
     return compile(pyfunc, sig, device, cc, "ptx", **given)
 
 
-def compile_all(func_or_source, sig=None, device=None, cc=None, output="ptx", **given):
+def compile_all(
+    func_or_source: Any,
+    sig: Any = None,
+    device: bool | None = None,
+    cc: tuple[int, int] | None = None,
+    output: str = "ptx",
+    **given: Any,
+) -> tuple[list[Any], Any]:
     """As ``compile``, with a list of codes, as in numba: (codes, return type). There is one, with all device
     functions that it calls in it."""
     code, result = compile(func_or_source, sig, device, cc, output, **given)
     return [code], result
 
 
-def compile_for_current_device(pyfunc, sig=None, device=None, **given):
+def compile_for_current_device(
+    pyfunc: Any, sig: Any = None, device: bool | None = None, **given: Any
+) -> tuple[Any, Any]:
     """``compile`` for the current device's compute capability."""
     return compile(pyfunc, sig, device, None, **given)
 
 
-def compile_ptx_for_current_device(pyfunc, sig=None, device=False, **given):
+def compile_ptx_for_current_device(
+    pyfunc: Any, sig: Any = None, device: bool = False, **given: Any
+) -> tuple[Any, Any]:
     """``compile_ptx`` for the current device's compute capability."""
     return compile_ptx(pyfunc, sig, device, None, **given)

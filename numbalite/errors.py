@@ -6,6 +6,11 @@ written for numba import are aliases, listed at the end.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class NumbaliteError(Exception):
     """The family: whatever numbalite itself has to say."""
@@ -28,7 +33,7 @@ class CudaAPIError(CudaDriverError):
     The message says what happened and what to do about it; the latter alone is ``remedy``.
     """
 
-    def __init__(self, code, message="", call=None):
+    def __init__(self, code: int, message: str = "", call: str | None = None) -> None:
         super().__init__(code, message, call)
         self.code = code
         self.msg = self.message = message
@@ -39,7 +44,7 @@ class CudaAPIError(CudaDriverError):
         """What to do; "" where nobody knows."""
         return self.message.partition("): ")[2].partition(". ")[2]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"[{self.code}] {self.message}"
 
 
@@ -49,12 +54,12 @@ class CompileError(NumbaliteError, RuntimeError):
     ``log`` is all that the compiler said, ``source`` is what it was given.
     """
 
-    def __init__(self, message, log="", source=""):
+    def __init__(self, message: str, log: str = "", source: str = "") -> None:
         super().__init__(message)
         self.log = log
         self.source = source
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.log, self.source)
 
     def _render_traceback_(self):
@@ -86,17 +91,17 @@ class KernelError(NumbaliteError, RuntimeError):
 
     def __init__(
         self,
-        message,
-        kernel=None,
-        block=None,
-        thread=None,
-        array=None,
-        index=None,
-        file=None,
-        line=None,
-        others=None,
-        kind=None,
-    ):
+        message: str,
+        kernel: str | None = None,
+        block: Any = None,
+        thread: Any = None,
+        array: str | None = None,
+        index: Any = None,
+        file: str | None = None,
+        line: int | None = None,
+        others: Any = None,
+        kind: str | None = None,
+    ) -> None:
         super().__init__(message)
         if kernel is block is thread is array is index is file is line is others is None:
             kernel, block, thread, array, index, file, line, others = _read(message)
@@ -110,7 +115,7 @@ class KernelError(NumbaliteError, RuntimeError):
         self.line = line
         self.others = others
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.kernel, self.block, self.thread, self.array,
                             self.index, self.file, self.line, self.others, self.kind)  # fmt: skip
 
@@ -121,16 +126,16 @@ class KernelError(NumbaliteError, RuntimeError):
         return tracebacks.kernel_error(self)
 
     @property
-    def msg(self):
+    def msg(self) -> str:
         return self.args[0]
 
     @property
-    def tid(self):
+    def tid(self) -> tuple[int, ...] | None:
         """The thread, under numba's name."""
         return self.thread
 
     @property
-    def ctaid(self):
+    def ctaid(self) -> tuple[int, ...] | None:
         """The block, under numba's name."""
         return self.block
 
@@ -237,7 +242,7 @@ class InvalidConfigWarning(NumbaliteWarning):
     """Options that contradict each other."""
 
 
-def warn(message, category=NumbaliteWarning):
+def warn(message: str, category: type[Warning] = NumbaliteWarning) -> None:
     """Warns at the nearest line of the caller's program that is not numbalite's own."""
     import os
     import sys
@@ -246,7 +251,7 @@ def warn(message, category=NumbaliteWarning):
     package = os.path.dirname(os.path.abspath(__file__)) + os.sep
     level, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(package):
-        level, frame = level + 1, frame.f_back
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     warnings.warn(message, category, stacklevel=level + 1 if frame is not None else 2)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import TYPE_CHECKING
 
 from numbalite.cuda.arrays import (
     DeviceNDArray,
@@ -59,6 +60,45 @@ from numbalite.cuda.streams import (
     stream,
 )
 from numbalite.errors import CudaSupportError, KernelRuntimeError
+
+if TYPE_CHECKING:  # what __getattr__ imports when it is first used
+    from typing import Any
+
+    from numbalite import types
+    from numbalite.checks import checks
+    from numbalite.cuda.exchange import from_dlpack
+    from numbalite.cuda.hostarrays import (
+        managed_array,
+        mapped,
+        mapped_array,
+        mapped_array_like,
+        pinned,
+        pinned_array,
+        pinned_array_like,
+    )
+    from numbalite.cuda.ipc import IpcArrayHandle, ipc_array, open_ipc_array
+    from numbalite.cuda.managers import (
+        BaseCUDAMemoryManager,
+        GetIpcHandleMixin,
+        HostOnlyCUDAMemoryManager,
+        MappedMemory,
+        MemoryPointer,
+        PinnedMemory,
+        set_memory_manager,
+    )
+    from numbalite.cuda.memory import host_memory_pool, memory_pool
+    from numbalite.decorators import (
+        compile,
+        compile_for_current_device,
+        compile_ptx,
+        compile_ptx_for_current_device,
+        jit,
+        module,
+    )
+    from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
+    from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
+    from numbalite.ufuncs.reduction import Reduce
+    from numbalite.ufuncs.reduction import Reduce as reduce
 
 # Imported when they are first used: name -> module, or module:name where it is another there.
 _LATER = {
@@ -200,7 +240,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     where = _LATER.get(name)
     if where is not None:
         module, _, attribute = where.partition(":")
@@ -212,14 +252,14 @@ def __getattr__(name):
     else:  # numba.cuda has the type objects too: cuda.float32
         from numbalite import types
 
-        found = types.NAMES.get(name)
+        found = types.NAMES.get(name)  # type: ignore[assignment]
         if found is None:
             raise AttributeError(importlib.import_module("numbalite.cuda.inkernel").message(name))
     globals()[name] = found
     return found
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -22,6 +23,15 @@ from numbalite import _core, config, shapes
 from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
 from numbalite.cuda.views import Views
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike, NDArray
+
+    from numbalite.arguments import DeviceLike, ShapeLike, StreamLike
+    from numbalite.cuda.ipc import IpcArrayHandle
 
 _FLAG_NAMES = {
     "C": "C_CONTIGUOUS", "CONTIGUOUS": "C_CONTIGUOUS", "F": "F_CONTIGUOUS", "A": "ALIGNED",
@@ -32,7 +42,7 @@ _FLAG_NAMES = {
 class Flags(dict):
     """numba's dictionary, with NumPy's attributes and short names."""
 
-    def __missing__(self, name):
+    def __missing__(self, name: str) -> Any:
         name = _FLAG_NAMES.get(name, name)
         c, f = dict.get(self, "C_CONTIGUOUS"), dict.get(self, "F_CONTIGUOUS")
         if name == "FNC":
@@ -43,7 +53,7 @@ class Flags(dict):
             raise KeyError(name)
         return self[name]
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         try:
             return self[name.upper()]
         except KeyError:
@@ -63,7 +73,7 @@ class DeviceMemory:
 
     __slots__ = ("_array",)
 
-    def __init__(self, array):
+    def __init__(self, array: Any) -> None:
         self._array = array
 
     @property
@@ -71,7 +81,7 @@ class DeviceMemory:
         return self._array.address
 
     @property
-    def device_ctypes_pointer(self):
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(self._array.address)
 
     @property
@@ -83,25 +93,25 @@ class DeviceMemory:
         return self._array.alloc_size
 
     @property
-    def owner(self):
+    def owner(self) -> Any:
         """The object that lends the memory; None where it is our own."""
         return self._array._owner
 
     @property
-    def context(self):
+    def context(self) -> Any:
         return _devices.current_context(self._array.device)
 
-    def __int__(self):
+    def __int__(self) -> int:
         return self._array.address
 
     __index__ = __int__
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeviceMemory):
             return NotImplemented
         return (int(self), self._array.device) == (int(other), other._array.device)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((DeviceMemory, int(self)))
 
 
@@ -117,7 +127,14 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     __cuda_ndarray__ = True
     __array_priority__ = 100
 
-    def __new__(cls, shape, strides, dtype, stream=0, gpu_data=None):
+    def __new__(
+        cls,
+        shape: ShapeLike,
+        strides: tuple[int, ...] | None,
+        dtype: DTypeLike,
+        stream: StreamLike = 0,
+        gpu_data: Any = None,
+    ) -> DeviceNDArray:
         """numba's constructor: new memory, or an array over `gpu_data`, which is kept.
 
         Programs are better off with `device_array` and `from_cuda_array_interface`.
@@ -156,7 +173,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
         return DeviceMemory(self)
 
     @property
-    def device_ctypes_pointer(self):
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(self.address)
 
     @property
@@ -169,7 +186,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
         """What a kernel is given for this array: itself."""
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
 
     def _repr_html_(self):
@@ -177,11 +194,11 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
 
         return rich.array(self)
 
-    def bind(self, stream=0) -> DeviceNDArray:
+    def bind(self, stream: StreamLike = 0) -> DeviceNDArray:
         """The same array with another stream for methods that are given none."""
         return self._bind(stream)
 
-    def get_ipc_handle(self):
+    def get_ipc_handle(self) -> IpcArrayHandle:
         """A handle by which other processes open this array (`with handle as array:`); it pickles.
 
         RuntimeError where the memory cannot be shared: `cuda.ipc_array` makes arrays that can.
@@ -192,7 +209,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
 
     # ---- to and from the host
 
-    def copy_to_host(self, ary=None, stream=0) -> np.ndarray:
+    def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> np.ndarray:
         """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides).
 
         A new array is complete on return. With a stream and a page-locked `ary` the copy is only put
@@ -213,7 +230,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
             self._read(ary, stream)
         return ary
 
-    def copy_to_device(self, ary, stream=0):
+    def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
         """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
         any strides. (`d[...] = ary` broadcasts and converts.)"""
         source = _if_cuda_array(ary)
@@ -232,7 +249,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
             else:
                 self._write(source, stream)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError(
                 "`copy=False` is not possible: a device array does not become a NumPy array without a copy"
@@ -240,7 +257,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
         result = self.copy_to_host()
         return result if dtype is None else result.astype(dtype, copy=False)
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """By way of the host; with protocol 5 the elements go out of band. Loading makes an array on
         the device that is current there."""
         if "distributed" in sys.modules or "dask" in sys.modules:
@@ -257,7 +274,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
             return self
         return self.copy("K")
 
-    def item(self, *args):
+    def item(self, *args: Any) -> Any:
         """An element as a Python scalar; without arguments, the only one."""
         if args:
             index = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
@@ -273,31 +290,31 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
             raise ValueError(f"item() needs an array of one element, this has shape {self.shape}")
         return self.copy_to_host().item()
 
-    def tolist(self):
+    def tolist(self) -> Any:
         return self.copy_to_host().tolist()
 
     def _only_one(self, what):
         if self.size != 1:
             raise TypeError(f"{what} needs an array of one element, this has shape {self.shape}")
 
-    def __int__(self):
+    def __int__(self) -> int:
         self._only_one("int()")
         return int(self.item())
 
-    def __float__(self):
+    def __float__(self) -> float:
         self._only_one("float()")
         return float(self.item())
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         self._only_one("complex()")
         return complex(self.item())
 
-    def __index__(self):
+    def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         return operator.index(self.item())
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self.size != 1:
             raise ValueError(
                 "the truth value of a device array with other than one element is ambiguous: "
@@ -305,7 +322,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
             )
         return bool(self.item())
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
         if self.ndim == 1 and self.dtype.names is None:
@@ -314,14 +331,14 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
 
     # ---- elements
 
-    def getitem(self, item, stream=0):
+    def getitem(self, item: Any, stream: StreamLike = 0) -> Any:
         """`self[item]` on a stream."""
         return (self._bind(stream) if stream else self)[item]
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: Any) -> None:
         self.setitem(key, value)
 
-    def setitem(self, key, value, stream=0):
+    def setitem(self, key: Any, value: Any, stream: StreamLike = 0) -> None:
         """Assigns to a part, with NumPy's broadcasting and casting."""
         _assign.assign(self._part(key), value, stream)
 
@@ -335,7 +352,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
             key = (*key, Ellipsis)
         return self[key]
 
-    def fill(self, value, stream=0):
+    def fill(self, value: Any, stream: StreamLike = 0) -> None:
         """Sets every element to a scalar, converted as NumPy converts it (OverflowError for an int
         that does not fit)."""
         if getattr(value, "ndim", 0):
@@ -344,7 +361,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
 
     # ---- copies
 
-    def copy(self, order="C", stream=0) -> DeviceNDArray:
+    def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
         """A copy without gaps on the same device; order: C, F, A (F where the array lies so, else C)
         or K (the axes as they are)."""
         if order not in ("C", "F", "A", "K"):
@@ -360,14 +377,20 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
         stream = stream or self.stream
         return result._bind(stream) if stream else result
 
-    def __copy__(self):
+    def __copy__(self) -> DeviceNDArray:
         return self.copy("K")
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> DeviceNDArray:
         return self.copy("K")
 
     def astype(
-        self, dtype, order="K", casting="unsafe", subok=True, copy=True, stream=0
+        self,
+        dtype: DTypeLike,
+        order: str = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+        stream: StreamLike = 0,
     ) -> DeviceNDArray:
         """The elements as another dtype, in a new array on the same device; with copy=False the array
         itself where dtype and order are its own. (subok is NumPy's and means nothing here.)
@@ -432,7 +455,7 @@ def _writable(array):
 # ----------------------------------------------------------------------------------------- making
 
 
-def is_cuda_array(obj) -> bool:
+def is_cuda_array(obj: Any) -> bool:
     """Does it offer device memory by the CUDA Array Interface? Nothing is waited for or copied.
 
     >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array(np.zeros(3))
@@ -441,7 +464,7 @@ def is_cuda_array(obj) -> bool:
     return isinstance(obj, _core.DeviceArray) or hasattr(obj, "__cuda_array_interface__")
 
 
-def as_cuda_array(obj, sync=True) -> DeviceNDArray:
+def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     """A device array over the memory of a CuPy, PyTorch, ... array, without a copy.
 
     Shape, strides and dtype are the other's; its array is kept alive. Waits for the stream that the
@@ -475,7 +498,9 @@ class _Described:
         self.owner = owner
 
 
-def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
+def from_cuda_array_interface(
+    desc: dict[str, Any], owner: Any = None, sync: bool = True
+) -> DeviceNDArray:
     """A device array over the memory that a CUDA Array Interface dictionary describes.
 
     ``owner`` is kept alive as long as the array. ``sync`` as in `as_cuda_array`. What is in the
@@ -489,7 +514,13 @@ def from_cuda_array_interface(desc, owner=None, sync=True) -> DeviceNDArray:
     return _core.from_interface(_Described(desc, owner), sync)
 
 
-def to_device(obj, stream=0, copy=True, to=None, device=None) -> DeviceNDArray:
+def to_device(
+    obj: Any,
+    stream: StreamLike = 0,
+    copy: bool = True,
+    to: DeviceNDArray | None = None,
+    device: DeviceLike | None = None,
+) -> DeviceNDArray:
     """Copies an array (any strides) to the device.
 
     Shape and dtype stay, and so does the order of the axes. A device array is returned as it is, a
@@ -545,7 +576,7 @@ def _to_device(obj, stream, copy, number):
 device_array = _core.device_array
 
 
-def device_array_like(ary, stream=0) -> DeviceNDArray:
+def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
     """A new device array of the shape and dtype of another array, not initialised.
 
     ``ary`` may be a NumPy array, a device array or another library's. The elements lie without gaps,
@@ -568,7 +599,7 @@ def device_array_like(ary, stream=0) -> DeviceNDArray:
 # ------------------------------------------------------------------------- transfers of arguments
 
 
-def In(array):
+def In(array: Any) -> _core.Transfer:
     """For a kernel argument: a host array that is only read; it is not copied back.
 
     >>> @cuda.jit
@@ -582,7 +613,7 @@ def In(array):
     return _core.Transfer(array, 1)
 
 
-def Out(array):
+def Out(array: Any) -> _core.Transfer:
     """For a kernel argument: a host array that is only written; it is not copied to the device.
 
     The kernel must write all of it: what it leaves out is whatever was in the device's memory. See
@@ -591,6 +622,6 @@ def Out(array):
     return _core.Transfer(array, 2)
 
 
-def InOut(array):
+def InOut(array: Any) -> _core.Transfer:
     """For a kernel argument: a host array that is copied in and back, which is the default."""
     return _core.Transfer(array, 3)

@@ -14,11 +14,19 @@ An array of another device is copied over first.
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite import _core, errors, shapes
 from numbalite.cuda import devices as _devices
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
 
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _MAX_DIMS = 32
@@ -36,17 +44,17 @@ class _Nothing:
 _nothing = _Nothing()
 
 
-def on_device(number):
+def on_device(number: int) -> Any:
     """The context in which a device is the calling thread's."""
     return _nothing if number == _core.current_device() else _devices.gpus[number]
 
 
-def is_number(dtype) -> bool:
+def is_number(dtype: DTypeLike) -> bool:
     """Is there a C++ type for it, in native byte order?"""
     return dtype.kind in "biufc" and dtype.isnative and dtype.itemsize <= (16, 8)[dtype.kind != "c"]
 
 
-def assign(target, value, stream=0):
+def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
     """target[...] = value, with NumPy's broadcasting and casting."""
     if target.readonly:
         raise ValueError("assignment destination is read-only")
@@ -72,7 +80,7 @@ def _from_anything(target, value, stream):
         _from_object(target, value, stream)
 
 
-def scalar(value, dtype):
+def scalar(value: Any, dtype: Any) -> Any:
     """A 0-dimensional array of the dtype, converted as NumPy converts on assignment."""
     result = np.empty((), dtype)
     result[()] = value
@@ -154,7 +162,7 @@ def _fields(target, source, stream):
 
 
 @functools.lru_cache(256)
-def has_gaps(dtype) -> bool:
+def has_gaps(dtype: DTypeLike) -> bool:
     """Has a structured dtype bytes that belong to none of its fields and are not just padding?
 
     They may belong to other fields: in `d[["x", "z"]]` they do.
@@ -195,7 +203,7 @@ def _between_gaps(target, value, stream):
     _fields(target, source, stream)
 
 
-def extent(array):
+def extent(array: Any) -> Any:
     """(first, last + 1): the addresses that an array's elements are within."""
     low = high = array._address
     for length, step in zip(array.shape, array.strides, strict=True):
@@ -204,7 +212,7 @@ def extent(array):
     return low, high + array.itemsize
 
 
-def overlap(a, b) -> bool:
+def overlap(a: Any, b: Any) -> bool:
     """May two device arrays share an element?"""
     if a.device != b.device or not (a.size and b.size):
         return False
@@ -220,7 +228,7 @@ def _warn_of_complex(given, wanted):
 # ------------------------------------------------------------------------------------ on the device
 
 
-def convert(source, target, stream=0):
+def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
     """An element-wise kernel: target[...] = source, whose shape broadcasts to that of target."""
     from numbalite.ufuncs.cudaufunc import cast_ufunc
 
@@ -230,7 +238,7 @@ def convert(source, target, stream=0):
         )
 
 
-def copy(source, target, stream=0):
+def copy(source: Any, target: Any, stream: StreamLike = 0) -> None:
     """Elements of the same shape and dtype, from anywhere to anywhere."""
     if source.device != target.device:
         if not stream and not _lie_alike(source, target):
@@ -246,7 +254,7 @@ def copy(source, target, stream=0):
     if lies is None:
         target._copy(source, stream or target.stream)
     else:
-        convert(*lies, stream or target.stream)
+        convert(*lies, stream or target.stream)  # type: ignore[call-arg]
 
 
 def _lie_alike(source, target):
@@ -294,14 +302,14 @@ def _as_words(array, dtype, count):
     return array.reshape(-1).view(dtype).reshape(shape)
 
 
-def spread(array, shape):
+def spread(array: Any, shape: tuple[int, ...]) -> Any:
     """A view of a device array with a larger shape; lengths of one are repeated by zero strides."""
     if array.shape == shape:
         return array
     return array._view(shape, shapes.spread(array.shape, array.strides, shape), array.dtype)
 
 
-def moved(array, number, stream=0, own=None):
+def moved(array: Any, number: int, stream: StreamLike = 0, own: Any = None) -> Any:
     """A copy on another device, its axes in the same order, for work on the stream `own` there.
 
     It is made in the order of `stream`, else of the array's own stream and of `own`.

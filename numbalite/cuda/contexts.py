@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from _thread import _local
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
 
-_extras = {}  # device number -> the dictionary of its context
-_modules = {}  # device number -> the modules that were loaded by hand
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numbalite._core import Event
+    from numbalite.cuda.streams import Stream
+
+_extras: dict[Any, Any] = {}  # device number -> the dictionary of its context
+_modules: dict[Any, Any] = {}  # device number -> the modules that were loaded by hand
 _stacks = _local()  # the devices that a thread will go back to
 
 
-def push(number):
+def push(number: int) -> None:
     """Makes a device the calling thread's until `pop`."""
     stack = _stacks.__dict__.setdefault("devices", [])
     stack.append(_core.selected_device())
@@ -28,7 +35,7 @@ def push(number):
         raise
 
 
-def pop():
+def pop() -> None:
     stack = _stacks.__dict__.get("devices")
     if not stack:
         raise RuntimeError("there is no context to go back to: more pop than push")
@@ -39,19 +46,19 @@ def pop():
         _core.select_device(before)
 
 
-def forget_order():
+def forget_order() -> None:
     """The calling thread will go back to none."""
     _stacks.__dict__.clear()
 
 
-def forget(number):
+def forget(number: int) -> None:
     """The device's memory manager forgets everything, before the context goes."""
     from numbalite.cuda import managers
 
     managers.reset(number)
 
 
-def close(number):
+def close(number: int) -> None:
     """Gives up what is on a device."""
     forget(number)
     _core.close_device(number)
@@ -67,7 +74,7 @@ class MemoryInfo(NamedTuple):
 class PendingDeallocs:
     """numba's queue of memory to be freed. Here it is what the pool keeps for reuse."""
 
-    def __init__(self, device):
+    def __init__(self, device: int) -> None:
         self._device = device
 
     def _pool(self):
@@ -83,39 +90,39 @@ class PendingDeallocs:
     def memory_capacity(self) -> int:
         return _core.device_total_memory(self._device)
 
-    def clear(self):
+    def clear(self) -> None:
         """Gives back to the system what is not in use."""
         self._pool().trim()
 
     @contextmanager
-    def disable(self):
+    def disable(self) -> Any:
         yield
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 0
 
 
 class Context:
     """The context of a device."""
 
-    def __init__(self, device):
+    def __init__(self, device: Any) -> None:
         self.device = device
 
-    def push(self):
+    def push(self) -> None:
         """Makes this the calling thread's device until `pop`."""
         push(self.device.id)
 
-    def pop(self):
+    def pop(self) -> None:
         pop()
 
-    def reset(self):
+    def reset(self) -> None:
         """Gives up what is on the device; `cuda.close()` does it for all of them."""
         close(self.device.id)
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         self.device.synchronize()
 
-    def prepare_for_use(self):
+    def prepare_for_use(self) -> Any:
         """Lets the memory manager get ready, which it does at its first use anyway."""
         with self:
             return self.memory_manager.initialize()
@@ -127,53 +134,55 @@ class Context:
         return MemoryInfo(info[0], info[1])
 
     @property
-    def memory_manager(self):
+    def memory_manager(self) -> Any:
         """What allocates the device's memory; see `cuda.set_memory_manager`."""
         from numbalite.cuda import managers
 
         return managers.manager(self.device.id)
 
     @memory_manager.setter
-    def memory_manager(self, instance):
+    def memory_manager(self, instance: Any) -> Any:
         from numbalite.cuda import managers
 
         managers.set_manager(self.device.id, instance)
 
-    def memalloc(self, bytesize):
+    def memalloc(self, bytesize: int) -> Any:
         """Device memory without an array around it, a MemoryPointer."""
         with self:
             return self.memory_manager.memalloc(bytesize)
 
-    def memhostalloc(self, bytesize, mapped=False, portable=False, wc=False):
+    def memhostalloc(
+        self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
+    ) -> Any:
         """Page-locked host memory without an array around it."""
         with self:
             return self.memory_manager.memhostalloc(bytesize, mapped, portable, wc)
 
-    def memallocmanaged(self, bytesize, attach_global=True):
+    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
         """Managed memory without an array around it."""
         with self:
             return self.memory_manager.memallocmanaged(bytesize, attach_global)
 
-    def mempin(self, owner, pointer, size, mapped=False):
+    def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> Any:
         """Page-locks memory of others until the object that is returned dies."""
         with self:
             return self.memory_manager.mempin(owner, pointer, size, mapped)
 
-    def get_ipc_handle(self, memory):
+    def get_ipc_handle(self, memory: Any) -> Any:
         """The IpcHandle of memory of this context (`array.gpu_data`, or what memalloc gave)."""
         return self.memory_manager.get_ipc_handle(memory)
 
-    def open_ipc_handle(self, handle, size):
+    def open_ipc_handle(self, handle: Any, size: int) -> Any:
         """Memory of another process, a MemoryPointer: `handle` is the driver's 64 bytes."""
         from numbalite.cuda.ipc import IpcHandle
 
         return IpcHandle(None, handle, size).open(self)
 
-    def can_access_peer(self, peer_device) -> bool:
+    def can_access_peer(self, peer_device: Any) -> bool:
         """Can this context's device reach the memory of the other one (a number or an object)?"""
         return self.device.can_access_peer(getattr(peer_device, "device", peer_device))
 
-    def enable_peer_access(self, peer_context, flags=0):
+    def enable_peer_access(self, peer_context: Any, flags: int = 0) -> None:
         """Lets kernels on this device use the other one's memory: launches take its arrays from then on,
         and are waited for when they do. CudaAPIError where the hardware cannot. Ufuncs still want
         their operands on one device, and copies between devices do not need this."""
@@ -185,40 +194,40 @@ class Context:
         _core.enable_peer_access(self.device.id, number_of(other))
 
     @contextmanager
-    def defer_cleanup(self):
+    def defer_cleanup(self) -> Iterator[None]:
         """Our own memory is freed in stream order, without waiting; a plug-in may defer that."""
         with self.memory_manager.defer_cleanup():
             yield
 
-    def create_stream(self):
+    def create_stream(self) -> Stream:
         from numbalite.cuda import streams
 
         with self:
             return streams.stream()
 
-    def create_external_stream(self, ptr):
+    def create_external_stream(self, ptr: int) -> Stream:
         from numbalite.cuda import streams
 
         with self:
             return streams.external_stream(ptr)
 
-    def create_event(self, timing=True):
+    def create_event(self, timing: bool = True) -> Event:
         from numbalite.cuda import streams
 
         with self:
             return streams.event(timing)
 
-    def get_default_stream(self):
+    def get_default_stream(self) -> Stream:
         from numbalite.cuda import streams
 
         return streams.default_stream()
 
-    def get_legacy_default_stream(self):
+    def get_legacy_default_stream(self) -> Stream:
         from numbalite.cuda import streams
 
         return streams.legacy_default_stream()
 
-    def get_per_thread_default_stream(self):
+    def get_per_thread_default_stream(self) -> Stream:
         from numbalite.cuda import streams
 
         return streams.per_thread_default_stream()
@@ -244,11 +253,11 @@ class Context:
         return getattr(self.memory_manager, "allocations", {})
 
     @property
-    def deallocations(self):
+    def deallocations(self) -> PendingDeallocs:
         """What the memory manager has still to free; `clear()` does it."""
         return PendingDeallocs(self.device.id)
 
-    def create_module_image(self, image):
+    def create_module_image(self, image: Any) -> Any:
         """Loads a cubin, fatbin or PTX (on the simulator: what it compiled); a CudaPythonModule."""
         from numbalite.cuda import rawmodules
 
@@ -258,19 +267,23 @@ class Context:
 
     create_module_ptx = create_module_image
 
-    def unload_module(self, module):
+    def unload_module(self, module: Any) -> None:
         """Gives up a module of create_module_image."""
         self.modules.pop(module.handle, None)
         module._module = None
 
-    def get_active_blocks_per_multiprocessor(self, func, blocksize, memsize, flags=None) -> int:
+    def get_active_blocks_per_multiprocessor(
+        self, func: Any, blocksize: int, memsize: int, flags: Any = None
+    ) -> int:
         """How many blocks of a kernel fit on a multiprocessor, `memsize` bytes of dynamic shared
         memory each."""
         from numbalite.cuda import rawmodules
 
         return rawmodules.active_blocks(func, blocksize, memsize)
 
-    def get_max_potential_block_size(self, func, b2d_func, memsize, blocksizelimit, flags=None):
+    def get_max_potential_block_size(
+        self, func: Any, b2d_func: Any, memsize: int, blocksizelimit: int, flags: Any = None
+    ) -> Any:
         """(grid, block) for a kernel: the block size with the best occupancy.
 
         b2d_func(block) gives the bytes of dynamic shared memory for a block size; None: `memsize`.
@@ -279,18 +292,18 @@ class Context:
 
         return rawmodules.best_block(func, b2d_func, memsize, blocksizelimit)
 
-    def __enter__(self):
+    def __enter__(self) -> Context:
         self.push()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.pop()
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self.device == other.device if isinstance(other, Context) else NotImplemented
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((Context, self.device.id))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<CUDA context {self.device.id}>"

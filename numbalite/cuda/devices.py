@@ -12,12 +12,19 @@ import functools
 import operator
 import sys
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from numbalite import _core, config
 from numbalite.cuda import contexts
 from numbalite.cuda.attributes import NUMBERS
 from numbalite.cuda.contexts import Context
 from numbalite.errors import CudaSupportError, SimulatorWarning, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from numbalite.arguments import DeviceLike
 
 
 def _on_open(kind):
@@ -104,11 +111,11 @@ class Device:
     ``device.MAX_THREADS_PER_BLOCK``.
     """
 
-    def __init__(self, number):
+    def __init__(self, number: int) -> None:
         self.id = number
 
     @classmethod
-    def from_identity(cls, identity):
+    def from_identity(cls, identity: Any) -> Device:
         """The device that `get_device_identity` was asked of."""
         for device in gpus:
             if device.get_device_identity() == identity:
@@ -155,7 +162,7 @@ class Device:
     def get_primary_context(self) -> Context:
         return _context(self.id)
 
-    def release_primary_context(self):
+    def release_primary_context(self) -> None:
         """Contexts live as long as the process; here for programs that call it."""
 
     def get_device_identity(self) -> dict:
@@ -165,11 +172,11 @@ class Device:
             "pci_device_id": self.PCI_DEVICE_ID,
         }
 
-    def can_access_peer(self, other) -> bool:
+    def can_access_peer(self, other: Any) -> bool:
         """Can kernels on this device reach the memory of the other one directly?"""
         return bool(_core.can_access_peer(self.id, int(getattr(other, "id", other))))
 
-    def reset(self):
+    def reset(self) -> None:
         """Resets the device: everything in its memory is lost, also what other libraries in the process
         have there, which may not survive that. `cuda.close()` leaves theirs alone.
 
@@ -179,11 +186,11 @@ class Device:
         contexts.forget(self.id)
         _core.reset_device(self.id)
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Waits for all work on the device."""
         _core.synchronize_device(self.id)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         number = NUMBERS.get(name.removeprefix("CU_DEVICE_ATTRIBUTE_"))
         if number is None:
             raise AttributeError(f"a device has no attribute {name!r}")
@@ -191,10 +198,10 @@ class Device:
         self.__dict__[name] = value
         return value
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted([*super().__dir__(), *NUMBERS])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<CUDA device {self.id} '{self.name}'>"
 
     def _repr_html_(self):
@@ -202,13 +209,13 @@ class Device:
 
         return rich.device(self)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, Device) else NotImplemented
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((Device, self.id))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _device, (self.id,)
 
 
@@ -283,20 +290,20 @@ class _DeviceList:
 gpus = _DeviceList()
 
 
-def number_of(device) -> int:
+def number_of(device: DeviceLike) -> int:
     """The number of a device given as such or as an object; IndexError where there is none."""
-    number = operator.index(getattr(device, "id", device))
+    number = operator.index(getattr(device, "id", device))  # type: ignore[arg-type]
     if not 0 <= number < _core.device_count():
         raise IndexError(f"there is no device {number}: {_core.device_count()} found")
     return number
 
 
-def list_devices():
+def list_devices() -> _DeviceList:
     """The list of devices: ``cuda.gpus``, under numba's other name."""
     return gpus
 
 
-def select_device(device_id) -> Device:
+def select_device(device_id: int) -> Device:
     """Makes a device (its number) the calling thread's, from now on; gives it as an object.
 
     ``with cuda.gpus[n]:`` does so for a block. ValueError where there is no such device.
@@ -311,14 +318,14 @@ def select_device(device_id) -> Device:
     return _device(number)
 
 
-def set_default_device(device):
+def set_default_device(device: DeviceLike) -> None:
     """Makes a device (number or object) that of all threads that select none, now and later.
 
     For processes that have one device each, as workers of dask.distributed (notebooks/dask_workers.py
     shows it) or of MPI. The environment variable NUMBALITE_DEVICE says it from the start. IndexError
     where there is no such device.
     """
-    _core.select_first_device(getattr(device, "id", device))
+    _core.select_first_device(getattr(device, "id", device))  # type: ignore[arg-type]
 
 
 def get_current_device() -> Device:
@@ -331,7 +338,7 @@ def get_current_device() -> Device:
     return _device(_core.current_device())
 
 
-def current_context(devnum=None) -> Context:
+def current_context(devnum: int | None = None) -> Context:
     """The context of a device (its number), or of the calling thread's. Devices have one each, their
     primary one, so this is another way to speak of a device.
 
@@ -357,7 +364,7 @@ def is_fp8_supported() -> bool:
     return get_current_device().supports_fp8
 
 
-def require_context(fn):
+def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator: there is a context during the call, and it is the same one afterwards; RuntimeError
     for a function that changes it."""
 
@@ -374,13 +381,13 @@ def require_context(fn):
     return wrapper
 
 
-def synchronize():
+def synchronize() -> None:
     """Waits for all work on the calling thread's device, in all streams. What kernels have done wrong
     is raised here: KernelError, or CudaAPIError."""
     _core.synchronize()
 
 
-def close():
+def close() -> None:
     """Ends the use of all devices, once their work is done: the next use starts afresh.
 
     Arrays, streams and modules made before are lost, and say so when they are used. But where another
@@ -402,25 +409,25 @@ reset = close
 
 
 @contextmanager
-def defer_cleanup():
+def defer_cleanup() -> Iterator[None]:
     """In the block, a plug-in for memory may put off freeing what is given up. Our own memory is freed in
     stream order, without waiting, so there is nothing to put off."""
     with current_context().defer_cleanup():
         yield
 
 
-def profile_start():
+def profile_start() -> None:
     """Tells a profiler that was started without recording (``nsys -c cudaProfilerApi``) to begin."""
     _core.profiler_start()
 
 
-def profile_stop():
+def profile_stop() -> None:
     """Tells a profiler to stop recording."""
     _core.profiler_stop()
 
 
 @contextmanager
-def profiling():
+def profiling() -> Iterator[None]:
     """Profiles a block, also one that is left by an exception: `profile_start` and `profile_stop`.
 
     >>> with cuda.profiling():

@@ -7,6 +7,7 @@ protocol that libraries without CUDA know too, and memory of either side.
 from __future__ import annotations
 
 import operator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,15 @@ from numbalite import _core
 from numbalite.cuda import devices as _devices
 from numbalite.cuda.arrays import DeviceNDArray, device_array_like, to_device
 
+if TYPE_CHECKING:
+    from typing import Any
 
-def from_dlpack(x, /, *, device=None, copy=None) -> DeviceNDArray:
+    from numbalite.arguments import DeviceLike
+
+
+def from_dlpack(
+    x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None
+) -> DeviceNDArray:
     """A device array from any object with `__dlpack__` (or from a DLPack capsule).
 
     Memory of a CUDA device is not copied: the result is a view of it, of any strides, read-only

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -18,6 +19,14 @@ from numbalite import _core, shapes
 from numbalite.cuda import devices as _devices
 from numbalite.cuda import managers
 from numbalite.cuda.arrays import _check_match
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import DeviceLike, ShapeLike, StreamLike
 
 _ADVICE = {
     "read_mostly": 1,
@@ -79,7 +88,7 @@ class _ReachableArray(np.ndarray):
     """A NumPy array whose memory kernels use in place. Views of it are such arrays too; results of
     arithmetic, which have memory of their own, are treated as the ordinary arrays that they are."""
 
-    _memory = None
+    _memory: Any = None
     _stream = 0
     __array_priority__ = -1
 
@@ -215,13 +224,13 @@ class ManagedNDArray(_ReachableArray):
         low, high = byte_bounds(self)
         return low, high - low
 
-    def prefetch(self, device=None, stream=0):
+    def prefetch(self, device: DeviceLike | None = None, stream: StreamLike = 0) -> None:
         """Moves the memory to a device (number; None: the calling thread's; "cpu": the host) in the
         order of the stream, before it is used there."""
         if self.size:
-            _core.prefetch(*self._range(), _place(device), stream)
+            _core.prefetch(*self._range(), _place(device), stream)  # type: ignore[call-arg]
 
-    def advise(self, advice, device=None):
+    def advise(self, advice: Any, device: DeviceLike | None = None) -> None:
         """Tells the driver how the memory is going to be used.
 
         advice: ``"read_mostly"``, ``"preferred_location"`` or ``"accessed_by"`` (with the device, or
@@ -231,7 +240,7 @@ class ManagedNDArray(_ReachableArray):
         if number is None:
             raise ValueError(f"advice must be one of {', '.join(_ADVICE)}, not {advice!r}")
         if self.size:
-            _core.advise(*self._range(), number, _place(device))
+            _core.advise(*self._range(), number, _place(device))  # type: ignore[call-arg]
 
 
 def _place(device):
@@ -247,7 +256,12 @@ def _place(device):
 # ----------------------------------------------------------------------------------------- making
 
 
-def pinned_array(shape, dtype=np.float64, strides=None, order="C") -> np.ndarray:
+def pinned_array(
+    shape: ShapeLike,
+    dtype: DTypeLike = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+) -> np.ndarray:
     """A new NumPy array in page-locked memory, not initialised.
 
     An ordinary array for all else. Copies from and to it run at the bus's speed, and with a stream
@@ -270,13 +284,19 @@ def pinned_array(shape, dtype=np.float64, strides=None, order="C") -> np.ndarray
     )
 
 
-def pinned_array_like(ary) -> np.ndarray:
+def pinned_array_like(ary: Any) -> np.ndarray:
     """A new pinned array of the same shape, dtype and order of axes."""
     return _like(ary, pinned_array)
 
 
 def mapped_array(
-    shape, dtype=np.float64, strides=None, order="C", stream=0, portable=False, wc=False
+    shape: ShapeLike,
+    dtype: DTypeLike = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    stream: StreamLike = 0,
+    portable: bool = False,
+    wc: bool = False,
 ) -> MappedNDArray:
     """A new array in page-locked memory that kernels use in place, not initialised.
 
@@ -306,13 +326,20 @@ def mapped_array(
     return array
 
 
-def mapped_array_like(ary, stream=0, portable=False, wc=False) -> MappedNDArray:
+def mapped_array_like(
+    ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False
+) -> MappedNDArray:
     """A new mapped array of the same shape, dtype and order of axes."""
     return _like(ary, mapped_array, stream=stream, portable=portable, wc=wc)
 
 
 def managed_array(
-    shape, dtype=np.float64, strides=None, order="C", stream=0, attach_global=True
+    shape: ShapeLike,
+    dtype: DTypeLike = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    stream: StreamLike = 0,
+    attach_global: bool = True,
 ) -> ManagedNDArray:
     """A new array in managed memory, which host and devices share, not initialised.
 
@@ -353,7 +380,7 @@ def _memory_of(array):
 
 
 @contextmanager
-def pinned(*arrays):
+def pinned(*arrays: Any) -> Iterator[None]:
     """Page-locks arrays for the time of a block, so that copies of them are fast and, with a stream,
     are not waited for. At its end the device has done with them.
 
@@ -368,7 +395,7 @@ def pinned(*arrays):
 
 
 @contextmanager
-def mapped(*arrays, stream=0):
+def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
     """Page-locks arrays for the time of a block and gives device arrays over their memory: one, or a
     list of several. At the end of the block the device has done with them.
 

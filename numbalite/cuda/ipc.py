@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite import _core, shapes
 from numbalite.cuda import devices as _devices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
+    from numbalite.cuda.arrays import DeviceNDArray
 
 
 class _HandleBytes(bytes):
@@ -35,20 +45,22 @@ class IpcHandle:
     `base` is what keeps the memory alive in the process that made the handle, None elsewhere.
     """
 
-    def __init__(self, base, handle, size, source_info=None, offset=0):
+    def __init__(
+        self, base: Any, handle: Any, size: int, source_info: Any = None, offset: int = 0
+    ) -> None:
         self.base = base
         self.handle = _HandleBytes(getattr(handle, "reserved", handle))
         self.size = size
         self.source_info = source_info
         self.offset = offset
-        self._opened = None
+        self._opened: Any = None
 
-    def can_access_peer(self, context) -> bool:
+    def can_access_peer(self, context: Any) -> bool:
         """Can the context's device reach the memory directly?"""
         source = self._source()
         return source == context.device or context.can_access_peer(source)
 
-    def open(self, context):
+    def open(self, context: Any) -> Any:
         """The memory for a context; a copy of it where its device cannot reach the other one.
 
         ValueError in the process that made the handle, and if it is open already.
@@ -57,11 +69,11 @@ class IpcHandle:
             return self.open_direct(context)
         return self.open_staged(context)
 
-    def open_direct(self, context):
+    def open_direct(self, context: Any) -> Any:
         """The memory itself: what either process writes, the other sees."""
         return self._pointer(context, self._open_on(context.device))
 
-    def open_staged(self, context):
+    def open_staged(self, context: Any) -> Any:
         """A copy of the memory as it is now, on the context's device."""
         device = self._source()
         there = self._open_on(device)
@@ -80,7 +92,13 @@ class IpcHandle:
         self._opened = copy
         return self._pointer(context, copy)
 
-    def open_array(self, context, shape, dtype, strides=None):
+    def open_array(
+        self,
+        context: Any,
+        shape: Any,
+        dtype: DTypeLike,
+        strides: tuple[int, ...] | None = None,
+    ) -> Any:
         """The memory as a device array (C-contiguous unless strides are given)."""
         dtype = np.dtype(dtype)
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -95,7 +113,7 @@ class IpcHandle:
             self.close()
             raise
 
-    def close(self):
+    def close(self) -> None:
         """Ends the use of the memory here: arrays over it must not be used any more."""
         if self._opened is None:
             raise ValueError("IpcHandle not opened")
@@ -148,7 +166,7 @@ class IpcHandle:
         offset = self.offset if isinstance(memory, _core.IpcMemory) else 0
         return memory.nbytes - offset
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return IpcHandle, (None, bytes(self.handle), self.size, self.source_info, self.offset)
 
 
@@ -159,26 +177,32 @@ class IpcArrayHandle:
     synchronise before the other reads. A handle cannot be opened where it was made.
     """
 
-    def __init__(self, ipc_handle, array_desc):
+    def __init__(self, ipc_handle: Any, array_desc: dict[str, Any]) -> None:
         self._ipc_handle = ipc_handle
         self._array_desc = array_desc
 
-    def open(self):
+    def open(self) -> Any:
         """The array, over the same memory; not in the process that made the handle."""
         return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the use of the array here."""
         self._ipc_handle.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self.open()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
-def ipc_array(shape, dtype=np.float64, strides=None, order="C", stream=0):
+def ipc_array(
+    shape: Any,
+    dtype: DTypeLike = np.float64,
+    strides: tuple[int, ...] | None = None,
+    order: str = "C",
+    stream: StreamLike = 0,
+) -> DeviceNDArray:
     """A new device array, not initialised, whose memory other processes can open.
 
     Memory of the pool, where `device_array` takes it, cannot be shared; `get_ipc_handle` moves such
@@ -202,7 +226,7 @@ def ipc_array(shape, dtype=np.float64, strides=None, order="C", stream=0):
     return result._bind(stream) if stream else result
 
 
-def handle_of_array(array) -> IpcHandle:
+def handle_of_array(array: Any) -> IpcHandle:
     """The IpcHandle of a device array's memory."""
     _check_system()
     handle, offset, _ = _core.ipc_export(array)
@@ -213,7 +237,7 @@ def handle_of_array(array) -> IpcHandle:
     return IpcHandle(array, handle, size, device.get_device_identity(), offset + low)
 
 
-def handle_of_memory(memory) -> IpcHandle:
+def handle_of_memory(memory: Any) -> IpcHandle:
     """The IpcHandle of raw memory: what Context.memalloc and array.gpu_data are."""
     array = getattr(memory, "_array", None)
     if array is None:
@@ -222,7 +246,7 @@ def handle_of_memory(memory) -> IpcHandle:
     return handle_of_array(array)
 
 
-def handle(array) -> IpcArrayHandle:
+def handle(array: Any) -> IpcArrayHandle:
     """What DeviceNDArray.get_ipc_handle returns."""
     from numbalite.cuda import managers
 
@@ -237,7 +261,13 @@ def handle(array) -> IpcArrayHandle:
 
 
 @contextmanager
-def open_ipc_array(handle, shape, dtype, strides=None, offset=0):
+def open_ipc_array(
+    handle: bytes,
+    shape: Any,
+    dtype: DTypeLike,
+    strides: tuple[int, ...] | None = None,
+    offset: int = 0,
+) -> Iterator[DeviceNDArray]:
     """Opens a handle given as bytes (or a sequence of 64 ints) as an array for the block.
 
     `handle` is what the driver calls CUipcMemHandle, from any library; `offset` is where in the

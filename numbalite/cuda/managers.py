@@ -14,16 +14,23 @@ import importlib
 import threading
 import weakref
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from numbalite import _core, config
 from numbalite.errors import CudaAPIError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numbalite.arguments import StreamLike
 
 _NOT_REGISTERED = 713  # CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
 
 _lock = threading.RLock()
 _class = None  # of the manager; None: our own
 _read = False  # the environment has been asked
-_instances = {}  # device number -> manager
+_instances: dict[Any, Any] = {}  # device number -> manager
 
 
 # ------------------------------------------------------------------------------------ what they give
@@ -43,7 +50,14 @@ class MemoryPointer:
 
     __cuda_memory__ = True
 
-    def __init__(self, context, pointer, size, owner=None, finalizer=None):
+    def __init__(
+        self,
+        context: Any,
+        pointer: Any,
+        size: int,
+        owner: Any = None,
+        finalizer: Callable[[], object] | None = None,
+    ) -> None:
         self.context = context
         self.device_pointer = pointer
         self.size = size
@@ -54,15 +68,15 @@ class MemoryPointer:
         if self._finalizer is not None:
             self._finalizer.atexit = False
 
-    def own(self):
+    def own(self) -> Any:
         return self
 
-    def free(self):
+    def free(self) -> None:
         """Frees it now; arrays over it must not be used any more."""
         if self._finalizer is not None:
             self._finalizer()
 
-    def view(self, start, stop=None):
+    def view(self, start: int, stop: int | None = None) -> MemoryPointer:
         """The bytes from `start` (to `stop`, or to the end), a MemoryPointer that keeps this one.
 
         IndexError where they are not within this memory.
@@ -73,7 +87,7 @@ class MemoryPointer:
         whole = self.owner if isinstance(self, _View) else self
         return _View(self.context, _address(self.device_pointer) + start, stop - start, whole)
 
-    def memset(self, byte, count=None, stream=0):
+    def memset(self, byte: int, count: int | None = None, stream: StreamLike = 0) -> None:
         """Sets the first `count` bytes (None: all) to a value of 0 to 255."""
         from numbalite.cuda import rawmemory
 
@@ -87,14 +101,14 @@ class MemoryPointer:
         return _address(self.device_pointer) or None
 
     @property
-    def device_ctypes_pointer(self):
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(_address(self.device_pointer))
 
     @property
     def address(self) -> int:
         return _address(self.device_pointer)
 
-    def __int__(self):
+    def __int__(self) -> int:
         return _address(self.device_pointer)
 
 
@@ -185,85 +199,87 @@ class _OwnHostMemory(_core.HostMemory):
 class BaseCUDAMemoryManager(abc.ABC):
     """What a memory manager has to offer; one object per device."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.context = kwargs.pop("context", None)
 
     @abc.abstractmethod
-    def memalloc(self, size):
+    def memalloc(self, size: int) -> Any:
         """Device memory of `size` bytes: a MemoryPointer."""
 
     @abc.abstractmethod
-    def memhostalloc(self, size, mapped, portable, wc):
+    def memhostalloc(self, size: int, mapped: bool, portable: bool, wc: bool) -> Any:
         """Page-locked host memory: a MappedMemory if mapped, else a PinnedMemory."""
 
     @abc.abstractmethod
-    def mempin(self, owner, pointer, size, mapped):
+    def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool) -> Any:
         """Page-locks memory of others."""
 
     @abc.abstractmethod
-    def initialize(self):
+    def initialize(self) -> Any:
         """Called once before the first use on the device; may be called again."""
 
     @abc.abstractmethod
-    def get_ipc_handle(self, memory):
+    def get_ipc_handle(self, memory: Any) -> Any:
         """A handle by which other processes open the memory."""
 
     @abc.abstractmethod
-    def get_memory_info(self):
+    def get_memory_info(self) -> Any:
         """MemoryInfo(free, total) of the device."""
 
     @abc.abstractmethod
-    def reset(self):
+    def reset(self) -> Any:
         """Frees everything: the context goes away."""
 
     @abc.abstractmethod
-    def defer_cleanup(self):
+    def defer_cleanup(self) -> Any:
         """A context manager in which nothing is freed that would interrupt other work."""
 
     @property
     @abc.abstractmethod
-    def interface_version(self):
+    def interface_version(self) -> Any:
         """The version of this interface: 1."""
 
 
 class HostOnlyCUDAMemoryManager(BaseCUDAMemoryManager):
     """Host memory as without a manager; for managers of device memory only."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.allocations = {}
-        self.deallocations = []
+        self.allocations: dict[Any, Any] = {}
+        self.deallocations: list[Any] = []
 
-    def initialize(self):
+    def initialize(self) -> Any:
         pass
 
-    def memhostalloc(self, size, mapped=False, portable=False, wc=False):
+    def memhostalloc(
+        self, size: int, mapped: bool = False, portable: bool = False, wc: bool = False
+    ) -> Any:
         return _own_host_memory(size, mapped, wc)
 
-    def mempin(self, owner, pointer, size, mapped=False):
+    def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> Any:
         address = _address(pointer)
         _core.host_register(address, size, 3 if mapped else 1)
         kind = MappedMemory if mapped else PinnedMemory
         return kind(self.context, address, size, owner, finalizer=lambda: unlock(address))
 
-    def memallocmanaged(self, size, attach_global=True):
+    def memallocmanaged(self, size: int, attach_global: bool = True) -> Any:
         return _core.host_memory(size, "managed", 1 if attach_global else 2, _OwnHostMemory)
 
-    def reset(self):
+    def reset(self) -> Any:
         self.allocations.clear()
 
     @contextmanager
-    def defer_cleanup(self):
+    def defer_cleanup(self) -> Any:
         yield
 
-    def get_ipc_handle(self, memory):
+    def get_ipc_handle(self, memory: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} offers no IPC handles")
 
 
 class GetIpcHandleMixin:
     """get_ipc_handle for memory that the driver itself has allocated."""
 
-    def get_ipc_handle(self, memory):
+    def get_ipc_handle(self, memory: Any) -> Any:
         from numbalite.cuda import ipc
 
         return ipc.handle_of_memory(memory)
@@ -292,7 +308,7 @@ NumbaCUDAMemoryManager = _OwnManager
 # ------------------------------------------------------------------------------------------ choosing
 
 
-def set_memory_manager(mm_plugin):
+def set_memory_manager(mm_plugin: type | None) -> None:
     """From now on device memory comes from instances of this class (None: from our own pool).
 
     RuntimeError if its interface_version is not 1. Arrays made before keep the memory they have.
@@ -308,7 +324,7 @@ def set_memory_manager(mm_plugin):
         _core.set_allocator(None if mm_plugin in (None, _OwnManager) else _allocate)
 
 
-def set_manager(device, instance):
+def set_manager(device: int, instance: Any) -> None:
     """One device's manager from now on, an object; other devices get their own of its class."""
     set_memory_manager(type(instance))
     with _lock:
@@ -316,7 +332,7 @@ def set_manager(device, instance):
         _instances[device] = instance
 
 
-def read_environment():
+def read_environment() -> None:
     """Sets the manager that NUMBALITE_CUDA_MEMORY_MANAGER (or numba's variable) names, once."""
     global _read
     with _lock:
@@ -333,7 +349,7 @@ def read_environment():
         set_memory_manager(plugin)
 
 
-def manager(device):
+def manager(device: int) -> Any:
     """The memory manager of a device."""
     from numbalite.cuda.devices import Context, _device
 
@@ -351,7 +367,7 @@ def is_plugged() -> bool:
     return _class not in (None, _OwnManager)
 
 
-def reset(device):
+def reset(device: int) -> None:
     """The device is about to be reset: its manager forgets everything."""
     with _lock:
         found = _instances.get(device)
@@ -369,7 +385,7 @@ def _own_host_memory(nbytes, mapped, wc):
     return _core.host_memory(nbytes, kind, cls=_OwnHostMemory)
 
 
-def unlock(address):
+def unlock(address: int) -> None:
     """Ends the page-locking of others' memory, which a reset of the device has done already."""
     try:
         _core.host_unregister(address)
@@ -378,7 +394,7 @@ def unlock(address):
             raise
 
 
-def host_memory(nbytes, *, mapped, portable, wc):
+def host_memory(nbytes: int, *, mapped: bool, portable: bool, wc: bool) -> Any:
     """Page-locked host memory, a buffer with address and device_address."""
     if not is_plugged():
         return _own_host_memory(nbytes, mapped, wc)
@@ -388,10 +404,10 @@ def host_memory(nbytes, *, mapped, portable, wc):
     if isinstance(given, _core.HostMemory):
         return given
     block = (ctypes.c_char * max(nbytes, 1)).from_address(_host_address(given))
-    block._memory = given
-    block.address = _host_address(given)
-    block.nbytes = nbytes
-    block.device_address = _address(given.device_pointer)
+    block._memory = given  # type: ignore[attr-defined]
+    block.address = _host_address(given)  # type: ignore[attr-defined]
+    block.nbytes = nbytes  # type: ignore[attr-defined]
+    block.device_address = _address(given.device_pointer)  # type: ignore[attr-defined]
     return block
 
 

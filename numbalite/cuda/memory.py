@@ -7,8 +7,12 @@ memory under large results likewise. Nothing is used again while work on any str
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from numbalite import _core, config
+
+if TYPE_CHECKING:
+    from numbalite.arguments import DeviceLike
 
 
 def _bytes(number) -> str:
@@ -48,7 +52,7 @@ class MemoryPool:
 
     __slots__ = ("device",)
 
-    def __init__(self, device):
+    def __init__(self, device: int) -> None:
         self.device = device
 
     def _read(self, name):
@@ -76,7 +80,7 @@ class MemoryPool:
         return self._read("limit")
 
     @limit.setter
-    def limit(self, value):
+    def limit(self, value: int | None) -> None:
         _core.pool_set_limits(self.device, _size(value, "limit"), self.cache_limit)
 
     @property
@@ -84,20 +88,20 @@ class MemoryPool:
         return self._read("cache_limit")
 
     @cache_limit.setter
-    def cache_limit(self, value):
+    def cache_limit(self, value: int | None) -> None:
         if value is None:
             raise TypeError("cache_limit must be a number of bytes")
         _core.pool_set_limits(self.device, self.limit, _size(value, "cache_limit"))
 
-    def trim(self, keep=0):
+    def trim(self, keep: int = 0) -> None:
         """Gives what is not in use back to the system, all but `keep` bytes; waits for the device."""
         _core.pool_trim(self.device, _size(keep, "keep"))
 
-    def reset_peak(self):
+    def reset_peak(self) -> None:
         """`peak` begins again at what is used now."""
         _core.pool_reset_peak(self.device)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         now = _core.pool_statistics(self.device)
         return (
             f"<memory pool of device {self.device}: {_bytes(now['used'])} used, "
@@ -110,10 +114,10 @@ class MemoryPool:
 
         return rich.pool(self)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self.device == other.device if isinstance(other, MemoryPool) else NotImplemented
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((MemoryPool, self.device))
 
 
@@ -155,20 +159,20 @@ class HostMemoryPool:
         return _core.host_statistics()["cache_limit"]
 
     @limit.setter
-    def limit(self, value):
+    def limit(self, value: int) -> None:
         if value is None:
             raise TypeError("limit must be a number of bytes")
         _core.host_set_limit(_size(value, "limit"))
 
-    def trim(self, keep=0):
+    def trim(self, keep: int = 0) -> None:
         """Gives what no array uses back to the system, all but `keep` bytes."""
         _core.host_trim(_size(keep, "keep"))
 
-    def reset_peak(self):
+    def reset_peak(self) -> None:
         """`peak` begins again at what is used now."""
         _core.host_reset_peak()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         now = _core.host_statistics()
         return (
             f"<host memory pool: {_bytes(now['used'])} used, {_bytes(now['cached'])} cached, "
@@ -181,14 +185,14 @@ class HostMemoryPool:
         return rich.pool(self)
 
 
-def memory_pool(device=None) -> MemoryPool:
+def memory_pool(device: DeviceLike = None) -> MemoryPool:
     """The memory pool of a device (number or Device), or of the calling thread's: a MemoryPool.
 
     IndexError where there is no such device.
     """
     if device is None:
         return MemoryPool(_core.current_device())
-    number = int(getattr(device, "id", device))
+    number = int(getattr(device, "id", device))  # type: ignore[arg-type]
     if not 0 <= number < _core.device_count():
         raise IndexError(f"there is no device {number}: {_core.device_count()} found")
     return MemoryPool(number)

@@ -8,10 +8,17 @@ never meet. The sequences are numba.cuda's.
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite.cuda.arrays import device_array
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.arguments import StreamLike
+    from numbalite.cuda.arrays import DeviceNDArray
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 
@@ -25,7 +32,9 @@ def _kernel():
     return jit(source='#include "numbalite/random_init.cuh"\n', name="nl_random_init")
 
 
-def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
+def init_xoroshiro128p_states(
+    states: Any, seed: int, subsequence_start: int = 0, stream: StreamLike = 0
+) -> None:
     """Fills an array of states: the i-th is ``seed`` after subsequence_start + i jumps of 2**64.
 
     ``states`` is a one-dimensional device array of ``xoroshiro128p_dtype``, else TypeError.
@@ -43,7 +52,9 @@ def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
         _kernel()[grid, _THREADS, stream](states, n, seed, start)
 
 
-def create_xoroshiro128p_states(n, seed, subsequence_start=0, stream=0):
+def create_xoroshiro128p_states(
+    n: int, seed: int, subsequence_start: int = 0, stream: StreamLike = 0
+) -> DeviceNDArray:
     """A device array of ``n`` states of the generator, made on the device.
 
     Equal seeds give equal states; for several launches that must not share numbers, let

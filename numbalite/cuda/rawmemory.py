@@ -7,6 +7,7 @@ host memory has to stay as it is until then.
 from __future__ import annotations
 
 import ctypes
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,19 +15,24 @@ from numbalite import _core
 from numbalite.cuda.arrays import is_cuda_array
 from numbalite.cuda.streams import default_stream
 
+if TYPE_CHECKING:
+    from typing import Any
 
-def is_device_memory(obj) -> bool:
+    from numbalite.arguments import StreamLike
+
+
+def is_device_memory(obj: Any) -> bool:
     """Is it device memory: an array, of this package or another, or a MemoryPointer?"""
     return bool(getattr(obj, "__cuda_memory__", False)) or is_cuda_array(obj)
 
 
-def require_device_memory(obj):
+def require_device_memory(obj: Any) -> None:
     """TypeError unless it is device memory."""
     if not is_device_memory(obj):
         raise TypeError(f"Not a CUDA memory object: {type(obj).__name__}")
 
 
-def device_pointer(obj) -> int:
+def device_pointer(obj: Any) -> int:
     """The device address of an array's first element, of a MemoryPointer, or of an address."""
     if obj is None:
         return 0
@@ -35,7 +41,7 @@ def device_pointer(obj) -> int:
     return device_ctypes_pointer(obj).value or 0
 
 
-def device_ctypes_pointer(obj):
+def device_ctypes_pointer(obj: Any) -> ctypes.c_void_p:
     """The same as a ctypes.c_void_p."""
     if obj is None:
         return ctypes.c_void_p(0)
@@ -46,13 +52,13 @@ def device_ctypes_pointer(obj):
     return found
 
 
-def device_extents(obj) -> tuple:
+def device_extents(obj: Any) -> tuple:
     """(first, last + 1): the addresses of the allocation that the memory is in."""
     base, size = _core.memory_range(device_pointer(obj))
     return base, base + size
 
 
-def device_memory_size(devmem) -> int:
+def device_memory_size(devmem: Any) -> int:
     """Bytes of device memory: of the allocation that an array is in, or of a MemoryPointer."""
     require_device_memory(devmem)
     for name in ("_cuda_memsize_", "alloc_size"):
@@ -70,14 +76,14 @@ def _host_view(obj, readonly):
     return array
 
 
-def host_pointer(obj, readonly=False) -> int:
+def host_pointer(obj: Any, readonly: bool = False) -> int:
     """The address of a host array's first element."""
     if isinstance(obj, int):
         return obj
     return _host_view(obj, readonly).__array_interface__["data"][0]
 
 
-def host_memory_extents(obj) -> tuple:
+def host_memory_extents(obj: Any) -> tuple:
     """(first, last + 1): the addresses that a host array's elements are within."""
     array = _host_view(obj, True)
     low = high = array.__array_interface__["data"][0]
@@ -89,7 +95,7 @@ def host_memory_extents(obj) -> tuple:
     return low, high + array.itemsize
 
 
-def host_memory_size(obj) -> int:
+def host_memory_size(obj: Any) -> int:
     """Bytes between a host array's first and last."""
     low, high = host_memory_extents(obj)
     return high - low
@@ -110,25 +116,25 @@ def _host_bytes(obj, size, readonly):
     return np.ctypeslib.as_array(block)
 
 
-def host_to_device(dst, src, size, stream=0):
+def host_to_device(dst: Any, src: Any, size: int, stream: StreamLike = 0) -> None:
     """Copies bytes to the device."""
     if size:
         _device_bytes(dst, size)._write(_host_bytes(src, size, True), stream)
 
 
-def device_to_host(dst, src, size, stream=0):
+def device_to_host(dst: Any, src: Any, size: int, stream: StreamLike = 0) -> None:
     """Copies bytes to the host."""
     if size:
         _device_bytes(src, size)._read(_host_bytes(dst, size, False), stream)
 
 
-def device_to_device(dst, src, size, stream=0):
+def device_to_device(dst: Any, src: Any, size: int, stream: StreamLike = 0) -> None:
     """Copies bytes on the device."""
     if size:
         _device_bytes(dst, size)._copy(_device_bytes(src, size), stream)
 
 
-def device_memset(dst, val, size, stream=0):
+def device_memset(dst: Any, val: int, size: int, stream: StreamLike = 0) -> None:
     """Sets bytes on the device to a value of 0 to 255 (-128 to -1 for the upper half)."""
     if not size:
         return

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
 from numbalite.cuda import devices as _devices
 from numbalite.describe import Parameter
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class FuncAttr(NamedTuple):
@@ -26,7 +29,7 @@ class FuncAttr(NamedTuple):
 class CudaPythonModule:
     """An image that is loaded on a device, from Context.create_module_image or create_module_ptx."""
 
-    def __init__(self, context, image):
+    def __init__(self, context: Any, image: Any) -> None:
         self.context = context
         with _devices.gpus[context.device.id]:
             self._module = _core.Module(image)
@@ -37,7 +40,7 @@ class CudaPythonModule:
             raise RuntimeError("the module has been unloaded")
         return self._module
 
-    def get_function(self, name, signature=None):
+    def get_function(self, name: str, signature: Any = None) -> Any:
         """A kernel by its symbol.
 
         With a signature ("void(float32, int32[:])"; arrays are plain pointers to C-contiguous
@@ -45,7 +48,7 @@ class CudaPythonModule:
         """
         return CudaPythonFunction(self, name, signature)
 
-    def get_global_symbol(self, name):
+    def get_global_symbol(self, name: str) -> Any:
         """(MemoryPointer, size) of a __device__ or __constant__ variable."""
         from numbalite.cuda.managers import MemoryPointer
 
@@ -54,7 +57,7 @@ class CudaPythonModule:
         pointer = MemoryPointer(self.context, variable.address, variable.size, owner=variable)
         return pointer, variable.size
 
-    def unload(self):
+    def unload(self) -> Any:
         """Gives the module up; kernels and variables of it that are still held keep it loaded."""
         self.context.unload_module(self)
 
@@ -62,7 +65,7 @@ class CudaPythonModule:
 class CudaPythonFunction:
     """A kernel of a module."""
 
-    def __init__(self, module, name, signature):
+    def __init__(self, module: Any, name: str, signature: Any) -> None:
         self.module = module
         self.name = name
         rows = _rows(signature) if signature is not None else None
@@ -70,11 +73,11 @@ class CudaPythonFunction:
             self.handle = module._loaded().function(name, name, rows, claimed=True)
         self._dispatcher = None
         if signature is not None:
-            self._dispatcher = _core.Dispatcher(name, [row.name for row in rows], typed=True)
+            self._dispatcher = _core.Dispatcher(name, [row.name for row in rows], typed=True)  # type: ignore[union-attr]
             self._dispatcher._only(module.context.device.id, self.handle)
 
     @property
-    def device(self):
+    def device(self) -> Any:
         return self.module.context.device
 
     @property
@@ -84,20 +87,20 @@ class CudaPythonFunction:
             regs=read(4), shared=read(1), local=read(3), const=read(2), maxthreads=read(0)
         )
 
-    def set_shared_memory_carveout(self, carveout):
+    def set_shared_memory_carveout(self, carveout: int) -> Any:
         """How much of the L1 cache becomes shared memory, in per cent; -1: the driver decides."""
         if not -1 <= int(carveout) <= 100:
             raise ValueError("Carveout must be between -1 and 100")
         self.handle.set_attribute(9, int(carveout))
 
-    def __getitem__(self, configuration):
+    def __getitem__(self, configuration: Any) -> Any:
         if self._dispatcher is None:
             raise TypeError(
                 f"the parameters of {self.name} are not known: get_function(name, signature)"
             )
         return self._dispatcher[configuration]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<CUDA function {self.name}>"
 
 
@@ -120,7 +123,7 @@ def _row(name, kind, types):
     return Parameter(name, "pointer", ctype, element.dtype.name, element.size, 8, 8, 0, "C", const)
 
 
-def load(context, image):
+def load(context: Any, image: Any) -> Any:
     """The image (bytes of a cubin, fatbin or PTX; str: PTX) on the context's device."""
     if isinstance(image, str):
         image = image.encode()
@@ -149,12 +152,12 @@ def _kernel(function):
     raise TypeError(f"a kernel is needed, not {type(function).__name__}")
 
 
-def active_blocks(function, block, shared) -> int:
+def active_blocks(function: Any, block: Any, shared: int) -> int:
     """How many blocks of `block` threads and `shared` bytes fit on a multiprocessor."""
     return _kernel(function).occupancy(int(block), int(shared))
 
 
-def best_block(function, shared_of_block, shared, limit) -> tuple:
+def best_block(function: Any, shared_of_block: Any, shared: int, limit: int) -> tuple:
     """(grid, block): the block with the best occupancy, and the grid that fills the device."""
     kernel = _kernel(function)
     if shared_of_block is None and not limit:

@@ -6,10 +6,20 @@ record or an array is again a view.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from numbalite import _core
 from numbalite.cuda.arrays import DeviceNDArray, device_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
 
 
 class DeviceRecord(DeviceNDArray):
@@ -25,7 +35,9 @@ class DeviceRecord(DeviceNDArray):
 
     __slots__ = ()
 
-    def __new__(cls, dtype, stream=0, gpu_data=None):
+    def __new__(
+        cls, dtype: DTypeLike, stream: StreamLike = 0, gpu_data: Any = None
+    ) -> DeviceRecord:
         dtype = np.dtype(dtype)
         if dtype.names is None:
             raise TypeError(f"a record has a structured dtype, not {dtype}")
@@ -41,18 +53,18 @@ class DeviceRecord(DeviceNDArray):
 
         return types.Record(self.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DeviceRecord(dtype={self.dtype}, device={self.device})"
 
-    def bind(self, stream=0) -> DeviceRecord:
+    def bind(self, stream: StreamLike = 0) -> DeviceRecord:
         """The same record with another stream for methods that are given none."""
         return self._bind(stream)._record()
 
-    def copy(self, order="C", stream=0) -> DeviceRecord:
+    def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceRecord:
         """A copy in memory of its own."""
         return super().copy(order, stream)._record()
 
-    def copy_to_host(self, ary=None, stream=0):
+    def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> Any:
         """Copies to a new NumPy array without dimensions, or to `ary`, an array or a NumPy record."""
         if not isinstance(ary, np.void):
             return super().copy_to_host(ary, stream)
@@ -63,12 +75,12 @@ class DeviceRecord(DeviceNDArray):
             ary[name] = host[name]
         return ary
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _record, super().__reduce_ex__(protocol)
 
     # ---- fields
 
-    def __getitem__(self, field):
+    def __getitem__(self, field: Any) -> Any:
         if isinstance(field, (int, np.integer)) and not isinstance(field, bool):
             names = self.dtype.names
             if not -len(names) <= field < len(names):
@@ -86,28 +98,28 @@ class DeviceRecord(DeviceNDArray):
             return _core.DeviceArray.__getitem__(self, key)
         return super()._part(key)
 
-    def getitem(self, item, stream=0):
+    def getitem(self, item: Any, stream: StreamLike = 0) -> Any:
         return (self.bind(stream) if stream else self)[item]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.dtype.names)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self[name] for name in self.dtype.names)
 
-    def item(self):
+    def item(self) -> Any:
         """The record as a tuple."""
         return self.copy_to_host().item()
 
-    def tolist(self):
+    def tolist(self) -> Any:
         return self.item()
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.copy_to_host())
 
     # ---- comparison
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> Any:
         if isinstance(other, DeviceRecord):
             other = other.copy_to_host()[()]
         elif isinstance(other, tuple):
@@ -119,7 +131,7 @@ class DeviceRecord(DeviceNDArray):
             return NotImplemented
         return self.copy_to_host()[()] == other
 
-    def __ne__(self, other):
+    def __ne__(self, other: object) -> Any:
         equal = self.__eq__(other)
         return equal if equal is NotImplemented else not equal
 
@@ -134,11 +146,11 @@ def _record(make, args):
     return make(*args)._record()
 
 
-def from_record_like(rec, stream=0, gpu_data=None) -> DeviceRecord:
+def from_record_like(rec: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceRecord:
     """A new record on the device, not initialised, with the dtype of a record of host or device."""
     return DeviceRecord(rec.dtype, stream, gpu_data)
 
 
-def from_array_like(arr, stream=0, gpu_data=None) -> DeviceNDArray:
+def from_array_like(arr: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceNDArray:
     """A new array on the device, not initialised, with the shape, strides and dtype of another."""
     return DeviceNDArray(arr.shape, arr.strides, arr.dtype, stream, gpu_data)

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import pickle
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, to_device
 from numbalite.cuda.records import DeviceRecord
 
-_done = set()  # modules that know our arrays
+if TYPE_CHECKING:
+    from typing import Any
+
+_done: set[Any] = set()  # modules that know our arrays
 
 
-def register():
+def register() -> None:
     """Tells dask and distributed, where they are imported, how device arrays travel."""
     if "dask.sizeof" in sys.modules and "dask" not in _done:
         _done.add("dask")
@@ -38,7 +42,7 @@ def _size_of(array):
     return array.nbytes
 
 
-def to_device_frames(array):
+def to_device_frames(array: Any) -> Any:
     """(header, [the bytes as an array on the device])"""
     array = array._dense()
     header = {
@@ -50,7 +54,7 @@ def to_device_frames(array):
     return header, [array._view((array.nbytes,), (1,), np.uint8)]
 
 
-def from_device_frames(header, frames):
+def from_device_frames(header: Any, frames: Any) -> Any:
     """The array over the bytes that have arrived on the device."""
     (frame,) = frames
     memory = as_cuda_array(frame)
@@ -59,13 +63,13 @@ def from_device_frames(header, frames):
     return array._record() if header["record"] else array
 
 
-def to_host_frames(array):
+def to_host_frames(array: Any) -> Any:
     """(header, [the bytes in host memory])"""
     header, frames = to_device_frames(array)
     return header, [memoryview(frame.copy_to_host()) for frame in frames]
 
 
-def from_host_frames(header, frames):
+def from_host_frames(header: Any, frames: Any) -> Any:
     """The array on the device that is current in this process."""
     parts = [np.frombuffer(frame, np.uint8) for frame in frames if memoryview(frame).nbytes]
     whole = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint8), *parts])

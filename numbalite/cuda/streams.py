@@ -7,8 +7,14 @@ A stream argument may be 0 or None (the default stream; copies then wait), a Str
 from __future__ import annotations
 
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from numbalite import _core
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 Event = _core.Event
 
@@ -22,7 +28,7 @@ class Graph(_core.Graph):
     long as the graph.
     """
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "being captured" if self.is_capturing else f"of {len(self.launches)} launches"
         return f"<CUDA graph {state}>"
 
@@ -36,7 +42,7 @@ class Stream(_core.Stream):
     """A queue of work for a device: what is put into it runs in order."""
 
     @contextmanager
-    def capture(self):
+    def capture(self) -> Iterator[Graph]:
         """Within the block, work put into this stream is captured for a graph instead of run.
 
         Launches, ufuncs with device arrays, copies and fills are captured, with `stream=` this stream,
@@ -71,7 +77,7 @@ class Stream(_core.Stream):
             raise
         graph._finish()
 
-    def __int__(self):
+    def __int__(self) -> int:
         return self.handle
 
     def _repr_html_(self):
@@ -85,14 +91,16 @@ class Stream(_core.Stream):
         return _core.priority_range()
 
     @contextmanager
-    def auto_synchronize(self):
+    def auto_synchronize(self) -> Iterator[Stream]:
         """Waits for the stream at the end of the block."""
         try:
             yield self
         finally:
             self.synchronize()
 
-    def add_callback(self, callback, arg=None):
+    def add_callback(  # type: ignore[override]
+        self, callback: Callable[[Any, int, Any], object], arg: Any = None
+    ) -> None:
         """Calls callback(stream, status, arg) on another thread when the work so far is done.
 
         The callback must not use CUDA. An exception in it is reported, not raised.
@@ -101,7 +109,7 @@ class Stream(_core.Stream):
             raise TypeError(f"the callback must be callable, not {type(callback).__name__}")
         super().add_callback(lambda: callback(self, 0, arg))
 
-    def async_done(self):
+    def async_done(self) -> asyncio.Future[Stream]:
         """An asyncio future that is done when the work so far is; its result is the stream."""
         import asyncio
 
@@ -125,7 +133,7 @@ class Stream(_core.Stream):
 _core.register_stream_class(Stream)
 
 
-def stream(non_blocking=False, priority=0) -> Stream:
+def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
     """A new stream on the calling thread's device.
 
     ``non_blocking=True``: its work is not ordered with the default stream's. ``priority``: lower
@@ -156,7 +164,7 @@ def per_thread_default_stream() -> Stream:
     return Stream.wrap(2)
 
 
-def external_stream(ptr) -> Stream:
+def external_stream(ptr: int) -> Stream:
     """A stream made elsewhere, from its handle (an int); it is never destroyed here.
 
     For ``torch.cuda.current_stream().cuda_stream``, ``cupy.cuda.get_current_stream().ptr`` and the
@@ -172,7 +180,7 @@ def external_stream(ptr) -> Stream:
     return Stream.wrap(ptr)
 
 
-def event(timing=True) -> Event:
+def event(timing: bool = True) -> Event:
     """A new event: a mark in a stream that can be waited for, and with ``timing``, measured.
 
     >>> start, end = cuda.event(), cuda.event()
@@ -186,7 +194,7 @@ def event(timing=True) -> Event:
     return Event(timing)
 
 
-def event_elapsed_time(evtstart, evtend) -> float:
+def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
     """Milliseconds between two events that have happened, a float: what `Event.elapsed_time` gives.
 
     CudaAPIError where one of them has not happened yet, or was made without timing.

@@ -12,6 +12,12 @@ from numbalite import _core, config, errors, shapes
 from numbalite.cuda.assign import on_device
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, SupportsIndex
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
     from numbalite.cuda.arrays import DeviceNDArray
 
 
@@ -23,7 +29,7 @@ class Views:
     def _geometry(self, shape, strides):
         return self._view(tuple(shape), tuple(strides), self.dtype)
 
-    def reshape(self, *shape, order="C", copy=None) -> DeviceNDArray:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceNDArray:
         """The same elements in another shape; one length may be -1.
 
         A view where strides allow. Else a copy, with a PerformanceWarning; copy=False raises
@@ -62,7 +68,7 @@ class Views:
     def _own_order(self):
         return "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
 
-    def ravel(self, order="C", stream=0) -> DeviceNDArray:
+    def ravel(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
         """One dimension: a view where the elements lie in that order without gaps, else a copy.
 
         order: C, F, A (F where the array lies so, else C) or K (as the elements lie in memory).
@@ -78,7 +84,7 @@ class Views:
         contiguous = source.is_c_contiguous() if order == "C" else source.is_f_contiguous()
         return source._reshaped((self.size,), order, not contiguous)
 
-    def flatten(self, order="C") -> DeviceNDArray:
+    def flatten(self, order: str = "C") -> DeviceNDArray:
         """A copy with one dimension."""
         flat = self.ravel(order)
         return flat.copy() if flat._address == self._address else flat
@@ -95,7 +101,7 @@ class Views:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return self.swapaxes(-1, -2)
 
-    def transpose(self, *given, axes=None) -> DeviceNDArray:
+    def transpose(self, *given: Any, axes: Any = None) -> DeviceNDArray:
         """The array with its axes in another order (a view): `transpose(1, 0, 2)`, `transpose((1, 0, 2))`
         or `transpose(axes=(1, 0, 2))`; without axes in the reverse one."""
         if given and axes is not None:
@@ -113,7 +119,7 @@ class Views:
         shape, strides = self.shape, self.strides
         return self._geometry((shape[i] for i in order), (strides[i] for i in order))
 
-    def swapaxes(self, axis1, axis2) -> DeviceNDArray:
+    def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> DeviceNDArray:
         """The array with two axes exchanged (a view)."""
         order = list(range(self.ndim))
         i = shapes.axis_number(axis1, self.ndim, "axis1")
@@ -121,7 +127,7 @@ class Views:
         order[i], order[j] = order[j], order[i]
         return self.transpose(order)
 
-    def squeeze(self, axis=None, stream=0) -> DeviceNDArray:
+    def squeeze(self, axis: Any = None, stream: StreamLike = 0) -> DeviceNDArray:
         """The array without its axes of length one, or without those named (a view)."""
         shape, strides = self.shape, self.strides
         if axis is None:
@@ -141,7 +147,9 @@ class Views:
         result = self._geometry((shape[i] for i in kept), (strides[i] for i in kept))
         return result.bind(stream) if stream else result
 
-    def diagonal(self, offset=0, axis1=0, axis2=1) -> DeviceNDArray:
+    def diagonal(
+        self, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+    ) -> DeviceNDArray:
         """The elements with equal indices along two axes (a view that can be written to)."""
         if self.ndim < 2:
             raise ValueError("diag requires an array of at least two dimensions")
@@ -179,7 +187,7 @@ class Views:
         zeros.fill(0)
         return zeros
 
-    def view(self, dtype=None) -> DeviceNDArray:
+    def view(self, dtype: DTypeLike | None = None) -> DeviceNDArray:
         """The same bytes as elements of another dtype; where its size differs, the last axis, which
         must be contiguous, changes its length."""
         if isinstance(dtype, type) and issubclass(dtype, (_core.DeviceArray, np.ndarray)):
@@ -212,7 +220,7 @@ class Views:
             )
         return self._view((*shape[:-1], length // new), (*strides[:-1], new), dtype)
 
-    def split(self, section, stream=0):
+    def split(self, section: int, stream: StreamLike = 0) -> Iterator[DeviceNDArray]:
         """Yields the pieces of a one-dimensional array, `section` elements each (the last may have less)."""
         if self.ndim != 1:
             raise ValueError("only a one-dimensional array can be split")

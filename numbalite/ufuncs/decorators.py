@@ -7,6 +7,7 @@ affair: "cuda" gives a CudaUfunc or CudaGUfunc, "cpu" and "parallel" give a nump
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from .. import options as options_
 from .. import signatures, types
 from ..errors import SignatureError
 from . import element
+
+if TYPE_CHECKING:
+    from typing import Any
 
 TARGETS = ("cuda", "cpu", "parallel")
 # Options of numba's that say nothing about compiled C++.
@@ -36,15 +40,15 @@ _KNOWN = _WITHOUT_MEANING | _COMPILING | {"forceobj"}
 
 
 def vectorize(
-    ftylist_or_function=(),
-    target="cpu",
-    identity=None,
+    ftylist_or_function: Any = (),
+    target: str = "cpu",
+    identity: Any = None,
     *,
-    source=None,
-    name=None,
-    args=None,
-    **given,
-):
+    source: Any = None,
+    name: str | None = None,
+    args: Any = None,
+    **given: Any,
+) -> Any:
     """Makes a NumPy ufunc from a function of numbers whose body is a string of C++, or from a source.
 
     As a decorator: bare, or with signatures ("float32(float32, float32)", a list of them, types): the
@@ -75,24 +79,24 @@ def vectorize(
 
 
 def cuda_vectorize(
-    ftylist_or_function=(),
-    target="cuda",
-    identity=None,
+    ftylist_or_function: Any = (),
+    target: str = "cuda",
+    identity: Any = None,
     *,
-    source=None,
-    name=None,
-    args=None,
-    **given,
-):
+    source: Any = None,
+    name: str | None = None,
+    args: Any = None,
+    **given: Any,
+) -> Any:
     """``vectorize`` for the GPU: see numbalite.vectorize."""
     form = _Form("cuda.vectorize", source, name, args, sys._getframe(1))
     return _vectorize(ftylist_or_function, target, identity, form, given)
 
 
 def guvectorize(
-    ftylist=(), signature=None, target="cpu", identity=None, *,
-    source=None, name=None, args=None, block=False, **given,
-):  # fmt: skip
+    ftylist: Any=(), signature: str | None=None, target: str="cpu", identity: Any=None, *,
+    source: Any=None, name: str | None=None, args: Any=None, block: bool=False, **given: Any,
+) -> Any:  # fmt: skip
     """Makes a NumPy generalized ufunc: a function of whole subarrays, applied along all loop dimensions.
 
     ``signature`` is the layout, "(m,n),(n,p)->(m,p)": the function's parameters are the inputs and then
@@ -116,9 +120,9 @@ def guvectorize(
 
 
 def cuda_guvectorize(
-    ftylist=(), signature=None, target="cuda", identity=None, *,
-    source=None, name=None, args=None, block=False, **given,
-):  # fmt: skip
+    ftylist: Any=(), signature: str | None=None, target: str="cuda", identity: Any=None, *,
+    source: Any=None, name: str | None=None, args: Any=None, block: bool=False, **given: Any,
+) -> Any:  # fmt: skip
     """``guvectorize`` for the GPU: see numbalite.guvectorize."""
     form = _Form("cuda.guvectorize", source, name, args, sys._getframe(1))
     return _guvectorize(ftylist, signature, target, identity, form, block, given)

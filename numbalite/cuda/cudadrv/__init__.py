@@ -1,17 +1,21 @@
 """Modules under the names by which numba's users import them; what they hold lives elsewhere."""
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _MODULES = frozenset(
     ("devicearray", "devices", "driver", "error", "libs", "linkable_code", "nvvm", "runtime")
 )
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _MODULES:  # programs write cuda.cudadrv.driver without importing it
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES})

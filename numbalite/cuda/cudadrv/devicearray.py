@@ -1,11 +1,18 @@
 """numba's names around device arrays: see numbalite.cuda.arrays, records and hostarrays."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, is_cuda_array, to_device
 from numbalite.cuda.hostarrays import ManagedNDArray, MappedNDArray
 from numbalite.cuda.ipc import IpcArrayHandle
 from numbalite.cuda.records import DeviceRecord, from_array_like, from_record_like
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.arguments import StreamLike
 
 __all__ = [
     "DeviceNDArray",
@@ -46,19 +53,19 @@ errmsg_contiguous_buffer = (
 )
 
 
-def is_cuda_ndarray(obj) -> bool:
+def is_cuda_ndarray(obj: Any) -> bool:
     """Is it a device array of this package, or one that says it is like that?"""
     return not isinstance(obj, type) and getattr(obj, "__cuda_ndarray__", False) is True
 
 
-def require_cuda_ndarray(obj):
+def require_cuda_ndarray(obj: Any) -> Any:
     """ValueError unless it is a device array of this package."""
     if not is_cuda_ndarray(obj):
         kind = "another package's device array" if is_cuda_array(obj) else type(obj).__name__
         raise ValueError(f"require a device array object, got {kind}")
 
 
-def verify_cuda_ndarray_interface(obj):
+def verify_cuda_ndarray_interface(obj: Any) -> Any:
     """AttributeError unless it has the attributes of a device array, each of its type."""
     require_cuda_ndarray(obj)
     for name, kind in (("shape", tuple), ("strides", tuple), ("dtype", np.dtype), ("size", int)):
@@ -68,19 +75,19 @@ def verify_cuda_ndarray_interface(obj):
             raise AttributeError(f"{name} must be of type {kind}")
 
 
-def is_contiguous(ary) -> bool:
+def is_contiguous(ary: Any) -> bool:
     """Do the elements lie in C order, apart from axes along which they are repeated?"""
     return bool(array_core(ary).flags["C_CONTIGUOUS"])
 
 
-def array_core(ary):
+def array_core(ary: Any) -> Any:
     """The array without what is repeated by a stride of zero: the elements that have to travel."""
     if not ary.strides or not ary.size:
         return ary
     return ary[tuple(0 if step == 0 else slice(None) for step in ary.strides)]
 
 
-def check_array_compatibility(ary1, ary2):
+def check_array_compatibility(ary1: Any, ary2: Any) -> Any:
     """TypeError, ValueError for arrays that cannot be copied to each other."""
     first, second = ary1.squeeze(), ary2.squeeze()
     if ary1.dtype != ary2.dtype:
@@ -89,7 +96,9 @@ def check_array_compatibility(ary1, ary2):
         raise ValueError(f"incompatible shape: {ary1.shape} vs. {ary2.shape}")
 
 
-def auto_device(obj, stream=0, copy=True, user_explicit=False):
+def auto_device(
+    obj: Any, stream: StreamLike = 0, copy: bool = True, user_explicit: bool = False
+) -> Any:
     """(a device array for what is given, whether it was made for it)"""
     if is_cuda_array(obj):
         return as_cuda_array(obj), False

@@ -1,5 +1,7 @@
 """numba's names around the driver: see numbalite.errors, numbalite.cuda.devices and .streams."""
 
+from typing import TYPE_CHECKING
+
 from numbalite import _core
 from numbalite.cuda import devices as _devices
 from numbalite.cuda.contexts import MemoryInfo
@@ -48,6 +50,9 @@ from numbalite.errors import (
     DeadMemoryError,
     LinkerError,
 )
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "AutoFreePointer",
@@ -112,10 +117,10 @@ class Driver:
         return _core.is_open()
 
     @property
-    def initialization_error(self):
+    def initialization_error(self) -> Any:
         return None if self.is_available else _devices.cuda_error()
 
-    def ensure_initialized(self):
+    def ensure_initialized(self) -> Any:
         _core.open()
 
     def get_version(self) -> tuple:
@@ -127,16 +132,16 @@ class Driver:
     def get_device_count(self) -> int:
         return _core.device_count()
 
-    def get_device(self, devnum=0):
+    def get_device(self, devnum: int = 0) -> Any:
         return _devices._device(_devices.gpus[devnum].id)
 
-    def get_active_context(self):
+    def get_active_context(self) -> Any:
         return _devices.current_context()
 
-    def get_context(self):
+    def get_context(self) -> Any:
         return _devices.current_context().handle
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("cu"):
             raise AttributeError(
                 f"driver.{name}: numbalite offers no raw driver calls; the package cuda.bindings does"

@@ -2,28 +2,32 @@
 
 import ctypes
 import sys
+from typing import TYPE_CHECKING
 
 from numbalite.compilers import nvrtc, toolkit
 from numbalite.errors import CudaSupportError
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["get_cuda_include_dir", "get_cudalib", "get_libdevice", "open_cudalib", "test"]
 
 _NONE = "numbalite compiles CUDA C++ with NVRTC and uses neither libNVVM nor libdevice"
 
 
-def get_cudalib(lib, static=False) -> str:
+def get_cudalib(lib: str, static: bool = False) -> str:
     """The path of a library; for others than NVRTC the name by which the system would look for it."""
     if lib == "nvrtc" and not static:
         return str(toolkit.nvrtc_library().path)
     return f"lib{lib}.a" if static else f"lib{lib}.so"
 
 
-def open_cudalib(lib):
+def open_cudalib(lib: str) -> Any:
     """The library, opened by ctypes."""
     return ctypes.CDLL(get_cudalib(lib))
 
 
-def get_libdevice():
+def get_libdevice() -> Any:
     """CudaSupportError: there is none."""
     raise CudaSupportError(_NONE)
 
@@ -31,7 +35,7 @@ def get_libdevice():
 open_libdevice = get_libdevice
 
 
-def get_cuda_include_dir():
+def get_cuda_include_dir() -> Any:
     """The first of the toolkit's include directories, None where there is none."""
     found = toolkit.include_directories()
     return str(found[0]) if found else None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+from typing import TYPE_CHECKING
 
 from numbalite import files
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "LTOIR",
@@ -29,7 +33,14 @@ class LinkableCode:
     default_name = "<unnamed-linkable>"
     suffixes: tuple = ()
 
-    def __init__(self, data, name=None, setup_callback=None, teardown_callback=None, nrt=False):
+    def __init__(
+        self,
+        data: Any,
+        name: str | None = None,
+        setup_callback: Any = None,
+        teardown_callback: Any = None,
+        nrt: bool = False,
+    ) -> None:
         if setup_callback is not None or teardown_callback is not None:
             raise NotImplementedError("callbacks of linked code are not called: give none")
         if nrt:
@@ -42,13 +53,13 @@ class LinkableCode:
         return self._name or self.default_name
 
     @property
-    def data(self):
+    def data(self) -> Any:
         if isinstance(self._data, (io.StringIO, io.BytesIO)):
             return self._data.getvalue()
         return self._data
 
     @classmethod
-    def from_path(cls, path):
+    def from_path(cls, path: Any) -> Any:
         """The code in a file, of the class that its suffix names."""
         suffix = os.path.splitext(os.fspath(path))[1][1:]
         for kind in (CUSource, PTXSource, Cubin, Fatbin, Archive, Object, LTOIR):
@@ -57,7 +68,7 @@ class LinkableCode:
         raise RuntimeError(f"Don't know how to link file with extension {suffix!r}: {path}")
 
     @classmethod
-    def from_path_or_obj(cls, path_or_obj):
+    def from_path_or_obj(cls, path_or_obj: Any) -> Any:
         """`from_path`, or the object itself if it is LinkableCode."""
         if isinstance(path_or_obj, LinkableCode):
             return path_or_obj

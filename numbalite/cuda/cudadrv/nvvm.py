@@ -3,7 +3,12 @@
 The module is here so that programs that ask for it get an answer.
 """
 
+from typing import TYPE_CHECKING
+
 from numbalite.errors import NvvmError, NvvmSupportError, NvvmWarning
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["NvvmError", "NvvmSupportError", "NvvmWarning", "is_available"]
 
@@ -13,7 +18,7 @@ def is_available() -> bool:
     return False
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     raise NvvmSupportError(
