@@ -1,5 +1,7 @@
 """Modules under the names by which numba's users import them; what they hold lives elsewhere."""
 
+from __future__ import annotations
+
 import importlib
 from typing import TYPE_CHECKING
 

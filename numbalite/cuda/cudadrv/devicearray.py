@@ -1,5 +1,7 @@
 """numba's names around device arrays: see numbalite.cuda.arrays, records and hostarrays."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import numpy as np

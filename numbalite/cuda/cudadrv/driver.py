@@ -1,5 +1,7 @@
 """numba's names around the driver: see numbalite.errors, numbalite.cuda.devices and .streams."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from numbalite import _core

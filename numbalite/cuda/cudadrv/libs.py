@@ -1,5 +1,7 @@
 """numba's names around the libraries of the toolkit. numbalite needs one of them, NVRTC."""
 
+from __future__ import annotations
+
 import ctypes
 import sys
 from typing import TYPE_CHECKING

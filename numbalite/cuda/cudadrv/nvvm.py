@@ -3,6 +3,8 @@
 The module is here so that programs that ask for it get an answer.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from numbalite.errors import NvvmError, NvvmSupportError, NvvmWarning
