@@ -12,8 +12,8 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
     from numbalite import config, cuda, errors, types
-    from numbalite.cpujit import jit, njit, seed
-    from numbalite.threads import get_num_threads, set_num_threads
+    from numbalite.cpu.jit import jit, njit, seed
+    from numbalite.cpu.threads import get_num_threads, set_num_threads
     from numbalite.types import (
         bool_,
         boolean,
@@ -85,11 +85,11 @@ __all__ = [
 _FUNCTIONS = {
     "vectorize": "ufuncs.decorators",
     "guvectorize": "ufuncs.decorators",
-    "jit": "cpujit",
-    "njit": "cpujit",
-    "seed": "cpujit",
-    "set_num_threads": "threads",
-    "get_num_threads": "threads",
+    "jit": "cpu.jit",
+    "njit": "cpu.jit",
+    "seed": "cpu.jit",
+    "set_num_threads": "cpu.threads",
+    "get_num_threads": "cpu.threads",
 }
 
 

@@ -36,7 +36,7 @@ def main(argv=None) -> int:
 
             return demo.main(arguments)
     if command == "gdb" and arguments:
-        from numbalite import debugger
+        from numbalite.sim import debugger
 
         return debugger.run_gdb(arguments)
     if command == "cache" and arguments in ([], ["clear"]):
@@ -167,7 +167,8 @@ def _host():
 
 
 def _cache():
-    from numbalite import cache, config
+    from numbalite import config
+    from numbalite.compilers import cache
 
     if config.DISABLE_CACHE:
         return "disabled (NUMBALITE_DISABLE_CACHE)"
@@ -180,7 +181,7 @@ def _cache():
 
 def cache_command(clear) -> int:
     """`cache` and `cache clear`."""
-    from numbalite import cache
+    from numbalite.compilers import cache
 
     if clear:
         print(f"{cache.clear()} files removed from {cache.wanted_directory()}")

@@ -84,7 +84,7 @@ def _opt(text):
 
 
 def _checks(text):
-    from numbalite.checks import parse
+    from numbalite.sim.checks import parse
 
     return parse(text)
 
@@ -235,7 +235,7 @@ def _text(row, value):
     if row.parse is _flag and (value is True or value is False):
         return str(int(value))
     if row.parse is _checks and isinstance(value, int):
-        from numbalite.checks import names, parse
+        from numbalite.sim.checks import names, parse
 
         texts = [text for text in ("none", ",".join(names(value))) if parse(text) == value]
         return texts[0] if texts else str(value)

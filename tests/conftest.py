@@ -87,7 +87,7 @@ def unchecked(monkeypatch):
     if "NUMBALITE_SIM_CHECKS" not in os.environ or open_driver() != "sim":
         yield
         return
-    from numbalite import checks
+    from numbalite.sim import checks
 
     with monkeypatch.context() as patch:
         patch.delenv("NUMBALITE_SIM_CHECKS")

@@ -1,8 +1,8 @@
 /* py/checks: telling the driver which mistakes of kernels to look for, and compiling kernels for
  * it.
  *
- * The driver asks for an instrumented image when one is first launched; numbalite.checks makes it.
- * What goes wrong there is left as the pending exception of the thread that launches. */
+ * The driver asks for an instrumented image when one is first launched; numbalite.sim.checks makes
+ * it. What goes wrong there is left as the pending exception of the thread that launches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +42,10 @@ static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* The bytes that numbalite.checks.instrumented gives, as a copy of malloc's. */
+/* The bytes that numbalite.sim.checks.instrumented gives, as a copy of malloc's. */
 static void *call_compiler(const void *image, size_t size, uint32_t mask) {
     void *copy = NULL;
-    PyObject *bytes = NULL, *module = PyImport_ImportModule("numbalite.checks");
+    PyObject *bytes = NULL, *module = PyImport_ImportModule("numbalite.sim.checks");
     if (module != NULL)
         bytes = PyObject_CallMethod(module, "instrumented", "y#I", (const char *)image,
                                     (Py_ssize_t)size, (unsigned)mask);

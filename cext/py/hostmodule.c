@@ -167,7 +167,7 @@ static int raise_fault(void) {
     return -1;
 }
 
-/* numbalite/threads.py checks the values. */
+/* numbalite/cpu/threads.py checks the values. */
 static PyObject *threads_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     long most = PyLong_AsLong(value);
     if (most == -1 && PyErr_Occurred())

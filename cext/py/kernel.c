@@ -136,7 +136,8 @@ static PyObject *module_alive(PyObject *self, void *Py_UNUSED(closure)) {
 
 /* ---- descriptions of parameters ---- */
 
-/* Attribute-like access to the items of a Parameter tuple, in the order of numbalite/describe.py.
+/* Attribute-like access to the items of a Parameter tuple, in the order of
+ * numbalite/types/describe.py.
  */
 static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
     static const char *const kinds[] = {"scalar", "pointer", "array", "struct", "tuple", "empty"};
@@ -446,7 +447,8 @@ static PyObject *module_references(PyObject *self, void *Py_UNUSED(closure)) {
 static PyMethodDef module_methods[] = {
     {"function", KEYWORDS(module_function),
      "function(lowered, name, parameters, fault=None, claimed=False) -> Kernel: a kernel by its "
-     "symbol; parameters are tuples as numbalite.describe.Parameter, read from compiled code or, "
+     "symbol; parameters are tuples as numbalite.types.describe.Parameter, read from compiled code "
+     "or, "
      "if claimed, as a user says; None: not known, it cannot be launched."},
     {"variable", KEYWORDS(module_variable),
      "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable; "

@@ -22,7 +22,7 @@ typedef struct nl_py_kernel {
     PyObject *weakrefs;
 } nl_py_kernel;
 
-/* A tuple of Parameter rows (numbalite/describe.py), checked. 0, or -1 with an exception. */
+/* A tuple of Parameter rows (numbalite/types/describe.py), checked. 0, or -1 with an exception. */
 int nl_py_params_from(PyObject *tuples, nl_params *params);
 
 int nl_py_kernel_refuse(const nl_py_kernel *kernel);

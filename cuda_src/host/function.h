@@ -1,4 +1,4 @@
-/* host/function: what jit puts around a user's function for the CPU (numbalite/cpusource.py writes
+/* host/function: what jit puts around a user's function for the CPU (numbalite/cpu/entries.py writes
  * the uses).
  *
  *     struct nl_block_0 { double p0; array<double, 1> p1; };

@@ -4,7 +4,7 @@
  * The first thread that fails claims `nl_fault_record` and writes there what went wrong and where;
  * that thread and every other that fails then exits, and the launch ends in peace: a thread that
  * has exited counts as arrived at every barrier. Afterwards the host reads the record
- * (numbalite/fault.py decodes it: FORMAT there is `fault_record` here) and raises KernelError. The
+ * (numbalite/kernels/fault.py decodes it: FORMAT there is `fault_record` here) and raises KernelError. The
  * context stays usable, which a trap or a device assert would not leave it.
  *
  * The array's name is found by the host, which knows what the launch was given, from the address that

@@ -4,7 +4,7 @@
  * what is asked for behind it begins with nl_. nl_kernel_description<decltype(&K)> is a
  * type whose name spells, for each parameter of K, the integers that a launch needs and the
  * parameter's own type. The name is had from NVRTC as the lowered name of `nl_describe<that type>`,
- * a name expression, and from a host compiler as __PRETTY_FUNCTION__; numbalite/describe.py reads
+ * a name expression, and from a host compiler as __PRETTY_FUNCTION__; numbalite/types/describe.py reads
  * both, and knows by name the classes that stand for NumPy types (complex, __half). */
 #ifndef NUMBALITE_DESCRIBE_CUH
 #define NUMBALITE_DESCRIBE_CUH

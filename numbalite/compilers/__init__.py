@@ -12,7 +12,8 @@ import os
 import sys
 from _thread import allocate_lock
 
-from numbalite import cache, config
+from numbalite import config
+from numbalite.compilers import cache
 from numbalite.compilers.image import Image
 from numbalite.compilers.unit import Unit
 
@@ -35,7 +36,7 @@ def compile_unit(unit: Unit, target: tuple, again: bool = False) -> Image:
     """Compiles a unit, or finds it compiled; ``again`` does not look, and replaces what is kept.
 
     target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator, or
-    ("sim", *names of checks) for an instrumented image (see numbalite.checks);
+    ("sim", *names of checks) for an instrumented image (see numbalite.sim.checks);
     or ("host",): plain functions for the CPU, which the unit's ``kernels`` names (see host.py).
     CompileError tells what is wrong with the source.
     """
@@ -46,7 +47,7 @@ def compile_unit(unit: Unit, target: tuple, again: bool = False) -> Image:
         image = _compile(unit, target)
         cache.store(key, image)
     if target == ("sim",):
-        from numbalite import checks
+        from numbalite.sim import checks
 
         checks.remember(unit, image.data)
     return image
@@ -132,8 +133,8 @@ def _own_code():
         from numbalite.compilers import headers
 
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        found = [_stamp(f"{package}/describe.py"), _stamp(f"{package}/__init__.py")]
-        folders = [headers.cuda_src(), os.path.dirname(os.path.abspath(__file__))]
+        found = [_stamp(f"{package}/types/describe.py"), _stamp(f"{package}/__init__.py")]
+        folders = [headers.cuda_src(), f"{package}/compilers", f"{package}/sim"]
         while folders:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:

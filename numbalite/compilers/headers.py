@@ -15,7 +15,8 @@ import os
 import re
 import stat
 
-from numbalite import config, files
+from numbalite import config
+from numbalite.compilers import files
 from numbalite.errors import CompileError
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

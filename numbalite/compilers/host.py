@@ -93,7 +93,7 @@ def describe() -> str:
 def compile(unit, kind="sim", *checks):
     """Compiles a unit for the simulator, or for the CPU itself: an Image of that kind.
 
-    checks, for the simulator: what the image is instrumented for (numbalite.checks.NAMES).
+    checks, for the simulator: what the image is instrumented for (numbalite.sim.checks.NAMES).
     """
     from numbalite.compilers import hostbuild
 
@@ -189,7 +189,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
 
 def checks_mask(checks) -> int:
     """The bits of cext/driver/checks.h."""
-    from numbalite.checks import NAMES
+    from numbalite.sim.checks import NAMES
 
     return sum(NAMES[name] for name in checks)
 

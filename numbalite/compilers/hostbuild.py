@@ -16,22 +16,22 @@ import signal
 import subprocess
 from typing import NamedTuple
 
-from numbalite import config, cxx, folders
+from numbalite import config
 from numbalite.compilers import (
     elf,
+    folders,
     headers,
     host,
     hostlink,
     hostlog,
     hostoptions,
     hostprelude,
-    irpatch,
-    places,
-    simsource,
 )
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
 from numbalite.errors import CompileError, CudaSupportError, SimulatorWarning, warn
+from numbalite.sim import irpatch, places, translation
+from numbalite.text import scanner
 
 _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
@@ -156,10 +156,10 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
     text = unit.source
     users = [_absolute(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
-        text = simsource.without_host_headers(text, dict(unit.headers), users)
+        text = translation.without_host_headers(text, dict(unit.headers), users)
         if family == "gcc" and _IN_STEP.search(text):
             warn(_NOT_IN_STEP, SimulatorWarning)
-    text = simsource.translate(text, bool(checks), kind)
+    text = translation.translate(text, bool(checks), kind)
     near = _absolute(os.path.dirname(unit.name))
     with folders.Working() as folder:
         own = os.path.join(folder, "include")
@@ -196,7 +196,7 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
 
 def _text_flags(unit, folder):
     """Says that everything was compiled where debuggers find the texts that are in no file."""
-    from numbalite import debugger
+    from numbalite.sim import debugger
 
     texts = debugger.keep_texts(unit.source)
     return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
@@ -262,7 +262,7 @@ def _whole(unit, text, kind, checks=()):
     }[kind]
     for i, name in enumerate(unit.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
-        address = cxx.address(name)
+        address = scanner.address(name)
         if kind == "sim":
             threads = f"nl_sim_threads_{i}" if read else "0"
             lines.append(f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", ({address}), {threads})')
@@ -290,13 +290,13 @@ def _read(source, kernels):
 
     The first is an expression, "0" where nothing is known.
     """
-    scanned = cxx.scan(source)[0]
-    similar = {cxx.last_name(found.name): found for found in scanned}
+    scanned = scanner.scan(source)[0]
+    similar = {scanner.last_name(found.name): found for found in scanned}
     known = {found.name: found for found in scanned}
     for kernel in kernels:
-        found = known.get(kernel) or known.get(cxx.base_name(kernel).strip().removeprefix("::"))
+        found = known.get(kernel) or known.get(scanner.base_name(kernel).strip().removeprefix("::"))
         threads = (found and found.threads) or "0"
-        found = found or similar.get(cxx.last_name(kernel))
+        found = found or similar.get(scanner.last_name(kernel))
         yield threads, found.parameters if found else ()
 
 
@@ -424,7 +424,7 @@ class _Build:
 
 def _plain(name):
     """A symbol as people write it, where it can be read."""
-    from numbalite.demangle import demangle
+    from numbalite.types.demangle import demangle
 
     try:
         return demangle(name)
@@ -440,8 +440,8 @@ def _reader(unit):
 
 def _unclosed(unit):
     """Says of a bracket that is never closed where it stands; compilers tell where they noticed."""
-    tokens = cxx.tokenize(unit.source)
-    partner = cxx.brackets(tokens)
+    tokens = scanner.tokenize(unit.source)
+    partner = scanner.brackets(tokens)
     for at in reversed(range(len(tokens))):
         token = tokens[at]
         if token.kind == "sign" and token.text in ("{", "(", "[") and at not in partner:

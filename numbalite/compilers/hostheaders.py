@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import re
 
-from numbalite import cxx, files
-from numbalite.compilers import headers, simsource
+from numbalite.compilers import files, headers
+from numbalite.sim import translation
+from numbalite.text import scanner
 
 _ASKED = re.compile(r'(__has_include\s*\(\s*)"([^"\n]*)"')
 _COPIES = "numbalite-copies"
@@ -66,7 +67,7 @@ class Headers:
         if not self._known:
             return text
         out, at = [], 0
-        for token in cxx.tokenize(text):
+        for token in scanner.tokenize(text):
             if token.kind == "directive":
                 out += text[at : token.start], self._directive(token.text, directory)
                 at = token.start + len(token.text)
@@ -75,7 +76,7 @@ class Headers:
     def _directive(self, text, directory):
         if "__has_include" in text:
             return _ASKED.sub(lambda match: self._asked(match, directory), text)
-        if cxx.directive_word(text) not in ("include", "import"):
+        if scanner.directive_word(text) not in ("include", "import"):
             return text
         for name, is_quoted in headers.includes(text):
             header = self._find(name, is_quoted, directory)
@@ -92,7 +93,7 @@ class Headers:
         return f'{match[1]}"{header.path}"' if header else match[0]
 
     def _translated(self, text):
-        return simsource.translate(text, self._checked, self._kind)
+        return translation.translate(text, self._checked, self._kind)
 
     def _gather(self, text, directory):
         """Reads the headers on disk that a text includes, and what they include; gives the former."""

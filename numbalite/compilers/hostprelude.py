@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 
-from numbalite import cache, folders
-from numbalite.compilers import headers
+from numbalite.compilers import cache, folders, headers
 
 _made = {}  # key -> arguments of the compiler, or None where it did not work
 _asked = set()  # keys asked for once

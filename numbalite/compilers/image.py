@@ -1,7 +1,7 @@
 """What a compiler gives: machine code, the names in it, and the types that it found.
 
 The byte form is for the disk cache: length-prefixed fields in a fixed order, nothing that could
-run on reading. Whoever reads checks it against its checksum first (see numbalite.cache).
+run on reading. Whoever reads checks it against its checksum first (see numbalite.compilers.cache).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Image(NamedTuple):
     lowered: dict
     """Name expression of a kernel or variable -> its symbol in the image."""
     descriptions: dict
-    """Name expression -> the compiler's text from which numbalite.describe reads its types."""
+    """Name expression -> the compiler's text from which numbalite.types.describe reads its types."""
     log: str = ""
     """What the compiler had to say (warnings)."""
     ptx: bytes | None = None

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
-from numbalite import parts
 from numbalite.errors import CompileError
+from numbalite.text import parts
 
 _DIRECTIVE = "using namespace numbalite;"
 _AMBIGUOUS = re.compile(

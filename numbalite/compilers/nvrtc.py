@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 
-from numbalite import config, cxx
+from numbalite import config
 from numbalite.compilers import headers, linking, precompiled, toolkit
 from numbalite.compilers.image import Image
 from numbalite.errors import CompileError, CudaSupportError
-from numbalite.linemap import quote
+from numbalite.text import scanner
+from numbalite.text.linemap import quote
 
 _opened = None  # (Library, (major, minor), supported architectures)
 
@@ -98,11 +99,11 @@ def options(unit, architecture: str, directories=()) -> list:
 
 def expressions(unit) -> tuple:
     """({name: expression that gives its symbol}, {name: expression that describes it})."""
-    symbols = {name: cxx.address(name, name) for name in unit.kernels}
+    symbols = {name: scanner.address(name, name) for name in unit.kernels}
     symbols.update((name, f"&{name}") for name in unit.variables)
     if not unit.describe:
         return symbols, {}
-    from numbalite import describe
+    from numbalite.types import describe
 
     texts = {name: describe.kernel_expression(name) for name in unit.kernels}
     texts.update((name, describe.variable_expression(name)) for name in unit.variables)

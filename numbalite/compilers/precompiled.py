@@ -23,10 +23,9 @@ import os
 import re
 from _thread import allocate_lock
 
-from numbalite import cache, folders
-from numbalite.compilers import headers
+from numbalite.compilers import cache, folders, headers
 from numbalite.errors import CompileError
-from numbalite.linemap import quote
+from numbalite.text.linemap import quote
 
 SINCE = (12, 8)
 _HEAVY = ("cuda/", "cub/", "thrust/", "cooperative_groups", "curand", "mma.h")

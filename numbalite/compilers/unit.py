@@ -67,7 +67,7 @@ class Unit(NamedTuple):
         found = [_MACRO.fullmatch(option) for option in given]
         if head is None or not any(found) or any(o.startswith(_READ_FIRST) for o in given):
             return self
-        from numbalite.linemap import quote
+        from numbalite.text.linemap import quote
 
         lines = []
         for name, parameters, text in (macro.groups() for macro in found if macro):

@@ -69,7 +69,7 @@ def explain(error) -> Failed:
 
 def line_of(error) -> str:
     """The line of the learner's program that an exception comes from: "lesson.py, line 3: code", or ""."""
-    from numbalite import linemap
+    from numbalite.text import linemap
 
     found, trace = None, error.__traceback__
     while trace is not None:

@@ -65,7 +65,6 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
     from numbalite import types
-    from numbalite.checks import checks
     from numbalite.cuda.exchange import from_dlpack
     from numbalite.cuda.hostarrays import (
         managed_array,
@@ -87,7 +86,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         set_memory_manager,
     )
     from numbalite.cuda.memory import host_memory_pool, memory_pool
-    from numbalite.decorators import (
+    from numbalite.kernels.decorators import (
         compile,
         compile_for_current_device,
         compile_ptx,
@@ -95,6 +94,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         jit,
         module,
     )
+    from numbalite.sim.checks import checks
     from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
     from numbalite.ufuncs.reduction import Reduce
@@ -102,16 +102,16 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
 
 # Imported when they are first used: name -> module, or module:name where it is another there.
 _LATER = {
-    "jit": "numbalite.decorators",
-    "module": "numbalite.decorators",
-    "compile": "numbalite.decorators",
-    "compile_for_current_device": "numbalite.decorators",
-    "compile_all": "numbalite.decorators",
-    "compile_ptx": "numbalite.decorators",
-    "compile_ptx_for_current_device": "numbalite.decorators",
+    "jit": "numbalite.kernels.decorators",
+    "module": "numbalite.kernels.decorators",
+    "compile": "numbalite.kernels.decorators",
+    "compile_for_current_device": "numbalite.kernels.decorators",
+    "compile_all": "numbalite.kernels.decorators",
+    "compile_ptx": "numbalite.kernels.decorators",
+    "compile_ptx_for_current_device": "numbalite.kernels.decorators",
     "vectorize": "numbalite.ufuncs.decorators:cuda_vectorize",
     "guvectorize": "numbalite.ufuncs.decorators:cuda_guvectorize",
-    "checks": "numbalite.checks:checks",
+    "checks": "numbalite.sim.checks:checks",
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
     "from_dlpack": "numbalite.cuda.exchange",

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from numbalite import _core, config, shapes
+from numbalite import _core, config
 from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
+from numbalite.cuda import shapes
 from numbalite.cuda.views import Views
 
 if TYPE_CHECKING:

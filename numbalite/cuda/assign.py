@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core, errors, shapes
+from numbalite import _core, errors
 from numbalite.cuda import devices as _devices
+from numbalite.cuda import shapes
 
 if TYPE_CHECKING:
     from typing import Any

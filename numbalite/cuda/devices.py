@@ -42,7 +42,7 @@ def _on_open(kind):
 
         jupyter.attach()
     if kind == "sim":
-        from numbalite import checks
+        from numbalite.sim import checks
 
         checks.on_open()
     if kind == "sim" and config.DRIVER != "sim":

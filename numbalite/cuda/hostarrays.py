@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from numbalite import _core, shapes
+from numbalite import _core
 from numbalite.cuda import devices as _devices
-from numbalite.cuda import managers
+from numbalite.cuda import managers, shapes
 from numbalite.cuda.arrays import _check_match
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core, shapes
+from numbalite import _core
 from numbalite.cuda import devices as _devices
+from numbalite.cuda import shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,7 +27,7 @@ _THREADS, _RUN = 128, 16  # random_init.cuh: a thread makes that many states
 
 @functools.cache
 def _kernel():
-    from numbalite.decorators import jit
+    from numbalite.kernels.decorators import jit
 
     return jit(source='#include "numbalite/random_init.cuh"\n', name="nl_random_init")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
 from numbalite.cuda import devices as _devices
-from numbalite.describe import Parameter
+from numbalite.types.describe import Parameter
 
 if TYPE_CHECKING:
     from typing import Any
@@ -105,7 +105,8 @@ class CudaPythonFunction:
 
 
 def _rows(signature):
-    from numbalite import signatures, types
+    from numbalite import types
+    from numbalite.types import signatures
 
     parsed = signatures.parse(signature) if isinstance(signature, str) else signature
     return [_row(f"p{i}", kind, types) for i, kind in enumerate(parsed.args)]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core, config, errors, shapes
+from numbalite import _core, config, errors
+from numbalite.cuda import shapes
 from numbalite.cuda.assign import on_device
 
 if TYPE_CHECKING:

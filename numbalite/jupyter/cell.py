@@ -14,9 +14,10 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from numbalite import capture, cxx, linemap, options, source
-from numbalite.devicefunction import DeviceFunction
-from numbalite.module import Module
+from numbalite.kernels import options, source
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.module import Module
+from numbalite.text import capture, linemap, scanner
 
 
 def _add(*names, **keywords):
@@ -88,7 +89,7 @@ class CudaCell(Magics):
     def _make(self, text, wanted, given):
         """Python name -> kernel, device function or module."""
         parsed = _options(given)
-        kernels, _ = cxx.scan(text.value)
+        kernels, _ = scanner.scan(text.value)
         functions = _device_functions(text.value, kernels)
         plain = [k.name for k in kernels if not k.template and not k.conditional]
         if not wanted:
@@ -118,7 +119,7 @@ class CudaCell(Magics):
                 made[name or _python_name(expression, instances)] = module[expression]
             if given.module:
                 made[given.module] = module
-        rest = text.replace(cxx.without_kernels(text.value))
+        rest = text.replace(scanner.without_kernels(text.value))
         for name in chosen:
             as_ = next((n for n, e in wanted if e == name and n), name)
             made[as_] = DeviceFunction(_definition(name, rest, scope), (), parsed)
@@ -185,8 +186,8 @@ def _is_there(expression, text):
 
 
 def _device_functions(text, kernels):
-    names = {cxx.base_name(kernel.name) for kernel in kernels}
-    return [name for name in cxx.functions(text) if name not in names and name.isidentifier()]
+    names = {scanner.base_name(kernel.name) for kernel in kernels}
+    return [name for name in scanner.functions(text) if name not in names and name.isidentifier()]
 
 
 def _python_name(expression, instances):
@@ -197,7 +198,7 @@ def _python_name(expression, instances):
 
 
 def _base(expression):
-    return cxx.last_name(expression)
+    return scanner.last_name(expression)
 
 
 def _refuse(kernels):

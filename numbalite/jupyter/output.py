@@ -102,7 +102,8 @@ def take_over() -> None:
 
 def end_of_cell(result=None) -> None:
     """Waits for the devices whose kernels may have printed, and shows what they did."""
-    from numbalite import _core, program
+    from numbalite import _core
+    from numbalite.kernels import program
 
     if not program.printing or not _core.is_open() or _core.capture_here():
         return

@@ -83,7 +83,7 @@ _HEADS = ("parameters", "registers", "shared", "local", "constant", "most thread
 
 def _asked(question, overload, *more):
     """The answer of a compiled kernel; None if it is not compiled for the current device."""
-    from numbalite.program import current_device, target_of
+    from numbalite.kernels.program import current_device, target_of
 
     if not _core.is_open() or target_of(current_device()) not in overload.program.images:
         return None
@@ -185,7 +185,7 @@ def overload(made) -> str:
 
 def launcher(made) -> str:
     """A kernel with its grid: what of the device this block size keeps busy."""
-    from numbalite.program import threads_of
+    from numbalite.kernels.program import threads_of
 
     dispatcher = made.dispatcher
     threads, grid = threads_of(made.blockdim), threads_of(made.griddim)

@@ -99,7 +99,7 @@ def _with_sources(lines, source, paint):
 
 def _callers(trace, paint):
     """The user's own lines that led to the compilation, outermost first."""
-    from numbalite import linemap
+    from numbalite.text import linemap
 
     for frame, line in traceback.walk_tb(trace):
         path = frame.f_code.co_filename

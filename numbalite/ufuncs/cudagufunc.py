@@ -13,12 +13,13 @@ from _thread import RLock
 
 import numpy as np
 
+from numbalite.kernels.program import current_device, target_of
+from numbalite.kernels.surface import ByLoops
+
 from .. import _core, types
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
-from ..program import current_device, target_of
-from ..surface import ByLoops
 from . import element, gufuncloops, gusignature, resolve
 
 CAST_THERE = 1 << 20

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .. import source, types
-from ..capture import ascii_name
-from ..describe import Parameter
-from ..program import Overload, Program
+from numbalite import types
+from numbalite.kernels import source
+from numbalite.kernels.program import Overload, Program
+from numbalite.text.capture import ascii_name
+from numbalite.types.describe import Parameter
+
 from . import element
 
 BLOCK_THREADS = 256  # ufunc.cuh: BLOCK

@@ -13,12 +13,14 @@ import inspect
 import os
 from _thread import RLock
 
-from .. import _core, signatures, types
+from numbalite import _core, types
+from numbalite.kernels.options import Options
+from numbalite.kernels.program import current_device, target_of
+from numbalite.kernels.surface import ByLoops
+from numbalite.types import signatures
+
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..errors import SignatureError
-from ..options import Options
-from ..program import current_device, target_of
-from ..surface import ByLoops
 from . import cudaloops, element, resolve
 from .methods import ReductionMethods
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import options as options_
-from .. import signatures, types
+from numbalite import types
+from numbalite.kernels import options as options_
+from numbalite.types import signatures
+
 from ..errors import SignatureError
 from . import element
 
@@ -240,7 +242,7 @@ def _with_result(function, signature, target):
 def _compile_target(target):
     if target != "cuda":
         return ("host",)
-    from ..program import current_device, target_of
+    from numbalite.kernels.program import current_device, target_of
 
     return target_of(current_device())
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import sys
 
-from .. import capture, cxx, hints, source, types
-from ..capture import ascii_name
+from numbalite import types
+from numbalite.kernels import source
+from numbalite.kernels.decorators import definition_of
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.text import capture, hints, scanner
+from numbalite.text.capture import ascii_name
+
 from ..compilers import Unit, compile_unit
-from ..decorators import definition_of
-from ..devicefunction import DeviceFunction
 from ..errors import CompileError, SignatureError
 
 MOST_RESULTS = 8  # items of numbalite's tuple
@@ -56,7 +59,7 @@ def element_function(
 
 
 def _from_body(code, name, args, options, frame):
-    from .. import module as modules
+    from numbalite.kernels import module as modules
 
     if isinstance(args, str):
         parameters = [word.strip() for word in args.split(",")] if args.strip() else []
@@ -85,10 +88,10 @@ def _from_body(code, name, args, options, frame):
 
 
 def _from_unit(code, name, options, frame):
-    from .. import module as modules
+    from numbalite.kernels import module as modules
 
     text = modules.text_of(code, name or "a function", frame)
-    defined = list(cxx.parameter_lists(text.value))
+    defined = list(scanner.parameter_lists(text.value))
     if name is None:
         if not defined:
             raise TypeError(
@@ -125,7 +128,7 @@ def _parameter_lists(function):
     if from_body(function):
         return [[ascii_name(name) for name in definition.parameters]]
     base = "".join(definition.name.split()).partition("<")[0]
-    found = cxx.parameter_lists(definition.text.value)
+    found = scanner.parameter_lists(definition.text.value)
     return found.get(base) or next(
         (lists for full, lists in found.items() if full.rpartition("::")[2] == base), []
     )
@@ -207,7 +210,7 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     rows = ", ".join(f"nl_result_of<nl_all, {i}> *" for i in range(MOST_RESULTS))
     builder.write(f'extern "C" __global__ void nl_results({rows}) {{}}\n')
     image = _compile(function, builder, target, arg_types)
-    from .. import describe
+    from numbalite.types import describe
 
     found = []
     for row in describe.parameters(image.descriptions["nl_results"]):

@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .. import describe, source, types
+from numbalite import types
+from numbalite.kernels import source
+from numbalite.types import describe
+
 from ..compilers import compile_unit
 from ..errors import CompileError, SignatureError
 from . import element, gusignature

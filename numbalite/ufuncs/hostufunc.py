@@ -11,7 +11,9 @@ from _thread import RLock
 
 import numpy as np
 
-from .. import _core, threads, types
+from numbalite import _core, types
+from numbalite.cpu import threads
+
 from ..errors import CudaSupportError, SignatureError
 from . import element, hostloops, resolve
 
@@ -77,7 +79,7 @@ class Owner:
     """What a ufunc was made from."""
 
     def __init__(self, function, signatures, layout, target, identity, options, doc):
-        from .. import options as options_
+        from numbalite.kernels import options as options_
 
         self.function = function
         self.signatures = signatures

@@ -13,7 +13,8 @@ import math
 
 import numpy as np
 
-from .. import describe
+from numbalite.types import describe
+
 from ..cuda import assign
 from . import element, operands, reduceloops
 from .reduction import fold

@@ -6,7 +6,9 @@ import operator
 
 import numpy as np
 
-from .. import _core, shapes
+from numbalite import _core
+from numbalite.cuda import shapes
+
 from ..cuda import arrays, assign, devices
 
 AxisError = getattr(np, "exceptions", np).AxisError

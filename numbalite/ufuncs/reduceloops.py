@@ -12,11 +12,13 @@ from _thread import RLock
 
 import numpy as np
 
-from .. import _core, source, types
+from numbalite import _core, types
+from numbalite.kernels import source
+from numbalite.kernels.options import Options
+from numbalite.kernels.program import Overload, Program
+from numbalite.types.describe import Parameter
+
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
-from ..describe import Parameter
-from ..options import Options
-from ..program import Overload, Program
 from . import commuting, element, operands
 from . import reduceplan as plans
 

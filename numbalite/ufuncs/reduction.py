@@ -17,8 +17,10 @@ import sys
 
 import numpy as np
 
-from .. import _core, cxx
-from .. import options as options_
+from numbalite import _core
+from numbalite.kernels import options as options_
+from numbalite.text import scanner
+
 from ..cuda import assign
 from . import element, operands, reduceloops
 
@@ -63,7 +65,7 @@ class Reduce(_core.Reduction):
             if source is not None:
                 raise TypeError("cuda.reduce: two sources are given")
             functor, source = None, functor
-            if name is None and args is None and not cxx.parameter_lists(source):
+            if name is None and args is None and not scanner.parameter_lists(source):
                 args = "a, b"
         if args is not None and name is None:
             name = "reduction"

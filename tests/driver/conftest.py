@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from numbalite import _core, compilers, cuda, describe
+from numbalite import _core, compilers, cuda
+from numbalite.types import describe
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from core_arrays import SCALARS

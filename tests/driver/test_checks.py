@@ -12,8 +12,9 @@ import threading
 import numpy as np
 import pytest
 
-from numbalite import checks, cuda, guvectorize, vectorize
+from numbalite import cuda, guvectorize, vectorize
 from numbalite.errors import CudaSupportError, KernelError
+from numbalite.sim import checks
 
 if not cuda.is_simulated():
     pytest.skip("only the simulator looks for mistakes", allow_module_level=True)

@@ -9,8 +9,8 @@ import stat
 import numpy as np
 import pytest
 
-from numbalite import cache, cuda, errors
-from numbalite.compilers import compile_count, image
+from numbalite import cuda, errors
+from numbalite.compilers import cache, compile_count, image
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # compilations are counted
 SOURCE = "__global__ void k(int* x) { x[threadIdx.x] = threadIdx.x + 1; }  // a unit of this test: "

@@ -123,7 +123,7 @@ def test_inspect_asm():
 
 
 def test_inspect_sass():
-    from numbalite.inspection import find_tool
+    from numbalite.kernels.inspection import find_tool
 
     try:
         several.inspect_asm()

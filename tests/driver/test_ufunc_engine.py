@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from numbalite import _core, cuda, errors, types, vectorize
-from numbalite.options import Options
+from numbalite.kernels.options import Options
 from numbalite.ufuncs import cudaloops, element
 
 

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from numbalite import _core, compilers, cuda, describe, errors, vectorize
+from numbalite import _core, compilers, cuda, errors, vectorize
+from numbalite.types import describe
 
 try:
     import _testcapi

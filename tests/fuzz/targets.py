@@ -16,21 +16,12 @@ import warnings
 import numpy as np
 from source import Source
 
-from numbalite import (
-    _core,
-    cache,
-    cuda,
-    cxx,
-    demangle,
-    describe,
-    errors,
-    fault,
-    freenames,
-    linemap,
-    signatures,
-    types,
-)
-from numbalite.compilers import elf, hostlog, image, irpatch, simsource
+from numbalite import _core, cuda, errors, types
+from numbalite.compilers import cache, elf, hostlog, image
+from numbalite.kernels import fault
+from numbalite.sim import irpatch, translation
+from numbalite.text import freenames, linemap, scanner
+from numbalite.types import demangle, describe, signatures
 from numbalite.ufuncs import gusignature
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "driver"))
@@ -107,10 +98,10 @@ def code(data):
     """Sources: whatever looks at C++ text without a compiler."""
     s = Source(data)
     text = s.text(CODE_TOKENS, 120)
-    tokens = cxx.tokenize(text)
+    tokens = scanner.tokenize(text)
     assert "".join(t.text for t in tokens).strip() or not text.strip() or True
-    for question in (cxx.strip, cxx.scan, cxx.functions, cxx.parameter_lists, cxx.has_kernel, cxx.broken_string,
-                     freenames.free_names, simsource.translate, hostlog.places, hostlog.messages):  # fmt: skip
+    for question in (scanner.strip, scanner.scan, scanner.functions, scanner.parameter_lists, scanner.has_kernel, scanner.broken_string,
+                     freenames.free_names, translation.translate, hostlog.places, hostlog.messages):  # fmt: skip
         attempt(question, text)
     attempt(linemap.plain(text, "a.py").numbered)
     attempt(irpatch.patch, text)

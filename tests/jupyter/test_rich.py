@@ -72,7 +72,7 @@ def test_a_compiled_kernel():
 
 def test_a_lost_device_is_no_reason_not_to_look(monkeypatch):
     from numbalite.errors import CudaAPIError
-    from numbalite.program import Overload
+    from numbalite.kernels.program import Overload
 
     def lost(self, device=None):
         raise CudaAPIError(700, "gone")

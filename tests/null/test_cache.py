@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from numbalite import cache, errors, folders
+from numbalite import errors
+from numbalite.compilers import cache, folders
 from numbalite.compilers import image as images
 
 IMAGE = images.Image(
@@ -229,7 +230,7 @@ def test_what_is_not_ours_stays(folder):
 
 ABANDONED = """
 import os, sys
-from numbalite import folders
+from numbalite.compilers import folders
 working = folders.Working(sys.argv[1])
 print(working.name, flush=True)
 if sys.argv[2] == "die":
@@ -239,7 +240,7 @@ sys.stdin.read()
 
 
 def test_working_folders_of_dead_processes_go(tmp_path):
-    root = os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__)))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__))))
     made = [
         subprocess.Popen([sys.executable, "-c", ABANDONED, str(tmp_path), how], text=True,
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root})
@@ -257,7 +258,7 @@ def test_working_folders_of_dead_processes_go(tmp_path):
 
 WRITER = """
 import sys
-from numbalite import cache
+from numbalite.compilers import cache
 from numbalite.compilers.image import Image
 who = int(sys.argv[1])
 bad = 0
@@ -277,7 +278,7 @@ print(bad)
 def test_concurrent_processes(folder):
     import numbalite
 
-    root = os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__)))
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__))))
     assert numbalite is not None
     environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "error"}
     writers = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from numbalite import types
-from numbalite.capture import (
+from numbalite.text.capture import (
     CONSTANT_MEMORY,
     Capture,
     Scope,
@@ -23,7 +23,7 @@ from numbalite.capture import (
     members,
     scope_of,
 )
-from numbalite.freenames import free_names
+from numbalite.text.freenames import free_names
 
 
 def captured(source, parameters=(), **values):

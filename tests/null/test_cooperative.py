@@ -2,7 +2,7 @@
 
 import pytest
 
-from numbalite import cooperative
+from numbalite.text import cooperative
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numbalite import cxx
-from numbalite.freenames import free_names
+from numbalite.text import scanner
+from numbalite.text.freenames import free_names
 
 
 def texts(source):
-    return [t.text for t in cxx.tokenize(source)]
+    return [t.text for t in scanner.tokenize(source)]
 
 
 def test_tokens():
@@ -25,7 +25,7 @@ def test_tokens():
 
 def test_strip_keeps_lines():
     source = 'int a; // __global__\n#define X "y"\n/* two\nlines */ char c = \'"\'; int b;\n'
-    stripped = cxx.strip(source)
+    stripped = scanner.strip(source)
     assert stripped.count("\n") == source.count("\n") and "X" not in stripped
     assert stripped.split() == ["int", "a;", "char", "c", "=", ";", "int", "b;"]
 
@@ -33,10 +33,10 @@ def test_strip_keeps_lines():
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60) | st.text("ab{}()[]<>;,:*&\"'\\/#\n __global__=.", max_size=60))
 def test_no_text_is_too_strange(source):
-    cxx.scan(source)
-    cxx.strip(source)
-    cxx.functions(source)
-    cxx.broken_string(source)
+    scanner.scan(source)
+    scanner.strip(source)
+    scanner.functions(source)
+    scanner.broken_string(source)
     free_names(source)
 
 
@@ -73,7 +73,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("source, name, parameters", KERNELS)
 def test_kernels(source, name, parameters):
-    (kernel,), _ = cxx.scan(source)
+    (kernel,), _ = scanner.scan(source)
     assert (kernel.name, kernel.parameters) == (name, parameters)
     assert not kernel.template and not kernel.conditional and kernel.returns_void
 
@@ -84,7 +84,7 @@ def test_kernels(source, name, parameters):
      "template <typename T = array<float, 2>>", "template <class T> requires (sizeof(T) == 4)"],
 )  # fmt: skip
 def test_templates(head):
-    (kernel,), _ = cxx.scan(f"{head}\n__global__ void saxpy(T a, const T* x, U... rest) {{}}")
+    (kernel,), _ = scanner.scan(f"{head}\n__global__ void saxpy(T a, const T* x, U... rest) {{}}")
     assert kernel.name == "saxpy" and kernel.template and kernel.line == 1
     assert kernel.parameters == ("a", "x", "")
 
@@ -97,26 +97,26 @@ def test_what_is_no_kernel():
     #define KERNEL __global__ void e() {}
     __device__ void f() { int __global = 0; }
     """
-    assert cxx.scan(source)[0] == [] and not cxx.has_kernel(source)
-    assert cxx.has_kernel("__global__ void k() {}")
+    assert scanner.scan(source)[0] == [] and not scanner.has_kernel(source)
+    assert scanner.has_kernel("__global__ void k() {}")
 
 
 def test_prototypes_and_specialisations_count_once():
     source = """__global__ void k(float*); __global__ void k(float* x) {}
     template <class T> __global__ void t(T* x);
     template <> __global__ void t<float>(float* x) {}"""
-    kernels, _ = cxx.scan(source)
+    kernels, _ = scanner.scan(source)
     assert [k.name for k in kernels] == ["k", "t"]
 
 
 def test_conditional_parts_and_include_guards():
     source = "#ifndef A_H\n#define A_H\n__global__ void a() {}\n#if X\n__global__ void b() {}\n#endif\n#endif"
-    kernels, _ = cxx.scan(source)
+    kernels, _ = scanner.scan(source)
     assert [(k.name, k.conditional) for k in kernels] == [("a", False), ("b", True)]
 
 
 def test_a_kernel_that_returns_something():
-    (kernel,), _ = cxx.scan("__global__ int k(float* x) { return 1; }")
+    (kernel,), _ = scanner.scan("__global__ int k(float* x) { return 1; }")
     assert not kernel.returns_void
 
 
@@ -144,12 +144,12 @@ def test_a_kernel_that_returns_something():
     ],
 )
 def test_variables(source, names):
-    assert [v.name for v in cxx.scan(source)[1]] == names
+    assert [v.name for v in scanner.scan(source)[1]] == names
 
 
 def test_functions():
     source = "__device__ int f(int a) { return a; }\ntemplate <class T> __device__ T g(T a) { return a; }"
-    assert list(cxx.functions(source)) == ["f", "g"]
+    assert list(scanner.functions(source)) == ["f", "g"]
 
 
 def test_what_a_function_names_and_what_it_calls():
@@ -160,13 +160,13 @@ def test_what_a_function_names_and_what_it_calls():
     __global__ void indirect() { a::outer(); }
     __global__ void none() { /* this_grid */ none(); }"""
     words = {"this_grid"}
-    found = [k for k in ("direct<float>", "indirect", "none") if cxx.mentions(source, k, words)]
+    found = [k for k in ("direct<float>", "indirect", "none") if scanner.mentions(source, k, words)]
     assert found == ["direct<float>", "indirect"]
 
 
 def test_broken_strings():
-    assert cxx.broken_string('a;\nprintf("hi\n");') == 1
-    assert cxx.broken_string(r'printf("hi\n"); R"(two' + "\n" + 'lines)"') is None
+    assert scanner.broken_string('a;\nprintf("hi\n");') == 1
+    assert scanner.broken_string(r'printf("hi\n"); R"(two' + "\n" + 'lines)"') is None
 
 
 # --- free names ----------------------------------------------------------------------------------------
@@ -249,5 +249,5 @@ def test_what_a_function_may_use():
     """
     used = {"one": "abc", "two": "bcd"}
     for kernel, names in used.items():
-        found = cxx.reachable(text, kernel)
+        found = scanner.reachable(text, kernel)
         assert [n for n in "abcd" if found.count(n) > 1] == list(names), kernel

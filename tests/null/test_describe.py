@@ -5,8 +5,8 @@ The texts are what the compilers gave; tests/sources/test_headers.py asks the co
 
 import pytest
 
-from numbalite import describe
-from numbalite.demangle import demangle
+from numbalite.types import describe
+from numbalite.types.demangle import demangle
 
 PREFIX = "_ZN9numbalite11nl_describeINS_14nl_description9signatureIJ"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from numbalite import fault, parts
+from numbalite.kernels import fault
+from numbalite.text import parts
 
 CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from numbalite import shapes
+from numbalite.cuda import shapes
 
 
 def arrays():

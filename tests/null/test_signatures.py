@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from numbalite import types
 from numbalite.errors import SignatureError
-from numbalite.signatures import parse, parse_type, signature, signatures
 from numbalite.types import Signature, Tuple, const, float32, float64, int32, int64, void
+from numbalite.types.signatures import parse, parse_type, signature, signatures
 
 
 @pytest.mark.parametrize(

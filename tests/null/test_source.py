@@ -9,11 +9,13 @@ import textwrap
 import numpy as np
 import pytest
 
-from numbalite import linemap, signatures, source
-from numbalite.capture import Scope
-from numbalite.devicefunction import DeviceFunction
-from numbalite.hints import explain, undefined_names
-from numbalite.linemap import of_function, of_source
+from numbalite.kernels import source
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.text import linemap
+from numbalite.text.capture import Scope
+from numbalite.text.hints import explain, undefined_names
+from numbalite.text.linemap import of_function, of_source
+from numbalite.types import signatures
 
 
 def define(tmp_path, text, name="lesson.py"):

@@ -14,10 +14,10 @@ import time
 import pytest
 
 import numbalite
-from numbalite import describe, folders
-from numbalite.compilers import elf, host, hostbuild, hostoptions, hostprelude
+from numbalite.compilers import elf, folders, host, hostbuild, hostoptions, hostprelude
 from numbalite.compilers.unit import Unit
 from numbalite.errors import CompileError, CudaSupportError
+from numbalite.types import describe
 
 PLAIN = '#include "numbalite.cuh"\n__global__ void k(float* x, int n) { x[0] = n; }\n__constant__ int c[3];'
 
@@ -145,7 +145,7 @@ before = set(sys.modules)
 from numbalite.compilers import host, unit
 host.fingerprint(unit.Unit("", "user.cu"))
 new = set(sys.modules) - before
-print(*sorted({"subprocess", "tempfile", "shutil", "shlex", "numbalite.cxx"} & new))
+print(*sorted({"subprocess", "tempfile", "shutil", "shlex", "numbalite.text.scanner"} & new))
 """
     assert run_python(code).stdout.strip() == ""
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from numbalite.compilers.irpatch import patch
+from numbalite.sim.irpatch import patch
 
 
 def body(line, before=""):

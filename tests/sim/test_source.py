@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numbalite.compilers.simsource import translate
+from numbalite.sim.translation import translate
 
 REFERENCE = "::numbalite_sim::dynamic_shared"
 

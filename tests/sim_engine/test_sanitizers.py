@@ -8,8 +8,8 @@ import subprocess
 import pytest
 import sim_driver as sim
 
-from numbalite import checks as checks_names
 from numbalite.compilers import Unit, compile_unit
+from numbalite.sim import checks as checks_names
 
 BUILDS = {
     "plain": [],

@@ -20,7 +20,7 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def test_names_and_descriptions():
-    from numbalite import describe
+    from numbalite.types import describe
 
     unit = Unit(
         HEAD + "__constant__ float table[3][4];\n"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from numbalite import options, types
+from numbalite import types
 from numbalite.compilers import toolkit
+from numbalite.kernels import options
 from numbalite.ufuncs import element, gufuncloops
 from numbalite.ufuncs.gufuncloops import Fixed, Plan
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from numbalite import describe, parts
 from numbalite.errors import CudaSupportError
+from numbalite.text import parts
+from numbalite.types import describe
 
 HERE = Path(__file__).resolve().parent
 CUDA_SRC = HERE.parents[1] / "cuda_src"

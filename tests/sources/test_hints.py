@@ -10,8 +10,10 @@ import time
 
 import pytest
 
-from numbalite import cuda, decorators, errors, hints, linemap, options
+from numbalite import cuda, errors
 from numbalite.compilers import toolkit
+from numbalite.kernels import decorators, options
+from numbalite.text import hints, linemap
 
 A, M = "float32[:]", "float32[:, :]"
 # body, marked with @ in front of the line that is wrong -> hint; x is the first array, y the second

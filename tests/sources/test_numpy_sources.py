@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from numbalite import parts
 from numbalite.compilers import Unit, compile_unit, toolkit
+from numbalite.text import parts
 from numbalite.ufuncs import protocols
 
 if not toolkit.libraries():

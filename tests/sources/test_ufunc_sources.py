@@ -7,7 +7,7 @@ import pytest
 
 from numbalite import types
 from numbalite.compilers import compile_unit, toolkit
-from numbalite.options import Options
+from numbalite.kernels.options import Options
 from numbalite.ufuncs import cudaloops, element
 
 if not toolkit.libraries():

@@ -4,10 +4,11 @@ import shutil
 
 import pytest
 
-from numbalite import linemap, options
 from numbalite.compilers import toolkit
 from numbalite.errors import CompileError
-from numbalite.module import Module
+from numbalite.kernels import options
+from numbalite.kernels.module import Module
+from numbalite.text import linemap
 
 
 @pytest.fixture(scope="module", params=["nvrtc", "clang++", "g++"])

@@ -6,7 +6,7 @@ import io
 import os
 from typing import TYPE_CHECKING
 
-from numbalite import files
+from numbalite.compilers import files
 
 if TYPE_CHECKING:
     from typing import Any

@@ -9,9 +9,12 @@ declaration and an assignment, if there is a jump past it: from the switch, or b
 
 from __future__ import annotations
 
-from numbalite import cxx
+from numbalite.text import scanner
 
-_OTHER_STATEMENTS = cxx.KEYWORDS - cxx.TYPE_WORDS - {"typename"} | {"constexpr", "__shared__"}
+_OTHER_STATEMENTS = scanner.KEYWORDS - scanner.TYPE_WORDS - {"typename"} | {
+    "constexpr",
+    "__shared__",
+}
 _SIGNS_OF_TYPES = frozenset(("::", "<", ">"))
 
 

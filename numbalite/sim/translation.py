@@ -29,8 +29,9 @@ import itertools
 import os
 import re
 
-from numbalite import cxx
-from numbalite.compilers import headers, jumps, toolkit
+from numbalite.compilers import headers, toolkit
+from numbalite.sim import jumps
+from numbalite.text import scanner
 
 _TRIGGER = re.compile(
     r"__shared__|\basm\b|__asm|<<<|\bthread_local\b|__thread\b|__typeof|__extension__|\]\s*__noinline__"
@@ -116,10 +117,10 @@ class _Translation:
         self.in_macro = in_macro
         self.checked = checked
         self.kind = kind
-        self.tokens = cxx.tokenize(text)
+        self.tokens = scanner.tokenize(text)
         self.edits = []  # (start, end, replacement)
         self.externs = {}  # name of extern shared memory -> (words of its type, where)
-        self.partner = cxx.brackets(self.tokens)  # index of a bracket -> of the one that fits
+        self.partner = scanner.brackets(self.tokens)  # index of a bracket -> of the one that fits
         self.inside_function = inside_function  # a macro's body is taken for a function's
 
     def result(self):
@@ -444,7 +445,7 @@ class _Translation:
 
     def _directive(self, token):
         """The body of a macro is taken for code inside of a function."""
-        if cxx.directive_word(token.text) != "define" or not _TRIGGER.search(token.text):
+        if scanner.directive_word(token.text) != "define" or not _TRIGGER.search(token.text):
             return
         head = re.match(r"#(?:\s|\\\r?\n)*define(?:\s|\\\r?\n)+\w+(?:\([^)]*\))?", token.text)
         if head is None:

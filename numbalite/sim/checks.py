@@ -181,7 +181,7 @@ def on_open() -> None:
 
 
 def _digest(data):
-    from numbalite import cache
+    from numbalite.compilers import cache
 
     return cache.blake2b(data, digest_size=16).digest()
 

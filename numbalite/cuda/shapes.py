@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -18,7 +19,7 @@ def _brief(shape):
     return f"({shape[0]},)" if len(shape) == 1 else f"({','.join(map(str, shape))})"
 
 
-def squeezed_to(shape, wanted):
+def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
     """`shape` without leading ones that `wanted` has no room for, if it can be broadcast to it."""
     extra = max(len(shape) - len(wanted), 0)
     short = shape[extra:]
@@ -34,7 +35,9 @@ def squeezed_to(shape, wanted):
     return short
 
 
-def spread(shape, strides, wanted):
+def spread(
+    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
+) -> tuple[int, ...]:
     """Strides with which an array of `shape` appears as one of the shape `wanted`."""
     short = squeezed_to(shape, wanted)
     kept = strides[len(shape) - len(short) :]
@@ -43,7 +46,7 @@ def spread(shape, strides, wanted):
     return (0,) * missing + tuple(0 if have != want else step for have, want, step in pairs)
 
 
-def axis_number(axis, ndim, what=None):
+def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
     """An axis counted from the front; AxisError, in which `what` names the argument."""
     number = operator.index(axis)
     if not -ndim <= number < ndim:
@@ -51,7 +54,7 @@ def axis_number(axis, ndim, what=None):
     return number % ndim
 
 
-def new_shape_of(size, shape):
+def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
     """The arguments of reshape as a tuple, with -1 worked out."""
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         shape = shape[0]
@@ -68,7 +71,8 @@ def new_shape_of(size, shape):
     return shape
 
 
-def packed(shape, itemsize, order):
+def packed(shape: tuple[int, ...], itemsize: int, order: str) -> tuple[int, ...]:
+    """Strides of a contiguous array in C or Fortran ("F") order."""
     strides, step = [0] * len(shape), itemsize
     axes = range(len(shape)) if order == "F" else reversed(range(len(shape)))
     for axis in axes:
@@ -77,7 +81,13 @@ def packed(shape, itemsize, order):
     return tuple(strides)
 
 
-def strides_after(shape, strides, itemsize, new_shape, order):
+def strides_after(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    itemsize: int,
+    new_shape: tuple[int, ...],
+    order: str,
+) -> tuple[int, ...] | None:
     """Strides with which the elements appear in a new shape, or None if they do not lie that way.
 
     Runs of axes of both shapes that hold the same elements are matched from the fastest axis on;
@@ -116,7 +126,7 @@ def strides_after(shape, strides, itemsize, new_shape, order):
     return tuple(result)
 
 
-def packed_like(shape, strides, itemsize):
+def packed_like(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Contiguous strides that keep the axes in the order of the strides given."""
     result, step = [0] * len(shape), itemsize
     for axis in sorted(range(len(shape)), key=lambda i: (abs(strides[i]), -i)):

@@ -6,11 +6,11 @@ from __future__ import annotations
 import linecache
 import re
 
-from .capture import ascii_name
-from .cxx import strip
-from .errors import CompileError
-from .linemap import Text
-from .slips import OTHER_WORDS, WORDS, elsewhere, slips, without_type
+from numbalite.errors import CompileError
+from numbalite.text.capture import ascii_name
+from numbalite.text.linemap import Text
+from numbalite.text.lint import OTHER_WORDS, WORDS, elsewhere, slips, without_type
+from numbalite.text.scanner import strip
 
 _UNDEFINED = re.compile(
     r"""identifier\ "(?P<nvrtc>\w+)"\ is\ undefined
@@ -266,7 +266,7 @@ def _about_the_host(log, text):
         yield "kernels include the parts of CUB that they use: #include <cub/block/block_reduce.cuh>"
     if "thrust/" in text.value:
         yield "Thrust is a library of the host: numbalite's device arrays and cuda.reduce are there for Python"
-    from .compilers.simsource import is_of_the_host
+    from numbalite.sim.translation import is_of_the_host
 
     for name in dict.fromkeys(_HOSTS.findall(log)):
         if is_of_the_host(name):

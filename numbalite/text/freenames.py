@@ -9,7 +9,7 @@ makes a compile error that says so.
 
 from __future__ import annotations
 
-from .cxx import KEYWORDS, TYPE_WORDS, brackets, directive_names, tokenize
+from numbalite.text.scanner import KEYWORDS, TYPE_WORDS, brackets, directive_names, tokenize
 
 _INTRODUCERS = frozenset(
     "class struct union enum typename namespace using concept".split()

@@ -11,7 +11,8 @@ import inspect
 
 import numpy as np
 
-from . import signatures, types
+from numbalite import types
+from numbalite.types import signatures
 
 
 class Lasting:

@@ -71,7 +71,7 @@ def keep_texts(source: str) -> str | None:
     texts = {label: lines for label, lines in pieces(source).items() if _is_no_file(label)}
     if not texts:
         return None
-    from numbalite import folders
+    from numbalite.compilers import folders
 
     folder = _folder(source)
     try:
@@ -97,12 +97,12 @@ def _is_no_file(label):
 def _folder(source):
     """The same for the same source, because images are kept and name it."""
     global _temporary
-    from numbalite import cache
+    from numbalite.compilers import cache
 
     root = cache.directory()
     if root is None:  # then images are not kept either
         if _temporary is None:
-            from numbalite import folders
+            from numbalite.compilers import folders
 
             _temporary = folders.Working()
         root = _temporary.name
@@ -111,7 +111,7 @@ def _folder(source):
 
 def _whole_text(label, lines):
     """The cell with all its lines where it is known; else the lines that are, at their places."""
-    from numbalite import linemap
+    from numbalite.text import linemap
 
     linecache = sys.modules.get("linecache")
     for name in list(getattr(linecache, "cache", ())):

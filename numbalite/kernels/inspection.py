@@ -6,9 +6,10 @@ import os
 import shutil
 import subprocess
 
-from . import config, folders
-from .errors import CudaSupportError
-from .program import current_device, target_of
+from numbalite import config
+from numbalite.compilers import folders
+from numbalite.errors import CudaSupportError
+from numbalite.kernels.program import current_device, target_of
 
 _TOOLS = (("nvdisasm", ["-hex", "-c"]), ("cuobjdump", ["-sass"]))
 

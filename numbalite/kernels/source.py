@@ -24,13 +24,13 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from . import capture as capturing
-from . import types
-from .capture import ascii_name
-from .compilers import headers
-from .cxx import directive_word, tokenize
-from .freenames import free_names
-from .linemap import Text, plain, quote
+from numbalite import types
+from numbalite.compilers import headers
+from numbalite.text import capture as capturing
+from numbalite.text.capture import ascii_name
+from numbalite.text.freenames import free_names
+from numbalite.text.linemap import Text, plain, quote
+from numbalite.text.scanner import directive_word, tokenize
 
 
 class Definition:
@@ -311,7 +311,7 @@ class Builder:
 
     def spelled(self, t) -> str:
         """The C++ type, where names of the Python scope may hide its words."""
-        from . import parts
+        from numbalite.text import parts
 
         words = identifiers(t.cxx)
         # A header may have words of ours, too.
@@ -547,6 +547,6 @@ def included_name(line: str) -> str:
 
 
 def _own_includes(used, includes):
-    from . import parts
+    from numbalite.text import parts
 
     return parts.prologue(set(used), includes)

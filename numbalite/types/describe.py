@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from numbalite import cxx
-from numbalite.demangle import demangle
+from numbalite.text import scanner
+from numbalite.types.demangle import demangle
 
 HEADER = "numbalite/describe.cuh"
 
@@ -111,7 +111,7 @@ class Parameter(NamedTuple):
 
 def kernel_expression(kernel: str) -> str:
     """The NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the source."""
-    return f"&numbalite::nl_describe<numbalite::nl_kernel_description<decltype({cxx.address(kernel)})>>"
+    return f"&numbalite::nl_describe<numbalite::nl_kernel_description<decltype({scanner.address(kernel)})>>"
 
 
 def variable_expression(variable: str) -> str:

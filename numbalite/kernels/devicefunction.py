@@ -6,7 +6,7 @@ several it becomes that many overloads. It is compiled only as part of the kerne
 
 from __future__ import annotations
 
-from . import pyfunc
+from numbalite.kernels import pyfunc
 
 
 class DeviceFunction:
@@ -57,7 +57,7 @@ class DeviceFunction:
 
     def inspect_source(self) -> str:
         """The generated C++ of the function and of what it calls."""
-        from . import source
+        from numbalite.kernels import source
 
         return source.device_source(self)
 

@@ -509,7 +509,7 @@ def _record_layout(dtype):
 
 
 def _record_definition(record):
-    from .cxx import KEYWORDS
+    from numbalite.text.scanner import KEYWORDS
 
     dtype = record.dtype
     packed, _ = _record_layout(dtype)
@@ -567,7 +567,7 @@ def _tuple_layout(types):
 
 
 def _named_tuple_definition(t):
-    from .cxx import KEYWORDS
+    from numbalite.text.scanner import KEYWORDS
 
     names = t.instance_class._fields
     for name in names:
@@ -753,7 +753,7 @@ def from_code(code: int) -> Type:
     layout, is_array = "ACF"[code >> 14 & 3], code >> 16 & 3
     index, is_other = code >> 20, code >> 18 & 1
     if index:
-        from . import _core
+        from numbalite import _core
 
         known = _core.code_object(index)
     if is_other:
@@ -794,7 +794,7 @@ def _dtype_name(t):
 
 def parameter(t: Type, name: str):
     """The Parameter row of a kernel's parameter, which the launcher converts arguments by."""
-    from .describe import Parameter
+    from numbalite.types.describe import Parameter
 
     if isinstance(t, Scalar):
         dtype = _dtype_name(t)

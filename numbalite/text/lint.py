@@ -6,8 +6,8 @@ from __future__ import annotations
 import itertools
 import re
 
-from .cxx import TYPE_WORDS, brackets, broken_string, strip, tokenize
-from .linemap import Text
+from numbalite.text.linemap import Text
+from numbalite.text.scanner import TYPE_WORDS, brackets, broken_string, strip, tokenize
 
 # Names of Python that the compiler does not know -> what to write.
 WORDS = {
@@ -86,7 +86,7 @@ _HOSTS = {
 def elsewhere(name: str, in_program: bool) -> str:
     """Where a name is that the compiler does not know: in a header, in Python, in numba; "" if nowhere.
     in_program: it is one of a whole program with a main, whose part for the host is told of as a whole."""
-    from .cuda.inkernel import INSTEAD
+    from numbalite.cuda.inkernel import INSTEAD
 
     for start, header in _HEADERS.items():
         if name.startswith(start):

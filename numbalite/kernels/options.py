@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from . import config, files
-from .compilers.linking import SUFFIXES, Binary
-from .errors import DeprecationError, InvalidConfigWarning, warn
-from .linemap import Text, plain
+from numbalite import config
+from numbalite.compilers import files
+from numbalite.compilers.linking import SUFFIXES, Binary
+from numbalite.errors import DeprecationError, InvalidConfigWarning, warn
+from numbalite.text.linemap import Text, plain
 
 _CARVEOUTS = {"default": -1, "maxl1": 0, "maxshared": 100}
 _SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".cxx")

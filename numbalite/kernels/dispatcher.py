@@ -10,21 +10,23 @@ from _thread import RLock
 
 import numpy as np
 
-from . import _core, cooperative, options, pyfunc, signatures, source, types
-from .capture import ascii_name
-from .compilers import Unit
-from .cuda import devices  # noqa: F401  (sets how the driver is opened)
-from .errors import CompileError, PerformanceWarning, SignatureError, warn
-from .program import Overload, Program
-from .surface import ByTypes
-from .types import Array, Scalar, Signature, Time, Tuple
+from numbalite import _core, types
+from numbalite.compilers import Unit
+from numbalite.cuda import devices  # noqa: F401  (sets how the driver is opened)
+from numbalite.errors import CompileError, PerformanceWarning, SignatureError, warn
+from numbalite.kernels import options, pyfunc, source
+from numbalite.kernels.program import Overload, Program
+from numbalite.kernels.surface import ByTypes
+from numbalite.text import cooperative
+from numbalite.text.capture import ascii_name
+from numbalite.types import Array, Scalar, Signature, Time, Tuple, signatures
 
 _CODE = np.dtype("<u4")
 
 
 def _warn_host():
     """On a GPU only: the simulator's copies cost what any copy in memory costs."""
-    from . import config
+    from numbalite import config
 
     if _core.driver_kind() != "cuda":
         return
@@ -581,7 +583,7 @@ class BodyKernel:
         ]
 
         def explain(problem):
-            from . import hints
+            from numbalite.text import hints
 
             others = source.device_texts(definition)
             return hints.explain(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from numbalite import cxx
+from numbalite.text import scanner
 
 _LINE = re.compile(r'#\s*line\s+(\d+)(?:\s+"((?:[^"\\]|\\.)*)")?')
 _MEMBER = frozenset((".", "->", "::"))
@@ -19,8 +19,8 @@ _LONGEST = 63  # NL_SIM_NAME
 
 def names(source: str) -> str:
     """The table, as the engine reads it: "@file" and "line name indices column column ..."."""
-    tokens = cxx.tokenize(source)
-    partner = cxx.brackets(tokens)
+    tokens = scanner.tokenize(source)
+    partner = scanner.brackets(tokens)
     declared = set(_DECLARED.findall(source))
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     file, shift = "", 1
@@ -57,7 +57,7 @@ def _lines(known):
 def _is_indexed(tokens, partner, declared, at):
     """Is this a name with an index behind it? A function's name is none."""
     token, opening = tokens[at], at + 1
-    if token.kind != "name" or token.text in cxx.KEYWORDS or len(token.text) > _LONGEST:
+    if token.kind != "name" or token.text in scanner.KEYWORDS or len(token.text) > _LONGEST:
         return False
     if opening not in partner or tokens[opening].text not in "[(":
         return False

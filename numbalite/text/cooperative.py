@@ -6,7 +6,7 @@ The source is looked at, not understood: a wait counts unless it is plainly one 
 
 from __future__ import annotations
 
-from . import cxx
+from numbalite.text import scanner
 
 _GRID = frozenset(("this_grid", "grid_group"))
 _WAITS = frozenset(("sync", "barrier_arrive", "barrier_wait"))
@@ -24,17 +24,17 @@ def waits(text: str, function: str = "") -> bool:
     if not any(word in text for word in _GRID):
         return False
     if function:
-        if not cxx.mentions(text, function, _GRID):
+        if not scanner.mentions(text, function, _GRID):
             return False
-        pieces = cxx.reached(text, function)
+        pieces = scanner.reached(text, function)
     else:
         pieces = [text]
-    tokens = [t for t in cxx.tokenize(text) if t.kind != "directive"]
-    macros = [t.text for t in cxx.tokenize(text) if t.kind == "directive"]
-    if any(cxx.directive_word(line) == "define" and "sync" in line for line in macros):
+    tokens = [t for t in scanner.tokenize(text) if t.kind != "directive"]
+    macros = [t.text for t in scanner.tokenize(text) if t.kind == "directive"]
+    if any(scanner.directive_word(line) == "define" and "sync" in line for line in macros):
         return True
     others = _named(tokens, _MAKERS, _TYPES) - _named(tokens, {"this_grid"}, {"grid_group"})
-    return any(_waits(cxx.tokenize(piece), others) for piece in pieces)
+    return any(_waits(scanner.tokenize(piece), others) for piece in pieces)
 
 
 def _named(tokens, makers, types):

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import source, types
-from .capture import ascii_name
-from .ufuncs import element
+from numbalite import types
+from numbalite.kernels import source
+from numbalite.text.capture import ascii_name
+from numbalite.ufuncs import element
 
 
 class Generated(NamedTuple):

@@ -19,13 +19,10 @@ from _thread import RLock
 
 import numpy as np
 
-from . import _core, cpusource, hints, signatures, source, types
-from . import options as options_
-from .capture import ascii_name
-from .compilers import Unit, compile_unit
-from .devicefunction import DeviceFunction
-from .dispatcher import _cheapest, _rate
-from .errors import (
+from numbalite import _core, types
+from numbalite.compilers import Unit, compile_unit
+from numbalite.cpu import entries
+from numbalite.errors import (
     BoundsError,
     CompileError,
     KernelError,
@@ -33,9 +30,15 @@ from .errors import (
     SignatureError,
     warn,
 )
-from .surface import ByTypes
-from .types import Array, Signature
-from .ufuncs import element
+from numbalite.kernels import options as options_
+from numbalite.kernels import source
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.dispatcher import _cheapest, _rate
+from numbalite.kernels.surface import ByTypes
+from numbalite.text import hints
+from numbalite.text.capture import ascii_name
+from numbalite.types import Array, Signature, signatures
+from numbalite.ufuncs import element
 
 _CODE = np.dtype("<u4")
 # Options of numba's that say nothing about compiled C++.
@@ -252,7 +255,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
     def _compile(self, lists):
         """Compiles for these lists of argument types, in one go."""
         rows = [self._rows(args) for args in lists]
-        generated = cpusource.function_source(self._function, lists)
+        generated = entries.function_source(self._function, lists)
         self._note_parallel(generated.names)
         label = self._function.definition.text.label
         fields = self._options.unit_fields()
@@ -417,10 +420,10 @@ def _unpickle(kind, definition, given, options, parallel, nogil):
 
 def _names_in(function, count):
     """The parameters' names in a source, where all overloads agree."""
-    from . import cxx
+    from numbalite.text import scanner
 
     base = element.plain_name(function)
-    for full, lists in cxx.parameter_lists(function.definition.text.value).items():
+    for full, lists in scanner.parameter_lists(function.definition.text.value).items():
         if full.rpartition("::")[2] == base:
             lists = list(lists)
             first = tuple(lists[0])

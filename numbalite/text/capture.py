@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import types
-from .cxx import KEYWORDS
-from .freenames import dotted_names
+from numbalite import types
+from numbalite.text.freenames import dotted_names
+from numbalite.text.scanner import KEYWORDS
 
 CONSTANT_MEMORY = 64 * 1024  # bytes that a GPU has for __constant__ variables
 
@@ -187,7 +187,7 @@ def add_members(found: Capture, used) -> None:
 
 
 def _sort(found, name, value, uses):
-    from .devicefunction import DeviceFunction
+    from numbalite.kernels.devicefunction import DeviceFunction
 
     value = device_function(value)
     if isinstance(value, Enum):

@@ -7,16 +7,19 @@ import sys
 import types as python_types
 from typing import TYPE_CHECKING
 
-from . import capture, cxx, linemap, options, pyfunc, signatures, source, types
-from .compilers import Unit
-from .devicefunction import DeviceFunction
-from .dispatcher import Dispatcher, body_kernel
-from .errors import SignatureError
+from numbalite import types
+from numbalite.compilers import Unit
+from numbalite.errors import SignatureError
+from numbalite.kernels import options, pyfunc, source
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.dispatcher import Dispatcher, body_kernel
+from numbalite.text import capture, linemap, scanner
+from numbalite.types import signatures
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numbalite.module import Module
+    from numbalite.kernels.module import Module
 
 _NOT_SAID = object()
 
@@ -94,7 +97,7 @@ def jit(
 
 def _is_source(text, device):
     if "__global__" in text:
-        return cxx.has_kernel(text)
+        return scanner.has_kernel(text)
     return device and "__device__" in text
 
 
@@ -175,7 +178,7 @@ def _check_count(signature, definition):
 
 
 def _from_source(code, given, name, parsed, frame):
-    from . import module as modules
+    from numbalite.kernels import module as modules
 
     if given is not None and not signatures.is_signature(given):
         raise TypeError("give either a function or source=, not both")
@@ -192,7 +195,7 @@ def _from_source(code, given, name, parsed, frame):
             text = text._replace(label=f"<source of {name}>")
     if not isinstance(name, str):
         raise TypeError(f"name= is text such as 'saxpy<float>', not {name!r}")
-    base = cxx.last_name(name)
+    base = scanner.last_name(name)
     made = modules.Module(text, parsed, [name], base, only=True)
     try:
         kernel = made[name]
@@ -208,7 +211,7 @@ def _from_source(code, given, name, parsed, frame):
 
 def _device_source(code, given, name, parsed, frame):
     """A device function as complete C++; overloads and templates are allowed."""
-    from . import module as modules
+    from numbalite.kernels import module as modules
 
     text = modules.text_of(code, name or "a device function", frame)
     if name is None:
@@ -222,7 +225,7 @@ def _device_source(code, given, name, parsed, frame):
 
 def _only_device_function(text):
     """The last function that the source defines: those before it are its helpers."""
-    names = list(cxx.functions(text))
+    names = list(scanner.functions(text))
     if not names:
         raise TypeError("no function was found in the source; say which with name=")
     return names[-1]
@@ -256,7 +259,7 @@ def module(
     >>> x
     array([ 0, 10, 20], dtype=int32)
     """
-    from . import module as modules
+    from numbalite.kernels import module as modules
 
     if (code is None) == (source is None):
         raise TypeError("cuda.module takes one source")
@@ -295,8 +298,8 @@ def compile(
 
         ptx, result = cuda.compile(source, cc=(8, 0))
     """
-    from . import inspection
-    from .program import Program
+    from numbalite.kernels import inspection
+    from numbalite.kernels.program import Program
 
     for ignored in ("abi", "forceinline"):
         if ignored == "abi" and given.get("abi", "c") != "c":
@@ -318,7 +321,7 @@ def compile(
 
 def _ahead(what, sig, device, name, abi_info, given):
     """(unit, return type, how to explain its errors)"""
-    from . import module as modules
+    from numbalite.kernels import module as modules
 
     if isinstance(what, Dispatcher):
         origin = what._origin
@@ -341,7 +344,7 @@ def _ahead(what, sig, device, name, abi_info, given):
 
 
 def _kernel_parts(function, sig, parsed):
-    from .dispatcher import BodyKernel, _check
+    from numbalite.kernels.dispatcher import BodyKernel, _check
 
     definition = definition_of(function)
     signature = signatures.signature(sig, definition.scope.get)
@@ -370,7 +373,7 @@ def _ahead_device(what, sig, abi_info, parsed):
     unit = Unit(source=text, name=f"{function.name}.cu", describe=False, **fields)
 
     def explain(problem):
-        from . import hints
+        from numbalite.text import hints
 
         definition = function.definition
         refused = definition.capture().refused

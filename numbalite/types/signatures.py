@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 
-from . import types
-from .errors import SignatureError
-from .types import Array, Pointer, Record, Scalar, Signature, Tuple, Type, Void
+from numbalite import types
+from numbalite.errors import SignatureError
+from numbalite.types import Array, Pointer, Record, Scalar, Signature, Tuple, Type, Void
 
 _TOKEN = re.compile(r"\s*(?:([^\W\d]\w*(?:\.[^\W\d]\w*)*)|(\d+)|(['\"][A-Za-z]['\"])|(\S))")
 _CPP_NAMES = {

@@ -16,11 +16,14 @@ from _thread import RLock
 
 import numpy as np
 
-from . import cooperative, cxx, describe, files, linemap, source, types
-from .compilers import Unit
-from .dispatcher import Dispatcher, ExtendedDispatcher
-from .errors import CompileError, SignatureError
-from .program import Overload, Program, current_device, target_of
+from numbalite import types
+from numbalite.compilers import Unit, files
+from numbalite.errors import CompileError, SignatureError
+from numbalite.kernels import source
+from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
+from numbalite.kernels.program import Overload, Program, current_device, target_of
+from numbalite.text import cooperative, linemap, scanner
+from numbalite.types import describe
 
 
 class Module:
@@ -43,16 +46,18 @@ class Module:
         self._label = label
         self._before = before
         self._refused = dict(refused)
-        kernels, variables = cxx.scan(text.value)
+        kernels, variables = scanner.scan(text.value)
         for piece in options.link:
-            variables += cxx.scan(piece.value)[1]
+            variables += scanner.scan(piece.value)[1]
         self._kernels = {k.name: k for k in kernels}
         self._variables = {v.name: v for v in variables}
         known = [v for v in variables if not v.template]
         self._keys = {v.name: f"::{v.name}" if v.conditional else v.name for v in known}
         self._names, instances = [], []
         for name in names:
-            is_variable = self._find(cxx.base_name(cxx.normal(name)), self._variables) is not None
+            is_variable = (
+                self._find(scanner.base_name(scanner.normal(name)), self._variables) is not None
+            )
             (instances if is_variable else self._names).append(self._expression(name))
         self._lock = RLock()
         self._dispatchers = {}
@@ -88,7 +93,7 @@ class Module:
         return Program(unit, self._explain)
 
     def _explain(self, problem):
-        from . import hints
+        from numbalite.text import hints
 
         return hints.explain(problem, self._label, self._refused, (), self._text)
 
@@ -156,14 +161,14 @@ class Module:
 
     def _expression(self, name):
         """The name expression with its namespaces, in one spelling."""
-        expression = cxx.normal(name)
+        expression = scanner.normal(name)
         if known := self._find(expression, self._kernels):
             return known
-        base = cxx.base_name(expression)
+        base = scanner.base_name(expression)
         return (self._find(base, self._kernels) or base) + expression[len(base) :]
 
     def _scanned(self, expression):
-        base = cxx.base_name(expression)
+        base = scanner.base_name(expression)
         found = self._kernels.get(expression)
         return found or self._kernels.get(self._find(base, self._kernels) or base)
 
@@ -172,7 +177,7 @@ class Module:
         return "#include" in self._text.value or self._is_mentioned(name)
 
     def _is_mentioned(self, name):
-        word = re.escape(cxx.last_name(name))
+        word = re.escape(scanner.last_name(name))
         texts = (self._text, *self._options.link)
         return any(re.search(rf"\b{word}\b", text.value) for text in texts)
 
@@ -202,8 +207,8 @@ class Module:
         unseen = set(re.findall(r'#\s*include\s*"([^"]*)"', text)) - headers.keys()
         if unseen or options.link or self._before or any(o[:2] == "-I" for o in options.options):
             return True
-        kernel = cxx.last_name(expression)
-        named = cxx.reachable("\n".join([text, *headers.values()]), kernel)
+        kernel = scanner.last_name(expression)
+        named = scanner.reachable("\n".join([text, *headers.values()]), kernel)
         return any(named.count(name.rpartition("::")[2]) > 1 for name in self._variables)
 
     def _compile_anew(self, expression, kernels=(), variables=()):
@@ -237,13 +242,13 @@ class Module:
     def _is_held(self, module):
         """Is there anything over a _core.Module but the kernels that come from here?"""
         kernels = [k for k in self._loaded_kernels() if k.module is module]
-        from . import _core
+        from numbalite import _core
 
         captured = any(isinstance(r, _core.CapturedLaunch) for r in gc.get_referrers(*kernels))
         return captured or module.references > 1 + len(kernels)
 
     def _variable_names(self):
-        from .fault import VARIABLE
+        from numbalite.kernels.fault import VARIABLE
 
         return [name for name in self._program.unit.variables if name != VARIABLE]
 
@@ -283,8 +288,8 @@ class Module:
 
     def _variable(self, name):
         """The name expression by which the program has a variable."""
-        expression = cxx.normal(name)
-        base = cxx.base_name(expression)
+        expression = scanner.normal(name)
+        base = scanner.base_name(expression)
         found = self._find(base, self._variables)
         if found is None:
             listing = ", ".join(self._variables) or "none"
@@ -317,13 +322,13 @@ class Module:
 
     def inspect_asm(self) -> str:
         """The PTX."""
-        from . import inspection
+        from numbalite.kernels import inspection
 
         return inspection.ptx(self._program)
 
     def inspect_sass(self) -> str:
         """The machine code, disassembled; needs nvdisasm or cuobjdump."""
-        from . import inspection
+        from numbalite.kernels import inspection
 
         return inspection.sass(self._program)
 
@@ -332,7 +337,7 @@ class Module:
         return ", ".join(shown) or "no kernels that could be made out (name them with names=)"
 
     def __dir__(self):
-        plain = [cxx.last_name(n) for n, k in self._kernels.items() if not k.template]
+        plain = [scanner.last_name(n) for n, k in self._kernels.items() if not k.template]
         return sorted({*super().__dir__(), *plain})
 
     def __iter__(self):
@@ -340,7 +345,7 @@ class Module:
 
     def __contains__(self, name):
         return (
-            self._find(cxx.normal(name), self._kernels) is not None
+            self._find(scanner.normal(name), self._kernels) is not None
             or name in self._program.unit.kernels
         )
 
@@ -361,7 +366,7 @@ class Module:
 
 def _take_variables_over(old, module, program, device, names):
     """Loads a program on a device, with its variables as they are in a module of the old one."""
-    from .cuda import devices
+    from numbalite.cuda import devices
 
     with devices.gpus[device]:
         target = target_of(device)
@@ -380,18 +385,18 @@ def _unpickle(text, options, names, label, before=None):
 
 
 def _without_namespaces(expression):
-    base = cxx.base_name(expression)
+    base = scanner.base_name(expression)
     return expression[base.rfind("::") + 2 :] if "::" in base else expression
 
 
 def _fits(overload, name):
-    base = cxx.base_name(overload)
+    base = scanner.base_name(overload)
     return name in (base, base.rpartition("::")[2])
 
 
 def _has_types_of_namespace(expression):
     """May the types of an overload mean nothing outside of its namespace?"""
-    return "(" in expression and "::" in cxx.base_name(expression)
+    return "(" in expression and "::" in scanner.base_name(expression)
 
 
 class UnitOverload(Overload):
@@ -488,7 +493,7 @@ def check_signature(kernel: Dispatcher, signature) -> None:
 
 def only_kernel(text: linemap.Text) -> str:
     """The name of the one kernel of a source that is not a template."""
-    kernels, _ = cxx.scan(text.value)
+    kernels, _ = scanner.scan(text.value)
     if not kernels:
         raise CompileError(
             f"{text.label}: no kernel (a function with __global__) was found in the source",

@@ -23,7 +23,8 @@ import stat
 import sys
 import time
 
-from numbalite import config, folders
+from numbalite import config
+from numbalite.compilers import folders
 from numbalite.compilers.image import Image
 
 try:

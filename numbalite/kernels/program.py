@@ -6,9 +6,9 @@ from __future__ import annotations
 from _thread import RLock
 from math import prod
 
-from . import fault
-from .compilers import Unit, compile_unit, origin
-from .errors import CompileError, CudaAPIError, KernelError
+from numbalite.compilers import Unit, compile_unit, origin
+from numbalite.errors import CompileError, CudaAPIError, KernelError
+from numbalite.kernels import fault
 
 # CUfunction_attribute
 MAX_THREADS_PER_BLOCK, SHARED_SIZE, CONST_SIZE, LOCAL_SIZE, NUM_REGISTERS = range(5)
@@ -25,7 +25,7 @@ printing = set()
 
 def target_of(device: int) -> tuple:
     """What to compile for: ("cuda", major, minor), or ("sim",)."""
-    from . import _core
+    from numbalite import _core
 
     if _core.open() == "sim":
         return ("sim",)
@@ -33,7 +33,7 @@ def target_of(device: int) -> tuple:
 
 
 def current_device() -> int:
-    from . import _core
+    from numbalite import _core
 
     return _core.current_device()
 
@@ -91,7 +91,7 @@ class Program:
     def _load(self, target):
         """Loads the image. One that the driver does not take is compiled anew, once: what the cache had
         under the right name may have been made for something else."""
-        from . import _core
+        from numbalite import _core
 
         try:
             return _core.Module(self.image(target).data)
@@ -253,7 +253,7 @@ class Overload:
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0) -> int:
         """The most blocks of a cooperative launch: as many as the device holds at once."""
-        from . import _core
+        from numbalite import _core
 
         count = _core.device_attribute(current_device(), MULTIPROCESSOR_COUNT)
         return self.occupancy(blockdim, dynsmemsize) * count
@@ -262,12 +262,12 @@ class Overload:
         return self.program.unit.source
 
     def inspect_asm(self) -> str:
-        from . import inspection
+        from numbalite.kernels import inspection
 
         return inspection.ptx(self.program)
 
     def inspect_sass(self) -> str:
-        from . import inspection
+        from numbalite.kernels import inspection
 
         return inspection.sass(self.program)
 
