@@ -164,9 +164,16 @@ static int add_all(reduction_plan *p, PyObject *items, int most,
         PyErr_Format(PyExc_ValueError, "a plan has at most %d parts of a kind", most);
         goto done;
     }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
-        if (add(p, PyTuple_GET_ITEM(tuple, i)) < 0)
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+        PyObject *item = PyTuple_GET_ITEM(tuple, i);
+        if (!PyTuple_Check(item)) {
+            PyErr_Format(PyExc_TypeError, "a part of a plan is a tuple, not %.80s",
+                         Py_TYPE(item)->tp_name);
             goto done;
+        }
+        if (add(p, item) < 0)
+            goto done;
+    }
     result = 0;
 done:
     Py_DECREF(tuple);
