@@ -1,5 +1,5 @@
 /* driver/driver: the seam. One struct of driver calls, filled by real CUDA (driver_real.c) or by
- * the CPU simulator (driver_sim.c), and optionally wrapped for fault injection and tracing
+ * the CPU simulator (sim/driver/calls.c), and optionally wrapped for fault injection and tracing
  * (driver_wrap.c). Nothing above this line can tell which one it has.
  *
  * The table is process-wide: it is opened once, on first need, and stays open. */

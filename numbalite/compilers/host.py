@@ -226,7 +226,7 @@ def _instrumentation(family, checks):
 
 
 def _traps_reals():
-    """Can the processor tell of NaN and infinity (cext/sim/reals.c)?"""
+    """Can the processor tell of NaN and infinity (cext/sim/check/reals.c)?"""
     return os.uname().machine == "x86_64"
 
 

@@ -1,5 +1,5 @@
-/* fuzz/elf: whatever looks into an image before it is loaded (cext/sim/elf.c), with any bytes. */
-#include "sim/elf.h"
+/* fuzz/elf: whatever looks into an image before it is loaded (cext/sim/debuginfo/elf.c), with any bytes. */
+#include "sim/debuginfo/elf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -126,7 +126,7 @@ def environment(**more):
 
 # ---- libFuzzer -----------------------------------------------------------------------------------------------
 
-PURE = {"elf": ["cext/sim/elf.c"]}  # targets in C alone: tests/fuzz/NAME.c
+PURE = {"elf": ["cext/sim/debuginfo/elf.c"]}  # targets in C alone: tests/fuzz/NAME.c
 
 
 def build_folder():

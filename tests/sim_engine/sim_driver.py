@@ -11,8 +11,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SOURCES = [
     HERE / "harness.c",
-    *sorted((ROOT / "cext" / "driver").glob("driver_sim*.c")),
-    *sorted((ROOT / "cext" / "sim").glob("*.c")),
+    *sorted((ROOT / "cext" / "sim").rglob("*.c")),
     *sorted((ROOT / "cext" / "base").glob("*.c")),
 ]
 INCLUDES = [f"-I{ROOT / 'cext'}", f"-I{ROOT / 'cuda_src'}"]

@@ -1,0 +1,132 @@
+/* sim/check/arena: a list of the variables, in the order in which they were asked for; it is kept
+ * from block to block of a launch. */
+#include "sim/check/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/mem.h"
+#include "sim/check/shadow.h"
+#include "sim/driver/memory.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/grid.h"
+#include "sim/engine/limits.h"
+
+enum { MOST = 128, ALIGNMENT = 128, ZONE = 4096, SIZE = 4 << 20 };
+
+struct nl_sim_arena {
+    uintptr_t low, at; /* at: where the next variable can begin */
+    nl_sim_arena_entry dynamic;
+    nl_sim_arena_entry all[MOST];
+    unsigned count;
+};
+
+static struct nl_sim_arena *make(void) {
+    struct nl_sim_arena *a = nl_mem_keep(sizeof *a);
+    if (a && (nl_mem_refuses() ||
+              nl_sim_memory_alloc(NL_SIM_MEMORY_SHARED, -1, SIZE, &a->low) != CUDA_SUCCESS)) {
+        free(a);
+        return NULL;
+    }
+    if (a)
+        nl_sim_shadow_set(a->low, SIZE, 0);
+    return a;
+}
+
+/* Room for `size` bytes, with as much again in front of it that is nobody's. */
+static int place(struct nl_sim_arena *a, size_t size, nl_sim_arena_entry *entry) {
+    uintptr_t base = a->at + (size > ZONE ? size : ZONE);
+    base = (base + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (base + size + ZONE > a->low + SIZE)
+        return -1;
+    entry->base = base;
+    entry->size = size;
+    a->at = base + size;
+    return 0;
+}
+
+int nl_sim_arena_open(nl_sim_worker *w) {
+    if (!w->arena && !(w->arena = make()))
+        return -1;
+    struct nl_sim_arena *a = w->arena;
+    nl_sim_shadow_set(a->low, a->at ? a->at - a->low : 0, 0);
+    a->at = a->low;
+    a->count = 0;
+    a->dynamic.variable = NULL;
+    if (place(a, w->job->launch.shared_bytes, &a->dynamic) < 0)
+        return -1;
+    w->shared = (void *)a->dynamic.base;
+    return 0;
+}
+
+void nl_sim_arena_block(nl_sim_worker *w) {
+    const struct nl_sim_arena *a = w->arena;
+    if (!a)
+        return;
+    nl_sim_shadow_set(a->dynamic.base, a->dynamic.size, NL_SIM_THERE);
+    for (unsigned i = 0; i < a->count; i++)
+        nl_sim_shadow_set(a->all[i].base, a->all[i].size, NL_SIM_THERE);
+}
+
+_Noreturn static void too_much(nl_sim_worker *w) {
+    nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                       "the shared variables of the block need more memory than there is",
+                       w->current, (nl_sim_site){NULL, 0});
+}
+
+void *nl_sim_arena_shared(const nl_sim_shared *variable) {
+    nl_sim_worker *w = nl_sim_current;
+    struct nl_sim_arena *a = w->arena;
+    if (variable->size == 0) {
+        if (a)
+            a->dynamic.variable = variable;
+        return w->shared;
+    }
+    for (unsigned i = 0; a && i < a->count; i++) {
+        if (a->all[i].variable == variable)
+            return (void *)a->all[i].base;
+    }
+    if (!a || a->count == MOST || place(a, variable->size, &a->all[a->count]) < 0)
+        too_much(w);
+    nl_sim_arena_entry *entry = &a->all[a->count++];
+    entry->variable = variable;
+    nl_sim_shadow_set(entry->base, entry->size, NL_SIM_THERE);
+    return (void *)entry->base;
+}
+
+int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address) {
+    return w->arena && address - w->arena->low < SIZE;
+}
+
+static uintptr_t distance(uintptr_t address, const nl_sim_arena_entry *e) {
+    if (address < e->base)
+        return e->base - address;
+    return address - e->base < e->size ? 0 : address - e->base - e->size + 1;
+}
+
+int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry) {
+    const struct nl_sim_arena *a = w->arena;
+    if (!nl_sim_arena_has(w, address) || (!a->count && !a->dynamic.size && !a->dynamic.variable))
+        return 0;
+    *entry = a->dynamic.size || a->dynamic.variable ? a->dynamic : a->all[0];
+    for (unsigned i = 0; i < a->count; i++) {
+        if (distance(address, &a->all[i]) < distance(address, entry))
+            *entry = a->all[i];
+    }
+    return 1;
+}
+
+static int ends_with(const nl_sim_shared *v, unsigned ndim, const unsigned long long *extents) {
+    if (!v || v->ndim < ndim || v->ndim > 4)
+        return 0;
+    return memcmp(v->extents + (v->ndim - ndim), extents, ndim * sizeof *extents) == 0;
+}
+
+int nl_sim_arena_has_part(const nl_sim_worker *w, unsigned ndim,
+                          const unsigned long long *extents) {
+    const struct nl_sim_arena *a = w->arena;
+    for (unsigned i = 0; a && i < a->count; i++) {
+        if (ends_with(a->all[i].variable, ndim, extents))
+            return 1;
+    }
+    return a && ends_with(a->dynamic.variable, ndim, extents);
+}

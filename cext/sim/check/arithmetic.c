@@ -1,0 +1,63 @@
+/* sim/check/arithmetic: what a checked kernel's arithmetic did that it should not (cuda_src/sim/
+ * arithmetic.h). The thread goes on with the value that a GPU would have given it. */
+#include "sim/check/arithmetic.h"
+
+#include <math.h>
+#include <stdio.h>
+#include "sim/check/check.h"
+#include "sim/engine/grid.h"
+
+static void number(char *text, size_t size, const nl_sim_arithmetic *what) {
+    if (what->is_signed)
+        snprintf(text, size, "%lld", what->dividend);
+    else
+        snprintf(text, size, "%llu", (unsigned long long)what->dividend);
+}
+
+static void describe(const nl_sim_arithmetic *what, char *text, size_t size) {
+    char dividend[32];
+    const char *made = isnan(what->result) ? "NaN" : "infinity";
+    number(dividend, sizeof dividend, what);
+    switch (what->kind) {
+    case NL_SIM_ARITHMETIC_ZERO:
+        if (what->unknown)
+            snprintf(text, size, "divides an integer by zero");
+        else
+            snprintf(text, size, "divides the integer %s by zero", dividend);
+        break;
+    case NL_SIM_ARITHMETIC_OVERFLOW:
+        if (what->unknown)
+            snprintf(text, size, "divides the least integer of its type by -1, which overflows");
+        else
+            snprintf(text, size, "divides %s by -1, which overflows", dividend);
+        break;
+    case NL_SIM_ARITHMETIC_FLOAT_ZERO:
+        snprintf(text, size, "divides a floating-point number by zero");
+        break;
+    default:
+        if (what->operation == 'h')
+            snprintf(text, size, "makes infinity of a finite number: %.9g is too large for float16",
+                     what->a);
+        else if (what->operation != 'f')
+            snprintf(text, size, "makes %s of finite numbers: %.9g %c %.9g", made, what->a,
+                     what->operation, what->b);
+        else if (what->a == what->b)
+            snprintf(text, size, "makes %s of a finite number: a function of %.9g", made, what->a);
+        else
+            snprintf(text, size, "makes %s of finite numbers: a function of %.9g and %.9g", made,
+                     what->a, what->b);
+        break;
+    }
+}
+
+void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN : NL_CHECK_DIVIDE;
+    nl_sim_site site = {what->file, what->line};
+    if (!nl_sim_check_is_on(w, kind) ||
+        nl_sim_findings_know(&w->job->check->findings, kind, pc, site, 0, w->next))
+        return;
+    nl_sim_finding f = {.kind = kind, .pc = what->line ? NULL : pc, .site = site};
+    describe(what, f.text, sizeof f.text);
+    nl_sim_check_report(w, &f);
+}

@@ -1,0 +1,291 @@
+/* sim/check/check: what is checked, and the accesses of memory.
+ *
+ * A thread whose access is found to be impossible ends there, as if it had returned, and the rest
+ * of the grid goes on: so one run finds more than one mistake, and nothing is damaged. That is
+ * reported whatever was asked for, as long as accesses are looked at. A read of what was never
+ * written is reported and made. */
+#include "sim/check/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+#include "base/mem.h"
+#include "sim/check/arena.h"
+#include "sim/check/conflict.h"
+#include "sim/check/culprit.h"
+#include "sim/check/shadow.h"
+#include "sim/debuginfo/names.h"
+#include "sim/driver/module.h"
+#include "sim/engine/block.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/grid.h"
+
+static _Thread_local nl_checks own;
+static _Thread_local int has_own;
+static nl_checks process;
+static nl_checks_compile_fn compiler;
+
+void nl_sim_check_set(const nl_checks *checks) {
+    has_own = checks != NULL;
+    if (checks)
+        own = *checks;
+}
+
+void nl_sim_check_set_process(const nl_checks *checks, nl_checks_compile_fn compile) {
+    process = *checks;
+    nl_atomic_store_entry(&compiler, compile);
+}
+
+const nl_checks *nl_sim_check_wanted(void) {
+    return has_own ? &own : &process;
+}
+
+uint32_t nl_sim_check_mask(void) {
+    return nl_sim_check_wanted()->mask;
+}
+
+nl_checks_compile_fn nl_sim_check_compiler(void) {
+    return nl_atomic_load_entry(&compiler);
+}
+
+/* A launch */
+
+nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const struct nl_sim_function *function) {
+    nl_sim_check *c = nl_mem_alloc(sizeof *c, NULL);
+    if (!c)
+        return NULL;
+    c->wanted = *wanted;
+    c->image = function->module;
+    c->parameters = nl_sim_module_parameters(function);
+    nl_sim_findings_init(&c->findings);
+    return c;
+}
+
+CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_t size) {
+    CUresult status = CUDA_SUCCESS;
+    if (c->findings.total) {
+        char note[64] = "";
+        if (c->wanted.shuffled)
+            snprintf(note, sizeof note, "; seed=%llu gives this order again",
+                     (unsigned long long)c->wanted.seed);
+        nl_sim_findings_report(&c->findings, kernel, c->image, note, text, size);
+        status = CUDA_ERROR_LAUNCH_FAILED;
+    }
+    nl_sim_findings_clear(&c->findings);
+    nl_mem_free(c);
+    return status;
+}
+
+int nl_sim_check_enter(nl_sim_worker *w) {
+    const struct nl_sim_module *image = w->job->check->image;
+    nl_sim_module_extent(image, &w->image_low, &w->image_high);
+    return nl_sim_arena_open(w);
+}
+
+void nl_sim_check_block(nl_sim_worker *w) {
+    nl_sim_arena_block(w);
+}
+
+int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
+    return w->job->check && (w->job->check->wanted.mask & bit);
+}
+
+void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *f) {
+    const nl_sim_dim *block = &w->job->launch.block;
+    f->block = w->index;
+    f->thread = (nl_sim_dim){w->current % block->x, w->current / block->x % block->y,
+                             w->current / block->x / block->y};
+    f->order = w->next;
+    nl_sim_findings_add(&w->job->check->findings, f);
+}
+
+/* Accesses */
+
+static const char *verb(unsigned kind) {
+    if (kind & NL_SIM_ACCESS_ATOMIC)
+        return "updates";
+    return kind & NL_SIM_ACCESS_WRITE ? "writes" : "reads";
+}
+
+static int is_known(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
+    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0}, variable,
+                                w->next);
+}
+
+_Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                             const void *pc) {
+    if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
+        nl_sim_culprit_describe(w, address, size, verb(kind), f.text, sizeof f.text);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}
+
+static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                       const void *pc) {
+    if (!nl_sim_check_is_on(w, NL_CHECK_MEMORY))
+        return;
+    if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
+        char name[200];
+        nl_sim_culprit_name(w, address, name, sizeof name);
+        snprintf(f.text, sizeof f.text,
+                 "%s %zu bytes at once at the misaligned address 0x%llx (%s), which is no multiple "
+                 "of %zu",
+                 verb(kind), size, (unsigned long long)address, name, size);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}
+
+static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                      const void *pc) {
+    uint64_t variable = nl_sim_culprit_identity(w, address);
+    if (!nl_sim_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, variable))
+        return;
+    nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .variable = variable};
+    char name[200];
+    (void)size;
+    nl_sim_culprit_name(w, address, name, sizeof name);
+    snprintf(f.text, sizeof f.text, "%s %s, which nothing has written", verb(kind), name);
+    nl_sim_check_report(w, &f);
+}
+
+/* Does the shadow say of all its bytes that they are there and have been written? Only of one size
+ * or another, at addresses that fit it. */
+static int is_plain(uintptr_t address, size_t size) {
+    const unsigned char *shadow = nl_sim_shadow.shadow + (address - nl_sim_shadow.low);
+    uint64_t word = 0, wanted = UINT64_C(0x0303030303030303);
+    if (size == 4) {
+        memcpy(&word, shadow, 4);
+        return word == (uint32_t)wanted && address % 4 == 0;
+    }
+    if (size == 8) {
+        memcpy(&word, shadow, 8);
+        return word == wanted && address % 8 == 0;
+    }
+    return 0;
+}
+
+/* One that is in simulated memory. */
+static void check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                         const void *pc) {
+    if (is_plain(address, size))
+        return;
+    if (nl_sim_shadow_there(address, size) < size)
+        forbid(w, address, size, kind, pc);
+    if (!(kind & NL_SIM_ACCESS_RANGE) && address % size)
+        misaligned(w, address, size, kind, pc);
+    int writes = NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_BLIND;
+    int reads = !(kind & NL_SIM_ACCESS_WRITE) ||
+                (kind & writes) == (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC);
+    if (reads && !nl_sim_shadow_any_written(address, size))
+        unwritten(w, address, size, kind, pc);
+    if (kind & NL_SIM_ACCESS_WRITE)
+        nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
+}
+
+int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    uintptr_t address = (uintptr_t)at;
+    if (w->job->check->every && nl_sim_conflict_is_due(w, kind))
+        return 1;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span)
+        check_inside(w, address, size, kind, pc);
+    else if (!nl_sim_culprit_is_allowed(w, address, size))
+        forbid(w, address, size, kind, pc);
+    if (w->job->check->every && !(kind & NL_SIM_ACCESS_UNTOLD))
+        nl_sim_conflict_access(w, address, size, kind, pc);
+    return 0;
+}
+
+/* As a function of the C library that is not instrumented does it. */
+void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc) {
+    if (!size)
+        return;
+    nl_sim_worker *w = nl_sim_current;
+    uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
+    int from_ours = source - nl_sim_shadow.low < nl_sim_shadow.span;
+    int to_ours = target - nl_sim_shadow.low < nl_sim_shadow.span;
+    if (from_ours ? nl_sim_shadow_there(source, size) < size
+                  : !nl_sim_culprit_is_allowed(w, source, size))
+        forbid(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+    if (to_ours ? nl_sim_shadow_there(target, size) < size
+                : !nl_sim_culprit_is_allowed(w, target, size))
+        forbid(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
+    if (w->job->check->every) {
+        nl_sim_conflict_access(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+        nl_sim_conflict_access(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
+    }
+    if (to_ours)
+        nl_sim_shadow_copy(target, source, size);
+    else if (from_ours && !nl_sim_shadow_any_written(source, size))
+        unwritten(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+    memmove(to, from, size);
+}
+
+void nl_sim_check_fill(void *to, int value, unsigned long long size) {
+    memset(to, value, size);
+}
+
+__attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    uint64_t variable = nl_sim_culprit_identity(w, (uintptr_t)what->array);
+    if (!is_known(w, NL_CHECK_MEMORY, pc, variable)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
+        nl_sim_culprit_describe_index(w, what, pc, f.text, sizeof f.text);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}
+
+/* "uses t[5], but t has 4 elements"; of an array with several dimensions, the axis. `type` is
+ * "float[3][4]", without quotes. The type alone does not say which axis it is: t[1] of the one
+ * above has the type float[4], as has an array of one dimension. The indices after the name do, if
+ * the elements are numbers. */
+static void describe_subscript(const char *type, long long index, unsigned long long extent,
+                               unsigned ndim, const nl_sim_name *name, char *text, size_t size) {
+    size_t length = strcspn(type, "'"), element = strcspn(type, "[");
+    int numbers = strspn(type, "abcdefghijklmnopqrstuvwxyz_0123456789 ") >= element;
+    if (name && name->indices == 1)
+        snprintf(text, size, "uses %s[%lld], but %s has %llu elements", name->text, index,
+                 name->text, extent);
+    else if (name && numbers && name->indices >= ndim)
+        snprintf(text, size, "uses index %lld of %s along axis %u, but %s has %llu elements there",
+                 index, name->text, name->indices - ndim, name->text, extent);
+    else
+        snprintf(text, size, "uses index %lld of an array of %llu elements (%.*s%s%s)", index,
+                 extent, (int)length, type, name ? ", in " : "", name ? name->text : "");
+}
+
+/* Those who own such memory see for themselves whether an access is within. */
+void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
+                            const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    unsigned long long extents[4];
+    unsigned ndim = 0;
+    for (const char *at = strchr(type, '['); at && ndim < 4; at = strchr(at + 1, '['))
+        extents[ndim++] = strtoull(at + 1, NULL, 10);
+    if (!ndim || !nl_sim_check_is_on(w, NL_CHECK_MEMORY) || nl_sim_arena_has_part(w, ndim, extents))
+        return;
+    if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
+        nl_sim_name name;
+        int is_named = nl_sim_names_find(w->job->check->image, site, column, &name);
+        describe_subscript(*type == '\'' ? type + 1 : type, index, extents[0], ndim,
+                           is_named ? &name : NULL, f.text, sizeof f.text);
+        nl_sim_check_report(w, &f);
+    }
+    nl_sim_block_exit_thread(w->current);
+}
+
+/* Only of memory that a GPU has, too: how the compiler lays out the stack is its business. */
+void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    uintptr_t address = (uintptr_t)at;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span && address % align &&
+        nl_sim_shadow_there(address, 1))
+        misaligned(w, address, align, kind == 1 ? NL_SIM_ACCESS_WRITE : 0, pc);
+}

@@ -1,0 +1,90 @@
+/* sim/check/clock: a hash table with a count of its users. Who is its only user writes into it,
+ * others write into a copy. */
+#include "sim/check/clock.h"
+
+#include "base/mem.h"
+
+typedef struct fact {
+    uint64_t key; /* 0: free */
+    uint32_t time;
+} fact;
+
+struct nl_sim_clock {
+    unsigned users;
+    unsigned count, capacity; /* a power of two */
+    fact facts[];
+};
+
+nl_sim_clock *nl_sim_clock_retain(nl_sim_clock *clock) {
+    if (clock)
+        clock->users++;
+    return clock;
+}
+
+void nl_sim_clock_release(nl_sim_clock **clock) {
+    if (*clock && --(*clock)->users == 0)
+        nl_mem_free(*clock);
+    *clock = NULL;
+}
+
+static fact *slot(nl_sim_clock *clock, uint64_t key) {
+    uint64_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+    for (;; at++) {
+        fact *f = &clock->facts[at & (clock->capacity - 1)];
+        if (f->key == key || f->key == 0)
+            return f;
+    }
+}
+
+uint32_t nl_sim_clock_get(const nl_sim_clock *clock, uint64_t key) {
+    return clock ? slot((nl_sim_clock *)clock, key)->time : 0;
+}
+
+/* A copy with room for at least one more fact, and one user. */
+static nl_sim_clock *copy(const nl_sim_clock *clock) {
+    unsigned count = clock ? clock->count : 0, capacity = 8;
+    while (capacity * 3 / 4 <= count + 1)
+        capacity *= 2;
+    nl_sim_clock *made = nl_mem_zalloc(sizeof *made + capacity * sizeof *made->facts, NULL);
+    if (!made)
+        return NULL;
+    made->users = 1;
+    made->capacity = capacity;
+    made->count = count;
+    for (unsigned i = 0; clock && i < clock->capacity; i++) {
+        if (clock->facts[i].key)
+            *slot(made, clock->facts[i].key) = clock->facts[i];
+    }
+    return made;
+}
+
+int nl_sim_clock_raise(nl_sim_clock **clock, uint64_t key, uint32_t time) {
+    if (nl_sim_clock_get(*clock, key) >= time)
+        return 0;
+    if (!*clock || (*clock)->users > 1 || (*clock)->capacity * 3 / 4 <= (*clock)->count + 1) {
+        nl_sim_clock *mine = copy(*clock);
+        if (!mine)
+            return -1;
+        nl_sim_clock_release(clock);
+        *clock = mine;
+    }
+    fact *f = slot(*clock, key);
+    (*clock)->count += f->key == 0;
+    *f = (fact){key, time};
+    return 0;
+}
+
+int nl_sim_clock_join(nl_sim_clock **clock, nl_sim_clock *other) {
+    if (!other || *clock == other)
+        return 0;
+    if (!*clock) {
+        *clock = nl_sim_clock_retain(other);
+        return 0;
+    }
+    for (unsigned i = 0; i < other->capacity; i++) {
+        const fact *f = &other->facts[i];
+        if (f->key && nl_sim_clock_raise(clock, f->key, f->time) < 0)
+            return -1;
+    }
+    return 0;
+}

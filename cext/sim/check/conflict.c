@@ -1,0 +1,183 @@
+/* sim/check/conflict: between the checks (check.h) and those who know about races (race.h) and
+ * turns (turn.h). */
+#include "sim/check/conflict.h"
+
+#include <stdio.h>
+#include "base/lock.h"
+#include "sim/check/arena.h"
+#include "sim/check/check.h"
+#include "sim/check/culprit.h"
+#include "sim/check/race.h"
+#include "sim/check/shadow.h"
+#include "sim/debuginfo/lines.h"
+#include "sim/engine/block.h"
+#include "sim/engine/grid.h"
+#include "sim/engine/heap.h"
+#include "sim/engine/turn.h"
+
+typedef enum space { PRIVATE, SHARED, GLOBAL } space;
+
+/* Reports */
+
+static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
+    const nl_sim_dim *block = &w->job->launch.block;
+    return (nl_sim_dim){thread % block->x, thread / block->x % block->y,
+                        thread / block->x / block->y};
+}
+
+static nl_sim_dim block_index(const nl_sim_worker *w, uint64_t block) {
+    const nl_sim_dim *grid = &w->job->launch.grid;
+    return (nl_sim_dim){(unsigned)(block % grid->x), (unsigned)(block / grid->x % grid->y),
+                        (unsigned)(block / grid->x / grid->y)};
+}
+
+static const char *verb(const nl_sim_race_side *side) {
+    if (side->atomic)
+        return side->write ? "updates" : "reads";
+    return side->write ? "writes" : "reads";
+}
+
+/* What would have put the one before the other, or made one of both. */
+static const char *missing(const nl_sim_race_conflict *c) {
+    nl_sim_race_scope scope = nl_sim_race_scope_of(c);
+    if (c->updates)
+        return scope == NL_SIM_RACE_GRID
+                   ? ", with nothing that orders the blocks: both change what they have read, "
+                     "which "
+                     "takes an atomic (atomicAdd, atomicMax, ...)"
+                   : ", with no barrier between: both change what they have read, which takes an "
+                     "atomic (atomicAdd, atomicMax, ...), or __syncthreads() if they take turns";
+    if (scope == NL_SIM_RACE_WARP)
+        return ", with no __syncwarp() between (the lanes of a warp are not in lockstep)";
+    if (scope == NL_SIM_RACE_BLOCK)
+        return ", with no barrier between: __syncthreads()";
+    if (c->earlier.narrow || c->later.narrow)
+        return ", with nothing that orders the blocks: atomics that end in _block are for the "
+               "threads "
+               "of one block";
+    return ", with nothing that orders the blocks";
+}
+
+/* Variables in an image that are not the user's: our own, and the compiler's. */
+static int is_internal(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
+    const struct nl_sim_module *image = w->job->check->image;
+    nl_sim_site site;
+    return c->address - w->image_low < w->image_high - w->image_low &&
+           !nl_sim_lines_find(image, c->later.pc, &site) &&
+           !nl_sim_lines_find(image, c->earlier.pc, &site);
+}
+
+static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
+    char name[200], whose[80];
+    if (is_internal(w, c))
+        return;
+    nl_sim_dim thread = thread_index(w, c->earlier.thread);
+    nl_sim_dim block = block_index(w, c->earlier.block);
+    nl_sim_finding f = {.kind = NL_CHECK_RACE,
+                        .pc = c->later.pc,
+                        .other_pc = c->earlier.pc,
+                        .variable = (uintptr_t)c->earlier.pc,
+                        .remedy = missing(c),
+                        .block = block_index(w, c->later.block),
+                        .thread = thread_index(w, c->later.thread),
+                        .order = w->next};
+    if (c->known) {
+        nl_sim_findings_remedy(&w->job->check->findings, &f);
+        return;
+    }
+    snprintf(whose, sizeof whose, "thread (%u,%u,%u)", thread.x, thread.y, thread.z);
+    if (c->earlier.block != c->later.block)
+        snprintf(whose, sizeof whose, "thread (%u,%u,%u) of block (%u,%u,%u)", thread.x, thread.y,
+                 thread.z, block.x, block.y, block.z);
+    nl_sim_culprit_name(w, c->address, name, sizeof name);
+    snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o", verb(&c->later), name,
+             c->later.atomic ? " with an atomic" : "", whose, verb(&c->earlier),
+             c->earlier.atomic ? " with an atomic" : "");
+    nl_sim_findings_add(&w->job->check->findings, &f);
+}
+
+/* Launches */
+
+int nl_sim_conflict_begin(nl_sim_job *job) {
+    const nl_checks *wanted = &job->check->wanted;
+    int every =
+        (wanted->mask & (NL_CHECK_RACE | NL_CHECK_HANG)) && (wanted->mask & NL_CHECK_ACCESSES);
+    job->seed = wanted->seed;
+    job->shuffled = wanted->shuffled;
+    job->limit_ms = wanted->mask & NL_CHECK_HANG ? wanted->limit_ms : 0;
+    job->in_turns = every || job->shuffled;
+    job->check->every = every;
+    if (every)
+        nl_sim_shadow_hear_all(1);
+    if (wanted->mask & NL_CHECK_RACE) {
+        job->race = nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report);
+        if (!job->race)
+            return -1;
+    }
+    return 0;
+}
+
+CUresult nl_sim_conflict_end(nl_sim_job *job) {
+    int wanted = (job->check->wanted.mask & NL_CHECK_RACE) != 0;
+    if (job->check->every)
+        nl_sim_shadow_hear_all(-1);
+    if (wanted && (!job->race || nl_sim_race_is_starved(job->race))) {
+        char text[300];
+        snprintf(text, sizeof text, "kernel %.200s: there is no memory to look for races",
+                 nl_sim_fault_kernel_name(job->kernel));
+        nl_sim_job_fail(job, CUDA_ERROR_OUT_OF_MEMORY, text);
+    }
+    nl_sim_race_close(job->race);
+    job->race = NULL;
+    return job->status;
+}
+
+/* Accesses */
+
+/* Which memory is it? */
+static space find_space(const nl_sim_worker *w, uintptr_t address) {
+    if (nl_sim_arena_has(w, address))
+        return SHARED;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span)
+        return GLOBAL;
+    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    if (address - (uintptr_t)stack->low < stack->size)
+        return PRIVATE;
+    if (address - w->image_low < w->image_high - w->image_low || nl_sim_heap_covers(address, 1))
+        return GLOBAL;
+    return PRIVATE;
+}
+
+int nl_sim_conflict_is_due(nl_sim_worker *w, unsigned kind) {
+    if (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE) &&
+        nl_sim_turn_is_due_at_atomic(w->job)) {
+        w->at_atomic = 1;
+        return 1;
+    }
+    if (w->slice--)
+        return 0;
+    w->slice = nl_sim_turn_slice(w->job);
+    return 1;
+}
+
+void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                            const void *pc) {
+    nl_sim_thread *t = &w->thread[w->current];
+    t->pc = pc;
+    if (address - nl_sim_shadow.low < nl_sim_shadow.span)
+        t->touched = address;
+    t->worked |= kind & NL_SIM_ACCESS_WRITE;
+    space where = w->race ? find_space(w, address) : PRIVATE;
+    if (where != PRIVATE)
+        nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
+}
+
+void nl_sim_conflict_fence(void) {
+    nl_sim_worker *w = nl_sim_current;
+    if (w->race)
+        nl_sim_race_fence(w, w->current);
+}
+
+void nl_sim_conflict_preempt(void) {
+    nl_sim_block_preempt(nl_sim_current);
+}

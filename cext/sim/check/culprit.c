@@ -1,0 +1,419 @@
+/* sim/check/culprit: an address is looked for among what the kernel got as arguments, by way of the
+ * allocation that it is in, or is nearest to. */
+#include "sim/check/culprit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim/check/arena.h"
+#include "sim/check/check.h"
+#include "sim/check/shadow.h"
+#include "sim/debuginfo/elf.h"
+#include "sim/debuginfo/names.h"
+#include "sim/driver/memory.h"
+#include "sim/driver/module.h"
+#include "sim/engine/grid.h"
+#include "sim/engine/heap.h"
+
+enum { MOST_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
+
+/* A parameter that is a pointer or an array. */
+typedef struct parameter {
+    char name[NAME];
+    uintptr_t base;
+    size_t item;
+    int ndim; /* 0: a pointer */
+    int is_shared;
+    long long shape[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
+} parameter;
+
+/* Where an address was meant to be. */
+typedef struct place {
+    nl_sim_memory_info memory;
+    int known;   /* as nl_sim_memory_near */
+    int is_ours; /* `parameter` is what it is in */
+    parameter parameter;
+} place;
+
+/* numbalite::array<T, N>: { T *pointer; int64 shape[N]; int64 strides[N]; } */
+static void read_array(const void *argument, int ndim, parameter *p) {
+    const long long *words = argument;
+    memcpy(p->shape, words + 1, (size_t)ndim * sizeof *p->shape);
+    memcpy(p->strides, words + 1 + ndim, (size_t)ndim * sizeof *p->strides);
+}
+
+static const char *name_at(const char *names, unsigned index) {
+    while (index && names && *names) {
+        index -= *names == ',';
+        names++;
+    }
+    return names ? names : "";
+}
+
+static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, unsigned i,
+                          parameter *p) {
+    const nl_sim_shape *s = &all->shapes[i];
+    const char *name = name_at(all->names, i);
+    size_t length = strcspn(name, ",");
+    if (!s->kind || s->ndim > MOST_DIMENSIONS)
+        return 0;
+    if (length)
+        snprintf(p->name, sizeof p->name, "%.*s", (int)(length < NAME ? length : NAME - 1), name);
+    else
+        snprintf(p->name, sizeof p->name, "parameter %u", i + 1);
+    memcpy(&p->base, w->job->launch.args[i], sizeof p->base);
+    p->item = s->item ? s->item : 1;
+    p->ndim = s->ndim;
+    p->is_shared = 0;
+    if (s->kind == 2)
+        read_array(w->job->launch.args[i], p->ndim, p);
+    return 1;
+}
+
+/* The bytes that an array spans: [low, high). */
+static void extent(const parameter *p, const nl_sim_memory_info *m, uintptr_t *low,
+                   uintptr_t *high) {
+    *low = p->base;
+    *high = p->ndim ? p->base + p->item : m->address + m->size;
+    for (int k = 0; k < p->ndim; k++) {
+        long long reach = (p->shape[k] - 1) * p->strides[k];
+        if (reach < 0)
+            *low += (uintptr_t)reach;
+        else
+            *high += (uintptr_t)reach;
+    }
+}
+
+static uintptr_t distance(uintptr_t address, uintptr_t low, uintptr_t high) {
+    return address < low ? low - address : address >= high ? address - high + 1 : 0;
+}
+
+static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *found) {
+    const nl_sim_parameters *all = w->job->check->parameters;
+    uintptr_t best = UINTPTR_MAX;
+    for (unsigned i = 0; all && i < all->count; i++) {
+        parameter p;
+        uintptr_t low, high;
+        if (!read_parameter(w, all, i, &p) || p.base - found->memory.address > found->memory.size)
+            continue;
+        extent(&p, &found->memory, &low, &high);
+        uintptr_t far = distance(address, low, high);
+        if (far < best) {
+            best = far;
+            found->parameter = p;
+            found->is_ours = 1;
+        }
+    }
+}
+
+/* An index that is negative, but was computed without a sign in 32 bits, is 2^32 too large. */
+static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found) {
+    const nl_sim_parameters *all = w->job->check->parameters;
+    uintptr_t best = WRAPPED;
+    for (unsigned i = 0; all && i < all->count; i++) {
+        parameter p;
+        nl_sim_memory_info memory;
+        uintptr_t low, high;
+        if (!read_parameter(w, all, i, &p) || nl_sim_memory_near(p.base, &memory) != 1)
+            continue;
+        extent(&p, &memory, &low, &high);
+        uintptr_t far = distance(address - ((uintptr_t)p.item << 32), low, high);
+        if (far < best) {
+            best = far;
+            found->known = found->is_ours = 1;
+            found->memory = memory;
+            found->parameter = p;
+        }
+    }
+}
+
+/* A variable in shared memory, as if it were a parameter. */
+static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
+    nl_sim_arena_entry e;
+    if (!nl_sim_arena_find(w, address, &e))
+        return 0;
+    parameter *p = &found->parameter;
+    const nl_sim_shared *v = e.variable;
+    found->known = found->is_ours = 1;
+    found->memory.address = p->base = e.base;
+    found->memory.size = e.size;
+    p->item = v ? v->item : 1;
+    snprintf(p->name, sizeof p->name, "%s", v ? v->name : "the dynamic shared memory");
+    p->ndim = v ? v->ndim < 4 ? (int)v->ndim : 4 : 1;
+    long long step = (long long)p->item;
+    for (int k = p->ndim; k-- > 0; step *= p->shape[k]) {
+        p->shape[k] = v && v->size ? (long long)v->extents[k] : (long long)(e.size / p->item);
+        p->strides[k] = step;
+    }
+    p->is_shared = 1;
+    return 1;
+}
+
+/* The last name in a mangled one: "count" of _ZN2ns5countE, _ZN2nsL5countE, _ZL5count and of
+ * count. */
+static void plain_name(const char *symbol, char *name, size_t size) {
+    snprintf(name, size, "%s", symbol);
+    if (strncmp(symbol, "_Z", 2) != 0)
+        return;
+    const char *at = symbol + 2 + strcspn(symbol + 2, "0123456789");
+    while (*at >= '0' && *at <= '9') {
+        char *text;
+        size_t length = strtoul(at, &text, 10);
+        if (length > strlen(text))
+            return;
+        snprintf(name, size, "%.*s", (int)length, text);
+        at = text + length;
+        at += *at == 'L'; /* of this file alone */
+    }
+}
+
+/* A variable of the module. Of what its elements are, nothing is known. */
+static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *found) {
+    nl_sim_elf_variable v;
+    size_t size;
+    const void *bytes = nl_sim_module_bytes(w->job->check->image, &size);
+    if (address - w->image_low >= w->image_high - w->image_low ||
+        !nl_sim_elf_variable_at(bytes, size, address - w->image_low, &v))
+        return 0;
+    parameter *p = &found->parameter;
+    found->known = found->is_ours = 1;
+    found->memory.address = p->base = w->image_low + v.address;
+    found->memory.size = p->item = v.size;
+    p->is_shared = 1;
+    plain_name(v.name, p->name, sizeof p->name);
+    return 1;
+}
+
+/* An array that begins in [low, high) and that the running thread has by a name of its own. */
+static int find_named(const nl_sim_worker *w, uintptr_t address, uintptr_t low, uintptr_t high,
+                      place *found) {
+    const nl_sim_named *a = nl_sim_names_nearest(w, address, low, high);
+    parameter *p = &found->parameter;
+    if (!a || a->ndim > MOST_DIMENSIONS)
+        return 0;
+    snprintf(p->name, sizeof p->name, "%s", a->name);
+    p->base = (uintptr_t)a->first;
+    p->item = a->item;
+    p->ndim = (int)a->ndim;
+    p->is_shared = 0;
+    memcpy(p->shape, a->shape, a->ndim * sizeof *p->shape);
+    memcpy(p->strides, a->strides, a->ndim * sizeof *p->strides);
+    found->is_ours = 1;
+    return 1;
+}
+
+static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
+    memset(found, 0, sizeof *found);
+    if (locate_shared(w, address, found) || locate_variable(w, address, found))
+        return;
+    found->known = nl_sim_memory_near(address, &found->memory);
+    uintptr_t low = found->memory.address;
+    if (found->known && !find_named(w, address, low, low + found->memory.size, found))
+        find_parameter(w, address, found);
+    else if (found->known || find_named(w, address, address, address + 1, found))
+        return;
+    else
+        find_wrapped(w, address, found);
+}
+
+/* Texts */
+
+/* An array whose elements lie one after the other, the last index fastest. */
+static int is_dense(const parameter *p) {
+    long long step = (long long)p->item;
+    for (int k = p->ndim; k-- > 0; step *= p->shape[k]) {
+        if (p->strides[k] != step && p->shape[k] != 1)
+            return 0;
+    }
+    return 1;
+}
+
+/* "out[127]", "out(3,7)"; of what is not dense, the offset in bytes. */
+static void write_element(const parameter *p, uintptr_t address, char *text, size_t size) {
+    long long offset = (long long)(address - p->base), item = (long long)p->item;
+    long long index = offset >= 0 ? offset / item : -((-offset + item - 1) / item);
+    long long inside = offset - index * item;
+    size_t at;
+    if (p->ndim > 1 && !is_dense(p)) {
+        snprintf(text, size, "%s, %lld bytes from its first element", p->name, offset);
+        return;
+    }
+    if (p->ndim == 0 && p->is_shared) {
+        at = (size_t)snprintf(text, size, "%s", p->name);
+        if (offset && !index) {
+            snprintf(text, size, "%s (byte %lld of it)", p->name, offset);
+            return;
+        }
+        if (index) {
+            snprintf(text, size, "%s, %lld bytes from its beginning", p->name, offset);
+            return;
+        }
+    } else if (p->ndim < 2 || index < 0) {
+        at = (size_t)snprintf(text, size, "%s[%lld]", p->name, index);
+    } else {
+        long long indices[MOST_DIMENSIONS];
+        for (int k = p->ndim; k-- > 0;) {
+            indices[k] = k && p->shape[k] ? index % p->shape[k] : index;
+            index = p->shape[k] ? index / p->shape[k] : index;
+        }
+        at = (size_t)snprintf(text, size, p->is_shared ? "%s" : "%s(", p->name);
+        const char *format = p->is_shared ? "[%lld]" : "%lld,";
+        for (int k = 0; k < p->ndim && at < size; k++)
+            at += (size_t)snprintf(text + at, size - at, format, indices[k]);
+        if (!p->is_shared && at < size)
+            text[at - 1] = ')';
+    }
+    if (inside && at < size)
+        snprintf(text + at, size - at, " (byte %lld of it)", inside);
+}
+
+/* "out has 100 elements", "out has shape (3, 5)" */
+static void write_extent(const place *found, char *text, size_t size) {
+    const parameter *p = &found->parameter;
+    if (p->is_shared && p->ndim > 1) {
+        size_t at = (size_t)snprintf(text, size, "it is %s", p->name);
+        for (int k = 0; k < p->ndim && at < size; k++)
+            at += (size_t)snprintf(text + at, size - at, "[%lld]", p->shape[k]);
+    } else if (p->is_shared && p->ndim == 0) {
+        snprintf(text, size, "%s has %zu bytes", p->name, p->item);
+    } else if (p->ndim == 1) {
+        snprintf(text, size, "%s has %lld elements", p->name, p->shape[0]);
+    } else if (p->ndim) {
+        size_t at = (size_t)snprintf(text, size, "%s has shape (", p->name);
+        for (int k = 0; k < p->ndim && at < size; k++)
+            at += (size_t)snprintf(text + at, size - at, k ? ", %lld" : "%lld", p->shape[k]);
+        if (at < size)
+            snprintf(text + at, size - at, ")");
+    } else {
+        size_t left = found->memory.address + found->memory.size - p->base;
+        if (left / p->item == 1)
+            snprintf(text, size, "%s points to 1 element", p->name);
+        else
+            snprintf(text, size, "%s points to %zu elements", p->name, left / p->item);
+    }
+}
+
+void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t size,
+                             const char *verb, char *text, size_t text_size) {
+    place found;
+    char element[160], has[160];
+    locate(w, address, &found);
+    /* An access that begins inside and ends outside is about the first element that is not there.
+     */
+    size_t there = nl_sim_shadow_there(address, size);
+    if (found.is_ours && found.known == 2) {
+        write_element(&found.parameter, address, element, sizeof element);
+        snprintf(text, text_size, "%s %s, but that memory (%zu bytes) has been freed", verb,
+                 element, found.memory.size);
+    } else if (found.is_ours) {
+        write_element(&found.parameter, address + (there < size ? there : 0), element,
+                      sizeof element);
+        write_extent(&found, has, sizeof has);
+        snprintf(text, text_size, "%s %s, but %s", verb, element, has);
+    } else {
+        int length = snprintf(text, text_size, "%s %zu byte%s at the address 0x%llx", verb, size,
+                              size == 1 ? "" : "s", (unsigned long long)address);
+        if (length > 0 && (size_t)length < text_size &&
+            !nl_sim_heap_describe(address, text + length, text_size - (size_t)length))
+            nl_sim_memory_describe(address, text + length, text_size - (size_t)length);
+    }
+}
+
+void nl_sim_culprit_describe_index(const nl_sim_worker *w, const nl_sim_index *what, const void *pc,
+                                   char *text, size_t size) {
+    place found;
+    nl_sim_name name;
+    char has[160];
+    locate(w, (uintptr_t)what->array, &found);
+    parameter *p = &found.parameter;
+    int whole = found.is_ours ? p->ndim : 0, axis = what->axis, count = what->ndim;
+    if (count > MOST_DIMENSIONS)
+        count = MOST_DIMENSIONS;
+    p->is_shared = 0;
+    /* A row of an array, whose own shape says the same. */
+    if (whole > count &&
+        memcmp(p->shape + whole - count, what->shape, (size_t)count * sizeof *p->shape) == 0) {
+        axis += whole - count;
+    } else {
+        p->ndim = count;
+        memcpy(p->shape, what->shape, (size_t)count * sizeof *p->shape);
+    }
+    if (!found.is_ours && nl_sim_names_find_pc(w->job->check->image, pc, &name)) {
+        snprintf(p->name, sizeof p->name, "%s", name.text);
+        found.is_ours = 1;
+        if (name.indices > (unsigned)count && what->axis < count) { /* of one of its rows */
+            snprintf(text, size,
+                     "uses index %lld of %s along axis %u, but %s has %lld elements "
+                     "there",
+                     what->index, p->name, name.indices - (unsigned)(count - what->axis), p->name,
+                     p->shape[what->axis]);
+            return;
+        }
+    }
+    if (!found.is_ours && count == 1) {
+        snprintf(text, size, "uses index %lld of an array of %lld elements", what->index,
+                 p->shape[0]);
+        return;
+    }
+    if (!found.is_ours)
+        snprintf(p->name, sizeof p->name, "an array");
+    write_extent(&found, has, sizeof has);
+    if (p->ndim == 1)
+        snprintf(text, size, "uses %s[%lld], but %s", p->name, what->index, has);
+    else
+        snprintf(text, size, "uses index %lld of %s along axis %d, but %s", what->index, p->name,
+                 axis, has);
+}
+
+void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {
+    place found;
+    locate(w, address, &found);
+    if (found.is_ours)
+        write_element(&found.parameter, address, text, size);
+    else
+        snprintf(text, size, "the memory at 0x%llx", (unsigned long long)address);
+}
+
+int nl_sim_culprit_knows(const nl_sim_worker *w, uintptr_t address) {
+    place found;
+    locate(w, address, &found);
+    return found.is_ours && found.known != 2;
+}
+
+uint64_t nl_sim_culprit_identity(const nl_sim_worker *w, uintptr_t address) {
+    nl_sim_memory_info info;
+    nl_sim_arena_entry entry;
+    if (nl_sim_arena_find(w, address, &entry))
+        return entry.base;
+    return nl_sim_memory_near(address, &info) ? info.id : 0;
+}
+
+/* Outside of the simulated memory */
+
+static int is_argument(const nl_sim_worker *w, uintptr_t address) {
+    for (unsigned i = 0; i < w->kernel->param_count; i++) {
+        if (address - (uintptr_t)w->job->launch.args[i] < w->kernel->params[i].size)
+            return 1;
+    }
+    return 0;
+}
+
+/* Those variables are made when a thread first uses one. */
+static int is_local(const nl_sim_worker *w, uintptr_t address) {
+    uintptr_t low, high;
+    nl_sim_module_locals(w->job->check->image, &low, &high);
+    return address - low < high - low;
+}
+
+int nl_sim_culprit_is_allowed(const nl_sim_worker *w, uintptr_t address, size_t size) {
+    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    if (address - (uintptr_t)stack->low < stack->size)
+        return 1;
+    if (is_local(w, address))
+        return 1;
+    if (address - w->image_low < w->image_high - w->image_low)
+        return 1;
+    if (is_argument(w, address) || nl_sim_heap_covers(address, size))
+        return 1;
+    return nl_sim_memory_covers(address, size);
+}

@@ -1,0 +1,264 @@
+/* sim/check/order: the events that put accesses in an order.
+ *
+ * A fence notes what its thread could hand over from then on; the next atomic that the thread
+ * makes, wherever, hands it over to whoever reads that place with an atomic later. A barrier after
+ * fences hands over what they noted within the block: it is usual that all threads make their fence
+ * and, after the barrier, one of them tells the other blocks. Reading acquires without a fence:
+ * that is more than CUDA promises, but what real programs do.
+ *
+ * Where there is no memory for a clock, something that was ordered looks as if it were not. Who
+ * asks is told by `starved`, and believes no conflict from then on. */
+#include "sim/check/order.h"
+
+#include <string.h>
+#include "base/mem.h"
+
+#define FOR_LANES(lane, set) \
+    for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
+         left_ &= left_ - 1)
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static void forget_fence(nl_sim_fenced *f) {
+    f->barrier = 0;
+    nl_sim_clock_release(&f->of_block);
+    nl_sim_clock_release(&f->of_thread);
+}
+
+void nl_sim_order_end(nl_sim_order *o) {
+    for (unsigned i = 0; i < o->threads; i++) {
+        nl_sim_clock_release(&o->thread_known[i]);
+        forget_fence(&o->fenced[i]);
+    }
+    nl_sim_clock_release(&o->known);
+    nl_sim_clock_release(&o->released_known);
+    o->threads = 0;
+}
+
+/* Time goes on from block to block, so that nothing need be cleared. */
+void nl_sim_order_begin(nl_sim_order *o, uint32_t block, unsigned threads, int *starved) {
+    nl_sim_order_end(o);
+    o->starved = starved;
+    if (o->time > UINT32_MAX / 2) {
+        o->time = 0;
+        memset(o->row, 0, sizeof o->row);
+        memset(o->thread_time, 0, sizeof o->thread_time);
+    }
+    o->block = block;
+    o->threads = threads;
+    o->barrier = ++o->time;
+    o->fences = o->acquired = 0;
+    o->warp_fences = 0;
+    o->released = 0;
+    memset(o->unfenced, 0, sizeof o->unfenced);
+}
+
+int nl_sim_order_knows(const nl_sim_order *o, unsigned thread, uint32_t block, unsigned other,
+                       uint32_t time, int read) {
+    uint64_t whole = nl_sim_clock_block(block), one = nl_sim_clock_thread(block, other);
+    uint64_t reads = nl_sim_clock_reads(block, other);
+    const nl_sim_clock *clocks[] = {o->known, o->thread_known[thread]};
+    for (unsigned i = 0; i < 2; i++) {
+        if (time < nl_sim_clock_get(clocks[i], whole) || time <= nl_sim_clock_get(clocks[i], one) ||
+            (read && time <= nl_sim_clock_get(clocks[i], reads)))
+            return 1;
+    }
+    return 0;
+}
+
+static void join(nl_sim_order *o, nl_sim_clock **clock, nl_sim_clock *other) {
+    if (nl_sim_clock_join(clock, other) < 0)
+        *o->starved = 1;
+}
+
+static void raise(nl_sim_order *o, nl_sim_clock **clock, uint64_t key, uint32_t time) {
+    if (nl_sim_clock_raise(clock, key, time) < 0)
+        *o->starved = 1;
+}
+
+/* What a fence of `thread` noted, into a clock. */
+static void add_fenced(nl_sim_order *o, unsigned thread, nl_sim_clock **clock) {
+    const nl_sim_fenced *f = &o->fenced[thread];
+    if (!f->barrier)
+        return;
+    join(o, clock, f->of_block);
+    join(o, clock, f->of_thread);
+    raise(o, clock, nl_sim_clock_block(o->block), f->barrier);
+    for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++) {
+        if (f->row[i] >= f->barrier)
+            raise(
+                o, clock,
+                nl_sim_clock_thread(o->block, thread / NL_SIM_ORDER_LANES * NL_SIM_ORDER_LANES + i),
+                f->row[i]);
+    }
+}
+
+/* At a barrier: what single threads have fenced is the whole block's to hand over. */
+static void share_fences(nl_sim_order *o) {
+    int all = 1;
+    for (unsigned i = 0; i < o->threads && all; i++)
+        all = !o->unfenced[i];
+    if (all) {
+        o->released = o->time + 1;
+        nl_sim_clock_release(&o->released_known);
+        o->released_known = nl_sim_clock_retain(o->known);
+    } else {
+        for (unsigned i = 0; i < o->threads; i++)
+            add_fenced(o, i, &o->released_known);
+    }
+    o->fences = 0;
+    o->warp_fences = 0;
+}
+
+void nl_sim_order_barrier(nl_sim_order *o) {
+    for (unsigned i = 0; i < o->threads && o->acquired; i++) {
+        if (o->thread_known[i]) {
+            join(o, &o->known, o->thread_known[i]);
+            nl_sim_clock_release(&o->thread_known[i]);
+            o->acquired--;
+        }
+    }
+    if (o->fences)
+        share_fences(o);
+    o->barrier = ++o->time;
+}
+
+/* The lanes' fences become one. */
+static void share_warp_fences(nl_sim_order *o, unsigned first, uint32_t lanes) {
+    nl_sim_fenced joined = {.barrier = 0};
+    FOR_LANES(lane, lanes) {
+        const nl_sim_fenced *f = &o->fenced[first + lane];
+        if (!f->barrier)
+            continue;
+        joined.barrier = larger(joined.barrier, f->barrier);
+        for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++)
+            joined.row[i] = larger(joined.row[i], f->row[i]);
+        join(o, &joined.of_block, f->of_block);
+        join(o, &joined.of_thread, f->of_thread);
+    }
+    if (joined.barrier) {
+        FOR_LANES(lane, lanes) {
+            nl_sim_fenced *f = &o->fenced[first + lane];
+            forget_fence(f);
+            *f = joined;
+            nl_sim_clock_retain(joined.of_block);
+            nl_sim_clock_retain(joined.of_thread);
+        }
+    }
+    forget_fence(&joined);
+}
+
+static void share_acquired(nl_sim_order *o, unsigned first, uint32_t lanes) {
+    nl_sim_clock *joined = NULL;
+    FOR_LANES(lane, lanes) {
+        join(o, &joined, o->thread_known[first + lane]);
+    }
+    if (!joined)
+        return;
+    FOR_LANES(lane, lanes) {
+        nl_sim_clock **own = &o->thread_known[first + lane];
+        o->acquired += !*own;
+        nl_sim_clock_release(own);
+        *own = nl_sim_clock_retain(joined);
+    }
+    nl_sim_clock_release(&joined);
+}
+
+void nl_sim_order_warp(nl_sim_order *o, unsigned warp, uint32_t lanes) {
+    uint32_t joined[NL_SIM_ORDER_LANES] = {0};
+    unsigned first = warp * NL_SIM_ORDER_LANES;
+    FOR_LANES(lane, lanes) {
+        const uint32_t *row = o->row[warp][lane];
+        for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++)
+            joined[i] = larger(joined[i], row[i]);
+    }
+    FOR_LANES(lane, lanes) {
+        joined[lane] = larger(joined[lane], nl_sim_order_now(o, first + lane));
+    }
+    o->time++;
+    FOR_LANES(lane, lanes) {
+        memcpy(o->row[warp][lane], joined, sizeof joined);
+        o->thread_time[first + lane] = o->time;
+    }
+    if (o->warp_fences >> warp & 1)
+        share_warp_fences(o, first, lanes);
+    if (o->acquired)
+        share_acquired(o, first, lanes);
+}
+
+void nl_sim_order_fence(nl_sim_order *o, unsigned thread) {
+    nl_sim_fenced *f = &o->fenced[thread];
+    unsigned warp = thread / NL_SIM_ORDER_LANES, lane = thread % NL_SIM_ORDER_LANES;
+    forget_fence(f);
+    f->barrier = o->barrier;
+    memcpy(f->row, o->row[warp][lane], sizeof f->row);
+    f->row[lane] = nl_sim_order_now(o, thread);
+    f->of_block = nl_sim_clock_retain(o->known);
+    f->of_thread = nl_sim_clock_retain(o->thread_known[thread]);
+    o->thread_time[thread] = ++o->time;
+    o->unfenced[thread] = 0;
+    o->fences++;
+    o->warp_fences |= 1u << warp;
+}
+
+/* Handing over */
+
+static nl_sim_handed *place(const nl_sim_handover *h, uintptr_t address) {
+    uint64_t at = (uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 24;
+    for (;; at++) {
+        nl_sim_handed *p = &h->table[at & (h->capacity - 1)];
+        if (p->address == address || p->address == 0)
+            return p;
+    }
+}
+
+static int grow(nl_sim_handover *h) {
+    nl_sim_handover larger = {.count = h->count, .capacity = h->capacity ? h->capacity * 2 : 64};
+    larger.table = nl_mem_zalloc(larger.capacity * sizeof *larger.table, NULL);
+    if (!larger.table)
+        return -1;
+    for (size_t i = 0; i < h->capacity; i++) {
+        if (h->table[i].address)
+            *place(&larger, h->table[i].address) = h->table[i];
+    }
+    nl_mem_free(h->table);
+    *h = larger;
+    return 0;
+}
+
+void nl_sim_handover_clear(nl_sim_handover *h) {
+    for (size_t i = 0; i < h->capacity; i++)
+        nl_sim_clock_release(&h->table[i].clock);
+    nl_mem_free(h->table);
+    *h = (nl_sim_handover){.count = 0};
+}
+
+void nl_sim_order_acquire(nl_sim_order *o, unsigned thread, const nl_sim_handover *h,
+                          uintptr_t address) {
+    if (!h->count)
+        return;
+    nl_sim_clock *clock = place(h, address)->clock, **own = &o->thread_known[thread];
+    if (!clock || clock == *own)
+        return;
+    o->acquired += !*own;
+    join(o, own, clock);
+}
+
+void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h, uintptr_t address) {
+    if (!o->fenced[thread].barrier && !o->released && !o->released_known)
+        return;
+    if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
+        *o->starved = 1;
+        return;
+    }
+    nl_sim_handed *p = place(h, address);
+    h->count += p->address == 0;
+    p->address = address;
+    add_fenced(o, thread, &p->clock);
+    join(o, &p->clock, o->released_known);
+    if (o->released)
+        raise(o, &p->clock, nl_sim_clock_block(o->block), o->released);
+    raise(o, &p->clock, nl_sim_clock_reads(o->block, thread), nl_sim_order_now(o, thread));
+}

@@ -1,0 +1,620 @@
+/* sim/check/race: for each four bytes that are touched: who wrote them last, and two of those who
+ * have read them since; four bytes of which parts are touched have that for each byte. An access
+ * conflicts with what is noted there if nothing puts the noted one before it (order.h).
+ *
+ * Two readers are enough to find that a later write conflicts, if they are as far from each other
+ * as possible: two warps, or two blocks. Forgetting a reader can hide a race, never make one up.
+ *
+ * What looks like a conflict and is none:
+ * - Several threads write the same value (a flag that many set). Whether it was the same is known
+ * once the write is done, that is at the next event of the thread; until then the conflict waits in
+ *   `write`.
+ * - A plain read that only feeds an atomicCAS on the same address, or finds it unnecessary, as in
+ *   everybody's atomicMax for floats. It waits in `reads` until the thread has either done the
+ *   atomicCAS or gone past the next event at which threads meet; and where some thread has read
+ * what it then gave to an atomicCAS, the reads of all are forgiven.
+ * A plain read of what another has written waits there, too: if its thread writes the same place
+ * before it meets others, both have updated it, and the report says so.
+ * - Volatile accesses of different warps, which are how flags are made. Within a warp they are what
+ *   code of before Volta used in the place of __syncwarp, and do conflict, unless it was a flag
+ * indeed: written right after a fence. */
+#include "sim/check/race.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "sim/abi.h"
+#include "sim/check/order.h"
+#include "sim/engine/grid.h"
+#include "sim/engine/worker.h"
+
+enum {
+    GRANULE = 4,
+    PAGE = 1024, /* bytes of memory */
+    CELLS = PAGE / GRANULE,
+    RECENT = 64,
+    KNOWN_PAIRS = 512,
+    GUARDS = 32, /* places of plain reads for an atomicCAS */
+    LATEST = 4,  /* plain reads of a thread that are remembered for this */
+    /* mark.who: the thread, and */
+    THREAD = 0x3ff,
+    WRITE = 0x400,
+    ATOMIC = 0x800,
+    VOLATILE = 0x1000, /* and not ATOMIC */
+    UPDATE = 0x2000,   /* a plain write of what its thread has just read */
+    NARROW = 0x4000,   /* and ATOMIC: for the threads of its block */
+    SPLIT = 0x8000,    /* in cell.write: the bytes are in cells of their own */
+    MOST_BYTES = 16,   /* of an access whose value can be compared */
+};
+
+/* One access; all zero: none. */
+typedef struct mark {
+    uint32_t block, time;
+    int32_t pc; /* from race->code */
+    uint16_t who;
+    uint16_t era; /* barriers over the grid until then, plus 1 */
+} mark;
+
+typedef struct cell {
+    mark write; /* SPLIT: .block is the index of its four in race->bytes */
+    mark read[2];
+} cell;
+
+typedef struct page {
+    uintptr_t number; /* address / PAGE */
+    cell cells[CELLS];
+} page;
+
+typedef struct pair {
+    int32_t earlier, later;
+    nl_sim_race_scope scope;
+} pair;
+
+struct nl_sim_race {
+    uintptr_t code;
+    nl_sim_race_report *report;
+    uint16_t era;
+    int starved; /* memory has run out: no conflict is certain any more */
+    size_t page_count, page_capacity;
+    page **pages; /* a hash table */
+    page *recent[RECENT];
+    cell (*bytes)[GRANULE];
+    uint32_t byte_count, byte_capacity;
+    nl_sim_handover handover;
+    unsigned pair_count;
+    pair pairs[KNOWN_PAIRS]; /* of places that have been reported: a hash table */
+    unsigned guard_count;
+    int32_t guards[GUARDS];
+};
+
+/* A plain read. */
+typedef struct latest {
+    uintptr_t granule;
+    int32_t pc;
+} latest;
+
+/* A conflict that may yet turn out to be none. */
+typedef struct waiting {
+    int on;
+    int plain; /* no side is atomic */
+    uintptr_t granule;
+    nl_sim_race_conflict conflict;
+} waiting;
+
+struct nl_sim_race_block {
+    nl_sim_order order;
+    waiting write;
+    unsigned char before[MOST_BYTES]; /* what was there before the write */
+    unsigned reads_on;
+    waiting reads[NL_SIM_ORDER_THREADS];
+    latest latest[NL_SIM_ORDER_THREADS][LATEST];
+    uint8_t latest_next[NL_SIM_ORDER_THREADS];
+};
+
+nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report) {
+    nl_sim_race *race = nl_mem_zalloc(sizeof *race, NULL);
+    if (!race)
+        return NULL;
+    race->code = (uintptr_t)code;
+    race->report = report;
+    race->era = 1;
+    return race;
+}
+
+static void forget_pages(nl_sim_race *race) {
+    for (size_t i = 0; i < race->page_capacity; i++)
+        nl_mem_free(race->pages[i]);
+    nl_mem_free(race->pages);
+    race->pages = NULL;
+    race->page_count = race->page_capacity = 0;
+    memset(race->recent, 0, sizeof race->recent);
+    race->byte_count = 0;
+}
+
+void nl_sim_race_close(nl_sim_race *race) {
+    if (!race)
+        return;
+    forget_pages(race);
+    nl_mem_free(race->bytes);
+    nl_sim_handover_clear(&race->handover);
+    nl_mem_free(race);
+}
+
+int nl_sim_race_is_starved(const nl_sim_race *race) {
+    return race->starved;
+}
+
+/* Cells */
+
+static page **page_slot(page **table, size_t capacity, uintptr_t number) {
+    uint64_t at = (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15) >> 24;
+    for (;; at++) {
+        page **p = &table[at & (capacity - 1)];
+        if (!*p || (*p)->number == number)
+            return p;
+    }
+}
+
+static int grow_pages(nl_sim_race *race) {
+    size_t capacity = race->page_capacity ? race->page_capacity * 2 : 256;
+    page **table = nl_mem_zalloc(capacity * sizeof *table, NULL);
+    if (!table)
+        return -1;
+    for (size_t i = 0; i < race->page_capacity; i++) {
+        if (race->pages[i])
+            *page_slot(table, capacity, race->pages[i]->number) = race->pages[i];
+    }
+    nl_mem_free(race->pages);
+    race->pages = table;
+    race->page_capacity = capacity;
+    return 0;
+}
+
+/* The four bytes at `address`; NULL without memory, and nothing is found there. */
+static cell *find_cell(nl_sim_race *race, uintptr_t address) {
+    uintptr_t number = address / PAGE;
+    page *p = race->recent[number % RECENT];
+    if (!p || p->number != number) {
+        if (race->page_count * 4 >= race->page_capacity * 3 && grow_pages(race) < 0)
+            return NULL;
+        page **slot = page_slot(race->pages, race->page_capacity, number);
+        if (!*slot) {
+            *slot = nl_mem_zalloc(sizeof **slot, NULL);
+            if (!*slot)
+                return NULL;
+            (*slot)->number = number;
+            race->page_count++;
+        }
+        race->recent[number % RECENT] = p = *slot;
+    }
+    return &p->cells[address % PAGE / GRANULE];
+}
+
+/* Gives each byte of a cell a cell; NULL without memory. */
+static cell *split(nl_sim_race *race, cell *c) {
+    if (c->write.who & SPLIT)
+        return race->bytes[c->write.block];
+    if (race->byte_count == race->byte_capacity) {
+        uint32_t capacity = race->byte_capacity ? race->byte_capacity * 2 : 256;
+        cell(*more)[GRANULE] = nl_mem_resize(race->bytes, capacity * sizeof *more, NULL);
+        if (!more)
+            return NULL;
+        race->bytes = more;
+        race->byte_capacity = capacity;
+    }
+    uint32_t index = race->byte_count++;
+    for (unsigned i = 0; i < GRANULE; i++)
+        race->bytes[index][i] = *c;
+    *c = (cell){.write = {.block = index, .who = SPLIT, .era = 1}};
+    return race->bytes[index];
+}
+
+/* Reports */
+
+nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
+    if (c->earlier.block != c->later.block)
+        return NL_SIM_RACE_GRID;
+    return c->earlier.thread / NL_SIM_LANES == c->later.thread / NL_SIM_LANES ? NL_SIM_RACE_WARP
+                                                                              : NL_SIM_RACE_BLOCK;
+}
+
+/* The entry of this pair of places, made if there is room; NULL if not. */
+static pair *find_pair(nl_sim_race *race, int32_t earlier, int32_t later) {
+    uint32_t at = ((uint32_t)earlier * 31 + (uint32_t)later) * 2654435761u >> 16;
+    for (;; at++) {
+        pair *p = &race->pairs[at % KNOWN_PAIRS];
+        if (p->earlier == earlier && p->later == later)
+            return p;
+        if (p->earlier == 0 && p->later == 0) {
+            if (race->pair_count == KNOWN_PAIRS / 2)
+                return NULL;
+            race->pair_count++;
+            *p = (pair){earlier, later, NL_SIM_RACE_WARP};
+            return p;
+        }
+    }
+}
+
+/* Reports the first conflict between two places, and then those of threads that are farther from
+ * each other: they need more to be put in an order. */
+static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
+    nl_sim_race *race = w->race;
+    if (race->starved)
+        return;
+    int32_t earlier = (int32_t)((uintptr_t)c->earlier.pc - race->code);
+    int32_t later = (int32_t)((uintptr_t)c->later.pc - race->code);
+    unsigned known = race->pair_count;
+    pair *p = find_pair(race, earlier, later);
+    nl_sim_race_scope scope = nl_sim_race_scope_of(c);
+    c->known = p && race->pair_count == known;
+    if (c->known && p->scope >= scope)
+        return;
+    if (p)
+        p->scope = scope;
+    race->report(w, c);
+}
+
+/* The write that waited is done: has it changed anything? */
+static void settle_write(nl_sim_worker *w) {
+    nl_sim_race_block *b = w->race_block;
+    if (!b->write.on)
+        return;
+    b->write.on = 0;
+    nl_sim_race_conflict *c = &b->write.conflict;
+    if (memcmp((const void *)b->write.granule, b->before, c->size) != 0)
+        report(w, c);
+}
+
+static int is_guard(const nl_sim_race *race, const void *pc) {
+    for (unsigned i = 0; i < race->guard_count; i++) {
+        if (race->guards[i] == (int32_t)((uintptr_t)pc - race->code))
+            return 1;
+    }
+    return 0;
+}
+
+/* The side of a conflict that is a plain read, while the other is atomic. */
+static const nl_sim_race_side *plain_read(const nl_sim_race_conflict *c) {
+    return c->later.atomic ? &c->earlier : &c->later;
+}
+
+static void settle_read(nl_sim_worker *w, unsigned thread) {
+    nl_sim_race_block *b = w->race_block;
+    nl_sim_race_conflict *c = &b->reads[thread].conflict;
+    if (!b->reads[thread].on)
+        return;
+    b->reads[thread].on = 0;
+    b->reads_on--;
+    if (b->reads[thread].plain || !is_guard(w->race, plain_read(c)->pc))
+        report(w, c);
+}
+
+static void settle_reads(nl_sim_worker *w, unsigned first, unsigned end) {
+    nl_sim_race_block *b = w->race_block;
+    for (unsigned i = first; i < end && b->reads_on; i++)
+        settle_read(w, i);
+}
+
+/* The thread writes what it has read, and another has changed meanwhile. */
+static void settle_update(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size) {
+    waiting *wait = &w->race_block->reads[thread];
+    if (!wait->on || !wait->plain || wait->granule + GRANULE <= address ||
+        wait->granule >= address + size)
+        return;
+    wait->conflict.updates = 1;
+    settle_read(w, thread);
+}
+
+/* The latest plain read of the thread there, or NULL. */
+static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
+    for (unsigned i = 0; i < LATEST; i++) {
+        const latest *l = &b->latest[thread][i];
+        if (l->granule == granule)
+            return l;
+    }
+    return NULL;
+}
+
+/* The thread did an atomicCAS at an address that it had read before. */
+static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned thread,
+                         uintptr_t granule) {
+    for (unsigned i = 0; i < LATEST; i++) {
+        const latest *l = &b->latest[thread][i];
+        if (l->granule == granule && race->guard_count < GUARDS &&
+            !is_guard(race, (const void *)(race->code + (uintptr_t)(intptr_t)l->pc)))
+            race->guards[race->guard_count++] = l->pc;
+    }
+    if (b->reads[thread].on && b->reads[thread].granule == granule) {
+        b->reads[thread].on = 0;
+        b->reads_on--;
+    }
+}
+
+/* Accesses */
+
+/* One access, as long as it is looked at. */
+typedef struct visit {
+    nl_sim_worker *w;
+    nl_sim_race *race;
+    nl_sim_race_block *b;
+    mark mark;
+    unsigned thread, kind;
+    int shared;
+    uintptr_t address;
+    size_t size;
+    const void *pc;
+    int told; /* a conflict of this access is known already: others are of the same kind */
+} visit;
+
+static unsigned thread_of(mark m) {
+    return m.who & THREAD;
+}
+
+/* Is what was noted there before this access, or of no interest to it? */
+static int is_before(const visit *v, mark m) {
+    if (m.era != v->race->era || (v->shared && m.block != v->mark.block))
+        return 1;
+    return nl_sim_order_before(&v->b->order, v->thread, m.block, thread_of(m), m.time,
+                               !(m.who & WRITE));
+}
+
+static int is_same_warp(const visit *v, mark m) {
+    return m.block == v->mark.block && thread_of(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
+}
+
+/* Both may happen at once. */
+static int are_compatible(const visit *v, mark m) {
+    uint16_t strong = ATOMIC | VOLATILE;
+    if (!(m.who & strong) || !(v->mark.who & strong))
+        return 0;
+    if (((m.who | v->mark.who) & NARROW) && m.block != v->mark.block)
+        return 0;
+    return (m.who & ATOMIC) || (v->mark.who & ATOMIC) || !is_same_warp(v, m);
+}
+
+static nl_sim_race_side side(const nl_sim_race *race, mark m) {
+    return (nl_sim_race_side){.block = m.block,
+                              .thread = thread_of(m),
+                              .pc = (const void *)(race->code + (uintptr_t)(intptr_t)m.pc),
+                              .write = (m.who & WRITE) != 0,
+                              .atomic = (m.who & ATOMIC) != 0,
+                              .narrow = (m.who & NARROW) != 0,
+                              .is_volatile = (m.who & VOLATILE) != 0};
+}
+
+static void conflict(visit *v, mark m, uintptr_t address) {
+    nl_sim_race_block *b = v->b;
+    nl_sim_race_conflict c = {.address = address,
+                              .size = v->size,
+                              .earlier = side(v->race, m),
+                              .later = side(v->race, v->mark)};
+    if (v->told)
+        return;
+    uintptr_t granule = address / GRANULE * GRANULE;
+    int plain_earlier = !(m.who & (ATOMIC | VOLATILE)), mine = m.block == v->mark.block;
+    waiting *wait = NULL;
+    int one_reads = !(m.who & v->mark.who & WRITE), one_atomic = (m.who ^ v->mark.who) & ATOMIC;
+    if (one_reads && one_atomic && is_guard(v->race, plain_read(&c)->pc))
+        return;
+    v->told = 1;
+    if ((m.who & WRITE) && (v->mark.who & WRITE)) {
+        c.updates = (m.who & v->mark.who & UPDATE) != 0;
+        if (!(m.who & ATOMIC) && !(v->mark.who & ATOMIC) && v->size <= MOST_BYTES) {
+            b->write = (waiting){.on = 1, .granule = v->address, .conflict = c};
+            memcpy(b->before, (const void *)v->address, v->size);
+            return;
+        }
+    } else if ((m.who & ATOMIC) && !(v->mark.who & (ATOMIC | WRITE))) {
+        wait = &b->reads[v->thread];
+        settle_read(v->w, v->thread);
+    } else if ((v->mark.who & ATOMIC) && plain_earlier && mine && !(m.who & WRITE)) {
+        wait = &b->reads[thread_of(m)];
+        settle_read(v->w, thread_of(m));
+    } else if ((m.who & UPDATE) || ((v->mark.who & UPDATE) && mine)) {
+        wait = &b->reads[(m.who & WRITE) ? v->thread : thread_of(m)];
+        if (wait->on) /* one is enough to tell */
+            return;
+    } else if (v->mark.who & UPDATE) { /* the other's block goes its own way */
+        const latest *own = find_latest(b, v->thread, granule);
+        c.updates = own && own->pc == m.pc;
+    }
+    if (wait) {
+        int plain = !((m.who | v->mark.who) & ATOMIC);
+        *wait = (waiting){.on = 1, .plain = plain, .granule = granule, .conflict = c};
+        b->reads_on++;
+    } else {
+        report(v->w, &c);
+    }
+}
+
+/* Notes a reader. What is before it need not be kept. */
+static void note_read(const visit *v, cell *c) {
+    for (unsigned i = 0; i < 2; i++) {
+        mark *m = &c->read[i];
+        /* a plain read says more than an atomic one of the same thread */
+        if (m->block == v->mark.block && m->who == (v->mark.who & ~(ATOMIC | VOLATILE | NARROW)) &&
+            m->time == v->mark.time && m->era == v->mark.era)
+            return;
+        if (is_before(v, *m)) {
+            *m = v->mark;
+            return;
+        }
+    }
+    if (!is_same_warp(v, c->read[0]) && c->read[1].block == c->read[0].block &&
+        thread_of(c->read[1]) / NL_SIM_LANES == thread_of(c->read[0]) / NL_SIM_LANES)
+        c->read[1] = v->mark;
+}
+
+static void visit_cell(visit *v, cell *c, uintptr_t address) {
+    mark old = c->write;
+    int mine = !((old.who ^ v->mark.who) & ~UPDATE) && old.block == v->mark.block &&
+               old.time == v->mark.time && old.era == v->mark.era;
+    if (!mine && !is_before(v, old) && !are_compatible(v, old))
+        conflict(v, old, address);
+    if (!(v->mark.who & WRITE)) {
+        note_read(v, c);
+        return;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        mark *m = &c->read[i];
+        if (!m->era)
+            continue;
+        if (m->block == v->mark.block && thread_of(*m) == v->thread) {
+            if ((v->kind & NL_SIM_ACCESS_COMPARE) && m->era == v->race->era) {
+                m->who |= ATOMIC; /* the read was only for the atomicCAS */
+                continue;
+            }
+        } else if (!is_before(v, *m) && !are_compatible(v, *m)) {
+            conflict(v, *m, address);
+        } else if (!is_before(v, *m)) {
+            continue;
+        }
+        m->era = 0;
+    }
+    c->write = v->mark;
+    if (mine)
+        c->write.who |= old.who & UPDATE;
+}
+
+static uint16_t who(const nl_sim_race_block *b, unsigned thread, uintptr_t address, unsigned kind) {
+    uint16_t result = (uint16_t)thread;
+    if (kind & NL_SIM_ACCESS_WRITE)
+        result |= WRITE;
+    if (kind & NL_SIM_ACCESS_ATOMIC)
+        result |= (kind & NL_SIM_ACCESS_NARROW) ? ATOMIC | NARROW : ATOMIC;
+    else if (kind & NL_SIM_ACCESS_VOLATILE)
+        /* right after a fence: a flag */
+        result |= (kind & NL_SIM_ACCESS_WRITE) && b->order.fenced[thread].barrier &&
+                          !b->order.unfenced[thread]
+                      ? ATOMIC
+                      : VOLATILE;
+    else if ((kind & NL_SIM_ACCESS_WRITE) && find_latest(b, thread, address / GRANULE * GRANULE))
+        result |= UPDATE;
+    return result;
+}
+
+void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size,
+                        unsigned kind, const void *pc, int shared) {
+    nl_sim_race *race = w->race;
+    nl_sim_race_block *b = w->race_block;
+    int strong = (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE)) != 0;
+    settle_write(w);
+    if (strong) {
+        nl_sim_order_acquire(&b->order, thread, &race->handover, address);
+        if (kind & NL_SIM_ACCESS_COMPARE)
+            forgive_read(race, b, thread, address / GRANULE * GRANULE);
+    } else if (!(kind & NL_SIM_ACCESS_WRITE)) {
+        b->latest[thread][b->latest_next[thread]++ % LATEST] =
+            (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code)};
+    } else if (b->reads_on) {
+        settle_update(w, thread, address, size);
+    }
+    visit v = {.w = w,
+               .race = race,
+               .b = b,
+               .mark = {.block = b->order.block,
+                        .time = nl_sim_order_now(&b->order, thread),
+                        .pc = (int32_t)((uintptr_t)pc - race->code),
+                        .who = who(b, thread, address, kind),
+                        .era = race->era},
+               .thread = thread,
+               .kind = kind,
+               .shared = shared,
+               .address = address,
+               .size = size,
+               .pc = pc};
+    for (uintptr_t at = address, end = address + size; at < end;) {
+        uintptr_t next = at / GRANULE * GRANULE + GRANULE;
+        cell *c = find_cell(race, at);
+        if (!c) {
+            race->starved = 1;
+            return;
+        }
+        if (next > end)
+            next = end;
+        if (!(c->write.who & SPLIT) && next - at == GRANULE) {
+            visit_cell(&v, c, at);
+            at = next;
+            continue;
+        }
+        cell *bytes = split(race, c);
+        race->starved |= !bytes;
+        for (; bytes && at < next; at++)
+            visit_cell(&v, &bytes[at % GRANULE], at);
+        at = next;
+    }
+    if (kind & NL_SIM_ACCESS_WRITE) {
+        if (strong)
+            nl_sim_order_release(&b->order, thread, &race->handover, address);
+        else
+            b->order.unfenced[thread] = 1;
+    }
+}
+
+/* Events */
+
+int nl_sim_race_begin_block(nl_sim_worker *w) {
+    if (!w->race_block && !(w->race_block = nl_mem_keep(sizeof *w->race_block)))
+        return -1;
+    uint64_t block = w->index.x + (uint64_t)w->job->launch.grid.x *
+                                      (w->index.y + (uint64_t)w->job->launch.grid.y * w->index.z);
+    w->race_block->write.on = 0;
+    w->race_block->reads_on = 0;
+    for (unsigned i = 0; i < w->threads; i++)
+        w->race_block->reads[i].on = 0;
+    memset(w->race_block->latest, 0, w->threads * sizeof *w->race_block->latest);
+    nl_sim_order_begin(&w->race_block->order, (uint32_t)block, w->threads, &w->race->starved);
+    return 0;
+}
+
+void nl_sim_race_end_block(nl_sim_worker *w) {
+    if (!w->race_block)
+        return;
+    settle_write(w);
+    settle_reads(w, 0, w->threads);
+    nl_sim_order_end(&w->race_block->order);
+}
+
+void nl_sim_race_fence(nl_sim_worker *w, unsigned thread) {
+    settle_write(w);
+    nl_sim_order_fence(&w->race_block->order, thread);
+}
+
+void nl_sim_race_barrier(nl_sim_worker *w) {
+    settle_write(w);
+    settle_reads(w, 0, w->threads);
+    nl_sim_order_barrier(&w->race_block->order);
+}
+
+void nl_sim_race_warp(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
+    settle_write(w);
+    for (uint32_t left = lanes; left && w->race_block->reads_on; left &= left - 1)
+        settle_read(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
+    nl_sim_order_warp(&w->race_block->order, warp, lanes);
+}
+
+void nl_sim_race_cross_grid(nl_sim_race *race) {
+    nl_sim_handover_clear(&race->handover);
+    if (++race->era == 0) {
+        forget_pages(race);
+        race->era = 1;
+    }
+}
+
+void nl_sim_race_end_thread(nl_sim_worker *w, unsigned thread) {
+    settle_write(w);
+    settle_read(w, thread);
+}
+
+void nl_sim_race_settle(nl_sim_worker *w) {
+    settle_write(w);
+}
+
+void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {
+    for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {
+        cell *c = find_cell(w->race, at);
+        if (c)
+            *c = (cell){.write = {.era = 0}};
+        else
+            w->race->starved = 1;
+    }
+}

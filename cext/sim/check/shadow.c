@@ -1,0 +1,142 @@
+/* sim/check/shadow: a second range of addresses, as long as that of simulated memory, one byte for
+ * each of its bytes; the system gives it pages as they are written. Several threads may set the
+ * same byte at once: all they do is to say that it has been written. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/check/shadow.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include "base/lock.h"
+#include "base/mem.h"
+#include "sim/check/arena.h"
+#include "sim/check/arithmetic.h"
+#include "sim/check/check.h"
+#include "sim/check/conflict.h"
+#include "sim/debuginfo/names.h"
+#include "sim/driver/memory.h"
+
+enum { SLACK = 4096, GIVEN_BACK = 1 << 20 };
+
+nl_sim_checker nl_sim_shadow = {
+    .access = nl_sim_check_access,
+    .copy = nl_sim_check_copy,
+    .fill = nl_sim_check_fill,
+    .shared = nl_sim_arena_shared,
+    .index = nl_sim_check_index,
+    .subscript = nl_sim_check_subscript,
+    .misaligned = nl_sim_check_misaligned,
+    .fence = nl_sim_conflict_fence,
+    .preempt = nl_sim_conflict_preempt,
+    .arithmetic = nl_sim_check_arithmetic,
+    .name = nl_sim_names_begin,
+    .unname = nl_sim_names_end,
+};
+static nl_mutex lock = NL_MUTEX_INIT;
+
+static int open_lock_held(void) {
+    uintptr_t low, high;
+    nl_sim_memory_range(&low, &high);
+    size_t span = high - low;
+    if (nl_mem_refuses())
+        return -1;
+    void *shadow = mmap(NULL, span + SLACK, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!span || shadow == MAP_FAILED)
+        return -1;
+#ifdef MADV_DONTDUMP
+    (void)madvise(shadow, span + SLACK, MADV_DONTDUMP);
+#endif
+    nl_sim_shadow.low = low;
+    nl_sim_shadow.shadow = shadow;
+    nl_sim_memory_watch(&nl_sim_shadow.span, span);
+    return 0;
+}
+
+int nl_sim_shadow_open(void) {
+    nl_mutex_lock(&lock);
+    int status = nl_sim_shadow_is_kept() ? 0 : open_lock_held();
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+void nl_sim_shadow_hear_all(int change) {
+    nl_mutex_lock(&lock);
+    nl_atomic_poke32(&nl_sim_shadow.every, nl_sim_shadow.every + (unsigned)change);
+    nl_mutex_unlock(&lock);
+}
+
+/* The part of [address, address + size) that is simulated memory, as an offset into the shadow. */
+static size_t clip(uintptr_t address, size_t *size) {
+    uintptr_t low = nl_sim_shadow.low, end = address + *size;
+    uintptr_t high = low + nl_sim_shadow.span;
+    if (address < low)
+        address = low;
+    if (end > high)
+        end = high;
+    *size = end > address ? end - address : 0;
+    return address - low;
+}
+
+void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
+    size_t at = clip(address, &size);
+    char *from = (char *)nl_sim_shadow.shadow + at;
+    if (!size)
+        return;
+    if (state == 0 && size >= GIVEN_BACK) { /* pages that are read as 0 afterwards */
+        uintptr_t page = SLACK, first = ((uintptr_t)from + page - 1) / page * page;
+        uintptr_t last = ((uintptr_t)from + size) / page * page;
+        if (madvise((void *)first, last - first, MADV_DONTNEED) == 0) {
+            memset(from, 0, first - (uintptr_t)from);
+            memset((void *)last, 0, (uintptr_t)from + size - last);
+            return;
+        }
+    }
+    memset(from, state, size);
+}
+
+void nl_sim_shadow_drop(uintptr_t low, size_t span) {
+    if (madvise(nl_sim_shadow.shadow + (low - nl_sim_shadow.low), span, MADV_DONTNEED) != 0)
+        nl_sim_shadow_set(low, span, 0);
+}
+
+void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size) {
+    size_t to_size = size, from_size = size;
+    size_t to_at = clip(to, &to_size), from_at = clip(from, &from_size);
+    if (to_size != size)
+        return;
+    if (from_size == size)
+        memmove(nl_sim_shadow.shadow + to_at, nl_sim_shadow.shadow + from_at, size);
+    else
+        memset(nl_sim_shadow.shadow + to_at, NL_SIM_THERE | NL_SIM_WRITTEN, size);
+}
+
+size_t nl_sim_shadow_there(uintptr_t address, size_t size) {
+    size_t at = clip(address, &size), count = 0;
+    while (count < size && nl_sim_shadow.shadow[at + count])
+        count++;
+    return count;
+}
+
+size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least, size_t *count) {
+    size_t whole = size, at = clip(address, &size);
+    const unsigned char *state = nl_sim_shadow.shadow + at;
+    for (size_t first = 0, end; size == whole && first < size; first = end + 1) {
+        for (end = first; end < size && state[end] == NL_SIM_THERE; end++)
+            ;
+        *count = end - first;
+        if (*count >= least)
+            return first;
+    }
+    return whole;
+}
+
+int nl_sim_shadow_any_written(uintptr_t address, size_t size) {
+    size_t at = clip(address, &size);
+    for (size_t i = 0; i < size; i++) {
+        if (nl_sim_shadow.shadow[at + i] & NL_SIM_WRITTEN)
+            return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,288 @@
+/* sim/debuginfo/lines: reads the line table (.debug_line in DWARF 2 to 4; instrumented images are
+ * compiled so), as far as one address needs it.
+ *
+ * Code of our own headers that was inlined into the user's is not what the user wants to see: then
+ * it is where it was called (sim/debuginfo/dwarf.h). */
+#include "sim/debuginfo/lines.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/lock.h"
+#include "sim/debuginfo/dwarf.h"
+#include "sim/debuginfo/elf.h"
+#include "sim/driver/module.h"
+
+enum { MOST_FOLDERS = 256, MOST_FILES = 512, MOST_CALLS = 32, TEXT = 512, KEPT = 64 };
+
+/* What the header of a unit's table says. */
+typedef struct unit {
+    unsigned min_length, opcode_base, line_range;
+    int line_base;
+    unsigned char lengths[256]; /* operands of the standard operations */
+    const char *folders[MOST_FOLDERS];
+    struct {
+        const char *folder, *name;
+    } files[MOST_FILES];
+    unsigned file_count;
+} unit;
+
+typedef struct row {
+    uint64_t address;
+    uint64_t file;
+    uint64_t line;
+    uint64_t column;
+} row;
+
+static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
+    const char *text;
+    unsigned folders = 1;
+    u->min_length = (unsigned)nl_sim_read(r, 1);
+    if (version >= 4)
+        (void)nl_sim_read(r, 1); /* operations in an instruction */
+    (void)nl_sim_read(r, 1);     /* is_stmt at the beginning */
+    u->line_base = (int8_t)nl_sim_read(r, 1);
+    u->line_range = (unsigned)nl_sim_read(r, 1);
+    u->opcode_base = (unsigned)nl_sim_read(r, 1);
+    for (unsigned i = 1; i < u->opcode_base; i++)
+        u->lengths[i] = (unsigned char)nl_sim_read(r, 1);
+    u->folders[0] = "";
+    while (*(text = nl_sim_read_string(r))) {
+        if (folders < MOST_FOLDERS)
+            u->folders[folders++] = text;
+    }
+    u->file_count = 0;
+    while (*(text = nl_sim_read_string(r))) {
+        uint64_t folder = nl_sim_read_uleb(r);
+        (void)nl_sim_read_uleb(r);
+        (void)nl_sim_read_uleb(r);
+        if (u->file_count + 1 == MOST_FILES)
+            continue;
+        u->files[++u->file_count].name = text;
+        u->files[u->file_count].folder = folder < folders ? u->folders[folder] : "";
+    }
+}
+
+/* Neither a header of ours nor text that was generated around the user's. */
+static int is_users(const unit *u, uint64_t file, uint64_t line) {
+    if (!line || !file || file > u->file_count)
+        return 0;
+    const char *folder = u->files[file].folder, *name = u->files[file].name;
+    return !strstr(folder, "cuda_src") && !strstr(name, "cuda_src") &&
+           strncmp(folder, "numbalite", 9) != 0 && strncmp(name, "numbalite/", 10) != 0;
+}
+
+/* A search in one unit's program. */
+typedef struct search {
+    uint64_t wanted;
+    row last, users; /* the last row, and the last of the user's, in this sequence */
+    int any;         /* `last` is one */
+} search;
+
+/* A row ends what the one before it said. Returns 1 if that is what was looked for. */
+static int next_row(search *s, const unit *u, const row *r) {
+    if (s->any && s->last.address <= s->wanted && s->wanted < r->address)
+        return 1;
+    s->any = 1;
+    s->last = *r;
+    if (is_users(u, r->file, r->line))
+        s->users = *r;
+    return 0;
+}
+
+static void begin_sequence(search *s, row *r) {
+    *r = (row){.address = 0, .file = 1, .line = 1};
+    s->any = 0;
+    s->users = (row){0, 0, 0, 0};
+}
+
+enum {
+    COPY = 1,
+    ADVANCE_PC,
+    ADVANCE_LINE,
+    SET_FILE,
+    SET_COLUMN,
+    CONST_ADD_PC = 8,
+    FIXED_ADVANCE_PC,
+    END_SEQUENCE = 1,
+    SET_ADDRESS,
+};
+
+/* An operation with a length of its own. Returns 1 if the search is over. */
+static int run_extended(nl_sim_reader *r, search *s, const unit *u, row *now) {
+    uint64_t length = nl_sim_read_uleb(r);
+    if (!length || length > (uint64_t)(r->end - r->at))
+        return 0;
+    const unsigned char *after = r->at + length;
+    int found = 0;
+    switch (nl_sim_read(r, 1)) {
+    case END_SEQUENCE:
+        found = next_row(s, u, now);
+        begin_sequence(s, now);
+        break;
+    case SET_ADDRESS:
+        now->address = nl_sim_read(r, length - 1 <= 8 ? (size_t)length - 1 : 0);
+        break;
+    default:
+        break;
+    }
+    r->at = after;
+    return found;
+}
+
+static int run_standard(nl_sim_reader *r, search *s, const unit *u, row *now, unsigned operation) {
+    switch (operation) {
+    case COPY:
+        return next_row(s, u, now);
+    case ADVANCE_PC:
+        now->address += nl_sim_read_uleb(r) * u->min_length;
+        break;
+    case ADVANCE_LINE:
+        now->line += (uint64_t)nl_sim_read_sleb(r);
+        break;
+    case SET_FILE:
+        now->file = nl_sim_read_uleb(r);
+        break;
+    case SET_COLUMN:
+        now->column = nl_sim_read_uleb(r);
+        break;
+    case CONST_ADD_PC:
+        now->address += (255 - u->opcode_base) / u->line_range * u->min_length;
+        break;
+    case FIXED_ADVANCE_PC:
+        now->address += nl_sim_read(r, 2);
+        break;
+    default: /* nothing that matters here */
+        for (unsigned i = 0; i < u->lengths[operation]; i++)
+            (void)nl_sim_read_uleb(r);
+        break;
+    }
+    return 0;
+}
+
+static int run_program(nl_sim_reader *r, search *s, const unit *u) {
+    row now;
+    begin_sequence(s, &now);
+    while (r->at < r->end) {
+        unsigned operation = (unsigned)nl_sim_read(r, 1);
+        int found;
+        if (operation >= u->opcode_base) {
+            unsigned special = operation - u->opcode_base;
+            now.address += special / u->line_range * u->min_length;
+            now.line += (uint64_t)(int64_t)(u->line_base + (int)(special % u->line_range));
+            found = next_row(s, u, &now);
+        } else {
+            found =
+                operation ? run_standard(r, s, u, &now, operation) : run_extended(r, s, u, &now);
+        }
+        if (found)
+            return 1;
+    }
+    return 0;
+}
+
+/* One unit of the section; r is moved behind it. */
+static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, row *before) {
+    uint64_t size = nl_sim_read(r, 4);
+    size_t word = size == 0xffffffff ? 8 : 4;
+    if (word == 8)
+        size = nl_sim_read(r, 8);
+    if (size > (uint64_t)(r->end - r->at))
+        size = (uint64_t)(r->end - r->at);
+    nl_sim_reader in = {r->at, r->at + size};
+    r->at = in.end;
+    unsigned version = (unsigned)nl_sim_read(&in, 2);
+    uint64_t header = nl_sim_read(&in, word);
+    if (version < 2 || version > 4 || header > (uint64_t)(in.end - in.at))
+        return 0;
+    nl_sim_reader program = {in.at + header, in.end};
+    read_header(&in, version, u);
+    if (!u->line_range)
+        return 0;
+    search s = {.wanted = wanted};
+    if (!run_program(&program, &s, u))
+        return 0;
+    *found = s.last;
+    *before = s.users;
+    return 1;
+}
+
+/* Texts outlive the module: what tells a line may be kept by whoever gets it. */
+static const char *keep(const char *folder, const char *name) {
+    static nl_mutex lock = NL_MUTEX_INIT;
+    static char kept[KEPT][TEXT];
+    static unsigned count;
+    char text[TEXT];
+    int plain = !*folder || *name == '/' || *name == '<';
+    snprintf(text, sizeof text, "%s%s%s", plain ? "" : folder, plain ? "" : "/", name);
+    nl_mutex_lock(&lock);
+    unsigned i = 0;
+    while (i < count && strcmp(kept[i], text) != 0)
+        i++;
+    if (i == count) {
+        i = count < KEPT ? count++ : KEPT - 1;
+        memcpy(kept[i], text, sizeof text);
+    }
+    nl_mutex_unlock(&lock);
+    return kept[i];
+}
+
+/* The innermost place that is the user's: of the row itself, or of a call. */
+static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
+                  unsigned count, nl_sim_call *place, int *exact) {
+    *exact = 1;
+    *place = (nl_sim_call){found->file, found->line, found->column};
+    while (count && !is_users(u, place->file, place->line))
+        *place = calls[--count];
+    if (is_users(u, place->file, place->line))
+        return 1;
+    /* Code that the compiler has put together from several places has none: the nearest. */
+    *place = (nl_sim_call){before->file, before->line, 0};
+    *exact = 0;
+    return place->line != 0;
+}
+
+static int find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site, int *exact,
+                unsigned *column) {
+    size_t size, length;
+    uintptr_t low, high;
+    row found, before;
+    unit u;
+    nl_sim_call calls[MOST_CALLS], place;
+    const void *bytes = nl_sim_module_bytes(image, &size);
+    const unsigned char *section = nl_sim_elf_section(bytes, size, ".debug_line", &length);
+    nl_sim_module_extent(image, &low, &high);
+    if (!section || (uintptr_t)pc - low >= high - low)
+        return 0;
+    uint64_t wanted = (uintptr_t)pc - low - 1; /* within the call */
+    for (nl_sim_reader r = {section, section + length}; r.at < r.end;) {
+        if (!search_unit(&r, wanted, &u, &found, &before))
+            continue;
+        unsigned count = nl_sim_dwarf_calls(bytes, size, wanted, calls, MOST_CALLS);
+        if (!choose(&u, &found, &before, calls, count, &place, exact))
+            return 0;
+        *site = (nl_sim_site){keep(u.files[place.file].folder, u.files[place.file].name),
+                              (int)place.line};
+        *column = (unsigned)place.column;
+        return 1;
+    }
+    return 0;
+}
+
+int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site) {
+    int exact;
+    unsigned column;
+    return find(image, pc, site, &exact, &column);
+}
+
+int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+                           int *exact) {
+    unsigned column;
+    return find(image, pc, site, exact, &column);
+}
+
+int nl_sim_lines_find_column(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+                             unsigned *column) {
+    int exact;
+    return find(image, pc, site, &exact, column);
+}

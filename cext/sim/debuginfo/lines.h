@@ -1,0 +1,21 @@
+/* sim/debuginfo/lines: from an address in an image's code to the user's line, by the debug
+ * information that instrumented images carry. */
+#ifndef NL_SIM_DEBUGINFO_LINES_H
+#define NL_SIM_DEBUGINFO_LINES_H
+
+#include "sim/abi.h"
+
+struct nl_sim_module;
+
+/* The place of the instruction before the return address `pc`. Returns 1, or 0 with *site as it
+ * was. site->file is never freed. */
+int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site);
+/* The same, and whether it is certain: code may have no line of the user's, and then it is the
+ * nearest one before it. */
+int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+                           int *exact);
+/* The same with the column; 0: not known. */
+int nl_sim_lines_find_column(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+                             unsigned *column);
+
+#endif

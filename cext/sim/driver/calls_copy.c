@@ -1,0 +1,336 @@
+/* sim/driver/calls_copy: copying and filling memory.
+ *
+ * The rules about host memory are the real driver's, because code relies on them: with pageable
+ * memory an asynchronous copy has read its source, and written its destination, before it returns
+ * (small sources are kept in the operation); with page-locked memory it has not. */
+#include "sim/driver/calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim/check/check.h"
+#include "sim/check/shadow.h"
+#include "sim/driver/memory.h"
+#include "sim/engine/ops.h"
+
+enum { STAGED = 65536 }; /* bytes of pageable memory that are kept in the operation */
+
+typedef struct copy_op {
+    nl_sim_op op;
+    CUDA_MEMCPY3D box; /* with srcHost and dstHost as the addresses, whatever the memory is */
+    int reads;         /* what goes to the host must have been written */
+    char staged[];
+} copy_op;
+
+/* Fewer bytes in a row may lie between the fields of a struct. */
+enum { LEAST_UNWRITTEN = 8 };
+
+static void check_row(nl_sim_stream *stream, const void *from, size_t size, size_t before) {
+    char text[200];
+    size_t count, least = size < LEAST_UNWRITTEN ? size : LEAST_UNWRITTEN;
+    size_t first = nl_sim_shadow_find_unwritten((uintptr_t)from, size, least, &count);
+    if (first == size)
+        return;
+    snprintf(
+        text, sizeof text,
+        "a copy to the host reads device memory which nothing has written: %zu bytes, from byte "
+        "%zu of what is copied on",
+        count, before + first);
+    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, text);
+}
+
+static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
+    const CUDA_MEMCPY3D *box = &((copy_op *)op)->box;
+    int reads = ((copy_op *)op)->reads && nl_sim_shadow_is_kept();
+    for (size_t z = 0; z < box->Depth; z++) {
+        for (size_t y = 0; y < box->Height; y++) {
+            char *to = (char *)box->dstHost + (z * box->dstHeight + y) * box->dstPitch;
+            const char *from =
+                (const char *)box->srcHost + (z * box->srcHeight + y) * box->srcPitch;
+            if (reads)
+                check_row(stream, from, box->WidthInBytes,
+                          (z * box->Height + y) * box->WidthInBytes);
+            memmove(to, from, box->WidthInBytes);
+            if (nl_sim_shadow_is_kept())
+                nl_sim_shadow_copy((uintptr_t)to, (uintptr_t)from, box->WidthInBytes);
+        }
+    }
+}
+
+static nl_sim_op *copy_copy(const nl_sim_op *op) {
+    return nl_sim_op_copy(op, sizeof(copy_op)); /* nothing is staged in a capture */
+}
+
+/* A copy to the host, in a program that is checked. */
+static copy_op *to_host(copy_op *c) {
+    if (c)
+        c->reads = (nl_sim_check_wanted()->mask & NL_CHECK_UNWRITTEN) != 0;
+    return c;
+}
+
+static copy_op *make_copy(void *to, const void *from, size_t size, size_t staged) {
+    copy_op *c = calloc(1, sizeof *c + staged);
+    if (!c)
+        return NULL;
+    c->op.run = run_copy;
+    c->op.copy = copy_copy;
+    c->box.dstHost = to;
+    c->box.srcHost = from;
+    c->box.WidthInBytes = size;
+    c->box.Height = c->box.Depth = 1;
+    if (staged) {
+        memcpy(c->staged, from, staged);
+        c->box.srcHost = c->staged;
+    }
+    return c;
+}
+
+static int is_device(CUdeviceptr address, size_t size) {
+    return nl_sim_memory_covers((uintptr_t)address, size);
+}
+
+static int is_target(CUdeviceptr address, size_t size) {
+    return nl_sim_memory_covers_target((uintptr_t)address, size);
+}
+
+/* A call that waits: reports the faults of what it waited for. */
+static CUresult run_now(nl_sim_stream *stream, copy_op *copy) {
+    if (!copy)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    nl_sim_stream_issue_and_wait(stream, &copy->op);
+    nl_sim_ops_flush();
+    return nl_sim_stream_report_fault(stream->context, stream);
+}
+
+static CUresult run_later(nl_sim_stream *stream, copy_op *copy) {
+    if (!copy)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    nl_sim_stream_issue(stream, &copy->op);
+    return CUDA_SUCCESS;
+}
+
+static void *at(CUdeviceptr address) {
+    return (void *)(uintptr_t)address;
+}
+
+static CUresult sim_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
+    if (!size)
+        return CUDA_SUCCESS;
+    NL_SIM_REQUIRE(from && is_target(to, size));
+    return run_now(context->legacy, make_copy(at(to), from, size, 0));
+}
+
+static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
+    if (!size)
+        return CUDA_SUCCESS;
+    NL_SIM_REQUIRE(to && is_device(from, size));
+    return run_now(context->legacy, to_host(make_copy(to, at(from), size, 0)));
+}
+
+static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
+    if (!size)
+        return CUDA_SUCCESS;
+    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
+    return run_later(context->legacy, make_copy(at(to), at(from), size, 0));
+}
+
+static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
+                                    CUstream handle) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_STREAM(stream, context, handle);
+    if (!size)
+        return CUDA_SUCCESS;
+    NL_SIM_REQUIRE(from && is_target(to, size));
+    int pinned = nl_sim_memory_is_pinned(from) || nl_sim_capture_has(stream);
+    copy_op *copy = make_copy(at(to), from, size, !pinned && size <= STAGED ? size : 0);
+    if (pinned || size <= STAGED)
+        return run_later(stream, copy);
+    if (!copy)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    nl_sim_stream_issue_and_wait(stream, &copy->op);
+    return CUDA_SUCCESS;
+}
+
+static CUresult sim_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream handle) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_STREAM(stream, context, handle);
+    if (!size)
+        return CUDA_SUCCESS;
+    NL_SIM_REQUIRE(to && is_device(from, size));
+    copy_op *copy = to_host(make_copy(to, at(from), size, 0));
+    int later = nl_sim_memory_is_pinned(to) || nl_sim_capture_has(stream);
+    return later ? run_later(stream, copy) : run_now(stream, copy);
+}
+
+static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
+                                    CUstream handle) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_STREAM(stream, context, handle);
+    if (!size)
+        return CUDA_SUCCESS;
+    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
+    return run_later(stream, make_copy(at(to), at(from), size, 0));
+}
+
+static CUresult sim_MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                                    CUcontext from_context, size_t size, CUstream handle) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_STREAM(stream, context, handle);
+    if (!nl_sim_context_is(to_context) || !nl_sim_context_is(from_context))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!size)
+        return CUDA_SUCCESS;
+    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
+    return run_later(stream, make_copy(at(to), at(from), size, 0));
+}
+
+/* One side of a 3-D copy. */
+typedef struct side {
+    size_t x, y, z, lod, pitch, height;
+    int type;
+    const void *host;
+    CUdeviceptr device;
+} side;
+
+/* Finds where the box begins. Sets *pageable if the host must wait. */
+static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, int is_to, uintptr_t *address,
+                        int *pageable) {
+    int host = s->type == CU_MEMORYTYPE_HOST;
+    if (!host && s->type != CU_MEMORYTYPE_DEVICE && s->type != CU_MEMORYTYPE_UNIFIED)
+        return s->type == 3 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE; /* 3: array */
+    if (!s->pitch)
+        s->pitch = box->WidthInBytes + s->x;
+    if (!s->height)
+        s->height = box->Height + s->y;
+    NL_SIM_REQUIRE(s->lod == 0 && s->x <= s->pitch && box->WidthInBytes <= s->pitch - s->x);
+    NL_SIM_REQUIRE(box->Depth == 1 || (s->y <= s->height && box->Height <= s->height - s->y));
+    size_t rows = (s->z + box->Depth - 1) * s->height + s->y + box->Height - 1;
+    size_t first = (s->z * s->height + s->y) * s->pitch + s->x;
+    size_t last = rows * s->pitch + s->x + box->WidthInBytes;
+    *address = (host ? (uintptr_t)s->host : (uintptr_t)s->device) + first;
+    NL_SIM_REQUIRE(*address > first);
+    int known = is_to ? is_target(*address, last - first) : is_device(*address, last - first);
+    NL_SIM_REQUIRE(host || known);
+    if (!known)
+        *pageable = 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_REQUIRE(box);
+    NL_SIM_STREAM(stream, context, handle);
+    if (!box->WidthInBytes || !box->Height || !box->Depth)
+        return CUDA_SUCCESS;
+    uintptr_t from, to;
+    int from_pageable = 0, to_pageable = 0;
+    side source = {box->srcXInBytes, box->srcY,          box->srcZ,    box->srcLOD,   box->srcPitch,
+                   box->srcHeight,   box->srcMemoryType, box->srcHost, box->srcDevice};
+    side target = {box->dstXInBytes, box->dstY,          box->dstZ,    box->dstLOD,   box->dstPitch,
+                   box->dstHeight,   box->dstMemoryType, box->dstHost, box->dstDevice};
+    CUresult status = resolve(box, &source, 0, &from, &from_pageable);
+    if (status == CUDA_SUCCESS)
+        status = resolve(box, &target, 1, &to, &to_pageable);
+    if (status != CUDA_SUCCESS)
+        return status;
+    copy_op *copy = make_copy((void *)to, (const void *)from, box->WidthInBytes, 0);
+    if (!copy)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (target.type == CU_MEMORYTYPE_HOST)
+        copy = to_host(copy);
+    copy->box.Height = box->Height;
+    copy->box.Depth = box->Depth;
+    copy->box.srcPitch = source.pitch;
+    copy->box.srcHeight = source.height;
+    copy->box.dstPitch = target.pitch;
+    copy->box.dstHeight = target.height;
+    if (nl_sim_capture_has(stream))
+        return run_later(stream, copy);
+    if (to_pageable)
+        return run_now(stream, copy);
+    if (!from_pageable)
+        return run_later(stream, copy);
+    nl_sim_stream_issue_and_wait(stream, &copy->op);
+    return CUDA_SUCCESS;
+}
+
+/* Filling */
+
+typedef struct set_op {
+    nl_sim_op op;
+    void *to;
+    size_t count;
+    unsigned value, width;
+} set_op;
+
+static void run_set(nl_sim_op *op, nl_sim_stream *stream) {
+    const set_op *s = (set_op *)op;
+    (void)stream;
+    if (nl_sim_shadow_is_kept())
+        nl_sim_shadow_set((uintptr_t)s->to, s->count * s->width, NL_SIM_THERE | NL_SIM_WRITTEN);
+    if (s->width == 1) {
+        memset(s->to, (int)s->value, s->count);
+    } else if (s->width == 2) {
+        for (size_t i = 0; i < s->count; i++)
+            ((uint16_t *)s->to)[i] = (uint16_t)s->value;
+    } else {
+        for (size_t i = 0; i < s->count; i++)
+            ((uint32_t *)s->to)[i] = s->value;
+    }
+}
+
+static nl_sim_op *copy_set(const nl_sim_op *op) {
+    return nl_sim_op_copy(op, sizeof(set_op));
+}
+
+static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_t count,
+                           CUstream handle) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_STREAM(stream, context, handle);
+    if (!count)
+        return CUDA_SUCCESS;
+    NL_SIM_REQUIRE(to % width == 0 && count <= SIZE_MAX / width && is_target(to, count * width));
+    set_op *s = calloc(1, sizeof *s);
+    if (!s)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    s->op.run = run_set;
+    s->op.copy = copy_set;
+    s->to = at(to);
+    s->count = count;
+    s->value = value;
+    s->width = width;
+    nl_sim_stream_issue(stream, &s->op);
+    return CUDA_SUCCESS;
+}
+
+static CUresult sim_MemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream s) {
+    return set_memory(to, value, 1, count, s);
+}
+
+static CUresult sim_MemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream s) {
+    return set_memory(to, value, 2, count, s);
+}
+
+static CUresult sim_MemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream s) {
+    return set_memory(to, value, 4, count, s);
+}
+
+void nl_sim_calls_fill_copy(nl_driver *table) {
+    table->MemcpyHtoD = sim_MemcpyHtoD;
+    table->MemcpyDtoH = sim_MemcpyDtoH;
+    table->MemcpyDtoD = sim_MemcpyDtoD;
+    table->MemcpyHtoDAsync = sim_MemcpyHtoDAsync;
+    table->MemcpyDtoHAsync = sim_MemcpyDtoHAsync;
+    table->MemcpyDtoDAsync = sim_MemcpyDtoDAsync;
+    table->MemcpyPeerAsync = sim_MemcpyPeerAsync;
+    table->Memcpy3DAsync = sim_Memcpy3DAsync;
+    table->MemsetD8Async = sim_MemsetD8Async;
+    table->MemsetD16Async = sim_MemsetD16Async;
+    table->MemsetD32Async = sim_MemsetD32Async;
+}

@@ -1,0 +1,323 @@
+/* sim/driver/calls_launch: launching: the checks that the driver makes, the copy of the arguments,
+ * and what becomes of a fault. */
+#include "sim/driver/calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+#include "sim/check/check.h"
+#include "sim/check/conflict.h"
+#include "sim/check/shadow.h"
+#include "sim/driver/function.h"
+#include "sim/driver/handle.h"
+#include "sim/driver/memory.h"
+#include "sim/driver/variables.h"
+#include "sim/engine/limits.h"
+
+typedef struct shape {
+    nl_sim_dim grid, block;
+    unsigned shared;
+    int cooperative;
+} shape;
+
+typedef struct launch_op {
+    nl_sim_op op;
+    nl_sim_job job;
+    nl_checks checks;
+    nl_sim_function *function; /* what runs: if accesses are checked, the instrumented twin */
+    size_t words;              /* of arguments */
+    void **pointers;
+    uintptr_t arguments[]; /* the values, then the pointers to them */
+} launch_op;
+
+/* An array of which a kernel got the address was written out of bounds by that kernel. */
+static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
+    char damage[NL_SIM_MEMORY_TEXT], text[NL_SIM_MEMORY_TEXT + 256];
+    if (!nl_sim_memory_check(l->arguments, l->words, damage))
+        return;
+    snprintf(text, sizeof text, "kernel %.200s: %s", nl_sim_fault_kernel_name(l->job.kernel),
+             damage);
+    nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, text);
+}
+
+/* Runs the grid; with a text about what went wrong in job.fault. */
+static CUresult run_checked(launch_op *l) {
+    char text[NL_SIM_FAULT_TEXT];
+    l->job.check = nl_sim_check_begin(&l->checks, l->function);
+    if (!l->job.check) {
+        snprintf(l->job.fault, sizeof l->job.fault, "kernel %.200s: there is no memory to check it",
+                 nl_sim_fault_kernel_name(l->job.kernel));
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
+    if (variables)
+        nl_sim_variables_bring(variables);
+    if (nl_sim_conflict_begin(&l->job) == 0)
+        (void)nl_sim_grid_run(&l->job);
+    CUresult status = nl_sim_conflict_end(&l->job);
+    if (variables)
+        nl_sim_variables_return(variables);
+    CUresult found =
+        nl_sim_check_end(l->job.check, nl_sim_fault_kernel_name(l->job.kernel), text, sizeof text);
+    if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
+        memcpy(l->job.fault, text, sizeof text);
+    return found != CUDA_SUCCESS ? found : status;
+}
+
+static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
+    launch_op *l = (launch_op *)op;
+    nl_sim_grid_open(&l->job);
+    nl_sim_stream_set_job(stream, &l->job);
+    if (!(l->checks.mask & NL_CHECK_ACCESSES))
+        nl_sim_memory_written();
+    int plain = !l->checks.mask && !l->checks.shuffled;
+    CUresult status = plain ? nl_sim_grid_run(&l->job) : run_checked(l);
+    nl_sim_stream_set_job(stream, NULL);
+    if (status != CUDA_SUCCESS)
+        nl_sim_stream_fail(stream, status, l->job.fault);
+    check_arrays(l, stream);
+    nl_sim_grid_close(&l->job);
+}
+
+/* Checks */
+
+static CUresult check_shape(const nl_sim_function *f, const shape *s) {
+    const nl_sim_dim *g = &s->grid, *b = &s->block;
+    NL_SIM_REQUIRE(g->x && g->y && g->z && b->x && b->y && b->z);
+    NL_SIM_REQUIRE(g->x <= NL_SIM_GRID_X && g->y <= NL_SIM_GRID_Y && g->z <= NL_SIM_GRID_Z);
+    NL_SIM_REQUIRE(b->x <= NL_SIM_BLOCK_X && b->y <= NL_SIM_BLOCK_Y && b->z <= NL_SIM_BLOCK_Z);
+    unsigned threads = b->x * b->y * b->z;
+    NL_SIM_REQUIRE(threads <= (unsigned)nl_sim_function_max_threads(f));
+    NL_SIM_REQUIRE(s->shared <= nl_atomic_peek32((const uint32_t *)&f->max_dynamic_shared));
+    NL_SIM_REQUIRE((size_t)s->shared + (size_t)f->static_shared <= NL_SIM_SHARED_OPTIN);
+    if (!s->cooperative)
+        return CUDA_SUCCESS;
+    uint64_t blocks = (uint64_t)g->x * g->y * g->z;
+    uint64_t fit =
+        (uint64_t)nl_sim_calls_occupancy(f, (int)threads, s->shared) * nl_sim_grid_workers();
+    return blocks > fit ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+}
+
+/* Arguments */
+
+/* Bytes of the parameter block. */
+static size_t block_size(const nl_sim_kernel *kernel) {
+    size_t at = 0;
+    for (unsigned i = 0; i < kernel->param_count; i++) {
+        size_t align = kernel->params[i].align;
+        at = (at + align - 1) / align * align + kernel->params[i].size;
+    }
+    return at;
+}
+
+/* extra: pairs of a tag and a pointer, ended by tag 0; 1: the block, 2: the address of its size. */
+static const char *packed_block(void **extra, size_t needed) {
+    const char *block = NULL;
+    size_t size = 0;
+    for (; extra && extra[0]; extra += 2) {
+        if ((uintptr_t)extra[0] == 1)
+            block = extra[1];
+        else if ((uintptr_t)extra[0] == 2)
+            size = *(const size_t *)extra[1];
+        else
+            return NULL;
+    }
+    return size >= needed ? block : NULL;
+}
+
+enum { MAX_ALIGN = 64 }; /* of a parameter */
+
+/* Copies the values into an operation; NULL with *status set if it cannot. */
+static launch_op *make_launch(const nl_sim_kernel *kernel, void **params, void **extra,
+                              CUresult *status) {
+    size_t bytes = block_size(kernel), count = kernel->param_count;
+    const char *packed = params ? NULL : packed_block(extra, bytes);
+    *status = CUDA_ERROR_INVALID_VALUE;
+    if (count && !params && !packed)
+        return NULL;
+    size_t words = (bytes + MAX_ALIGN + sizeof(uintptr_t) - 1) / sizeof(uintptr_t);
+    launch_op *l = malloc(sizeof *l + (words + count) * sizeof(uintptr_t));
+    *status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!l)
+        return NULL;
+    memset(l, 0, offsetof(launch_op, job.fault));
+    memset(l->arguments, 0, words * sizeof(uintptr_t));
+    l->job.fault[0] = '\0';
+    l->words = words;
+    l->pointers = (void **)(l->arguments + words);
+    char *base = (char *)(((uintptr_t)l->arguments + MAX_ALIGN - 1) / MAX_ALIGN * MAX_ALIGN);
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        const nl_sim_param *p = &kernel->params[i];
+        at = (at + p->align - 1) / p->align * p->align;
+        memcpy(base + at, params ? params[i] : packed + at, p->size);
+        l->pointers[i] = base + at;
+        at += p->size;
+    }
+    *status = CUDA_SUCCESS;
+    return l;
+}
+
+static nl_sim_op *copy_launch(const nl_sim_op *op) {
+    const launch_op *from = (const launch_op *)op;
+    CUresult status;
+    launch_op *l = make_launch(from->job.kernel, from->pointers, NULL, &status);
+    if (!l)
+        return NULL;
+    l->op.run = run_launch;
+    l->op.copy = copy_launch;
+    l->op.flags = NL_SIM_OP_LAUNCH;
+    l->job.kernel = from->job.kernel;
+    l->job.habits = from->job.habits;
+    l->job.stack_size = from->job.stack_size;
+    l->job.launch = from->job.launch;
+    l->job.launch.args = l->pointers;
+    l->checks = from->checks;
+    l->function = from->function;
+    return &l->op;
+}
+
+/* A fiber's stack: what C code on the CPU needs anyway, and what the program asked for. */
+static size_t stack_size(const nl_sim_context *context) {
+    size_t asked = context->stack_limit;
+    return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
+}
+
+/* What runs when `f` is launched with these checks: `f` or an instrumented twin. NULL with *status
+ * set if it cannot be had. */
+static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, CUresult *status) {
+    char log[NL_SIM_FAULT_TEXT] = "", text[NL_SIM_FAULT_TEXT];
+    uint32_t mask = checks->mask & NL_CHECK_COMPILED;
+    nl_sim_function *twin = NULL;
+    if (!mask)
+        return f;
+    if (mask & NL_CHECK_ACCESSES)
+        mask |= NL_CHECK_ACCESSES;
+    *status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (nl_sim_shadow_open() < 0) {
+        nl_sim_fault_report(0, "kernels cannot be checked: there is no room for what is noted of "
+                               "memory (a limit of the process, or of the system)");
+        return NULL;
+    }
+    *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
+    if (*status == CUDA_SUCCESS)
+        return twin;
+    snprintf(text, sizeof text, "kernel %.200s cannot be checked: %.900s",
+             nl_sim_fault_kernel_name(f->kernel),
+             *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
+    nl_sim_fault_report(0, text);
+    return NULL;
+}
+
+/* The operation, with the values copied; NULL with *status set if it cannot be. */
+static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void **params,
+                          void **extra, CUresult *status) {
+    *status = check_shape(f, s);
+    if (*status != CUDA_SUCCESS)
+        return NULL;
+    nl_checks checks = *nl_sim_check_wanted();
+    if (nl_sim_module_is_debug(f->module) && !(checks.mask & NL_CHECK_NONE))
+        checks.mask |= NL_CHECK_DEBUG;
+    checks.mask &= ~(uint32_t)NL_CHECK_NONE;
+    if (checks.mask && !(f = find_twin(f, &checks, status)))
+        return NULL;
+    launch_op *l = make_launch(f->kernel, params, extra, status);
+    if (!l)
+        return NULL;
+    l->op.run = run_launch;
+    l->op.copy = copy_launch;
+    l->op.flags = NL_SIM_OP_LAUNCH;
+    l->checks = checks;
+    l->function = f;
+    l->job.kernel = f->kernel;
+    l->job.habits = &f->habits;
+    l->job.stack_size = stack;
+    l->job.launch = (nl_sim_launch){.grid = s->grid,
+                                    .block = s->block,
+                                    .shared_bytes = s->shared,
+                                    .cooperative = (unsigned)s->cooperative,
+                                    .args = l->pointers};
+    return l;
+}
+
+static CUresult launch(CUfunction handle, const shape *s, CUstream stream_handle, void **params,
+                       void **extra) {
+    NL_SIM_BEGIN_IN(context);
+    CUresult status;
+    nl_sim_function *f = nl_sim_calls_function(handle);
+    if (!f)
+        return CUDA_ERROR_INVALID_HANDLE;
+    NL_SIM_STREAM(stream, context, stream_handle);
+    if (f->context != stream->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    launch_op *l = prepare(f, s, stack_size(context), params, extra, &status);
+    if (!l)
+        return status;
+    nl_sim_stream_issue(stream, &l->op);
+    return CUDA_SUCCESS;
+}
+
+static CUresult sim_LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                 unsigned grid_z, unsigned block_x, unsigned block_y,
+                                 unsigned block_z, unsigned shared, CUstream stream, void **params,
+                                 void **extra) {
+    shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 0};
+    return launch(function, &s, stream, params, extra);
+}
+
+static CUresult sim_LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                            unsigned grid_z, unsigned block_x, unsigned block_y,
+                                            unsigned block_z, unsigned shared, CUstream stream,
+                                            void **params) {
+    shape s = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, 1};
+    return launch(function, &s, stream, params, NULL);
+}
+
+static CUresult sim_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
+                                   void **extra) {
+    NL_SIM_BEGIN();
+    NL_SIM_REQUIRE(config && (config->attrs || !config->numAttrs));
+    shape s = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+               {config->blockDimX, config->blockDimY, config->blockDimZ},
+               config->sharedMemBytes,
+               0};
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *a = &config->attrs[i];
+        if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            s.cooperative = a->value.cooperative != 0;
+        else if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+                 (a->value.clusterDim.x > 1 || a->value.clusterDim.y > 1 ||
+                  a->value.clusterDim.z > 1))
+            return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return launch(function, &s, config->hStream, params, extra);
+}
+
+static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                 const CUDA_KERNEL_NODE_PARAMS_v1 *p) {
+    NL_SIM_BEGIN_IN(context);
+    NL_SIM_REQUIRE(p);
+    CUresult status;
+    nl_sim_function *f = nl_sim_calls_function(p->func);
+    if (!f || !nl_sim_handle_is(NL_SIM_HANDLE_EXEC, exec))
+        return CUDA_ERROR_INVALID_HANDLE;
+    const launch_op *old = (const launch_op *)nl_sim_exec_find((nl_sim_exec *)exec, node);
+    NL_SIM_REQUIRE(old && old->op.run == run_launch);
+    shape s = {{p->gridDimX, p->gridDimY, p->gridDimZ},
+               {p->blockDimX, p->blockDimY, p->blockDimZ},
+               p->sharedMemBytes,
+               (int)old->job.launch.cooperative};
+    launch_op *l = prepare(f, &s, stack_size(context), p->kernelParams, p->extra, &status);
+    if (!l)
+        return status;
+    nl_sim_exec_replace((nl_sim_exec *)exec, node, &l->op);
+    return CUDA_SUCCESS;
+}
+
+void nl_sim_calls_fill_launch(nl_driver *table) {
+    table->LaunchKernel = sim_LaunchKernel;
+    table->GraphExecKernelNodeSetParams = sim_GraphExecKernelNodeSetParams;
+    table->LaunchKernelEx = sim_LaunchKernelEx;
+    table->LaunchCooperativeKernel = sim_LaunchCooperativeKernel;
+}

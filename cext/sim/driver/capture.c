@@ -1,0 +1,432 @@
+/* sim/driver/capture: under the scheduler's lock, all of it. A capture lives as long as streams and
+ * events refer to it; what it has recorded belongs to its graph. */
+#include "sim/driver/capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+#include "sim/driver/context.h"
+#include "sim/driver/sched.h"
+
+struct nl_sim_graph {
+    nl_sim_op *head, *tail;
+    size_t count;
+};
+
+struct nl_sim_capture {
+    uint64_t references, id;
+    int status; /* CU_STREAM_CAPTURE_STATUS_NONE: it has ended */
+    nl_sim_stream *origin;
+    nl_sim_graph *graph;
+};
+
+typedef struct exec_node {
+    const void *node; /* of the graph */
+    nl_sim_op *op;
+} exec_node;
+
+struct nl_sim_exec {
+    size_t count;
+    nl_sim_stream *last; /* where it was launched last, and the ticket of its end there */
+    uint64_t ticket;
+    exec_node nodes[];
+};
+
+static uint32_t captures; /* under way: without any, the questions below are answered at once */
+
+static void free_op(nl_sim_op *op) {
+    if (op->drop)
+        op->drop(op);
+    free(op);
+}
+
+nl_sim_op *nl_sim_op_copy(const nl_sim_op *op, size_t size) {
+    nl_sim_op *copy = malloc(size);
+    if (!copy)
+        return NULL;
+    memcpy(copy, op, size);
+    copy->next = NULL;
+    copy->after = NULL;
+    copy->after_count = copy->after_capacity = 0;
+    return copy;
+}
+
+/* Captures */
+
+static void release(nl_sim_capture *capture) {
+    if (!--capture->references)
+        free(capture);
+}
+
+static void detach(nl_sim_stream *stream) {
+    nl_sim_capture *capture = stream->capture;
+    stream->capture = NULL;
+    stream->captured = NULL;
+    release(capture);
+}
+
+static void attach(nl_sim_stream *stream, nl_sim_capture *capture) {
+    stream->capture = capture;
+    stream->captured = NULL;
+    stream->captured_count = 0;
+    stream->unjoined = stream != capture->origin;
+    capture->references++;
+}
+
+static CUresult spoil(nl_sim_capture *capture, CUresult status) {
+    if (capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        capture->status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+    return status;
+}
+
+static CUresult begin_lock_held(nl_sim_stream *stream) {
+    if (stream == stream->context->legacy)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (stream->capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    static uint64_t last_id;
+    nl_sim_capture *capture = calloc(1, sizeof *capture);
+    nl_sim_graph *graph = calloc(1, sizeof *graph);
+    if (!capture || !graph) {
+        free(capture);
+        free(graph);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    capture->id = ++last_id;
+    capture->status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    capture->origin = stream;
+    capture->graph = graph;
+    attach(stream, capture);
+    nl_atomic_store32(&captures, nl_atomic_load32(&captures) + 1);
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_capture_begin(nl_sim_stream *stream) {
+    nl_sim_sched_lock();
+    CUresult status = begin_lock_held(stream);
+    nl_sim_sched_unlock();
+    return status;
+}
+
+/* Everything leaves it. Returns whether no stream had work that its first one never waited for. */
+static int close_lock_held(nl_sim_capture *capture) {
+    nl_sim_stream *origin = capture->origin;
+    int joined = 1;
+    for (nl_sim_stream *s = origin->context->streams; s; s = s->next) {
+        if (s->capture == capture && s != origin) {
+            joined = joined && !s->unjoined;
+            detach(s);
+        }
+    }
+    capture->status = CU_STREAM_CAPTURE_STATUS_NONE;
+    capture->graph = NULL;
+    detach(origin);
+    nl_atomic_store32(&captures, nl_atomic_load32(&captures) - 1);
+    return joined;
+}
+
+static CUresult end_lock_held(nl_sim_stream *stream, nl_sim_graph **graph) {
+    nl_sim_capture *capture = stream->capture;
+    *graph = NULL;
+    if (!capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (capture->origin != stream)
+        return spoil(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+    int active = capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    nl_sim_graph *made = capture->graph;
+    int joined = close_lock_held(capture);
+    if (active && joined) {
+        *graph = made;
+        return CUDA_SUCCESS;
+    }
+    nl_sim_graph_destroy(made);
+    return active ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+
+CUresult nl_sim_capture_end(nl_sim_stream *stream, nl_sim_graph **graph) {
+    nl_sim_sched_lock();
+    CUresult status = end_lock_held(stream, graph);
+    nl_sim_sched_unlock();
+    return status;
+}
+
+void nl_sim_capture_lose_lock_held(nl_sim_stream *stream) {
+    nl_sim_capture *capture = stream->capture;
+    if (!capture)
+        return;
+    if (capture->origin == stream) {
+        nl_sim_graph *made = capture->graph;
+        close_lock_held(capture);
+        nl_sim_graph_destroy(made);
+    } else {
+        spoil(capture, CUDA_SUCCESS);
+        detach(stream);
+    }
+}
+
+void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
+    nl_sim_graph *graph = stream->capture->graph;
+    op->next = NULL;
+    if (graph->tail)
+        graph->tail->next = op;
+    else
+        graph->head = op;
+    graph->tail = op;
+    graph->count++;
+    stream->captured = op;
+    stream->captured_count++;
+    stream->unjoined = stream != stream->capture->origin;
+}
+
+/* Questions */
+
+static int none(void) {
+    return !nl_atomic_load32(&captures);
+}
+
+int nl_sim_capture_has(nl_sim_stream *stream) {
+    if (none())
+        return 0;
+    nl_sim_sched_lock();
+    int has = stream->capture != NULL;
+    nl_sim_sched_unlock();
+    return has;
+}
+
+/* The default stream stands for all that are ordered with it, those being captured too. */
+static CUresult ask_legacy_lock_held(struct nl_sim_context *context, int harmless) {
+    CUresult status = CUDA_SUCCESS;
+    for (nl_sim_stream *s = context->streams; s; s = s->next) {
+        if (s->capture && !(s->flags & CU_STREAM_NON_BLOCKING)) {
+            status = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+            if (!harmless)
+                spoil(s->capture, status);
+        }
+    }
+    return status;
+}
+
+static CUresult admit_lock_held(nl_sim_stream *stream) {
+    if (stream == stream->context->legacy)
+        return ask_legacy_lock_held(stream->context, 0);
+    if (stream->capture && stream->capture->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_capture_admit(nl_sim_stream *stream) {
+    if (none())
+        return CUDA_SUCCESS;
+    nl_sim_sched_lock();
+    CUresult status = admit_lock_held(stream);
+    nl_sim_sched_unlock();
+    return status;
+}
+
+CUresult nl_sim_capture_refuse(nl_sim_stream *stream) {
+    if (none())
+        return CUDA_SUCCESS;
+    nl_sim_sched_lock();
+    CUresult status = admit_lock_held(stream);
+    if (status == CUDA_SUCCESS && stream->capture)
+        status = spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    nl_sim_sched_unlock();
+    return status;
+}
+
+CUresult nl_sim_capture_refuse_context(struct nl_sim_context *context) {
+    CUresult status = CUDA_SUCCESS;
+    if (none())
+        return status;
+    nl_sim_sched_lock();
+    for (nl_sim_stream *s = context->streams; s; s = s->next) {
+        if (s->capture)
+            status = spoil(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    nl_sim_sched_unlock();
+    return status;
+}
+
+CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long long *id,
+                             nl_sim_graph **graph, const CUgraphNode **nodes, size_t *count) {
+    CUresult result = CUDA_SUCCESS;
+    nl_sim_sched_lock();
+    nl_sim_capture *capture = stream->capture;
+    *status = capture ? capture->status : CU_STREAM_CAPTURE_STATUS_NONE;
+    if (stream == stream->context->legacy)
+        result = ask_legacy_lock_held(stream->context, 1);
+    if (*status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+        if (id)
+            *id = capture->id;
+        if (graph)
+            *graph = capture->graph;
+        if (nodes)
+            *nodes = (const CUgraphNode *)(const void *)&stream->captured;
+        if (count)
+            *count = stream->captured != NULL;
+    }
+    nl_sim_sched_unlock();
+    return result;
+}
+
+/* Events */
+
+void nl_sim_capture_unmark_lock_held(nl_sim_mark *mark) {
+    if (mark->capture)
+        release(mark->capture);
+    mark->capture = NULL;
+}
+
+int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark) {
+    nl_sim_capture_unmark_lock_held(mark);
+    if (!stream->capture)
+        return 0;
+    *mark = (nl_sim_mark){stream->capture, stream, stream->captured_count};
+    stream->capture->references++;
+    return 1;
+}
+
+/* The mark's stream is waited for up to its last operation: whoever waits answers for it now. */
+static void join(nl_sim_stream *stream, const nl_sim_mark *mark) {
+    nl_sim_stream *from = mark->stream;
+    if (from->capture == mark->capture && from->captured_count == mark->count && from != stream) {
+        stream->unjoined |= from->unjoined && stream != mark->capture->origin;
+        from->unjoined = 0;
+    }
+}
+
+int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark,
+                                  CUresult *status) {
+    nl_sim_capture *capture = mark->capture;
+    if (!capture) {
+        if (stream->capture)
+            *status = spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+        return stream->capture != NULL;
+    }
+    if (capture->status == CU_STREAM_CAPTURE_STATUS_NONE) {
+        *status = CUDA_SUCCESS;
+    } else if (stream->context != capture->origin->context) {
+        *status = spoil(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    } else if (stream == stream->context->legacy) {
+        *status = spoil(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    } else if (stream->capture && stream->capture != capture) {
+        spoil(stream->capture, CUDA_SUCCESS);
+        *status = spoil(capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+    } else {
+        if (!stream->capture)
+            attach(stream, capture);
+        join(stream, mark);
+    }
+    return 1;
+}
+
+CUresult nl_sim_capture_refuse_mark_lock_held(const nl_sim_mark *mark) {
+    return mark->capture ? spoil(mark->capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_SUCCESS;
+}
+
+/* Graphs */
+
+void nl_sim_graph_destroy(nl_sim_graph *graph) {
+    for (nl_sim_op *op = graph->head, *next; op; op = next) {
+        next = op->next;
+        free_op(op);
+    }
+    free(graph);
+}
+
+static void free_exec(nl_sim_exec *exec) {
+    for (size_t i = 0; i < exec->count; i++)
+        free_op(exec->nodes[i].op);
+    free(exec);
+}
+
+CUresult nl_sim_exec_create(const nl_sim_graph *graph, nl_sim_exec **out) {
+    nl_sim_exec *exec = calloc(1, sizeof *exec + graph->count * sizeof exec->nodes[0]);
+    if (!exec)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (const nl_sim_op *op = graph->head; op; op = op->next) {
+        nl_sim_op *copy = op->copy ? op->copy(op) : NULL;
+        if (!copy) {
+            free_exec(exec);
+            return op->copy ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_SUPPORTED;
+        }
+        exec->nodes[exec->count++] = (exec_node){op, copy};
+    }
+    *out = exec;
+    return CUDA_SUCCESS;
+}
+
+void nl_sim_exec_destroy(nl_sim_exec *exec) {
+    if (exec->last) {
+        nl_sim_sched_lock();
+        nl_sim_stream_release_lock_held(exec->last);
+        nl_sim_sched_unlock();
+    }
+    free_exec(exec);
+}
+
+/* Copies of all operations, or NULL. */
+static nl_sim_op *copy_all(const nl_sim_exec *exec) {
+    nl_sim_op *head = NULL, **tail = &head;
+    for (size_t i = 0; i < exec->count; i++) {
+        const nl_sim_op *op = exec->nodes[i].op;
+        *tail = op->copy(op);
+        if (!*tail)
+            break;
+        tail = &(*tail)->next;
+        *tail = NULL;
+        if (i + 1 == exec->count)
+            return head;
+    }
+    for (nl_sim_op *next; head; head = next) {
+        next = head->next;
+        free_op(head);
+    }
+    return NULL;
+}
+
+/* An executable graph runs once at a time: a launch comes after the one before, wherever that
+ * was. */
+CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
+    if (!exec->count)
+        return CUDA_SUCCESS;
+    nl_sim_op *op = copy_all(exec);
+    if (!op)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    nl_sim_sched_lock();
+    nl_sim_stream *last = exec->last;
+    uint64_t ticket = exec->ticket;
+    stream->references++;
+    exec->last = stream;
+    exec->ticket = stream->issued + exec->count;
+    if (last && last != stream && last->done < ticket && !stream->capture)
+        (void)nl_sim_op_add_after(op, last, ticket); /* there is room for the first */
+    for (nl_sim_op *next; op; op = next) {
+        next = op->next;
+        nl_sim_stream_issue_lock_held(stream, op);
+    }
+    if (last)
+        nl_sim_stream_release_lock_held(last);
+    nl_sim_sched_unlock();
+    return CUDA_SUCCESS;
+}
+
+static exec_node *find(const nl_sim_exec *exec, const void *node) {
+    for (size_t i = 0; i < exec->count; i++) {
+        if (exec->nodes[i].node == node)
+            return (exec_node *)(uintptr_t)&exec->nodes[i];
+    }
+    return NULL;
+}
+
+const nl_sim_op *nl_sim_exec_find(const nl_sim_exec *exec, const void *node) {
+    const exec_node *found = find(exec, node);
+    return found ? found->op : NULL;
+}
+
+void nl_sim_exec_replace(nl_sim_exec *exec, const void *node, nl_sim_op *op) {
+    exec_node *found = find(exec, node);
+    nl_sim_op *old = found->op;
+    found->op = op;
+    free_op(old);
+}

@@ -1,0 +1,159 @@
+/* sim/driver/event: an event is a place in a stream: the ticket of the operation that recorded it
+ * last. The stream may be closed before the event is; references keep it. */
+#include "sim/driver/stream.h"
+
+#include <stdlib.h>
+#include "base/clock.h"
+#include "sim/driver/capture.h"
+#include "sim/driver/sched.h"
+
+struct nl_sim_event {
+    struct nl_sim_context *context;
+    uint64_t references;
+    nl_sim_stream *stream; /* where it was recorded last, or NULL */
+    uint64_t ticket, time, records, reached;
+    unsigned flags;
+    nl_sim_mark mark; /* where it was recorded last, if that was in a capture */
+};
+
+static void release_event_lock_held(nl_sim_event *event) {
+    if (--event->references)
+        return;
+    if (event->stream)
+        nl_sim_stream_release_lock_held(event->stream);
+    nl_sim_capture_unmark_lock_held(&event->mark);
+    free(event);
+}
+
+nl_sim_event *nl_sim_event_create(struct nl_sim_context *context, unsigned flags) {
+    nl_sim_event *event = calloc(1, sizeof *event);
+    if (event) {
+        event->context = context;
+        event->flags = flags;
+        event->references = 1;
+    }
+    return event;
+}
+
+void nl_sim_event_close(nl_sim_event *event) {
+    nl_sim_sched_lock();
+    release_event_lock_held(event);
+    nl_sim_sched_unlock();
+}
+
+struct nl_sim_context *nl_sim_event_context(const nl_sim_event *event) {
+    return event->context;
+}
+
+typedef struct record_op {
+    nl_sim_op op;
+    nl_sim_event *event;
+    uint64_t record;
+} record_op;
+
+/* An event that has been recorded again meanwhile belongs to the later record. */
+static void settle_record(nl_sim_op *op, nl_sim_stream *stream) {
+    record_op *r = (record_op *)op;
+    (void)stream;
+    if (r->event->records == r->record) {
+        r->event->time = nl_clock_ns();
+        r->event->reached = r->record;
+    }
+}
+
+static void drop_record(nl_sim_op *op) {
+    release_event_lock_held(((record_op *)op)->event);
+}
+
+CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
+    record_op *r = calloc(1, sizeof *r);
+    if (!r)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    r->op.settle = settle_record;
+    r->op.drop = drop_record;
+    r->event = event;
+    nl_sim_sched_lock();
+    event->references++;
+    stream->references++;
+    if (event->stream)
+        nl_sim_stream_release_lock_held(event->stream);
+    event->stream = stream;
+    r->record = ++event->records;
+    if (nl_sim_capture_mark_lock_held(stream, &event->mark)) {
+        event->reached = event->records; /* it never happens, so there is nothing to wait for */
+        release_event_lock_held(event);
+        free(r);
+    } else {
+        event->ticket = stream->issued + 1;
+        nl_sim_stream_issue_lock_held(stream, &r->op);
+    }
+    nl_sim_sched_unlock();
+    return CUDA_SUCCESS;
+}
+
+static int is_done_lock_held(const nl_sim_event *event) {
+    return event->reached == event->records;
+}
+
+CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
+    nl_sim_op *op = calloc(1, sizeof *op);
+    if (!op)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult status = CUDA_SUCCESS;
+    nl_sim_sched_lock();
+    if (nl_sim_capture_wait_lock_held(stream, &event->mark, &status) || is_done_lock_held(event)) {
+        free(op);
+    } else {
+        (void)nl_sim_op_add_after(op, event->stream,
+                                  event->ticket); /* there is room for the first */
+        nl_sim_stream_issue_lock_held(stream, op);
+    }
+    nl_sim_sched_unlock();
+    return status;
+}
+
+CUresult nl_sim_event_admit(nl_sim_event *event) {
+    nl_sim_sched_lock();
+    CUresult status = nl_sim_capture_refuse_mark_lock_held(&event->mark);
+    nl_sim_sched_unlock();
+    return status;
+}
+
+int nl_sim_event_is_done(nl_sim_event *event) {
+    nl_sim_sched_lock();
+    int done = is_done_lock_held(event);
+    nl_sim_sched_unlock();
+    return done;
+}
+
+CUresult nl_sim_event_wait(nl_sim_event *event) {
+    nl_sim_sched_lock();
+    nl_sim_stream *stream = event->stream;
+    if (!stream) {
+        nl_sim_sched_unlock();
+        return CUDA_SUCCESS;
+    }
+    stream->references++;
+    event->references++;
+    nl_sim_stream_wait_ticket_lock_held(stream, event->ticket);
+    nl_sim_sched_unlock();
+    CUresult fault = nl_sim_stream_report_fault(event->context, stream);
+    nl_sim_sched_lock();
+    release_event_lock_held(event);
+    nl_sim_stream_release_lock_held(stream);
+    nl_sim_sched_unlock();
+    return fault;
+}
+
+CUresult nl_sim_event_elapsed(nl_sim_event *start, nl_sim_event *end, float *milliseconds) {
+    CUresult status = CUDA_SUCCESS;
+    nl_sim_sched_lock();
+    if (!start->records || !end->records || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
+        status = CUDA_ERROR_INVALID_HANDLE;
+    else if (!is_done_lock_held(start) || !is_done_lock_held(end))
+        status = CUDA_ERROR_NOT_READY;
+    else
+        *milliseconds = (float)((double)(int64_t)(end->time - start->time) / 1e6);
+    nl_sim_sched_unlock();
+    return status;
+}

@@ -1,0 +1,25 @@
+/* sim/driver/handle: which handles are alive, so that a stale or invented one is an error and not a
+ * crash.
+ */
+#ifndef NL_SIM_DRIVER_HANDLE_H
+#define NL_SIM_DRIVER_HANDLE_H
+
+typedef enum nl_sim_handle_kind {
+    NL_SIM_HANDLE_STREAM = 1,
+    NL_SIM_HANDLE_EVENT,
+    NL_SIM_HANDLE_MODULE,
+    NL_SIM_HANDLE_FUNCTION,
+    NL_SIM_HANDLE_GRAPH,
+    NL_SIM_HANDLE_EXEC,
+} nl_sim_handle_kind;
+
+/* 0, or -1 without memory. */
+int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object);
+/* Returns whether it was there. */
+int nl_sim_handle_remove(nl_sim_handle_kind kind, const void *object);
+int nl_sim_handle_is(nl_sim_handle_kind kind, const void *object);
+/* Removes and returns any handle of that kind and device, or NULL. */
+void *nl_sim_handle_take_any(nl_sim_handle_kind kind, int device);
+void nl_sim_handle_forget(void); /* in a forked child */
+
+#endif

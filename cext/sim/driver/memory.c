@@ -1,0 +1,568 @@
+/* sim/driver/memory: a table of allocations sorted by address, over a range of reserved pages.
+ * Allocating makes pages accessible at the cursor, freeing gives them back to the system; the
+ * cursor only goes forward and starts again at the bottom when it reaches the top. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/driver/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/lock.h"
+#include "sim/check/shadow.h"
+
+enum {
+    MAX_DEVICES = 64,
+    ALIGNMENT = 256,
+    GUARD = 65536,
+    HUGE_PAGE = 2 << 20,
+    NEAR = 256 << 20, /* a fault this far from an allocation is explained by it */
+    RED = 0xa5,
+    FREED = 64, /* remembered, to explain faults */
+};
+static const size_t device_limit = (size_t)8 << 30;
+static const size_t range_wanted = (size_t)256 << 30, range_least = (size_t)1 << 30;
+
+typedef struct allocation {
+    nl_sim_memory_info info;
+    uintptr_t low; /* of its pages; 0 if they are not ours */
+    size_t span;
+    int file;            /* its descriptor plus 1 where the memory is shared, else 0 */
+    int written;         /* something has been copied there, or nobody knows what was */
+    uint32_t generation; /* of memory.generation, when it was made */
+} allocation;
+
+static nl_mutex lock = NL_MUTEX_INIT;
+static struct {
+    uintptr_t low, high, cursor;
+    size_t page, total;
+    size_t used[MAX_DEVICES];
+    uint64_t last_id;
+    allocation *table; /* sorted by address */
+    size_t count, capacity;
+    nl_sim_memory_info freed[FREED];
+    size_t freed_count;
+    uint32_t generation; /* goes up when kernels run that may write anywhere */
+} memory;
+
+static size_t round_up(size_t value, size_t to) {
+    return (value + to - 1) / to * to;
+}
+
+void nl_sim_memory_open(int devices) {
+    (void)devices;
+    nl_mutex_lock(&lock);
+    if (!memory.page) {
+        memory.page = (size_t)sysconf(_SC_PAGESIZE);
+        size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * memory.page;
+        memory.total = physical < device_limit ? physical : device_limit;
+        for (size_t size = range_wanted; size >= range_least; size /= 2) {
+            void *range =
+                mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (range != MAP_FAILED) {
+                memory.low = round_up((uintptr_t)range + GUARD, HUGE_PAGE);
+                memory.high = (uintptr_t)range + size;
+                memory.cursor = memory.low;
+                break;
+            }
+        }
+    }
+    nl_mutex_unlock(&lock);
+}
+
+size_t nl_sim_memory_total(void) {
+    return memory.total;
+}
+
+size_t nl_sim_memory_used(int device) {
+    nl_mutex_lock(&lock);
+    size_t used = memory.used[device];
+    nl_mutex_unlock(&lock);
+    return used;
+}
+
+/* The table */
+
+/* Index of the first entry whose address is above `address`. */
+static size_t upper(uintptr_t address) {
+    size_t low = 0, high = memory.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memory.table[middle].info.address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static allocation *containing(uintptr_t address) {
+    size_t i = upper(address);
+    if (i == 0)
+        return NULL;
+    allocation *a = &memory.table[i - 1];
+    return address - a->info.address < a->info.size ? a : NULL;
+}
+
+static int reserve_entry(void) {
+    if (memory.count < memory.capacity)
+        return 0;
+    size_t capacity = memory.capacity ? memory.capacity * 2 : 256;
+    allocation *table = realloc(memory.table, capacity * sizeof *table);
+    if (!table)
+        return -1;
+    memory.table = table;
+    memory.capacity = capacity;
+    return 0;
+}
+
+/* Only memory that the host and other processes do not reach is ever surely unwritten. */
+static int is_unwritten(const allocation *a) {
+    nl_sim_memory_kind kind = a->info.kind;
+    return (kind == NL_SIM_MEMORY_DEVICE || kind == NL_SIM_MEMORY_POOLED) && !a->written &&
+           !a->file && a->generation == nl_atomic_peek32(&memory.generation);
+}
+
+static void cast_shadow(const allocation *a) {
+    nl_sim_shadow_set(a->info.address, a->info.size,
+                      is_unwritten(a) ? NL_SIM_THERE : NL_SIM_THERE | NL_SIM_WRITTEN);
+}
+
+static void insert(allocation entry) {
+    size_t i = upper(entry.info.address);
+    memmove(&memory.table[i + 1], &memory.table[i], (memory.count - i) * sizeof entry);
+    entry.info.id = ++memory.last_id;
+    entry.generation = nl_atomic_peek32(&memory.generation);
+    memory.table[i] = entry;
+    memory.count++;
+    if (nl_sim_shadow_is_kept())
+        cast_shadow(&entry);
+}
+
+static void erase(allocation *entry) {
+    size_t i = (size_t)(entry - memory.table);
+    if (nl_sim_shadow_is_kept() && entry->low)
+        nl_sim_shadow_drop(entry->low, entry->span);
+    else if (nl_sim_shadow_is_kept())
+        nl_sim_shadow_set(entry->info.address, entry->info.size, 0);
+    memory.freed[memory.freed_count++ % FREED] = entry->info;
+    memmove(entry, entry + 1, (memory.count - i - 1) * sizeof *entry);
+    memory.count--;
+}
+
+/* Red zones */
+
+/* First byte in [low, high) that is not red, or high. */
+static uintptr_t first_damage(uintptr_t low, uintptr_t high) {
+    static const uint64_t red = 0x0101010101010101u * RED;
+    while (low % sizeof red == 0 && low + sizeof red <= high && *(const uint64_t *)low == red)
+        low += sizeof red;
+    while (low < high && *(const volatile unsigned char *)low == RED)
+        low++;
+    return low;
+}
+
+static void paint(const allocation *a) {
+    uintptr_t end = a->info.address + a->info.size;
+    memset((void *)a->low, RED, a->info.address - a->low);
+    memset((void *)end, RED, a->low + a->span - end);
+}
+
+static const char *noun(nl_sim_memory_kind kind) {
+    static const char *const nouns[] = {
+        "device memory",       "managed memory", "page-locked memory",        "registered memory",
+        "a module's variable", "device memory",  "memory of another process", "shared memory"};
+    return nouns[kind];
+}
+
+/* Says what was written outside, and paints it over. */
+static int check(const allocation *a, char damage[NL_SIM_MEMORY_TEXT]) {
+    damage[0] = '\0';
+    if (!a->low || a->info.kind == NL_SIM_MEMORY_HOST)
+        return 0;
+    uintptr_t end = a->info.address + a->info.size, high = a->low + a->span;
+    uintptr_t behind = first_damage(end, high), before = first_damage(a->low, a->info.address);
+    if (behind < high)
+        snprintf(
+            damage, NL_SIM_MEMORY_TEXT,
+            "a write outside of an array: %zu bytes after the end of %s of %zu bytes at 0x%llx",
+            (size_t)(behind - end), noun(a->info.kind), a->info.size,
+            (unsigned long long)a->info.address);
+    else if (before < a->info.address)
+        snprintf(damage, NL_SIM_MEMORY_TEXT,
+                 "a write outside of an array: before the beginning of %s of %zu bytes at 0x%llx",
+                 noun(a->info.kind), a->info.size, (unsigned long long)a->info.address);
+    else
+        return 0;
+    paint(a);
+    return 1;
+}
+
+int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT]) {
+    int found = 0;
+    nl_mutex_lock(&lock);
+    for (size_t i = 0; i < count && !found; i++) {
+        const allocation *a = containing(words[i]);
+        found = a && check(a, damage);
+    }
+    nl_mutex_unlock(&lock);
+    return found;
+}
+
+/* Allocating */
+
+/* Finds `span` bytes of free addresses followed by a guard, and moves the cursor behind them. */
+static uintptr_t find_addresses(size_t span, size_t alignment) {
+    int wrapped = 0;
+    uintptr_t low = round_up(memory.cursor, alignment);
+    for (;;) {
+        if (low + span + GUARD > memory.high || low + span + GUARD < low) {
+            if (wrapped)
+                return 0;
+            wrapped = 1;
+            low = round_up(memory.low, alignment);
+            continue;
+        }
+        /* The last allocation that begins below the end of ours, if it reaches into ours. */
+        size_t i = upper(low + span + GUARD - 1);
+        const allocation *a = i ? &memory.table[i - 1] : NULL;
+        if (a && !a->low) { /* memory of others is never in our range: look further down */
+            while (i && !memory.table[i - 1].low)
+                i--;
+            a = i ? &memory.table[i - 1] : NULL;
+        }
+        if (!a || a->low + a->span + GUARD <= low)
+            break;
+        low = round_up(a->low + a->span + GUARD, alignment);
+    }
+    memory.cursor = low + span + GUARD;
+    return low;
+}
+
+static void give_back(uintptr_t low, size_t span) {
+    mmap((void *)low, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
+}
+
+static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size,
+                                uintptr_t *address) {
+    int counted = kind != NL_SIM_MEMORY_HOST && kind != NL_SIM_MEMORY_SHARED;
+    if (size > memory.high - memory.low)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    size_t padded = round_up(size, ALIGNMENT), span = round_up(padded, memory.page);
+    if (counted && (padded > memory.total || memory.used[device] > memory.total - padded))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    int huge = span >= 2 * HUGE_PAGE;
+    uintptr_t low = find_addresses(span, huge ? HUGE_PAGE : memory.page);
+    if (!low || reserve_entry() < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (mprotect((void *)low, span, PROT_READ | PROT_WRITE) != 0) {
+        give_back(low, span);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+#ifdef MADV_HUGEPAGE
+    if (huge)
+        (void)madvise((void *)low, span, MADV_HUGEPAGE);
+#endif
+    allocation a = {
+        .info = {.address = low + span - padded, .size = size, .kind = kind, .device = device},
+        .low = low,
+        .span = span};
+    paint(&a);
+    insert(a);
+    if (counted)
+        memory.used[device] += padded;
+    *address = a.info.address;
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_memory_alloc(nl_sim_memory_kind kind, int device, size_t size, uintptr_t *address) {
+    nl_mutex_lock(&lock);
+    CUresult status = alloc_lock_held(kind, device, size, address);
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+static void free_lock_held(allocation *a) {
+    if (a->file)
+        close(a->file - 1);
+    if (a->low) {
+        give_back(a->low, a->span);
+        if (a->info.kind != NL_SIM_MEMORY_HOST && a->info.kind != NL_SIM_MEMORY_OPENED)
+            memory.used[a->info.device] -= round_up(a->info.size, ALIGNMENT);
+    }
+    erase(a);
+}
+
+static int is_kind(const allocation *a, nl_sim_memory_kind kind) {
+    return a->info.kind == kind ||
+           (kind == NL_SIM_MEMORY_DEVICE &&
+            (a->info.kind == NL_SIM_MEMORY_MANAGED || a->info.kind == NL_SIM_MEMORY_POOLED));
+}
+
+CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
+                            char damage[NL_SIM_MEMORY_TEXT]) {
+    CUresult status = CUDA_ERROR_INVALID_VALUE;
+    damage[0] = '\0';
+    nl_mutex_lock(&lock);
+    allocation *a = containing(address);
+    if (a && a->info.address == address && is_kind(a, kind)) {
+        (void)check(a, damage);
+        free_lock_held(a);
+        status = CUDA_SUCCESS;
+    }
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+/* Sharing: the pages are copied into a file without a name, which is then mapped in their place. */
+
+static int write_all(int fd, uintptr_t from, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(fd, (const void *)from, size);
+        if (written < 0 && errno != EINTR)
+            return -1;
+        if (written > 0) {
+            from += (size_t)written;
+            size -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+static int map_file(int fd, uintptr_t low, size_t span) {
+    return mmap((void *)low, span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+                   MAP_FAILED
+               ? -1
+               : 0;
+}
+
+static CUresult share_lock_held(allocation *a, nl_sim_memory_file *file) {
+    if (!a->file) {
+        int fd = memfd_create("numbalite-device-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (fd < 0)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        if (write_all(fd, a->low, a->span) < 0 || fcntl(fd, F_ADD_SEALS, NL_SIM_MEMORY_SEALS) < 0 ||
+            map_file(fd, a->low, a->span) < 0) {
+            close(fd);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        a->file = fd + 1;
+    }
+    *file = (nl_sim_memory_file){
+        .fd = a->file - 1, .span = a->span, .lead = a->info.address - a->low, .size = a->info.size};
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file) {
+    CUresult status = CUDA_ERROR_INVALID_VALUE;
+    nl_mutex_lock(&lock);
+    allocation *a = containing(address);
+    if (a && a->info.address == address && a->info.kind == NL_SIM_MEMORY_DEVICE)
+        status = share_lock_held(a, file);
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+static CUresult open_file_lock_held(int device, const nl_sim_memory_file *file,
+                                    uintptr_t *address) {
+    if (file->span > memory.high - memory.low)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    uintptr_t low = find_addresses(file->span, memory.page);
+    if (!low || reserve_entry() < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (map_file(file->fd, low, file->span) < 0) {
+        give_back(low, file->span);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = low + file->lead;
+    insert((allocation){.info = {.address = *address,
+                                 .size = file->size,
+                                 .kind = NL_SIM_MEMORY_OPENED,
+                                 .device = device},
+                        .low = low,
+                        .span = file->span});
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address) {
+    nl_mutex_lock(&lock);
+    CUresult status = open_file_lock_held(device, file, address);
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+CUresult nl_sim_memory_register(nl_sim_memory_kind kind, int device, void *address, size_t size) {
+    CUresult status = CUDA_SUCCESS;
+    nl_mutex_lock(&lock);
+    size_t i = upper((uintptr_t)address + size - 1);
+    const allocation *a = i ? &memory.table[i - 1] : NULL;
+    if (a && a->info.address + a->info.size > (uintptr_t)address) /* they overlap */
+        status = kind == NL_SIM_MEMORY_GLOBAL ? CUDA_SUCCESS : 712;
+    else if (reserve_entry() < 0)
+        status = CUDA_ERROR_OUT_OF_MEMORY;
+    else
+        insert((allocation){
+            .info = {.address = (uintptr_t)address, .size = size, .kind = kind, .device = device}});
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+CUresult nl_sim_memory_unregister(nl_sim_memory_kind kind, void *address) {
+    CUresult status = 713;
+    nl_mutex_lock(&lock);
+    allocation *a = containing((uintptr_t)address);
+    if (a && a->info.address == (uintptr_t)address && a->info.kind == kind) {
+        erase(a);
+        status = CUDA_SUCCESS;
+    }
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+void nl_sim_memory_clear(int device) {
+    nl_mutex_lock(&lock);
+    for (size_t i = memory.count; i-- > 0;) {
+        if (memory.table[i].info.device == device)
+            free_lock_held(&memory.table[i]);
+    }
+    nl_mutex_unlock(&lock);
+}
+
+/* Looking up */
+
+int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info) {
+    nl_mutex_lock(&lock);
+    const allocation *a = containing(address);
+    if (a)
+        *info = a->info;
+    nl_mutex_unlock(&lock);
+    return a != NULL;
+}
+
+int nl_sim_memory_covers(uintptr_t address, size_t size) {
+    nl_mutex_lock(&lock);
+    const allocation *a = containing(address);
+    int covers = a && size <= a->info.size - (address - a->info.address);
+    nl_mutex_unlock(&lock);
+    return covers;
+}
+
+int nl_sim_memory_covers_target(uintptr_t address, size_t size) {
+    nl_mutex_lock(&lock);
+    allocation *a = containing(address);
+    int covers = a && size <= a->info.size - (address - a->info.address);
+    if (covers && !nl_sim_shadow_is_kept())
+        a->written = 1;
+    nl_mutex_unlock(&lock);
+    return covers;
+}
+
+int nl_sim_memory_is_pinned(const void *address) {
+    nl_sim_memory_info info;
+    return nl_sim_memory_find((uintptr_t)address, &info);
+}
+
+/* The most recently freed allocation that contained `address`, or NULL. */
+static const nl_sim_memory_info *find_freed(uintptr_t address) {
+    size_t kept = memory.freed_count < FREED ? memory.freed_count : FREED;
+    for (size_t i = 1; i <= kept; i++) {
+        const nl_sim_memory_info *info = &memory.freed[(memory.freed_count - i) % FREED];
+        if (address - info->address < info->size)
+            return info;
+    }
+    return NULL;
+}
+
+int nl_sim_memory_near(uintptr_t address, nl_sim_memory_info *info) {
+    int found = 0;
+    nl_mutex_lock(&lock);
+    size_t i = upper(address);
+    const allocation *below = i ? &memory.table[i - 1] : NULL;
+    const allocation *next = i < memory.count ? &memory.table[i] : NULL;
+    const nl_sim_memory_info *freed = find_freed(address);
+    uintptr_t end = below ? below->info.address + below->info.size : 0;
+    if (below && address < end) {
+        *info = below->info;
+        found = 1;
+    } else if (freed) {
+        *info = *freed;
+        found = 2;
+    } else if (below && below->low && address - end < NEAR &&
+               (!next || address - end <= next->info.address - address)) {
+        *info = below->info;
+        found = 1;
+    } else if (next && next->low && next->info.address - address < NEAR) {
+        *info = next->info;
+        found = 1;
+    }
+    nl_mutex_unlock(&lock);
+    return found;
+}
+
+void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
+    nl_sim_memory_info found;
+    if (address < 65536) {
+        snprintf(text, size, " (a null pointer)");
+        return;
+    }
+    int known = nl_sim_memory_near(address, &found);
+    if (!known) {
+        nl_mutex_lock(&lock);
+        if (address >= memory.low && address < memory.high)
+            snprintf(text, size, ", in no allocation");
+        nl_mutex_unlock(&lock);
+        return;
+    }
+    char where[64] = "in";
+    if (address < found.address)
+        snprintf(where, sizeof where, "%zu bytes before the beginning of",
+                 (size_t)(found.address - address));
+    else if (address - found.address >= found.size)
+        snprintf(where, sizeof where, "%zu bytes after the end of",
+                 (size_t)(address - found.address - found.size));
+    snprintf(text, size, ", %s %s of %zu bytes at 0x%llx%s", where, noun(found.kind), found.size,
+             (unsigned long long)found.address, known == 2 ? " that has been freed" : "");
+}
+
+/* For the shadow */
+
+void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
+    *low = memory.low;
+    *high = memory.high;
+}
+
+int nl_sim_memory_holds(uintptr_t address) {
+    return address - memory.low < memory.high - memory.low;
+}
+
+void nl_sim_memory_watch(unsigned long long *span, size_t value) {
+    nl_mutex_lock(&lock);
+    nl_atomic_store((uint64_t *)span, value);
+    for (size_t i = 0; i < memory.count; i++)
+        cast_shadow(&memory.table[i]);
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_memory_written(void) {
+    if (!nl_sim_shadow_is_kept()) {
+        nl_atomic_poke32(&memory.generation, nl_atomic_peek32(&memory.generation) + 1);
+        return;
+    }
+    nl_mutex_lock(&lock);
+    for (size_t i = 0; i < memory.count; i++) {
+        allocation *a = &memory.table[i];
+        if (!a->written)
+            nl_sim_shadow_set(a->info.address, a->info.size, NL_SIM_THERE | NL_SIM_WRITTEN);
+        a->written = 1;
+    }
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_memory_forget(void) {
+    nl_mutex_init(&lock);
+}

@@ -1,0 +1,394 @@
+/* sim/driver/module: an image is a shared object; loading it twice gives two modules with variables
+ * of their own. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/driver/module.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/image.h"
+#include "base/lock.h"
+#include "base/mem.h"
+#include "sim/debuginfo/elf.h"
+#include "sim/driver/handle.h"
+#include "sim/driver/memory.h"
+#include "sim/driver/variables.h"
+#include "sim/engine/limits.h"
+#include "sim/engine/ops.h"
+
+typedef struct global {
+    void *address;
+    struct global *next;
+} global;
+
+struct nl_sim_module {
+    nl_sim_context *context;
+    void *library, *base;
+    void *bytes; /* the image, for its symbol table */
+    size_t size;
+    nl_sim_function *functions;
+    global *globals;
+    uintptr_t low, high, locals_size;
+    int is_debug;
+    int traps_reals;                  /* by the processor (reals.h) */
+    nl_sim_module *twins, *next_twin; /* the same unit, instrumented */
+    uint32_t checks;                  /* of a twin */
+    nl_sim_variables *variables;      /* of a twin: beside its original's */
+};
+
+/* Of the lists of all modules; and around opening and closing libraries, one at a time. */
+static nl_mutex lock = NL_MUTEX_INIT, loader_lock = NL_MUTEX_INIT;
+
+/* Loading */
+
+static void say(char *log, size_t size, const char *text) {
+    if (log && size)
+        snprintf(log, size, "%s", text ? text : "");
+}
+
+static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
+    nl_mutex_lock(&loader_lock);
+    m->library = nl_image_open(m->bytes, m->size);
+    nl_mutex_unlock(&loader_lock);
+    if (!m->library) {
+        say(log, log_size, dlerror());
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    nl_sim_image_init_fn init =
+        (nl_sim_image_init_fn)(uintptr_t)dlsym(m->library, "nl_sim_image_init");
+    Dl_info info;
+    if (!init || !dladdr((void *)(uintptr_t)init, &info)) {
+        say(log, log_size, "the image does not define nl_sim_image_init");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    m->base = info.dli_fbase;
+    nl_sim_elf_extent(m->bytes, m->size, &m->low, &m->high, &m->locals_size);
+    m->low += (uintptr_t)m->base;
+    m->high += (uintptr_t)m->base;
+    m->is_debug = dlsym(m->library, "nl_sim_debug") != NULL;
+    m->traps_reals = dlsym(m->library, "nl_sim_traps_reals") != NULL;
+    init(&nl_sim_engine);
+    return CUDA_SUCCESS;
+}
+
+static void destroy(nl_sim_module *m);
+
+/* Loads, and tells nobody. */
+static CUresult load(nl_sim_context *context, const void *image, nl_sim_module **out, char *log,
+                     size_t log_size) {
+    nl_sim_image_header header;
+    const char *bytes = (const char *)image + sizeof header;
+    memcpy(&header, image, sizeof header.magic);
+    if (memcmp(header.magic, NL_SIM_IMAGE_MAGIC, sizeof header.magic) != 0) {
+        say(log, log_size, "this is no image for the CPU simulator");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    memcpy(&header, image, sizeof header);
+    nl_sim_module *m = nl_mem_zalloc(sizeof *m, NULL);
+    if (!m || header.size > PTRDIFF_MAX || !(m->bytes = nl_mem_alloc(header.size, NULL))) {
+        nl_mem_free(m);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    m->context = context;
+    m->size = header.size;
+    memcpy(m->bytes, bytes, header.size);
+    CUresult status = CUDA_ERROR_INVALID_IMAGE;
+    if (nl_sim_elf_is_valid(m->bytes, m->size))
+        status = open_library(m, log, log_size);
+    else
+        say(log, log_size, "the image holds no shared object for this machine");
+    if (status == CUDA_SUCCESS)
+        *out = m;
+    else
+        destroy(m);
+    return status;
+}
+
+CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
+                            char *log, size_t log_size) {
+    nl_sim_module *m;
+    CUresult status = load(context, image, &m, log, log_size);
+    if (status != CUDA_SUCCESS)
+        return status;
+    if (nl_sim_handle_add(NL_SIM_HANDLE_MODULE, context->device, m) < 0) {
+        destroy(m);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = m;
+    return CUDA_SUCCESS;
+}
+
+nl_sim_context *nl_sim_module_context(const nl_sim_module *module) {
+    return module->context;
+}
+
+void nl_sim_module_destroy(nl_sim_module *m) {
+    while (m->twins) {
+        nl_sim_module *twin = m->twins;
+        m->twins = twin->next_twin;
+        destroy(twin);
+    }
+    destroy(m);
+}
+
+/* Its address is nobody else's for a while: a thread that still has it as a handle is told so, and
+ * does not launch another kernel with its arguments. */
+static void retire(nl_sim_function *f) {
+    enum { RETIRED = 512 };
+    static void *retired[RETIRED];
+    static uint64_t count;
+    free(nl_atomic_swap_pointer(&retired[nl_atomic_add(&count, 1) % RETIRED], f));
+}
+
+static void destroy(nl_sim_module *m) {
+    while (m->functions) {
+        nl_sim_function *f = m->functions;
+        m->functions = f->next;
+        (void)nl_sim_handle_remove(NL_SIM_HANDLE_FUNCTION, f);
+        retire(f);
+    }
+    while (m->globals) {
+        global *g = m->globals;
+        m->globals = g->next;
+        (void)nl_sim_memory_unregister(NL_SIM_MEMORY_GLOBAL, g->address);
+        nl_mem_free(g);
+    }
+    if (m->library) {
+        nl_mutex_lock(&loader_lock);
+        nl_image_close(m->library);
+        nl_mutex_unlock(&loader_lock);
+    }
+    nl_sim_variables_destroy(m->variables);
+    nl_mem_free(m->bytes);
+    nl_mem_free(m);
+}
+
+/* Symbols */
+
+/* A data object of this image itself (not of a library that it needs) with the given size. */
+static const void *find_object(const nl_sim_module *m, const char *symbol, size_t size) {
+    const void *address = dlsym(m->library, symbol);
+    Dl_info info;
+    if (!address || !dladdr(address, &info) || info.dli_fbase != m->base)
+        return NULL;
+#ifdef __GLIBC__
+    const ElfW(Sym) *entry = NULL;
+    if (dladdr1(address, &info, (void **)&entry, RTLD_DL_SYMENT) && entry && entry->st_size != size)
+        return NULL;
+#endif
+    (void)size;
+    return address;
+}
+
+int nl_sim_function_max_threads(const nl_sim_function *f) {
+    unsigned bound = f->kernel->max_threads;
+    return bound > 0 && bound < NL_SIM_BLOCK_THREADS ? (int)bound : NL_SIM_BLOCK_THREADS;
+}
+
+/* Kernels are exported as nl_sim_kernel_0, 1, ... when the compiler of images numbers them. */
+enum { MAX_OTHERS = 256 };
+
+static size_t collect_others(const nl_sim_module *m, const nl_sim_kernel *self,
+                             const char **names) {
+    size_t count = 0;
+    for (int i = 0; count < MAX_OTHERS; i++) {
+        char symbol[40];
+        snprintf(symbol, sizeof symbol, "nl_sim_kernel_%d", i);
+        const nl_sim_kernel *kernel = find_object(m, symbol, sizeof *kernel);
+        if (!kernel)
+            break;
+        if (kernel != self)
+            names[count++] = kernel->name;
+    }
+    return count;
+}
+
+static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *kernel,
+                                      const char *symbol) {
+    const char *others[MAX_OTHERS];
+    nl_sim_function *f = nl_mem_keep(sizeof *f + strlen(symbol) + 1);
+    if (!f)
+        return NULL;
+    strcpy(f->symbol, symbol);
+    f->kernel = kernel;
+    f->module = m;
+    f->context = m->context;
+    f->carveout = -1;
+    size_t count = collect_others(m, kernel, others);
+    f->static_shared = (int)nl_sim_elf_shared_size(m->bytes, m->size, kernel->name, others, count);
+    f->max_dynamic_shared = NL_SIM_SHARED_DEFAULT - f->static_shared;
+    if (f->max_dynamic_shared < 0)
+        f->max_dynamic_shared = 0;
+    if (nl_sim_handle_add(NL_SIM_HANDLE_FUNCTION, m->context->device, f) < 0) {
+        free(f);
+        return NULL;
+    }
+    f->next = m->functions;
+    m->functions = f;
+    return f;
+}
+
+/* Twins */
+
+static nl_sim_module *find_twin_lock_held(const nl_sim_module *m, uint32_t mask) {
+    nl_sim_module *twin = m->twins;
+    while (twin && twin->checks != mask)
+        twin = twin->next_twin;
+    return twin;
+}
+
+static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn compile,
+                          nl_sim_module **out, char *log, size_t log_size) {
+    void *image = NULL;
+    nl_sim_module *twin = NULL;
+    if (!compile) {
+        say(log, log_size, "nothing has been set up to compile kernels for checks");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (compile(m->bytes, m->size, mask, &image, log, log_size) < 0)
+        return CUDA_ERROR_INVALID_SOURCE;
+    CUresult status = load(m->context, image, &twin, log, log_size);
+    free(image);
+    if (status != CUDA_SUCCESS)
+        return status;
+    twin->checks = mask;
+    const nl_sim_variables_image sides[] = {{m->bytes, m->size, m->low, m->high},
+                                            {twin->bytes, twin->size, twin->low, twin->high}};
+    twin->variables = nl_sim_variables_create(&sides[0], &sides[1]);
+    if (!twin->variables) {
+        destroy(twin);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    nl_mutex_lock(&lock);
+    nl_sim_module *other = find_twin_lock_held(m, mask); /* by another thread, meanwhile */
+    if (!other) {
+        twin->next_twin = m->twins;
+        m->twins = twin;
+    }
+    nl_mutex_unlock(&lock);
+    if (other)
+        destroy(twin);
+    *out = other ? other : twin;
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
+                            nl_sim_function **out, char *log, size_t log_size) {
+    nl_mutex_lock(&lock);
+    nl_sim_module *twin = find_twin_lock_held(function->module, mask);
+    nl_mutex_unlock(&lock);
+    CUresult status = CUDA_SUCCESS;
+    if (!twin)
+        status = make_twin(function->module, mask, compile, &twin, log, log_size);
+    if (status == CUDA_SUCCESS)
+        status = nl_sim_module_function(twin, function->symbol, out);
+    return status;
+}
+
+int nl_sim_module_traps_reals(const nl_sim_module *m) {
+    return m->traps_reals;
+}
+
+int nl_sim_module_is_debug(const nl_sim_module *m) {
+    return m->is_debug;
+}
+
+void nl_sim_module_extent(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
+    *low = m->low;
+    *high = m->high;
+}
+
+void nl_sim_module_locals(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
+    void *local = NULL;
+#ifdef __GLIBC__
+    if (dlinfo(m->library, RTLD_DI_TLS_DATA, &local) != 0)
+        local = NULL;
+#endif
+    *low = (uintptr_t)local;
+    *high = local ? *low + m->locals_size : 0;
+}
+
+const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {
+    char symbol[48];
+    unsigned index;
+    if (sscanf(f->symbol, "nl_sim_kernel_%u", &index) != 1)
+        return NULL;
+    snprintf(symbol, sizeof symbol, "nl_sim_parameters_%u", index);
+    return find_object(f->module, symbol, sizeof(nl_sim_parameters));
+}
+
+const char *nl_sim_module_names(const nl_sim_module *m) {
+    const char *const *names = find_object(m, "nl_sim_names", sizeof *names);
+    return names ? *names : NULL;
+}
+
+nl_sim_variables *nl_sim_module_variables(const nl_sim_module *m) {
+    return m->variables;
+}
+
+const void *nl_sim_module_bytes(const nl_sim_module *m, size_t *size) {
+    *size = m->size;
+    return m->bytes;
+}
+
+CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_function **out) {
+    CUresult status = CUDA_SUCCESS;
+    nl_mutex_lock(&lock);
+    nl_sim_function *f = m->functions;
+    while (f && strcmp(f->symbol, symbol) != 0)
+        f = f->next;
+    if (!f) {
+        const nl_sim_kernel *kernel = find_object(m, symbol, sizeof *kernel);
+        if (!kernel)
+            status = CUDA_ERROR_NOT_FOUND;
+        else if (kernel->abi != NL_SIM_ABI)
+            status = CUDA_ERROR_INVALID_IMAGE;
+        else if (!(f = make_function(m, kernel, symbol)))
+            status = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    nl_mutex_unlock(&lock);
+    if (status == CUDA_SUCCESS)
+        *out = f;
+    return status;
+}
+
+/* So that copies to and from it are known to be right. */
+static CUresult remember_global(nl_sim_module *m, const nl_sim_global *found) {
+    for (global *g = m->globals; g; g = g->next) {
+        if (g->address == found->address)
+            return CUDA_SUCCESS;
+    }
+    global *g = nl_mem_alloc(sizeof *g, NULL);
+    if (!g)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult status = nl_sim_memory_register(NL_SIM_MEMORY_GLOBAL, m->context->device,
+                                             found->address, (size_t)found->size);
+    if (status != CUDA_SUCCESS) {
+        nl_mem_free(g);
+        return status;
+    }
+    *g = (global){found->address, m->globals};
+    m->globals = g;
+    return CUDA_SUCCESS;
+}
+
+CUresult nl_sim_module_global(nl_sim_module *m, const char *symbol, void **address, size_t *size) {
+    const nl_sim_global *found = find_object(m, symbol, sizeof *found);
+    if (!found)
+        return CUDA_ERROR_NOT_FOUND;
+    if (found->abi != NL_SIM_ABI)
+        return CUDA_ERROR_INVALID_IMAGE;
+    nl_mutex_lock(&lock);
+    CUresult status = remember_global(m, found);
+    nl_mutex_unlock(&lock);
+    if (status != CUDA_SUCCESS)
+        return status;
+    *address = found->address;
+    *size = (size_t)found->size;
+    return CUDA_SUCCESS;
+}

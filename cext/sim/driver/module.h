@@ -1,0 +1,55 @@
+/* sim/driver/module: loaded images, their kernels and variables. */
+#ifndef NL_SIM_DRIVER_MODULE_H
+#define NL_SIM_DRIVER_MODULE_H
+
+#include "driver/checks.h"
+#include "sim/driver/context.h"
+#include "sim/engine/grid.h"
+
+typedef struct nl_sim_module nl_sim_module;
+
+typedef struct nl_sim_function {
+    const nl_sim_kernel *kernel;
+    nl_sim_module *module;
+    nl_sim_context *context;
+    nl_sim_habits habits;
+    int static_shared, max_dynamic_shared, carveout;
+    struct nl_sim_function *next;
+    char symbol[];
+} nl_sim_function;
+
+/* Threads that a block may have: what __launch_bounds__ says, or the device. */
+int nl_sim_function_max_threads(const nl_sim_function *function);
+
+/* image: nl_sim_image_header and what follows. `log` gets a sentence if it cannot be loaded. */
+CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
+                            char *log, size_t log_size);
+/* The instrumented twin of a function for the checks in `mask` (of NL_CHECK_COMPILED): compiled and
+ * loaded when it is first asked for. It lives as long as the function. `log` gets a sentence if
+ * there is none. */
+CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
+                            nl_sim_function **out, char *log, size_t log_size);
+/* Does the processor tell of NaN and infinity in its kernels (reals.h)? */
+int nl_sim_module_traps_reals(const nl_sim_module *module);
+/* Was it compiled with debug=True? */
+int nl_sim_module_is_debug(const nl_sim_module *module);
+/* Where the image lies: [*low, *high). */
+void nl_sim_module_extent(const nl_sim_module *module, uintptr_t *low, uintptr_t *high);
+/* The calling thread's copies of its thread-local variables; 0, 0 if that is not known. */
+void nl_sim_module_locals(const nl_sim_module *module, uintptr_t *low, uintptr_t *high);
+/* What an instrumented image says of the parameters of one of its kernels; NULL: nothing. */
+const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *function);
+/* The names at places in its source (names.h); NULL: none. */
+const char *nl_sim_module_names(const nl_sim_module *module);
+/* Of a twin: its variables and its original's; NULL: of any other module. */
+struct nl_sim_variables *nl_sim_module_variables(const nl_sim_module *module);
+/* The shared object itself. */
+const void *nl_sim_module_bytes(const nl_sim_module *module, size_t *size);
+nl_sim_context *nl_sim_module_context(const nl_sim_module *module);
+/* Its work must be done. */
+void nl_sim_module_destroy(nl_sim_module *module);
+CUresult nl_sim_module_function(nl_sim_module *module, const char *symbol, nl_sim_function **out);
+CUresult nl_sim_module_global(nl_sim_module *module, const char *symbol, void **address,
+                              size_t *size);
+
+#endif

@@ -1,0 +1,584 @@
+/* sim/driver/stream: the scheduler of operations.
+ *
+ * A stream is idle (nothing queued), blocked (its first operation must wait for another stream),
+ * ready, or running. Ready streams are in a list by priority; threads of the scheduler, as many as
+ * there have ever been streams ready at once, take them from there and run them dry. A thread that
+ * waits for a stream takes it from the list too, which saves two switches of threads in the
+ * commonest case, a launch and a wait. Blocked streams are looked at again whenever an operation
+ * has run. */
+#include "sim/driver/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/lock.h"
+#include "sim/driver/capture.h"
+#include "sim/driver/context.h"
+#include "sim/driver/sched.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/grid.h"
+#include "sim/engine/watch.h"
+
+enum { IDLE, BLOCKED, READY, RUNNING };
+enum { MAX_THREADS = 1024, EXIT_WAIT_MS = 500, AGAIN_NS = 5000000 };
+
+static struct {
+    nl_mutex lock;
+    nl_cond work, done;
+    nl_sim_stream *ready, *blocked;
+    unsigned ready_count, threads, idle, waiting, running;
+    int exiting;
+    char stopped[NL_SIM_FAULT_TEXT]; /* what the last interrupt has stopped */
+} sched = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .done = NL_COND_INIT};
+
+void nl_sim_sched_lock(void) {
+    nl_mutex_lock(&sched.lock);
+}
+void nl_sim_sched_unlock(void) {
+    nl_mutex_unlock(&sched.lock);
+}
+
+/* References */
+
+void nl_sim_stream_release_lock_held(nl_sim_stream *stream) {
+    if (--stream->references)
+        return;
+    free(stream->fault.text);
+    free(stream);
+}
+
+nl_sim_stream *nl_sim_stream_create(struct nl_sim_context *context, unsigned flags, int priority) {
+    nl_sim_stream *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    stream->context = context;
+    stream->flags = flags;
+    stream->priority = priority;
+    stream->references = 1;
+    nl_mutex_lock(&sched.lock);
+    stream->next = context->streams;
+    context->streams = stream;
+    nl_mutex_unlock(&sched.lock);
+    return stream;
+}
+
+/* Takes a closed stream that has run dry out of its context. */
+static void retire_lock_held(nl_sim_stream *stream) {
+    nl_sim_stream **p = &stream->context->streams;
+    while (*p && *p != stream)
+        p = &(*p)->next;
+    if (!*p)
+        return;
+    *p = stream->next;
+    if (stream->fault.status && !stream->context->fault.status) {
+        stream->context->fault = stream->fault;
+        stream->fault = (nl_sim_pending){.status = CUDA_SUCCESS};
+    }
+    nl_sim_stream_release_lock_held(stream);
+}
+
+void nl_sim_stream_close(nl_sim_stream *stream) {
+    nl_mutex_lock(&sched.lock);
+    stream->closed = 1;
+    nl_sim_capture_lose_lock_held(stream);
+    if (stream->state == IDLE)
+        retire_lock_held(stream);
+    nl_mutex_unlock(&sched.lock);
+}
+
+/* What an operation comes after */
+
+int nl_sim_op_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
+    if (!op->after) {
+        op->after = op->after_few;
+        op->after_capacity = sizeof op->after_few / sizeof op->after_few[0];
+    }
+    if (op->after_count == op->after_capacity) {
+        unsigned capacity = op->after_capacity * 4;
+        nl_sim_after *more = malloc(capacity * sizeof *more);
+        if (!more)
+            return -1;
+        memcpy(more, op->after, op->after_count * sizeof *more);
+        if (op->after != op->after_few)
+            free(op->after);
+        op->after = more;
+        op->after_capacity = capacity;
+    }
+    stream->references++;
+    op->after[op->after_count++] = (nl_sim_after){stream, ticket};
+    return 0;
+}
+
+/* The default stream comes after all that is in blocking streams, and they after it. Without memory
+ * for the list, waits right here instead. */
+static void add_legacy_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
+    nl_sim_stream *legacy = stream->context->legacy;
+    if (stream->flags & CU_STREAM_NON_BLOCKING)
+        return;
+    if (stream != legacy) {
+        if (legacy->issued != legacy->done && nl_sim_op_add_after(op, legacy, legacy->issued) < 0)
+            nl_sim_stream_wait_ticket_lock_held(legacy, legacy->issued);
+        return;
+    }
+    for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
+        if (s != legacy && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done &&
+            nl_sim_op_add_after(op, s, s->issued) < 0)
+            nl_sim_stream_wait_ticket_lock_held(s, s->issued);
+    }
+}
+
+static nl_sim_after *first_unmet(nl_sim_op *op) {
+    for (unsigned i = 0; i < op->after_count; i++) {
+        if (op->after[i].stream->done < op->after[i].ticket)
+            return &op->after[i];
+    }
+    return NULL;
+}
+
+static void drop(nl_sim_op *op) {
+    for (unsigned i = 0; i < op->after_count; i++)
+        nl_sim_stream_release_lock_held(op->after[i].stream);
+    if (op->after != op->after_few)
+        free(op->after);
+    if (op->drop)
+        op->drop(op);
+    free(op);
+}
+
+/* Lists */
+
+static void unlink_from(nl_sim_stream **list, nl_sim_stream *stream) {
+    while (*list != stream)
+        list = &(*list)->next_queued;
+    *list = stream->next_queued;
+}
+
+static void *scheduler_thread(void *unused);
+
+static void make_ready_lock_held(nl_sim_stream *stream) {
+    nl_sim_stream **p = &sched.ready;
+    while (*p && (*p)->priority <= stream->priority)
+        p = &(*p)->next_queued;
+    stream->next_queued = *p;
+    *p = stream;
+    stream->state = READY;
+    sched.ready_count++;
+    if (sched.ready_count > sched.idle && sched.threads < MAX_THREADS) {
+        nl_thread thread;
+        nl_error err;
+        if (nl_thread_start(&thread, scheduler_thread, NULL, 0, &err) == 0) {
+            nl_thread_detach(thread);
+            sched.threads++;
+        }
+    } else {
+        nl_cond_signal(&sched.work);
+    }
+}
+
+static void take_ready_lock_held(nl_sim_stream *stream) {
+    unlink_from(&sched.ready, stream);
+    sched.ready_count--;
+}
+
+/* The first operation has run. */
+static void complete_lock_held(nl_sim_stream *stream) {
+    nl_sim_op *op = stream->head;
+    if (op->settle)
+        op->settle(op, stream);
+    stream->head = op->next;
+    if (!stream->head)
+        stream->tail = NULL;
+    stream->done++;
+    drop(op);
+    if (sched.waiting)
+        nl_cond_broadcast(&sched.done);
+}
+
+/* Completes operations in which there is nothing to run. Then the stream is idle or blocked
+ * (returns 0), or its first operation can run (returns 1; the state is the caller's to set). */
+static int settle_lock_held(nl_sim_stream *stream) {
+    for (;;) {
+        nl_sim_op *op = stream->head;
+        if (!op) {
+            stream->state = IDLE;
+            if (stream->closed)
+                retire_lock_held(stream);
+            return 0;
+        }
+        if (first_unmet(op)) {
+            stream->state = BLOCKED;
+            stream->next_queued = sched.blocked;
+            sched.blocked = stream;
+            return 0;
+        }
+        if (op->run)
+            return 1;
+        complete_lock_held(stream);
+    }
+}
+
+/* After something has completed: what was waiting for it? */
+static void unblock_lock_held(void) {
+    for (nl_sim_stream **p = &sched.blocked; *p;) {
+        nl_sim_stream *stream = *p;
+        if (first_unmet(stream->head)) {
+            p = &stream->next_queued;
+            continue;
+        }
+        *p = stream->next_queued;
+        if (settle_lock_held(stream))
+            make_ready_lock_held(stream);
+        p = &sched.blocked; /* that may have completed what others wait for */
+    }
+}
+
+/* Running */
+
+static void fail_lock_held(nl_sim_stream *stream, CUresult status, const char *text) {
+    static uint64_t faults;
+    if (stream->done < stream->cancelled && !*sched.stopped)
+        snprintf(sched.stopped, sizeof sched.stopped, "%s", text);
+    if (stream->fault.status)
+        return; /* the first is the one to report */
+    stream->fault = (nl_sim_pending){status, ++faults, strdup(text)};
+}
+
+/* Operations that a thread which waits does not run. Who can be interrupted must be able to see
+ * to it. */
+static unsigned not_for_me_lock_held(void) {
+    return NL_SIM_OP_HOST | (nl_interrupt_heeded(1) ? NL_SIM_OP_LAUNCH : 0);
+}
+
+static void run_first_lock_held(nl_sim_stream *stream) {
+    nl_sim_op *op = stream->head;
+    stream->state = RUNNING;
+    if ((op->flags & NL_SIM_OP_LAUNCH) && stream->done < stream->cancelled) {
+        fail_lock_held(stream, CUDA_ERROR_LAUNCH_TIMEOUT,
+                       "a launch that was to come after an interrupted one has not been run");
+        return;
+    }
+    sched.running++;
+    nl_mutex_unlock(&sched.lock);
+    op->run(op, stream);
+    nl_mutex_lock(&sched.lock);
+    sched.running--;
+}
+
+/* Runs a stream whose first operation can run, until it is idle or blocked, or (for a thread that
+ * waits) `ticket` of `goal` has run or others must go on. */
+static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t ticket) {
+    unsigned not_for_me = goal ? not_for_me_lock_held() : 0;
+    stream->references++;
+    do {
+        if (goal && (goal->done >= ticket || (stream->head->flags & not_for_me))) {
+            make_ready_lock_held(stream);
+            break;
+        }
+        run_first_lock_held(stream);
+        complete_lock_held(stream);
+        unblock_lock_held();
+    } while (settle_lock_held(stream) && !sched.exiting);
+    unblock_lock_held();
+    nl_sim_stream_release_lock_held(stream);
+}
+
+static void *scheduler_thread(void *unused) {
+    (void)unused;
+    nl_sim_fault_block_signals();
+    nl_mutex_lock(&sched.lock);
+    for (;;) {
+        nl_sim_stream *stream = sched.ready;
+        if (!stream || sched.exiting) {
+            sched.idle++;
+            nl_cond_wait(&sched.work, &sched.lock);
+            sched.idle--;
+            continue;
+        }
+        take_ready_lock_held(stream);
+        run_lock_held(stream, NULL, 0);
+    }
+    return NULL;
+}
+
+/* A stream that the calling thread can run so that `stream` gets on, or NULL. */
+static nl_sim_stream *helpable(nl_sim_stream *stream) {
+    unsigned not_for_me = not_for_me_lock_held();
+    for (int depth = 0; stream && depth < 16; depth++) {
+        if (stream->state == READY)
+            return stream->head->flags & not_for_me ? NULL : stream;
+        if (stream->state != BLOCKED)
+            return NULL;
+        nl_sim_after *after = first_unmet(stream->head);
+        stream = after ? after->stream : NULL;
+    }
+    return NULL;
+}
+
+static void cancel_lock_held(nl_sim_stream *stream) {
+    stream->cancelled = stream->issued;
+}
+
+static void stop_lock_held(nl_sim_stream *stream) {
+    if (stream->job && stream->done < stream->cancelled)
+        nl_sim_watch_stop(stream->job, NL_SIM_INTERRUPTED);
+}
+
+static void for_all_lock_held(void (*act)(nl_sim_stream *stream)) {
+    for (int i = 0; i < nl_sim_context_count(); i++) {
+        for (nl_sim_stream *s = nl_sim_context_at(i)->streams; s; s = s->next)
+            act(s);
+    }
+}
+
+/* How a wait goes that can be interrupted. */
+typedef struct patience {
+    uint64_t next; /* when to ask, or to stop once more what runs; 0: not set yet */
+    int interrupted;
+} patience;
+
+static void ask_lock_held(patience *p) {
+    nl_mutex_unlock(&sched.lock);
+    int asked = nl_interrupt_asked();
+    nl_mutex_lock(&sched.lock);
+    if (asked) {
+        *sched.stopped = '\0';
+        for_all_lock_held(cancel_lock_held);
+    }
+    p->interrupted |= asked;
+}
+
+/* Waits until something has happened. From time to time asks whether to go on; if not, what runs is
+ * stopped, and the launches that come after it are not run: then this wait ends, too. */
+static void wait_patiently_lock_held(patience *p) {
+    uint64_t time = nl_clock_ns();
+    if (p->next && time >= p->next) {
+        ask_lock_held(p);
+        if (p->interrupted)
+            for_all_lock_held(stop_lock_held);
+        p->next = 0;
+        return; /* it may have happened meanwhile */
+    }
+    if (!p->next)
+        p->next = time + (p->interrupted ? AGAIN_NS : NL_INTERRUPT_NS);
+    sched.waiting++;
+    nl_cond_wait_for(&sched.done, &sched.lock, p->next - time);
+    sched.waiting--;
+}
+
+void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket) {
+    int heeds = nl_interrupt_heeded(1);
+    patience patience = {.interrupted = 0};
+    stream->references++;
+    while (stream->done < ticket && !sched.exiting) {
+        nl_sim_stream *other = helpable(stream);
+        if (other) {
+            take_ready_lock_held(other);
+            run_lock_held(other, stream, ticket);
+        } else if (heeds) {
+            wait_patiently_lock_held(&patience);
+        } else {
+            sched.waiting++;
+            nl_cond_wait(&sched.done, &sched.lock);
+            sched.waiting--;
+        }
+    }
+    if (patience.interrupted) {
+        nl_sim_fault_interrupt();
+        nl_interrupt_tell(sched.stopped);
+    }
+    nl_sim_stream_release_lock_held(stream);
+}
+
+uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
+    if (stream->capture) {
+        nl_sim_capture_add_lock_held(stream, op);
+        return 0;
+    }
+    add_legacy_lock_held(stream, op);
+    op->next = NULL;
+    if (stream->tail)
+        stream->tail->next = op;
+    else
+        stream->head = op;
+    stream->tail = op;
+    uint64_t ticket = ++stream->issued;
+    if (stream->state != IDLE)
+        return ticket;
+    int at_once = op->flags & NL_SIM_OP_INLINE;
+    if (settle_lock_held(stream)) {
+        if (at_once)
+            run_lock_held(stream, stream, ticket);
+        else
+            make_ready_lock_held(stream);
+    } else if (stream->state == IDLE) {
+        unblock_lock_held();
+    }
+    return ticket;
+}
+
+uint64_t nl_sim_stream_issue(nl_sim_stream *stream, nl_sim_op *op) {
+    nl_mutex_lock(&sched.lock);
+    uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
+    nl_mutex_unlock(&sched.lock);
+    return ticket;
+}
+
+void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
+    op->flags |= NL_SIM_OP_INLINE;
+    nl_mutex_lock(&sched.lock);
+    uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
+    nl_sim_stream_wait_ticket_lock_held(stream, ticket);
+    nl_mutex_unlock(&sched.lock);
+}
+
+/* Everything that an operation issued now would come after. */
+static void wait_stream_lock_held(nl_sim_stream *stream) {
+    nl_sim_stream_wait_ticket_lock_held(stream, stream->issued);
+    if (stream != stream->context->legacy)
+        return;
+restart:
+    for (nl_sim_stream *s = stream->context->streams; s && !sched.exiting; s = s->next) {
+        if (s != stream && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done) {
+            nl_sim_stream_wait_ticket_lock_held(s, s->issued);
+            goto restart; /* the list may have changed */
+        }
+    }
+}
+
+void nl_sim_stream_wait(nl_sim_stream *stream) {
+    nl_mutex_lock(&sched.lock);
+    wait_stream_lock_held(stream);
+    nl_mutex_unlock(&sched.lock);
+}
+
+int nl_sim_stream_is_done(nl_sim_stream *stream) {
+    nl_mutex_lock(&sched.lock);
+    int done = stream->issued == stream->done;
+    if (stream == stream->context->legacy) {
+        for (nl_sim_stream *s = stream->context->streams; s; s = s->next)
+            done = done && ((s->flags & CU_STREAM_NON_BLOCKING) || s->issued == s->done);
+    }
+    nl_mutex_unlock(&sched.lock);
+    return done;
+}
+
+void nl_sim_stream_wait_context(struct nl_sim_context *context) {
+    nl_mutex_lock(&sched.lock);
+restart:
+    for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
+        if (s->issued != s->done) {
+            nl_sim_stream_wait_ticket_lock_held(s, s->issued);
+            goto restart;
+        }
+    }
+    nl_mutex_unlock(&sched.lock);
+}
+
+/* Faults */
+
+void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const char *text) {
+    nl_mutex_lock(&sched.lock);
+    fail_lock_held(stream, status, text);
+    nl_mutex_unlock(&sched.lock);
+}
+
+void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
+    nl_mutex_lock(&sched.lock);
+    stream->job = job;
+    nl_mutex_unlock(&sched.lock);
+}
+
+static CUresult report(const nl_sim_pending *fault) {
+    if (fault->status)
+        nl_sim_fault_report(fault->id, fault->text ? fault->text : "out of memory");
+    return fault->status;
+}
+
+CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_stream *stream) {
+    CUresult status = CUDA_SUCCESS;
+    int interrupted = nl_sim_fault_interrupted();
+    nl_mutex_lock(&sched.lock);
+    if (stream)
+        status = report(&stream->fault);
+    if (!stream || stream == context->legacy) {
+        for (nl_sim_stream *s = context->streams; s && !status; s = s->next) {
+            if (!stream || !(s->flags & CU_STREAM_NON_BLOCKING))
+                status = report(&s->fault);
+        }
+    }
+    if (!status)
+        status = report(&context->fault);
+    if (!status && interrupted) {
+        nl_sim_fault_report(0, "interrupted");
+        status = CUDA_ERROR_LAUNCH_TIMEOUT;
+    }
+    nl_mutex_unlock(&sched.lock);
+    return status;
+}
+
+/* id 0: whichever it is. */
+static void clear(nl_sim_pending *fault, uint64_t id) {
+    if (id && fault->id != id)
+        return;
+    free(fault->text);
+    *fault = (nl_sim_pending){.status = CUDA_SUCCESS};
+}
+
+static void clear_lock_held(struct nl_sim_context *context, uint64_t id) {
+    clear(&context->fault, id);
+    for (nl_sim_stream *s = context->streams; s; s = s->next)
+        clear(&s->fault, id);
+}
+
+void nl_sim_stream_clear_fault(uint64_t id) {
+    nl_mutex_lock(&sched.lock);
+    for (int i = 0; i < nl_sim_context_count(); i++)
+        clear_lock_held(nl_sim_context_at(i), id);
+    nl_mutex_unlock(&sched.lock);
+}
+
+void nl_sim_stream_clear_faults(struct nl_sim_context *context) {
+    nl_mutex_lock(&sched.lock);
+    clear_lock_held(context, 0);
+    nl_mutex_unlock(&sched.lock);
+}
+
+/* The end */
+
+/* The process is ending, perhaps with work under way. What runs is stopped at its next block;
+ * nothing new starts; but a kernel that never ends does not keep the process. */
+static void at_exit(void) {
+    if (nl_sim_context_forked())
+        return;
+    nl_mutex_lock(&sched.lock);
+    sched.exiting = 1;
+    for (int waited = 0; sched.running && waited < EXIT_WAIT_MS; waited++) {
+        for (int i = 0; i < nl_sim_context_count(); i++) {
+            for (nl_sim_stream *s = nl_sim_context_at(i)->streams; s; s = s->next) {
+                if (!s->job)
+                    continue;
+                nl_sim_job_fail(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
+                nl_sim_watch_stop(s->job, NL_SIM_INTERRUPTED);
+            }
+        }
+        nl_mutex_unlock(&sched.lock);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        nl_mutex_lock(&sched.lock);
+    }
+    nl_mutex_unlock(&sched.lock);
+}
+
+void nl_sim_stream_open(void) {
+    atexit(at_exit);
+}
+
+void nl_sim_stream_forget(void) {
+    nl_mutex_init(&sched.lock);
+    nl_cond_init(&sched.work);
+    nl_cond_init(&sched.done);
+    sched.ready = sched.blocked = NULL;
+    sched.ready_count = sched.threads = sched.idle = sched.waiting = sched.running = 0;
+}

@@ -1,0 +1,109 @@
+/* sim/driver/variables: variables are paired by their symbols' names. Of each pair we keep what
+ * both sides had when they were last the same; bytes that differ from it are those that have
+ * changed. Launches of one module on several streams may overlap, so only changes are copied, never
+ * the whole. */
+#include "sim/driver/variables.h"
+
+#include <string.h>
+#include "base/lock.h"
+#include "base/mem.h"
+#include "sim/debuginfo/elf.h"
+
+typedef struct pair {
+    struct pair *next;
+    unsigned char *module, *twin;
+    size_t size;
+    unsigned char last[];
+} pair;
+
+struct nl_sim_variables {
+    nl_mutex lock;
+    pair *pairs;
+};
+
+/* While pairs are made. */
+typedef struct making {
+    nl_sim_variables *variables;
+    const nl_sim_variables_image *module, *twin;
+    int failed;
+} making;
+
+/* A module's variable whose initial value, `initial` (NULL: zero), is in its file. What it has
+ * besides has been written since; addresses within the image are the loader's work. */
+static void start(pair *p, const unsigned char *initial, const making *m) {
+    for (size_t i = 0; i < p->size; i++)
+        p->last[i] = initial ? initial[i] : 0;
+    for (size_t i = 0; i + 8 <= p->size; i += 8) {
+        uint64_t word;
+        memcpy(&word, p->module + i, sizeof word);
+        if (initial && word - m->module->low < m->module->high - m->module->low)
+            memcpy(p->last + i, p->module + i, sizeof word);
+    }
+}
+
+static void add(void *data, const nl_sim_elf_variable *v) {
+    making *m = data;
+    uintptr_t other;
+    if (!nl_sim_elf_find_variable(m->twin->bytes, m->twin->size, v->name, v->size, &other))
+        return;
+    pair *p = nl_mem_alloc(sizeof *p + v->size, NULL);
+    if (!p) {
+        m->failed = 1;
+        return;
+    }
+    p->module = (unsigned char *)m->module->low + v->address;
+    p->twin = (unsigned char *)m->twin->low + other;
+    p->size = v->size;
+    start(p, v->initial, m);
+    p->next = m->variables->pairs;
+    m->variables->pairs = p;
+}
+
+nl_sim_variables *nl_sim_variables_create(const nl_sim_variables_image *module,
+                                          const nl_sim_variables_image *twin) {
+    nl_sim_variables *v = nl_mem_zalloc(sizeof *v, NULL);
+    making m = {.variables = v, .module = module, .twin = twin};
+    if (!v)
+        return NULL;
+    nl_mutex_init(&v->lock);
+    nl_sim_elf_each_variable(module->bytes, module->size, add, &m);
+    if (!m.failed)
+        return v;
+    nl_sim_variables_destroy(v);
+    return NULL;
+}
+
+void nl_sim_variables_destroy(nl_sim_variables *v) {
+    if (!v)
+        return;
+    while (v->pairs) {
+        pair *p = v->pairs;
+        v->pairs = p->next;
+        nl_mem_free(p);
+    }
+    nl_mutex_destroy(&v->lock);
+    nl_mem_free(v);
+}
+
+static void carry(pair *p, const unsigned char *from, unsigned char *to) {
+    if (memcmp(from, p->last, p->size) == 0)
+        return;
+    for (size_t i = 0; i < p->size; i++) {
+        if (from[i] != p->last[i])
+            to[i] = p->last[i] = from[i];
+    }
+}
+
+void nl_sim_variables_bring(nl_sim_variables *v) {
+    nl_mutex_lock(&v->lock);
+    for (pair *p = v->pairs; p; p = p->next)
+        carry(p, p->module, p->twin);
+    nl_mutex_unlock(&v->lock);
+}
+
+void nl_sim_variables_return(nl_sim_variables *v) {
+    nl_mutex_lock(&v->lock);
+    for (pair *p = v->pairs; p; p = p->next)
+        carry(p, p->twin, p->module);
+    nl_mutex_unlock(&v->lock);
+}

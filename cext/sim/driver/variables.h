@@ -1,0 +1,28 @@
+/* sim/driver/variables: the variables of a module and of its instrumented twin, which has its own.
+ *
+ * Copies, and kernels that are not checked, use the module's; kernels that are checked the twin's.
+ * Around each checked launch what has changed on one side is brought to the other. */
+#ifndef NL_SIM_DRIVER_VARIABLES_H
+#define NL_SIM_DRIVER_VARIABLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct nl_sim_variables nl_sim_variables;
+
+/* One side: a shared object as bytes, and where it lies. */
+typedef struct nl_sim_variables_image {
+    const void *bytes;
+    size_t size;
+    uintptr_t low, high;
+} nl_sim_variables_image;
+
+/* NULL without memory. */
+nl_sim_variables *nl_sim_variables_create(const nl_sim_variables_image *module,
+                                          const nl_sim_variables_image *twin);
+void nl_sim_variables_destroy(nl_sim_variables *variables); /* accepts NULL */
+/* Before a checked launch, and after it. */
+void nl_sim_variables_bring(nl_sim_variables *variables);
+void nl_sim_variables_return(nl_sim_variables *variables);
+
+#endif

@@ -1,0 +1,182 @@
+/* sim/engine/heap: blocks of powers of two in a range of their own, apart from the program's heap.
+ * What is known of a block is kept outside of the range, so that a kernel that writes where it
+ * should not damages other kernels' blocks at worst. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/engine/heap.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include "base/lock.h"
+
+enum { GRAIN_BITS = 5, CLASSES = 40, LIVE = 0x80, FIRST = 0x40 };
+enum { DEFAULT_SIZE = 8 << 20 };
+
+static nl_mutex lock = NL_MUTEX_INIT;
+static struct {
+    size_t size; /* 0: the default */
+    char *low;
+    uint8_t *state;         /* per grain: 0, or at the first of a block its class | FIRST | LIVE */
+    uint64_t *asked;        /* per grain: at the first of a block, the size that was asked for */
+    uint32_t *next;         /* per grain: the next free block of the class, + 1 */
+    uint32_t free[CLASSES]; /* the first of each class, + 1 */
+    uint32_t grains, fresh; /* all, and those never used: [fresh, grains) */
+} heap;
+
+static void *map(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+size_t nl_sim_heap_size(void) {
+    nl_mutex_lock(&lock);
+    size_t size = heap.size ? heap.size : DEFAULT_SIZE;
+    nl_mutex_unlock(&lock);
+    return size;
+}
+
+int nl_sim_heap_set_size(size_t size) {
+    int status = -1;
+    size_t most = (size_t)1 << 36;
+    nl_mutex_lock(&lock);
+    if (!heap.low) {
+        heap.size = size > most ? most : size < DEFAULT_SIZE ? (size_t)DEFAULT_SIZE : size;
+        status = 0;
+    }
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+static int open_lock_held(void) {
+    if (heap.low)
+        return 0;
+    size_t size = heap.size ? heap.size : DEFAULT_SIZE;
+    uint32_t grains = (uint32_t)(size >> GRAIN_BITS);
+    char *low = map((size_t)grains << GRAIN_BITS);
+    heap.state = map(grains);
+    heap.next = map(grains * sizeof *heap.next);
+    heap.asked = map(grains * sizeof *heap.asked);
+    if (!low || !heap.state || !heap.next || !heap.asked)
+        return -1;
+    heap.low = low;
+    heap.grains = grains;
+    return 0;
+}
+
+static void *alloc_lock_held(unsigned class, uint64_t size) {
+    uint32_t grain, needed = 1u << class;
+    if (open_lock_held() < 0)
+        return NULL;
+    if (heap.free[class]) {
+        grain = heap.free[class] - 1;
+        heap.free[class] = heap.next[grain];
+    } else if (heap.grains - heap.fresh >= needed) {
+        grain = heap.fresh;
+        heap.fresh += needed;
+    } else {
+        return NULL;
+    }
+    heap.state[grain] = (uint8_t)(class | FIRST | LIVE);
+    heap.asked[grain] = size;
+    return heap.low + ((size_t)grain << GRAIN_BITS);
+}
+
+void *nl_sim_heap_alloc(unsigned long long size) {
+    unsigned class = 0;
+    if (size == 0 || size > (1ull << 36))
+        return NULL;
+    while ((1ull << (class + GRAIN_BITS)) < size)
+        class ++;
+    if (class >= 31)
+        return NULL;
+    nl_mutex_lock(&lock);
+    void *block = alloc_lock_held(class, size);
+    nl_mutex_unlock(&lock);
+    return block;
+}
+
+int nl_sim_heap_free(void *block) {
+    if (!block)
+        return 0;
+    int status = -1;
+    nl_mutex_lock(&lock);
+    size_t offset = (size_t)((char *)block - heap.low), grain = offset >> GRAIN_BITS;
+    if (heap.low && (char *)block >= heap.low && grain < heap.grains &&
+        offset % (1u << GRAIN_BITS) == 0 && (heap.state[grain] & LIVE)) {
+        unsigned class = (heap.state[grain] &= (uint8_t)~LIVE) & (FIRST - 1);
+        heap.next[grain] = heap.free[class];
+        heap.free[class] = (uint32_t)grain + 1;
+        status = 0;
+    }
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+/* The first grain of the block that the address is in or behind; 0 if there is none. */
+static int find_block_lock_held(uintptr_t address, uint32_t *first) {
+    uintptr_t offset = address - (uintptr_t)heap.low;
+    if (!heap.low || offset >> GRAIN_BITS >= heap.grains)
+        return 0;
+    for (uint32_t grain = (uint32_t)(offset >> GRAIN_BITS) + 1; grain-- > 0;) {
+        if (heap.state[grain]) {
+            *first = grain;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int nl_sim_heap_covers(uintptr_t address, size_t size) {
+    uint32_t first;
+    int covers = 0;
+    nl_mutex_lock(&lock);
+    if (find_block_lock_held(address, &first) && (heap.state[first] & LIVE)) {
+        uintptr_t inside = address - (uintptr_t)heap.low - ((uintptr_t)first << GRAIN_BITS);
+        covers = inside < heap.asked[first] && size <= heap.asked[first] - inside;
+    }
+    nl_mutex_unlock(&lock);
+    return covers;
+}
+
+int nl_sim_heap_describe(uintptr_t address, char *text, size_t size) {
+    uint32_t first;
+    nl_mutex_lock(&lock);
+    int found = find_block_lock_held(address, &first);
+    if (found) {
+        uintptr_t inside = address - (uintptr_t)heap.low - ((uintptr_t)first << GRAIN_BITS);
+        unsigned long long asked = heap.asked[first];
+        if (!(heap.state[first] & LIVE))
+            snprintf(text, size, ", in %llu bytes of malloc() that have been freed", asked);
+        else if (inside < asked)
+            snprintf(text, size, ", at the end of %llu bytes of malloc()", asked);
+        else
+            snprintf(text, size, ", %llu bytes after the end of %llu bytes of malloc()",
+                     (unsigned long long)inside - asked, asked);
+    } else if (heap.low && address - (uintptr_t)heap.low < ((uintptr_t)heap.grains << GRAIN_BITS)) {
+        snprintf(text, size, ", in the heap of malloc()");
+        found = 1;
+    }
+    nl_mutex_unlock(&lock);
+    return found;
+}
+
+void nl_sim_heap_reset(void) {
+    nl_mutex_lock(&lock);
+    if (heap.low) {
+        munmap(heap.low, (size_t)heap.grains << GRAIN_BITS);
+        munmap(heap.state, heap.grains);
+        munmap(heap.next, heap.grains * sizeof *heap.next);
+        munmap(heap.asked, heap.grains * sizeof *heap.asked);
+        size_t size = heap.size;
+        __builtin_memset(&heap, 0, sizeof heap);
+        heap.size = size;
+    }
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_heap_forget(void) {
+    nl_mutex_init(&lock);
+}

@@ -1,0 +1,30 @@
+/* sim/engine/limits: what a simulated device can do, written once; attributes, launch checks and
+ * occupancy all read these. The values are those of compute capability 9.0. */
+#ifndef NL_SIM_ENGINE_LIMITS_H
+#define NL_SIM_ENGINE_LIMITS_H
+
+enum {
+    NL_SIM_COMPUTE_MAJOR = 9,
+    NL_SIM_COMPUTE_MINOR = 0,
+    NL_SIM_BLOCK_THREADS = 1024,
+    NL_SIM_BLOCK_X = 1024,
+    NL_SIM_BLOCK_Y = 1024,
+    NL_SIM_BLOCK_Z = 64,
+    NL_SIM_GRID_X = 2147483647,
+    NL_SIM_GRID_Y = 65535,
+    NL_SIM_GRID_Z = 65535,
+    NL_SIM_SHARED_DEFAULT = 49152,
+    NL_SIM_SHARED_OPTIN = 232448,
+    NL_SIM_SHARED_PER_SM = 233472,
+    NL_SIM_SHARED_RESERVED = 1024, /* per block, by the system */
+    NL_SIM_SM_THREADS = 2048,
+    NL_SIM_SM_BLOCKS = 32,
+    NL_SIM_REGISTERS = 65536,
+    NL_SIM_CONSTANT = 65536,
+    NL_SIM_KERNEL_REGISTERS = 32, /* what every kernel is said to use */
+    NL_SIM_L2 = 52428800,
+    NL_SIM_DRIVER_VERSION = 13000,
+    NL_SIM_STACK_MIN = 65536, /* of a fiber; the limit for the device is smaller and only adds */
+};
+
+#endif

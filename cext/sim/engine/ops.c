@@ -1,0 +1,88 @@
+/* sim/engine/ops: those operations of a running thread that are not about waiting. */
+#include "sim/engine/ops.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/print.h"
+#include "sim/check/race.h"
+#include "sim/check/shadow.h"
+#include "sim/engine/block.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/grid.h"
+#include "sim/engine/heap.h"
+#include "sim/engine/warp.h"
+#include "sim/engine/xorwow.h"
+
+static uint32_t printed;
+
+static int is_fibers(void) {
+    return nl_sim_current->fibers;
+}
+static void *dynamic_shared(void) {
+    return nl_sim_current->shared;
+}
+static unsigned smid(void) {
+    return nl_sim_current->id % nl_sim_grid_workers();
+}
+
+__attribute__((noreturn)) static void fault(int status, const char *message, unsigned thread,
+                                            nl_sim_site site) {
+    nl_sim_fault_raise(nl_sim_current, status, message, thread, site);
+}
+
+static int print(const char *format, va_list arguments) {
+    nl_sim_worker *w = nl_sim_current;
+    if (w->replaying)
+        return 0;
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_fault_stopped(w);
+    int length = nl_print(format, arguments);
+    if (length > 0)
+        nl_atomic_store32(&printed, 1);
+    return length;
+}
+
+void nl_sim_ops_flush(void) {
+    if (nl_atomic_peek32(&printed)) {
+        nl_atomic_store32(&printed, 0);
+        fflush(stdout);
+    }
+}
+
+static void *allocate(unsigned long long size) {
+    nl_sim_worker *w = nl_sim_current;
+    void *block = nl_sim_heap_alloc(size);
+    if (block && w->race)
+        nl_sim_race_renew(w, (uintptr_t)block, size);
+    return block;
+}
+
+static void free_block(void *block) {
+    nl_sim_worker *w = nl_sim_current;
+    if (nl_sim_heap_free(block) < 0)
+        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED,
+                           "free() of an address that malloc() did not give, or gave back already",
+                           w->fibers ? w->current : (unsigned)-1, (nl_sim_site){NULL, 0});
+}
+
+const nl_sim_ops nl_sim_engine = {
+    .abi = NL_SIM_ABI,
+    .barrier = nl_sim_block_barrier,
+    .warp = nl_sim_warp_collective,
+    .grid_barrier = nl_sim_block_grid_barrier,
+    .yield = nl_sim_block_yield,
+    .is_fibers = is_fibers,
+    .dynamic_shared = dynamic_shared,
+    .fault = fault,
+    .exit_thread = nl_sim_block_exit_thread,
+    .clock = nl_clock_cycles,
+    .globaltimer = nl_clock_ns,
+    .smid = smid,
+    .vprintf = print,
+    .malloc = allocate,
+    .free = free_block,
+    .checker = &nl_sim_shadow,
+    .xorwow_jump = nl_sim_xorwow_jump,
+};

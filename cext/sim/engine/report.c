@@ -1,0 +1,300 @@
+/* sim/engine/report: the text about a block that cannot go on: which threads wait where, for what,
+ * and which threads they wait for; and about lanes whose warp operations do not fit together. */
+#include "sim/engine/fault.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/clock.h"
+#include "sim/check/check.h"
+#include "sim/check/culprit.h"
+#include "sim/debuginfo/lines.h"
+#include "sim/engine/block.h"
+#include "sim/engine/grid.h"
+
+static const char *finished(nl_text *t) {
+    if (t->is_cut)
+        memcpy(t->at + t->length - 3, "...", 3);
+    return t->at;
+}
+
+const char *nl_sim_fault_operation(unsigned wait) {
+    static const char *const block[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
+                                        "__syncthreads_or"};
+    static const char *const warp[] = {
+        "__syncwarp",        "__shfl_sync",       "a vote (__ballot_sync)",
+        "__match_any_sync",  "__match_all_sync",  "__reduce_add_sync",
+        "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync",
+        "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
+        "__reduce_xor_sync", "__activemask",      "a volatile access, in step with its warp"};
+    if (wait >= NL_SIM_WAIT_GRID)
+        return "the barrier over the grid";
+    if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof warp / sizeof warp[0])
+        return warp[wait - NL_SIM_WAIT_WARP];
+    if (wait >= NL_SIM_WAIT_BLOCK && wait - NL_SIM_WAIT_BLOCK < sizeof block / sizeof block[0])
+        return block[wait - NL_SIM_WAIT_BLOCK];
+    return "nothing";
+}
+
+static int is_live(const nl_sim_worker *w, unsigned thread) {
+    return (int)(w->warp[thread / NL_SIM_LANES].live >> thread % NL_SIM_LANES & 1);
+}
+
+/* Is the thread waiting (a barrier that has just been found mixed counts as waited for)? */
+static int waits(const nl_sim_worker *w, unsigned thread) {
+    return is_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
+}
+
+/* Warps count in lanes of their own mask, so two threads wait alike only with the same mask. */
+static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
+    int warp = a->wait >= NL_SIM_WAIT_WARP && a->wait < NL_SIM_WAIT_GRID;
+    return a->wait == b->wait && a->site.line == b->site.line &&
+           (a->site.file == b->site.file || a->site.line == 0 ||
+            strcmp(a->site.file, b->site.file) == 0) &&
+           (!warp || a->mask == b->mask);
+}
+
+/* "threads 0-15, 32", of those for which `member` holds. */
+typedef int member_fn(const nl_sim_worker *w, unsigned thread, const void *data);
+
+static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, const void *data) {
+    unsigned count = 0, members = 0;
+    for (unsigned i = 0; i < w->threads; i++)
+        members += member(w, i, data) != 0;
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (!member(w, i, data))
+            continue;
+        unsigned last = i;
+        while (last + 1 < w->threads && member(w, last + 1, data))
+            last++;
+        const char *lead = count ? ", " : members > 1 ? "threads " : "thread ";
+        if (count == 12) {
+            nl_text_add(t, ", ...");
+            return;
+        }
+        if (last > i)
+            nl_text_add(t, "%s%u-%u", lead, i, last);
+        else
+            nl_text_add(t, "%s%u", lead, i);
+        count++;
+        i = last;
+    }
+    if (!count)
+        nl_text_add(t, "no thread");
+}
+
+static int is_alike(const nl_sim_worker *w, unsigned thread, const void *data) {
+    return waits(w, thread) && alike(&w->thread[thread], data);
+}
+
+/* Live threads that the mask of `data` names and that do not wait with it. */
+static int is_missing(const nl_sim_worker *w, unsigned thread, const void *data) {
+    const nl_sim_thread *t = data;
+    unsigned warp = (unsigned)(t - w->thread) / NL_SIM_LANES;
+    return thread / NL_SIM_LANES == warp && (t->mask >> thread % NL_SIM_LANES & 1) &&
+           is_live(w, thread) && !is_alike(w, thread, data);
+}
+
+static int has_ended(const nl_sim_worker *w, unsigned thread, const void *data) {
+    (void)data;
+    return !is_live(w, thread);
+}
+
+static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *data) {
+    (void)data;
+    return is_live(w, thread) && !w->thread[thread].fiber.sp && thread != w->current;
+}
+
+/* The first of its kind? */
+static int leads(const nl_sim_worker *w, unsigned thread) {
+    if (!waits(w, thread))
+        return 0;
+    for (unsigned i = 0; i < thread; i++) {
+        if (is_alike(w, i, &w->thread[thread]))
+            return 0;
+    }
+    return 1;
+}
+
+static void add_missing(nl_text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
+    unsigned warp = (unsigned)(thread - w->thread) / NL_SIM_LANES;
+    for (unsigned i = 0; i < NL_SIM_LANES && warp * NL_SIM_LANES + i < w->threads; i++) {
+        if (is_missing(w, warp * NL_SIM_LANES + i, thread)) {
+            nl_text_add(t, ", which also names ");
+            add_ranges(t, w, is_missing, thread);
+            return;
+        }
+    }
+}
+
+static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (has_not_begun(w, i, NULL)) {
+            nl_text_add(t, "; not begun: ");
+            add_ranges(t, w, has_not_begun, NULL);
+            return;
+        }
+    }
+}
+
+/* Of threads that could run, but have not got on. What one of them touched last is most likely what
+ * it waits for. */
+static void add_spinning(nl_text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
+    char name[200];
+    nl_text_add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
+    if (thread->site.line)
+        nl_text_add(t, " at %s:%d", thread->site.file, thread->site.line);
+    else if (thread->wait == NL_SIM_WAIT_SPIN)
+        nl_text_add(t, " on volatile memory");
+    if (thread->touched && nl_sim_culprit_knows(w, thread->touched)) {
+        nl_sim_culprit_name(w, thread->touched, name, sizeof name);
+        nl_text_add(t, ", after an access of %s", name);
+    }
+}
+
+/* "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": each of the kinds of waiting for
+ * which `wanted` holds, that of the running thread first if it waits for nothing. */
+static void add_waiting(nl_text *t, const nl_sim_worker *w, member_fn *wanted, const void *data) {
+    const nl_sim_thread *running = &w->thread[w->current];
+    unsigned kinds = 0, first = 0;
+    if (is_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
+        while (!is_alike(w, first, running))
+            first++;
+    }
+    for (unsigned n = 0; n < w->threads; n++) {
+        unsigned i = n == 0 ? first : n <= first ? n - 1 : n;
+        if (!leads(w, i) || (wanted && !wanted(w, i, data)))
+            continue;
+        const nl_sim_thread *thread = &w->thread[i];
+        if (kinds++)
+            nl_text_add(t, "; ");
+        if (kinds > 8) {
+            nl_text_add(t, "and others elsewhere");
+            break;
+        }
+        add_ranges(t, w, is_alike, thread);
+        if (thread->wait > NL_SIM_WAIT_GRID) {
+            add_spinning(t, w, thread);
+            continue;
+        }
+        nl_text_add(t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?",
+                    thread->site.line, nl_sim_fault_operation(thread->wait));
+        if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
+            nl_text_add(t, " with mask 0x%08x", thread->mask);
+            add_missing(t, w, thread);
+        }
+    }
+}
+
+_Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text t = nl_text_in(room, sizeof room);
+    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
+    int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
+    nl_text_add(&t, mixed ? "threads of the block are at different barriers: "
+                          : "the block cannot go on: ");
+    add_waiting(&t, w, NULL, NULL);
+    if (w->live < w->threads) {
+        nl_text_add(&t, "; ended: ");
+        add_ranges(&t, w, has_ended, NULL);
+    }
+    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
+    nl_sim_block_leave(w, NL_SIM_FAULT);
+}
+
+/* Why the grid was stopped, at the end of a sentence about what it did. */
+static void add_stop(nl_text *t, const nl_sim_job *job, const char *limit_text) {
+    if (nl_atomic_load32(&job->watch.stopped) == NL_SIM_INTERRUPTED)
+        nl_text_add(t, "interrupted after %.1f s",
+                    (double)(nl_clock_ns() - job->started) / 1000000000);
+    else
+        nl_text_add(t, "%s after %g s, the limit", limit_text, (double)job->limit_ms / 1000);
+}
+
+void nl_sim_fault_overdue(nl_sim_job *job) {
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text t = nl_text_in(room, sizeof room);
+    nl_text_add(&t, "kernel %s: ", nl_sim_fault_kernel_name(job->kernel));
+    add_stop(&t, job, "stopped");
+    nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
+}
+
+/* Where the threads are that wait for nothing but their turn, as far as the image tells lines. */
+static void find_lines(nl_sim_worker *w) {
+    nl_sim_thread *running = &w->thread[w->current];
+    if (running->wait == NL_SIM_WAIT_NONE) {
+        running->wait = NL_SIM_WAIT_TURN;
+        running->site = (nl_sim_site){NULL, 0};
+        /* Where it was interrupted; within a function of ours, or in code that has no line, its
+         * last access says where. */
+        int exact = 0;
+        nl_sim_site at = {NULL, 0};
+        if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->check &&
+            nl_sim_lines_find_near(w->job->check->image, (const void *)(w->trap.instruction + 1),
+                                   &at, &exact) &&
+            (exact || !running->pc))
+            running->site = at;
+    }
+    for (unsigned i = 0; i < w->threads; i++) {
+        nl_sim_thread *t = &w->thread[i];
+        /* What it waited for has come. */
+        if (is_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
+            (w->warp[i / NL_SIM_LANES].ready >> i % NL_SIM_LANES & 1))
+            t->wait = NL_SIM_WAIT_TURN;
+        if (!w->job->check)
+            continue;
+        if (is_live(w, i) && t->wait > NL_SIM_WAIT_GRID && !t->site.line && t->pc)
+            (void)nl_sim_lines_find(w->job->check->image, t->pc, &t->site);
+    }
+}
+
+void nl_sim_fault_endless(nl_sim_worker *w) {
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text t = nl_text_in(room, sizeof room);
+    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
+    add_stop(&t, w->job, "not done");
+    if (w->fibers) {
+        find_lines(w);
+        nl_text_add(&t, ": ");
+        add_waiting(&t, w, NULL, NULL);
+        add_unstarted(&t, w);
+    }
+    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
+}
+
+_Noreturn void nl_sim_fault_stopped(nl_sim_worker *w) {
+    if (nl_atomic_load32(&w->job->watch.stopped))
+        nl_sim_fault_endless(w);
+    nl_sim_block_leave(w, NL_SIM_STOPPED);
+}
+
+typedef struct lanes {
+    unsigned warp;
+    uint32_t set;
+} lanes;
+
+static int is_lane(const nl_sim_worker *w, unsigned thread, const void *data) {
+    const lanes *l = data;
+    (void)w;
+    return thread / NL_SIM_LANES == l->warp && (l->set >> thread % NL_SIM_LANES & 1);
+}
+
+_Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_t set) {
+    char room[NL_SIM_FAULT_TEXT];
+    nl_text t = nl_text_in(room, sizeof room);
+    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
+    nl_text_add(
+        &t, "lanes of a warp that name one another in their masks are at different lines, and each "
+            "line is an instruction of its own, which only its own lanes execute: ");
+    add_waiting(&t, w, is_lane, &(lanes){warp, set});
+    nl_sim_job_fail(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, finished(&t));
+    nl_sim_block_leave(w, NL_SIM_FAULT);
+}
+
+_Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *w, unsigned thread) {
+    char message[160];
+    const nl_sim_thread *t = &w->thread[thread];
+    snprintf(message, sizeof message,
+             "%s with mask 0x%08x, which does not name the calling lane %u",
+             nl_sim_fault_operation(t->wait), t->mask, thread % NL_SIM_LANES);
+    nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, message, thread, t->site);
+}

@@ -1,0 +1,93 @@
+/* sim/engine/stack: stacks are mapped in slabs and touched page by page only as far as kernels use
+ * them. Below each lies a guard, wide so that a large frame does not step over it, and of such a
+ * size that the distance between two stacks is an odd number of pages: equal offsets in different
+ * stacks then fall into different cache sets. Their tops do the same within the page. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/engine/stack.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/mem.h"
+
+enum { SLAB_STACKS = 32, GUARD_PAGES = 15 };
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102 /* Linux 6.13: a guard that costs no mapping of its own */
+#endif
+
+static size_t page_size(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t stride_of(const nl_sim_stacks *stacks) {
+    size_t page = page_size(), pages = stacks->size / page + GUARD_PAGES;
+    return (pages | 1) * page;
+}
+
+static unsigned slab_stacks(const nl_sim_stacks *stacks) {
+    return stacks->size > (1u << 20) ? 1 : SLAB_STACKS;
+}
+
+void nl_sim_stacks_resize(nl_sim_stacks *stacks, size_t size) {
+    size_t page = page_size();
+    size = (size + page - 1) / page * page;
+    if (size == stacks->size)
+        return;
+    for (unsigned i = 0; i < stacks->slab_count; i++)
+        munmap(stacks->slabs[i], stride_of(stacks) * slab_stacks(stacks));
+    stacks->size = size;
+    stacks->count = stacks->free_count = stacks->slab_count = 0;
+}
+
+/* A guard that cannot be had (too many mappings) is done without. */
+static void guard(char *low, size_t size) {
+    if (madvise(low, size, MADV_GUARD_INSTALL) != 0)
+        (void)mprotect(low, size, PROT_NONE);
+}
+
+int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
+    size_t stride = stride_of(stacks);
+    unsigned wanted = slab_stacks(stacks);
+    if (stacks->count >= NL_SIM_STACKS || nl_mem_refuses())
+        return -1;
+    char *slab = mmap(NULL, stride * wanted, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (slab == MAP_FAILED)
+        return -1;
+#ifdef MADV_NOHUGEPAGE
+    (void)madvise(slab, stride * wanted, MADV_NOHUGEPAGE);
+#endif
+    stacks->slabs[stacks->slab_count++] = slab;
+    unsigned first = stacks->count;
+    for (unsigned i = 0; i < wanted && stacks->count < NL_SIM_STACKS; i++, stacks->count++) {
+        nl_fiber_stack *stack = &stacks->all[stacks->count];
+        char *low = slab + i * stride;
+        guard(low, stride - stacks->size);
+        *stack = (nl_fiber_stack){
+            .low = low + stride - stacks->size,
+            .size = stacks->size,
+            .top = low + stride - stacks->count % 20 * 192,
+        };
+    }
+    for (unsigned i = stacks->count; i-- > first + 1;)
+        nl_sim_stacks_give(stacks, i);
+    return (int)first;
+}
+
+void nl_sim_stacks_reset(nl_sim_stacks *stacks) {
+    stacks->free_count = 0;
+    for (unsigned i = stacks->count; i-- > 0;)
+        nl_sim_stacks_give(stacks, i);
+}
+
+int nl_sim_stacks_overflown(const nl_sim_stacks *stacks, uintptr_t address) {
+    size_t gap = stride_of(stacks) - stacks->size;
+    for (unsigned i = 0; i < stacks->count; i++) {
+        uintptr_t low = (uintptr_t)stacks->all[i].low;
+        if (address < low && address >= low - gap)
+            return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,262 @@
+/* sim/engine/warp: lanes that arrive with the same operation and mask form a group. A group is
+ * complete when all lanes that the mask names and that have not exited are in it; the last to
+ * arrive computes for all, wakes the others and goes on. Several groups of one warp can be waiting
+ * at once, as when branches diverge.
+ *
+ * Before volatile accesses to the block's memory the lanes of a warp meet without being asked to,
+ * as programs expect that were written for warps that execute one instruction at a time. Who comes
+ * is not known beforehand: when no lane can run, those that are least far go on, since the others
+ * would wait for them where branches join again. */
+#include "sim/engine/warp.h"
+
+#include <string.h>
+#include "sim/check/arena.h"
+#include "sim/check/meeting.h"
+#include "sim/check/race.h"
+#include "sim/check/shuffle.h"
+#include "sim/driver/memory.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/schedule.h"
+
+#define FOR_LANES(lane, set) \
+    for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
+         left_ &= left_ - 1)
+
+enum { PATIENT_READS = 1000 };
+
+static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t set) {
+    uint32_t first = (uint32_t)__builtin_ctz(set);
+    uint32_t result = (uint32_t)lanes[first].value;
+    FOR_LANES(lane, set & (set - 1)) {
+        uint32_t value = (uint32_t)lanes[lane].value;
+        int less = op == NL_SIM_WARP_MIN_S || op == NL_SIM_WARP_MAX_S
+                       ? (int32_t)value < (int32_t)result
+                       : value < result;
+        switch (op) {
+        case NL_SIM_WARP_ADD:
+            result += value;
+            break;
+        case NL_SIM_WARP_MIN_S:
+        case NL_SIM_WARP_MIN_U:
+            result = less ? value : result;
+            break;
+        case NL_SIM_WARP_MAX_S:
+        case NL_SIM_WARP_MAX_U:
+            result = less ? result : value;
+            break;
+        case NL_SIM_WARP_AND:
+            result &= value;
+            break;
+        case NL_SIM_WARP_OR:
+            result |= value;
+            break;
+        default:
+            result ^= value;
+            break;
+        }
+    }
+    return result;
+}
+
+/* Lanes of `set` whose value is `value`. */
+static uint32_t equal(const nl_sim_thread *lanes, uint32_t set, uint64_t value) {
+    uint32_t result = 0;
+    FOR_LANES(lane, set) {
+        if (lanes[lane].value == value)
+            result |= 1u << lane;
+    }
+    return result;
+}
+
+/* Replaces the values that the lanes of `set` brought by those they get. */
+static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
+    uint64_t brought[NL_SIM_LANES], result = 0;
+    switch (op) {
+    case NL_SIM_WARP_SYNC:
+    case NL_SIM_WARP_ACTIVE:
+    case NL_SIM_WARP_STEP:
+        return;
+    case NL_SIM_WARP_SHFL:
+        FOR_LANES(lane, set) {
+            brought[lane] = lanes[lane].value;
+        }
+        FOR_LANES(lane, set) {
+            uint32_t source = lanes[lane].argument % NL_SIM_LANES;
+            if (set >> source & 1)
+                lanes[lane].value = brought[source];
+        }
+        return;
+    case NL_SIM_WARP_MATCH_ANY:
+        FOR_LANES(lane, set) {
+            brought[lane] = equal(lanes, set, lanes[lane].value);
+        }
+        FOR_LANES(lane, set) {
+            lanes[lane].value = brought[lane];
+        }
+        return;
+    case NL_SIM_WARP_BALLOT:
+        result = set & ~equal(lanes, set, 0);
+        break;
+    case NL_SIM_WARP_MATCH_ALL:
+        result = equal(lanes, set, lanes[__builtin_ctz(set)].value);
+        result = result == set ? set : 0;
+        break;
+    default:
+        result = reduce(op, lanes, set);
+        break;
+    }
+    FOR_LANES(lane, set) {
+        lanes[lane].value = result;
+    }
+}
+
+/* Computes for a complete group, removes it, and makes its lanes ready. */
+static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
+    nl_sim_warp *warp = &w->warp[index];
+    uint32_t set = group->arrived;
+    if (__builtin_expect(group->mixed, 0))
+        nl_sim_fault_mixed_warp(w, index, set);
+    if (w->checked)
+        nl_sim_shuffle_look(w, index, group);
+    compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
+    if (w->checked)
+        nl_sim_meeting_of_warp(w, index, group);
+    *group = w->groups[index][--warp->group_count];
+    if (w->race)
+        nl_sim_race_warp(w, index, set);
+    nl_sim_wake(w, index, set);
+}
+
+/* The group that a lane at `line` joins. Each shuffle, vote and reduction in a source is an
+ * instruction of its own, and lanes that execute two of them do not exchange anything on a GPU;
+ * __syncwarp may stand in different places. */
+static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op op, uint32_t mask,
+                                int line) {
+    nl_sim_warp *warp = &w->warp[index];
+    for (unsigned i = 0; i < warp->group_count; i++) {
+        nl_sim_group *group = &w->groups[index][i];
+        if (group->mask == mask && group->op == (uint16_t)op) {
+            group->mixed |= group->line != line && op != NL_SIM_WARP_SYNC;
+            return group;
+        }
+    }
+    nl_sim_group *group = &w->groups[index][warp->group_count++];
+    *group = (nl_sim_group){.mask = mask, .op = (uint16_t)op, .line = line};
+    return group;
+}
+
+/* Device memory it is not, and local variables do no harm. */
+static int is_of_block(uintptr_t address) {
+    const nl_sim_worker *w = nl_sim_current;
+    return !nl_sim_memory_holds(address) || (w->checked && nl_sim_arena_has(w, address));
+}
+
+static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
+    w->warp[thread / NL_SIM_LANES].active |= 1u << thread % NL_SIM_LANES;
+    w->active_waiting++;
+    nl_sim_suspend(w, thread);
+    w->thread[thread].wait = NL_SIM_WAIT_NONE;
+    return w->thread[thread].value;
+}
+
+unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
+                                          unsigned long long value, unsigned argument,
+                                          unsigned thread, nl_sim_site site) {
+    if (op == NL_SIM_WARP_STEP && !is_of_block((uintptr_t)value))
+        return 0;
+    nl_sim_worker *w = nl_sim_enter(thread);
+    unsigned index = thread / NL_SIM_LANES;
+    uint32_t self = 1u << thread % NL_SIM_LANES;
+    nl_sim_warp *warp = &w->warp[index];
+    nl_sim_thread *t = &w->thread[thread];
+    t->value = value;
+    t->argument = argument;
+    t->mask = mask;
+    t->site = site;
+    t->wait = (uint8_t)(NL_SIM_WAIT_WARP + op);
+    if (op == NL_SIM_WARP_ACTIVE || op == NL_SIM_WARP_STEP)
+        return wait_active(w, thread);
+    if (!(mask & self))
+        nl_sim_fault_bad_mask(w, thread);
+    nl_sim_group *group = find_group(w, index, op, mask, site.line);
+    group->arrived |= self;
+    if (group->arrived == (mask & warp->live)) {
+        finish(w, index, group);
+        warp->ready &= ~self; /* the last to arrive goes on at once */
+        if (!warp->ready)
+            w->ready_warps &= ~(1u << index);
+    } else {
+        nl_sim_suspend(w, thread);
+    }
+    t->wait = NL_SIM_WAIT_NONE;
+    return t->value;
+}
+
+void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
+    nl_sim_warp *warp = &w->warp[index];
+    for (unsigned i = 0; i < warp->group_count;) {
+        nl_sim_group *group = &w->groups[index][i];
+        if (group->arrived == (group->mask & warp->live))
+            finish(w, index, group); /* the last group takes its place */
+        else
+            i++;
+    }
+}
+
+static int same_site(nl_sim_site a, nl_sim_site b) {
+    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
+
+/* Lanes of `set` that wait where `lane` does. */
+static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
+    uint32_t together = 0;
+    FOR_LANES(other, set) {
+        if (same_site(lanes[lane].site, lanes[other].site))
+            together |= 1u << other;
+    }
+    return together;
+}
+
+static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
+    uint32_t stepping = 0;
+    FOR_LANES(lane, set) {
+        if (lanes[lane].wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_STEP)
+            stepping |= 1u << lane;
+    }
+    return stepping;
+}
+
+/* Who of `stepping` makes the access that comes first in the program. Lanes that read again and
+ * again are waiting for one of the others: after a while all go on. */
+static uint32_t next_in_step(nl_sim_warp *warp, const nl_sim_thread *lanes, uint32_t stepping) {
+    uint32_t place = UINT32_MAX, set = 0;
+    FOR_LANES(lane, stepping) {
+        place = lanes[lane].argument < place ? lanes[lane].argument : place;
+    }
+    FOR_LANES(lane, stepping) {
+        if (lanes[lane].argument == place)
+            set |= 1u << lane;
+    }
+    warp->alone = set == warp->active || place & 1 ? 0 : warp->alone + 1;
+    if (warp->alone < PATIENT_READS)
+        return set;
+    warp->alone = 0;
+    return warp->active;
+}
+
+void nl_sim_warp_complete_active(nl_sim_worker *w) {
+    for (unsigned i = 0; i < w->warps && w->active_waiting > w->shuffled; i++) {
+        nl_sim_warp *warp = &w->warp[i];
+        if (!warp->active || (warp->ready & ~warp->yielded))
+            continue;
+        nl_sim_thread *lanes = &w->thread[i * NL_SIM_LANES];
+        uint32_t stepping = in_step(lanes, warp->active);
+        uint32_t set = stepping ? next_in_step(warp, lanes, stepping) : warp->active;
+        FOR_LANES(lane, set & ~stepping) {
+            lanes[lane].value = waiting_with(lanes, set & ~stepping, lane);
+        }
+        w->active_waiting -= (unsigned)__builtin_popcount(set);
+        warp->active &= ~set;
+        nl_sim_wake(w, i, set);
+    }
+}

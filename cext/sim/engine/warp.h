@@ -1,0 +1,16 @@
+/* sim/engine/warp: collective operations of the lanes of a warp. */
+#ifndef NL_SIM_ENGINE_WARP_H
+#define NL_SIM_ENGINE_WARP_H
+
+#include "sim/engine/worker.h"
+
+/* nl_sim_ops.warp */
+unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
+                                          unsigned long long value, unsigned argument,
+                                          unsigned thread, nl_sim_site site);
+/* Completes the operations of a warp that only waited for a lane that has exited. */
+void nl_sim_warp_complete(nl_sim_worker *worker, unsigned warp);
+/* Completes __activemask in warps none of whose lanes can run. */
+void nl_sim_warp_complete_active(nl_sim_worker *worker);
+
+#endif

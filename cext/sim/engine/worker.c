@@ -1,0 +1,102 @@
+/* sim/engine/worker: making workers and keeping idle ones. A worker is not bound to an OS thread:
+ * whoever runs blocks takes one, with its warm stacks, and puts it back. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/engine/worker.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/lock.h"
+#include "base/mem.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/limits.h"
+
+_Thread_local nl_sim_worker *nl_sim_current;
+
+static nl_mutex lock = NL_MUTEX_INIT;
+static nl_sim_worker *idle, *busy;
+static unsigned made;
+
+static void *map(size_t size) {
+    void *memory = nl_mem_refuses() ? MAP_FAILED
+                                    : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static nl_sim_worker *make(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t shared = ((size_t)NL_SIM_SHARED_OPTIN + page - 1) / page * page;
+    /* One mapping, never returned: the worker, its signal stack, shared memory, a guard. */
+    size_t own = (sizeof(nl_sim_worker) + page - 1) / page * page;
+    char *memory = map(own + NL_SIM_SIGNAL_STACK + shared + 16 * page);
+    if (!memory)
+        return NULL;
+    nl_sim_worker *worker = (nl_sim_worker *)memory;
+    worker->signal_stack = memory + own;
+    worker->shared_end = worker->signal_stack + NL_SIM_SIGNAL_STACK + shared;
+    (void)mprotect(worker->shared_end, 16 * page, PROT_NONE);
+    return worker;
+}
+
+static void begin_lock_held(nl_sim_worker *worker, struct nl_sim_job *job) {
+    worker->job = job;
+    worker->os_thread = nl_thread_self();
+    worker->earlier = NULL;
+    worker->later = busy;
+    if (busy)
+        busy->earlier = worker;
+    busy = worker;
+}
+
+nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job) {
+    nl_mutex_lock(&lock);
+    nl_sim_worker *worker = idle;
+    unsigned id = made;
+    if (worker) {
+        idle = worker->later;
+        begin_lock_held(worker, job);
+    } else {
+        made++;
+    }
+    nl_mutex_unlock(&lock);
+    if (worker)
+        return worker;
+    worker = make();
+    if (!worker)
+        return NULL;
+    worker->id = id;
+    nl_mutex_lock(&lock);
+    begin_lock_held(worker, job);
+    nl_mutex_unlock(&lock);
+    return worker;
+}
+
+void nl_sim_worker_release(nl_sim_worker *worker) {
+    nl_mutex_lock(&lock);
+    if (worker->later)
+        worker->later->earlier = worker->earlier;
+    if (worker->earlier)
+        worker->earlier->later = worker->later;
+    else
+        busy = worker->later;
+    worker->job = NULL;
+    worker->later = idle;
+    idle = worker;
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_worker_signal(const struct nl_sim_job *job, int number) {
+    nl_mutex_lock(&lock);
+    for (nl_sim_worker *w = busy; w; w = w->later) {
+        if (w->job == job)
+            nl_thread_signal(w->os_thread, number);
+    }
+    nl_mutex_unlock(&lock);
+}
+
+void nl_sim_worker_forget(void) {
+    nl_mutex_init(&lock);
+    idle = busy = NULL;
+}

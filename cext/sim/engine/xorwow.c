@@ -1,0 +1,76 @@
+/* sim/engine/xorwow: the generator (Marsaglia 2003) is linear over bits, so that jumping ahead
+ * multiplies the five words of its state by a power of the matrix of one step. The powers are the
+ * same for all kernels; each is made once in a process, when it is first needed. */
+#include "sim/engine/xorwow.h"
+
+#include <stdint.h>
+#include <string.h>
+#include "base/lock.h"
+
+enum {
+    WORDS = 5,
+    BITS = 160,
+    POWERS = 131 /* of two: 64 of offsets, from the 67th on of sequences */
+};
+
+/* By columns: row[i] is what bit i of the state turns into. */
+typedef struct matrix {
+    unsigned row[BITS][WORDS];
+} matrix;
+
+static matrix powers[POWERS];
+static uint32_t known; /* how many of them are made */
+static nl_mutex lock = NL_MUTEX_INIT;
+
+static void apply(const matrix *m, unsigned *v) {
+    unsigned result[WORDS] = {0};
+    for (int i = 0; i < BITS; i++) {
+        unsigned all = 0u - (v[i / 32] >> (i % 32) & 1);
+        for (int k = 0; k < WORDS; k++)
+            result[k] ^= m->row[i][k] & all;
+    }
+    memcpy(v, result, sizeof result);
+}
+
+static void step(unsigned *v) {
+    unsigned t = v[0] ^ (v[0] >> 2);
+    memmove(v, v + 1, (WORDS - 1) * sizeof *v);
+    v[4] = (v[4] ^ (v[4] << 4)) ^ (t ^ (t << 1));
+}
+
+static void make_lock_held(uint32_t power) {
+    matrix *m = &powers[power];
+    if (power)
+        *m = powers[power - 1];
+    for (int i = 0; i < BITS; i++) {
+        if (power) {
+            apply(&powers[power - 1], m->row[i]);
+        } else {
+            m->row[i][i / 32] = 1u << (i % 32);
+            step(m->row[i]);
+        }
+    }
+}
+
+static const matrix *find(uint32_t power) {
+    if (power >= nl_atomic_load32(&known)) {
+        nl_mutex_lock(&lock);
+        for (uint32_t next = known; next <= power; next++) {
+            make_lock_held(next);
+            nl_atomic_store32(&known, next + 1);
+        }
+        nl_mutex_unlock(&lock);
+    }
+    return &powers[power];
+}
+
+void nl_sim_xorwow_jump(unsigned *state, unsigned long long steps, int scale) {
+    for (uint32_t power = (uint32_t)scale; steps && power < POWERS; power++, steps >>= 1) {
+        if (steps & 1)
+            apply(find(power), state);
+    }
+}
+
+void nl_sim_xorwow_forget(void) {
+    nl_mutex_init(&lock);
+}
