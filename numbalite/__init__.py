@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from numbalite import frontend
+
 if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
@@ -128,21 +130,28 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'numbalite' has no attribute {name!r}")
 
 
-def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext numbalite``: the magics %%cuda and %gpu_timeit."""
+def _jupyter():
+    """The top package, for those below that must not import it."""
     from numbalite import jupyter
 
-    jupyter.load(shell)
+    return jupyter
+
+
+frontend.load = _jupyter
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext numbalite``: the magics %%cuda and %gpu_timeit."""
+    _jupyter().load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext numbalite``"""
-    from numbalite import jupyter
-
-    jupyter.unload(shell)
+    _jupyter().unload(shell)
 
 
 def __dir__() -> list[str]:
     return sorted(
-        {*globals(), *_MODULES, *_TYPES, *_ERRORS, *_FUNCTIONS} - {"importlib", "annotations"}
+        {*globals(), *_MODULES, *_TYPES, *_ERRORS, *_FUNCTIONS}
+        - {"importlib", "annotations", "frontend"}
     )

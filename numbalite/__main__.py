@@ -161,9 +161,9 @@ def _headers():
 
 
 def _host():
-    from numbalite.compilers import host
+    from numbalite.compilers import hostbuild
 
-    return host.describe()
+    return hostbuild.describe()
 
 
 def _cache():

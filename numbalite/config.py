@@ -14,6 +14,8 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from numbalite.errors import CudaSupportError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -83,10 +85,43 @@ def _opt(text):
     return _whole(0, 3)(text)
 
 
-def _checks(text):
-    from numbalite.sim.checks import parse
+# Bits, as in cext/driver/checks.h.
+CHECKS = {
+    "memory": 1,
+    "unwritten": 2,
+    "race": 4,
+    "sync": 8,
+    "hang": 16,
+    "divide": 32,
+    "nan": 64,
+    "stack": 128,
+}
+ALL_CHECKS = sum(CHECKS.values()) - CHECKS["nan"]
+"""What "all" means: NaN and infinity are often meant, so they are looked for on request only."""
+NO_CHECKS = 1 << 30
+"""Nothing, whatever debug=True means otherwise."""
 
-    return parse(text)
+
+def parse_checks(text: str) -> int:
+    """The mask that a list of names means: "memory,race", "all", "none". ValueError otherwise."""
+    mask = 0
+    if text.strip().lower() == "none":
+        return NO_CHECKS
+    for name in text.replace(" ", ",").split(","):
+        lowered = name.strip().lower()
+        if lowered == "all":
+            mask |= ALL_CHECKS
+        elif lowered in CHECKS:
+            mask |= CHECKS[lowered]
+        elif lowered not in ("none", ""):
+            known = ", ".join(CHECKS)
+            raise ValueError(f"all, none, or a list of {known}")
+    return mask
+
+
+def check_names(mask: int) -> tuple:
+    """The names of a mask's checks."""
+    return tuple(name for name, bit in CHECKS.items() if mask & bit)
 
 
 def _seconds(text):
@@ -132,7 +167,7 @@ _TABLE = (
     Variable("DEVICE", 0, _whole(0, 63), "the device that threads begin with, of those that are seen"),
     Variable("NUM_THREADS", None, _whole(1, 4096), "threads for the simulator and the CPU targets",
              ("NUMBA_NUM_THREADS",)),
-    Variable("SIM_CHECKS", 0, _checks,
+    Variable("SIM_CHECKS", 0, parse_checks,
              "mistakes that the simulator looks for in all kernels: all, none, or a list of memory, "
              "unwritten, race, sync, hang, divide, nan, stack"),
     Variable("SIM_SEED", None, _whole(0),
@@ -219,7 +254,7 @@ def __getattr__(name: str) -> Any:
 
 # --- assignments
 
-_SEPARATORS = {_paths: os.pathsep, _capability: ".", _checks: ","}
+_SEPARATORS = {_paths: os.pathsep, _capability: ".", parse_checks: ","}
 
 
 def _text(row, value):
@@ -234,10 +269,9 @@ def _text(row, value):
         raise ValueError("text")
     if row.parse is _flag and (value is True or value is False):
         return str(int(value))
-    if row.parse is _checks and isinstance(value, int):
-        from numbalite.sim.checks import names, parse
-
-        texts = [text for text in ("none", ",".join(names(value))) if parse(text) == value]
+    if row.parse is parse_checks and isinstance(value, int):
+        texts = ("none", ",".join(check_names(value)))
+        texts = [text for text in texts if parse_checks(text) == value]
         return texts[0] if texts else str(value)
     return str(value)
 
@@ -290,8 +324,6 @@ def driver() -> str:
     kind = _current("DRIVER")
     if _current("DISABLE_CUDA"):
         if kind == "cuda":
-            from numbalite.errors import CudaSupportError
-
             raise CudaSupportError("CUDA is asked for (NUMBALITE_DRIVER=cuda) and disabled at once")
         return "sim"
     return kind

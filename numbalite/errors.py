@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from numbalite import frontend
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -62,11 +64,8 @@ class CompileError(NumbaliteError, RuntimeError):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.log, self.source)
 
-    def _render_traceback_(self):
-        """How IPython shows it: what is wrong with the source, not how numbalite found out."""
-        from .jupyter import tracebacks
-
-        return tracebacks.compile_error(self)
+    # How IPython shows it: what is wrong with the source, not how numbalite found out.
+    _render_traceback_ = frontend.traceback("compile_error")
 
 
 class SignatureError(NumbaliteError, TypeError, ValueError):
@@ -119,11 +118,8 @@ class KernelError(NumbaliteError, RuntimeError):
         return type(self), (*self.args, self.kernel, self.block, self.thread, self.array,
                             self.index, self.file, self.line, self.others, self.kind)  # fmt: skip
 
-    def _render_traceback_(self):
-        """How IPython shows it: up to the line that launched the kernel or waited for it."""
-        from .jupyter import tracebacks
-
-        return tracebacks.kernel_error(self)
+    # How IPython shows it: up to the line that launched the kernel or waited for it.
+    _render_traceback_ = frontend.traceback("kernel_error")
 
     @property
     def msg(self) -> str:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from _thread import allocate_lock
 
-from numbalite import config
-from numbalite.compilers import cache
-from numbalite.compilers.image import Image
+from numbalite import config, frontend
+from numbalite.compilers import cache, headers, linking, toolkit
+from numbalite.compilers.image import Image, shared_object
 from numbalite.compilers.unit import Unit
 
-__all__ = ["Image", "Unit", "compile_count", "compile_unit", "origin"]
+__all__ = ["Image", "Unit", "compile_count", "compile_unit", "origin", "unit_of"]
 
 _ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()
 _count = 0
+_units: dict[bytes, Unit] = {}  # digest of an image for the simulator -> its Unit
 
 watcher = None
 """watcher(unit, target) is a context manager around each compilation: notebooks tell of long ones."""
@@ -47,10 +47,17 @@ def compile_unit(unit: Unit, target: tuple, again: bool = False) -> Image:
         image = _compile(unit, target)
         cache.store(key, image)
     if target == ("sim",):
-        from numbalite.sim import checks
-
-        checks.remember(unit, image.data)
+        _units[_digest(shared_object(image.data))] = unit
     return image
+
+
+def unit_of(image: bytes) -> Unit | None:
+    """What an image for the simulator was compiled from: the driver asks by the image."""
+    return _units.get(_digest(image))
+
+
+def _digest(data):
+    return cache.blake2b(data, digest_size=16).digest()
 
 
 def origin(unit: Unit, target: tuple) -> str:
@@ -69,10 +76,7 @@ def _compile(unit, target):
     global _count
     with _lock:
         _count += 1
-    if "IPython" in sys.modules:
-        from numbalite import jupyter
-
-        jupyter.attach()
+    frontend.attach()
     if watcher is not None:
         with watcher(unit, target):
             return _run(unit, target)
@@ -80,16 +84,16 @@ def _compile(unit, target):
 
 
 def _run(unit, target):
-    from numbalite.compilers import headers, namesakes
+    from numbalite.compilers import namesakes
 
     unit = unit.with_macros_inside()
     if target[0] in _ON_THE_CPU:
-        from numbalite.compilers import host, linking
+        from numbalite.compilers import hostbuild
 
         linking.refuse(unit)
 
         def run(unit):
-            return host.compile(unit, *target)
+            return hostbuild.compile(unit, *target)
     else:
         from numbalite.compilers import nvrtc
 
@@ -101,8 +105,6 @@ def _run(unit, target):
 
 def _key(unit, target):
     """The key in the disk cache; None if this unit is not to be kept."""
-    from numbalite.compilers import headers, toolkit
-
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
@@ -130,8 +132,6 @@ def _own_code():
     """Names, sizes and dates of the CUDA C++ that numbalite brings and of what compiles it."""
     global _own
     if _own is None:
-        from numbalite.compilers import headers
-
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         found = [_stamp(f"{package}/types/describe.py"), _stamp(f"{package}/__init__.py")]
         folders = [headers.cuda_src(), f"{package}/compilers", f"{package}/sim"]

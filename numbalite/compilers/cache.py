@@ -26,6 +26,7 @@ import time
 from numbalite import config
 from numbalite.compilers import folders
 from numbalite.compilers.image import Image
+from numbalite.errors import CacheWarning, warn
 
 try:
     from _blake2 import blake2b  # hashlib would bring OpenSSL along: a few milliseconds
@@ -76,8 +77,6 @@ def directory() -> str | None:
         problem = _prepare(path)
         usable = _checked[path] = problem is None
         if problem:
-            from numbalite.errors import CacheWarning, warn
-
             warn(
                 f"no disk cache: {problem}; kernels are compiled anew in each process", CacheWarning
             )

@@ -16,7 +16,7 @@ import re
 import stat
 
 from numbalite import config
-from numbalite.compilers import files
+from numbalite.compilers import files, toolkit
 from numbalite.errors import CompileError
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -273,8 +273,6 @@ def closure(unit, toolkit_directories):
 
 def texts(unit) -> list:
     """What `unit` includes of the user's."""
-    from numbalite.compilers import toolkit
-
     parts = Closure(unit, toolkit.include_directories).parts or ()
     read = [part[1] for part in parts if isinstance(part[1], bytes)]
     return [*dict(unit.headers).values(), *(raw.decode("utf-8", "replace") for raw in read)]

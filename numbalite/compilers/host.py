@@ -82,24 +82,6 @@ def _which(name):
     return None
 
 
-def describe() -> str:
-    """One line for ``python -m numbalite info``."""
-    from numbalite.compilers import hostbuild
-
-    compiler = find()
-    return f"{hostbuild.identify(compiler).title} ({' '.join(compiler.command)})"
-
-
-def compile(unit, kind="sim", *checks):
-    """Compiles a unit for the simulator, or for the CPU itself: an Image of that kind.
-
-    checks, for the simulator: what the image is instrumented for (numbalite.sim.checks.NAMES).
-    """
-    from numbalite.compilers import hostbuild
-
-    return hostbuild.compile(unit, find(), kind, checks)
-
-
 def fingerprint(unit, kind="sim", *checks) -> bytes:
     """What decides, beside the unit, how it comes out: the compiler and the CPU compiled for."""
     compiler = find()
@@ -189,9 +171,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
 
 def checks_mask(checks) -> int:
     """The bits of cext/driver/checks.h."""
-    from numbalite.sim.checks import NAMES
-
-    return sum(NAMES[name] for name in checks)
+    return sum(config.CHECKS[name] for name in checks)
 
 
 def _instrumentation(family, checks):

@@ -30,8 +30,9 @@ from numbalite.compilers import (
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
 from numbalite.errors import CompileError, CudaSupportError, SimulatorWarning, warn
-from numbalite.sim import irpatch, places, translation
+from numbalite.sim import debugger, irpatch, places, translation
 from numbalite.text import scanner
+from numbalite.types.demangle import demangle
 
 _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
@@ -76,6 +77,12 @@ def identify(compiler) -> Identity:
         result = _run([*compiler.command, "--version"])
         known = _known[compiler.command] = _named(compiler, result.stdout.decode(errors="replace"))
     return known
+
+
+def describe() -> str:
+    """One line for ``python -m numbalite info``."""
+    compiler = host.find()
+    return f"{identify(compiler).title} ({' '.join(compiler.command)})"
 
 
 def _named(compiler, text):
@@ -148,8 +155,12 @@ def _absolute(path):
         return os.path.join("/deleted", path)
 
 
-def compile(unit, compiler, kind="sim", checks=()) -> Image:
-    """Compiles a unit with a compiler that host.find gave, for the target `kind` (see host.compile)."""
+def compile(unit, kind="sim", *checks) -> Image:
+    """Compiles a unit for the simulator ("sim") or for the CPU itself ("host"): an Image of that kind.
+
+    checks, for the simulator: what the image is instrumented for (the names in config.CHECKS).
+    """
+    compiler = host.find()
     family = _family(compiler)
     options = hostoptions.read(unit)
     flags = host.flags(family, options, unit.opt, kind, checks)
@@ -196,8 +207,6 @@ def compile(unit, compiler, kind="sim", checks=()) -> Image:
 
 def _text_flags(unit, folder):
     """Says that everything was compiled where debuggers find the texts that are in no file."""
-    from numbalite.sim import debugger
-
     texts = debugger.keep_texts(unit.source)
     return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
 
@@ -424,8 +433,6 @@ class _Build:
 
 def _plain(name):
     """A symbol as people write it, where it can be read."""
-    from numbalite.types.demangle import demangle
-
     try:
         return demangle(name)
     except ValueError:

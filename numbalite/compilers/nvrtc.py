@@ -16,6 +16,7 @@ from numbalite.compilers.image import Image
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.text import scanner
 from numbalite.text.linemap import quote
+from numbalite.types import describe
 
 _opened = None  # (Library, (major, minor), supported architectures)
 
@@ -103,8 +104,6 @@ def expressions(unit) -> tuple:
     symbols.update((name, f"&{name}") for name in unit.variables)
     if not unit.describe:
         return symbols, {}
-    from numbalite.types import describe
-
     texts = {name: describe.kernel_expression(name) for name in unit.kernels}
     texts.update((name, describe.variable_expression(name)) for name in unit.variables)
     return symbols, texts

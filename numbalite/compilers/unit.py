@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from numbalite.text.linemap import quote
+
 # What our generated text begins with: includes of our own headers, and what brings their names in.
 _HEAD = re.compile(
     r"""(?://[^\n\\]*\n)?(?:[ \t]*(?:\#include[ ]"(?:numbalite\.cuh|numbalite/[^"\n]+|host/\w+\.h)"
@@ -67,8 +69,6 @@ class Unit(NamedTuple):
         found = [_MACRO.fullmatch(option) for option in given]
         if head is None or not any(found) or any(o.startswith(_READ_FIRST) for o in given):
             return self
-        from numbalite.text.linemap import quote
-
         lines = []
         for name, parameters, text in (macro.groups() for macro in found if macro):
             lines.append(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from numbalite import _core, config
+from numbalite import _core, config, frontend
 from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
 from numbalite.cuda import shapes
@@ -190,10 +190,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         return f"DeviceNDArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.array(self)
+    _repr_html_ = frontend.picture("array")
 
     def bind(self, stream: StreamLike = 0) -> DeviceNDArray:
         """The same array with another stream for methods that are given none."""

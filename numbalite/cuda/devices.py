@@ -10,11 +10,10 @@ from __future__ import annotations
 import atexit
 import functools
 import operator
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from numbalite import _core, config
+from numbalite import _core, config, frontend
 from numbalite.cuda import contexts
 from numbalite.cuda.attributes import NUMBERS
 from numbalite.cuda.contexts import Context
@@ -37,10 +36,7 @@ def _on_open(kind):
         managers.read_environment()
         return
     atexit.register(_core.end)
-    if "IPython" in sys.modules:
-        from numbalite import jupyter
-
-        jupyter.attach()
+    frontend.attach()
     if kind == "sim":
         from numbalite.sim import checks
 
@@ -204,10 +200,7 @@ class Device:
     def __repr__(self) -> str:
         return f"<CUDA device {self.id} '{self.name}'>"
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.device(self)
+    _repr_html_ = frontend.picture("device")
 
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, Device) else NotImplemented

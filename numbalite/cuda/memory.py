@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from numbalite import _core, config
+from numbalite import _core, config, frontend
 
 if TYPE_CHECKING:
     from numbalite.arguments import DeviceLike
@@ -109,10 +109,7 @@ class MemoryPool:
             f"limit {_bytes(now['limit'])}>"
         )
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.pool(self)
+    _repr_html_ = frontend.picture("pool")
 
     def __eq__(self, other: object) -> bool:
         return self.device == other.device if isinstance(other, MemoryPool) else NotImplemented
@@ -179,10 +176,7 @@ class HostMemoryPool:
             f"{_bytes(now['locked'])} page-locked, limit {_bytes(now['cache_limit'])}>"
         )
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.pool(self)
+    _repr_html_ = frontend.picture("pool")
 
 
 def memory_pool(device: DeviceLike = None) -> MemoryPool:

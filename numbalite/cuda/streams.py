@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from numbalite import _core
+from numbalite import _core, frontend
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,10 +32,7 @@ class Graph(_core.Graph):
         state = "being captured" if self.is_capturing else f"of {len(self.launches)} launches"
         return f"<CUDA graph {state}>"
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.graph(self)
+    _repr_html_ = frontend.picture("graph")
 
 
 class Stream(_core.Stream):
@@ -80,10 +77,7 @@ class Stream(_core.Stream):
     def __int__(self) -> int:
         return self.handle
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.stream(self)
+    _repr_html_ = frontend.picture("stream")
 
     @staticmethod
     def priority_range() -> tuple:

@@ -9,21 +9,13 @@ compile errors do in tracebacks.py; highlighting cells of CUDA C++ is done by la
 
 from __future__ import annotations
 
-import sys
+from numbalite import compilers
+from numbalite.jupyter import output, progress, rich, tracebacks
+from numbalite.jupyter.session import in_notebook, shell
+
+__all__ = ["attach", "in_notebook", "load", "picture", "shell", "traceback", "unload"]
 
 _attached = None  # the shell
-
-
-def shell():
-    """The running IPython, or None; never imports it."""
-    module = sys.modules.get("IPython")
-    found = getattr(module, "get_ipython", None)
-    return found() if found is not None else None
-
-
-def in_notebook() -> bool:
-    """Does a front end show our output in cells (a kernel, not a terminal)?"""
-    return getattr(shell(), "kernel", None) is not None
 
 
 def attach(to=None) -> None:
@@ -33,13 +25,20 @@ def attach(to=None) -> None:
     if found is None or found is _attached:
         return
     _attached = found
-    from numbalite import compilers
-    from numbalite.jupyter import output, progress, rich
-
     output.take_over()
     found.events.register("post_run_cell", output.end_of_cell)
     rich.register(found.display_formatter)
     compilers.watcher = progress.watch
+
+
+def picture(kind: str, thing) -> str:
+    """HTML of a thing of ours; rich.py has a function for each kind."""
+    return getattr(rich, kind)(thing)
+
+
+def traceback(kind: str, problem) -> list:
+    """The lines that IPython is to show of an error; tracebacks.py has a function for each kind."""
+    return getattr(tracebacks, kind)(problem)
 
 
 def load(to) -> None:

@@ -16,6 +16,9 @@ import select
 import sys
 import threading
 
+from numbalite import _core
+from numbalite.kernels import program
+
 _pipe = None  # the Pipe that file 1 leads to, once there is one
 
 
@@ -102,9 +105,6 @@ def take_over() -> None:
 
 def end_of_cell(result=None) -> None:
     """Waits for the devices whose kernels may have printed, and shows what they did."""
-    from numbalite import _core
-    from numbalite.kernels import program
-
     if not program.printing or not _core.is_open() or _core.capture_here():
         return
     for device in sorted(program.printing):

@@ -12,6 +12,8 @@ import html
 import threading
 import time
 
+from numbalite.jupyter import session
+
 DELAY = 1.0
 """Seconds of silence."""
 STEP = 1.0
@@ -27,9 +29,7 @@ def place(target) -> str:
 @contextlib.contextmanager
 def watch(unit, target):
     """Around one compilation: shows the line after a second, in a notebook only."""
-    from numbalite import jupyter
-
-    if not jupyter.in_notebook():
+    if not session.in_notebook():
         yield
         return
     name = unit.name.rpartition("/")[2].removesuffix(".cu")
@@ -37,7 +37,7 @@ def watch(unit, target):
     context = contextvars.copy_context()
     thread = threading.Thread(
         target=context.run,
-        args=(_tell, jupyter.shell(), f"compiling {name} for {place(target)}", done),
+        args=(_tell, session.shell(), f"compiling {name} for {place(target)}", done),
         daemon=True,
     )
     thread.start()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from html import escape
 
 from numbalite import _core
+from numbalite.cuda import devices
+from numbalite.kernels.program import current_device, target_of, threads_of
 
 BLOCKS = (64, 128, 256, 512, 1024)
 """Block sizes that occupancy is shown for."""
@@ -83,8 +85,6 @@ _HEADS = ("parameters", "registers", "shared", "local", "constant", "most thread
 
 def _asked(question, overload, *more):
     """The answer of a compiled kernel; None if it is not compiled for the current device."""
-    from numbalite.kernels.program import current_device, target_of
-
     if not _core.is_open() or target_of(current_device()) not in overload.program.images:
         return None
     try:
@@ -114,8 +114,6 @@ def occupancy(overload, block, shared=0):
 
 
 def _occupancy(overload, block, shared):
-    from numbalite.cuda import devices
-
     if block > overload.max_threads_per_block:
         return None
     device = devices.gpus.current
@@ -185,8 +183,6 @@ def overload(made) -> str:
 
 def launcher(made) -> str:
     """A kernel with its grid: what of the device this block size keeps busy."""
-    from numbalite.kernels.program import threads_of
-
     dispatcher = made.dispatcher
     threads, grid = threads_of(made.blockdim), threads_of(made.griddim)
     facts = [
@@ -245,8 +241,6 @@ def device_function(made) -> str:
 
 def array(d) -> str:
     """A device array; its elements stay where they are."""
-    from numbalite.cuda import devices
-
     c, f = d.is_c_contiguous(), d.is_f_contiguous()
     facts = [
         ("shape", " × ".join(map(str, d.shape)) or "()"),

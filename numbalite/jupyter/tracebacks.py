@@ -13,6 +13,10 @@ import re
 import traceback
 import types
 
+from numbalite.compilers.hostlog import places
+from numbalite.jupyter import session
+from numbalite.text import linemap
+
 _PLACE = re.compile(
     r"^(?P<file>\S.*?)\((?P<line>\d+)\): (?P<kind>(?:fatal )?error|warning): (?P<text>.*)$"
 )
@@ -24,9 +28,7 @@ _BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
 
 def compile_error(problem) -> list:
     """The lines that IPython is to show."""
-    from numbalite import jupyter
-
-    shell = jupyter.shell()
+    shell = session.shell()
     if _is_verbose(shell):
         return _usual(shell, problem, problem.__traceback__)
     colored = str(getattr(shell, "colors", "")).lower() not in ("nocolor", "")
@@ -40,9 +42,7 @@ def compile_error(problem) -> list:
 
 def kernel_error(problem) -> list:
     """The lines that IPython is to show: the usual ones, up to the user's last frame."""
-    from numbalite import jupyter
-
-    shell = jupyter.shell()
+    shell = session.shell()
     trace = problem.__traceback__
     return _usual(shell, problem, trace if _is_verbose(shell) else _users(trace))
 
@@ -77,8 +77,6 @@ def _paint(text, color):
 
 def _with_sources(lines, source, paint):
     """The message in colours; an error without its line of source gets it."""
-    from numbalite.compilers.hostlog import places
-
     known = None
     for at, line in enumerate(lines):
         found = _PLACE.match(line)
@@ -99,8 +97,6 @@ def _with_sources(lines, source, paint):
 
 def _callers(trace, paint):
     """The user's own lines that led to the compilation, outermost first."""
-    from numbalite.text import linemap
-
     for frame, line in traceback.walk_tb(trace):
         path = frame.f_code.co_filename
         label = linemap.label_of(path)

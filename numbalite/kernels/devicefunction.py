@@ -6,6 +6,7 @@ several it becomes that many overloads. It is compiled only as part of the kerne
 
 from __future__ import annotations
 
+from numbalite import frontend
 from numbalite.kernels import pyfunc
 
 
@@ -38,10 +39,7 @@ class DeviceFunction:
             f"<device function {self.__name__}({types})>"
         )  # fmt: skip
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.device_function(self)
+    _repr_html_ = frontend.picture("device_function")
 
     def __call__(self, *args, **kwargs):
         raise TypeError(

@@ -10,7 +10,7 @@ from _thread import RLock
 
 import numpy as np
 
-from numbalite import _core, types
+from numbalite import _core, frontend, types
 from numbalite.compilers import Unit
 from numbalite.cuda import devices  # noqa: F401  (sets how the driver is opened)
 from numbalite.errors import CompileError, PerformanceWarning, SignatureError, warn
@@ -338,10 +338,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             return f"<CUDA kernel {self.__name__}: {', '.join(map(str, self._given))}>"
         return f"<CUDA kernel {self.__name__}({', '.join(self._origin.parameter_names)})>"
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.kernel(self)
+    _repr_html_ = frontend.picture("kernel")
 
     def __reduce__(self):
         extensions = list(self._extensions)

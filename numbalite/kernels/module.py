@@ -16,7 +16,7 @@ from _thread import RLock
 
 import numpy as np
 
-from numbalite import types
+from numbalite import frontend, types
 from numbalite.compilers import Unit, files
 from numbalite.errors import CompileError, SignatureError
 from numbalite.kernels import source
@@ -352,10 +352,7 @@ class Module:
     def __repr__(self):
         return f"<CUDA module {self._label}: {self._listing()}>"
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.module(self)
+    _repr_html_ = frontend.picture("module")
 
     def __reduce__(self):
         instances = [name for name in self._variable_names() if "<" in name]

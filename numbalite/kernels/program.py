@@ -6,6 +6,7 @@ from __future__ import annotations
 from _thread import RLock
 from math import prod
 
+from numbalite import frontend
 from numbalite.compilers import Unit, compile_unit, origin
 from numbalite.errors import CompileError, CudaAPIError, KernelError
 from numbalite.kernels import fault
@@ -271,10 +272,7 @@ class Overload:
 
         return inspection.sass(self.program)
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.overload(self)
+    _repr_html_ = frontend.picture("overload")
 
     def __repr__(self):
         return f"<compiled kernel {self.name}: {self.signature or self.expression}>"

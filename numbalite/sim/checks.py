@@ -11,49 +11,15 @@ from _thread import _local
 from numbers import Real
 from typing import TYPE_CHECKING
 
+from numbalite import _core, config
+from numbalite.config import ALL_CHECKS, CHECKS, NO_CHECKS, check_names, parse_checks
+from numbalite.errors import CudaSupportError
+
 if TYPE_CHECKING:
     from typing import Any
 
-# Bits, as in cext/driver/checks.h.
-NAMES = {
-    "memory": 1,
-    "unwritten": 2,
-    "race": 4,
-    "sync": 8,
-    "hang": 16,
-    "divide": 32,
-    "nan": 64,
-    "stack": 128,
-}
-ALL = sum(NAMES.values()) - NAMES["nan"]
-"""What "all" means: NaN and infinity are often meant, so they are looked for on request only."""
 _LIMIT = 60.0  # seconds, where nobody says
-_NONE = 1 << 30
-"""Nothing, whatever debug=True means otherwise."""
-_units: Any = {}  # digest of an image -> its Unit
 _here = _local()
-
-
-def parse(text: str) -> int:
-    """The mask that a list of names means: "memory,race", "all", "none". ValueError otherwise."""
-    mask = 0
-    if text.strip().lower() == "none":
-        return _NONE
-    for name in text.replace(" ", ",").split(","):
-        lowered = name.strip().lower()
-        if lowered == "all":
-            mask |= ALL
-        elif lowered in NAMES:
-            mask |= NAMES[lowered]
-        elif lowered not in ("none", ""):
-            known = ", ".join(NAMES)
-            raise ValueError(f"all, none, or a list of {known}")
-    return mask
-
-
-def names(mask: int) -> tuple:
-    """The names of a mask's checks."""
-    return tuple(name for name, bit in NAMES.items() if mask & bit)
 
 
 class checks:
@@ -89,12 +55,12 @@ class checks:
     """
 
     def __init__(self, *wanted: str, seed: int | None = None, limit: float | None = None) -> None:
-        mask = ALL if not wanted else 0
+        mask = ALL_CHECKS if not wanted else 0
         for name in wanted:
             if not isinstance(name, str):
                 raise TypeError(f"checks are named by strings, not {name!r}")
             try:
-                mask |= parse(name)
+                mask |= parse_checks(name)
             except ValueError as problem:
                 raise ValueError(f"{name!r} is no check: expected {problem}") from None
         if seed is not None and not hasattr(seed, "__index__"):
@@ -108,12 +74,9 @@ class checks:
     @property
     def names(self) -> tuple:
         """The names of the checks."""
-        return names(self._mask)
+        return check_names(self._mask)
 
     def __enter__(self) -> checks:
-        from numbalite import _core
-        from numbalite.errors import CudaSupportError
-
         if _core.open() != "sim":
             raise CudaSupportError(
                 "cuda.checks: only the CPU simulator can look for mistakes while kernels run "
@@ -126,8 +89,6 @@ class checks:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        from numbalite import _core
-
         stack = _here.stack
         stack.pop()
         _core.set_checks(*(stack[-1] if stack else ()))
@@ -142,8 +103,6 @@ class checks:
 
 def _wait_beside(error):
     """Waits; a mistake that is found does not take the place of the exception, but is told with it."""
-    from numbalite import _core
-
     if _core.capture_here():
         return
     try:
@@ -155,8 +114,6 @@ def _wait_beside(error):
 
 def _milliseconds(limit):
     if limit is None:
-        from numbalite import config
-
         limit = _LIMIT if config.SIM_LIMIT is None else config.SIM_LIMIT
     if isinstance(limit, bool) or not isinstance(limit, Real):
         raise TypeError(f"cuda.checks: limit is a number of seconds, not {limit!r}")
@@ -167,37 +124,19 @@ def _milliseconds(limit):
 
 def on_open() -> None:
     """The simulator has been opened: from now on it does what the environment says."""
-    from numbalite import _core, config
-
     mask = config.SIM_CHECKS
     if config.SIM_LIMIT:
-        mask |= NAMES["hang"]
-    if config.SIM_SEED is not None and mask != _NONE:
-        mask |= NAMES["sync"]
+        mask |= CHECKS["hang"]
+    if config.SIM_SEED is not None and mask != NO_CHECKS:
+        mask |= CHECKS["sync"]
     _core.set_process_checks(mask, config.SIM_SEED, _milliseconds(None))
-
-
-# --- images --------------------------------------------------------------------------------------------
-
-
-def _digest(data):
-    from numbalite.compilers import cache
-
-    return cache.blake2b(data, digest_size=16).digest()
-
-
-def remember(unit: Any, data: bytes) -> None:
-    """An image for the simulator has been made from this unit."""
-    from numbalite.compilers.image import shared_object
-
-    _units[_digest(shared_object(data))] = unit
 
 
 def instrumented(image: bytes, mask: int) -> bytes:
     """The image of the same unit for the checks in ``mask``; called by the driver."""
-    from numbalite.compilers import compile_unit
+    from numbalite import compilers
 
-    unit = _units.get(_digest(image))
+    unit = compilers.unit_of(image)
     if unit is None:
         raise RuntimeError("a kernel whose source is not known cannot be checked")
-    return compile_unit(unit, ("sim", *names(mask))).data
+    return compilers.compile_unit(unit, ("sim", *check_names(mask))).data

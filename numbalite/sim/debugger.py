@@ -12,14 +12,15 @@ import os
 import re
 import sys
 
+from numbalite.compilers import cache, folders, headers
+from numbalite.text import linemap
+
 _temporary = None
 _LINE = re.compile(r'^#line (\d+) "((?:[^"\\]|\\.)*)"$')
 
 
 def script() -> str:
     """The path of the file with gdb's commands."""
-    from numbalite.compilers import headers
-
     return os.path.join(headers.cuda_src(), "sim", "debug.gdb")
 
 
@@ -71,8 +72,6 @@ def keep_texts(source: str) -> str | None:
     texts = {label: lines for label, lines in pieces(source).items() if _is_no_file(label)}
     if not texts:
         return None
-    from numbalite.compilers import folders
-
     folder = _folder(source)
     try:
         if not os.path.isdir(folder):
@@ -97,13 +96,9 @@ def _is_no_file(label):
 def _folder(source):
     """The same for the same source, because images are kept and name it."""
     global _temporary
-    from numbalite.compilers import cache
-
     root = cache.directory()
     if root is None:  # then images are not kept either
         if _temporary is None:
-            from numbalite.compilers import folders
-
             _temporary = folders.Working()
         root = _temporary.name
     return os.path.join(root, cache.TEXTS + cache.digest(source).hex())
@@ -111,8 +106,6 @@ def _folder(source):
 
 def _whole_text(label, lines):
     """The cell with all its lines where it is known; else the lines that are, at their places."""
-    from numbalite.text import linemap
-
     linecache = sys.modules.get("linecache")
     for name in list(getattr(linecache, "cache", ())):
         if name.startswith("<") or "ipykernel" in name:

@@ -88,7 +88,7 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
     """The IR of a whole module with the operations above made a GPU's.
 
     spins=False leaves volatile loads alone: where there is no simulated thread to wait for. vectors is
-    host.vector_math(): which vector functions there are. checks: names of numbalite.sim.checks; "divide"
+    host.vector_math(): which vector functions there are. checks: names in config.CHECKS; "divide"
     and "nan" mean something here.
     """
     starts = [match.start() for match in _DEFINITION.finditer(ir)]

@@ -16,7 +16,7 @@ import numpy as np
 from numbalite.kernels.program import current_device, target_of
 from numbalite.kernels.surface import ByLoops
 
-from .. import _core, types
+from .. import _core, frontend, types
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
@@ -166,10 +166,7 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
     def __repr__(self):
         return f"<CUDA gufunc '{self.__name__}' with signature {self.signature}>"
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.ufunc(self)
+    _repr_html_ = frontend.picture("ufunc")
 
     def __reduce__(self):
         return _made, (

@@ -13,7 +13,7 @@ import inspect
 import os
 from _thread import RLock
 
-from numbalite import _core, types
+from numbalite import _core, frontend, types
 from numbalite.kernels.options import Options
 from numbalite.kernels.program import current_device, target_of
 from numbalite.kernels.surface import ByLoops
@@ -224,10 +224,7 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
     def __repr__(self):
         return f"<CUDA ufunc '{self.__name__}'>"
 
-    def _repr_html_(self):
-        from numbalite.jupyter import rich
-
-        return rich.ufunc(self)
+    _repr_html_ = frontend.picture("ufunc")
 
     def __reduce__(self):
         state = self._function, self._given, self._options, self.identity, self.__doc__

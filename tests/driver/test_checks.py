@@ -12,9 +12,8 @@ import threading
 import numpy as np
 import pytest
 
-from numbalite import cuda, guvectorize, vectorize
+from numbalite import config, cuda, guvectorize, vectorize
 from numbalite.errors import CudaSupportError, KernelError
-from numbalite.sim import checks
 
 if not cuda.is_simulated():
     pytest.skip("only the simulator looks for mistakes", allow_module_level=True)
@@ -575,7 +574,7 @@ def test_checks_belong_to_a_thread_and_a_block(kernels):
 
 def test_names_of_checks():
     assert cuda.checks().names == cuda.checks("all").names
-    assert set(cuda.checks("all").names) == set(checks.NAMES) - {"nan"}
+    assert set(cuda.checks("all").names) == set(config.CHECKS) - {"nan"}
     assert cuda.checks("memory, nan").names == ("memory", "nan")
     assert cuda.checks("none").names == ()
     assert repr(cuda.checks("race")) == "cuda.checks('race')"

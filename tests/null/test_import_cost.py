@@ -67,7 +67,8 @@ def test_a_checkout_that_is_not_built_says_so(run_python, tmp_path):
 
     folder = tmp_path / "numbalite"
     folder.mkdir()
-    (folder / "__init__.py").write_bytes(pathlib.Path(numbalite.__file__).read_bytes())
+    for name in ("__init__.py", "frontend.py"):
+        (folder / name).write_bytes(pathlib.Path(numbalite.__file__).with_name(name).read_bytes())
     (folder / "_core.cpython-27-other.so").touch()
     result = run_python(
         "try:\n    from numbalite import _core\nexcept ImportError as problem:\n    print(problem)",

@@ -170,9 +170,9 @@ def compiled(request, monkeypatch):
         pytest.skip("no host compiler")
     command = f"{sys.executable} -m ziglang c++" if request.param == "zig" else request.param
     monkeypatch.setenv("NUMBALITE_CXX", command)
-    from numbalite.compilers import host
+    from numbalite.compilers import hostbuild
 
-    compiled_by = host.compile
+    compiled_by = hostbuild.compile
     return lambda unit: compiled_by(unit)
 
 

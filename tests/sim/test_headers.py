@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from numbalite.compilers import host
+from numbalite.compilers import hostbuild
 from numbalite.compilers.unit import Unit
 from numbalite.errors import CompileError
 
@@ -106,7 +106,7 @@ def test_headers_in_memory_stay_in_their_folder(tmp_path, name):
     path.write_text("mine")
     name = name if name.startswith("..") else str(path)
     with pytest.raises(ValueError, match="leads out of the folder"):
-        host.compile(Unit("", "user.cu", headers=((name, "#define MINE"),), describe=False))
+        hostbuild.compile(Unit("", "user.cu", headers=((name, "#define MINE"),), describe=False))
     assert path.read_text() == "mine"
 
 

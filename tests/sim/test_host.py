@@ -255,9 +255,9 @@ mv {pids}.half {pids}
 wait
 """
 COMPILES = """
-from numbalite.compilers import host
+from numbalite.compilers import hostbuild
 from numbalite.compilers.unit import Unit
-host.compile(Unit("__global__ void k() {}", kernels=("k",)))
+hostbuild.compile(Unit("__global__ void k() {}", kernels=("k",)))
 """
 
 

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 import sim_driver as sim
 
+from numbalite import config
 from numbalite.compilers import Unit, compile_unit
-from numbalite.sim import checks as checks_names
 
 BUILDS = {
     "plain": [],
@@ -27,7 +27,7 @@ def checked(tmp_path_factory):
     text = f'#line 1 "{source}"\n{source.read_text()}'
     unit = Unit(text, kernels=tuple(kernels), describe=False)
     folder = tmp_path_factory.mktemp("checked")
-    for name, checks in ("plain", ()), ("instrumented", checks_names.names(checks_names.ALL)):
+    for name, checks in ("plain", ()), ("instrumented", config.check_names(config.ALL_CHECKS)):
         (folder / name).write_bytes(compile_unit(unit, ("sim", *checks)).data)
     return [str(folder / "plain"), str(folder / "instrumented")]
 

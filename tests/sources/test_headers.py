@@ -117,7 +117,7 @@ def test_the_head_compiles_as_any_cxx(nvrtc, std):
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("compiler", ["clang++", "g++"])
 def test_everything_compiles_for_the_simulator(monkeypatch, compiler, debug):
-    from numbalite.compilers import host
+    from numbalite.compilers import hostbuild
     from numbalite.compilers.unit import Unit
 
     monkeypatch.setenv("NUMBALITE_CXX", compiler)
@@ -127,7 +127,7 @@ def test_everything_compiles_for_the_simulator(monkeypatch, compiler, debug):
     head = "#define NUMBALITE_DEBUG 1\n" if debug else ""
     unit = Unit(head + source, kernels=kernels, debug=debug)
     try:
-        assert set(host.compile(unit).descriptions) == set(kernels)
+        assert set(hostbuild.compile(unit).descriptions) == set(kernels)
     except CudaSupportError as error:
         pytest.skip(str(error))
 
@@ -320,14 +320,14 @@ def test_descriptions_by_nvrtc(nvrtc):
 
 @pytest.mark.parametrize("compiler", ["clang++", "g++"])
 def test_descriptions_by_a_host_compiler(monkeypatch, compiler):
-    from numbalite.compilers import host
+    from numbalite.compilers import hostbuild
     from numbalite.compilers.unit import Unit
 
     monkeypatch.setenv("NUMBALITE_CXX", compiler)
     source = HEAD + '#include "numbalite/complex.cuh"\n' + source_of("described.cu")
     unit = Unit(source, kernels=tuple(KERNELS), variables=tuple(VARIABLES))
     try:
-        descriptions = host.compile(unit).descriptions
+        descriptions = hostbuild.compile(unit).descriptions
     except CudaSupportError as error:
         pytest.skip(str(error))
     check_kernels(descriptions.__getitem__)

@@ -1,0 +1,17 @@
+"""The IPython that numbalite runs in."""
+
+from __future__ import annotations
+
+import sys
+
+
+def shell():
+    """The running IPython, or None; never imports it."""
+    module = sys.modules.get("IPython")
+    found = getattr(module, "get_ipython", None)
+    return found() if found is not None else None
+
+
+def in_notebook() -> bool:
+    """Does a front end show our output in cells (a kernel, not a terminal)?"""
+    return getattr(shell(), "kernel", None) is not None
