@@ -19,6 +19,7 @@ import tempfile
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+pytest_plugins = ["kit.fixtures"]
 
 # Run in a process of its own: asking the driver here would make every later fork() suspect.
 FIND_GPU = """

@@ -1,88 +1,9 @@
 """Walking through the ways in which an operation can fail."""
 
-import contextlib
-import gc
-import itertools
-
 import pytest
+from kit.walk import walk_closely_through, walk_through
 
-from numbalite import _core, cuda, errors
-
-CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, MemoryError)
-
-
-def collected():
-    gc.collect()
-    return dict(_core.live())
-
-
-def walk_through(operation, arm):
-    """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
-    operation()  # once for what is made once (compiled, loaded, cached)
-    cuda.synchronize()
-    before = collected()
-    for step in itertools.count(1):
-        assert step < 1000, "this never succeeds"
-        arm(step)
-        failure = None
-        try:
-            operation()
-        except CLEAN as error:
-            failure = error.with_traceback(None)
-            failure.__context__ = failure.__cause__ = None
-        finally:
-            seen = arm(0)
-        # Some failures are survived, a pool that falls back for instance.
-        if failure is None and seen < step:
-            break
-        with contextlib.suppress(Exception):
-            cuda.synchronize()
-        if failure is not None:
-            assert str(failure) or isinstance(failure, MemoryError)
-            del failure
-        after = collected()
-        assert after == before, f"step {step} left something behind: {before} -> {after}"
-        operation()  # and the next one works
-        cuda.synchronize()
-        after = collected()
-        assert after == before, f"after step {step}: {before} -> {after}"
-    return step - 1
-
-
-def counted():
-    gc.collect(0)
-    return _core.live()
-
-
-def walk_closely_through(operation, fail, clean):
-    """Fails step 1, 2, 3... until the operation gets through without meeting the armed one.
-
-    There may be thousands of steps: nothing is tried again between them.
-    """
-    operation()
-    cuda.synchronize()
-    gc.collect()
-    before = counted()
-    for step in itertools.count(1):
-        assert step < 20000, "this never succeeds"
-        fail(step)
-        try:
-            operation()
-            failed = False
-        except clean:
-            failed = True
-        finally:
-            met = fail(0) >= step
-        cuda.synchronize()
-        if counted() != before:
-            gc.collect()
-        assert _core.live() == before, f"step {step}"
-        if not failed and not met:
-            break
-    operation()
-    cuda.synchronize()
-    gc.collect()
-    assert _core.live() == before
+from numbalite import _core
 
 
 @pytest.fixture

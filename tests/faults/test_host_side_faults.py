@@ -231,7 +231,7 @@ BETWEEN_DEVICES = """
 import gc, pickle, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-from conftest import walk_through
+from kit.walk import walk_through
 from numbalite import _core, cuda
 
 GRID = np.arange(12, dtype="f4").reshape(3, 4)
@@ -290,4 +290,4 @@ for operation in (copied, strided, converted, on_a_stream, visited, selected):
 
 
 def test_between_devices(run_python):
-    run_python(BETWEEN_DEVICES, pathlib.Path(__file__).parent, NUMBALITE_SIM_DEVICES="2")
+    run_python(BETWEEN_DEVICES, pathlib.Path(__file__).parents[1], NUMBALITE_SIM_DEVICES="2")

@@ -24,8 +24,8 @@ from numbalite.text import freenames, linemap, scanner
 from numbalite.types import demangle, describe, signatures
 from numbalite.ufuncs import gusignature
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "driver"))
-from dlpack_structs import Managed, Tensor, Versioned
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.dlpack import Managed, Tensor, Versioned
 
 TARGETS = {}
 # What a mistake of the user's may be answered with.

@@ -41,7 +41,7 @@ def test_a_finding_is_reported_and_can_be_run_again(tmp_path):
     )
     for name in ("run.py", "source.py"):
         (tmp_path / name).write_text((HERE / name).read_text())
-    package = f"{HERE.parents[1]}:{HERE.parent / 'driver'}"
+    package = f"{HERE.parents[1]}:{HERE.parent}"
     command = [sys.executable, str(tmp_path / "run.py"), "broken"]
     environment = {"PYTHONPATH": package, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     result = subprocess.run(

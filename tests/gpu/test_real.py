@@ -1,4 +1,4 @@
-"""What only a real GPU can show. Everything else about kernels is in tests/driver, which runs on both."""
+"""What only a real GPU can show. Everything else about kernels is in tests/kernels, which runs on both."""
 
 import re
 

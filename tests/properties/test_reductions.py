@@ -2,12 +2,12 @@
 
 import functools
 
-import drawn
 import numpy as np
 import pytest
-from drawn import compare, examples, outcome
 from hypothesis import given
 from hypothesis import strategies as st
+from kit import drawn
+from kit.drawn import compare, examples, outcome
 
 from numbalite import cuda, vectorize
 

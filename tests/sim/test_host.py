@@ -301,7 +301,7 @@ def test_an_interrupted_compilation_ends_the_compiler(tmp_path):
     ids=["open folder", "open file", "link", "no mark", "others"],
 )
 def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_path, spoil):
-    """It is read as code: see tests/driver/test_damaged_cache.py of images."""
+    """It is read as code: see tests/kernels/test_damaged_cache.py of images."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     made = []
 

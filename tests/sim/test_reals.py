@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("g++") or os.uname().machine != "x86_64",
-    reason="elsewhere the compiler tells (tests/driver/test_checks_sync.py)",
+    reason="elsewhere the compiler tells (tests/sim/test_checks_sync.py)",
 )
 
 PROGRAM = '''

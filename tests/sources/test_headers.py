@@ -1,6 +1,6 @@
 """The device library compiles: for every GPU generation with NVRTC, and with the host compilers.
 
-Nothing runs here; tests/driver/test_device_library.py computes.
+Nothing runs here; tests/kernels/test_device_library.py computes.
 """
 
 import re

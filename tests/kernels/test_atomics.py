@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from on_copies import launch
+from kit.launch import launch
 
 from numbalite import cuda
 

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from dlpack_structs import Managed, Versioned
+from kit.dlpack import Managed, Versioned
 
 from numbalite import _core, cuda
 from numbalite.errors import KernelError

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from on_copies import launch
+from kit.launch import launch
 
 from numbalite import cuda
 from numbalite.errors import CompileError, KernelError

@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
-from core_arrays import Foreign, empty, on_device
+from kit.arrays import Foreign, empty, on_device
 
 from numbalite import _core, cuda, errors
 

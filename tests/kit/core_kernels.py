@@ -1,16 +1,10 @@
 """Kernels that the tests of the extension itself share, compiled once: one for each scalar type, and others
 that take what can be taken. They are called through dispatchers of the extension, not of the package."""
 
-import pathlib
-import sys
-
-import pytest
-
 from numbalite import _core, compilers, cuda
 from numbalite.types import describe
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from core_arrays import SCALARS
+from .arrays import SCALARS
 
 # extern "C": the lowered names are the names.
 SOURCE = "\n".join(
@@ -96,8 +90,7 @@ class CoreKernels:
         return self._dispatchers[key]
 
 
-@pytest.fixture(scope="session")
-def core_kernels():
+def compile_core_kernels():
     unit = compilers.Unit(source=SOURCE, name="kernels.cu", kernels=tuple(NAMES),
                           variables=("fault_record", "table"), describe=True)  # fmt: skip
     if cuda.is_simulated():

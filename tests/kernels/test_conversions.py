@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from core_arrays import SCALARS, Foreign, empty, on_device
+from kit.arrays import SCALARS, Foreign, empty, on_device
 
 from numbalite import _core, cuda
 

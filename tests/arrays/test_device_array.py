@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from core_arrays import on_device
+from kit.arrays import on_device
 
 from numbalite import _core, cuda, errors
 

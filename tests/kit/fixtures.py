@@ -1,0 +1,12 @@
+"""Fixtures that tests of several folders use. The plugin is loaded before a driver is chosen: it imports
+numbalite when a test asks."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def core_kernels():
+    """core_kernels(name): a typed dispatcher of the extension with that kernel, on device 0."""
+    from .core_kernels import compile_core_kernels
+
+    return compile_core_kernels()
