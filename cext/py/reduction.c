@@ -639,7 +639,7 @@ static int reduction_traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 static int reduction_clear(PyObject *self) {
-    Py_CLEAR(((reduction *)self)->known);
+    PyDict_Clear(((reduction *)self)->known); /* it stays: calls read it */
     return 0;
 }
 

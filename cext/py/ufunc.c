@@ -546,7 +546,7 @@ static int ufunc_traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 static int ufunc_clear(PyObject *self) {
-    Py_CLEAR(((nl_py_ufunc *)self)->reductions);
+    PyDict_Clear(((nl_py_ufunc *)self)->reductions); /* it stays: calls read it */
     nl_py_ufunc_clear_kernels((nl_py_ufunc *)self);
     return 0;
 }

@@ -214,6 +214,21 @@ def test_readme_maps_every_room():
     assert not missing, f"README.md's map lacks {missing}"
 
 
+def test_files_that_the_docs_name_are_there():
+    """Whoever reads a walk through the sources finds the files, and the functions in them."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for page in pages:
+        for path in re.findall(
+            r"`((?:cext|numbalite|cuda_src|tests)/[\w/.]+\.\w+)`", page.read_text()
+        ):
+            assert (ROOT / path).is_file(), f"{name(page)} names {path}"
+    walks = (ROOT / "docs" / "contributing.md").read_text().partition("## Three walks")[2]
+    walks = walks.partition("\n## ")[0]
+    sources = "".join(path.read_text() for path in ours() if path.suffix in {".c", ".h", ".py"})
+    for word in re.findall(r"`([a-z_]{4,}|[A-Z]\w+\.\w+)`", walks):
+        assert re.search(rf"\b{word.rpartition('.')[2]}\b", sources), f"nothing is called {word}"
+
+
 # ---- the built module --------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def symbols():
