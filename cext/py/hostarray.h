@@ -1,4 +1,4 @@
-/* py/hostarray: the one room that knows NumPy's C API. The others see dtypes as plain objects, and
+/* py/hostarray: the one file that knows NumPy's C API. The others see dtypes as plain objects, and
  * arrays and scalars through these functions. */
 #ifndef NL_PY_HOSTARRAY_H
 #define NL_PY_HOSTARRAY_H
