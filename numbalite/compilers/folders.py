@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 
 _TAG = "CACHEDIR.TAG"
 _MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -90,18 +89,22 @@ def _is_abandoned(folder):
     return True
 
 
-class Working(tempfile.TemporaryDirectory):
+class Working:
     """A folder for the time of a `with`, in `parent` or where the system keeps such; OSError if none can be
     made. `name` is its path."""
 
     def __init__(self, parent: str | None = None):
         import fcntl
+        import tempfile
 
         parent = parent or tempfile.gettempdir()
         if parent not in _swept:
             _swept.add(parent)
             sweep(parent)
-        super().__init__(prefix=_PREFIX, dir=parent, ignore_cleanup_errors=True)
+        self._folder = tempfile.TemporaryDirectory(
+            prefix=_PREFIX, dir=parent, ignore_cleanup_errors=True
+        )
+        self.name = self._folder.name
         self._lock = open(os.path.join(self.name, _TAG), "xb", buffering=0)
         os.fchmod(self._lock.fileno(), 0o600)
         try:
@@ -111,6 +114,12 @@ class Working(tempfile.TemporaryDirectory):
         else:
             self._lock.write(_MARK)
 
+    def __enter__(self) -> str:
+        return self.name
+
+    def __exit__(self, *_):
+        self.cleanup()
+
     def cleanup(self):
         self._lock.close()
-        super().cleanup()
+        self._folder.cleanup()

@@ -199,9 +199,10 @@ def _is_about_headers(log, directories):
     return any(m.startswith(foreign) and "error" in m for m in _messages(log))
 
 
-def _about_expressions(messages):
+def _about_expressions(messages, unit):
     """Says of name expressions that failed which kernel or variable was meant, once."""
     kept = []
+    meant = {scanner.address(name): name for name in unit.kernels if name.endswith(")")}
     # NVRTC 12.0 and 12.1 list the names after all of the causes, in the same order.
     old = iter(m[1].replace(" ", "") for m in map(_OLD_EXPRESSION.search, messages) if m)
     for message in messages:
@@ -216,6 +217,7 @@ def _about_expressions(messages):
                 name = (_DESCRIBED.search(wanted[1]) or wanted)[1].strip().removeprefix("&")
             if name is None:
                 continue
+            name = meant.get(name, name)
             message = f'in the name "{name}": {text}'
         if message not in kept and not message.startswith("numbalite/describe.cuh("):
             kept.append(message)
@@ -239,7 +241,7 @@ def _failure(unit, result, source, directories, version):
     """The exception for a compilation that failed."""
     log = result["log"]
     messages = _messages(log)
-    readable = [_at_the_users_line(m) for m in _about_expressions(messages) or messages]
+    readable = [_at_the_users_line(m) for m in _about_expressions(messages, unit) or messages]
     readable = [m for m in readable if "): warning" not in m] or readable
     readable = [text for m in readable if (text := _TRIED.sub("", m).rstrip())] or readable
     for name in dict.fromkeys(_NOT_FOUND.findall(log)):

@@ -59,10 +59,10 @@ class Definition:
     def _prepared(self):
         return _without_includes(self.text, self.members)
 
-    @property
-    def body(self) -> str:
-        """The text without its #include lines, with names as compilers take them."""
-        return self._prepared[0]
+    def body(self, macros=()) -> str:
+        """The text without its #include lines, with names as compilers take them; ``macros`` are names of
+        Python that a compiler may know as macros."""
+        return _respelled(self._prepared[0], macros) if macros else self._prepared[0]
 
     @property
     def includes(self) -> list:
@@ -166,6 +166,22 @@ def _ascii_directive(text):
     return "#" + "".join(out) + text[at:]
 
 
+def _respelled(text, names):
+    """The text with these names as compilers take them, where they are no members."""
+    out, at, before = [], 0, ""
+    for token in tokenize(text):
+        new = None
+        if token.kind == "directive":
+            new = "#" + _respelled(" " + token.text[1:], names)[1:]
+        elif token.text in names and before not in (".", "->", "::"):
+            new = ascii_name(token.text)
+        if new is not None:
+            out += (text[at : token.start], new)
+            at = token.start + len(token.text)
+        before = token.text
+    return "".join(out) + text[at:]
+
+
 def has_statement(text: str) -> bool:
     """False for a bare expression such as ``a + b``, which needs a ``return`` around it."""
     return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
@@ -194,6 +210,7 @@ class Builder:
         self.array_bytes = 0
         self.pointers = None  # in kernels: name expression -> (name, device array)
         self.hiding = frozenset()  # names of the open namespace, and of its function's parameters
+        self.macros = frozenset()  # those of them that a compiler may know as macros
 
     # --- writing
 
@@ -269,6 +286,8 @@ class Builder:
             self.refused.update((n, capturing.no_pointer(n)) for n in taken.pointers)
             taken.pointers.clear()
         inner = {name: self.add_function(f) for name, f in taken.functions.items()}
+        named = (*taken.names(), *taken.macros, *definition.parameters)
+        self.macros = frozenset(filter(capturing.may_be_macro, named))
         if self.functions.get(taken.functions.get(definition.name)) == namespace:
             del taken.functions[definition.name]  # it calls itself
         self.names |= identifiers(definition.text.value, definition.parameters)
@@ -276,8 +295,6 @@ class Builder:
             self.includes.append((number, include, definition.text.label))
         self.hiding = frozenset(map(ascii_name, (*taken.names(), *definition.parameters)))
         self.write(f"namespace {namespace} {{\n")
-        for name in sorted(filter(capturing.may_be_macro, self.hiding)):
-            self.write(f'#pragma push_macro("{name}")\n#undef {name}\n')
         for name, function in taken.functions.items():
             self.write_alias(ascii_name(name), function, inner[name])
         for name, t in taken.types.items():
@@ -301,12 +318,13 @@ class Builder:
             self.write(capturing.constant_array(ascii_name(name), array))
         return taken
 
+    def user_text(self, definition: Definition) -> Text:
+        """The user's lines, for the namespace that has been opened for them."""
+        return definition.text.replace(definition.body(self.macros))
+
     def close_namespace(self, namespace: str, definition: Definition, taken):
         for name in (*taken.macros, *(() if definition.is_unit else definition.names.defined)):
             self.write(f"#undef {ascii_name(name)}\n")
-        for name in sorted(map(ascii_name, (*taken.names(), *definition.parameters))):
-            if capturing.may_be_macro(name):
-                self.write(f'#pragma pop_macro("{name}")\n')
         self.write(f"}} // namespace {namespace}\n\n")
 
     def spelled(self, t) -> str:
@@ -336,9 +354,9 @@ class Builder:
         definition = function.definition
         taken = self.open_namespace(namespace, definition)
         if definition.is_unit:
-            self.write_user(definition.text.replace(definition.body))
+            self.write_user(self.user_text(definition))
         else:
-            self.write_bodies(function)
+            self.write_bodies(function, self.user_text(definition))
         self.close_namespace(namespace, definition, taken)
         self.unfinished.remove(function)
         return namespace
@@ -387,8 +405,7 @@ class Builder:
         args = ", ".join(f"{self.spelled(t)} {p}" for t, p in pairs)
         return f"inline __device__ {inline}{result} {name}({args})"
 
-    def write_bodies(self, function):
-        body = function.definition.text.replace(function.definition.body)
+    def write_bodies(self, function, body):
         expression = not has_statement(body.value)
         for signature in function.signatures or (None,):
             self.write(self.function_head(function, signature) + " {\n")
@@ -413,7 +430,7 @@ def kernel_source(definition: Definition, signature, launch_bounds=(), prepended
     bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
     builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n{lead}')
     builder.write("{\n")
-    builder.write_user(definition.text.replace(definition.body), "} }")
+    builder.write_user(builder.user_text(definition), "} }")
     builder.close_namespace(namespace, definition, taken)
     labels = [definition.text.label, *(f.definition.text.label for f in builder.functions)]
     return Generated(
@@ -510,6 +527,8 @@ def scope_source(definition: Definition) -> tuple[Text, dict]:
     builder = Builder(definition.name)
     taken = builder.open_namespace(_SCOPE, definition)
     builder.write(f"}} // namespace {_SCOPE}\nusing namespace {_SCOPE};\n")
+    for name in sorted(builder.macros):
+        builder.write(f"#undef {name}\n#define {name} {ascii_name(name)}\n")
     kinds = taken.constants, taken.macros, taken.arrays, taken.functions, taken.types
     included = [line for _, line, label in builder.includes if label != definition.text.label]
     pieces = [*dict.fromkeys(included), *builder.records.values()]

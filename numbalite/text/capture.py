@@ -309,13 +309,13 @@ def no_pointer(name) -> str:
 
 def device_function(value):
     """What a function of ``jit`` is to a source that calls it; other values as they are."""
-    cpujit = sys.modules.get(f"{__package__}.cpujit")
+    cpujit = sys.modules.get("numbalite.cpu.jit")
     is_host = cpujit is not None and isinstance(value, cpujit.HostDispatcher)
     return value.device_function if is_host else value
 
 
 def _is_kernel(value):
-    dispatcher = sys.modules.get(f"{__package__}.dispatcher")
+    dispatcher = sys.modules.get("numbalite.kernels.dispatcher")
     return dispatcher is not None and isinstance(value, dispatcher.Dispatcher)
 
 
@@ -344,10 +344,10 @@ def _about_module(name, module):
 
 
 def ascii_name(name: str) -> str:
-    """A Python name as compilers take it: NVRTC knows no letters beyond ASCII, and words of C++ are no
-    names (``def double(x)``)."""
+    """A Python name as compilers take it: NVRTC knows no letters beyond ASCII, and words of C++ and macros
+    are no names (``def double(x)``)."""
     if name.isascii():
-        return f"{name}_" if name in KEYWORDS else name
+        return f"{name}_" if name in KEYWORDS or may_be_macro(name) else name
     return "".join(c if c.isascii() else f"u{ord(c):04x}_" for c in name)
 
 

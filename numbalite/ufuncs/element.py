@@ -216,13 +216,20 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     for row in describe.parameters(image.descriptions["nl_results"]):
         if row.ctype in ("void*", "?") and not row.dtype:
             break
-        if not row.dtype:
-            raise TypeError(
-                f"{function.name} returns {row.ctype.removesuffix('*')} for "
-                f"({', '.join(map(str, arg_types))}): that is no number that an array can hold"
-            )
-        found.append(types.scalar(row.dtype))
+        found.append(result_type(function, row, arg_types))
     return tuple(found)
+
+
+def result_type(function: DeviceFunction, row, arg_types):
+    """The type of a result, of which a parameter is described that points to it; TypeError for what is no
+    number."""
+    ctype = row.ctype.removesuffix("*").rstrip()
+    if not row.dtype or ctype.endswith("*"):
+        raise TypeError(
+            f"{function.name} returns {ctype} for ({', '.join(map(str, arg_types))}): that is no number "
+            "that an array can hold"
+        )
+    return types.scalar(row.dtype)
 
 
 def _compile(function, builder, target, arg_types):

@@ -92,15 +92,8 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     guarded = _guarded(builder, options)
     names += _write_entries(builder, 0, *_ufunc_run(0, inputs, outputs), guarded)
     image = _compile(function, builder, [*names, "nl_results"], options, inputs, describe=True)
-    found = []
     rows = describe.parameters(image.descriptions["nl_results"])
-    for row in rows[:nout]:
-        if not row.dtype:
-            raise TypeError(
-                f"{function.name} returns {row.ctype.removesuffix('*')} for "
-                f"({', '.join(map(str, inputs))}): that is no number that an array can hold"
-            )
-        found.append(types.scalar(row.dtype))
+    found = [element.result_type(function, row, inputs) for row in rows[:nout]]
     return Loop((*inputs, *found), _module(image), _name(0, target))
 
 

@@ -173,8 +173,11 @@ def test_calls_exist_in_the_versions_that_we_ask_for():
     if not files[0].exists():
         pytest.skip("no cudaTypedefs.h here")
     known = "".join(file.read_text() for file in files if file.exists())
+    of_headers = re.search(r"#define CUDA_VERSION (\d+)", (files[0].parent / "cuda.h").read_text())
     text = (ROOT / "cext/driver/driver_calls.h").read_text()
     for name, version in re.findall(r"X\((\w+), (\d+)", text):
         if name.startswith("Profiler") and not files[1].exists():
             continue
+        if int(version) > int(of_headers[1]):
+            continue  # newer than this toolkit
         assert f"PFN_cu{name}_v{version})" in known, f"cu{name} has no version {version}"

@@ -261,6 +261,16 @@ def test_scalars_in_arrays():
     assert total(np.zeros(0)) == 0
 
 
+def test_dates_and_times_are_int64():
+    dates = np.array(["2020-01-01", "2020-03-01"], "M8[D]")
+    later = jit(
+        source="for (int64 i = 0; i < x.size(); ++i) x[i] += by; return x[0];", args="x, by"
+    )
+    assert later(dates, np.timedelta64(2, "D")) == 18264
+    assert dates[0] == np.datetime64("2020-01-03")
+    assert later.nopython_signatures[0].args[1] == numbalite.types.NPTimedelta("D")
+
+
 def test_read_only_arrays():
     fixed = np.arange(4.0)
     fixed.flags.writeable = False

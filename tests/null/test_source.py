@@ -298,7 +298,8 @@ def test_typed_device_functions():
 
 def test_a_device_function_under_another_name():
     f = device("return v;", ["v"], "f")
-    assert "g(T &&...t)" in kernel_source("x[0] = g(x[0]);", g=f).text
+    text = kernel_source("x[0] = g(x[0]);", g=f).text
+    assert "auto g(nl_T &&...nl_t)" in text.partition("namespace k_kernel")[2]
 
 
 def test_an_expression_is_returned():
@@ -352,10 +353,17 @@ def test_a_whole_source():
     assert text.index("int h;") < text.index('#line 1 "a.cu"\ncomplex64 z;')
 
 
-def test_a_source_with_types_of_its_own():
-    text = source.unit_source(linemap.plain("struct array {}; int32 n = grid<1>();", "a.cu"))
-    assert "using namespace" not in text and "using numbalite::grid;" in text
-    assert "using numbalite::array;" not in text and "using numbalite::int32;" in text
+def test_names_of_macros_are_spelled_otherwise():
+    body = "#if INT_MAX > 3\nx[0] = NAN + M_PI + y.NAN + EOF;\n#endif"
+    f = device("return M_E;", ["M_E"], "f")
+    text = kernel_source(
+        body, "void(float32[:], int32)", ("x", "EOF"), NAN=2, INT_MAX=5, M_PI=f
+    ).text
+    assert "constexpr int NAN_ = 2;" in text and "auto M_PI_(nl_T" in text and "int EOF_)" in text
+    assert "#if INT_MAX_ > 3\nx[0] = NAN_ + M_PI_ + y.NAN + EOF_;" in text
+    assert "auto f(M_E__type M_E_) {" in text and "return M_E_;" in text
+    kernel = kernel_source("x[0] = NAN;").text
+    assert "x[0] = NAN;" in kernel, "the macro itself"
 
 
 # --- hints ---------------------------------------------------------------------------------------------
