@@ -89,6 +89,10 @@ class Pair:
         words = dict.fromkeys(re.findall(r"\b[A-Z]\w*\b", self.text))
         return {w: scope[w] for w in words if isinstance(scope.get(w), (int, float, np.ndarray))}
 
+    def constant_lines(self) -> str:
+        """The constants as C++, for a source: it takes nothing from the function's scope."""
+        return "".join(f"constexpr auto {name} = {v};\n" for name, v in self.constants.items())
+
     @property
     def is_alone(self) -> bool:
         """Does the kernel need a compilation of its own?"""
@@ -100,7 +104,7 @@ class Pair:
 
         options = {**self.options, **(self.right.get("options", {}) if right else {}), **more}
         if self.is_source:
-            return cuda.jit(source=self.source(right), **options)
+            return cuda.jit(source=self.constant_lines() + self.source(right), **options)
         # A function like the one in the file but for its string; not the one in the file, so that
         # nobody looks the string up there.
         code = self.function.__code__.replace(co_filename="<pair>")
@@ -191,11 +195,10 @@ def _in_namespace(pair, right):
         parameters = ", ".join(f"{_ctype(v)} {name}" for name, v in arguments.items())
         text = f"__global__ void kernel({parameters}) {{\n{text}\n}}"
     included = re.findall(r"^\s*#include.*$", text, re.M)
-    constants = [f"constexpr auto {name} = {v};" for name, v in pair.constants.items()]
     return "\n".join([
         *included,
         f"namespace {_qualified(pair, right).partition(':')[0]} {{",
-        *constants,
+        pair.constant_lines(),
         *(line for line in text.split("\n") if line not in included),
         "}",
     ])  # fmt: skip

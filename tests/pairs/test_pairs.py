@@ -43,6 +43,14 @@ def test_the_corrected_kernel_does_what_numpy_does(pair):
     pair.check(pair.run(True))
 
 
+@pytest.mark.sim
+def test_a_whole_source_has_its_constants():
+    """One is compiled by itself on a GPU."""
+    pair = PAIRS["blur_without_its_edges"]
+    assert pair.is_source and set(pair.constants) == {"TILE"}
+    pair.check(pair.run(True))
+
+
 def checks_for(pair, seed=None, limit=LIMIT):
     """All checks; NaN too where it is not meant."""
     return cuda.checks(
