@@ -173,9 +173,10 @@ def _read(message):
         found = re.match(form, message)
         if found is not None:
             break
-    if found is None and not re.match(r"kernel \S+: the grid ", message):
+    unthreaded = re.match(r"kernel (?P<kernel>\S.*?): (?:the grid|a write outside) ", message)
+    if found is None and unthreaded is None:
         return (None,) * 8
-    said = found.groupdict() if found else {}
+    said = (found or unthreaded).groupdict()
     block = re.search(f"block {_XYZ}", message)
     thread = re.search(f"thread {_XYZ}", message)
     if not said.get("line"):  # of several threads, those that are told first
@@ -184,7 +185,7 @@ def _read(message):
     array, index = _element(message[thread.end() :] if thread else "")
     more = re.search(r" \(and (\d+) more, in", message)
     return (
-        said.get("kernel") or message.split()[1].rstrip(":"),
+        said["kernel"],
         tuple(map(int, block.groups())) if block else None,
         tuple(map(int, thread.groups())) if thread else None,
         array,

@@ -145,9 +145,10 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         _cpu_flag(),
     ]
     result.append("-g" if options.debug else "-g1" if options.lineinfo or checks else "-g0")
+    if checks or options.lineinfo:
+        result.append("-gdwarf-4")  # the engine reads line tables of this version
     if checks:
-        # The engine reads line tables of this version.
-        result += ["-gdwarf-4", f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
+        result += [f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
         result += ["-fno-delete-null-pointer-checks"]  # accesses of NULL stay, to be found
         result += _instrumentation(family, checks)
     if family == "gcc":

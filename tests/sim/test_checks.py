@@ -296,6 +296,44 @@ def test_an_impossible_access_is_told_whatever_was_asked_for(kernels):
     assert (error.kind, error.array, error.index) == ("memory", "x", 32)
 
 
+FAULTS = """
+__device__ float *nowhere(float *x, int k) { return k ? x : nullptr; }
+__global__ void null(float *x, int k) {
+    if (threadIdx.x == 3)
+        nowhere(x, k)[k] = 1; // of NULL
+}
+__global__ void misaligned(float *x) {
+    *(float4 *)(x + 1) = float4{1, 2, 3, 4}; // in one piece
+}
+__global__ void beyond(float *x, int k) { x[k] = 1; }
+"""
+
+
+@pytest.mark.parametrize("lineinfo", [False, True])
+def test_faults_without_checks_say_what_they_can(lineinfo):
+    """lineinfo=True costs a third of the time to compile, so it is only where it is asked for."""
+    kernels = cuda.module(FAULTS, lineinfo=lineinfo)
+    x = zeros(32)
+    advice = "; run it under `with cuda.checks():` to see the "
+    end = f"{advice}array" if lineinfo else f"{advice}line and the array"
+    with cuda.checks("none"):
+        null = fails(kernels.null[2, 4], x, 0)
+        misaligned = fails(kernels.misaligned[1, 1], x)
+        beyond = fails(kernels.beyond[1, 1], x, 32)
+    assert "illegal access to address 0x0 (a null pointer);" in str(null)
+    for error, kernel, thread, comment in [
+        (null, "null", (3, 0, 0), "// of NULL"),
+        (misaligned, "misaligned", (0, 0, 0), "// in one piece"),
+    ]:
+        assert str(error).endswith(end)
+        assert (error.kind, error.kernel, error.thread) == ("memory", kernel, thread)
+        assert error.block in {(0, 0, 0), (1, 0, 0)} and error.others == 0
+        assert error.line == (line_of(comment) if lineinfo else None)
+        assert error.file == (__file__ if lineinfo else None)
+    assert (beyond.kind, beyond.kernel, beyond.thread) == ("memory", "beyond", None)
+    assert str(beyond).endswith(f"{advice}thread and the line")
+
+
 def test_freed_memory(kernels):
     x, y = zeros(10, dtype=np.int32), zeros(10, dtype=np.int32)
     addresses = [a.device_ctypes_pointer.value for a in (x, y)]

@@ -48,6 +48,9 @@ def test_null_pointer(driver, kernels, data, name, thread):
     assert caught.code == 700
     assert f"kernel {name}, block ({thread // 32},0,0), thread ({thread % 32},0,0): " in caught.text
     assert "illegal access to address 0x10 (a null pointer)" in caught.text
+    assert caught.text.endswith(
+        "; run it under `with cuda.checks():` to see the line and the array"
+    )
     still_works(driver, kernels, data)
 
 
@@ -78,6 +81,9 @@ def test_just_outside_of_an_array(driver, kernels, index):
     assert "kernel write_at: a write outside of an array" in caught.text
     where = "0 bytes after the end" if index > 0 else "before the beginning"
     assert f"{where} of device memory of 40 bytes" in caught.text
+    assert caught.text.endswith(
+        "; run it under `with cuda.checks():` to see the thread and the line"
+    )
     driver.free(pointer)
 
 

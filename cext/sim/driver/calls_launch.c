@@ -33,11 +33,13 @@ typedef struct launch_op {
 
 /* An array of which a kernel got the address was written out of bounds by that kernel. */
 static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
-    char damage[NL_SIM_MEMORY_TEXT], text[NL_SIM_MEMORY_TEXT + 256];
+    char damage[NL_SIM_MEMORY_TEXT], text[NL_SIM_MEMORY_TEXT + 384];
     if (!nl_sim_memory_check(l->arguments, l->words, damage))
         return;
-    snprintf(text, sizeof text, "kernel %.200s: %s", nl_sim_fault_kernel_name(l->job.kernel),
-             damage);
+    int checked = (l->checks.mask & NL_CHECK_MEMORY) != 0;
+    snprintf(text, sizeof text, "kernel %.200s: %s%s", nl_sim_fault_kernel_name(l->job.kernel),
+             damage,
+             checked ? "" : "; run it under `with cuda.checks():` to see the thread and the line");
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, text);
 }
 
@@ -169,6 +171,7 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
     l->op.copy = copy_launch;
     l->op.flags = NL_SIM_OP_LAUNCH;
     l->job.kernel = from->job.kernel;
+    l->job.image = from->job.image;
     l->job.habits = from->job.habits;
     l->job.stack_size = from->job.stack_size;
     l->job.launch = from->job.launch;
@@ -231,6 +234,7 @@ static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void
     l->checks = checks;
     l->function = f;
     l->job.kernel = f->kernel;
+    l->job.image = f->module;
     l->job.habits = &f->habits;
     l->job.stack_size = stack;
     l->job.launch = (nl_sim_launch){.grid = s->grid,

@@ -20,6 +20,7 @@
 #include "sim/check/reals.h"
 #include "sim/debuginfo/lines.h"
 #include "sim/driver/memory.h"
+#include "sim/driver/module.h"
 #include "sim/driver/stream.h"
 #include "sim/engine/block.h"
 #include "sim/engine/grid.h"
@@ -230,8 +231,11 @@ static CUresult trap_text(const nl_sim_worker *w, nl_text *text) {
         return CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_text_add(text, "illegal access to address 0x%llx", (unsigned long long)trap->address);
-    if (!describe_shared(w, trap->address, text))
-        nl_sim_memory_describe(trap->address, text->at + text->length, text->size - text->length);
+    if (!describe_shared(w, trap->address, text)) {
+        char where[NL_SIM_MEMORY_TEXT] = "";
+        nl_sim_memory_describe(trap->address, where, sizeof where);
+        nl_text_add(text, "%s", where);
+    }
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
@@ -240,36 +244,52 @@ __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t a
     return *(const uintptr_t *)at;
 }
 
-/* Where the user's code was. A stack may end within a function of ours; then the first address on
- * it that is one of the user's code is where that function was called. */
+/* Where the user's code was, if the image has a line table (checks, lineinfo=True). A stack may end
+ * within a function of ours; then the first address on it that is one of the user's code is where
+ * that function was called. */
 static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     enum { MOST_WORDS = 256 };
-    const struct nl_sim_module *image = w->job->check->image;
-    if (nl_sim_lines_find(image, (const char *)w->trap.instruction + 1, site) || thread < 0)
+    const struct nl_sim_module *image = w->job->image;
+    if (!image || nl_sim_lines_find(image, (const char *)w->trap.instruction + 1, site) ||
+        thread < 0)
         return;
+    uintptr_t image_low, image_high;
+    nl_sim_module_extent(image, &image_low, &image_high);
     const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
     uintptr_t low = (uintptr_t)stack->low, at = w->trap.stack, end = low + stack->size;
     at = (at < low ? low : at) & ~(uintptr_t)(sizeof at - 1);
     for (unsigned i = 0; i < MOST_WORDS && at < end; i++, at += sizeof at) {
         uintptr_t word = peek(at);
-        if (word - w->image_low < w->image_high - w->image_low &&
+        if (word - image_low < image_high - image_low &&
             nl_sim_lines_find(image, (const void *)word, site))
             return;
     }
+}
+
+/* What checks would tell beyond this. */
+static void advise(int has_line, CUresult status, nl_text *text) {
+    int has_address =
+        status == CUDA_ERROR_ILLEGAL_ADDRESS || status == CUDA_ERROR_MISALIGNED_ADDRESS;
+    if (has_line && !has_address)
+        return;
+    nl_text_add(text, "; run it under `with cuda.checks():` to see %s%s%s",
+                has_line ? "" : "the line", has_line || !has_address ? "" : " and ",
+                has_address ? "the array" : "");
 }
 
 void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
     char room[NL_SIM_FAULT_TEXT];
     nl_text text = nl_text_in(room, sizeof room);
     nl_sim_site site = {NULL, 0};
-    if (w->job->check) /* images without instrumentation tell no lines */
-        find_line(w, thread, &site);
+    find_line(w, thread, &site);
     nl_sim_fault_prefix(w, thread, site, &text);
     if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
         nl_sim_fault_endless(w);
         return;
     }
     CUresult status = trap_text(w, &text);
+    if (!nl_sim_check_is_on(w, NL_CHECK_MEMORY))
+        advise(site.file != NULL, status, &text);
     nl_sim_job_fail(w->job, status, room);
 }
 

@@ -22,6 +22,7 @@ typedef struct nl_sim_habits {
 typedef struct nl_sim_job {
     nl_sim_launch launch;
     const nl_sim_kernel *kernel;
+    const struct nl_sim_module *image; /* what the kernel is of; NULL: not known */
     nl_sim_habits *habits;
     size_t stack_size; /* of each thread */
     int in_turns;      /* blocks run one at a time (turn.h) */
