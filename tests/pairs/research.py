@@ -8,6 +8,7 @@ TILE = 8
 R = 2
 BINS = 16
 WALKERS = 32
+CURAND = np.dtype("V48")  # curandState
 
 # --- images ----------------------------------------------------------------------------------------------
 
@@ -300,4 +301,67 @@ def one_seed_that_all_walkers_change(seed: counts(WALKERS) + 7, out: counts(WALK
     for (int k = 0; k < 4; ++k)
         seed[mine] = (seed[mine] * 1103515245 + 12345) & 0x7fffffff;  //!
     out[i] = 1 + seed[mine] % 6;                      //!
+    """
+
+
+def is_uniform(a):
+    """Is it in (0, 1], as curand_uniform's numbers are?"""
+    return (a > 0) & (a <= 1)
+
+
+@pair("unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
+def random_states_that_nobody_starts(states: fresh(WALKERS, dtype=CURAND), out: zeros(WALKERS)):
+    """
+    #include <curand_kernel.h>
+    __global__ void draw(curandState* states, float* out) {
+        int i = threadIdx.x;
+        curand_init(7, i, 0, &states[i]);             //+
+        out[i] = curand_uniform(&states[i]);          //!
+    }
+    """
+
+
+@pair("unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
+def random_states_that_are_not_written_back(
+    states: fresh(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+):
+    """
+    #include <curand_kernel.h>
+    __global__ void start_and_draw(curandState* states, float* out) {
+        int i = threadIdx.x;
+        curandState mine;
+        curand_init(7, i, 0, &mine);
+        states[i] = mine;                             //+
+        for (int k = 0; k < 10; ++k)
+            out[i] = curand_uniform(&states[i]);      //!
+    }
+    """
+
+
+@pair("memory", array="states", grid=2, block=20, key=is_uniform, expect=lambda: True)
+def more_walkers_than_random_states(states: fresh(WALKERS, dtype=CURAND), out: zeros(WALKERS)):
+    """
+    #include <curand_kernel.h>
+    __global__ void draw(curandState* states, float* out) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < WALKERS) {                            //+
+        curand_init(7, i, 0, &states[i]);             //!
+        out[i] = curand_uniform(&states[i]);          //!
+        }                                             //+
+    }
+    """
+
+
+@pair("race", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
+def one_random_state_for_all_walkers(states: fresh(WALKERS, dtype=CURAND), out: zeros(WALKERS)):
+    """
+    #include <curand_kernel.h>
+    __global__ void draw(curandState* states, float* out) {
+        int i = threadIdx.x;
+        curandState* mine = &states[0];               //-
+        curandState* mine = &states[i];               //+
+        if (mine == &states[i]) curand_init(7, i, 0, mine);
+        __syncthreads();
+        out[i] = curand_uniform(mine);                //!
+    }
     """

@@ -1,4 +1,5 @@
-/* curand_kernel.h for the simulator: XORWOW (the default) and Philox, with cuRAND's own sequences. */
+/* curand_kernel.h for the simulator: XORWOW (the default) and Philox, with cuRAND's own sequences.
+ */
 #ifndef NUMBALITE_SIM_CURAND_KERNEL_H
 #define NUMBALITE_SIM_CURAND_KERNEL_H
 
@@ -30,7 +31,8 @@ typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 /* The generators that the simulator does not have, and what is made of a table. */
 #define NUMBALITE_SIM_NO_GENERATOR(name, what) \
     typedef NUMBALITE_SIM_CANNOT(what " random numbers cannot run on the CPU simulator") int name; \
-    typedef NUMBALITE_SIM_CANNOT(what " random numbers cannot run on the CPU simulator") int name##_t;
+    typedef NUMBALITE_SIM_CANNOT(what \
+                                 " random numbers cannot run on the CPU simulator") int name##_t;
 NUMBALITE_SIM_NO_GENERATOR(curandStateMRG32k3a, "MRG32k3a")
 NUMBALITE_SIM_NO_GENERATOR(curandStateMtgp32, "MTGP32")
 NUMBALITE_SIM_NO_GENERATOR(curandStateSobol32, "Sobol")
@@ -51,6 +53,14 @@ NUMBALITE_SIM_NO_POISSON(curand_discrete, unsigned)
 NUMBALITE_SIM_NO_POISSON(curand_discrete4, uint4)
 #undef NUMBALITE_SIM_NO_POISSON
 
+/* What uses a state. Checks tell of the line that called it, so there it is a part of the caller.
+ */
+#ifdef NUMBALITE_SIM_CHECKED
+#define NUMBALITE_SIM_STATED NUMBALITE_SIM_INLINE
+#else
+#define NUMBALITE_SIM_STATED inline
+#endif
+
 namespace numbalite_sim {
 
 NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
@@ -67,7 +77,7 @@ NUMBALITE_SIM_OWN void xorwow_jump_apart(unsigned *state, unsigned long long ste
     ops->xorwow_jump(state, steps, scale);
 }
 /* The engine has the tables. It gets a copy: what it does is nobody's access. */
-inline void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
+NUMBALITE_SIM_STATED void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
     unsigned state[5] = {v[0], v[1], v[2], v[3], v[4]};
     xorwow_jump_apart(state, steps, scale);
     for (int k = 0; k < 5; ++k)
@@ -85,7 +95,7 @@ NUMBALITE_SIM_INLINE uint4 philox(uint4 c, uint2 k) {
     return c;
 }
 /* Adds to the 128-bit counter at its lower or its upper half. */
-inline void philox_advance(uint4 *c, unsigned long long by) {
+NUMBALITE_SIM_STATED void philox_advance(uint4 *c, unsigned long long by) {
     unsigned long long low = static_cast<unsigned long long>(c->y) << 32 | c->x, sum = low + by;
     c->x = static_cast<unsigned>(sum);
     c->y = static_cast<unsigned>(sum >> 32);
@@ -97,15 +107,15 @@ inline void philox_advance(uint4 *c, unsigned long long by) {
 
 /* ---- starting and jumping ---- */
 
-inline void skipahead(unsigned long long n, curandStateXORWOW *state) {
+NUMBALITE_SIM_STATED void skipahead(unsigned long long n, curandStateXORWOW *state) {
     numbalite_sim::xorwow_jump(state->v, n, 0);
     state->d += 362437u * static_cast<unsigned>(n);
 }
-inline void skipahead_sequence(unsigned long long n, curandStateXORWOW *state) {
+NUMBALITE_SIM_STATED void skipahead_sequence(unsigned long long n, curandStateXORWOW *state) {
     numbalite_sim::xorwow_jump(state->v, n, 67);
 }
-inline void curand_init(unsigned long long seed, unsigned long long subsequence,
-                        unsigned long long offset, curandStateXORWOW *state) {
+NUMBALITE_SIM_STATED void curand_init(unsigned long long seed, unsigned long long subsequence,
+                                      unsigned long long offset, curandStateXORWOW *state) {
     unsigned s0 = static_cast<unsigned>(seed) ^ 0xaad26b49u;
     unsigned s1 = static_cast<unsigned>(seed >> 32) ^ 0xf7dcefddu;
     unsigned t0 = 1099087573u * s0, t1 = 2591861531u * s1;
@@ -122,7 +132,7 @@ inline void curand_init(unsigned long long seed, unsigned long long subsequence,
     state->boxmuller_extra_double = 0;
 }
 
-inline void skipahead(unsigned long long n, curandStatePhilox4_32_10 *state) {
+NUMBALITE_SIM_STATED void skipahead(unsigned long long n, curandStatePhilox4_32_10 *state) {
     state->STATE += static_cast<unsigned>(n & 3);
     n /= 4;
     if (state->STATE > 3) {
@@ -132,15 +142,16 @@ inline void skipahead(unsigned long long n, curandStatePhilox4_32_10 *state) {
     numbalite_sim::philox_advance(&state->ctr, n);
     state->output = numbalite_sim::philox(state->ctr, state->key);
 }
-inline void skipahead_sequence(unsigned long long n, curandStatePhilox4_32_10 *state) {
+NUMBALITE_SIM_STATED void skipahead_sequence(unsigned long long n,
+                                             curandStatePhilox4_32_10 *state) {
     unsigned long long high =
         (static_cast<unsigned long long>(state->ctr.w) << 32 | state->ctr.z) + n;
     state->ctr.z = static_cast<unsigned>(high);
     state->ctr.w = static_cast<unsigned>(high >> 32);
     state->output = numbalite_sim::philox(state->ctr, state->key);
 }
-inline void curand_init(unsigned long long seed, unsigned long long subsequence,
-                        unsigned long long offset, curandStatePhilox4_32_10 *state) {
+NUMBALITE_SIM_STATED void curand_init(unsigned long long seed, unsigned long long subsequence,
+                                      unsigned long long offset, curandStatePhilox4_32_10 *state) {
     state->ctr = uint4{0, 0, 0, 0};
     state->key = uint2{static_cast<unsigned>(seed), static_cast<unsigned>(seed >> 32)};
     state->STATE = 0;
@@ -157,7 +168,7 @@ NUMBALITE_SIM_INLINE unsigned curand(curandStateXORWOW *state) {
     state->d += 362437u;
     return numbalite_sim::xorwow_step(state->v) + state->d;
 }
-inline unsigned curand(curandStatePhilox4_32_10 *state) {
+NUMBALITE_SIM_STATED unsigned curand(curandStatePhilox4_32_10 *state) {
     const uint4 o = state->output;
     unsigned result = state->STATE == 0   ? o.x
                       : state->STATE == 1 ? o.y
@@ -170,7 +181,7 @@ inline unsigned curand(curandStatePhilox4_32_10 *state) {
     }
     return result;
 }
-inline uint4 curand4(curandStatePhilox4_32_10 *state) {
+NUMBALITE_SIM_STATED uint4 curand4(curandStatePhilox4_32_10 *state) {
     const uint4 old = state->output;
     numbalite_sim::philox_advance(&state->ctr, 1);
     state->output = numbalite_sim::philox(state->ctr, state->key);
@@ -215,25 +226,26 @@ inline double2 box_muller(unsigned x0, unsigned x1, unsigned y0, unsigned y1) {
 }
 } // namespace numbalite_sim
 
-template <class S> inline float curand_uniform(S *state) {
+template <class S> NUMBALITE_SIM_STATED float curand_uniform(S *state) {
     return numbalite_sim::uniform_of(curand(state));
 }
-inline double curand_uniform_double(curandStateXORWOW *state) {
+NUMBALITE_SIM_STATED double curand_uniform_double(curandStateXORWOW *state) {
     unsigned x = curand(state), y = curand(state);
     return numbalite_sim::uniform_of(x, y);
 }
-inline double curand_uniform_double(curandStatePhilox4_32_10 *state) { /* 32 bits only, as cuRAND */
+NUMBALITE_SIM_STATED double
+curand_uniform_double(curandStatePhilox4_32_10 *state) { /* 32 bits only, as cuRAND */
     return curand(state) * CURAND_2POW32_INV_DOUBLE + CURAND_2POW32_INV_DOUBLE / 2.0;
 }
-template <class S> inline float2 curand_normal2(S *state) {
+template <class S> NUMBALITE_SIM_STATED float2 curand_normal2(S *state) {
     unsigned x = curand(state), y = curand(state);
     return numbalite_sim::box_muller(x, y);
 }
-template <class S> inline double2 curand_normal2_double(S *state) {
+template <class S> NUMBALITE_SIM_STATED double2 curand_normal2_double(S *state) {
     unsigned x0 = curand(state), x1 = curand(state), y0 = curand(state), y1 = curand(state);
     return numbalite_sim::box_muller(x0, x1, y0, y1);
 }
-template <class S> inline float curand_normal(S *state) {
+template <class S> NUMBALITE_SIM_STATED float curand_normal(S *state) {
     if (state->boxmuller_flag) {
         state->boxmuller_flag = 0;
         return state->boxmuller_extra;
@@ -243,7 +255,7 @@ template <class S> inline float curand_normal(S *state) {
     state->boxmuller_flag = 1;
     return pair.x;
 }
-template <class S> inline double curand_normal_double(S *state) {
+template <class S> NUMBALITE_SIM_STATED double curand_normal_double(S *state) {
     if (state->boxmuller_flag_double) {
         state->boxmuller_flag_double = 0;
         return state->boxmuller_extra_double;
@@ -253,22 +265,24 @@ template <class S> inline double curand_normal_double(S *state) {
     state->boxmuller_flag_double = 1;
     return pair.x;
 }
-template <class S> inline float curand_log_normal(S *state, float mean, float deviation) {
+template <class S>
+NUMBALITE_SIM_STATED float curand_log_normal(S *state, float mean, float deviation) {
     return expf(mean + deviation * curand_normal(state));
 }
-template <class S> inline double curand_log_normal_double(S *state, double mean, double deviation) {
+template <class S>
+NUMBALITE_SIM_STATED double curand_log_normal_double(S *state, double mean, double deviation) {
     return exp(mean + deviation * curand_normal_double(state));
 }
-inline float4 curand_uniform4(curandStatePhilox4_32_10 *state) {
+NUMBALITE_SIM_STATED float4 curand_uniform4(curandStatePhilox4_32_10 *state) {
     uint4 x = curand4(state);
     return float4{numbalite_sim::uniform_of(x.x), numbalite_sim::uniform_of(x.y),
                   numbalite_sim::uniform_of(x.z), numbalite_sim::uniform_of(x.w)};
 }
-inline double2 curand_uniform2_double(curandStatePhilox4_32_10 *state) {
+NUMBALITE_SIM_STATED double2 curand_uniform2_double(curandStatePhilox4_32_10 *state) {
     uint4 x = curand4(state);
     return double2{numbalite_sim::uniform_of(x.x, x.y), numbalite_sim::uniform_of(x.z, x.w)};
 }
-inline float4 curand_normal4(curandStatePhilox4_32_10 *state) {
+NUMBALITE_SIM_STATED float4 curand_normal4(curandStatePhilox4_32_10 *state) {
     uint4 x = curand4(state);
     float2 a = numbalite_sim::box_muller(x.x, x.y), b = numbalite_sim::box_muller(x.z, x.w);
     return float4{a.x, a.y, b.x, b.y};
