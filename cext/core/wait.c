@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/lock.h"
+#include "core/graph.h"
 
 enum { NAP_NS = 100000 }; /* between questions, once it has taken longer than NL_INTERRUPT_NS */
 
@@ -27,13 +28,20 @@ static CUresult query_event(void *handle) {
     return nl_cu.EventQuery(handle);
 }
 
-/* 0 when there is nothing more to wait for, or it must be waited for in the driver's own way. */
-static int wait(query_fn *query, void *handle, nl_error *err) {
-    uint64_t begun = nl_clock_ns(), asked = begun;
-    if (nl_cu.ends_waits || !nl_interrupt_heeded(0))
+/* 0 when there is nothing more to wait for, or it must be waited for in the driver's own way.
+ *
+ * In a thread that captures nothing is asked, because a question may spoil the capture, and another
+ * status may come of the second call. What a question has answered is the answer for the same
+ * reason. */
+static int wait(query_fn *query, void *handle, const char *call, nl_error *err) {
+    CUresult status;
+    uint64_t begun = 0, asked = 0;
+    if (nl_cu.ends_waits || !nl_interrupt_heeded(0) || nl_graph_is_here())
         return 0;
-    while (query(handle) == CUDA_ERROR_NOT_READY) {
+    while ((status = query(handle)) == CUDA_ERROR_NOT_READY) {
         uint64_t time = nl_clock_ns();
+        if (begun == 0)
+            begun = asked = time;
         if (time - asked >= NL_INTERRUPT_NS && nl_interrupt_asked()) {
             nl_wait_give_up();
             nl_interrupt_tell("only the wait has ended: what runs on the GPU goes on");
@@ -46,20 +54,26 @@ static int wait(query_fn *query, void *handle, nl_error *err) {
         else
             nl_thread_pause();
     }
-    return 0;
+    return nl_driver_check(status, call, err);
 }
 
+/* The driver's own call comes last in any case: it prints what kernels have printed. */
+
 int nl_wait_stream(CUstream stream, nl_error *err) {
-    return wait(query_stream, stream, err) < 0 ? -1 : NL_CU(err, StreamSynchronize, stream);
+    return wait(query_stream, stream, "cuStreamSynchronize", err) < 0
+               ? -1
+               : NL_CU(err, StreamSynchronize, stream);
 }
 
 int nl_wait_event(CUevent event, nl_error *err) {
-    return wait(query_event, event, err) < 0 ? -1 : NL_CU(err, EventSynchronize, event);
+    return wait(query_event, event, "cuEventSynchronize", err) < 0
+               ? -1
+               : NL_CU(err, EventSynchronize, event);
 }
 
 /* The default stream is done when all that are ordered with it are; few are not. */
 int nl_wait_context(nl_error *err) {
-    return wait(query_stream, NULL, err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
+    return wait(query_stream, NULL, "cuCtxSynchronize", err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
 }
 
 int nl_wait_was_ended(void) {
