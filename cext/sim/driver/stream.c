@@ -247,8 +247,10 @@ static void fail_lock_held(nl_sim_stream *stream, CUresult status, const char *t
 }
 
 /* Operations that a thread which waits does not run. Who can be interrupted must be able to see
- * to it. */
+ * to it. All are for it where no thread could be started: nobody else would run them. */
 static unsigned not_for_me_lock_held(void) {
+    if (sched.threads == 0)
+        return 0;
     return NL_SIM_OP_HOST | (nl_interrupt_heeded(1) ? NL_SIM_OP_LAUNCH : 0);
 }
 
