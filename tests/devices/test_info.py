@@ -1,5 +1,7 @@
 """python -m numbalite: what it reports, and that it reports whatever is missing."""
 
+from numbalite.compilers import cache
+
 LABELS = """numbalite Python NumPy environment driver devices NVRTC headers host cache""".split()
 
 
@@ -40,7 +42,7 @@ def test_usage(run_python):
 def test_cache_commands(run_python, tmp_path):
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
-    (folder / ("0" * 32 + ".image")).write_bytes(b"anything")
+    (folder / ("0" * 32 + ".image")).write_bytes(cache._MAGIC + b"anything")
     variables = {"NUMBALITE_CACHE_DIR": str(folder)}
     assert "1 kernels" in run_python("-m numbalite", "cache", **variables).stdout
     assert "1 files removed" in run_python("-m numbalite", "cache", "clear", **variables).stdout

@@ -13,6 +13,7 @@ STUB = pathlib.Path(__file__).resolve().parents[2] / "numbalite" / "_core.pyi"
 OF_ALL_TYPES = {
     *("__doc__", "__module__", "__new__", "__init__", "__repr__", "__init_subclass__"),
     "__vectorcalloffset__",
+    *("__buffer__", "__release_buffer__"),  # since Python 3.12
 }
 
 

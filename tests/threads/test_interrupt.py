@@ -5,6 +5,8 @@ import textwrap
 
 import pytest
 
+from numbalite.compilers import host, hostbuild
+
 pytestmark = pytest.mark.sim
 
 SETUP = r'''
@@ -120,7 +122,9 @@ def test_each_kind_of_wait(program):
         assert re.search(r"kernel \w+(, block \(\d,0,0\))?: interrupted after \d+\.\d s", text), (
             name
         )
-    assert "threads 0-31 spinning on volatile memory" in told["synchronize"]
+    if hostbuild.identify(host.find()).family == "clang":  # only irpatch sees volatile accesses
+        # One of the threads may be running.
+        assert re.search(r"threads \d+-31 spinning on volatile memory", told["synchronize"])
     assert re.search(r"lesson\.cu>?:1\d in __syncthreads", told["event"])
     assert re.search(r"lesson\.cu>?:[34], after an access of x", told["checks"])
 
