@@ -7,10 +7,11 @@
  *
  * What differs from a GPU, for code that is otherwise valid CUDA C++:
  * - With a compiler of the clang family, integer division by zero, shifts by the width or more, and
- *   conversions of floating-point numbers out of range give what a GPU gives (numbalite/compilers/
- *   irpatch.py). With g++ only the division does (the engine mends it when it traps): `x << 32` and
- *   `(int)1e10f` are whatever the CPU gives. The intrinsics (__float2int_rz, __funnelshift_l...)
- *   are right with both.
+ *   conversions of floating-point numbers out of range give what a GPU gives (numbalite/sim/irpatch.py).
+ *   With g++ only the division does (division.h), and not in sources that numbalite/sim/divisions.py
+ *   leaves alone, those with bit-fields for one: there it is left to the CPU and the compiler. `x << 32`
+ *   and `(int)1e10f` are whatever the CPU gives.
+ *   The intrinsics (__float2int_rz, __funnelshift_l...) are right with both.
  * - The fast intrinsics (__sinf, __expf...) are as accurate as the slow ones.
  * - Threads of a warp run one after the other between warp operations: code that counts on warps in
  *   lockstep, without __syncwarp, is as wrong as it is on any GPU since Volta. With a compiler of the
@@ -202,6 +203,7 @@ extern "C" {
 #include "library.h"
 #include "driver_types.h"
 #include "unsupported.h"
+#include "division.h"
 #include "new.h"
 #ifdef NUMBALITE_SIM_CHECKED
 #include "check.h"

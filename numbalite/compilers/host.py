@@ -157,6 +157,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         result += [
             "-fno-semantic-interposition",
             "-fno-gnu-unique",
+            "-fno-isolate-erroneous-paths-dereference",  # a division by zero is no illegal instruction
         ]  # each image has its own variables
         if level == 2 and not options.debug:
             result += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]

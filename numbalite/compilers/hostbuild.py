@@ -170,11 +170,12 @@ def compile(unit, kind="sim", *checks) -> Image:
         text = translation.without_host_headers(text, dict(unit.headers), users)
         if family == "gcc" and _IN_STEP.search(text):
             warn(_NOT_IN_STEP, SimulatorWarning)
-    text = translation.translate(text, bool(checks), kind)
     near = _absolute(os.path.dirname(unit.name))
     with folders.Working() as folder:
         own = os.path.join(folder, "include")
-        included = Headers(unit, options.before, users, near, own, bool(checks), kind)
+        marks = family == "gcc" and "divide" not in checks
+        included = Headers(unit, options.before, users, near, own, bool(checks), kind, marks)
+        text = included.translated(text)
         source = _whole(unit, included.with_copies(text), kind, checks)
         source = included.with_copies(options.before) + source
         cuda_src = headers.cuda_src()
@@ -182,7 +183,9 @@ def compile(unit, kind="sim", *checks) -> Image:
         if options.debug:
             search += _text_flags(unit, folder)
         output = os.path.join(folder, "image.so")
-        log = _Build(unit, compiler, family, flags, search, output, kind, checks).run(source)
+        build = _Build(unit, compiler, family, flags, search, output, kind, checks)
+        build.marked = included.marked
+        log = build.run(source)
         with open(output, "rb") as file:
             data = file.read()
     names = [*unit.kernels, *unit.variables]
@@ -324,6 +327,7 @@ class _Build:
         self.unit, self.compiler, self.family, self.flags = unit, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
         self.checks, self.log = checks, ""
+        self.marked = False  # has the source marks at divisions?
 
     def run(self, source):
         """Leaves the shared object at `output`; gives the log."""
@@ -420,7 +424,7 @@ class _Build:
 
     def _failure(self, log):
         source = self.unit.source
-        text = _reader(self.unit).errors(log)
+        text = _reader(self.unit, self.marked).errors(log)
         if not text:
             identify(self.compiler)  # which says so if it is too old
             text = f"{shlex.join(self.compiler.command)} failed:\n{log.strip()[-2000:]}"
@@ -439,10 +443,11 @@ def _plain(name):
         return name
 
 
-def _reader(unit):
+def _reader(unit, marked=False):
     names = [*unit.kernels, *unit.variables]
     meanings = {f"{_END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
-    return hostlog.Reader(f'#line 1 "{quoted(unit.name)}"\n{unit.source}', _is_ours, meanings)
+    source = f'#line 1 "{quoted(unit.name)}"\n{unit.source}'
+    return hostlog.Reader(source, _is_ours, meanings, marked)
 
 
 def _unclosed(unit):

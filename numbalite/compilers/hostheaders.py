@@ -13,7 +13,7 @@ import os
 import re
 
 from numbalite.compilers import files, headers
-from numbalite.sim import translation
+from numbalite.sim import divisions, translation
 from numbalite.text import scanner
 
 _ASKED = re.compile(r'(__has_include\s*\(\s*)"([^"\n]*)"')
@@ -23,9 +23,9 @@ _COPIES = "numbalite-copies"
 class _Header:
     """A header on disk."""
 
-    def __init__(self, path, text, changed):
+    def __init__(self, path, text):
         self.path, self.text = path, text
-        self.is_copied = changed
+        self.is_copied = False
         self.included = []  # the headers that it includes
         self.name = ""  # of the copy
 
@@ -34,10 +34,10 @@ class Headers:
     """What a unit includes beside our own headers, in a folder.
 
     before: what is compiled before the unit's source; users: the user's include directories, near: the
-    folder of the source, all of them absolute.
+    folder of the source, all of them absolute; marks: does the compiler need marks at divisions?
     """
 
-    def __init__(self, unit, before, users, near, folder, checked, kind):
+    def __init__(self, unit, before, users, near, folder, checked, kind, marks=False):
         self._memory = dict(unit.headers)
         self._users, self._near, self._folder = users, near, folder
         self._checked, self._kind = checked, kind
@@ -46,14 +46,18 @@ class Headers:
         self._gather(unit.source, None)
         for text in self._memory.values():
             self._gather(text, None)
+        texts = [unit.source, *self._memory.values(), *(h.text for h in self._known.values())]
+        self._spared = divisions.spared(texts) if marks else None
+        for header in self._known.values():
+            header.is_copied = self.translated(header.text) != header.text
         self._spread()
         copied = [header for header in self._known.values() if header.is_copied]
         for i, header in enumerate(copied):
             header.name = f"{_COPIES}/{i}/{os.path.basename(header.path)}"
         for name, text in self._memory.items():
-            self._write(name, self.with_copies(self._translated(text)))
+            self._write(name, self.with_copies(self.translated(text)))
         for header in copied:
-            text = self.with_copies(self._translated(header.text), os.path.dirname(header.path))
+            text = self.with_copies(self.translated(header.text), os.path.dirname(header.path))
             self._write(header.name, f'#line 1 "{quoted(header.path)}"\n{text}')
 
     def search(self) -> list:
@@ -72,6 +76,15 @@ class Headers:
                 out += text[at : token.start], self._directive(token.text, directory)
                 at = token.start + len(token.text)
         return "".join([*out, text[at:]])
+
+    @property
+    def marked(self) -> bool:
+        """Are there marks at divisions?"""
+        return self._spared is not None
+
+    def translated(self, text: str) -> str:
+        """A text of the unit, with what is changed for the host compiler."""
+        return translation.translate(text, self._checked, self._kind, self._spared)
 
     def _directive(self, text, directory):
         if "__has_include" in text:
@@ -92,9 +105,6 @@ class Headers:
         header = self._find(match[2], True, directory) if directory else None
         return f'{match[1]}"{header.path}"' if header else match[0]
 
-    def _translated(self, text):
-        return translation.translate(text, self._checked, self._kind)
-
     def _gather(self, text, directory):
         """Reads the headers on disk that a text includes, and what they include; gives the former."""
         found = []
@@ -106,7 +116,7 @@ class Headers:
             header = self._known.get(real)
             if header is None:
                 inside = files.text(path, "surrogateescape")
-                header = _Header(path, inside, self._translated(inside) != inside)
+                header = _Header(path, inside)
                 self._known[real] = header
                 header.included = self._gather(inside, os.path.dirname(path))
             found.append(header)

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 
+from numbalite.sim import divisions
+
 _MESSAGE = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):(?:(?P<column>\d+):)? "
                       r"(?P<kind>fatal error|error|warning|note): (?P<text>.*)$")  # fmt: skip
-_REQUIRED = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):(?:\d+:)? +(?:recursively )?required ")
+_REQUIRED = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):(?:\d+:)? +"
+                       r"(?:(?:recursively )?required |in 'constexpr' expansion )")  # fmt: skip
 _INCLUDED = re.compile(r"^(?:In file included|\s+) from (?P<file>[^\n]*?):(?P<line>\d+)[:,]")
 _LED_BY_NOTE = ("requested here", "expanded from", "in expansion of macro")
 _UNDEFINED = re.compile(
@@ -29,6 +32,8 @@ _ASSERTION = re.compile(
 _MISSING = re.compile(r"^(?:'(?P<a>[^']+)' file not found|(?P<b>\S+): No such file or directory)$")
 _PTX = re.compile(r"'(\w+)' (?:in namespace|is not a member of) 'cuda::ptx'")
 _DYNAMIC = re.compile(r"variable(?: '\w+')? does not have a constant initializer")
+_DIVISOR = re.compile(r"numbalite_sim::(?:any_)?divisor<([^<>]*)>")
+_OPERANDS = re.compile(r"no match for|invalid operands|ambiguous overload")
 _NOISE = re.compile(r"^\S.*: In (?:function|member function|instantiation|lambda|substitution)"
                     r"|^compilation terminated|^\d+ errors? generated|^\S+: At global scope")  # fmt: skip
 _LINE = re.compile(r'^#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
@@ -83,16 +88,18 @@ def as_errors(log: str, words, ours) -> str:
 class Reader:
     """Tells a log. `source` is the user's, with a #line in front; `ours(file)`: is a file none of the user's?
 
-    `meanings` maps pretended files to what to say in front of an error there instead of a place.
+    `meanings` maps pretended files to what to say in front of an error there instead of a place; marked: has
+    the compiler read the source with divisions.py's marks?
     """
 
-    def __init__(self, source, ours, meanings):
+    def __init__(self, source, ours, meanings, marked=False):
+        self.marked = marked
         self.source, self.ours, self.meanings = source, ours, meanings
         self._lines = None
 
     def errors(self, log: str) -> str:
         """The log's errors; "" if it has none."""
-        errors = [m for m in messages(log) if m.kind == "error"]
+        errors = [m for m in messages(log) if m.kind == "error" and not _is_candidate(m)]
         if not errors:
             return "\n".join(self._undefined(log))
         placed = [(m, self._place(m)) for m in errors]
@@ -131,6 +138,8 @@ class Reader:
         shown = message.shown[:2] if (file, line) == (message.file, message.line) else []
         if not any(part.strip() for part in shown) or "NUMBALITE_SIM" in shown[0]:
             shown = [self._line(file, line)]
+        if self.marked and len(shown) == 2:
+            shown = [shown[0], divisions.unmarked(*shown)]
         head = f"{file}({line}): {message.kind}: {text}"
         return "\n".join([head, *(f"  {part}" for part in shown if part.strip())])
 
@@ -149,6 +158,11 @@ class Reader:
             if text not in texts:
                 texts.append(text)
         return texts
+
+
+def _is_candidate(message):
+    """Does g++ only say why an operator of sim/division.h does not fit?"""
+    return message.file.endswith("sim/division.h") and _OPERANDS.match(message.text)
 
 
 def places(source: str) -> dict:
@@ -175,6 +189,7 @@ def _worded(text):
         return f"PTX (cuda::ptx::{ptx[1]}) cannot run on the CPU simulator"
     if _DYNAMIC.search(text):
         return "dynamic initialization is not supported: nobody would run it on a GPU"
+    text = _DIVISOR.sub(r"\1", text)
     text = _FLAG.sub("", text).replace("numbalite::groups", "cooperative_groups")
     assertion = _ASSERTION.match(text)
     if assertion:

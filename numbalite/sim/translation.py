@@ -18,6 +18,7 @@ can do, and they are done here on the tokens of the source; lines stay where the
 * Declarations that a goto or a switch jumps over lose their values to assignments (jumps.py).
 * For instrumented images, an atomicExch whose value nobody asks for says so: it reads nothing.
 * ``[] __noinline__ (float x) {...}``, which clang++ does not read, loses the word.
+* For g++, divisions by what may be zero are marked (divisions.py).
 
 And one thing that the host compiler could read is taken from it: headers of the host's library, which
 no GPU compiler finds.
@@ -30,13 +31,14 @@ import os
 import re
 
 from numbalite.compilers import headers, toolkit
-from numbalite.sim import jumps
+from numbalite.sim import divisions, jumps
 from numbalite.text import scanner
 
 _TRIGGER = re.compile(
     r"__shared__|\basm\b|__asm|<<<|\bthread_local\b|__thread\b|__typeof|__extension__|\]\s*__noinline__"
     r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b|\batomicExch"
 )
+_HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # what #include is given
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
 _WITH_PARENTHESES = frozenset(
@@ -62,15 +64,22 @@ _REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
 _VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__>({label});"
 
 
-def translate(text: str, checked: bool = False, kind: str = "sim") -> str:
+def translate(
+    text: str, checked: bool = False, kind: str = "sim", spared: frozenset | None = None
+) -> str:
     """The source as the host compiler gets it, after the prelude.
 
     checked: for an image in which accesses of memory are looked at. kind: "host" for the CPU itself,
-    whose functions may use what no GPU has.
+    whose functions may use what no GPU has. spared: what divisions.py gave for the unit, None for a
+    compiler that needs no marks.
     """
-    if not _TRIGGER.search(text):
+    if not _concerns(text, spared):
         return text
-    return _Translation(text, inside_function=False, checked=checked, kind=kind).result()
+    return _Translation(text, False, checked, kind, spared).result()
+
+
+def _concerns(text, spared):
+    return _TRIGGER.search(text) or (spared is not None and divisions.has_any(text))
 
 
 _HOST_HEADERS = frozenset(
@@ -112,11 +121,12 @@ def without_host_headers(text: str, given, folders) -> str:
 
 
 class _Translation:
-    def __init__(self, text, inside_function, checked, kind, in_macro=False):
+    def __init__(self, text, inside_function, checked, kind, spared, in_macro=False):
         self.text = text
         self.in_macro = in_macro
         self.checked = checked
         self.kind = kind
+        self.spared = spared
         self.tokens = scanner.tokenize(text)
         self.edits = []  # (start, end, replacement)
         self.externs = {}  # name of extern shared memory -> (words of its type, where)
@@ -151,6 +161,9 @@ class _Translation:
         if self.kind == "sim":
             for first, last, replacement in jumps.edits(self.text, self.tokens, self.partner):
                 self._replace(first, last, replacement)
+        if self.spared is not None:
+            for place, mark in divisions.edits(self.tokens, self.partner):
+                self.edits.append((place, place, mark))
         out, at = [], 0
         for start, end, replacement in sorted(self.edits):
             if start < at:
@@ -445,13 +458,15 @@ class _Translation:
 
     def _directive(self, token):
         """The body of a macro is taken for code inside of a function."""
-        if scanner.directive_word(token.text) != "define" or not _TRIGGER.search(token.text):
+        if scanner.directive_word(token.text) != "define" or not _concerns(token.text, self.spared):
             return
-        head = re.match(r"#(?:\s|\\\r?\n)*define(?:\s|\\\r?\n)+\w+(?:\([^)]*\))?", token.text)
+        head = re.match(r"#(?:\s|\\\r?\n)*define(?:\s|\\\r?\n)+(\w+)(?:\([^)]*\))?", token.text)
         if head is None:
             return
         body = token.text[head.end() :].replace("\\\r\n", " \n").replace("\\\n", " \n")
-        inside = _Translation(body, True, self.checked, self.kind, in_macro=True)
+        marked = self.spared is not None and head[1] not in self.spared and not _HEADER.match(body)
+        spared = self.spared if marked else None
+        inside = _Translation(body, True, self.checked, self.kind, spared, in_macro=True)
         body = inside.result().replace("\n", "\\\n")
         start = token.start + head.end()
         self.edits.append((start, token.start + len(token.text), body))

@@ -428,6 +428,12 @@ def test_integer_division_never_traps(compiler):
     assert remainder(x, np.int32(-1)).tolist()[:4] == [0, 0, 0, 0]
     assert remainder(x, np.int32(0)).tolist()[:4] == x.tolist()[:4]
     assert quotient(np.int64(5), np.int64(0)) == -1
+    flag = make("x / (y != 0)", "x, y", ["int32(int32, int32)"])
+    known = make("y == 0 ? x / y : x % (y > 0)", "x, y", ["int32(int32, int32)"])
+    assert flag(x, np.int32(0)).tolist()[:4] == [-1, -1, -1, -1]
+    assert flag(x, np.int32(9)).tolist()[:4] == x.tolist()[:4]
+    assert known(x, np.int32(0)).tolist()[:4] == [-1, -1, -1, -1]
+    assert known(x, np.int32(-1)).tolist()[:4] == x.tolist()[:4]
 
 
 def test_integer_division_beside_another_handler(run_python):

@@ -23,7 +23,7 @@ with open(os.path.join(_HERE, "golden.json"), encoding="utf-8") as _file:
 _ACCIDENTS = {"I(0) / I(0)", "U(0u) / U(0u)", "L(0ll) / L(0ll)", "UL(0ull) / UL(0ull)", "I(-1) >> I(-1)",
               "L(5ll) / L(0ll)", "L(5ll) % L(0ll)", "UL(3ull) / UL(0ull)", "UL(3ull) % UL(0ull)"}  # fmt: skip
 # What g++ leaves to the CPU: see the head of cuda_src/sim/prelude.h.
-_UNDEFINED = (" << ", " >> ", " / ", " % ")
+_UNDEFINED = (" << ", " >> ")
 
 
 def _number(kind, bits):

@@ -386,3 +386,82 @@ def test_a_kernel_may_be_called_like_a_library_function(alone):
     for name in names:
         image.run(name, (1,), (1,), pointer(out))
     assert out[0] == len(names)
+
+
+DIVISION = r"""
+#define OVER(a, b) ((a) / (b))
+#define HALF (SIZE / PART)
+#define SIZE 8
+#define PART 4
+#if HALF == 2
+#define GOOD 1
+#endif
+enum small { SEVEN = 7 };
+struct money { int v; };
+__device__ money operator/(money a, int b) { return {a.v / (b + 1)}; }
+namespace own {
+__device__ float2 operator/(float2 a, float b) { return {a.x / b, a.y / b}; }
+__device__ float2 share(float2 a, int n) { return a / n; }
+}
+constexpr int tile = 4, part = 64 / tile;
+template <int N, int M> struct box { float v[N / M]; };
+template <class T> __device__ T each(T a, T b) { return a / b; }
+template <class... T> __device__ int fold(T... t) { return (t / ...); }
+
+__global__ void k(int* out, long long* l, float* f, int y, int zero) {
+    bool b = zero != 0;
+    unsigned char c = zero;
+    short s = 100;
+    *out++ = y / (zero != 0);
+    *out++ = y % b;
+    *out++ = s / c;
+    *out++ = OVER(y, zero);
+    if (zero == 0) *out++ = y / zero; else *out++ = 1;
+    *out = y, *out++ /= zero;
+    *out = y, *out++ %= zero;
+    *out++ = (-2147483647 - 1) / (zero - 1);
+    *out++ = (-2147483647 - 1) % (zero - 1);
+    *out++ = 7u / unsigned(zero) == 0xffffffffu;
+    *out++ = each(y, zero);
+
+    *out++ = SEVEN / small(zero + 1) + (money{12} / (zero + 2)).v;
+    *out++ = HALF + GOOD + part + int(sizeof(box<tile * 2, tile>));
+    *out++ = each<short>(6, 4 + zero) + fold(64, 4, 2);
+    __shared__ int sh[64 / tile];
+    sh[0] = 4;
+    *out++ = 9 / sh[0] / 2 * 3 % 5;
+    volatile int v = 9;
+    v /= sh[0];
+    int* p = &y;
+    *out++ = v + 100/ *p + 100 / -y / !zero;
+
+    l[0] = (long long)y / zero;
+    l[1] = 5ll % (long long)zero;
+    l[2] = 5, l[2] /= zero;
+    f[0] = 1.f / zero;
+    f[1] = 7, f[1] /= y;
+    f[2] = own::share(make_float2(1, 3), y).y;
+}
+"""
+FIELDS = """
+struct fields { int w : 5; unsigned u : 4; };
+__global__ void k(int* out, int two) {
+    fields p{-7, 3};
+    p.w /= two;
+    out[0] = p.w, out[1] = -7 / p.u, out[2] = p.u / -two;
+}
+"""
+
+
+def test_integer_division(alone):
+    """By zero it gives what a GPU gives, also where the compiler can tell; all other division is C++'s."""
+    out, long, real = ints(16), (ctypes.c_longlong * 3)(), floats(0, 0, 0)
+    arrays = [pointer(a) for a in (out, long, real)]
+    alone(DIVISION, "k").run("k", (1,), (1,), *arrays, ctypes.c_int(5), ctypes.c_int(0))
+    low = -(2**31)
+    assert out[:11] == [-1, 5, -1, -1, -1, -1, 5, low, 0, 1, -1]
+    assert out[11:] == [11, 27, 33, 3, 2]
+    assert long[:] == [-1, 5, -1]
+    assert real[:] == floats(float("inf"), 1.4, 0.6)[:]
+    alone(FIELDS, "k").run("k", (1,), (1,), pointer(out), ctypes.c_int(2))
+    assert out[:3] == [-3, -2, -1]

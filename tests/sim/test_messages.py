@@ -222,6 +222,27 @@ def test_wording(message, source, text):
     assert len(found.splitlines()) <= 4
 
 
+@pytest.mark.parametrize("statement", ["q = q / n;", "q /= n;", "q.x = n / &q;"])
+def test_operands_that_cannot_be_divided(message, statement):
+    text = message("__global__ void k(int n) {\n    float2 q;\n    " + statement + "\n}")
+    first, shown = text.splitlines()[:2]
+    assert first.startswith("lesson.py(3): error: ") and text.count("error:") == 1
+    assert ("'int'" in first and "float2" in first) or "'/='" in first
+    assert "numbalite" not in text
+    assert shown.strip() == statement
+
+
+def test_marks_of_divisions_move_no_caret(compiled, tmp_path):
+    """Where the compiler finds the file, it shows the line and draws below it."""
+    source = "__global__ void k(int* x, int n) {\n    x[0] = n / n + wrong / n;\n}\n"
+    path = tmp_path / "user.cu"
+    path.write_text(source)
+    with pytest.raises(CompileError) as caught:
+        compiled(Unit(source, str(path), ("k",)))
+    shown, below = str(caught.value).splitlines()[1:3]
+    assert below.index("^") == shown.index("wrong")
+
+
 def test_an_option_that_is_not_known(message):
     assert "'--no-such-thing' is not known" in message(
         "__global__ void k() {}", options=("--no-such-thing",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from numbalite.sim import divisions
 from numbalite.sim.translation import translate
 
 REFERENCE = "::numbalite_sim::dynamic_shared"
@@ -197,3 +198,32 @@ def test_lines_stay(source):
     changed = translate(source)
     assert changed.count("\n") == source.count("\n")
     assert changed.splitlines()[-1].strip().endswith("}")
+
+
+@pytest.mark.parametrize(
+    ("source", "marked"),
+    [
+        ("a / b", "a / # b"),
+        ("a/b % c", "a/ # b % # c"),
+        ("a /= b; a %= c", "a /= @ b; a %= @ c"),
+        ("a / *p + a / -n + a/(T)b", "a / # *p + a / # -n + a/ # (T)b"),
+        ("a / 0 + a / 2 + a / 2.5f / 0x10", "a / # 0 + a / 2 + a / 2.5f / 0x10"),
+        ("a / sizeof(int) / b // c / d", "a / sizeof(int) / # b // c / d"),
+        ("a /* b / c */ / /* d */ e", "a /* b / c */ / # /* d */ e"),
+        ("#define A(x, y) ((x) / \\\n (y))\nint i;", "#define A(x, y) ((x) / # \\\n (y))\nint i;"),
+        ("#define N A / B\n#define M N\n#if M > 2\nx / y", "#define N A / B\n#define M N\n#if M > 2\nx / # y"),
+        ("#define H <a/b.h>\n#include H\n#include <c/d.h>", "#define H <a/b.h>\n#include H\n#include <c/d.h>"),
+        ("V operator/(V a, V b); x = operator/(a, b); APPLY(/, b)",) * 2,
+        ("(t / ...); assert(a / b); static_assert(a / b, \"\")",) * 2,
+        ("a[x / y] = p.*q;",) * 2,
+        ("struct s { unsigned f : 3; }; x / y",) * 2,
+        ("template <class V, class S> V operator/(V a, S b) { return a.x / b; }",) * 2,
+        ('printf("%d/%d", a);',) * 2,
+    ],
+)  # fmt: skip
+def test_divisions(source, marked):
+    """For g++, by what may be zero."""
+    found = translate(source, spared=divisions.spared([source]))
+    found = found.replace("::numbalite_sim::by->*", "#").replace("::numbalite_sim::by =", "@")
+    assert tidy(found) == tidy(marked)
+    assert translate(source) == source

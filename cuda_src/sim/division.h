@@ -1,0 +1,145 @@
+/* sim/division: integer division by zero, for g++, which takes it for something that never happens.
+ *
+ * divisions.py writes `a / by->* b` for `a / b`, and `a /= by = b` for `a /= b`. `by` turns an
+ * integer into a `divisor` and leaves everything else as it is, so that only divisions by integers
+ * come here: what divides integers looks at the divisor first, the others divide as written. In
+ * constant expressions division by zero stays an error. (Clang's intermediate code is changed
+ * instead: irpatch.py.) */
+#ifndef NUMBALITE_SIM_DIVISION_H
+#define NUMBALITE_SIM_DIVISION_H
+#ifndef __clang__
+
+namespace numbalite_sim {
+
+template <bool, class T = int> struct only_if {};
+template <class T> struct only_if<true, T> { using type = T; };
+
+/* To the compiler, the result may be any number: the division stays, and the engine mends it when
+ * it traps. */
+template <class T> NUMBALITE_SIM_INLINE T hidden(T value) {
+    __asm__("" : "+r"(value));
+    return value;
+}
+template <class T> NUMBALITE_SIM_INLINE T negated(T value) {
+    T result;
+    __builtin_sub_overflow(T(0), value, &result); /* the least number stays itself */
+    return result;
+}
+
+/* A user's own operators come before those that take this. */
+template <class T> struct any_divisor {
+    T value;
+    constexpr explicit any_divisor(T b) : value(b) {}
+};
+template <class T> struct divisor : any_divisor<T> {
+    constexpr explicit divisor(T b) : any_divisor<T>(b) {}
+    NUMBALITE_SIM_INLINE constexpr operator T() const {
+        return __builtin_is_constant_evaluated() ||
+                       (__builtin_constant_p(this->value) && this->value != 0)
+                   ? this->value
+                   : hidden(this->value);
+    }
+};
+
+/* What has an arithmetic type, or becomes of one by itself, as enumerators do. */
+template <class T> T &&some();
+void take_number(long double);
+template <class T> struct bare { using type = T; };
+template <class T> struct bare<T &> { using type = T; };
+template <class T, class = void> struct is_number { static constexpr bool value = false; };
+template <class T> struct is_number<T, decltype(take_number(some<T>()))> {
+    static constexpr bool value =
+        !__is_class(typename bare<T>::type) && !__is_union(typename bare<T>::type);
+};
+
+/* Types are promoted as for the division itself. */
+template <class T> NUMBALITE_SIM_INLINE constexpr divisor<T> divisor_of(T b) {
+    return divisor<T>(b);
+}
+template <class T> NUMBALITE_SIM_INLINE constexpr T quotient(T a, T b) {
+    return __builtin_is_constant_evaluated()         ? a / b
+           : __builtin_expect(b == 0, 0)             ? static_cast<T>(~T(0))
+           : T(-1) < T(0) && b == static_cast<T>(-1) ? negated(a)
+                                                     : a / b;
+}
+template <class T> NUMBALITE_SIM_INLINE constexpr T rest(T a, T b) {
+    return __builtin_is_constant_evaluated()         ? a % b
+           : __builtin_expect(b == 0, 0)             ? a
+           : T(-1) < T(0) && b == static_cast<T>(-1) ? T(0)
+                                                     : a % b;
+}
+#define NUMBALITE_SIM_REAL(T) \
+    NUMBALITE_SIM_INLINE constexpr T divisor_of(T b) { \
+        return b; \
+    } \
+    NUMBALITE_SIM_INLINE constexpr T quotient(T a, T b) { \
+        return a / b; \
+    }
+NUMBALITE_SIM_REAL(float)
+NUMBALITE_SIM_REAL(double)
+NUMBALITE_SIM_REAL(long double)
+#undef NUMBALITE_SIM_REAL
+
+struct divide_by {
+    template <class T, typename only_if<is_number<T>::value>::type = 0>
+    NUMBALITE_SIM_INLINE constexpr auto operator->*(T b) const -> decltype(divisor_of(+b)) {
+        return divisor_of(+b);
+    }
+    template <class T, typename only_if<is_number<T>::value>::type = 0>
+    NUMBALITE_SIM_INLINE constexpr auto operator=(T b) const -> decltype(divisor_of(+b)) {
+        return divisor_of(+b);
+    }
+    template <class T, typename only_if<!is_number<T>::value>::type = 0>
+    NUMBALITE_SIM_INLINE constexpr T &&operator->*(T &&b) const {
+        return static_cast<T &&>(b);
+    }
+    template <class T, typename only_if<!is_number<T>::value>::type = 0>
+    NUMBALITE_SIM_INLINE constexpr T &&operator=(T &&b) const {
+        return static_cast<T &&>(b);
+    }
+};
+static constexpr divide_by by{};
+
+template <class T, class U, typename only_if<is_number<T>::value>::type = 0>
+NUMBALITE_SIM_INLINE constexpr auto operator/(T a, divisor<U> b) -> decltype(a / b.value) {
+    return quotient(static_cast<decltype(a / b.value)>(a),
+                    static_cast<decltype(a / b.value)>(b.value));
+}
+template <class T, class U, typename only_if<is_number<T>::value>::type = 0>
+NUMBALITE_SIM_INLINE constexpr auto operator%(T a, divisor<U> b) -> decltype(a % b.value) {
+    return rest(static_cast<decltype(a % b.value)>(a), static_cast<decltype(a % b.value)>(b.value));
+}
+
+/* In instrumented images, the built-in operator reads and writes on the user's line; the divisor is
+ * hidden. */
+#ifndef NUMBALITE_SIM_CHECKED
+#define NUMBALITE_SIM_ASSIGNS(sign) \
+    template <class T, class U, typename only_if<is_number<T>::value>::type = 0> \
+    NUMBALITE_SIM_INLINE constexpr auto operator sign##=(T &a, divisor<U> b) \
+        ->decltype(a sign## = b.value) { \
+        return a = static_cast<T>(a sign b); \
+    }
+NUMBALITE_SIM_ASSIGNS(/)
+NUMBALITE_SIM_ASSIGNS(%)
+#undef NUMBALITE_SIM_ASSIGNS
+#endif
+
+#define NUMBALITE_SIM_DIVIDES(sign) \
+    template <class T, class U, typename only_if<!is_number<T>::value>::type = 0> \
+    NUMBALITE_SIM_INLINE constexpr auto operator sign(const T &a, any_divisor<U> b) \
+        ->decltype(a sign b.value) { \
+        return a sign b.value; \
+    } \
+    template <class T, class U, typename only_if<!is_number<T>::value>::type = 0> \
+    NUMBALITE_SIM_INLINE constexpr auto operator sign##=(T &a, any_divisor<U> b) \
+        ->decltype(a sign## = b.value) { \
+        return a sign## = b.value; \
+    }
+NUMBALITE_SIM_DIVIDES(/)
+NUMBALITE_SIM_DIVIDES(%)
+#undef NUMBALITE_SIM_DIVIDES
+
+} // namespace numbalite_sim
+
+#endif
+#endif
