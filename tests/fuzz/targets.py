@@ -19,7 +19,7 @@ from source import Source
 from numbalite import _core, cuda, errors, types
 from numbalite.compilers import cache, elf, hostlog, image
 from numbalite.kernels import fault
-from numbalite.sim import irpatch, translation
+from numbalite.sim import divisions, irpatch, translation
 from numbalite.text import freenames, linemap, scanner
 from numbalite.types import demangle, describe, signatures
 from numbalite.ufuncs import gusignature
@@ -103,6 +103,7 @@ def code(data):
     for question in (scanner.strip, scanner.scan, scanner.functions, scanner.parameter_lists, scanner.has_kernel, scanner.broken_string,
                      freenames.free_names, translation.translate, hostlog.places, hostlog.messages):  # fmt: skip
         attempt(question, text)
+    attempt(lambda: translation.translate(text, spared=divisions.spared([text])))
     attempt(linemap.plain(text, "a.py").numbered)
     attempt(irpatch.patch, text)
 
