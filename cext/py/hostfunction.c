@@ -94,6 +94,10 @@ static const nl_host_function *function_in(PyObject *module, const char *symbol)
     return function;
 }
 
+static inline int is_array(nl_param_kind kind) {
+    return kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
+}
+
 /* The answer of _resolve: (HostModule, the name of its nl_host_function, Parameter rows). */
 static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *codes, int count) {
     const char *symbol;
@@ -124,7 +128,8 @@ static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *code
     }
     for (int i = 0; i < e->params.count; i++) {
         nl_param_kind kind = e->params.items[i].kind;
-        *(kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER ? &e->has_arrays : &e->has_others) = 1;
+        e->has_arrays |= is_array(kind) || kind == NL_PARAM_TUPLE;
+        e->has_others |= !is_array(kind);
     }
     e->module = Py_NewRef(module);
     e->count = count;
@@ -275,6 +280,26 @@ static PyObject *python_result(const nl_host_function *function, const unsigned 
 
 /* ---- calls ---- */
 
+/* Those that are arrays, or those that are not, among `count` parameters and their values. */
+static int write_some(nl_py_call *call, int first, int count, PyObject *const *values, int arrays,
+                      unsigned char *block) {
+    for (int i = 0; i < count; i++) {
+        const nl_param *p = &call->params->items[first + i];
+        if (p->kind == NL_PARAM_TUPLE) {
+            if (!PyTuple_Check(values[i]) || PyTuple_GET_SIZE(values[i]) != p->parts)
+                return nl_py_argument_refuse(call, first + i, values[i], PyExc_TypeError, "");
+            if (write_some(call, p->first, p->parts, PySequence_Fast_ITEMS(values[i]), arrays,
+                           block) < 0)
+                return -1;
+        } else if (is_array(p->kind) == arrays &&
+                   nl_py_argument_write(call, first + i, values[i], block) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Arrays come last: making a number of an object may run code that moves an array's memory. */
 static int write_arguments(const hostfunction *f, const entry *e, PyObject *const *args,
                            unsigned char *block) {
     nl_py_call call; /* not cleared as a whole: it is large */
@@ -289,12 +314,8 @@ static int write_arguments(const hostfunction *f, const entry *e, PyObject *cons
     call.may_visit = 0;
     call.kept = NULL;
     for (int arrays = !e->has_others; arrays <= e->has_arrays; arrays++)
-        for (int i = 0; i < e->params.count; i++) {
-            nl_param_kind kind = e->params.items[i].kind;
-            int is_array = kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
-            if (is_array == arrays && nl_py_argument_write(&call, i, args[i], block) < 0)
-                return -1;
-        }
+        if (write_some(&call, 0, e->params.count, args, arrays, block) < 0)
+            return -1;
     return 0;
 }
 

@@ -15,7 +15,6 @@ static const char no_bfloat16[] =
     "pass its bits, x.view('uint16'), or declare the parameter in a source of your own as "
     "__nv_bfloat16*, which takes it as it is";
 static const char no_depth[] = "it is nested too deeply";
-static const char no_tuple[] = "pass its items";
 static const char no_value[] = "pass a number, a NumPy array, a device array or an object with "
                                "__cuda_array_interface__ or __dlpack__";
 static const char no_host_value[] = "pass a number or a NumPy array, numpy.asarray(x)";
@@ -212,18 +211,12 @@ nl_dtype nl_py_code_dtype(nl_py_state *state, uint32_t code) {
     return dtype;
 }
 
-static int tuple_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason,
-                      int depth);
+/* nl_py_type_code, or nl_py_host_type_code. */
+typedef int (*code_fn)(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason);
 
-static int code_of(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason,
-                   int depth) {
-    return PyTuple_Check(value) ? tuple_code(state, value, code, reason, depth)
-                                : nl_py_type_code(state, value, code, reason);
-}
-
-/* What a tuple is, is its class and the codes of its items. */
+/* What a tuple is, is its class and the codes of its items, which are `item_code`'s. */
 static int tuple_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason,
-                      int depth) {
+                      code_fn item_code, int depth) {
     Py_ssize_t n = PyTuple_GET_SIZE(value), size = n * (Py_ssize_t)sizeof(uint32_t);
     *reason = no_depth;
     if (depth >= MAX_DEPTH)
@@ -232,7 +225,9 @@ static int tuple_code(nl_py_state *state, PyObject *value, uint32_t *code, const
     int found = codes ? 1 : -1;
     for (Py_ssize_t i = 0; found > 0 && i < n; i++) {
         uint32_t item;
-        found = code_of(state, PyTuple_GET_ITEM(value, i), &item, reason, depth + 1);
+        PyObject *part = PyTuple_GET_ITEM(value, i);
+        found = PyTuple_Check(part) ? tuple_code(state, part, &item, reason, item_code, depth + 1)
+                                    : item_code(state, part, &item, reason);
         if (found > 0)
             memcpy(PyBytes_AS_STRING(codes) + i * (Py_ssize_t)sizeof item, &item, sizeof item);
     }
@@ -262,7 +257,7 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
     if (PyObject_TypeCheck(value, state->transfer_type))
         return nl_py_type_code(state, ((nl_py_transfer *)value)->array, code, reason);
     if (PyTuple_Check(value))
-        return tuple_code(state, value, code, reason, 0);
+        return tuple_code(state, value, code, reason, nl_py_type_code, 0);
     if (value == Py_None)
         return object_code(state, value, code);
     if (is_dtype(value))
@@ -311,9 +306,8 @@ int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, co
         *code = known > 0 ? as_value(*code) : 0;
         return known;
     }
-    *reason = no_tuple;
     if (PyTuple_Check(value))
-        return 0;
+        return tuple_code(state, value, code, reason, nl_py_host_type_code, 0);
     int found = nl_py_array_check(state, value);
     if (!found && (found = nl_py_foreign_read(state, value, &foreign)) > 0)
         nl_py_foreign_clear(&foreign);

@@ -450,12 +450,6 @@ def _check(signature, function, count):
             f"{f' ({named})' if named else ''}, "
             f"the signature {signature} has {len(signature.args)}"
         )
-    for i, t in enumerate(signature.args):
-        if isinstance(t, types.Tuple):
-            name = dict(enumerate(function.definition.parameters)).get(i, f"arg{i}")
-            raise SignatureError(
-                f"parameter {name!r}: a function on the CPU takes no tuples; pass the items"
-            )
     returned = signature.return_type
     items = returned.types if isinstance(returned, types.Tuple) else (returned,)
     for t in items:

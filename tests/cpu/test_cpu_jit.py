@@ -1,5 +1,6 @@
 """jit: string functions on the CPU, on scalars and arrays."""
 
+import collections
 import inspect
 import math
 import pickle
@@ -147,6 +148,38 @@ def test_a_declared_tuple():
         "return {(int)x, x};"
 
     assert both(2.5) == (2, 2.5)
+
+
+def test_tuples_as_arguments():
+    Scaled = collections.namedtuple("Scaled", "factor values")
+
+    @jit
+    def total(scaled, more):
+        """
+        double sum = get<0>(more) + get<0>(get<1>(more));
+        for (int64 i = 0; i < scaled.values.size(); ++i)
+            sum += scaled.factor * scaled.values[i];
+        scaled.values[0] = 7;
+        return sum;
+        """
+
+    x = np.arange(8.0)
+    assert total(Scaled(2, x[::2]), (0.5, (100, True))) == 24 + 100.5
+    assert x[0] == 7
+
+    class Number:
+        """Making a float of it replaces the array's memory, so arrays are read after it."""
+
+        def __float__(self):
+            y.resize(100000, refcheck=False)
+            return 3.0
+
+    @jit("float64(Tuple((float64[:], float64)))")
+    def product(t):
+        "return get<0>(t)[0] * get<1>(t);"
+
+    y = np.full(2, 5.0)
+    assert product((y, Number())) == 15
 
 
 def test_no_arguments_and_a_bare_expression():

@@ -176,11 +176,24 @@ def test_wrong_signatures():
         def g(x):
             "return x;"
 
-    with pytest.raises(errors.SignatureError, match="takes no tuples; pass the items"):
 
-        @jit("float64(UniTuple(float64, 2))")
-        def h(x):
-            "return 1;"
+def test_tuples_that_do_not_fit():
+    @jit("float64(Tuple((int32, float64[:])))")
+    def f(t):
+        "return get<0>(t) * get<1>(t)[0];"
+
+    x = np.ones(1)
+    for value, error, said in [
+        ((3,), TypeError, r"parameter 1 't': .*a tuple of 2 items.*got tuple of 1 item"),
+        (3, TypeError, r"parameter 1 't': .*a tuple of 2 items.*got int 3"),
+        ((3, [1.0]), TypeError, r"parameter 1 't\[1\]': .*got list: pass a NumPy array"),
+        ((1 << 40, x), OverflowError, r"parameter 1 't\[0\]': .*does not fit"),
+    ]:
+        with pytest.raises(error, match=said):
+            f(value)
+    with pytest.raises(TypeError, match="tuple of 2 items cannot be passed to a function"):
+        jit(source="double g(double x) { return x; }")((1, "a"))
+    assert f((3, x)) == 3
 
     with pytest.raises(errors.SignatureError):
         jit("no such type(float32)")(same.py_func)
