@@ -95,6 +95,7 @@ CHECKS = {
     "divide": 32,
     "nan": 64,
     "stack": 128,
+    "stream": 256,
 }
 ALL_CHECKS = sum(CHECKS.values()) - CHECKS["nan"]
 """What "all" means: NaN and infinity are often meant, so they are looked for on request only."""
@@ -169,7 +170,7 @@ _TABLE = (
              ("NUMBA_NUM_THREADS",)),
     Variable("SIM_CHECKS", 0, parse_checks,
              "mistakes that the simulator looks for in all kernels: all, none, or a list of memory, "
-             "unwritten, race, sync, hang, divide, nan, stack"),
+             "unwritten, race, sync, hang, divide, nan, stack, stream"),
     Variable("SIM_SEED", None, _whole(0),
              "run the blocks and threads of kernels in the order that this number gives"),
     Variable("SIM_LIMIT", None, _seconds,

@@ -139,6 +139,7 @@ class KernelError(NumbaliteError, RuntimeError):
 _XYZ = r"\((\d+),(\d+),(\d+)\)"
 # What the reports of the simulator say -> the check that speaks so. The first that is found counts.
 _KINDS = {
+    "with nothing that orders the two: let one stream": "stream",
     "which nothing has written": "unwritten",
     r", and thread .* it (with an atomic )?at": "race",
     r"makes (NaN|infinity) of|divides a floating-point": "nan",

@@ -28,6 +28,9 @@ typedef struct nl_driver {
     void (*SetProcessChecks)(const nl_checks *checks, nl_checks_compile_fn compile);
     /* What the calling thread's launches are checked for, as bits. NULL as above. */
     uint32_t (*Checks)(void);
+    /* In a host function: the program goes on with what it now knows to have happened before it in
+     * its stream. NULL as above. */
+    void (*HostKnows)(void);
     /* Memory that was freed is watched: nothing should be kept back from freeing to be used again.
      */
     int watches_freed;

@@ -117,6 +117,7 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     table->SetChecks = NULL;
     table->SetProcessChecks = NULL;
     table->Checks = NULL;
+    table->HostKnows = NULL;
     table->watches_freed = table->ends_waits = table->shares_memory = 0;
     return 0;
 }

@@ -80,6 +80,8 @@ static void hand_over(void *data) {
         ++running;
         while (current != NULL)
             nl_cond_wait(&finished, &lock);
+        if (nl_cu.HostKnows)
+            nl_cu.HostKnows();
         current = c;
         nl_cond_signal(&handed);
         while (!c->done)

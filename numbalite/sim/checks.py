@@ -38,6 +38,7 @@ class checks:
     divide    integer division by zero
     nan       NaN or infinity made from ordinary numbers
     stack     more stack or shared memory than there is (found without checks too)
+    stream    kernels and copies of two streams that touch the same memory with nothing that orders them
     ========= ==============================================================================
 
     ``seed`` runs blocks and threads in an order that this number decides, with "none" too. What is found is a

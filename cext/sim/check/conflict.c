@@ -7,6 +7,7 @@
 #include "sim/check/arena.h"
 #include "sim/check/check.h"
 #include "sim/check/culprit.h"
+#include "sim/check/overlap.h"
 #include "sim/check/race.h"
 #include "sim/check/shadow.h"
 #include "sim/debuginfo/lines.h"
@@ -100,8 +101,8 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
 
 int nl_sim_conflict_begin(nl_sim_job *job) {
     const nl_checks *wanted = &job->check->wanted;
-    int every =
-        (wanted->mask & (NL_CHECK_RACE | NL_CHECK_HANG)) && (wanted->mask & NL_CHECK_ACCESSES);
+    int every = (wanted->mask & (NL_CHECK_RACE | NL_CHECK_HANG | NL_CHECK_STREAM)) &&
+                (wanted->mask & NL_CHECK_ACCESSES);
     job->seed = wanted->seed;
     job->shuffled = wanted->shuffled;
     job->limit_ms = wanted->mask & NL_CHECK_HANG ? wanted->limit_ms : 0;
@@ -160,6 +161,29 @@ int nl_sim_conflict_is_due(nl_sim_worker *w, unsigned kind) {
     return 1;
 }
 
+/* With what operations of other streams do. */
+static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                            const void *pc) {
+    nl_sim_overlap_clash clash;
+    int writes = (kind & NL_SIM_ACCESS_WRITE) != 0, atomic = (kind & NL_SIM_ACCESS_ATOMIC) != 0;
+    if (!nl_sim_overlap_touch(w->job->overlap, address, size, writes, atomic, &clash) ||
+        nl_sim_findings_know(&w->job->check->findings, NL_CHECK_STREAM, pc, (nl_sim_site){NULL, 0},
+                             clash.number, w->next))
+        return;
+    nl_sim_finding f = {.kind = NL_CHECK_STREAM,
+                        .pc = pc,
+                        .variable = clash.number,
+                        .remedy = nl_sim_overlap_remedy};
+    char name[160];
+    nl_sim_culprit_name(w, clash.address, name, sizeof name);
+    snprintf(f.text, sizeof f.text, "%s %s %s, and %s %s it",
+             !writes  ? "reads"
+             : atomic ? "updates"
+                      : "writes",
+             name, nl_sim_overlap_stream(w->job->overlap), clash.who, clash.verb);
+    nl_sim_check_report(w, &f);
+}
+
 void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                             const void *pc) {
     nl_sim_thread *t = &w->thread[w->current];
@@ -167,6 +191,8 @@ void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, un
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         t->touched = address;
     t->worked |= kind & NL_SIM_ACCESS_WRITE;
+    if (w->job->overlap)
+        compare_streams(w, address, size, kind, pc);
     space where = w->race ? find_space(w, address) : PRIVATE;
     if (where != PRIVATE)
         nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);

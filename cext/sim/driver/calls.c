@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "sim/check/check.h"
+#include "sim/check/overlap.h"
 #include "sim/engine/limits.h"
 
 static uint32_t initialised;
@@ -155,6 +156,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetChecks = nl_sim_check_set;
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
+    table->HostKnows = nl_sim_overlap_host_knows;
     table->watches_freed = table->ends_waits = table->shares_memory = 1;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sim/check/check.h"
+#include "sim/check/overlap.h"
 #include "sim/check/shadow.h"
 #include "sim/driver/memory.h"
 #include "sim/engine/ops.h"
@@ -39,6 +40,27 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
     nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, text);
 }
 
+/* Is what it touches to be compared with what other streams do? */
+static void watch(nl_sim_op *op) {
+    if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_overlap_open() == 0)
+        op->flags |= NL_SIM_OP_WATCHED;
+}
+
+static void compare(nl_sim_op *op, nl_sim_stream *stream, const char *noun, uintptr_t address,
+                    size_t size, int writes) {
+    char text[NL_SIM_FAULT_TEXT];
+    nl_sim_overlap_clash clash;
+    nl_sim_memory_info info = {.address = 0};
+    if (!op->overlap || !nl_sim_overlap_touch(op->overlap, address, size, writes, 0, &clash))
+        return;
+    (void)nl_sim_memory_find(clash.address, &info);
+    snprintf(text, sizeof text, "%s %s %s byte %zu of device memory of %zu bytes, and %s %s it%s",
+             noun, nl_sim_overlap_stream(op->overlap), writes ? "writes" : "reads",
+             (size_t)(clash.address - info.address), info.size, clash.who, clash.verb,
+             nl_sim_overlap_remedy);
+    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, text);
+}
+
 static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
     const CUDA_MEMCPY3D *box = &((copy_op *)op)->box;
     int reads = ((copy_op *)op)->reads && nl_sim_shadow_is_kept();
@@ -50,6 +72,8 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
             if (reads)
                 check_row(stream, from, box->WidthInBytes,
                           (z * box->Height + y) * box->WidthInBytes);
+            compare(op, stream, "a copy", (uintptr_t)from, box->WidthInBytes, 0);
+            compare(op, stream, "a copy", (uintptr_t)to, box->WidthInBytes, 1);
             memmove(to, from, box->WidthInBytes);
             if (nl_sim_shadow_is_kept())
                 nl_sim_shadow_copy((uintptr_t)to, (uintptr_t)from, box->WidthInBytes);
@@ -74,6 +98,7 @@ static copy_op *make_copy(void *to, const void *from, size_t size, size_t staged
         return NULL;
     c->op.run = run_copy;
     c->op.copy = copy_copy;
+    watch(&c->op);
     c->box.dstHost = to;
     c->box.srcHost = from;
     c->box.WidthInBytes = size;
@@ -271,7 +296,7 @@ typedef struct set_op {
 
 static void run_set(nl_sim_op *op, nl_sim_stream *stream) {
     const set_op *s = (set_op *)op;
-    (void)stream;
+    compare(op, stream, "a fill", (uintptr_t)s->to, s->count * s->width, 1);
     if (nl_sim_shadow_is_kept())
         nl_sim_shadow_set((uintptr_t)s->to, s->count * s->width, NL_SIM_THERE | NL_SIM_WRITTEN);
     if (s->width == 1) {
@@ -301,6 +326,7 @@ static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->op.run = run_set;
     s->op.copy = copy_set;
+    watch(&s->op);
     s->to = at(to);
     s->count = count;
     s->value = value;

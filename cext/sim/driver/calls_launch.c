@@ -70,6 +70,7 @@ static CUresult run_checked(launch_op *l) {
 static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     launch_op *l = (launch_op *)op;
     nl_sim_grid_open(&l->job);
+    l->job.overlap = op->overlap;
     nl_sim_stream_set_job(stream, &l->job);
     if (!(l->checks.mask & NL_CHECK_ACCESSES))
         nl_sim_memory_written();
@@ -169,7 +170,8 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
         return NULL;
     l->op.run = run_launch;
     l->op.copy = copy_launch;
-    l->op.flags = NL_SIM_OP_LAUNCH;
+    l->op.flags = from->op.flags;
+    l->op.name = from->op.name;
     l->job.kernel = from->job.kernel;
     l->job.image = from->job.image;
     l->job.habits = from->job.habits;
@@ -192,11 +194,11 @@ static size_t stack_size(const nl_sim_context *context) {
 static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, CUresult *status) {
     char log[NL_SIM_FAULT_TEXT] = "", text[NL_SIM_FAULT_TEXT];
     uint32_t mask = checks->mask & NL_CHECK_COMPILED;
+    if (checks->mask & NL_CHECK_ACCESSES)
+        mask |= NL_CHECK_TWIN;
     nl_sim_function *twin = NULL;
     if (!mask)
         return f;
-    if (mask & NL_CHECK_ACCESSES)
-        mask |= NL_CHECK_ACCESSES;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     if (nl_sim_shadow_open() < 0) {
         nl_sim_fault_report(0, "kernels cannot be checked: there is no room for what is noted of "
@@ -231,6 +233,9 @@ static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void
     l->op.run = run_launch;
     l->op.copy = copy_launch;
     l->op.flags = NL_SIM_OP_LAUNCH;
+    l->op.name = nl_sim_fault_kernel_name(f->kernel);
+    if ((checks.mask & NL_CHECK_STREAM) && nl_sim_overlap_open() == 0)
+        l->op.flags |= NL_SIM_OP_WATCHED;
     l->checks = checks;
     l->function = f;
     l->job.kernel = f->kernel;

@@ -86,7 +86,9 @@ typedef struct host_op {
 static void run_host(nl_sim_op *op, nl_sim_stream *stream) {
     host_op *h = (host_op *)op;
     (void)stream;
+    nl_sim_overlap_begin_host(op->overlap);
     h->function(h->data);
+    nl_sim_overlap_begin_host(NULL);
 }
 
 static nl_sim_op *copy_host(const nl_sim_op *op) {
@@ -102,7 +104,7 @@ static CUresult sim_LaunchHostFunc(CUstream handle, CUhostFn function, void *dat
         return CUDA_ERROR_OUT_OF_MEMORY;
     h->op.run = run_host;
     h->op.copy = copy_host;
-    h->op.flags = NL_SIM_OP_HOST;
+    h->op.flags = NL_SIM_OP_HOST | NL_SIM_OP_WATCHED;
     h->function = function;
     h->data = data;
     nl_sim_stream_issue(stream, &h->op);

@@ -399,6 +399,8 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     stream->references++;
     exec->last = stream;
     exec->ticket = stream->issued + exec->count;
+    if (last && !stream->capture)
+        nl_sim_overlap_join(&stream->past, &last->past);
     if (last && last != stream && last->done < ticket && !stream->capture)
         (void)nl_sim_op_add_after(op, last, ticket); /* there is room for the first */
     for (nl_sim_op *next; op; op = next) {

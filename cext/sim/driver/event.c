@@ -13,6 +13,7 @@ struct nl_sim_event {
     nl_sim_stream *stream; /* where it was recorded last, or NULL */
     uint64_t ticket, time, records, reached;
     unsigned flags;
+    nl_sim_past past; /* there */
     nl_sim_mark mark; /* where it was recorded last, if that was in a capture */
 };
 
@@ -86,6 +87,7 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     } else {
         event->ticket = stream->issued + 1;
         nl_sim_stream_issue_lock_held(stream, &r->op);
+        event->past = stream->past;
     }
     nl_sim_sched_unlock();
     return CUDA_SUCCESS;
@@ -101,7 +103,10 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult status = CUDA_SUCCESS;
     nl_sim_sched_lock();
-    if (nl_sim_capture_wait_lock_held(stream, &event->mark, &status) || is_done_lock_held(event)) {
+    int captured = nl_sim_capture_wait_lock_held(stream, &event->mark, &status);
+    if (!captured)
+        nl_sim_overlap_join(&stream->past, &event->past);
+    if (captured || is_done_lock_held(event)) {
         free(op);
     } else {
         (void)nl_sim_op_add_after(op, event->stream,
@@ -122,6 +127,8 @@ CUresult nl_sim_event_admit(nl_sim_event *event) {
 int nl_sim_event_is_done(nl_sim_event *event) {
     nl_sim_sched_lock();
     int done = is_done_lock_held(event);
+    if (done)
+        nl_sim_overlap_tell_host(&event->past);
     nl_sim_sched_unlock();
     return done;
 }
@@ -135,6 +142,7 @@ CUresult nl_sim_event_wait(nl_sim_event *event) {
     }
     stream->references++;
     event->references++;
+    nl_sim_overlap_tell_host(&event->past);
     nl_sim_stream_wait_ticket_lock_held(stream, event->ticket);
     nl_sim_sched_unlock();
     CUresult fault = nl_sim_stream_report_fault(event->context, stream);

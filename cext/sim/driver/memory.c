@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/lock.h"
+#include "sim/check/overlap.h"
 #include "sim/check/shadow.h"
 
 enum {
@@ -139,12 +140,14 @@ static void insert(allocation entry) {
     entry.generation = nl_atomic_peek32(&memory.generation);
     memory.table[i] = entry;
     memory.count++;
+    nl_sim_overlap_drop(entry.info.address, entry.info.size);
     if (nl_sim_shadow_is_kept())
         cast_shadow(&entry);
 }
 
 static void erase(allocation *entry) {
     size_t i = (size_t)(entry - memory.table);
+    nl_sim_overlap_drop(entry->info.address, entry->info.size);
     if (nl_sim_shadow_is_kept() && entry->low)
         nl_sim_shadow_drop(entry->low, entry->span);
     else if (nl_sim_shadow_is_kept())

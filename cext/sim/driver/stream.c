@@ -61,6 +61,7 @@ nl_sim_stream *nl_sim_stream_create(struct nl_sim_context *context, unsigned fla
     nl_mutex_lock(&sched.lock);
     stream->next = context->streams;
     context->streams = stream;
+    nl_sim_overlap_enter(stream);
     nl_mutex_unlock(&sched.lock);
     return stream;
 }
@@ -73,6 +74,7 @@ static void retire_lock_held(nl_sim_stream *stream) {
     if (!*p)
         return;
     *p = stream->next;
+    nl_sim_overlap_leave(stream);
     if (stream->fault.status && !stream->context->fault.status) {
         stream->context->fault = stream->fault;
         stream->fault = (nl_sim_pending){.status = CUDA_SUCCESS};
@@ -145,6 +147,7 @@ static void drop(nl_sim_op *op) {
         free(op->after);
     if (op->drop)
         op->drop(op);
+    free(op->overlap);
     free(op);
 }
 
@@ -399,6 +402,7 @@ uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
         nl_sim_capture_add_lock_held(stream, op);
         return 0;
     }
+    nl_sim_overlap_issue(stream, op);
     add_legacy_lock_held(stream, op);
     op->next = NULL;
     if (stream->tail)
@@ -432,12 +436,25 @@ void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
     op->flags |= NL_SIM_OP_INLINE;
     nl_mutex_lock(&sched.lock);
     uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
+    nl_sim_overlap_tell_host(&stream->past);
     nl_sim_stream_wait_ticket_lock_held(stream, ticket);
     nl_mutex_unlock(&sched.lock);
 }
 
+/* The host knows that all is done that an operation issued now would come after. */
+static void tell_host_lock_held(nl_sim_stream *stream) {
+    nl_sim_overlap_tell_host(&stream->past);
+    if (stream != stream->context->legacy)
+        return;
+    for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
+        if (!(s->flags & CU_STREAM_NON_BLOCKING))
+            nl_sim_overlap_tell_host(&s->past);
+    }
+}
+
 /* Everything that an operation issued now would come after. */
 static void wait_stream_lock_held(nl_sim_stream *stream) {
+    tell_host_lock_held(stream);
     nl_sim_stream_wait_ticket_lock_held(stream, stream->issued);
     if (stream != stream->context->legacy)
         return;
@@ -463,12 +480,16 @@ int nl_sim_stream_is_done(nl_sim_stream *stream) {
         for (nl_sim_stream *s = stream->context->streams; s; s = s->next)
             done = done && ((s->flags & CU_STREAM_NON_BLOCKING) || s->issued == s->done);
     }
+    if (done)
+        tell_host_lock_held(stream);
     nl_mutex_unlock(&sched.lock);
     return done;
 }
 
 void nl_sim_stream_wait_context(struct nl_sim_context *context) {
     nl_mutex_lock(&sched.lock);
+    for (nl_sim_stream *s = context->streams; s; s = s->next)
+        nl_sim_overlap_tell_host(&s->past);
 restart:
     for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
         if (s->issued != s->done) {

@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 #include "driver/cuda_abi.h"
+#include "sim/check/overlap.h"
 
 struct nl_sim_context;
 struct nl_sim_job;
@@ -20,9 +21,10 @@ typedef struct nl_sim_event nl_sim_event;
 typedef struct nl_sim_op nl_sim_op;
 
 enum {
-    NL_SIM_OP_INLINE = 1, /* short: on an idle stream the issuing thread runs it at once */
-    NL_SIM_OP_HOST = 2,   /* calls the program's code: only the scheduler's threads run it */
-    NL_SIM_OP_LAUNCH = 4, /* may take for ever: a thread that can be interrupted does not run it */
+    NL_SIM_OP_INLINE = 1,  /* short: on an idle stream the issuing thread runs it at once */
+    NL_SIM_OP_HOST = 2,    /* calls the program's code: only the scheduler's threads run it */
+    NL_SIM_OP_LAUNCH = 4,  /* may take for ever: a thread that can be interrupted does not run it */
+    NL_SIM_OP_WATCHED = 8, /* what it touches is compared with other streams (check/overlap.h) */
 };
 
 typedef struct nl_sim_after {
@@ -38,6 +40,8 @@ struct nl_sim_op {
     void (*drop)(nl_sim_op *op);                          /* releases what it holds, or NULL */
     /* The same once more, for captures, or NULL without memory. */
     nl_sim_op *(*copy)(const nl_sim_op *op);
+    const char *name;        /* of the kernel; NULL: it is a copy */
+    nl_sim_overlap *overlap; /* if it is watched, once it is issued */
     unsigned flags;
     unsigned after_count, after_capacity;
     nl_sim_after *after, after_few[3];
@@ -60,6 +64,8 @@ struct nl_sim_stream {
     nl_sim_op *head, *tail;
     int state, priority;
     unsigned flags;
+    unsigned place; /* in vector clocks */
+    nl_sim_past past;
     int closed;             /* the handle is gone */
     struct nl_sim_job *job; /* being run */
     nl_sim_pending fault;

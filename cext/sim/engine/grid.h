@@ -30,7 +30,8 @@ typedef struct nl_sim_job {
     uint64_t seed;
     struct nl_sim_race *race; /* NULL, or in_turns, too */
     struct nl_sim_turns *turns;
-    uint64_t limit_ms; /* how long it may run; 0: for ever */
+    const struct nl_sim_overlap *overlap; /* NULL: not watched (check/overlap.h) */
+    uint64_t limit_ms;                    /* how long it may run; 0: for ever */
     nl_sim_watch watch;
     struct nl_sim_check *check; /* NULL: nothing is checked (sim/check/check.h) */
 

@@ -1,0 +1,277 @@
+/* sim/check/overlap: clocks, and a note of 8 bytes for every 4 of memory, in chunks that are made
+ * when somebody touches them. An allocation is further than a chunk from its neighbours, so that a
+ * chunk belongs to one. */
+#include "sim/check/overlap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+#include "base/mem.h"
+#include "sim/driver/context.h"
+#include "sim/driver/memory.h"
+#include "sim/driver/sched.h"
+
+enum { CHUNK = 65536, NOTES = 16384, ATOMIC = 16, ID_SHIFT = 5, ID_LIMIT = 1 << 27 };
+
+const char nl_sim_overlap_remedy[] =
+    ", with nothing that orders the two: let one stream wait for an event that the other records, "
+    "or give both operations one stream";
+
+struct nl_sim_overlap {
+    uint32_t id;
+    nl_sim_past past;
+    char where[48];
+};
+
+/* What is remembered of a watched operation when it is gone. */
+typedef struct note {
+    uint32_t id;
+    unsigned place;
+    uint64_t ticket;
+    char who[NL_SIM_OVERLAP_TEXT];
+} note;
+
+/* Who has touched 4 bytes last: the id of an operation, whether it was by an atomic, and which of
+ * the bytes. */
+typedef struct granule {
+    uint32_t writer, reader;
+} granule;
+
+/* Under the scheduler's lock. */
+static nl_sim_past host;
+static uint64_t issued[NL_SIM_OVERLAP_STREAMS];
+static unsigned users[NL_SIM_OVERLAP_STREAMS], last_place;
+static uint32_t last_id;
+
+/* Under this lock, which is the last to be taken. */
+static nl_mutex lock = NL_MUTEX_INIT;
+static uintptr_t low, span;
+static granule **chunks, untold; /* &untold: memory of another kind, of which nothing is kept */
+static note *notes;
+static uint32_t kept;
+
+int nl_sim_overlap_is_kept(void) {
+    return (int)nl_atomic_peek32(&kept);
+}
+
+static int open_lock_held(void) {
+    uintptr_t high;
+    if (kept)
+        return 0;
+    nl_sim_memory_range(&low, &high);
+    span = high - low;
+    notes = notes ? notes : nl_mem_keep(NOTES * sizeof *notes);
+    chunks = chunks ? chunks : nl_mem_keep((span / CHUNK + 2) * sizeof(granule *));
+    if (!notes || !chunks || !span)
+        return -1;
+    nl_atomic_poke32(&kept, 1);
+    return 0;
+}
+
+int nl_sim_overlap_open(void) {
+    if (nl_sim_overlap_is_kept())
+        return 0;
+    nl_sim_sched_lock();
+    nl_mutex_lock(&lock);
+    int status = open_lock_held();
+    nl_mutex_unlock(&lock);
+    nl_sim_sched_unlock();
+    return status;
+}
+
+/* Clocks */
+
+/* A free place if there is one, and not the one that was given back just now: what a stream has
+ * done that is gone is then told apart from what a new one does. */
+void nl_sim_overlap_enter(nl_sim_stream *stream) {
+    unsigned place = (last_place + 1) % NL_SIM_OVERLAP_STREAMS;
+    for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
+        place = (place + 1) % NL_SIM_OVERLAP_STREAMS;
+    users[place]++;
+    stream->place = last_place = place;
+}
+
+/* The default stream comes after what blocking streams have done that are gone. */
+void nl_sim_overlap_leave(nl_sim_stream *stream) {
+    users[stream->place]--;
+    if (!(stream->flags & CU_STREAM_NON_BLOCKING) && stream->context->legacy)
+        nl_sim_overlap_join(&stream->context->legacy->past, &stream->past);
+}
+
+void nl_sim_overlap_join(nl_sim_past *later, const nl_sim_past *earlier) {
+    for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS; i++) {
+        if (later->ticket[i] < earlier->ticket[i])
+            later->ticket[i] = earlier->ticket[i];
+    }
+}
+
+void nl_sim_overlap_tell_host(const nl_sim_past *past) {
+    nl_sim_overlap_join(&host, past);
+}
+
+/* As add_legacy in stream.c. */
+static void join_legacy(nl_sim_stream *stream) {
+    nl_sim_stream *legacy = stream->context->legacy;
+    if (stream->flags & CU_STREAM_NON_BLOCKING)
+        return;
+    if (stream != legacy) {
+        nl_sim_overlap_join(&stream->past, &legacy->past);
+        return;
+    }
+    for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
+        if (!(s->flags & CU_STREAM_NON_BLOCKING))
+            nl_sim_overlap_join(&stream->past, &s->past);
+    }
+}
+
+static void name_stream(const nl_sim_stream *stream, char *text, size_t size) {
+    if (stream == stream->context->legacy)
+        snprintf(text, size, "on the default stream");
+    else
+        snprintf(text, size, "on stream %llu", (unsigned long long)(uintptr_t)stream);
+}
+
+static void watch(const nl_sim_stream *stream, nl_sim_op *op) {
+    nl_sim_overlap *o = malloc(sizeof *o);
+    if (!o)
+        return;
+    o->id = last_id = last_id % (ID_LIMIT - 1) + 1;
+    o->past = stream->past;
+    name_stream(stream, o->where, sizeof o->where);
+    nl_mutex_lock(&lock);
+    note *n = &notes[o->id % NOTES];
+    n->id = o->id;
+    n->place = stream->place;
+    n->ticket = stream->past.ticket[stream->place];
+    snprintf(n->who, sizeof n->who, "%s%.64s %s", op->name ? "kernel " : "",
+             op->name ? op->name : "a copy", o->where);
+    nl_mutex_unlock(&lock);
+    op->overlap = o;
+}
+
+void nl_sim_overlap_issue(nl_sim_stream *stream, nl_sim_op *op) {
+    if (!kept)
+        return;
+    nl_sim_overlap_join(&stream->past, &host);
+    join_legacy(stream);
+    stream->past.ticket[stream->place] = ++issued[stream->place];
+    if (op->flags & NL_SIM_OP_WATCHED)
+        watch(stream, op);
+}
+
+static _Thread_local const nl_sim_overlap *host_function;
+
+void nl_sim_overlap_begin_host(const nl_sim_overlap *operation) {
+    host_function = operation;
+}
+
+void nl_sim_overlap_host_knows(void) {
+    if (!host_function)
+        return;
+    nl_sim_sched_lock();
+    nl_sim_overlap_tell_host(&host_function->past);
+    nl_sim_sched_unlock();
+}
+
+/* Memory */
+
+static granule *find_chunk(uintptr_t address) {
+    nl_sim_memory_info info;
+    granule **place = &chunks[(address - low) / CHUNK];
+    if (*place)
+        return *place == &untold ? NULL : *place;
+    nl_mutex_unlock(&lock); /* the memory's lock is taken before this one */
+    int found = nl_sim_memory_find(address, &info);
+    nl_mutex_lock(&lock);
+    if (!found)
+        return NULL;
+    if (!*place && (info.kind == NL_SIM_MEMORY_HOST || info.kind == NL_SIM_MEMORY_SHARED))
+        *place = &untold;
+    else if (!*place)
+        *place = calloc(CHUNK / 4, sizeof **place);
+    return *place == &untold ? NULL : *place;
+}
+
+void nl_sim_overlap_drop(uintptr_t address, size_t size) {
+    if (!nl_sim_overlap_is_kept() || address - low >= span || !size)
+        return;
+    nl_mutex_lock(&lock);
+    for (size_t i = (address - low) / CHUNK; i <= (address - low + size - 1) / CHUNK; i++) {
+        if (chunks[i] != &untold)
+            free(chunks[i]);
+        chunks[i] = NULL;
+    }
+    nl_mutex_unlock(&lock);
+}
+
+/* Has it happened before the operation began? Itself has, too. */
+static int is_before(const nl_sim_overlap *o, uint32_t touched) {
+    uint32_t id = touched >> ID_SHIFT;
+    const note *n = &notes[id % NOTES];
+    return !id || id == o->id || n->id != id || n->ticket <= o->past.ticket[n->place];
+}
+
+static int clashes(const nl_sim_overlap *o, uint32_t touched, uint32_t bytes) {
+    if ((bytes & touched & ATOMIC) || !(bytes & touched))
+        return 0;
+    return !is_before(o, touched);
+}
+
+static uint32_t replace(const nl_sim_overlap *o, uint32_t before, uint32_t bytes) {
+    if (before >> ID_SHIFT != o->id)
+        return o->id << ID_SHIFT | bytes;
+    uint32_t atomic = before & bytes & ATOMIC;
+    return ((before | bytes) & ~(uint32_t)ATOMIC) | atomic;
+}
+
+/* The bytes of one granule. Returns who is in the way, or 0. */
+static uint32_t touch(const nl_sim_overlap *o, granule *g, uint32_t bytes, int writes) {
+    uint32_t other = 0;
+    if (clashes(o, g->writer, bytes))
+        other = g->writer;
+    else if (writes && clashes(o, g->reader, bytes))
+        other = g->reader;
+    if (writes)
+        g->writer = replace(o, g->writer, bytes);
+    else if (is_before(o, g->reader))
+        g->reader = replace(o, g->reader, bytes);
+    return other;
+}
+
+static void describe(uint32_t other, int is_writer, uintptr_t address,
+                     nl_sim_overlap_clash *clash) {
+    const note *n = &notes[(other >> ID_SHIFT) % NOTES];
+    snprintf(clash->who, sizeof clash->who, "%s", n->who);
+    clash->verb = is_writer ? "writes" : "reads";
+    clash->number = n->id;
+    clash->address = address;
+}
+
+int nl_sim_overlap_touch(const nl_sim_overlap *o, uintptr_t address, size_t size, int writes,
+                         int atomic, nl_sim_overlap_clash *clash) {
+    int found = 0;
+    if (address - low >= span)
+        return 0;
+    nl_mutex_lock(&lock);
+    for (uintptr_t at = address, end = address + size, next; at < end; at = next) {
+        next = (at / 4 + 1) * 4 < end ? (at / 4 + 1) * 4 : end;
+        granule *chunk = find_chunk(at);
+        if (!chunk) {
+            next = (at - low) / CHUNK * CHUNK + low + CHUNK;
+            continue;
+        }
+        granule *g = &chunk[(at - low) % CHUNK / 4];
+        uint32_t bytes = ((1u << (next - at)) - 1) << at % 4 | (atomic ? ATOMIC : 0);
+        uint32_t writer = g->writer, other = touch(o, g, bytes, writes);
+        if (other && !found)
+            describe(other, other == writer, at, clash);
+        found |= other != 0;
+    }
+    nl_mutex_unlock(&lock);
+    return found;
+}
+
+const char *nl_sim_overlap_stream(const nl_sim_overlap *o) {
+    return o->where;
+}

@@ -1,0 +1,67 @@
+/* sim/check/overlap: operations of different streams that touch the same memory with nothing that
+ * puts them in an order.
+ *
+ * Each stream has a vector clock: for every other, up to which of its operations all has happened
+ * before what is issued next. The host has one, too, for whatever it has waited for. Events, waits
+ * and the default stream's rule join them. For each byte that a watched operation touches, its last
+ * writer and a reader are noted; who touches it next, and does not come after them, is told.
+ *
+ * Where something is not known (there are more streams than clocks have room for, a stream is gone,
+ * there is no memory), it counts as ordered. Nothing is kept before somebody asks for it. */
+#ifndef NL_SIM_CHECK_OVERLAP_H
+#define NL_SIM_CHECK_OVERLAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct nl_sim_op;
+struct nl_sim_stream;
+
+enum { NL_SIM_OVERLAP_STREAMS = 32, NL_SIM_OVERLAP_TEXT = 128 };
+
+/* A vector clock. Streams share places when there are too many of them. */
+typedef struct nl_sim_past {
+    uint64_t ticket[NL_SIM_OVERLAP_STREAMS];
+} nl_sim_past;
+
+/* A watched operation, from when it is issued. */
+typedef struct nl_sim_overlap nl_sim_overlap;
+
+/* The other operation, and what it does with the memory. */
+typedef struct nl_sim_overlap_clash {
+    char who[NL_SIM_OVERLAP_TEXT]; /* "kernel fill on stream 94" */
+    const char *verb;              /* "writes" */
+    uint32_t number;               /* of the operation; never 0 */
+    uintptr_t address;
+} nl_sim_overlap_clash;
+
+int nl_sim_overlap_is_kept(void);
+/* Begins; 0, or -1 without memory. Takes the scheduler's lock. */
+int nl_sim_overlap_open(void);
+
+/* With the scheduler's lock. A place in clocks for a new stream, and back. */
+void nl_sim_overlap_enter(struct nl_sim_stream *stream);
+void nl_sim_overlap_leave(struct nl_sim_stream *stream);
+/* An operation is issued. */
+void nl_sim_overlap_issue(struct nl_sim_stream *stream, struct nl_sim_op *op);
+/* What is in one clock has happened for the other, too. */
+void nl_sim_overlap_join(nl_sim_past *later, const nl_sim_past *earlier);
+/* The host knows that all of it has happened. */
+void nl_sim_overlap_tell_host(const nl_sim_past *past);
+
+/* While the operation runs: it touches these bytes. Returns 1 if another does, unordered. */
+int nl_sim_overlap_touch(const nl_sim_overlap *operation, uintptr_t address, size_t size,
+                         int writes, int atomic, nl_sim_overlap_clash *clash);
+/* "on stream 94", "on the default stream" */
+const char *nl_sim_overlap_stream(const nl_sim_overlap *operation);
+/* Around a host function: the operation that it is, and NULL. If it says so meanwhile, the host
+ * knows what has happened before it (nl_driver.HostKnows). */
+void nl_sim_overlap_begin_host(const nl_sim_overlap *operation);
+void nl_sim_overlap_host_knows(void);
+/* What would have ordered them. */
+extern const char nl_sim_overlap_remedy[];
+
+/* Memory comes or goes: nobody has touched it. */
+void nl_sim_overlap_drop(uintptr_t low, size_t size);
+
+#endif

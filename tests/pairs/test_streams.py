@@ -1,0 +1,262 @@
+"""Mistakes between streams: each is found, and its corrected twin is not reported.
+
+A pair is the host's side of a program, which leaves what it has computed and what that should be.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, errors
+
+pytestmark = pytest.mark.sim
+N = 256
+PAIRS = {}
+
+SOURCE = """
+__global__ void fill(array<float> x, float v) { x[grid<1>()] = v; }
+__global__ void twice(array<float> x) { x[grid<1>()] *= 2; }
+__global__ void copy(array<float> x, array<float> out) { out[grid<1>()] = x[grid<1>()]; }
+__global__ void count(array<int> n) { atomicAdd(&n[0], 1); }
+__global__ void parity(array<uint8> x, int first) { x[2 * grid<1>() + first] = first; }
+"""
+FILL, TWICE, COPY, COUNT, PARITY = (
+    cuda.jit(SOURCE, name=name) for name in ("fill", "twice", "copy", "count", "parity")
+)
+
+
+def pair(function):
+    PAIRS[function.__name__] = function
+    return function
+
+
+def array(v=0):
+    return cuda.to_device(np.full(N, v, "f4"))
+
+
+def pinned(v=0):
+    h = cuda.pinned_array(N, "f4")
+    h[:] = v
+    return h
+
+
+def streams(count=2, **options):
+    return [cuda.stream(**options) for _ in range(count)]
+
+
+@pair
+def kernel_reads_what_another_stream_writes(right):
+    a, b = streams()
+    x, done = array(), cuda.event()
+    FILL[2, N // 2, a](x, 3)
+    if right:
+        done.record(a)
+        done.wait(b)
+    TWICE[2, N // 2, b](x)
+    return x, 6
+
+
+@pair
+def event_recorded_before_the_kernel(right):
+    a, b = streams()
+    x, done = array(), cuda.event()
+    if not right:
+        done.record(a)
+    FILL[2, N // 2, a](x, 3)
+    if right:
+        done.record(a)
+    done.wait(b)
+    TWICE[2, N // 2, b](x)
+    return x, 6
+
+
+@pair
+def event_that_the_wrong_stream_waits_for(right):
+    a, b, c = streams(3)
+    x, done = array(), cuda.event()
+    FILL[2, N // 2, a](x, 3)
+    done.record(a)
+    done.wait(b if right else c)
+    TWICE[2, N // 2, b](x)
+    return x, 6
+
+
+@pair
+def chain_of_events_with_a_gap(right):
+    a, b, c = streams(3)
+    x, first, second = array(), cuda.event(), cuda.event()
+    FILL[2, N // 2, a](x, 3)
+    first.record(a)
+    if right:
+        first.wait(b)
+    second.record(b)
+    second.wait(c)
+    TWICE[2, N // 2, c](x)
+    return x, 6
+
+
+@pair
+def result_copied_on_another_stream(right):
+    a, b = streams()
+    x, h = array(), pinned()
+    FILL[2, N // 2, a](x, 3)
+    x.copy_to_host(h, stream=a if right else b)
+    return h, 3
+
+
+@pair
+def input_copied_on_another_stream(right):
+    a, b = streams()
+    x, h = array(), pinned(3)
+    x.copy_to_device(h, stream=a)
+    if right:
+        a.synchronize()
+    TWICE[2, N // 2, b](x)
+    return x, 6
+
+
+@pair
+def input_overwritten_while_it_is_read(right):
+    """The second half of double buffering: the reader must be done, too."""
+    a, b = streams()
+    x, out, h, done = array(1), array(), pinned(5), cuda.event()
+    COPY[2, N // 2, a](x, out)
+    if right:
+        done.record(a)
+        done.wait(b)
+    x.copy_to_device(h, stream=b)
+    return out, 1
+
+
+@pair
+def non_blocking_stream_and_the_default_one(right):
+    """The default stream comes after ordinary streams and before them, not so with others."""
+    (a,) = streams(1, non_blocking=not right)
+    x = array()
+    FILL[2, N // 2, a](x, 3)
+    TWICE[2, N // 2](x)
+    return x, 6
+
+
+@pair
+def parts_that_overlap(right):
+    a, b = streams()
+    x = array()
+    FILL[1, N // 2, a](x[: N // 2], 3)
+    part = x[N // 2 :] if right else x[N // 2 - 1 : N - 1]
+    FILL[1, N // 2, b](part, 3)
+    return x, 3
+
+
+@pair
+def bytes_side_by_side(right):
+    """Neighbours in a word are no conflict."""
+    a, b = streams()
+    x = cuda.to_device(np.zeros(N, "u1"))
+    PARITY[1, N // 2, a](x, 0)
+    PARITY[1, N // 2, b](x, 1 if right else 0)
+    return x, np.arange(N) % 2
+
+
+@pair
+def atomics_and_a_copy(right):
+    """Atomics of two streams may meet; a copy is none."""
+    a, b = streams()
+    n = cuda.to_device(np.zeros(1, "i4"))
+    h = cuda.pinned_array(1, "i4")
+    COUNT[2, 32, a](n)
+    if right:
+        COUNT[2, 32, b](n)
+        cuda.synchronize()
+    n.copy_to_host(h, stream=b)
+    return h, 128
+
+
+@pair
+def replay_of_a_graph_beside_another_stream(right):
+    a, b = streams()
+    x = array()
+    with a.capture() as graph:
+        FILL[2, N // 2, a](x, 3)
+    graph.launch(a)
+    TWICE[2, N // 2, a if right else b](x)
+    return x, 6
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_mistake_is_found(name):
+    with pytest.raises(errors.KernelError, match="orders the two: let one stream") as caught:
+        with cuda.checks("stream"):
+            PAIRS[name](False)
+    assert caught.value.kind == "stream"
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_corrected_program_is_not_reported(name):
+    with cuda.checks():
+        found, expected = PAIRS[name](True)
+        cuda.synchronize()
+    np.testing.assert_array_equal(np.asarray(found), np.broadcast_to(expected, found.shape))
+
+
+def test_both_operations_are_named():
+    with pytest.raises(errors.KernelError) as caught, cuda.checks():
+        kernel_reads_what_another_stream_writes(False)
+    found = caught.value
+    assert found.array == "x" and found.kernel in ("fill", "twice") and found.line
+    other = "twice" if found.kernel == "fill" else "fill"
+    assert f"and kernel {other} on stream " in str(found)
+
+
+def test_memory_that_goes_from_stream_to_stream_is_not_reported():
+    """Freed while its last use is still to come, and handed out again."""
+    streams_ = itertools.cycle([*streams(3), *streams(3, non_blocking=True), None])
+    with cuda.checks("stream"):
+        for i, stream in zip(range(60), streams_):
+            x = cuda.device_array(N, "f4", stream=stream or 0)
+            FILL[2, N // 2, stream or 0](x, i)
+            TWICE[2, N // 2, stream or 0](x)
+            if i % 3 == 0:
+                assert x.copy_to_host(stream=stream or 0)[5] == 2 * i
+            if i % 7 == 0:  # a host array goes there and back by itself
+                h = np.zeros(N, "f4")
+                FILL[2, N // 2, stream or 0](h, i)
+
+
+def test_the_host_that_has_waited_orders_them():
+    a, b = streams(2, non_blocking=True)
+    x, done, called = array(), cuda.event(), []
+    with cuda.checks("stream"):
+        FILL[2, N // 2, a](x, 1)
+        done.record(a)
+        while not done.query():
+            pass
+        TWICE[2, N // 2, b](x)
+        while not b.query():
+            pass
+        TWICE[2, N // 2, a](x)
+        a.add_callback(lambda *_: called.append(1))
+        while not called:
+            pass
+        TWICE[2, N // 2](x)
+        done.record()
+        done.synchronize()
+        TWICE[2, N // 2, b](x)
+        b.synchronize()
+    assert x.copy_to_host()[0] == 16
+
+
+def test_streams_that_come_and_go():
+    """More than there is room for in clocks."""
+    x = array()
+    with cuda.checks("stream"):
+        many = [cuda.stream() for _ in range(80)]
+        for i, stream in enumerate(many):
+            FILL[1, 2, stream](x[2 * i : 2 * i + 2], i)
+        TWICE[2, N // 2](x)
+        del many, stream
+        for _ in range(80):
+            TWICE[1, 1, cuda.stream()](x)
+            TWICE[1, 1](x)
+    assert x.copy_to_host()[3] == 2
