@@ -9,6 +9,9 @@ makes a compile error that says so.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
+
 from numbalite.text.scanner import KEYWORDS, TYPE_WORDS, brackets, directive_names, tokenize
 
 _INTRODUCERS = frozenset(
@@ -45,7 +48,7 @@ def free_names(text: str, parameters=()) -> Names:
     for i, token in enumerate(tokens):
         if token.kind != "name" or not _is_value(tokens, i):
             continue
-        if not any(start <= i < end for start, end in hidden.get(token.text, ())):
+        if not _is_hidden(hidden, token.text, i):
             _use(names, token.text, _how(tokens, i))
     for name in (*parameters, *names.defined):
         names.pop(name, None)
@@ -62,7 +65,7 @@ def dotted_names(text: str) -> list:
         if token.kind != "name" or _text(tokens, i + 1) != "." or not _is_value(tokens, i):
             continue
         hidden = _hidden(tokens) if hidden is None else hidden
-        if any(start <= i < end for start, end in hidden.get(token.text, ())):
+        if _is_hidden(hidden, token.text, i):
             continue
         last = i
         while _text(tokens, last + 1) == "." and last + 2 < len(tokens):
@@ -114,7 +117,8 @@ def _is_call(tokens, i):
 
 
 def _hidden(tokens):
-    """name -> [(first, end)]: the ranges of tokens in which a local declaration hides it."""
+    """name -> (firsts, ends): the ranges of tokens in which a local declaration hides it, by their beginnings;
+    each with the last end so far."""
     partner = brackets(tokens)
     hidden = {}
     opened = []  # indices of the brackets around the token
@@ -144,7 +148,16 @@ def _hidden(tokens):
             _hide(hidden, tokens, partner, opened, i, i)
             if _text(tokens, i - 1) not in _INTRODUCERS:
                 declaring = len(opened)
+    for name, ranges in hidden.items():
+        firsts, ends = zip(*sorted(ranges), strict=True)
+        hidden[name] = firsts, list(accumulate(ends, max))
     return hidden
+
+
+def _is_hidden(hidden, name, i):
+    firsts, ends = hidden.get(name, ((), ()))
+    at = bisect_right(firsts, i)
+    return at > 0 and i < ends[at - 1]
 
 
 def _hide(hidden, tokens, partner, opened, i, start):

@@ -1,5 +1,7 @@
 """Reading C++ text: tokens, kernels, variables, and the names that a source leaves open."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -251,3 +253,14 @@ def test_what_a_function_may_use():
     for kernel, names in used.items():
         found = scanner.reachable(text, kernel)
         assert [n for n in "abcd" if found.count(n) > 1] == list(names), kernel
+
+
+def test_long_sources_take_time_in_proportion():
+    def seconds(count):
+        text = "".join(f"float f{i}(float x) {{ return x * {i}; }}\n" for i in range(count))
+        start = time.process_time()
+        names = free_names(text + "x")
+        assert "x" in names, "behind all of its declarations"
+        return time.process_time() - start
+
+    assert min(seconds(2000) for _ in range(2)) < 10 * min(seconds(500) for _ in range(2))
