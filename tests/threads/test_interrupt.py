@@ -123,8 +123,8 @@ def test_each_kind_of_wait(program):
             name
         )
     if hostbuild.identify(host.find()).family == "clang":  # only irpatch sees volatile accesses
-        # One of the threads may be running.
-        assert re.search(r"threads \d+-31 spinning on volatile memory", told["synchronize"])
+        # Any one of the threads may be running.
+        assert re.search(r"threads [\d, -]+ spinning on volatile memory", told["synchronize"])
     assert re.search(r"lesson\.cu>?:1\d in __syncthreads", told["event"])
     assert re.search(r"lesson\.cu>?:[34], after an access of x", told["checks"])
 
