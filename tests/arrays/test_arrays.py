@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from kit.arrays import Foreign, equal
 
 from numbalite import cuda
 
@@ -21,14 +22,6 @@ SHAPES = [(), (1,), (0,), (7,), (3, 4), (2, 0, 3), (2, 3, 4), (1, 5, 1)]
 
 def numbers(shape, dtype="f4"):
     return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
-
-
-def same(device, host):
-    """Shape, dtype and values agree."""
-    got = device.copy_to_host() if isinstance(device, cuda.DeviceNDArray) else device
-    host = np.asarray(host)
-    assert got.shape == host.shape and got.dtype == host.dtype
-    np.testing.assert_array_equal(got, host)
 
 
 # ---- there and back ------------------------------------------------------------------------------------
@@ -46,7 +39,7 @@ def test_round_trip(shape, dtype):
         x.nbytes,
         x.itemsize,
     )
-    same(d, x)
+    equal(d, x)
     del d
 
 
@@ -57,7 +50,7 @@ def test_order(order):
     assert d.strides == x.strides
     assert d.flags["C_CONTIGUOUS"] == x.flags.c_contiguous
     assert d.flags["F_CONTIGUOUS"] == x.flags.f_contiguous
-    same(d, x)
+    equal(d, x)
     assert d.copy_to_host().flags.f_contiguous == x.flags.f_contiguous
 
 
@@ -75,10 +68,10 @@ def test_order(order):
 )
 def test_strided_host_arrays(view):
     x = numbers((6, 8), "f8")
-    same(cuda.to_device(x[view]), x[view])
+    equal(cuda.to_device(x[view]), x[view])
     d = cuda.to_device(np.zeros_like(x[view]))
     d.copy_to_device(x[view])
-    same(d, x[view])
+    equal(d, x[view])
     into = np.full((6, 8), -1.0)
     d.copy_to_host(into[view])
     np.testing.assert_array_equal(into[view], x[view])
@@ -89,12 +82,12 @@ def test_strided_host_arrays(view):
 
 def test_broadcast_host_array():
     x = np.broadcast_to(numbers(4), (3, 4))
-    same(cuda.to_device(x), x)
+    equal(cuda.to_device(x), x)
 
 
 def test_lists_and_scalars():
-    same(cuda.to_device([1.5, 2.5]), np.array([1.5, 2.5]))
-    same(cuda.to_device(3), np.array(3))
+    equal(cuda.to_device([1.5, 2.5]), np.array([1.5, 2.5]))
+    equal(cuda.to_device(3), np.array(3))
 
 
 def test_copy_checks():
@@ -128,7 +121,7 @@ def test_dtypes_of_the_host_alone(dtype):
             cuda.to_device(x)
     else:
         try:
-            same(cuda.to_device(x), x)
+            equal(cuda.to_device(x), x)
         except TypeError:
             pass
 
@@ -138,7 +131,7 @@ def test_records():
     x = np.zeros(4, kind)
     x["x"], x["n"], x["v"] = range(4), range(4, 8), [[1, 2]] * 4
     d = cuda.to_device(x)
-    same(d, x)
+    equal(d, x)
     assert d[2] == x[2]
 
 
@@ -154,7 +147,7 @@ def test_basic_indexing_is_numpys(data):
         got = d[key]
         if isinstance(expected, np.ndarray):
             assert got.strides == expected.strides or expected.size == 0 or 1 in expected.shape
-            same(got, expected)
+            equal(got, expected)
             x, d = expected, got
             if x.ndim == 0:
                 break
@@ -186,10 +179,10 @@ def test_views_share_memory_and_keep_it_alive(live):
     v.fill(-1)
     expected = numbers((4, 5))
     expected[1:3, ::2] = -1
-    same(d, expected)
+    equal(d, expected)
     del d
     gc.collect()
-    same(v, expected[1:3, ::2])
+    equal(v, expected[1:3, ::2])
     del v
     assert live() == before
 
@@ -228,7 +221,7 @@ def test_assignment(where, key, value):
     d = cuda.to_device(x)
     x[key] = value
     d[key] = cuda.to_device(value) if where == "device" else value
-    same(d, x)
+    equal(d, x)
 
 
 @pytest.mark.parametrize("value", [5, 2.75, True, np.int64(3), [1, 2, 3, 4, 5, 6], -0.0])
@@ -237,7 +230,7 @@ def test_assignment_of_python_values(value):
     d = cuda.to_device(x)
     x[1:3] = value
     d[1:3] = value
-    same(d, x)
+    equal(d, x)
 
 
 def test_assignment_that_does_not_fit():
@@ -248,7 +241,7 @@ def test_assignment_that_does_not_fit():
         d[0] = numbers((2, 6))
     with pytest.raises((TypeError, ValueError)):
         d[0] = "words"
-    same(d, numbers((4, 6)))
+    equal(d, numbers((4, 6)))
 
 
 def test_overlapping_assignment():
@@ -257,10 +250,10 @@ def test_overlapping_assignment():
     d = cuda.to_device(x)
     x[1:] = x[:-1].copy()
     d[1:] = d[:-1]
-    same(d, x)
+    equal(d, x)
     x[::-1] = x.copy()
     d[::-1] = d
-    same(d, x)
+    equal(d, x)
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "f4", "f8", "c16"])
@@ -270,7 +263,7 @@ def test_fill(dtype, step):
     d = cuda.to_device(x)
     x[::step] = 3
     d[::step].fill(3)
-    same(d, x)
+    equal(d, x)
 
 
 # ---- other shapes ---------------------------------------------------------------------------------------
@@ -279,7 +272,7 @@ def test_fill(dtype, step):
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::-1], np.s_[:, ::-1]], ids=str)
 def test_reshape(new, key):
     x = numbers((4, 3))
-    same(cuda.to_device(x)[key].reshape(new), x[key].reshape(new))
+    equal(cuda.to_device(x)[key].reshape(new), x[key].reshape(new))
 
 
 def test_reshape_that_cannot_be():
@@ -292,13 +285,13 @@ def test_reshape_that_cannot_be():
 def test_transposes_and_squeeze_and_ravel():
     x = numbers((2, 3, 4))
     d = cuda.to_device(x)
-    same(d.T, x.T)
-    same(d.transpose(1, 0, 2), x.transpose(1, 0, 2))
-    same(d.transpose((2, 0, 1))[1], x.transpose((2, 0, 1))[1])
-    same(d.ravel(), x.ravel())
-    same(d.T.ravel(), x.T.ravel())
-    same(d[:, None].squeeze(), x)
-    same(d[:, None].squeeze(1), x)
+    equal(d.T, x.T)
+    equal(d.transpose(1, 0, 2), x.transpose(1, 0, 2))
+    equal(d.transpose((2, 0, 1))[1], x.transpose((2, 0, 1))[1])
+    equal(d.ravel(), x.ravel())
+    equal(d.T.ravel(), x.T.ravel())
+    equal(d[:, None].squeeze(), x)
+    equal(d[:, None].squeeze(1), x)
     with pytest.raises(ValueError):
         d.squeeze(0)
     assert d.T.strides == x.T.strides  # a view, not a copy
@@ -307,8 +300,8 @@ def test_transposes_and_squeeze_and_ravel():
 def test_view_as_another_dtype():
     x = numbers((3, 4), "f8")
     d = cuda.to_device(x)
-    same(d.view("i8"), x.view("i8"))
-    same(d.view("f4"), x.view("f4"))
+    equal(d.view("i8"), x.view("i8"))
+    equal(d.view("f4"), x.view("f4"))
     with pytest.raises((ValueError, TypeError)):
         d.T.view("f4")
 
@@ -316,7 +309,7 @@ def test_view_as_another_dtype():
 @pytest.mark.parametrize("dtype", ["f8", "i4", "c8", "?"])
 def test_astype(dtype):
     x = numbers((5, 3)) - 3
-    same(cuda.to_device(x)[::2].astype(dtype), x[::2].astype(dtype))
+    equal(cuda.to_device(x)[::2].astype(dtype), x[::2].astype(dtype))
 
 
 def test_split():
@@ -330,9 +323,9 @@ def test_copy(key):
     x = numbers((6, 8))
     d = cuda.to_device(x)[key]
     for made in (d.copy(), copy.copy(d), copy.deepcopy(d), pickle.loads(pickle.dumps(d))):
-        same(made, x[key])
+        equal(made, x[key])
         made.fill(0)
-    same(d, x[key])
+    equal(d, x[key])
 
 
 def test_device_array_like():
@@ -363,14 +356,6 @@ def test_scalar_conversions():
 
 
 # ---- interchange -------------------------------------------------------------------------------------------
-class Foreign:
-    """Memory of somebody else, described by the CUDA Array Interface."""
-
-    def __init__(self, array, **changes):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
-
-
 def test_the_interface_says_what_it_is():
     d = cuda.to_device(numbers((3, 4), "i2"))
     says = d.__cuda_array_interface__
@@ -387,7 +372,7 @@ def test_foreign_memory_is_viewed_and_kept_alive(live):
     foreign = Foreign(d[1:])
     view = cuda.as_cuda_array(foreign)
     view.fill(7)
-    same(d[0], numbers(4))
+    equal(d[0], numbers(4))
     assert d[1, 0] == 7
     del d, foreign
     gc.collect()

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from kit.arrays import Foreign, equal, same
 
 from numbalite import cuda
 
@@ -30,15 +31,6 @@ HOSTS = {
 @pytest.fixture(params=HOSTS, ids=str)
 def host(request):
     return HOSTS[request.param]
-
-
-def same(device, expected):
-    expected = np.asarray(expected)
-    assert isinstance(device, cuda.DeviceNDArray)
-    assert (device.shape, device.dtype) == (expected.shape, expected.dtype)
-    got = device.copy_to_host()
-    assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_array_equal(got, expected)
 
 
 # ---- there and back
@@ -235,7 +227,9 @@ def test_records():
     host["a"][1] = 9
     host["b"] = [1.5, 2.5]
     same(device, host)
-    same(cuda.to_device(host[0]), host[0])
+    record = cuda.to_device(host[0])
+    assert type(record) is cuda.DeviceRecord
+    equal(record, host[0])
 
 
 # ---- other shapes
@@ -420,14 +414,6 @@ def test_streams():
 
 
 # ---- other packages' arrays
-
-
-class Foreign:
-    """What another package would hand over."""
-
-    def __init__(self, array, **changes):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
 
 
 def test_cuda_array_interface():

@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from kit.arrays import on_device
+from kit.arrays import Foreign, on_device
 
 from numbalite import _core, cuda, errors
 
@@ -479,14 +479,6 @@ def test_a_bound_stream_is_the_default():
 
 
 # ---- the CUDA Array Interface ----
-class Foreign:
-    def __init__(self, array, **changes):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
-        for name in [name for name, value in changes.items() if value is KeyError]:
-            del self.__cuda_array_interface__[name]
-
-
 def test_export():
     device = on_device(filled((3, 4)))
     assert device.__cuda_array_interface__ == {

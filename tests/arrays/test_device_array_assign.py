@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+from kit.arrays import same
 
 from numbalite import _core, cuda
 
@@ -25,12 +26,6 @@ def values(shape, dtype):
     if x.dtype.kind == "c":
         x = x * x.dtype.type(1 + 2j)
     return x.reshape(shape)
-
-
-def same(device, host):
-    assert type(device) is cuda.DeviceNDArray
-    assert (device.shape, device.dtype) == (host.shape, host.dtype)
-    np.testing.assert_array_equal(device.copy_to_host(), host)
 
 
 # ---- every dtype into every dtype ----

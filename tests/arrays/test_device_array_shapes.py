@@ -6,16 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from kit.arrays import same
 
 from numbalite import config, cuda, errors
 
 pytestmark = pytest.mark.filterwarnings("ignore:reshape of")
-
-
-def same(device, host):
-    assert type(device) is cuda.DeviceNDArray
-    assert (device.shape, device.dtype) == (host.shape, host.dtype)
-    assert device.copy_to_host().tobytes() == host.tobytes()
 
 
 def same_view(device, base, host, host_base):

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from kit.arrays import same
 
 from numbalite import cuda, types
 from numbalite.cuda.cudadrv import devicearray
@@ -26,11 +27,6 @@ def records(count=4):
     host["c"] = np.arange(count * 6).reshape(count, 2, 3)
     host["p"]["x"] = 7
     return host
-
-
-def same(device, host):
-    assert (device.shape, device.dtype) == (host.shape, host.dtype)
-    np.testing.assert_array_equal(device.copy_to_host(), host)
 
 
 def test_reading():

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from kit.lines import lines_of
 
 import numbalite
 from numbalite import (
@@ -568,11 +569,6 @@ def test_random_words_in_kernels_say_what_to_do():
         kernel[1, 1](np.zeros(1))
 
 
-def lines_of(mark):
-    with open(__file__, encoding="utf-8") as file:
-        return [n for n, line in enumerate(file, 1) if mark in line]
-
-
 # --- options ---------------------------------------------------------------------------------------------
 
 
@@ -649,7 +645,9 @@ def test_checked_indices():
         with pytest.raises(kind, match="pick: table: index 10 is out of bounds") as caught:
             pick(table, 10)
     assert (caught.value.array, caught.value.index) == ("table", 10)
-    assert caught.value.line in lines_of("// HERE checked") and caught.value.kernel == "pick"
+    assert (
+        caught.value.line in lines_of("// HERE checked", __file__) and caught.value.kernel == "pick"
+    )
     with pytest.raises(IndexError, match="index -1"):
         pick(table, -1)
     assert pick(table, 0) == 0

@@ -7,6 +7,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from kit.lines import lines_of
 
 from numbalite import cuda, errors, jit
 
@@ -38,11 +39,6 @@ def scale(x, factor):
 @jit("int32(int32)")
 def narrow(n):
     "return n;"
-
-
-def lines_of(mark):
-    with open(__file__, encoding="utf-8") as file:
-        return [n for n, line in enumerate(file, 1) if mark in line]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +233,7 @@ def test_compile_errors_name_the_users_line():
             return y + undefined_z;   // HERE eager
             """
 
-    line = lines_of("// HERE eager")[0]
+    line = lines_of("// HERE eager", __file__)[0]
     assert re.search(rf"test_cpu_jit_errors\.py\({line}\): error", str(caught.value))
     assert "undefined_z" in str(caught.value) and "wrong" in str(caught.value)
 
@@ -245,7 +241,9 @@ def test_compile_errors_name_the_users_line():
     def lazy(x):
         "return x.nothing;   // HERE lazy"
 
-    with pytest.raises(errors.CompileError, match=rf"\({lines_of('// HERE lazy')[0]}\): error"):
+    with pytest.raises(
+        errors.CompileError, match=rf"\({lines_of('// HERE lazy', __file__)[0]}\): error"
+    ):
         lazy(1.0)
 
     @jit

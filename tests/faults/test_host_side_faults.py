@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from kit.arrays import Foreign
 
 from numbalite import _core, cuda
 
@@ -23,12 +24,6 @@ RECORDS = np.zeros(5, np.dtype([("x", "f8"), ("n", "i2"), ("p", "f4", (2,))], al
 @cuda.jit("void(float32[:])")
 def increment(x):
     "int i = grid<1>(); if (i < x.size()) x[i] += 1;"
-
-
-class Foreign:
-    def __init__(self, array):
-        self.array = array
-        self.__cuda_array_interface__ = array.__cuda_array_interface__
 
 
 class Plugin(cuda.HostOnlyCUDAMemoryManager):

@@ -6,6 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
+from kit.arrays import Foreign, Speaker
+from kit.walk import counted
 
 from numbalite import _core, compilers, cuda, errors, vectorize
 from numbalite.types import describe
@@ -54,7 +56,7 @@ class World:
         self.records = _core.device_empty(3, RECORDS.dtype)
         self.strided = _core.device_empty((4, 6), "f4")[::2, ::3]
         self.stream = _core.Stream(non_blocking=True)
-        self.foreign = Foreign(self.x)
+        self.foreign = Foreign(self.x, stream=2)
         self.speaker = Speaker(self.x)
         self.host_speaker = Speaker(HOST)
         self.hosts = [np.zeros(2, "f4") for _ in range(80)]
@@ -80,25 +82,6 @@ class World:
         made = _core.device_empty(8, "f4")
         made._write(HOST)
         return made
-
-
-class Foreign:
-    def __init__(self, array):
-        self.array = array
-        self.__cuda_array_interface__ = dict(array.__cuda_array_interface__, stream=2)
-
-
-class Speaker:
-    """Knows DLPack and nothing else."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-    def __dlpack__(self, stream=None, max_version=None):
-        return self.array.__dlpack__(stream=stream, max_version=max_version)
 
 
 class Plus(_core.Ufunc):
@@ -343,11 +326,6 @@ def world():
     made = World()
     yield made
     made.__dict__.clear()
-
-
-def counted():
-    gc.collect(0)
-    return _core.live()
 
 
 @pytest.mark.sim

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from kit.lines import lines_of
 
 import numbalite
 from numbalite import cuda, errors
@@ -638,6 +639,5 @@ def test_a_compile_error_names_the_users_line():
     text = str(caught.value)
     assert "undefined_x" in text
     line = int(re.search(r"test_arguments\.py[:(](\d+)", text)[1])
-    with open(__file__, encoding="utf-8") as file:
-        assert "x[0] = undefined_x;" in file.readlines()[line - 1]
+    assert line in lines_of("x[0] = undefined_x;", __file__)
     assert caught.value.log and caught.value.source

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from kit.lines import lines_of
 
 from numbalite import cuda, guvectorize, vectorize
 from numbalite.errors import KernelError
@@ -18,10 +19,8 @@ both = pytest.mark.parametrize("checked", CHECKED, ids=["debug", "boundscheck"])
 
 def line_of(mark):
     """The number of the line of this file that ends in `mark`."""
-    with open(__file__, encoding="utf-8") as file:
-        found = [i for i, text in enumerate(file, 1) if text.rstrip().endswith("// " + mark)]
-    assert len(found) == 1
-    return found[0]
+    (line,) = lines_of(f"// {mark}\n", __file__)
+    return line
 
 
 def zeros(shape=4, dtype="f4"):

@@ -16,13 +16,6 @@ pytestmark = pytest.mark.usefixtures("unchecked")  # compilations are counted
 SOURCE = "__global__ void k(int* x) { x[threadIdx.x] = threadIdx.x + 1; }  // a unit of this test: "
 
 
-@pytest.fixture
-def own_cache(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(folder))
-    return folder
-
-
 def run(text):
     """Compiles or loads the kernel and runs it; how often a compiler ran."""
     before = compile_count()

@@ -6,6 +6,7 @@ import runpy
 import textwrap
 
 import pytest
+from kit.lines import lines_of
 
 from numbalite import cuda, errors
 
@@ -14,12 +15,6 @@ def failing(function):
     with pytest.raises(errors.CompileError) as caught:
         function()
     return caught.value
-
-
-def marked(path=__file__, mark="// HERE"):
-    """The lines of this file that bear the mark."""
-    with open(path, encoding="utf-8") as file:
-        return [n for n, line in enumerate(file, 1) if mark in line]
 
 
 def lines_in(problem, label=__file__):
@@ -37,7 +32,7 @@ def test_a_body():
             """
 
     problem = failing(define)
-    assert lines_in(problem) == marked(mark="// HERE 1")[:1]
+    assert lines_in(problem) == lines_of("// HERE 1", __file__)[:1]
     assert "undefined_x" in str(problem) and "undefined_x" in problem.log
     assert "nl_kernel" in problem.source and str(problem).startswith("kernel does not compile")
 
@@ -48,7 +43,7 @@ def test_a_lazy_kernel_fails_at_its_call():
         "x[0] = undefined_x;  // HERE 2"
 
     problem = failing(lambda: kernel[1, 1](cuda.device_array(1)))
-    assert lines_in(problem) == marked(mark="// HERE 2")[:1]
+    assert lines_in(problem) == lines_of("// HERE 2", __file__)[:1]
     again = failing(lambda: kernel[1, 1](cuda.device_array(1)))
     assert str(again) == str(problem)
 
@@ -67,7 +62,7 @@ def test_a_device_function():
             "x[0] = helper(x[0]);"
 
     problem = failing(define)
-    assert lines_in(problem)[0] == marked(mark="// HERE 3")[0]
+    assert lines_in(problem)[0] == lines_of("// HERE 3", __file__)[0]
 
 
 SOURCE = r"""
@@ -81,7 +76,7 @@ __global__ void second(float* x) {
 
 def test_a_source():
     for define in (lambda: cuda.module(SOURCE), lambda: cuda.jit(source=SOURCE, name="first")):
-        assert lines_in(failing(define)) == marked(mark="// HERE 4")[:1]
+        assert lines_in(failing(define)) == lines_of("// HERE 4", __file__)[:1]
 
 
 def test_a_source_that_is_nowhere_as_a_literal():
@@ -207,7 +202,7 @@ def test_hint_about_raw_strings():
             """
 
     problem = failing(define)
-    assert f"line {marked(mark='// HERE 5')[0]} does not end there" in str(problem)
+    assert f"line {lines_of('// HERE 5', __file__)[0]} does not end there" in str(problem)
     assert 'r"""' in str(problem)
 
 
@@ -221,7 +216,7 @@ def test_hint_about_brackets():
             """
 
     problem = failing(define)
-    assert f"the {{ on line {marked(mark='// HERE 6')[0]} has no partner" in str(problem)
+    assert f"the {{ on line {lines_of('// HERE 6', __file__)[0]} has no partner" in str(problem)
 
 
 def test_wrong_number_of_dimensions():
@@ -248,7 +243,7 @@ def test_a_const_array_is_not_written():
         def kernel(x):
             "x[0] = 1;  // HERE 7"
 
-    assert lines_in(failing(define)) == marked(mark="// HERE 7")[:1]
+    assert lines_in(failing(define)) == lines_of("// HERE 7", __file__)[:1]
 
 
 def test_asserts_name_the_users_line():
@@ -260,7 +255,7 @@ def test_asserts_name_the_users_line():
 
     with pytest.raises(errors.KernelError) as caught:
         kernel[1, 1](cuda.to_device([0.0]))
-    assert caught.value.line == marked(mark="// HERE 8")[0] and caught.value.file == __file__
+    assert caught.value.line == lines_of("// HERE 8", __file__)[0] and caught.value.file == __file__
 
 
 def test_a_device_function_called_wrong_under_another_name():
@@ -275,7 +270,7 @@ def test_a_device_function_called_wrong_under_another_name():
         "x[0] = less(1);  // HERE alias"
 
     problem = failing(lambda: k[1, 1](cuda.device_array(1, "f4")))
-    assert set(lines_in(problem)) == set(marked(mark="// HERE alias")[:1])
+    assert set(lines_in(problem)) == set(lines_of("// HERE alias", __file__)[:1])
     assert "less" in str(problem) and "k.cu(" not in str(problem)
 
 

@@ -6,6 +6,7 @@ from operator import methodcaller
 
 import numpy as np
 import pytest
+from kit.lines import lines_of
 
 import numbalite
 from numbalite import cuda, errors
@@ -256,8 +257,7 @@ def test_out_of_bounds():
     assert problem.kernel == "k" and problem.array == "x" and problem.index in range(10, 16)
     assert problem.block == (1, 0, 0) and problem.thread[0] in range(2, 8)
     assert problem.tid == problem.thread and "out of bounds" in str(problem)
-    with open(__file__, encoding="utf-8") as file:
-        assert "// HERE" in file.readlines()[problem.line - 1]
+    assert problem.line in lines_of("// HERE", __file__)
     assert problem.file == __file__ and f"{__file__}({problem.line})" in str(problem)
     x[:] = 0
     k[1, 10](x, 2)

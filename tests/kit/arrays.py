@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from numbalite import _core
+from numbalite import _core, cuda
 
 SCALARS = {
     "boolean": ("bool", "?"),
@@ -36,8 +36,38 @@ def on_device(host):
 
 
 class Foreign:
-    """Another library's array, by its CUDA Array Interface, which may say something else than the truth."""
+    """Another library's array, by its CUDA Array Interface, which may say something else than the truth:
+    entries are changed, and left out where the change is KeyError."""
 
     def __init__(self, array, **changes):
         self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **changes}
+        said = {**array.__cuda_array_interface__, **changes}
+        self.__cuda_array_interface__ = {k: v for k, v in said.items() if v is not KeyError}
+
+
+class Speaker:
+    """Another library's array, that knows DLPack only."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **given):
+        return self.array.__dlpack__(**given)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def same(device, host):
+    """A device array of the host array's shape, dtype and values."""
+    assert type(device) is cuda.DeviceNDArray
+    equal(device, host)
+
+
+def equal(found, expected):
+    """Of one shape, dtype and values; device arrays count as their contents."""
+    expected = np.asarray(expected)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    got = found.copy_to_host() if isinstance(found, cuda.DeviceNDArray) else found
+    assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(got, expected)

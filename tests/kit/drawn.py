@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from numbalite import cuda
 
+from .arrays import Foreign, Speaker
+
 INTEGERS = "i1 u1 i2 u2 i4 u4 i8 u8".split()
 FLOATS = "f2 f4 f8".split()
 COMPLEX = "c8 c16".split()
@@ -118,23 +120,6 @@ class Placed:
         return flat._view(h.shape, h.strides, h.dtype, offset)
 
 
-class Speaker:
-    """An array of another library, that knows DLPack only."""
-
-    def __init__(self, array):
-        self.__dlpack__ = array.__dlpack__
-        self.__dlpack_device__ = array.__dlpack_device__
-        self.array = array
-
-
-class Interface:
-    """An array of another library, that has the CUDA Array Interface only."""
-
-    def __init__(self, array):
-        self.__cuda_array_interface__ = array.__cuda_array_interface__
-        self.array = array
-
-
 PLACES = ["host", "device", "device", "foreign", "dlpack", "list"]
 
 
@@ -143,7 +128,7 @@ def put(placed, place):
     if place == "device":
         return placed.device()
     if place == "foreign":
-        return Interface(placed.device())
+        return Foreign(placed.device())
     if (
         place == "dlpack"
         and placed.host.size
@@ -155,7 +140,7 @@ def put(placed, place):
 
 
 def on_device(argument):
-    return isinstance(argument, (cuda.DeviceNDArray, Speaker, Interface))
+    return isinstance(argument, (cuda.DeviceNDArray, Speaker, Foreign))
 
 
 def to_host(result):

@@ -10,3 +10,11 @@ def core_kernels():
     from .core_kernels import compile_core_kernels
 
     return compile_core_kernels()
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """An empty folder in which this test's compiled kernels are cached."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(folder))
+    return folder

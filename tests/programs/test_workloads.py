@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from kit.lines import lines_of
 
 import numbalite
 from numbalite import cuda, float32, int32, void
@@ -168,8 +169,7 @@ def test_wrong_dimensions_read_well():
     text = str(caught.value)
     assert "test_workloads.py" in text and "error" in text
     line = int(re.search(r"test_workloads\.py[:(](\d+)", text)[1])
-    with open(__file__, encoding="utf-8") as file:
-        assert "c(i, j) = a(i, j) + b(i, j);" in file.readlines()[line - 1]
+    assert line in lines_of("c(i, j) = a(i, j) + b(i, j);", __file__)
     assert len(text.splitlines()) < 60, "a screenful at most"
 
 

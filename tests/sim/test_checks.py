@@ -2,7 +2,6 @@
 not reported; reports name the kernel, the line, the thread and the element."""
 
 import os
-import pathlib
 import resource
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+from kit.lines import lines_of
 
 from numbalite import config, cuda, guvectorize, vectorize
 from numbalite.errors import CudaSupportError, KernelError
@@ -140,8 +140,7 @@ def checked():
 
 def line_of(text):
     """The line of this file where SOURCE has the text."""
-    lines = pathlib.Path(__file__).read_text().splitlines()
-    return next(i for i, line in enumerate(lines, 1) if text in line)
+    return lines_of(text, __file__)[0]
 
 
 def fails(launch, *args):

@@ -1,12 +1,12 @@
 """cuda.checks: barriers and collectives that not all reach, kernels that never end, orders of threads and
 blocks, divisions by zero and NaN."""
 
-import pathlib
 import re
 import time
 
 import numpy as np
 import pytest
+from kit.lines import lines_of
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -141,8 +141,7 @@ def report(module, name, *words, more=(), **options):
     with pytest.raises(KernelError) as caught:
         launch(module, name, *more, **options)
     text = str(caught.value)
-    with open(__file__, encoding="utf-8") as file:
-        marks = [n for n, line in enumerate(file, 1) if f"/* {name} */" in line]
+    marks = lines_of(f"/* {name} */", __file__)
     lines = {int(n) for found in re.findall(r"line (\d+)|:(\d+)", text) for n in found if n}
     assert not marks or lines & set(marks), text
     for word in words:
@@ -196,8 +195,7 @@ def test_what_an_endless_kernel_touched_last_is_told():
         kernel[1, 32](flag, flag)
         cuda.synchronize()
     assert "running at" in str(caught.value) and "after an access of flag[2]" in str(caught.value)
-    source = pathlib.Path(__file__).read_text().splitlines()
-    assert source[caught.value.line - 1].endswith("// here")
+    assert caught.value.line in lines_of("// here\n", __file__)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -7,6 +7,7 @@ library directly: a few ctypes calls, no driver, no GPU.
 
 import ctypes
 import functools
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,3 +104,20 @@ def toolkit_options():
     if not any(Path(folder, "cuda_fp16.h").exists() for folder in folders):
         pytest.skip("the CUDA headers are not installed")
     return [f"-I{folder}" for folder in folders]
+
+
+@pytest.fixture(scope="module", params=["nvrtc", "clang++", "g++"])
+def target_of_each(request):
+    """The target of each compiler in turn, while that compiler is the one that is used."""
+    from numbalite.compilers import toolkit
+
+    if request.param == "nvrtc":
+        if not toolkit.libraries():
+            pytest.skip("NVRTC is not installed")
+        yield "cuda", 9, 0
+        return
+    if not shutil.which(request.param):
+        pytest.skip(f"{request.param} is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBALITE_CXX", request.param)
+        yield ("sim",)

@@ -10,13 +10,10 @@ from numbalite.compilers import Unit, compile_unit, headers, toolkit
 if not toolkit.libraries():
     pytest.skip("NVRTC is not installed", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
 GPU = ("cuda", 9, 0)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def test_names_and_descriptions():

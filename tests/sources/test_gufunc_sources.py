@@ -15,12 +15,9 @@ from numbalite.ufuncs.gufuncloops import Fixed, Plan
 if not toolkit.libraries():
     pytest.skip("NVRTC is not installed", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 TARGETS = [("cuda", 7, 5), ("cuda", 9, 0), ("cuda", 10, 0)]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def matmul(a, b, c):

@@ -5,13 +5,11 @@ NVRTC needs no GPU; the host compilers are those of the simulator.
 
 import linecache
 import re
-import shutil
 import time
 
 import pytest
 
 from numbalite import cuda, errors
-from numbalite.compilers import toolkit
 from numbalite.kernels import decorators, options
 from numbalite.text import hints, linemap
 
@@ -92,21 +90,11 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module", params=["nvrtc", "clang++", "g++"])
-def compiles(request):
+@pytest.fixture(scope="module")
+def compiles(target_of_each):
     """compiles(kernel, signature), with one of the compilers."""
-    target = ("sim",)
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "nvrtc":
-            if not toolkit.libraries():
-                pytest.skip("NVRTC is not installed")
-            target = ("cuda", 9, 0)
-        else:
-            if not shutil.which(request.param):
-                pytest.skip(f"{request.param} is not installed")
-            patch.setenv("NUMBALITE_CXX", request.param)
-        given = options.parse({}, "cuda.jit")
-        yield lambda kernel, sig: decorators._kernel_parts(kernel, sig, given).image(target)
+    given = options.parse({}, "cuda.jit")
+    return lambda kernel, sig: decorators._kernel_parts(kernel, sig, given).image(target_of_each)
 
 
 @pytest.mark.parametrize(("types", "body", "hint"), CASES)

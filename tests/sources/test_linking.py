@@ -18,10 +18,7 @@ try:
 except errors.CudaSupportError as problem:
     pytest.skip(str(problem), allow_module_level=True)
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def after_as(output):

@@ -24,8 +24,7 @@ GPU = 9, 0
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+def nothing_kept(own_cache, monkeypatch):
     monkeypatch.setattr(precompiled, "_kept", {})
 
 

@@ -1,39 +1,26 @@
 """NVRTC and the compilers of the simulator take the same sources, and refuse the same."""
 
-import shutil
-
 import pytest
 
-from numbalite.compilers import toolkit
 from numbalite.errors import CompileError
 from numbalite.kernels import options
 from numbalite.kernels.module import Module
 from numbalite.text import linemap
 
 
-@pytest.fixture(scope="module", params=["nvrtc", "clang++", "g++"])
-def verdict(request):
+@pytest.fixture(scope="module")
+def verdict(target_of_each):
     """verdict(source) -> what one of the compilers says of it; "" where it takes it."""
-    target = ("sim",)
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "nvrtc":
-            if not toolkit.libraries():
-                pytest.skip("NVRTC is not installed")
-            target = ("cuda", 9, 0)
-        else:
-            if not shutil.which(request.param):
-                pytest.skip(f"{request.param} is not installed")
-            patch.setenv("NUMBALITE_CXX", request.param)
 
-        def compile(source):
-            given = options.parse({}, "cuda.module")
-            try:
-                Module(linemap.plain(source, "user.cu"), given)._program.image(target)
-            except CompileError as problem:
-                return str(problem)
-            return ""
+    def compile(source):
+        given = options.parse({}, "cuda.module")
+        try:
+            Module(linemap.plain(source, "user.cu"), given)._program.image(target_of_each)
+        except CompileError as problem:
+            return str(problem)
+        return ""
 
-        yield compile
+    return compile
 
 
 @pytest.mark.parametrize("header", ["stdint.h", "cfloat", "limits.h", "climits", "limits"])

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from kit.arrays import Foreign
 
 from numbalite import cuda, float32, guvectorize, void
 from numbalite.errors import CompileError, KernelError, SignatureError
@@ -592,11 +593,6 @@ def test_types_and_casting():
 
 
 def test_lists_foreign_arrays_and_streams():
-    class Foreign:
-        def __init__(self, array):
-            self.array = array
-            self.__cuda_array_interface__ = array.__cuda_array_interface__
-
     a = np.random.default_rng(17).random((2, 2))
     assert np.allclose(batch_matmul(a.tolist(), a), a @ a)
     result = batch_matmul(Foreign(cuda.to_device(a)), a)

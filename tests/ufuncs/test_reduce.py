@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from kit.arrays import Foreign, Speaker
 
 from numbalite import cuda
 from numbalite.ufuncs import reduceloops
@@ -432,20 +433,7 @@ class Test_arguments:
     def test_foreign_arrays(self):
         x = cuda.to_device(np.arange(10.0))
 
-        class Foreign:
-            __cuda_array_interface__ = x.__cuda_array_interface__
-
-        class Packed:
-            def __init__(self, array):
-                self.array = array
-
-            def __dlpack__(self, **given):
-                return self.array.__dlpack__(**given)
-
-            def __dlpack_device__(self):
-                return self.array.__dlpack_device__()
-
-        for foreign in (Foreign(), Packed(x), Packed(np.arange(10.0))):
+        for foreign in (Foreign(x), Speaker(x), Speaker(np.arange(10.0))):
             assert self.total(foreign) == 45
 
     @pytest.mark.leaks

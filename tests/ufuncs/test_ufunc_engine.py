@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from kit.arrays import Foreign
 from numpy.testing import assert_array_equal
 
 from numbalite import _core, cuda, errors, types, vectorize
@@ -245,14 +246,6 @@ def test_what_has_no_loop(add):
     for x in (np.array(["a"]), np.array([object()]), "text", object(), np.zeros(2, "M8[s]")):
         with pytest.raises(TypeError):
             add(x, 1)
-
-
-class Foreign:
-    """An array of another library."""
-
-    def __init__(self, array):
-        self.array = array
-        self.__cuda_array_interface__ = array.__cuda_array_interface__
 
 
 def test_arrays_of_other_libraries(add):

@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from kit.arrays import equal
 
 from numbalite import cuda, vectorize
 from numbalite.ufuncs import reduceloops
@@ -54,15 +55,6 @@ def numbers(dtype, shape, seed=0):
     return made
 
 
-def same(found, expected):
-    """Equal arrays of one shape and dtype; device arrays count as their contents."""
-    if cuda.is_cuda_array(found):
-        found = found.copy_to_host()
-    assert np.shape(found) == np.shape(expected)
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
-
-
 # --- reduce ------------------------------------------------------------------------------------------
 
 
@@ -74,17 +66,17 @@ class Test_reduce:
             expected = np.add.reduce(x, axis=axis, dtype=code)
             found = add.reduce(x, axis=axis)
             assert not cuda.is_cuda_array(found)
-            same(found, expected)
+            equal(found, expected)
             device = add.reduce(cuda.to_device(x), axis=axis)
             assert cuda.is_cuda_array(device)
-            same(device, np.asarray(expected))
+            equal(device, np.asarray(expected))
 
     def test_small_integers_are_folded_as_cpp_adds_them(self):
         x = np.full(100, 100, "i1")
-        same(add.reduce(x), np.int32(10000))
-        same(add.reduce(x, dtype="i1"), np.add.reduce(x, dtype="i1"))
-        same(maximum.reduce(x), np.int8(100))
-        same(add.reduce(np.ones(300, bool)), np.int32(300))
+        equal(add.reduce(x), np.int32(10000))
+        equal(add.reduce(x, dtype="i1"), np.add.reduce(x, dtype="i1"))
+        equal(maximum.reduce(x), np.int8(100))
+        equal(add.reduce(np.ones(300, bool)), np.int32(300))
 
     def test_all_arguments_at_random(self, ways):
         rng = np.random.default_rng(11)
@@ -120,23 +112,23 @@ class Test_reduce:
                     ours.reduce(x, **given)
                 assert str(found.value) == str(problem)
                 continue
-            same(ours.reduce(x, **given), expected)
-            same(ours.reduce(device, **given), np.asarray(expected))
+            equal(ours.reduce(x, **given), expected)
+            equal(ours.reduce(device, **given), np.asarray(expected))
 
     def test_where_broadcasts(self, ways):
         x = numbers("d", (20, 30))
         column, row = np.arange(20)[:, None] % 3 == 0, np.arange(30) % 2 == 0
         for mask in (column, row, True, np.True_, row.tolist()):
-            same(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
-        same(add.reduce(x, where=False), np.add.reduce(x, where=False))
+            equal(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
+        equal(add.reduce(x, where=False), np.add.reduce(x, where=False))
         device = cuda.to_device(row)
-        same(add.reduce(x, axis=None, where=device), np.asarray(np.add.reduce(x, None, where=row)))
+        equal(add.reduce(x, axis=None, where=device), np.asarray(np.add.reduce(x, None, where=row)))
 
     def test_where_in_a_long_array(self, ways):
         x = numbers("q", 300_000)
         for mask in (x > 0, np.zeros(300_000, bool), np.arange(300_000) == 299_999):
-            same(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
-            same(
+            equal(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
+            equal(
                 maximum.reduce(x, where=mask, initial=-100),
                 np.maximum.reduce(x, where=mask, initial=-100),
             )
@@ -146,22 +138,22 @@ class Test_reduce:
         for dtype in ("d", "f", "q"):
             out = np.zeros(40, dtype)
             assert add.reduce(x, out=out) is out
-            same(out, x.sum(0).astype(dtype))
+            equal(out, x.sum(0).astype(dtype))
         device = cuda.to_device(np.zeros((40, 2)))[:, 0]
         assert add.reduce(x, 0, None, device) is device
-        same(device, x.sum(0))
+        equal(device, x.sum(0))
         kept = np.zeros((30, 1))
         assert add.reduce(x, 1, keepdims=True, out=(kept,)) is kept
-        same(kept, x.sum(1, keepdims=True))
+        equal(kept, x.sum(1, keepdims=True))
         kept = cuda.to_device(np.zeros((1, 40)))
         add.reduce(x, 0, keepdims=True, out=kept)
-        same(kept, x.sum(0, keepdims=True))
+        equal(kept, x.sum(0, keepdims=True))
 
     def test_out_is_part_of_the_array(self, ways):
         x = numbers("q", (50, 50))
         device = cuda.to_device(x)
         add.reduce(device, axis=0, out=device[7])
-        same(device[7], x.sum(0))
+        equal(device[7], x.sum(0))
 
     def test_declared_loops(self):
         @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
@@ -176,12 +168,12 @@ class Test_reduce:
         x = numbers("q", (2, 3, 2, 1, 2, 2, 3, 2, 2, 2))
         turned, device = x.transpose(range(9, -1, -1)), cuda.to_device(x).T
         for axis in ((0, 2, 4), (1, 3, 5, 7, 9), (8,), None):
-            same(add.reduce(device, axis=axis), np.asarray(turned.sum(axis)))
+            equal(add.reduce(device, axis=axis), np.asarray(turned.sum(axis)))
 
     def test_order_along_one_axis(self, ways):
         x = np.arange(200 * 300).reshape(200, 300)
-        same(last.reduce(x, axis=1), x[:, -1])
-        same(last.reduce(x), x[-1])
+        equal(last.reduce(x, axis=1), x[:, -1])
+        equal(last.reduce(x), x[-1])
 
     def test_streams(self):
         x = numbers("q", 1000)
@@ -211,52 +203,52 @@ class Test_accumulate:
     @pytest.mark.parametrize("size", (0, 1, 31, 32, 33, 1000, 1025, 5000, 100_000))
     def test_sizes(self, size, ways):
         x = numbers("q", size)
-        same(add.accumulate(x), np.add.accumulate(x))
-        same(last.accumulate(x), x)
+        equal(add.accumulate(x), np.add.accumulate(x))
+        equal(last.accumulate(x), x)
 
     @pytest.mark.parametrize("code", "iqIdfFD")
     def test_dtypes(self, code, ways):
         x = numbers(code, (30, 200))
         for axis in (0, 1, -1):
-            same(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
-            same(add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code))
+            equal(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
+            equal(add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code))
 
     def test_long_lines(self, ways):
         x = numbers("i", (3, 70_001))
-        same(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
-        same(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
-        same(maximum.accumulate(x, 1), np.maximum.accumulate(x, 1))
+        equal(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
+        equal(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
+        equal(maximum.accumulate(x, 1), np.maximum.accumulate(x, 1))
         x = numbers("i", (70_001, 3))
-        same(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
+        equal(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
 
     @pytest.mark.parametrize("shape", [(3000, 100), (9000, 7), (40, 2100), (5, 1, 900, 6)], ids=str)
     def test_shapes(self, shape, ways):
         x = numbers("i", shape)
         device = cuda.to_device(x)
         for axis in range(x.ndim):
-            same(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
-            same(last.accumulate(device.T, axis), x.T)
+            equal(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
+            equal(last.accumulate(device.T, axis), x.T)
 
     def test_order(self, ways):
         first = make("first", "a")
         x = np.arange(50_000)
-        same(first.accumulate(x), np.zeros_like(x))
-        same(last.accumulate(x), x)
+        equal(first.accumulate(x), np.zeros_like(x))
+        equal(last.accumulate(x), x)
 
     def test_views_and_out(self, ways):
         x = numbers("q", (20, 30, 40))
         device = cuda.to_device(x)
         for view in (np.s_[::2, ::-1], np.s_[:, 3, ::-2], np.s_[4, :, 1:]):
             for axis in range(x[view].ndim):
-                same(add.accumulate(device[view], axis), np.add.accumulate(x[view], axis))
+                equal(add.accumulate(device[view], axis), np.add.accumulate(x[view], axis))
         out = np.zeros((20, 30, 40), "f4")
         assert add.accumulate(x, out=out) is out
-        same(out, np.add.accumulate(x).astype("f4"))
+        equal(out, np.add.accumulate(x).astype("f4"))
         assert add.accumulate(device, 1, out=device) is device
-        same(device, np.add.accumulate(x, 1))
+        equal(device, np.add.accumulate(x, 1))
         line = cuda.to_device(np.arange(1000))
         add.accumulate(line[:-1], out=line[1:])
-        same(line[1:], np.add.accumulate(np.arange(999)))
+        equal(line[1:], np.add.accumulate(np.arange(999)))
 
 
 # --- reduceat -----------------------------------------------------------------------------------------
@@ -271,16 +263,16 @@ class Test_reduceat:
             for count in (0, 1, 5, 39):
                 indices = rng.integers(0, x.shape[axis], count)
                 expected = np.add.reduceat(x, indices, axis)
-                same(add.reduceat(x, indices, axis), expected)
-                same(add.reduceat(device, indices, axis), expected)
-                same(add.reduceat(device.T, np.sort(indices), -1 - axis % 2),
+                equal(add.reduceat(x, indices, axis), expected)
+                equal(add.reduceat(device, indices, axis), expected)
+                equal(add.reduceat(device.T, np.sort(indices), -1 - axis % 2),
                      np.add.reduceat(x.T, np.sort(indices), -1 - axis % 2))  # fmt: skip
 
     def test_long_segments(self, ways):
         x = numbers("q", 200_000)
         indices = [0, 7, 100_000, 3, 150_000]
-        same(add.reduceat(x, indices), np.add.reduceat(x, indices))
-        same(
+        equal(add.reduceat(x, indices), np.add.reduceat(x, indices))
+        equal(
             last.reduceat(np.arange(200_000), indices),
             np.array([6, 99_999, 100_000, 149_999, 199_999]),
         )
@@ -290,13 +282,13 @@ class Test_reduceat:
         indices = cuda.to_device(np.array([0, 50, 20]))
         found = add.reduceat(x, indices, dtype="d")
         assert cuda.is_cuda_array(found)
-        same(found, np.add.reduceat(x, [0, 50, 20], dtype="d"))
+        equal(found, np.add.reduceat(x, [0, 50, 20], dtype="d"))
         out = np.zeros(3, "f4")
         assert add.reduceat(x, [0, 50, 20], out=out) is out
-        same(out, np.add.reduceat(x, [0, 50, 20]).astype("f4"))
+        equal(out, np.add.reduceat(x, [0, 50, 20]).astype("f4"))
 
     def test_nothing(self):
-        same(add.reduceat(np.zeros((0, 3)), []), np.zeros((0, 3)))
+        equal(add.reduceat(np.zeros((0, 3)), []), np.zeros((0, 3)))
 
 
 # --- at -----------------------------------------------------------------------------------------------
@@ -316,8 +308,8 @@ class Test_at:
         np.add.at(expected, indices, 7)
         assert add.at(host, indices, 7) is None
         assert add.at(device, indices, 7) is None
-        same(host, expected)
-        same(device, expected)
+        equal(host, expected)
+        equal(device, expected)
 
     def test_operands_broadcast(self):
         x = numbers("d", (6, 5))
@@ -330,7 +322,7 @@ class Test_at:
             plain = b.copy_to_host() if cuda.is_cuda_array(b) else b
             np.multiply.at(expected, [1, 3, 1], plain)
             multiply.at(device, [1, 3, 1], b)
-            same(device, expected)
+            equal(device, expected)
 
     def test_repeated_indices_are_in_order(self):
         x, b = np.zeros(10), np.arange(1000.0)
@@ -340,21 +332,21 @@ class Test_at:
             expected[i] = 3 * expected[i] % 1001 + value
         horner = make("horner", "fmod(3 * a, 1001.0) + b")
         horner.at(x, indices, b)
-        same(x, expected)
+        equal(x, expected)
 
     def test_views(self):
         x = numbers("q", (8, 9))
         expected, device = x.copy(), cuda.to_device(x)
         np.add.at(expected[::2, ::-1].T, [0, 0, 2], 5)
         add.at(device[::2, ::-1].T, [0, 0, 2], 5)
-        same(device, expected)
+        equal(device, expected)
 
     def test_one_operand(self):
         x = numbers("d", 10)
         expected = x.copy()
         np.negative.at(expected, [0, 3, 3, 5])
         negative.at(x, [0, 3, 3, 5])
-        same(x, expected)
+        equal(x, expected)
 
     def test_dtypes(self):
         for code, b in (("i", 2), ("f", 1.5), ("F", 1j), ("q", 1.5), ("d", np.int8(3))):
@@ -362,14 +354,14 @@ class Test_at:
             expected = x.copy()
             np.add.at(expected, [1, 1, 4], b)
             add.at(x, [1, 1, 4], b)
-            same(x, expected)
+            equal(x, expected)
 
     def test_the_operand_is_the_array(self):
         x = np.arange(5)
         device, expected = cuda.to_device(x), x.copy()
         np.add.at(expected, [4, 3, 2, 1, 0], x.copy())
         add.at(device, [4, 3, 2, 1, 0], device)
-        same(device, expected)
+        equal(device, expected)
 
 
 # --- outer --------------------------------------------------------------------------------------------
@@ -380,17 +372,17 @@ class Test_outer:
         for left in ((), (3,), (2, 4)):
             for right in ((), (5,), (2, 3)):
                 x, y = numbers("d", left), numbers("d", right, 1)
-                same(multiply.outer(x, y), np.multiply.outer(x, y))
+                equal(multiply.outer(x, y), np.multiply.outer(x, y))
                 found = multiply.outer(cuda.to_device(x), y)
                 assert cuda.is_cuda_array(found)
-                same(found, np.asarray(np.multiply.outer(x, y)))
+                equal(found, np.asarray(np.multiply.outer(x, y)))
 
     def test_numbers_and_lists(self):
-        same(multiply.outer([1, 2], [3, 4]), np.multiply.outer([1, 2], [3, 4]))
-        same(multiply.outer(2.0, np.arange(3.0)), np.multiply.outer(2.0, np.arange(3.0)))
+        equal(multiply.outer([1, 2], [3, 4]), np.multiply.outer([1, 2], [3, 4]))
+        equal(multiply.outer(2.0, np.arange(3.0)), np.multiply.outer(2.0, np.arange(3.0)))
         out = np.zeros((2, 2))
         assert multiply.outer([1, 2], [3, 4.5], out=out) is out
-        same(out, np.multiply.outer([1, 2], [3, 4.5]))
+        equal(out, np.multiply.outer([1, 2], [3, 4.5]))
 
 
 def test_elements_that_are_not_aligned():
@@ -398,16 +390,16 @@ def test_elements_that_are_not_aligned():
     packed["b"] = numbers("d", 50)
     x = packed["b"].copy()
     device = cuda.to_device(packed)["b"]
-    same(add.reduce(device), np.asarray(x.sum()))
-    same(add.accumulate(device), np.add.accumulate(x))
-    same(add.reduceat(device, [0, 20, 10]), np.add.reduceat(x, [0, 20, 10]))
+    equal(add.reduce(device), np.asarray(x.sum()))
+    equal(add.accumulate(device), np.add.accumulate(x))
+    equal(add.reduceat(device, [0, 20, 10]), np.add.reduceat(x, [0, 20, 10]))
     add.at(device, [3, 3, 4], device[:3])
     np.add.at(x, [3, 3, 4], x[:3].copy())
-    same(device, x)
+    equal(device, x)
     assert add.accumulate(x, out=device) is device
-    same(device, np.add.accumulate(x))
+    equal(device, np.add.accumulate(x))
     add.reduce(np.arange(12.0).reshape(4, 3), axis=1, out=device[:4])
-    same(device[:4], np.arange(12.0).reshape(4, 3).sum(1))
+    equal(device[:4], np.arange(12.0).reshape(4, 3).sum(1))
     cuda.reduce("a + b")(np.arange(10.0), res=device[7:])
     assert device[7] == 45
 
@@ -515,7 +507,7 @@ def test_nothing_is_written_after_a_mistake():
     x = np.zeros(4)
     with pytest.raises(IndexError):
         add.at(x, [0, 4], 1)
-    same(x, np.zeros(4))
+    equal(x, np.zeros(4))
 
 
 def test_copies_have_the_methods_too():

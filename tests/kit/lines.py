@@ -1,0 +1,7 @@
+"""The lines of a test's file, for what errors say about where they are."""
+
+
+def lines_of(mark, path):
+    """The numbers of the lines that hold the mark."""
+    with open(path, encoding="utf-8") as file:
+        return [n for n, line in enumerate(file, 1) if mark in line]
