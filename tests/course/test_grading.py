@@ -204,7 +204,7 @@ def test_the_plugin_costs_nothing_unused(run_python):
         "print(sorted(m for m in set(sys.modules) - before if 'numbalite' in m))\n"
         "print('numpy' in sys.modules)\n"
     )
-    modules = "['numbalite', 'numbalite.course', 'numbalite.course.plugin']"
+    modules = ["numbalite", "numbalite.course", "numbalite.course.plugin", "numbalite.frontend"]
     assert run_python(code).stdout == f"{modules}\nFalse\n"
 
 
