@@ -16,7 +16,7 @@ _WHERE = {
     "examine": "checked",
     "Assessment": "assessment",
     "exercise": "assessment",
-    "exercises": "assessment",
+    "exercises": "catalogue",
     "unwritten": "assessment",
     "size": "place",
     "where": "place",

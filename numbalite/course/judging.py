@@ -15,7 +15,8 @@ import warnings
 
 import numpy as np
 
-from .assessment import find, poison
+from .assessment import poison
+from .catalogue import find
 from .compare import mismatch, number, row
 from .mistakes import UNFILLED, Failed, explain, is_unfilled
 from .patience import apart, watched

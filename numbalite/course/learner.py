@@ -17,7 +17,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from .assessment import exercises
+from .catalogue import exercises
 
 
 class Piece(NamedTuple):

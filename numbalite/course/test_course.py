@@ -7,7 +7,7 @@ whether installation and machine are fit for the course.
 
 import pytest
 
-from numbalite.course.assessment import exercises, find
+from numbalite.course.catalogue import exercises, find
 from numbalite.course.judging import judge
 from numbalite.course.learner import Learner, Missing
 from numbalite.course.plugin import record

@@ -35,7 +35,7 @@ from numbalite.kernels import source
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.dispatcher import _cheapest, _rate
 from numbalite.kernels.surface import ByTypes
-from numbalite.text import hints
+from numbalite.text import hints, scanner
 from numbalite.text.capture import ascii_name
 from numbalite.types import Array, Signature, signatures
 from numbalite.ufuncs import element
@@ -184,6 +184,8 @@ class Overload:
 
 class HostDispatcher(ByTypes, _core.HostFunction):
     """What ``jit`` makes: a function on the CPU, compiled for each list of argument types."""
+
+    source_role = "host function"
 
     def __init__(self, function: DeviceFunction, given=(), options=None, parallel=None, nogil=True):
         is_body = element.from_body(function)
@@ -420,8 +422,6 @@ def _unpickle(kind, definition, given, options, parallel, nogil):
 
 def _names_in(function, count):
     """The parameters' names in a source, where all overloads agree."""
-    from numbalite.text import scanner
-
     base = element.plain_name(function)
     for full, lists in scanner.parameter_lists(function.definition.text.value).items():
         if full.rpartition("::")[2] == base:

@@ -10,19 +10,18 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
+from numbalite.cuda import arrays as _arrays
+from numbalite.cuda import assign as _assign
 from numbalite.cuda.arrays import (
     DeviceNDArray,
     In,
     InOut,
     Out,
-    as_cuda_array,
     device_array,
     device_array_like,
-    from_cuda_array_interface,
-    is_cuda_array,
     to_device,
 )
-from numbalite.cuda.contexts import MemoryInfo
+from numbalite.cuda.attributes import MemoryInfo
 from numbalite.cuda.devices import (
     close,
     cuda_error,
@@ -46,6 +45,7 @@ from numbalite.cuda.devices import (
     set_default_device,
     synchronize,
 )
+from numbalite.cuda.foreign import as_cuda_array, from_cuda_array_interface, is_cuda_array
 from numbalite.cuda.records import DeviceRecord
 from numbalite.cuda.streams import (
     Event,
@@ -130,11 +130,11 @@ _LATER = {
     "BaseCUDAMemoryManager": "numbalite.cuda.managers",
     "HostOnlyCUDAMemoryManager": "numbalite.cuda.managers",
     "GetIpcHandleMixin": "numbalite.cuda.managers",
-    "MemoryPointer": "numbalite.cuda.managers",
-    "MappedMemory": "numbalite.cuda.managers",
-    "PinnedMemory": "numbalite.cuda.managers",
-    "ManagedMemory": "numbalite.cuda.managers",
-    "AutoFreePointer": "numbalite.cuda.managers",
+    "MemoryPointer": "numbalite.cuda.pointers",
+    "MappedMemory": "numbalite.cuda.pointers",
+    "PinnedMemory": "numbalite.cuda.pointers",
+    "ManagedMemory": "numbalite.cuda.pointers",
+    "AutoFreePointer": "numbalite.cuda.pointers",
     "ipc_array": "numbalite.cuda.ipc",
     "open_ipc_array": "numbalite.cuda.ipc",
     "IpcArrayHandle": "numbalite.cuda.ipc",
@@ -263,7 +263,21 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
 
-if "dask" in sys.modules or "distributed" in sys.modules:
-    from numbalite.cuda import serialize
+def _tell_dask():
+    """Tells dask, once it has been imported, how device arrays travel."""
+    if "dask" in sys.modules or "distributed" in sys.modules:
+        from numbalite.cuda import serialize
 
-    serialize.register()
+        serialize.register()
+
+
+def _cast_ufunc(dtype):
+    """The ufunc that converts to a dtype: ufuncs are above arrays, whose assignments need it."""
+    from numbalite.ufuncs.cudaufunc import cast_ufunc
+
+    return cast_ufunc(dtype)
+
+
+_assign.cast_ufunc = _cast_ufunc
+_arrays.before_pickling = _tell_dask
+_tell_dask()

@@ -13,20 +13,22 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from numbalite import _core, config, frontend
+from numbalite import _core, frontend
 from numbalite.cuda import assign as _assign
 from numbalite.cuda import devices as _devices
 from numbalite.cuda import shapes
+from numbalite.cuda.foreign import (
+    if_cuda_array,
+)
 from numbalite.cuda.views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from numpy.typing import DTypeLike, NDArray
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from numbalite.arguments import DeviceLike, ShapeLike, StreamLike
     from numbalite.cuda.ipc import IpcArrayHandle
 
+before_pickling: Callable[[], None] | None = None
+"""Called before an array is pickled; the package cuda tells dask of arrays then."""
 _FLAG_NAMES = {
     "C": "C_CONTIGUOUS", "CONTIGUOUS": "C_CONTIGUOUS", "F": "F_CONTIGUOUS", "A": "ALIGNED",
     "FORTRAN": "F_CONTIGUOUS", "O": "OWNDATA", "W": "WRITEABLE",
@@ -231,7 +235,7 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
         """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
         any strides. (`d[...] = ary` broadcasts and converts.)"""
-        source = _if_cuda_array(ary)
+        source = if_cuda_array(ary)
         if source is not None:
             _check_match(self, source)
             _writable(self)
@@ -258,10 +262,8 @@ class DeviceNDArray(_core.DeviceArray, Views, NDArrayOperatorsMixin):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """By way of the host; with protocol 5 the elements go out of band. Loading makes an array on
         the device that is current there."""
-        if "distributed" in sys.modules or "dask" in sys.modules:
-            from numbalite.cuda import serialize
-
-            serialize.register()
+        if before_pickling is not None:
+            before_pickling()
         dense = self._dense()
         memory = dense._view((dense.nbytes,), (1,), np.uint8)
         return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
@@ -453,65 +455,6 @@ def _writable(array):
 # ----------------------------------------------------------------------------------------- making
 
 
-def is_cuda_array(obj: Any) -> bool:
-    """Does it offer device memory by the CUDA Array Interface? Nothing is waited for or copied.
-
-    >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array(np.zeros(3))
-    (True, False)
-    """
-    return isinstance(obj, _core.DeviceArray) or hasattr(obj, "__cuda_array_interface__")
-
-
-def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """A device array over the memory of a CuPy, PyTorch, ... array, without a copy.
-
-    Shape, strides and dtype are the other's; its array is kept alive. Waits for the stream that the
-    other side names, unless ``sync`` is False; that stream becomes the array's own, if it is ordered
-    with the default stream or was not waited for. TypeError for what has no CUDA Array Interface,
-    ValueError for a description that makes no sense.
-
-    >>> d = cuda.to_device(np.arange(3))
-    >>> cuda.as_cuda_array(d) is d
-    True
-    """
-    if isinstance(obj, DeviceNDArray):
-        return obj
-    return _core.from_interface(obj, sync and config.CUDA_ARRAY_INTERFACE_SYNC)
-
-
-def _if_cuda_array(obj):
-    """as_cuda_array, or None for what offers no device memory; asks for its description once."""
-    if type(obj) is np.ndarray:
-        return None
-    if isinstance(obj, DeviceNDArray):
-        return obj
-    return _core.from_interface(obj, config.CUDA_ARRAY_INTERFACE_SYNC, True)
-
-
-class _Described:
-    """Something that has a description and keeps an owner."""
-
-    def __init__(self, description, owner):
-        self.__cuda_array_interface__ = description
-        self.owner = owner
-
-
-def from_cuda_array_interface(
-    desc: dict[str, Any], owner: Any = None, sync: bool = True
-) -> DeviceNDArray:
-    """A device array over the memory that a CUDA Array Interface dictionary describes.
-
-    ``owner`` is kept alive as long as the array. ``sync`` as in `as_cuda_array`. What is in the
-    dictionary is checked; that the address is somebody's memory cannot be.
-
-    >>> d = cuda.to_device(np.arange(3.0))
-    >>> cuda.from_cuda_array_interface(d.__cuda_array_interface__, owner=d).copy_to_host()
-    array([0., 1., 2.])
-    """
-    sync = sync and config.CUDA_ARRAY_INTERFACE_SYNC
-    return _core.from_interface(_Described(desc, owner), sync)
-
-
 def to_device(
     obj: Any,
     stream: StreamLike = 0,
@@ -542,7 +485,7 @@ def to_device(
         return to
     if device is not None:
         return _to_device(obj, stream, copy, _devices.number_of(device))
-    found = _if_cuda_array(obj)
+    found = if_cuda_array(obj)
     if found is not None:
         return found
     host = np.asarray(obj)
@@ -558,7 +501,7 @@ def to_device(
 
 
 def _to_device(obj, stream, copy, number):
-    array = _if_cuda_array(obj)
+    array = if_cuda_array(obj)
     if array is None:
         with _devices.gpus[number]:
             return to_device(obj, stream, copy)
@@ -584,7 +527,7 @@ def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
     (2, 4)
     """
     if not isinstance(ary, (np.ndarray, _core.DeviceArray)):
-        found = _if_cuda_array(ary)
+        found = if_cuda_array(ary)
         ary = np.asarray(ary) if found is None else found
     shape, itemsize = ary.shape, ary.dtype.itemsize
     strides = shapes.packed_like(shape, ary.strides, itemsize)

@@ -20,7 +20,7 @@ import numpy as np
 
 from numbalite import _core, errors
 from numbalite.cuda import devices as _devices
-from numbalite.cuda import shapes
+from numbalite.cuda import foreign, shapes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from numbalite.arguments import StreamLike
 
+cast_ufunc: Any = None
+"""Gives the ufunc that converts to a dtype; the package cuda sets it, for ufuncs are made of arrays."""
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _MAX_DIMS = 32
 _PLAIN = frozenset((bool, int, float, complex, list, tuple))  # no arrays of others
@@ -70,9 +72,9 @@ def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
 
 
 def _from_anything(target, value, stream):
-    from numbalite.cuda.arrays import _if_cuda_array
-
-    found = None if type(value) in _PLAIN else _if_cuda_array(value)  # mapped NumPy arrays too
+    found = (
+        None if type(value) in _PLAIN else foreign.if_cuda_array(value)
+    )  # mapped NumPy arrays too
     if found is not None:
         _from_device(target, found, stream)
     elif isinstance(value, np.ndarray):
@@ -194,9 +196,7 @@ def _between_gaps(target, value, stream):
         for to, of in zip(target.dtype.names, names, strict=True):
             assign(target[to], value[of], stream)
         return
-    from numbalite.cuda.arrays import as_cuda_array
-
-    source = as_cuda_array(value)
+    source = foreign.as_cuda_array(value)
     if not source.dtype.names:
         raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
     if source.device != target.device:
@@ -231,8 +231,6 @@ def _warn_of_complex(given, wanted):
 
 def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
     """An element-wise kernel: target[...] = source, whose shape broadcasts to that of target."""
-    from numbalite.ufuncs.cudaufunc import cast_ufunc
-
     with on_device(target.device):
         cast_ufunc(target.dtype)(
             source, out=target, casting="unsafe", stream=stream or target.stream

@@ -1,7 +1,18 @@
-"""The attributes that a device can be asked for, under the names of the CUDA driver's enumeration.
+"""What a device can be asked for: its number, its identity, and its attributes, under the names of the
+CUDA driver's enumeration.
 
-The names stand in the order of their numbers, which begin at 1 and have no gaps.
+Those names stand in the order of their numbers, which begin at 1 and have no gaps.
 """
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, NamedTuple
+
+from numbalite import _core
+
+if TYPE_CHECKING:
+    from numbalite.arguments import DeviceLike
 
 _NAMES = """
     MAX_THREADS_PER_BLOCK MAX_BLOCK_DIM_X MAX_BLOCK_DIM_Y MAX_BLOCK_DIM_Z MAX_GRID_DIM_X
@@ -69,3 +80,24 @@ _ALSO = {
 
 NUMBERS = {name: number for number, name in enumerate(_NAMES.split(), 1)} | _ALSO
 """Name -> number."""
+
+
+def identity_of(number: int) -> dict:
+    """What tells a device from all others of the machine, in each of its processes."""
+    names = ("PCI_DOMAIN_ID", "PCI_BUS_ID", "PCI_DEVICE_ID")
+    return {name.lower(): _core.device_attribute(number, NUMBERS[name]) for name in names}
+
+
+def number_of(device: DeviceLike) -> int:
+    """The number of a device given as such or as an object; IndexError where there is none."""
+    number = operator.index(getattr(device, "id", device))  # type: ignore[arg-type]
+    if not 0 <= number < _core.device_count():
+        raise IndexError(f"there is no device {number}: {_core.device_count()} found")
+    return number
+
+
+class MemoryInfo(NamedTuple):
+    """Bytes of device memory: ``free`` and ``total``."""
+
+    free: int
+    total: int

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from _thread import _local
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from numbalite import _core
+from numbalite.cuda import attributes, streams
+from numbalite.cuda.attributes import MemoryInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,13 +64,6 @@ def close(number: int) -> None:
     """Gives up what is on a device."""
     forget(number)
     _core.close_device(number)
-
-
-class MemoryInfo(NamedTuple):
-    """Bytes of device memory: ``free`` and ``total``."""
-
-    free: int
-    total: int
 
 
 class PendingDeallocs:
@@ -174,7 +169,7 @@ class Context:
 
     def open_ipc_handle(self, handle: Any, size: int) -> Any:
         """Memory of another process, a MemoryPointer: `handle` is the driver's 64 bytes."""
-        from numbalite.cuda.ipc import IpcHandle
+        from numbalite.cuda.ipchandles import IpcHandle
 
         return IpcHandle(None, handle, size).open(self)
 
@@ -186,12 +181,10 @@ class Context:
         """Lets kernels on this device use the other one's memory: launches take its arrays from then on,
         and are waited for when they do. CudaAPIError where the hardware cannot. Ufuncs still want
         their operands on one device, and copies between devices do not need this."""
-        from numbalite.cuda.devices import number_of
-
         if flags:
             raise ValueError("flags must be 0")
         other = getattr(peer_context, "device", peer_context)
-        _core.enable_peer_access(self.device.id, number_of(other))
+        _core.enable_peer_access(self.device.id, attributes.number_of(other))
 
     @contextmanager
     def defer_cleanup(self) -> Iterator[None]:
@@ -200,36 +193,24 @@ class Context:
             yield
 
     def create_stream(self) -> Stream:
-        from numbalite.cuda import streams
-
         with self:
             return streams.stream()
 
     def create_external_stream(self, ptr: int) -> Stream:
-        from numbalite.cuda import streams
-
         with self:
             return streams.external_stream(ptr)
 
     def create_event(self, timing: bool = True) -> Event:
-        from numbalite.cuda import streams
-
         with self:
             return streams.event(timing)
 
     def get_default_stream(self) -> Stream:
-        from numbalite.cuda import streams
-
         return streams.default_stream()
 
     def get_legacy_default_stream(self) -> Stream:
-        from numbalite.cuda import streams
-
         return streams.legacy_default_stream()
 
     def get_per_thread_default_stream(self) -> Stream:
-        from numbalite.cuda import streams
-
         return streams.per_thread_default_stream()
 
     @property

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import atexit
 import functools
-import operator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from numbalite import _core, config, frontend
 from numbalite.cuda import contexts
-from numbalite.cuda.attributes import NUMBERS
+from numbalite.cuda.attributes import NUMBERS, identity_of, number_of  # noqa: F401
 from numbalite.cuda.contexts import Context
 from numbalite.errors import CudaSupportError, SimulatorWarning, warn
 
@@ -33,6 +32,7 @@ def _on_open(kind):
 
         _core.configure(config.driver(), config.SIM_DEVICES, config.DEVICE)
         _core.host_set_limit(memory.default_host_limit())
+        managers.context_of = _context
         managers.read_environment()
         return
     atexit.register(_core.end)
@@ -162,11 +162,7 @@ class Device:
         """Contexts live as long as the process; here for programs that call it."""
 
     def get_device_identity(self) -> dict:
-        return {
-            "pci_domain_id": self.PCI_DOMAIN_ID,
-            "pci_bus_id": self.PCI_BUS_ID,
-            "pci_device_id": self.PCI_DEVICE_ID,
-        }
+        return identity_of(self.id)
 
     def can_access_peer(self, other: Any) -> bool:
         """Can kernels on this device reach the memory of the other one directly?"""
@@ -281,14 +277,6 @@ class _DeviceList:
 
 
 gpus = _DeviceList()
-
-
-def number_of(device: DeviceLike) -> int:
-    """The number of a device given as such or as an object; IndexError where there is none."""
-    number = operator.index(getattr(device, "id", device))  # type: ignore[arg-type]
-    if not 0 <= number < _core.device_count():
-        raise IndexError(f"there is no device {number}: {_core.device_count()} found")
-    return number
 
 
 def list_devices() -> _DeviceList:

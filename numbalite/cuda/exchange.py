@@ -1,6 +1,6 @@
 """Arrays of other libraries, through DLPack.
 
-The CUDA Array Interface is read by `as_cuda_array` (numbalite/cuda/arrays.py); what this adds is the
+The CUDA Array Interface is read by `as_cuda_array` (numbalite/cuda/foreign.py); what this adds is the
 protocol that libraries without CUDA know too, and memory of either side.
 """
 

@@ -12,154 +12,33 @@ import abc
 import ctypes
 import importlib
 import threading
-import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from numbalite import _core, config
+from numbalite.cuda.attributes import MemoryInfo
+from numbalite.cuda.pointers import (  # noqa: F401
+    AutoFreePointer,
+    ManagedMemory,
+    MappedMemory,
+    MemoryPointer,
+    PinnedMemory,
+    address_of,
+)
 from numbalite.errors import CudaAPIError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from numbalite.arguments import StreamLike
 
 _NOT_REGISTERED = 713  # CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
 
+context_of: Any = None
+"""The context of a device, by its number: set by devices.py when the driver is opened."""
 _lock = threading.RLock()
 _class = None  # of the manager; None: our own
 _read = False  # the environment has been asked
 _instances: dict[Any, Any] = {}  # device number -> manager
-
-
-# ------------------------------------------------------------------------------------ what they give
-
-
-def _address(pointer) -> int:
-    """An address from an int, a ctypes object or a driver binding's pointer."""
-    value = getattr(pointer, "value", pointer)
-    return 0 if value is None else int(value)
-
-
-class MemoryPointer:
-    """Device memory, and what to call when nobody uses it any more.
-
-    `int(memory)` is its address. Views (`view`) keep what they are views of.
-    """
-
-    __cuda_memory__ = True
-
-    def __init__(
-        self,
-        context: Any,
-        pointer: Any,
-        size: int,
-        owner: Any = None,
-        finalizer: Callable[[], object] | None = None,
-    ) -> None:
-        self.context = context
-        self.device_pointer = pointer
-        self.size = size
-        self._cuda_memsize_ = size
-        self.owner = owner
-        self.is_managed = finalizer is not None
-        self._finalizer = weakref.finalize(self, finalizer) if finalizer is not None else None
-        if self._finalizer is not None:
-            self._finalizer.atexit = False
-
-    def own(self) -> Any:
-        return self
-
-    def free(self) -> None:
-        """Frees it now; arrays over it must not be used any more."""
-        if self._finalizer is not None:
-            self._finalizer()
-
-    def view(self, start: int, stop: int | None = None) -> MemoryPointer:
-        """The bytes from `start` (to `stop`, or to the end), a MemoryPointer that keeps this one.
-
-        IndexError where they are not within this memory.
-        """
-        stop = self.size if stop is None else stop
-        if not 0 <= start <= stop <= self.size:
-            raise IndexError(f"bytes {start} to {stop} are not in memory of {self.size} bytes")
-        whole = self.owner if isinstance(self, _View) else self
-        return _View(self.context, _address(self.device_pointer) + start, stop - start, whole)
-
-    def memset(self, byte: int, count: int | None = None, stream: StreamLike = 0) -> None:
-        """Sets the first `count` bytes (None: all) to a value of 0 to 255."""
-        from numbalite.cuda import rawmemory
-
-        count = self.size if count is None else count
-        if not 0 <= count <= self.size:
-            raise ValueError(f"memset of {count} bytes in memory of {self.size} bytes")
-        rawmemory.device_memset(self, byte, count, stream)
-
-    @property
-    def device_pointer_value(self) -> int | None:
-        return _address(self.device_pointer) or None
-
-    @property
-    def device_ctypes_pointer(self) -> ctypes.c_void_p:
-        return ctypes.c_void_p(_address(self.device_pointer))
-
-    @property
-    def address(self) -> int:
-        return _address(self.device_pointer)
-
-    def __int__(self) -> int:
-        return _address(self.device_pointer)
-
-
-class _View(MemoryPointer):
-    """Part of the memory of a MemoryPointer, its owner."""
-
-
-class AutoFreePointer(MemoryPointer):
-    """The same (numba counts references of it differently)."""
-
-
-class ManagedMemory(AutoFreePointer):
-    """Managed memory."""
-
-    __cuda_memory__ = True
-
-
-class _HostPointer(MemoryPointer):
-    """Host memory at `pointer`: a buffer, by `memoryview(obj.buffer)`."""
-
-    @property
-    def buffer(self):
-        return (ctypes.c_char * max(self.size, 1)).from_address(self.host_address)
-
-    @property
-    def host_address(self) -> int:
-        return _address(self.device_pointer)
-
-    @property
-    def host_pointer(self) -> int:
-        return self.host_address
-
-    @property
-    def nbytes(self) -> int:
-        return self.size
-
-    @property
-    def address(self) -> int:
-        return self.host_address
-
-
-class PinnedMemory(_HostPointer):
-    """Page-locked host memory."""
-
-
-class MappedMemory(_HostPointer):
-    """Page-locked host memory that kernels use in place; `pointer` is its host address."""
-
-    @property
-    def device_address(self) -> int:
-        return self.host_address
 
 
 class _OwnHostMemory(_core.HostMemory):
@@ -257,7 +136,7 @@ class HostOnlyCUDAMemoryManager(BaseCUDAMemoryManager):
         return _own_host_memory(size, mapped, wc)
 
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> Any:
-        address = _address(pointer)
+        address = address_of(pointer)
         _core.host_register(address, size, 3 if mapped else 1)
         kind = MappedMemory if mapped else PinnedMemory
         return kind(self.context, address, size, owner, finalizer=lambda: unlock(address))
@@ -280,9 +159,9 @@ class GetIpcHandleMixin:
     """get_ipc_handle for memory that the driver itself has allocated."""
 
     def get_ipc_handle(self, memory: Any) -> Any:
-        from numbalite.cuda import ipc
+        from numbalite.cuda import ipchandles
 
-        return ipc.handle_of_memory(memory)
+        return ipchandles.handle_of_memory(memory)
 
 
 class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
@@ -293,8 +172,6 @@ class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         return MemoryPointer(self.context, array.address, size, owner=array)
 
     def get_memory_info(self):
-        from numbalite.cuda.contexts import MemoryInfo
-
         return MemoryInfo(*_core.memory_info())
 
     @property
@@ -351,12 +228,10 @@ def read_environment() -> None:
 
 def manager(device: int) -> Any:
     """The memory manager of a device."""
-    from numbalite.cuda.devices import Context, _device
-
     with _lock:
         found = _instances.get(device)
         if found is None:
-            found = (_class or _OwnManager)(context=Context(_device(device)))
+            found = (_class or _OwnManager)(context=context_of(device))
             found.initialize()
             _instances[device] = found
         return found
@@ -377,7 +252,7 @@ def reset(device: int) -> None:
 
 def _allocate(device, nbytes):
     memory = manager(device).memalloc(nbytes)
-    return _address(memory.device_pointer), memory
+    return address_of(memory.device_pointer), memory
 
 
 def _own_host_memory(nbytes, mapped, wc):
@@ -407,7 +282,7 @@ def host_memory(nbytes: int, *, mapped: bool, portable: bool, wc: bool) -> Any:
     block._memory = given  # type: ignore[attr-defined]
     block.address = _host_address(given)  # type: ignore[attr-defined]
     block.nbytes = nbytes  # type: ignore[attr-defined]
-    block.device_address = _address(given.device_pointer)  # type: ignore[attr-defined]
+    block.device_address = address_of(given.device_pointer)  # type: ignore[attr-defined]
     return block
 
 
@@ -415,5 +290,5 @@ def _host_address(memory):
     for name in ("host_address", "host_pointer", "_bufptr_"):
         value = getattr(memory, name, None)
         if value is not None:
-            return _address(value)
-    return _address(memory.device_pointer)
+            return address_of(value)
+    return address_of(memory.device_pointer)

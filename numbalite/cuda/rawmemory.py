@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.cuda.arrays import is_cuda_array
+from numbalite.cuda.foreign import is_cuda_array
 from numbalite.cuda.streams import default_stream
 
 if TYPE_CHECKING:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from numbalite import _core
-from numbalite.cuda import devices as _devices
+from numbalite import _core, types
+from numbalite.cuda.attributes import NUMBERS
+from numbalite.cuda.pointers import MemoryPointer
+from numbalite.types import signatures
 from numbalite.types.describe import Parameter
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class CudaPythonModule:
 
     def __init__(self, context: Any, image: Any) -> None:
         self.context = context
-        with _devices.gpus[context.device.id]:
+        with context:
             self._module = _core.Module(image)
         self.handle = self._module
 
@@ -50,9 +52,7 @@ class CudaPythonModule:
 
     def get_global_symbol(self, name: str) -> Any:
         """(MemoryPointer, size) of a __device__ or __constant__ variable."""
-        from numbalite.cuda.managers import MemoryPointer
-
-        with _devices.gpus[self.context.device.id]:
+        with self.context:
             variable = self._loaded().variable(name, "u1", None)
         pointer = MemoryPointer(self.context, variable.address, variable.size, owner=variable)
         return pointer, variable.size
@@ -69,7 +69,7 @@ class CudaPythonFunction:
         self.module = module
         self.name = name
         rows = _rows(signature) if signature is not None else None
-        with _devices.gpus[module.context.device.id]:
+        with module.context:
             self.handle = module._loaded().function(name, name, rows, claimed=True)
         self._dispatcher = None
         if signature is not None:
@@ -105,9 +105,6 @@ class CudaPythonFunction:
 
 
 def _rows(signature):
-    from numbalite import types
-    from numbalite.types import signatures
-
     parsed = signatures.parse(signature) if isinstance(signature, str) else signature
     return [_row(f"p{i}", kind, types) for i, kind in enumerate(parsed.args)]
 
@@ -163,12 +160,12 @@ def best_block(function: Any, shared_of_block: Any, shared: int, limit: int) -> 
     kernel = _kernel(function)
     if shared_of_block is None and not limit:
         return kernel.max_block_size(int(shared))
-    device = _devices._device(kernel.device)
+    count = _core.device_attribute(kernel.device, NUMBERS["MULTIPROCESSOR_COUNT"])
     most = min(kernel.attribute(0), limit or kernel.attribute(0))
     best = 0, 0, 0
     for block in range(most - most % 32 or most, 0, -32):
         bytes_of = int(shared) if shared_of_block is None else int(shared_of_block(block))
         blocks = kernel.occupancy(block, bytes_of)
         if blocks * block > best[0]:
-            best = blocks * block, blocks * device.MULTIPROCESSOR_COUNT, block
+            best = blocks * block, blocks * count, block
     return best[1], best[2]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, to_device
+from numbalite.cuda.arrays import DeviceNDArray, to_device
+from numbalite.cuda.foreign import as_cuda_array
 from numbalite.cuda.records import DeviceRecord
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from html import escape
 
 from numbalite import _core
 from numbalite.cuda import devices
-from numbalite.kernels.program import current_device, target_of, threads_of
+from numbalite.kernels.program import threads_of
+from numbalite.kernels.targets import current_device, target_of
 
 BLOCKS = (64, 128, 256, 512, 1024)
 """Block sizes that occupancy is shown for."""

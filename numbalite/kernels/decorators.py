@@ -12,7 +12,8 @@ from numbalite.compilers import Unit
 from numbalite.errors import SignatureError
 from numbalite.kernels import options, pyfunc, source
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.kernels.dispatcher import Dispatcher, body_kernel
+from numbalite.kernels.dispatcher import BodyKernel, Dispatcher, _check, body_kernel
+from numbalite.kernels.program import Program
 from numbalite.text import capture, linemap, scanner
 from numbalite.types import signatures
 
@@ -299,7 +300,6 @@ def compile(
         ptx, result = cuda.compile(source, cc=(8, 0))
     """
     from numbalite.kernels import inspection
-    from numbalite.kernels.program import Program
 
     for ignored in ("abi", "forceinline"):
         if ignored == "abi" and given.get("abi", "c") != "c":
@@ -344,7 +344,6 @@ def _ahead(what, sig, device, name, abi_info, given):
 
 
 def _kernel_parts(function, sig, parsed):
-    from numbalite.kernels.dispatcher import BodyKernel, _check
 
     definition = definition_of(function)
     signature = signatures.signature(sig, definition.scope.get)

@@ -7,11 +7,14 @@ several it becomes that many overloads. It is compiled only as part of the kerne
 from __future__ import annotations
 
 from numbalite import frontend
-from numbalite.kernels import pyfunc
+from numbalite.kernels import pyfunc, source
 
 
 class DeviceFunction:
     """What ``cuda.jit(device=True)`` makes."""
+
+    source_role = "device function"
+    """What it is to a source that names it (text/capture.py)."""
 
     def __init__(self, definition, signatures=(), options=None, py_func=None):
         self.definition = definition
@@ -55,8 +58,6 @@ class DeviceFunction:
 
     def inspect_source(self) -> str:
         """The generated C++ of the function and of what it calls."""
-        from numbalite.kernels import source
-
         return source.device_source(self)
 
     def __reduce__(self):

@@ -10,7 +10,7 @@ from _thread import RLock
 
 import numpy as np
 
-from numbalite import _core, frontend, types
+from numbalite import _core, config, frontend, types
 from numbalite.compilers import Unit
 from numbalite.cuda import devices  # noqa: F401  (sets how the driver is opened)
 from numbalite.errors import CompileError, PerformanceWarning, SignatureError, warn
@@ -26,8 +26,6 @@ _CODE = np.dtype("<u4")
 
 def _warn_host():
     """On a GPU only: the simulator's copies cost what any copy in memory costs."""
-    from numbalite import config
-
     if _core.driver_kind() != "cuda":
         return
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
@@ -44,6 +42,8 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     list of argument types is an overload of its own, compiled when it is first met. Methods that take
     a ``signature`` answer for that one; without it for the only one, or in a dict for all.
     """
+
+    source_role = "kernel"
 
     _can_compile = True
 

@@ -9,7 +9,7 @@ import subprocess
 from numbalite import config
 from numbalite.compilers import folders
 from numbalite.errors import CudaSupportError
-from numbalite.kernels.program import current_device, target_of
+from numbalite.kernels.targets import current_device, target_of
 
 _TOOLS = (("nvdisasm", ["-hex", "-c"]), ("cuobjdump", ["-sass"]))
 

@@ -18,10 +18,13 @@ import numpy as np
 
 from numbalite import frontend, types
 from numbalite.compilers import Unit, files
+from numbalite.cuda import devices
 from numbalite.errors import CompileError, SignatureError
 from numbalite.kernels import source
 from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
-from numbalite.kernels.program import Overload, Program, current_device, target_of
+from numbalite.kernels.fault import VARIABLE
+from numbalite.kernels.program import Overload, Program
+from numbalite.kernels.targets import current_device, target_of
 from numbalite.text import cooperative, linemap, scanner
 from numbalite.types import describe
 
@@ -248,8 +251,6 @@ class Module:
         return captured or module.references > 1 + len(kernels)
 
     def _variable_names(self):
-        from numbalite.kernels.fault import VARIABLE
-
         return [name for name in self._program.unit.variables if name != VARIABLE]
 
     def _program_of(self, expression) -> Program:
@@ -363,8 +364,6 @@ class Module:
 
 def _take_variables_over(old, module, program, device, names):
     """Loads a program on a device, with its variables as they are in a module of the old one."""
-    from numbalite.cuda import devices
-
     with devices.gpus[device]:
         target = target_of(device)
         was, now = old.image(target).lowered, program.image(target).lowered

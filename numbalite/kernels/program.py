@@ -10,33 +10,18 @@ from numbalite import frontend
 from numbalite.compilers import Unit, compile_unit, origin
 from numbalite.errors import CompileError, CudaAPIError, KernelError
 from numbalite.kernels import fault
+from numbalite.kernels.targets import current_device, target_of
 
 # CUfunction_attribute
 MAX_THREADS_PER_BLOCK, SHARED_SIZE, CONST_SIZE, LOCAL_SIZE, NUM_REGISTERS = range(5)
 CARVEOUT = 9
 # CUdevice_attribute
 MULTIPROCESSOR_COUNT = 16
-_CAPABILITY = 75, 76
 # CUresult: invalid image, no binary for the GPU, invalid or unsupported PTX, invalid source
 _REFUSED = (200, 209, 218, 222, 300)
 
 printing = set()
 """Devices that kernels with printf have been loaded on: their text comes out when one waits for them."""
-
-
-def target_of(device: int) -> tuple:
-    """What to compile for: ("cuda", major, minor), or ("sim",)."""
-    from numbalite import _core
-
-    if _core.open() == "sim":
-        return ("sim",)
-    return ("cuda", *(_core.device_attribute(device, n) for n in _CAPABILITY))
-
-
-def current_device() -> int:
-    from numbalite import _core
-
-    return _core.current_device()
 
 
 class Program:

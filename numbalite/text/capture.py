@@ -187,12 +187,10 @@ def add_members(found: Capture, used) -> None:
 
 
 def _sort(found, name, value, uses):
-    from numbalite.kernels.devicefunction import DeviceFunction
-
     value = device_function(value)
     if isinstance(value, Enum):
         value = value.value
-    if isinstance(value, DeviceFunction):
+    if _role(value) == "device function":
         found.functions[name] = value
     elif uses == {"template"} and not _is_typelike(value):
         # grid<1>(): neither a number nor an array of that name is what is meant
@@ -309,14 +307,16 @@ def no_pointer(name) -> str:
 
 def device_function(value):
     """What a function of ``jit`` is to a source that calls it; other values as they are."""
-    cpujit = sys.modules.get("numbalite.cpu.jit")
-    is_host = cpujit is not None and isinstance(value, cpujit.HostDispatcher)
-    return value.device_function if is_host else value
+    return value.device_function if _role(value) == "host function" else value
 
 
 def _is_kernel(value):
-    dispatcher = sys.modules.get("numbalite.kernels.dispatcher")
-    return dispatcher is not None and isinstance(value, dispatcher.Dispatcher)
+    return _role(value) == "kernel"
+
+
+def _role(value):
+    """What a compiled function is to a source that names it: a word of its class; None of other values."""
+    return getattr(type(value), "source_role", None)
 
 
 def _about_module(name, module):

@@ -13,8 +13,8 @@ from _thread import RLock
 
 import numpy as np
 
-from numbalite.kernels.program import current_device, target_of
 from numbalite.kernels.surface import ByLoops
+from numbalite.kernels.targets import current_device, target_of
 
 from .. import _core, frontend, types
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)

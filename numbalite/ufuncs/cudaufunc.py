@@ -15,8 +15,8 @@ from _thread import RLock
 
 from numbalite import _core, frontend, types
 from numbalite.kernels.options import Options
-from numbalite.kernels.program import current_device, target_of
 from numbalite.kernels.surface import ByLoops
+from numbalite.kernels.targets import current_device, target_of
 from numbalite.types import signatures
 
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)

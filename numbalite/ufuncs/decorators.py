@@ -242,7 +242,7 @@ def _with_result(function, signature, target):
 def _compile_target(target):
     if target != "cuda":
         return ("host",)
-    from numbalite.kernels.program import current_device, target_of
+    from numbalite.kernels.targets import current_device, target_of
 
     return target_of(current_device())
 

@@ -9,7 +9,8 @@ import numpy as np
 from numbalite import _core
 from numbalite.cuda import shapes
 
-from ..cuda import arrays, assign, devices
+from ..cuda import arrays, assign, devices, foreign
+from ..cuda.exchange import from_dlpack
 
 AxisError = getattr(np, "exceptions", np).AxisError
 
@@ -28,9 +29,7 @@ def device_view(value):
     if isinstance(value, _core.DeviceArray):
         return value
     if hasattr(value, "__cuda_array_interface__"):
-        return arrays.as_cuda_array(value)
-    from ..cuda.exchange import from_dlpack
-
+        return foreign.as_cuda_array(value)
     return from_dlpack(value)
 
 

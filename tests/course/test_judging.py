@@ -8,7 +8,7 @@ import pytest
 
 from numbalite import cuda, guvectorize, vectorize
 from numbalite.course import exercises, judge
-from numbalite.course.assessment import find
+from numbalite.course.catalogue import find
 
 # The judge's own solutions, which learners' are compared with, pass.
 

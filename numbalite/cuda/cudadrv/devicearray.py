@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.cuda.arrays import DeviceNDArray, as_cuda_array, is_cuda_array, to_device
+from numbalite.cuda.arrays import DeviceNDArray, to_device
+from numbalite.cuda.foreign import as_cuda_array, is_cuda_array
 from numbalite.cuda.hostarrays import ManagedNDArray, MappedNDArray
 from numbalite.cuda.ipc import IpcArrayHandle
 from numbalite.cuda.records import DeviceRecord, from_array_like, from_record_like

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from numbalite import _core
 from numbalite.cuda import devices as _devices
-from numbalite.cuda.contexts import MemoryInfo
+from numbalite.cuda.attributes import MemoryInfo
 from numbalite.cuda.contexts import PendingDeallocs as _PendingDeallocs  # noqa: F401
 from numbalite.cuda.devices import (
     Context,

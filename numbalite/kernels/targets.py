@@ -1,0 +1,18 @@
+"""What to compile for: the target of a device."""
+
+from __future__ import annotations
+
+from numbalite import _core
+
+_CAPABILITY = 75, 76  # CUdevice_attribute
+
+
+def target_of(device: int) -> tuple:
+    """What to compile for: ("cuda", major, minor), or ("sim",)."""
+    if _core.open() == "sim":
+        return ("sim",)
+    return ("cuda", *(_core.device_attribute(device, n) for n in _CAPABILITY))
+
+
+def current_device() -> int:
+    return _core.current_device()
