@@ -4,6 +4,7 @@ base <- driver <- core <- py. The simulator (sim) is one filler of the driver ta
 """
 
 import ast
+import fnmatch
 import pathlib
 import re
 import shutil
@@ -13,14 +14,36 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CEXT = ROOT / "cext"
-SIM = ("sim/engine", "sim/check", "sim/debuginfo", "sim/driver")
+SIM = ("sim/engine", "sim/debuginfo", "sim/check", "sim/driver")
 # A room may include from itself and from these.
 BELOW = {
     "base": {"base"},
     "driver": {"base", "driver"},
-    **{package: {"base", "driver", *SIM} for package in SIM},
+    "sim/debuginfo": {"base", "sim/debuginfo"},
+    "sim/engine": {"base", "driver", "sim/debuginfo", "sim/engine"},
+    "sim/check": {"base", "driver", "sim/engine", "sim/debuginfo", "sim/check"},
+    "sim/driver": {"base", "driver", *SIM},
     "core": {"base", "driver", "core"},
     "py": {"base", "driver", "core", "py"},
+}
+CAPTURED = ("buffer", "device", "graph", "kernel", "launch", "module", "stream", "wait")
+SCHEDULER = ("block", "fault", "grid", "schedule", "trampoline", "turn", "warp", "watch")
+# Files (a .c and its .h are one) that may include one another in a circle, and why.
+CIRCLES = {
+    ("base/lock", "base/mem"): "locks are memory that is counted, the counters are atomic",
+    tuple(f"core/{name}" for name in CAPTURED): (
+        "a graph keeps its buffers and launches; what waits asks the graph whether it is captured"
+    ),
+    ("core/pack", "core/pinned", "core/plan", "core/stage", "core/transfer"): (
+        "a transfer is planned, and its parts are made of what it shares with them"
+    ),
+    ("py/*",): "types of Python refer to one another: arrays have streams, streams make arrays",
+    tuple(f"sim/engine/{name}" for name in SCHEDULER): (
+        "whoever waits switches straight to the thread that is next; a fault ends the grid"
+    ),
+    tuple(
+        f"sim/driver/{name}" for name in ("capture", "context", "module", "past", "sched", "stream")
+    ): ("a context has streams, modules and captures, each of which is in one"),
 }
 C_FILES = sorted(path for path in CEXT.rglob("*") if path.suffix in {".c", ".h"})
 TEXT_SUFFIXES = {".c", ".h", ".cuh", ".cu", ".py", ".md", ".toml", ".ipynb", ".in", ".yml", ""}
@@ -84,6 +107,58 @@ def test_includes_go_down(c_file):
             assert room_of(included) in BELOW[room], f"{name(c_file)} must not include {included}"
         if included == "host/abi.h":  # likewise
             assert room == "core"
+
+
+def test_rooms_have_no_circle():
+    for room, below in BELOW.items():
+        both_ways = {other for other in below - {room} if room in BELOW[other]}
+        assert not both_ways, f"{room} and {both_ways} may include one another"
+
+
+def circles(graph):
+    """The sets of nodes that can all reach one another: the strongly connected components, by Tarjan."""
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        order[node] = low[node] = len(order)
+        stack.append(node)
+        for other in sorted(graph.get(node, ())):
+            if other not in order:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], order[other])
+        if low[node] == order[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for node in sorted(graph):
+        if node not in order:
+            visit(node)
+    return found
+
+
+def test_circles_are_found():
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a", "f"}}
+    assert circles(graph) == [["d", "e"], ["a", "b", "c"]]
+
+
+def test_files_have_no_circle():
+    """Of includes: what two files know of each other belongs into one, or into a third."""
+    graph = {}
+    for path in C_FILES:
+        unit = path.relative_to(CEXT).with_suffix("")
+        graph.setdefault(str(unit), set()).update(
+            included.rpartition(".")[0] for included in includes(path) if (CEXT / included).exists()
+        )
+    for circle in circles(graph):
+        named = any(
+            all(any(fnmatch.fnmatch(unit, pattern) for pattern in patterns) for unit in circle)
+            for patterns in CIRCLES
+        )
+        assert named, f"{', '.join(circle)} include one another: untie them, or say why in CIRCLES"
 
 
 def test_python_lives_in_py(c_file):

@@ -51,7 +51,7 @@ def test_stress(build, checked, tmp_path, name):
     suppressions = tmp_path / "leaks"
     suppressions.write_text("leak:ld-linux\nleak:nl_mem_keep\n")
     # Bytes of the shadow are set and read without a lock: all that threads do is to say that memory is
-    # there and has been written (cext/sim/check/shadow.c).
+    # there and has been written (cext/sim/engine/shadow.c).
     meant = tmp_path / "meant"
     meant.write_text("race:nl_sim_shadow_set\nrace:nl_sim_shadow_copy\nrace:is_plain\n")
     done = subprocess.run(

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
-#include "sim/check/shadow.h"
-#include "sim/driver/memory.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
 #include "sim/engine/limits.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/shadow.h"
 
 enum { MOST = 128, ALIGNMENT = 128, ZONE = 4096, SIZE = 4 << 20 };
 

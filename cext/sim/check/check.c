@@ -12,14 +12,13 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "sim/check/arena.h"
+#include "sim/check/attribution.h"
 #include "sim/check/conflict.h"
-#include "sim/check/culprit.h"
-#include "sim/check/shadow.h"
 #include "sim/debuginfo/names.h"
-#include "sim/driver/module.h"
 #include "sim/engine/block.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
+#include "sim/engine/shadow.h"
 
 static _Thread_local nl_checks own;
 static _Thread_local int has_own;
@@ -51,13 +50,12 @@ nl_checks_compile_fn nl_sim_check_compiler(void) {
 
 /* A launch */
 
-nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const struct nl_sim_function *function) {
-    nl_sim_check *c = nl_mem_alloc(sizeof *c, NULL);
+nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const nl_sim_object *image) {
+    nl_sim_check *c = nl_mem_zalloc(sizeof *c, NULL);
     if (!c)
         return NULL;
     c->wanted = *wanted;
-    c->image = function->module;
-    c->parameters = nl_sim_module_parameters(function);
+    c->image = image;
     nl_sim_findings_init(&c->findings);
     return c;
 }
@@ -77,29 +75,6 @@ CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_
     return status;
 }
 
-int nl_sim_check_enter(nl_sim_worker *w) {
-    const struct nl_sim_module *image = w->job->check->image;
-    nl_sim_module_extent(image, &w->image_low, &w->image_high);
-    return nl_sim_arena_open(w);
-}
-
-void nl_sim_check_block(nl_sim_worker *w) {
-    nl_sim_arena_block(w);
-}
-
-int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
-    return w->job->check && (w->job->check->wanted.mask & bit);
-}
-
-void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *f) {
-    const nl_sim_dim *block = &w->job->launch.block;
-    f->block = w->index;
-    f->thread = (nl_sim_dim){w->current % block->x, w->current / block->x % block->y,
-                             w->current / block->x / block->y};
-    f->order = w->next;
-    nl_sim_findings_add(&w->job->check->findings, f);
-}
-
 /* Accesses */
 
 static const char *verb(unsigned kind) {
@@ -117,7 +92,7 @@ _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, u
                              const void *pc) {
     if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
-        nl_sim_culprit_describe(w, address, size, verb(kind), f.text, sizeof f.text);
+        nl_sim_attribution_describe(w, address, size, verb(kind), f.text, sizeof f.text);
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);
@@ -130,7 +105,7 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
     if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
         char name[200];
-        nl_sim_culprit_name(w, address, name, sizeof name);
+        nl_sim_attribution_name(w, address, name, sizeof name);
         snprintf(f.text, sizeof f.text,
                  "%s %zu bytes at once at the misaligned address 0x%llx (%s), which is no multiple "
                  "of %zu",
@@ -142,13 +117,13 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
 
 static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                       const void *pc) {
-    uint64_t variable = nl_sim_culprit_identity(w, address);
+    uint64_t variable = nl_sim_attribution_identity(w, address);
     if (!nl_sim_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, variable))
         return;
     nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .variable = variable};
     char name[200];
     (void)size;
-    nl_sim_culprit_name(w, address, name, sizeof name);
+    nl_sim_attribution_name(w, address, name, sizeof name);
     snprintf(f.text, sizeof f.text, "%s %s, which nothing has written", verb(kind), name);
     nl_sim_check_report(w, &f);
 }
@@ -194,7 +169,7 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
         return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         check_inside(w, address, size, kind, pc);
-    else if (!nl_sim_culprit_is_allowed(w, address, size))
+    else if (!nl_sim_attribution_is_allowed(w, address, size))
         forbid(w, address, size, kind, pc);
     if (w->job->check->every && !(kind & NL_SIM_ACCESS_UNTOLD))
         nl_sim_conflict_access(w, address, size, kind, pc);
@@ -210,10 +185,10 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
     int from_ours = source - nl_sim_shadow.low < nl_sim_shadow.span;
     int to_ours = target - nl_sim_shadow.low < nl_sim_shadow.span;
     if (from_ours ? nl_sim_shadow_there(source, size) < size
-                  : !nl_sim_culprit_is_allowed(w, source, size))
+                  : !nl_sim_attribution_is_allowed(w, source, size))
         forbid(w, source, size, NL_SIM_ACCESS_RANGE, pc);
     if (to_ours ? nl_sim_shadow_there(target, size) < size
-                : !nl_sim_culprit_is_allowed(w, target, size))
+                : !nl_sim_attribution_is_allowed(w, target, size))
         forbid(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
     if (w->job->check->every) {
         nl_sim_conflict_access(w, source, size, NL_SIM_ACCESS_RANGE, pc);
@@ -232,10 +207,10 @@ void nl_sim_check_fill(void *to, int value, unsigned long long size) {
 
 __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
     nl_sim_worker *w = nl_sim_current;
-    uint64_t variable = nl_sim_culprit_identity(w, (uintptr_t)what->array);
+    uint64_t variable = nl_sim_attribution_identity(w, (uintptr_t)what->array);
     if (!is_known(w, NL_CHECK_MEMORY, pc, variable)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
-        nl_sim_culprit_describe_index(w, what, pc, f.text, sizeof f.text);
+        nl_sim_attribution_describe_index(w, what, pc, f.text, sizeof f.text);
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);

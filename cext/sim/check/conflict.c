@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include "base/lock.h"
 #include "sim/check/arena.h"
-#include "sim/check/check.h"
-#include "sim/check/culprit.h"
+#include "sim/check/attribution.h"
+#include "sim/check/launch.h"
 #include "sim/check/overlap.h"
 #include "sim/check/race.h"
-#include "sim/check/shadow.h"
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/block.h"
 #include "sim/engine/grid.h"
 #include "sim/engine/heap.h"
+#include "sim/engine/shadow.h"
 #include "sim/engine/turn.h"
 
 typedef enum space { PRIVATE, SHARED, GLOBAL } space;
@@ -61,7 +61,7 @@ static const char *missing(const nl_sim_race_conflict *c) {
 
 /* Variables in an image that are not the user's: our own, and the compiler's. */
 static int is_internal(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
-    const struct nl_sim_module *image = w->job->check->image;
+    const nl_sim_object *image = w->job->check->image;
     nl_sim_site site;
     return c->address - w->image_low < w->image_high - w->image_low &&
            !nl_sim_lines_find(image, c->later.pc, &site) &&
@@ -90,7 +90,7 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     if (c->earlier.block != c->later.block)
         snprintf(whose, sizeof whose, "thread (%u,%u,%u) of block (%u,%u,%u)", thread.x, thread.y,
                  thread.z, block.x, block.y, block.z);
-    nl_sim_culprit_name(w, c->address, name, sizeof name);
+    nl_sim_attribution_name(w, c->address, name, sizeof name);
     snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o", verb(&c->later), name,
              c->later.atomic ? " with an atomic" : "", whose, verb(&c->earlier),
              c->earlier.atomic ? " with an atomic" : "");
@@ -111,8 +111,9 @@ int nl_sim_conflict_begin(nl_sim_job *job) {
     if (every)
         nl_sim_shadow_hear_all(1);
     if (wanted->mask & NL_CHECK_RACE) {
-        job->race = nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report);
-        if (!job->race)
+        job->check->race =
+            nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report);
+        if (!job->check->race)
             return -1;
     }
     return 0;
@@ -122,14 +123,14 @@ CUresult nl_sim_conflict_end(nl_sim_job *job) {
     int wanted = (job->check->wanted.mask & NL_CHECK_RACE) != 0;
     if (job->check->every)
         nl_sim_shadow_hear_all(-1);
-    if (wanted && (!job->race || nl_sim_race_is_starved(job->race))) {
+    if (wanted && (!job->check->race || nl_sim_race_is_starved(job->check->race))) {
         char text[300];
         snprintf(text, sizeof text, "kernel %.200s: there is no memory to look for races",
                  nl_sim_fault_kernel_name(job->kernel));
         nl_sim_job_fail(job, CUDA_ERROR_OUT_OF_MEMORY, text);
     }
-    nl_sim_race_close(job->race);
-    job->race = NULL;
+    nl_sim_race_close(job->check->race);
+    job->check->race = NULL;
     return job->status;
 }
 
@@ -175,7 +176,7 @@ static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, un
                         .variable = clash.number,
                         .remedy = nl_sim_overlap_remedy};
     char name[160];
-    nl_sim_culprit_name(w, clash.address, name, sizeof name);
+    nl_sim_attribution_name(w, clash.address, name, sizeof name);
     snprintf(f.text, sizeof f.text, "%s %s %s, and %s %s it",
              !writes  ? "reads"
              : atomic ? "updates"

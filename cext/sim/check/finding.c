@@ -62,7 +62,7 @@ void nl_sim_findings_remedy(nl_sim_findings *f, const nl_sim_finding *finding) {
     nl_mutex_unlock(&f->lock);
 }
 
-static nl_sim_site resolve(const struct nl_sim_module *image, const void *pc, nl_sim_site site) {
+static nl_sim_site resolve(const nl_sim_object *image, const void *pc, nl_sim_site site) {
     if (pc && !site.file)
         nl_sim_lines_find(image, pc, &site);
     return site;
@@ -93,9 +93,8 @@ static int precedes(const nl_sim_finding *a, const nl_sim_finding *b) {
     return a->order < b->order;
 }
 
-void nl_sim_findings_report(nl_sim_findings *f, const char *kernel,
-                            const struct nl_sim_module *image, const char *note, char *text,
-                            size_t size) {
+void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim_object *image,
+                            const char *note, char *text, size_t size) {
     char some[200];
     const nl_sim_finding *first = &f->all[0];
     for (unsigned i = 1; i < f->count; i++) {

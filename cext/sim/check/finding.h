@@ -10,8 +10,7 @@
 #include <stdint.h>
 #include "base/lock.h"
 #include "sim/abi.h"
-
-struct nl_sim_module;
+#include "sim/debuginfo/object.h"
 
 enum { NL_SIM_FINDINGS = 32, NL_SIM_FINDING_TEXT = 480 };
 
@@ -50,7 +49,6 @@ int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *p
                          uint64_t variable, uint64_t order);
 /* The whole report: the first finding, and how many more there were. `images` tells lines. */
 void nl_sim_findings_report(nl_sim_findings *findings, const char *kernel,
-                            const struct nl_sim_module *image, const char *note, char *text,
-                            size_t size);
+                            const nl_sim_object *image, const char *note, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* sim/check/overlap: clocks, and a note of 8 bytes for every 4 of memory, in chunks that are made
+/* sim/check/overlap: a note of 8 bytes for every 4 of memory, in chunks that are made
  * when somebody touches them. An allocation is further than a chunk from its neighbours, so that a
  * chunk belongs to one. */
 #include "sim/check/overlap.h"
@@ -8,9 +8,7 @@
 #include <string.h>
 #include "base/lock.h"
 #include "base/mem.h"
-#include "sim/driver/context.h"
-#include "sim/driver/memory.h"
-#include "sim/driver/sched.h"
+#include "sim/engine/memory.h"
 
 enum { CHUNK = 65536, NOTES = 16384, ATOMIC = 16, ID_SHIFT = 5, ID_LIMIT = 1 << 27 };
 
@@ -38,12 +36,6 @@ typedef struct granule {
     uint32_t writer, reader;
 } granule;
 
-/* Under the scheduler's lock. */
-static nl_sim_past host;
-static uint64_t issued[NL_SIM_OVERLAP_STREAMS];
-static unsigned users[NL_SIM_OVERLAP_STREAMS], last_place;
-static uint32_t last_id;
-
 /* Under this lock, which is the last to be taken. */
 static nl_mutex lock = NL_MUTEX_INIT;
 static uintptr_t low, span;
@@ -69,109 +61,34 @@ static int open_lock_held(void) {
     return 0;
 }
 
-int nl_sim_overlap_open(void) {
-    if (nl_sim_overlap_is_kept())
-        return 0;
-    nl_sim_sched_lock();
+int nl_sim_overlap_keep(void) {
+    nl_sim_memory_hear(nl_sim_overlap_drop); /* before the lock: that of the memory comes first */
     nl_mutex_lock(&lock);
     int status = open_lock_held();
     nl_mutex_unlock(&lock);
-    nl_sim_sched_unlock();
     return status;
 }
 
-/* Clocks */
-
-/* A free place if there is one, and not the one that was given back just now: what a stream has
- * done that is gone is then told apart from what a new one does. */
-void nl_sim_overlap_enter(nl_sim_stream *stream) {
-    unsigned place = (last_place + 1) % NL_SIM_OVERLAP_STREAMS;
-    for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
-        place = (place + 1) % NL_SIM_OVERLAP_STREAMS;
-    users[place]++;
-    stream->place = last_place = place;
-}
-
-/* The default stream comes after what blocking streams have done that are gone. */
-void nl_sim_overlap_leave(nl_sim_stream *stream) {
-    users[stream->place]--;
-    if (!(stream->flags & CU_STREAM_NON_BLOCKING) && stream->context->legacy)
-        nl_sim_overlap_join(&stream->context->legacy->past, &stream->past);
-}
-
-void nl_sim_overlap_join(nl_sim_past *later, const nl_sim_past *earlier) {
-    for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS; i++) {
-        if (later->ticket[i] < earlier->ticket[i])
-            later->ticket[i] = earlier->ticket[i];
-    }
-}
-
-void nl_sim_overlap_tell_host(const nl_sim_past *past) {
-    nl_sim_overlap_join(&host, past);
-}
-
-/* As add_legacy in stream.c. */
-static void join_legacy(nl_sim_stream *stream) {
-    nl_sim_stream *legacy = stream->context->legacy;
-    if (stream->flags & CU_STREAM_NON_BLOCKING)
-        return;
-    if (stream != legacy) {
-        nl_sim_overlap_join(&stream->past, &legacy->past);
-        return;
-    }
-    for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
-        if (!(s->flags & CU_STREAM_NON_BLOCKING))
-            nl_sim_overlap_join(&stream->past, &s->past);
-    }
-}
-
-static void name_stream(const nl_sim_stream *stream, char *text, size_t size) {
-    if (stream == stream->context->legacy)
-        snprintf(text, size, "on the default stream");
-    else
-        snprintf(text, size, "on stream %llu", (unsigned long long)(uintptr_t)stream);
-}
-
-static void watch(const nl_sim_stream *stream, nl_sim_op *op) {
+nl_sim_overlap *nl_sim_overlap_make(uint32_t id, const nl_sim_past *past, unsigned place,
+                                    const char *what, const char *where) {
     nl_sim_overlap *o = malloc(sizeof *o);
     if (!o)
-        return;
-    o->id = last_id = last_id % (ID_LIMIT - 1) + 1;
-    o->past = stream->past;
-    name_stream(stream, o->where, sizeof o->where);
+        return NULL;
+    o->id = id % (ID_LIMIT - 1) + 1;
+    o->past = *past;
+    snprintf(o->where, sizeof o->where, "%s", where);
     nl_mutex_lock(&lock);
     note *n = &notes[o->id % NOTES];
     n->id = o->id;
-    n->place = stream->place;
-    n->ticket = stream->past.ticket[stream->place];
-    snprintf(n->who, sizeof n->who, "%s%.64s %s", op->name ? "kernel " : "",
-             op->name ? op->name : "a copy", o->where);
+    n->place = place;
+    n->ticket = past->ticket[place];
+    snprintf(n->who, sizeof n->who, "%.72s %s", what, where);
     nl_mutex_unlock(&lock);
-    op->overlap = o;
+    return o;
 }
 
-void nl_sim_overlap_issue(nl_sim_stream *stream, nl_sim_op *op) {
-    if (!kept)
-        return;
-    nl_sim_overlap_join(&stream->past, &host);
-    join_legacy(stream);
-    stream->past.ticket[stream->place] = ++issued[stream->place];
-    if (op->flags & NL_SIM_OP_WATCHED)
-        watch(stream, op);
-}
-
-static _Thread_local const nl_sim_overlap *host_function;
-
-void nl_sim_overlap_begin_host(const nl_sim_overlap *operation) {
-    host_function = operation;
-}
-
-void nl_sim_overlap_host_knows(void) {
-    if (!host_function)
-        return;
-    nl_sim_sched_lock();
-    nl_sim_overlap_tell_host(&host_function->past);
-    nl_sim_sched_unlock();
+const nl_sim_past *nl_sim_overlap_past(const nl_sim_overlap *o) {
+    return &o->past;
 }
 
 /* Memory */

@@ -14,9 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct nl_sim_op;
-struct nl_sim_stream;
-
 enum { NL_SIM_OVERLAP_STREAMS = 32, NL_SIM_OVERLAP_TEXT = 128 };
 
 /* A vector clock. Streams share places when there are too many of them. */
@@ -35,29 +32,22 @@ typedef struct nl_sim_overlap_clash {
     uintptr_t address;
 } nl_sim_overlap_clash;
 
+/* Is anything kept? Begins; 0, or -1 without memory. */
 int nl_sim_overlap_is_kept(void);
-/* Begins; 0, or -1 without memory. Takes the scheduler's lock. */
-int nl_sim_overlap_open(void);
+int nl_sim_overlap_keep(void);
 
-/* With the scheduler's lock. A place in clocks for a new stream, and back. */
-void nl_sim_overlap_enter(struct nl_sim_stream *stream);
-void nl_sim_overlap_leave(struct nl_sim_stream *stream);
-/* An operation is issued. */
-void nl_sim_overlap_issue(struct nl_sim_stream *stream, struct nl_sim_op *op);
-/* What is in one clock has happened for the other, too. */
-void nl_sim_overlap_join(nl_sim_past *later, const nl_sim_past *earlier);
-/* The host knows that all of it has happened. */
-void nl_sim_overlap_tell_host(const nl_sim_past *past);
+/* A new one, which free() releases: the number `number` of all, the last in `past` of the stream at
+ * `place`; "kernel fill", "on stream 94". NULL without memory. */
+nl_sim_overlap *nl_sim_overlap_make(uint32_t number, const nl_sim_past *past, unsigned place,
+                                    const char *what, const char *where);
+/* What has happened before it. */
+const nl_sim_past *nl_sim_overlap_past(const nl_sim_overlap *operation);
 
 /* While the operation runs: it touches these bytes. Returns 1 if another does, unordered. */
 int nl_sim_overlap_touch(const nl_sim_overlap *operation, uintptr_t address, size_t size,
                          int writes, int atomic, nl_sim_overlap_clash *clash);
 /* "on stream 94", "on the default stream" */
 const char *nl_sim_overlap_stream(const nl_sim_overlap *operation);
-/* Around a host function: the operation that it is, and NULL. If it says so meanwhile, the host
- * knows what has happened before it (nl_driver.HostKnows). */
-void nl_sim_overlap_begin_host(const nl_sim_overlap *operation);
-void nl_sim_overlap_host_knows(void);
 /* What would have ordered them. */
 extern const char nl_sim_overlap_remedy[];
 

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include "base/lock.h"
 #include "sim/check/check.h"
-#include "sim/driver/module.h"
 #include "sim/engine/grid.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -70,8 +69,7 @@ void nl_sim_reals_leave(unsigned saved) {
 }
 
 int nl_sim_reals_are_trapped(const nl_sim_job *job) {
-    return job->check && job->check->wanted.mask & NL_CHECK_NAN &&
-           nl_sim_module_traps_reals(job->check->image);
+    return job->check && job->check->wanted.mask & NL_CHECK_NAN && job->check->traps_reals;
 }
 
 /* Is it an addition, subtraction, multiplication, division, square root or fused multiplication?

@@ -11,7 +11,6 @@
 #include "base/lock.h"
 #include "sim/debuginfo/dwarf.h"
 #include "sim/debuginfo/elf.h"
-#include "sim/driver/module.h"
 
 enum { MOST_FOLDERS = 256, MOST_FILES = 512, MOST_CALLS = 32, TEXT = 512, KEPT = 64 };
 
@@ -242,23 +241,21 @@ static int choose(const unit *u, const row *found, const row *before, const nl_s
     return place->line != 0;
 }
 
-static int find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site, int *exact,
+static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, int *exact,
                 unsigned *column) {
-    size_t size, length;
-    uintptr_t low, high;
+    size_t length;
     row found, before;
     unit u;
     nl_sim_call calls[MOST_CALLS], place;
-    const void *bytes = nl_sim_module_bytes(image, &size);
-    const unsigned char *section = nl_sim_elf_section(bytes, size, ".debug_line", &length);
-    nl_sim_module_extent(image, &low, &high);
-    if (!section || (uintptr_t)pc - low >= high - low)
+    const unsigned char *section =
+        nl_sim_elf_section(image->bytes, image->size, ".debug_line", &length);
+    if (!section || (uintptr_t)pc - image->low >= image->high - image->low)
         return 0;
-    uint64_t wanted = (uintptr_t)pc - low - 1; /* within the call */
+    uint64_t wanted = (uintptr_t)pc - image->low - 1; /* within the call */
     for (nl_sim_reader r = {section, section + length}; r.at < r.end;) {
         if (!search_unit(&r, wanted, &u, &found, &before))
             continue;
-        unsigned count = nl_sim_dwarf_calls(bytes, size, wanted, calls, MOST_CALLS);
+        unsigned count = nl_sim_dwarf_calls(image->bytes, image->size, wanted, calls, MOST_CALLS);
         if (!choose(&u, &found, &before, calls, count, &place, exact))
             return 0;
         *site = (nl_sim_site){keep(u.files[place.file].folder, u.files[place.file].name),
@@ -269,19 +266,19 @@ static int find(const struct nl_sim_module *image, const void *pc, nl_sim_site *
     return 0;
 }
 
-int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site) {
+int nl_sim_lines_find(const nl_sim_object *image, const void *pc, nl_sim_site *site) {
     int exact;
     unsigned column;
     return find(image, pc, site, &exact, &column);
 }
 
-int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            int *exact) {
     unsigned column;
     return find(image, pc, site, exact, &column);
 }
 
-int nl_sim_lines_find_column(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column) {
     int exact;
     return find(image, pc, site, &exact, column);

@@ -4,18 +4,17 @@
 #define NL_SIM_DEBUGINFO_LINES_H
 
 #include "sim/abi.h"
-
-struct nl_sim_module;
+#include "sim/debuginfo/object.h"
 
 /* The place of the instruction before the return address `pc`. Returns 1, or 0 with *site as it
  * was. site->file is never freed. */
-int nl_sim_lines_find(const struct nl_sim_module *image, const void *pc, nl_sim_site *site);
+int nl_sim_lines_find(const nl_sim_object *image, const void *pc, nl_sim_site *site);
 /* The same, and whether it is certain: code may have no line of the user's, and then it is the
  * nearest one before it. */
-int nl_sim_lines_find_near(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            int *exact);
 /* The same with the column; 0: not known. */
-int nl_sim_lines_find_column(const struct nl_sim_module *image, const void *pc, nl_sim_site *site,
+int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column);
 
 #endif

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sim/debuginfo/lines.h"
-#include "sim/driver/module.h"
-#include "sim/engine/grid.h"
 
 static const char *next_line(const char *at) {
     at += strcspn(at, "\n");
@@ -39,9 +37,9 @@ static int read_line(const char *at, unsigned line, unsigned column, nl_sim_name
     return has_column(after + used, column);
 }
 
-int nl_sim_names_find(const struct nl_sim_module *image, nl_sim_site site, unsigned column,
+int nl_sim_names_find(const nl_sim_object *image, nl_sim_site site, unsigned column,
                       nl_sim_name *name) {
-    const char *at = nl_sim_module_names(image);
+    const char *at = image->names;
     size_t length = site.file ? strlen(site.file) : 0;
     int in_file = 0;
     if (!at || !length || !column || site.line <= 0)
@@ -55,57 +53,9 @@ int nl_sim_names_find(const struct nl_sim_module *image, nl_sim_site site, unsig
     return 0;
 }
 
-int nl_sim_names_find_pc(const struct nl_sim_module *image, const void *pc, nl_sim_name *name) {
+int nl_sim_names_find_pc(const nl_sim_object *image, const void *pc, nl_sim_name *name) {
     nl_sim_site site;
     unsigned column;
     return nl_sim_lines_find_column(image, pc, &site, &column) &&
            nl_sim_names_find(image, site, column, name);
-}
-
-/* Arrays of threads. A thread may end without taking its arrays back: it begins with none. */
-
-void nl_sim_names_begin(nl_sim_named *array) {
-    nl_sim_thread *t = &nl_sim_current->thread[nl_sim_current->current];
-    array->next = t->named;
-    t->named = array;
-}
-
-void nl_sim_names_end(nl_sim_named *array) {
-    nl_sim_thread *t = &nl_sim_current->thread[nl_sim_current->current];
-    for (const nl_sim_named **p = &t->named; *p; p = (const nl_sim_named **)&(*p)->next) {
-        if (*p == array) {
-            *p = array->next;
-            return;
-        }
-    }
-}
-
-/* How far the address is from the elements; 0: it is one of them, or between two. */
-static uintptr_t distance(const nl_sim_named *a, uintptr_t address) {
-    uintptr_t low = (uintptr_t)a->first, high = low + a->item;
-    for (unsigned k = 0; k < a->ndim; k++) {
-        long long reach = (a->shape[k] - 1) * a->strides[k];
-        if (reach < 0)
-            low += (uintptr_t)reach;
-        else
-            high += (uintptr_t)reach;
-    }
-    return address < low ? low - address : address >= high ? address - high + 1 : 0;
-}
-
-const nl_sim_named *nl_sim_names_nearest(const nl_sim_worker *w, uintptr_t address, uintptr_t low,
-                                         uintptr_t high) {
-    const nl_sim_named *best = NULL;
-    uintptr_t least = UINTPTR_MAX;
-    for (const nl_sim_named *a = w->thread[w->current].named; a; a = a->next) {
-        uintptr_t far = distance(a, address);
-        if ((uintptr_t)a->first - low >= high - low)
-            continue;
-        /* Two may be the same memory: that which begins there is meant. */
-        if (far < least || (far == least && (uintptr_t)a->first == address)) {
-            best = a;
-            least = far;
-        }
-    }
-    return best;
 }

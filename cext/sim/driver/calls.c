@@ -4,7 +4,8 @@
 
 #include "base/lock.h"
 #include "sim/check/check.h"
-#include "sim/check/overlap.h"
+#include "sim/check/observer.h"
+#include "sim/driver/past.h"
 #include "sim/engine/limits.h"
 
 static uint32_t initialised;
@@ -129,6 +130,14 @@ static CUresult sim_ProfilerStop(void) {
     return CUDA_SUCCESS;
 }
 
+static int take_fault(char *buffer, size_t size) {
+    uint64_t id;
+    if (!nl_sim_fault_take(buffer, size, &id))
+        return 0;
+    nl_sim_stream_clear_fault(id);
+    return 1;
+}
+
 int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     int devices = device_count < 1 ? 1 : device_count;
     if (devices > NL_SIM_MAX_DEVICES)
@@ -137,6 +146,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
                             devices);
     if (nl_sim_context_open(devices) < 0)
         return nl_error_set(err, NL_ERR_SUPPORT, "there is no memory for simulated devices");
+    nl_sim_check_install();
     table->Init = sim_Init;
     table->DriverGetVersion = sim_DriverGetVersion;
     table->GetErrorName = sim_GetErrorName;
@@ -152,11 +162,11 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     nl_sim_calls_fill_launch(table);
     nl_sim_calls_fill_graph(table);
     table->kind = "sim";
-    table->TakeFault = nl_sim_fault_take;
+    table->TakeFault = take_fault;
     table->SetChecks = nl_sim_check_set;
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
-    table->HostKnows = nl_sim_overlap_host_knows;
+    table->HostKnows = nl_sim_past_host_knows;
     table->watches_freed = table->ends_waits = table->shares_memory = 1;
     return 0;
 }

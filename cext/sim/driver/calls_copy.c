@@ -10,9 +10,10 @@
 #include <string.h>
 #include "sim/check/check.h"
 #include "sim/check/overlap.h"
-#include "sim/check/shadow.h"
-#include "sim/driver/memory.h"
+#include "sim/driver/past.h"
+#include "sim/engine/memory.h"
 #include "sim/engine/ops.h"
+#include "sim/engine/shadow.h"
 
 enum { STAGED = 65536 }; /* bytes of pageable memory that are kept in the operation */
 
@@ -42,7 +43,7 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
 
 /* Is what it touches to be compared with what other streams do? */
 static void watch(nl_sim_op *op) {
-    if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_overlap_open() == 0)
+    if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_past_open() == 0)
         op->flags |= NL_SIM_OP_WATCHED;
 }
 

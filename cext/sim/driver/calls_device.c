@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/lock.h"
-#include "sim/driver/memory.h"
 #include "sim/engine/grid.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/limits.h"
+#include "sim/engine/memory.h"
 #include "sim/engine/ops.h"
 
 #define REQUIRE_DEVICE(device) \

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "sim/driver/memory.h"
+#include "sim/engine/memory.h"
 
 typedef struct sim_handle {
     char magic[8];

@@ -8,12 +8,13 @@
 #include "base/lock.h"
 #include "sim/check/check.h"
 #include "sim/check/conflict.h"
-#include "sim/check/shadow.h"
+#include "sim/check/observer.h"
 #include "sim/driver/function.h"
 #include "sim/driver/handle.h"
-#include "sim/driver/memory.h"
+#include "sim/driver/past.h"
 #include "sim/driver/variables.h"
 #include "sim/engine/limits.h"
+#include "sim/engine/memory.h"
 
 typedef struct shape {
     nl_sim_dim grid, block;
@@ -46,12 +47,15 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
 /* Runs the grid; with a text about what went wrong in job.fault. */
 static CUresult run_checked(launch_op *l) {
     char text[NL_SIM_FAULT_TEXT];
-    l->job.check = nl_sim_check_begin(&l->checks, l->function);
+    l->job.check = nl_sim_check_begin(&l->checks, nl_sim_module_object(l->function->module));
     if (!l->job.check) {
         snprintf(l->job.fault, sizeof l->job.fault, "kernel %.200s: there is no memory to check it",
                  nl_sim_fault_kernel_name(l->job.kernel));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    l->job.observer = &nl_sim_check_observer;
+    l->job.check->parameters = nl_sim_module_parameters(l->function);
+    l->job.check->traps_reals = nl_sim_module_traps_reals(l->function->module);
     nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
     if (variables)
         nl_sim_variables_bring(variables);
@@ -200,7 +204,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     if (!mask)
         return f;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
-    if (nl_sim_shadow_open() < 0) {
+    if (nl_sim_memory_watch() < 0) {
         nl_sim_fault_report(0, "kernels cannot be checked: there is no room for what is noted of "
                                "memory (a limit of the process, or of the system)");
         return NULL;
@@ -234,12 +238,12 @@ static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void
     l->op.copy = copy_launch;
     l->op.flags = NL_SIM_OP_LAUNCH;
     l->op.name = nl_sim_fault_kernel_name(f->kernel);
-    if ((checks.mask & NL_CHECK_STREAM) && nl_sim_overlap_open() == 0)
+    if ((checks.mask & NL_CHECK_STREAM) && nl_sim_past_open() == 0)
         l->op.flags |= NL_SIM_OP_WATCHED;
     l->checks = checks;
     l->function = f;
     l->job.kernel = f->kernel;
-    l->job.image = f->module;
+    l->job.image = nl_sim_module_object(f->module);
     l->job.habits = &f->habits;
     l->job.stack_size = stack;
     l->job.launch = (nl_sim_launch){.grid = s->grid,

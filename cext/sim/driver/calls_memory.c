@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/lock.h"
-#include "sim/driver/memory.h"
+#include "sim/engine/memory.h"
 
 static CUresult sim_MemGetInfo(size_t *free_bytes, size_t *total) {
     NL_SIM_BEGIN_IN(context);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/lock.h"
 #include "sim/driver/context.h"
+#include "sim/driver/past.h"
 #include "sim/driver/sched.h"
 
 struct nl_sim_graph {
@@ -400,7 +401,7 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     exec->last = stream;
     exec->ticket = stream->issued + exec->count;
     if (last && !stream->capture)
-        nl_sim_overlap_join(&stream->past, &last->past);
+        nl_sim_past_join(&stream->past, &last->past);
     if (last && last != stream && last->done < ticket && !stream->capture)
         (void)nl_sim_op_add_after(op, last, ticket); /* there is room for the first */
     for (nl_sim_op *next; op; op = next) {

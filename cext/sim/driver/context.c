@@ -8,9 +8,10 @@
 #include "sim/driver/capture.h"
 #include "sim/driver/gate.h"
 #include "sim/driver/handle.h"
-#include "sim/driver/memory.h"
 #include "sim/driver/module.h"
 #include "sim/engine/heap.h"
+#include "sim/engine/limits.h"
+#include "sim/engine/memory.h"
 #include "sim/engine/worker.h"
 #include "sim/engine/xorwow.h"
 

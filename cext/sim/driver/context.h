@@ -5,8 +5,6 @@
 
 #include "sim/driver/stream.h"
 
-enum { NL_SIM_MAX_DEVICES = 64 };
-
 typedef struct nl_sim_context {
     int device;
     uint64_t retained; /* 0: not active */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "sim/driver/capture.h"
+#include "sim/driver/past.h"
 #include "sim/driver/sched.h"
 
 struct nl_sim_event {
@@ -105,7 +106,7 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
     nl_sim_sched_lock();
     int captured = nl_sim_capture_wait_lock_held(stream, &event->mark, &status);
     if (!captured)
-        nl_sim_overlap_join(&stream->past, &event->past);
+        nl_sim_past_join(&stream->past, &event->past);
     if (captured || is_done_lock_held(event)) {
         free(op);
     } else {
@@ -128,7 +129,7 @@ int nl_sim_event_is_done(nl_sim_event *event) {
     nl_sim_sched_lock();
     int done = is_done_lock_held(event);
     if (done)
-        nl_sim_overlap_tell_host(&event->past);
+        nl_sim_past_tell_host(&event->past);
     nl_sim_sched_unlock();
     return done;
 }
@@ -142,7 +143,7 @@ CUresult nl_sim_event_wait(nl_sim_event *event) {
     }
     stream->references++;
     event->references++;
-    nl_sim_overlap_tell_host(&event->past);
+    nl_sim_past_tell_host(&event->past);
     nl_sim_stream_wait_ticket_lock_held(stream, event->ticket);
     nl_sim_sched_unlock();
     CUresult fault = nl_sim_stream_report_fault(event->context, stream);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "base/lock.h"
-#include "sim/driver/context.h"
+#include "sim/engine/limits.h"
 
 static nl_mutex alone = NL_MUTEX_INIT; /* held while a gate is closed */
 static nl_mutex lock = NL_MUTEX_INIT;

@@ -16,9 +16,9 @@
 #include "base/mem.h"
 #include "sim/debuginfo/elf.h"
 #include "sim/driver/handle.h"
-#include "sim/driver/memory.h"
 #include "sim/driver/variables.h"
 #include "sim/engine/limits.h"
+#include "sim/engine/memory.h"
 #include "sim/engine/ops.h"
 
 typedef struct global {
@@ -28,12 +28,11 @@ typedef struct global {
 
 struct nl_sim_module {
     nl_sim_context *context;
-    void *library, *base;
-    void *bytes; /* the image, for its symbol table */
-    size_t size;
+    void *base;
+    void *bytes; /* the shared object, for its symbol table */
+    nl_sim_object object;
     nl_sim_function *functions;
     global *globals;
-    uintptr_t low, high, locals_size;
     int is_debug;
     int traps_reals;                  /* by the processor (reals.h) */
     nl_sim_module *twins, *next_twin; /* the same unit, instrumented */
@@ -51,27 +50,45 @@ static void say(char *log, size_t size, const char *text) {
         snprintf(log, size, "%s", text ? text : "");
 }
 
+/* A data object of this image itself (not of a library that it needs) with the given size. */
+static const void *find_object(const nl_sim_module *m, const char *symbol, size_t size) {
+    const void *address = dlsym(m->object.handle, symbol);
+    Dl_info info;
+    if (!address || !dladdr(address, &info) || info.dli_fbase != m->base)
+        return NULL;
+#ifdef __GLIBC__
+    const ElfW(Sym) *entry = NULL;
+    if (dladdr1(address, &info, (void **)&entry, RTLD_DL_SYMENT) && entry && entry->st_size != size)
+        return NULL;
+#endif
+    (void)size;
+    return address;
+}
+
 static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     nl_mutex_lock(&loader_lock);
-    m->library = nl_image_open(m->bytes, m->size);
+    m->object.handle = nl_image_open(m->bytes, m->object.size);
     nl_mutex_unlock(&loader_lock);
-    if (!m->library) {
+    if (!m->object.handle) {
         say(log, log_size, dlerror());
         return CUDA_ERROR_INVALID_IMAGE;
     }
     nl_sim_image_init_fn init =
-        (nl_sim_image_init_fn)(uintptr_t)dlsym(m->library, "nl_sim_image_init");
+        (nl_sim_image_init_fn)(uintptr_t)dlsym(m->object.handle, "nl_sim_image_init");
     Dl_info info;
     if (!init || !dladdr((void *)(uintptr_t)init, &info)) {
         say(log, log_size, "the image does not define nl_sim_image_init");
         return CUDA_ERROR_INVALID_IMAGE;
     }
     m->base = info.dli_fbase;
-    nl_sim_elf_extent(m->bytes, m->size, &m->low, &m->high, &m->locals_size);
-    m->low += (uintptr_t)m->base;
-    m->high += (uintptr_t)m->base;
-    m->is_debug = dlsym(m->library, "nl_sim_debug") != NULL;
-    m->traps_reals = dlsym(m->library, "nl_sim_traps_reals") != NULL;
+    nl_sim_elf_extent(m->bytes, m->object.size, &m->object.low, &m->object.high,
+                      &m->object.locals_size);
+    m->object.low += (uintptr_t)m->base;
+    m->object.high += (uintptr_t)m->base;
+    m->is_debug = dlsym(m->object.handle, "nl_sim_debug") != NULL;
+    m->traps_reals = dlsym(m->object.handle, "nl_sim_traps_reals") != NULL;
+    const char *const *names = find_object(m, "nl_sim_names", sizeof *names);
+    m->object.names = names ? *names : NULL;
     init(&nl_sim_engine);
     return CUDA_SUCCESS;
 }
@@ -95,10 +112,11 @@ static CUresult load(nl_sim_context *context, const void *image, nl_sim_module *
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     m->context = context;
-    m->size = header.size;
+    m->object.size = header.size;
     memcpy(m->bytes, bytes, header.size);
+    m->object.bytes = m->bytes;
     CUresult status = CUDA_ERROR_INVALID_IMAGE;
-    if (nl_sim_elf_is_valid(m->bytes, m->size))
+    if (nl_sim_elf_is_valid(m->bytes, m->object.size))
         status = open_library(m, log, log_size);
     else
         say(log, log_size, "the image holds no shared object for this machine");
@@ -158,9 +176,9 @@ static void destroy(nl_sim_module *m) {
         (void)nl_sim_memory_unregister(NL_SIM_MEMORY_GLOBAL, g->address);
         nl_mem_free(g);
     }
-    if (m->library) {
+    if (m->object.handle) {
         nl_mutex_lock(&loader_lock);
-        nl_image_close(m->library);
+        nl_image_close(m->object.handle);
         nl_mutex_unlock(&loader_lock);
     }
     nl_sim_variables_destroy(m->variables);
@@ -169,21 +187,6 @@ static void destroy(nl_sim_module *m) {
 }
 
 /* Symbols */
-
-/* A data object of this image itself (not of a library that it needs) with the given size. */
-static const void *find_object(const nl_sim_module *m, const char *symbol, size_t size) {
-    const void *address = dlsym(m->library, symbol);
-    Dl_info info;
-    if (!address || !dladdr(address, &info) || info.dli_fbase != m->base)
-        return NULL;
-#ifdef __GLIBC__
-    const ElfW(Sym) *entry = NULL;
-    if (dladdr1(address, &info, (void **)&entry, RTLD_DL_SYMENT) && entry && entry->st_size != size)
-        return NULL;
-#endif
-    (void)size;
-    return address;
-}
 
 int nl_sim_function_max_threads(const nl_sim_function *f) {
     unsigned bound = f->kernel->max_threads;
@@ -220,7 +223,8 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->context = m->context;
     f->carveout = -1;
     size_t count = collect_others(m, kernel, others);
-    f->static_shared = (int)nl_sim_elf_shared_size(m->bytes, m->size, kernel->name, others, count);
+    f->static_shared =
+        (int)nl_sim_elf_shared_size(m->bytes, m->object.size, kernel->name, others, count);
     f->max_dynamic_shared = NL_SIM_SHARED_DEFAULT - f->static_shared;
     if (f->max_dynamic_shared < 0)
         f->max_dynamic_shared = 0;
@@ -250,16 +254,14 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
         say(log, log_size, "nothing has been set up to compile kernels for checks");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (compile(m->bytes, m->size, mask, &image, log, log_size) < 0)
+    if (compile(m->bytes, m->object.size, mask, &image, log, log_size) < 0)
         return CUDA_ERROR_INVALID_SOURCE;
     CUresult status = load(m->context, image, &twin, log, log_size);
     free(image);
     if (status != CUDA_SUCCESS)
         return status;
     twin->checks = mask;
-    const nl_sim_variables_image sides[] = {{m->bytes, m->size, m->low, m->high},
-                                            {twin->bytes, twin->size, twin->low, twin->high}};
-    twin->variables = nl_sim_variables_create(&sides[0], &sides[1]);
+    twin->variables = nl_sim_variables_create(&m->object, &twin->object);
     if (!twin->variables) {
         destroy(twin);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -294,23 +296,12 @@ int nl_sim_module_traps_reals(const nl_sim_module *m) {
     return m->traps_reals;
 }
 
+const nl_sim_object *nl_sim_module_object(const nl_sim_module *m) {
+    return &m->object;
+}
+
 int nl_sim_module_is_debug(const nl_sim_module *m) {
     return m->is_debug;
-}
-
-void nl_sim_module_extent(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
-    *low = m->low;
-    *high = m->high;
-}
-
-void nl_sim_module_locals(const nl_sim_module *m, uintptr_t *low, uintptr_t *high) {
-    void *local = NULL;
-#ifdef __GLIBC__
-    if (dlinfo(m->library, RTLD_DI_TLS_DATA, &local) != 0)
-        local = NULL;
-#endif
-    *low = (uintptr_t)local;
-    *high = local ? *low + m->locals_size : 0;
 }
 
 const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {
@@ -322,18 +313,8 @@ const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *f) {
     return find_object(f->module, symbol, sizeof(nl_sim_parameters));
 }
 
-const char *nl_sim_module_names(const nl_sim_module *m) {
-    const char *const *names = find_object(m, "nl_sim_names", sizeof *names);
-    return names ? *names : NULL;
-}
-
 nl_sim_variables *nl_sim_module_variables(const nl_sim_module *m) {
     return m->variables;
-}
-
-const void *nl_sim_module_bytes(const nl_sim_module *m, size_t *size) {
-    *size = m->size;
-    return m->bytes;
 }
 
 CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_function **out) {

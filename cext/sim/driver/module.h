@@ -3,6 +3,7 @@
 #define NL_SIM_DRIVER_MODULE_H
 
 #include "driver/checks.h"
+#include "sim/debuginfo/object.h"
 #include "sim/driver/context.h"
 #include "sim/engine/grid.h"
 
@@ -33,18 +34,12 @@ CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_
 int nl_sim_module_traps_reals(const nl_sim_module *module);
 /* Was it compiled with debug=True? */
 int nl_sim_module_is_debug(const nl_sim_module *module);
-/* Where the image lies: [*low, *high). */
-void nl_sim_module_extent(const nl_sim_module *module, uintptr_t *low, uintptr_t *high);
-/* The calling thread's copies of its thread-local variables; 0, 0 if that is not known. */
-void nl_sim_module_locals(const nl_sim_module *module, uintptr_t *low, uintptr_t *high);
 /* What an instrumented image says of the parameters of one of its kernels; NULL: nothing. */
 const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *function);
-/* The names at places in its source (names.h); NULL: none. */
-const char *nl_sim_module_names(const nl_sim_module *module);
 /* Of a twin: its variables and its original's; NULL: of any other module. */
 struct nl_sim_variables *nl_sim_module_variables(const nl_sim_module *module);
 /* The shared object itself. */
-const void *nl_sim_module_bytes(const nl_sim_module *module, size_t *size);
+const nl_sim_object *nl_sim_module_object(const nl_sim_module *module);
 nl_sim_context *nl_sim_module_context(const nl_sim_module *module);
 /* Its work must be done. */
 void nl_sim_module_destroy(nl_sim_module *module);

@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "sim/driver/capture.h"
 #include "sim/driver/context.h"
+#include "sim/driver/past.h"
 #include "sim/driver/sched.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
@@ -61,7 +62,7 @@ nl_sim_stream *nl_sim_stream_create(struct nl_sim_context *context, unsigned fla
     nl_mutex_lock(&sched.lock);
     stream->next = context->streams;
     context->streams = stream;
-    nl_sim_overlap_enter(stream);
+    nl_sim_past_enter(stream);
     nl_mutex_unlock(&sched.lock);
     return stream;
 }
@@ -74,7 +75,7 @@ static void retire_lock_held(nl_sim_stream *stream) {
     if (!*p)
         return;
     *p = stream->next;
-    nl_sim_overlap_leave(stream);
+    nl_sim_past_leave(stream);
     if (stream->fault.status && !stream->context->fault.status) {
         stream->context->fault = stream->fault;
         stream->fault = (nl_sim_pending){.status = CUDA_SUCCESS};
@@ -402,7 +403,7 @@ uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
         nl_sim_capture_add_lock_held(stream, op);
         return 0;
     }
-    nl_sim_overlap_issue(stream, op);
+    nl_sim_past_issue(stream, op);
     add_legacy_lock_held(stream, op);
     op->next = NULL;
     if (stream->tail)
@@ -436,19 +437,19 @@ void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
     op->flags |= NL_SIM_OP_INLINE;
     nl_mutex_lock(&sched.lock);
     uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
-    nl_sim_overlap_tell_host(&stream->past);
+    nl_sim_past_tell_host(&stream->past);
     nl_sim_stream_wait_ticket_lock_held(stream, ticket);
     nl_mutex_unlock(&sched.lock);
 }
 
 /* The host knows that all is done that an operation issued now would come after. */
 static void tell_host_lock_held(nl_sim_stream *stream) {
-    nl_sim_overlap_tell_host(&stream->past);
+    nl_sim_past_tell_host(&stream->past);
     if (stream != stream->context->legacy)
         return;
     for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
         if (!(s->flags & CU_STREAM_NON_BLOCKING))
-            nl_sim_overlap_tell_host(&s->past);
+            nl_sim_past_tell_host(&s->past);
     }
 }
 
@@ -489,7 +490,7 @@ int nl_sim_stream_is_done(nl_sim_stream *stream) {
 void nl_sim_stream_wait_context(struct nl_sim_context *context) {
     nl_mutex_lock(&sched.lock);
     for (nl_sim_stream *s = context->streams; s; s = s->next)
-        nl_sim_overlap_tell_host(&s->past);
+        nl_sim_past_tell_host(&s->past);
 restart:
     for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
         if (s->issued != s->done) {

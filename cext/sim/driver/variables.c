@@ -24,7 +24,7 @@ struct nl_sim_variables {
 /* While pairs are made. */
 typedef struct making {
     nl_sim_variables *variables;
-    const nl_sim_variables_image *module, *twin;
+    const nl_sim_object *module, *twin;
     int failed;
 } making;
 
@@ -59,8 +59,7 @@ static void add(void *data, const nl_sim_elf_variable *v) {
     m->variables->pairs = p;
 }
 
-nl_sim_variables *nl_sim_variables_create(const nl_sim_variables_image *module,
-                                          const nl_sim_variables_image *twin) {
+nl_sim_variables *nl_sim_variables_create(const nl_sim_object *module, const nl_sim_object *twin) {
     nl_sim_variables *v = nl_mem_zalloc(sizeof *v, NULL);
     making m = {.variables = v, .module = module, .twin = twin};
     if (!v)

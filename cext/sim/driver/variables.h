@@ -5,21 +5,12 @@
 #ifndef NL_SIM_DRIVER_VARIABLES_H
 #define NL_SIM_DRIVER_VARIABLES_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "sim/debuginfo/object.h"
 
 typedef struct nl_sim_variables nl_sim_variables;
 
-/* One side: a shared object as bytes, and where it lies. */
-typedef struct nl_sim_variables_image {
-    const void *bytes;
-    size_t size;
-    uintptr_t low, high;
-} nl_sim_variables_image;
-
 /* NULL without memory. */
-nl_sim_variables *nl_sim_variables_create(const nl_sim_variables_image *module,
-                                          const nl_sim_variables_image *twin);
+nl_sim_variables *nl_sim_variables_create(const nl_sim_object *module, const nl_sim_object *twin);
 void nl_sim_variables_destroy(nl_sim_variables *variables); /* accepts NULL */
 /* Before a checked launch, and after it. */
 void nl_sim_variables_bring(nl_sim_variables *variables);

@@ -10,12 +10,9 @@
 
 #include <string.h>
 #include "base/lock.h"
-#include "sim/check/check.h"
-#include "sim/check/meeting.h"
-#include "sim/check/race.h"
-#include "sim/check/reals.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
+#include "sim/engine/observer.h"
 #include "sim/engine/schedule.h"
 #include "sim/engine/trampoline.h"
 #include "sim/engine/turn.h"
@@ -60,13 +57,8 @@ static void release_barrier(nl_sim_worker *w) {
         break;
     }
     b->arrived = 0;
-    if (w->checked) {
-        nl_sim_meeting_at_barrier(w);
-        for (unsigned i = 0; i < w->threads; i++)
-            w->thread[i].worked = 1;
-    }
-    if (w->race)
-        nl_sim_race_barrier(w);
+    if (w->observer)
+        w->observer->barrier(w);
     for (unsigned i = 0; i < w->warps; i++) {
         nl_sim_wake(w, i, w->warp[i].barrier);
         w->warp[i].barrier = 0;
@@ -164,8 +156,8 @@ int nl_sim_block_barrier(nl_sim_block_op op, int value, unsigned thread, nl_sim_
 
 /* All live threads of the block are at the grid's barrier: wait for the other blocks. */
 static void cross_grid_barrier(nl_sim_worker *w) {
-    if (w->race)
-        nl_sim_race_barrier(w);
+    if (w->observer)
+        w->observer->grid_barrier(w);
     if (nl_sim_job_arrive(w->job, w, w->grid_site) < 0)
         nl_sim_fault_stopped(w);
     w->grid_waiting = 0;
@@ -375,13 +367,13 @@ static void nl_sim_trampoline_threads(void *argument) {
 }
 #endif
 
-/* The same where every end of a thread counts. */
-static void checked_thread_entry(void *argument) {
+/* The same where somebody hears of every end of a thread. */
+static void observed_thread_entry(void *argument) {
     nl_sim_worker *w = argument;
     nl_fiber_entered();
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
-        nl_sim_race_end_thread(w, w->current);
+        w->observer->end_thread(w, w->current);
         go_on(w);
     }
 }
@@ -398,8 +390,8 @@ void nl_sim_block_exit_thread(unsigned thread) {
         w->current = thread;
         nl_sim_block_leave(w, NL_SIM_EXIT);
     }
-    if (w->race)
-        nl_sim_race_end_thread(w, thread);
+    if (w->observer)
+        w->observer->end_thread(w, thread);
     unsigned next = retire(w, thread);
     w->current = next;
     if (!w->thread[next].fiber.sp)
@@ -544,13 +536,9 @@ static int replay(nl_sim_worker *w) {
 static int step(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;
-    if (w->job->check)
-        nl_sim_check_block(w);
+    if (w->observer && w->observer->begin_block(w) < 0)
+        return 0;
     if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->turns)) {
-        if (w->race && nl_sim_race_begin_block(w) < 0) {
-            nl_sim_job_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
-            return 0;
-        }
         enter_block(w);
         begin_fibers(w, 0);
         w->current = w->shuffled ? nl_sim_block_pick_any(w) : nl_sim_take_ready(w, 0, 1);
@@ -561,8 +549,8 @@ static int step(nl_sim_worker *w) {
         t->stack = (uint16_t)stack;
         nl_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);
         enter(w, &t->fiber);
-        if (w->race)
-            nl_sim_race_end_block(w);
+        if (w->observer)
+            w->observer->end_block(w);
     } else {
         if (prepare_root(w, loop_entry) < 0)
             return 0;
@@ -597,15 +585,12 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_fiber_adopt_thread(&w->main);
     nl_sim_fault_scope scope;
     nl_sim_fault_enter(w, &scope);
-    if (job->check && nl_sim_check_enter(w) < 0)
-        nl_sim_job_fail(job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
     w->chunk = 1;
-    w->race = job->race;
-    w->checked = job->check != NULL;
+    w->observer = job->observer;
     w->shuffled = job->turns && job->shuffled;
-    w->reals = nl_sim_reals_are_trapped(job);
-    w->thread_entry = w->race ? checked_thread_entry : nl_sim_trampoline_threads;
-    unsigned modes = w->reals ? nl_sim_reals_enter() : 0;
+    w->thread_entry = w->observer ? observed_thread_entry : nl_sim_trampoline_threads;
+    if (w->observer)
+        w->observer->enter(w);
     while (nl_sim_job_take(job, w)) {
         uint64_t block = nl_sim_turn_block(job, w->next), row = block / launch->grid.x;
         w->index.x = (unsigned)(block % launch->grid.x);
@@ -616,7 +601,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
             ;
         nl_sim_job_block_ended(job, w);
     }
-    if (w->reals)
-        nl_sim_reals_leave(modes);
+    if (w->observer)
+        w->observer->leave(w);
     nl_sim_fault_leave(&scope);
 }

@@ -15,15 +15,11 @@
 #include <unistd.h>
 #include "base/divide.h"
 #include "base/lock.h"
-#include "sim/check/arithmetic.h"
-#include "sim/check/check.h"
-#include "sim/check/reals.h"
 #include "sim/debuginfo/lines.h"
-#include "sim/driver/memory.h"
-#include "sim/driver/module.h"
-#include "sim/driver/stream.h"
 #include "sim/engine/block.h"
 #include "sim/engine/grid.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/observer.h"
 #include "sim/engine/watch.h"
 
 #ifndef SI_KERNEL
@@ -70,14 +66,11 @@ static void chain(int number, siginfo_t *info, void *context) {
     chaining = 0;
 }
 
-/* What instrumented code does not tell by itself: g++'s has no call for quotients that overflow. */
 static int resume_division(nl_sim_worker *w, void *context) {
-    const char *at = (const char *)nl_sim_watch_instruction(context);
+    const void *at = (const void *)nl_sim_watch_instruction(context);
     int what = nl_divide_resume(context);
-    if (what == 2 && w->checked && w->fibers) {
-        nl_sim_arithmetic overflow = {.kind = NL_SIM_ARITHMETIC_OVERFLOW, .unknown = 1};
-        nl_sim_check_arithmetic(&overflow, at + 1);
-    }
+    if (what == 2 && w->observer && w->fibers)
+        w->observer->overflowed(w, at);
     return what;
 }
 
@@ -90,7 +83,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     }
     if (number == SIGFPE && info->si_code == FPE_INTDIV && resume_division(w, context))
         return;
-    if (number == SIGFPE && nl_sim_reals_trapped(w, info, context))
+    if (number == SIGFPE && w->observer && w->observer->trapped(w, info, context))
         return;
     w->trap = (nl_sim_trap){.signal = number,
                             .code = info->si_code,
@@ -249,18 +242,16 @@ __attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t a
  * that function was called. */
 static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     enum { MOST_WORDS = 256 };
-    const struct nl_sim_module *image = w->job->image;
+    const nl_sim_object *image = w->job->image;
     if (!image || nl_sim_lines_find(image, (const char *)w->trap.instruction + 1, site) ||
         thread < 0)
         return;
-    uintptr_t image_low, image_high;
-    nl_sim_module_extent(image, &image_low, &image_high);
     const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
     uintptr_t low = (uintptr_t)stack->low, at = w->trap.stack, end = low + stack->size;
     at = (at < low ? low : at) & ~(uintptr_t)(sizeof at - 1);
     for (unsigned i = 0; i < MOST_WORDS && at < end; i++, at += sizeof at) {
         uintptr_t word = peek(at);
-        if (word - image_low < image_high - image_low &&
+        if (word - image->low < image->high - image->low &&
             nl_sim_lines_find(image, (const void *)word, site))
             return;
     }
@@ -288,7 +279,7 @@ void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
         return;
     }
     CUresult status = trap_text(w, &text);
-    if (!nl_sim_check_is_on(w, NL_CHECK_MEMORY))
+    if (!w->observer || !w->observer->sees_accesses(w))
         advise(site.file != NULL, status, &text);
     nl_sim_job_fail(w->job, status, room);
 }
@@ -319,11 +310,11 @@ void nl_sim_fault_forget(void) {
     }
 }
 
-int nl_sim_fault_take(char *buffer, size_t size) {
+int nl_sim_fault_take(char *buffer, size_t size, uint64_t *id) {
     if (!reported)
         return 0;
     snprintf(buffer, size, "%s", reported);
     nl_sim_fault_forget();
-    nl_sim_stream_clear_fault(reported_id);
+    *id = reported_id;
     return 1;
 }

@@ -8,7 +8,7 @@
 #include "driver/cuda_abi.h"
 #include "sim/engine/worker.h"
 
-enum { NL_SIM_SIGNAL_STACK = 65536, NL_SIM_FAULT_TEXT = 1200 };
+enum { NL_SIM_FAULT_TEXT = 1200 };
 
 /* Installs the handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL, in front of whatever is installed.
  * Call before each launch: somebody may have installed theirs since. */
@@ -59,6 +59,6 @@ int nl_sim_fault_interrupted(void);
 /* The fault that the calling thread's last driver call reported, for nl_driver.TakeFault. */
 void nl_sim_fault_report(uint64_t id, const char *text);
 void nl_sim_fault_forget(void);
-int nl_sim_fault_take(char *buffer, size_t size);
+int nl_sim_fault_take(char *buffer, size_t size, uint64_t *id);
 
 #endif

@@ -10,8 +10,8 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sim/check/race.h"
 #include "sim/engine/block.h"
+#include "sim/engine/observer.h"
 #include "sim/engine/turn.h"
 
 enum {
@@ -127,8 +127,8 @@ int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w, nl_sim_site site) {
         job->arrived = 0;
         job->crossings++;
         nl_cond_broadcast(&job->crossed);
-        if (job->race)
-            nl_sim_race_cross_grid(job->race);
+        if (job->observer)
+            job->observer->cross_grid(job);
         if (job->turns)
             nl_sim_turn_wake(job);
     } else if (job->ended && job->arrived + job->ended == job->blocks) {

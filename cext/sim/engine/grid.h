@@ -22,18 +22,18 @@ typedef struct nl_sim_habits {
 typedef struct nl_sim_job {
     nl_sim_launch launch;
     const nl_sim_kernel *kernel;
-    const struct nl_sim_module *image; /* what the kernel is of; NULL: not known */
+    const struct nl_sim_object *image; /* what the kernel is of; NULL: not known */
     nl_sim_habits *habits;
     size_t stack_size; /* of each thread */
     int in_turns;      /* blocks run one at a time (turn.h) */
     int shuffled;      /* in the order that `seed` gives; in_turns, too */
     uint64_t seed;
-    struct nl_sim_race *race; /* NULL, or in_turns, too */
     struct nl_sim_turns *turns;
     const struct nl_sim_overlap *overlap; /* NULL: not watched (check/overlap.h) */
     uint64_t limit_ms;                    /* how long it may run; 0: for ever */
     nl_sim_watch watch;
-    struct nl_sim_check *check; /* NULL: nothing is checked (sim/check/check.h) */
+    const struct nl_sim_observer *observer; /* NULL: nobody watches (observer.h) */
+    struct nl_sim_check *check;             /* the observer's */
 
     uint64_t blocks, next; /* next: taken by the workers in chunks */
     uint32_t chunk;        /* the largest */
@@ -77,7 +77,7 @@ static inline int nl_sim_job_stopped(const nl_sim_job *job) {
     return (int)nl_atomic_peek32(&job->stop);
 }
 static inline int nl_sim_job_synchronises(const nl_sim_job *job) {
-    return (int)nl_atomic_peek32(&job->habits->synchronises) || job->check != NULL;
+    return (int)nl_atomic_peek32(&job->habits->synchronises) || job->observer != NULL;
 }
 static inline void nl_sim_job_set_synchronises(nl_sim_job *job) {
     nl_atomic_poke32(&job->habits->synchronises, 1);

@@ -6,12 +6,12 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/print.h"
-#include "sim/check/race.h"
-#include "sim/check/shadow.h"
 #include "sim/engine/block.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
 #include "sim/engine/heap.h"
+#include "sim/engine/observer.h"
+#include "sim/engine/shadow.h"
 #include "sim/engine/warp.h"
 #include "sim/engine/xorwow.h"
 
@@ -54,8 +54,8 @@ void nl_sim_ops_flush(void) {
 static void *allocate(unsigned long long size) {
     nl_sim_worker *w = nl_sim_current;
     void *block = nl_sim_heap_alloc(size);
-    if (block && w->race)
-        nl_sim_race_renew(w, (uintptr_t)block, size);
+    if (block && w->observer)
+        w->observer->allocated(w, (uintptr_t)block, size);
     return block;
 }
 

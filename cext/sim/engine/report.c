@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
-#include "sim/check/check.h"
-#include "sim/check/culprit.h"
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/block.h"
 #include "sim/engine/grid.h"
+#include "sim/engine/observer.h"
 
 static const char *finished(nl_text *t) {
     if (t->is_cut)
@@ -145,10 +144,8 @@ static void add_spinning(nl_text *t, const nl_sim_worker *w, const nl_sim_thread
         nl_text_add(t, " at %s:%d", thread->site.file, thread->site.line);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
         nl_text_add(t, " on volatile memory");
-    if (thread->touched && nl_sim_culprit_knows(w, thread->touched)) {
-        nl_sim_culprit_name(w, thread->touched, name, sizeof name);
+    if (w->observer && thread->touched && w->observer->name(w, thread->touched, name, sizeof name))
         nl_text_add(t, ", after an access of %s", name);
-    }
 }
 
 /* "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": each of the kinds of waiting for
@@ -228,9 +225,9 @@ static void find_lines(nl_sim_worker *w) {
          * last access says where. */
         int exact = 0;
         nl_sim_site at = {NULL, 0};
-        if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->check &&
-            nl_sim_lines_find_near(w->job->check->image, (const void *)(w->trap.instruction + 1),
-                                   &at, &exact) &&
+        if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->observer &&
+            nl_sim_lines_find_near(w->job->image, (const void *)(w->trap.instruction + 1), &at,
+                                   &exact) &&
             (exact || !running->pc))
             running->site = at;
     }
@@ -240,10 +237,10 @@ static void find_lines(nl_sim_worker *w) {
         if (is_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
             (w->warp[i / NL_SIM_LANES].ready >> i % NL_SIM_LANES & 1))
             t->wait = NL_SIM_WAIT_TURN;
-        if (!w->job->check)
+        if (!w->observer)
             continue;
         if (is_live(w, i) && t->wait > NL_SIM_WAIT_GRID && !t->site.line && t->pc)
-            (void)nl_sim_lines_find(w->job->check->image, t->pc, &t->site);
+            (void)nl_sim_lines_find(w->job->image, t->pc, &t->site);
     }
 }
 

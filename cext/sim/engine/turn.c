@@ -3,9 +3,9 @@
 #include "sim/engine/turn.h"
 
 #include "base/mem.h"
-#include "sim/check/race.h"
 #include "sim/engine/block.h"
 #include "sim/engine/grid.h"
+#include "sim/engine/observer.h"
 #include "sim/engine/worker.h"
 
 enum {
@@ -138,8 +138,8 @@ static void await_turn_lock_held(nl_sim_turns *t, unsigned index) {
 
 void nl_sim_turn_pass(nl_sim_worker *w, int needed) {
     nl_sim_turns *t = w->job->turns;
-    if (w->race)
-        nl_sim_race_settle(w);
+    if (w->observer)
+        w->observer->pass(w);
     nl_mutex_lock(&t->lock);
     hand_on_lock_held(t, w->mate, needed);
     await_turn_lock_held(t, w->mate);

@@ -10,12 +10,9 @@
 #include "sim/engine/warp.h"
 
 #include <string.h>
-#include "sim/check/arena.h"
-#include "sim/check/meeting.h"
-#include "sim/check/race.h"
-#include "sim/check/shuffle.h"
-#include "sim/driver/memory.h"
 #include "sim/engine/fault.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/observer.h"
 #include "sim/engine/schedule.h"
 
 #define FOR_LANES(lane, set) \
@@ -116,14 +113,12 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     uint32_t set = group->arrived;
     if (__builtin_expect(group->mixed, 0))
         nl_sim_fault_mixed_warp(w, index, set);
-    if (w->checked)
-        nl_sim_shuffle_look(w, index, group);
+    if (w->observer)
+        w->observer->exchange(w, index, group);
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
-    if (w->checked)
-        nl_sim_meeting_of_warp(w, index, group);
+    if (w->observer)
+        w->observer->exchanged(w, index, group);
     *group = w->groups[index][--warp->group_count];
-    if (w->race)
-        nl_sim_race_warp(w, index, set);
     nl_sim_wake(w, index, set);
 }
 
@@ -148,7 +143,7 @@ static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op
 /* Device memory it is not, and local variables do no harm. */
 static int is_of_block(uintptr_t address) {
     const nl_sim_worker *w = nl_sim_current;
-    return !nl_sim_memory_holds(address) || (w->checked && nl_sim_arena_has(w, address));
+    return !nl_sim_memory_holds(address) || (w->observer && w->observer->is_shared(w, address));
 }
 
 static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include "base/lock.h"
 #include "base/mem.h"
-#include "sim/engine/fault.h"
 #include "sim/engine/limits.h"
 
 _Thread_local nl_sim_worker *nl_sim_current;

@@ -79,6 +79,8 @@ typedef struct nl_sim_trap {
     uintptr_t address, instruction, stack;
 } nl_sim_trap;
 
+enum { NL_SIM_SIGNAL_STACK = 65536 }; /* bytes */
+
 struct nl_sim_job;
 
 typedef struct nl_sim_worker {
@@ -103,11 +105,13 @@ typedef struct nl_sim_worker {
     void (*thread_entry)(void *);
     /* Where blocks take turns (turn.h): */
     unsigned mate, shuffled;
-    unsigned slice;           /* accesses until others may run */
-    unsigned at_atomic;       /* they run now, before an atomic */
-    unsigned yields, slices;  /* since it gave others a turn */
-    int checked;              /* the launch has a job->check */
+    unsigned slice;                         /* accesses until others may run */
+    unsigned at_atomic;                     /* they run now, before an atomic */
+    unsigned yields, slices;                /* since it gave others a turn */
+    const struct nl_sim_observer *observer; /* as job->observer */
+    /* What the observer keeps here: */
     int reals;                /* exceptions of real numbers are switched on (reals.h), */
+    unsigned modes;           /* as they were before, */
     int stepping;             /* and it makes a single step */
     struct nl_sim_race *race; /* NULL: races are not looked for */
     struct nl_sim_race_block *race_block;

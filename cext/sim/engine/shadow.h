@@ -1,25 +1,27 @@
-/* sim/check/shadow: what is known of each byte of simulated memory: is there memory, has it been
+/* sim/engine/shadow: what is known of each byte of simulated memory: is there memory, has it been
  * written?
  *
  * Kept only once some launch is checked. Then what was allocated before counts as written, unless
  * surely nothing has written it; from there on allocating, freeing, copies and checked kernels keep
  * it up to date, and a kernel that is not checked makes everything count as written. */
-#ifndef NL_SIM_CHECK_SHADOW_H
-#define NL_SIM_CHECK_SHADOW_H
+#ifndef NL_SIM_ENGINE_SHADOW_H
+#define NL_SIM_ENGINE_SHADOW_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include "base/lock.h"
 #include "sim/abi.h"
 
-/* What images see of it (abi.h). Its `span` is 0 as long as nothing is kept. */
+/* What images see of it (abi.h). Its `span` is 0 as long as nothing is kept. Its functions are
+ * those of whoever checks. */
 extern nl_sim_checker nl_sim_shadow;
 
 static inline int nl_sim_shadow_is_kept(void) {
     return nl_atomic_load((const uint64_t *)&nl_sim_shadow.span) != 0;
 }
-/* Begins; 0, or -1 without the address space for it. */
-int nl_sim_shadow_open(void);
+/* Begins, for memory (nl_sim_memory_watch): all bytes count as not there. -1 without the address
+ * space for it. */
+int nl_sim_shadow_map(uintptr_t low, size_t span);
 
 /* One more launch (1), or one less (-1), wants to hear of all accesses. */
 void nl_sim_shadow_hear_all(int change);

@@ -1,19 +1,19 @@
-/* sim/check/culprit: an address is looked for among what the kernel got as arguments, by way of the
- * allocation that it is in, or is nearest to. */
-#include "sim/check/culprit.h"
+/* sim/check/attribution: an address is looked for among what the kernel got as arguments, by way of
+ * the allocation that it is in, or is nearest to. */
+#include "sim/check/attribution.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim/check/arena.h"
-#include "sim/check/check.h"
-#include "sim/check/shadow.h"
+#include "sim/check/launch.h"
+#include "sim/check/named.h"
 #include "sim/debuginfo/elf.h"
 #include "sim/debuginfo/names.h"
-#include "sim/driver/memory.h"
-#include "sim/driver/module.h"
 #include "sim/engine/grid.h"
 #include "sim/engine/heap.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/shadow.h"
 
 enum { MOST_DIMENSIONS = 8, NAME = 64, WRAPPED = 1 << 24 };
 
@@ -170,10 +170,9 @@ static void plain_name(const char *symbol, char *name, size_t size) {
 /* A variable of the module. Of what its elements are, nothing is known. */
 static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_elf_variable v;
-    size_t size;
-    const void *bytes = nl_sim_module_bytes(w->job->check->image, &size);
+    const nl_sim_object *image = w->job->check->image;
     if (address - w->image_low >= w->image_high - w->image_low ||
-        !nl_sim_elf_variable_at(bytes, size, address - w->image_low, &v))
+        !nl_sim_elf_variable_at(image->bytes, image->size, address - w->image_low, &v))
         return 0;
     parameter *p = &found->parameter;
     found->known = found->is_ours = 1;
@@ -187,7 +186,7 @@ static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *fou
 /* An array that begins in [low, high) and that the running thread has by a name of its own. */
 static int find_named(const nl_sim_worker *w, uintptr_t address, uintptr_t low, uintptr_t high,
                       place *found) {
-    const nl_sim_named *a = nl_sim_names_nearest(w, address, low, high);
+    const nl_sim_named *a = nl_sim_named_nearest(w, address, low, high);
     parameter *p = &found->parameter;
     if (!a || a->ndim > MOST_DIMENSIONS)
         return 0;
@@ -293,8 +292,8 @@ static void write_extent(const place *found, char *text, size_t size) {
     }
 }
 
-void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t size,
-                             const char *verb, char *text, size_t text_size) {
+void nl_sim_attribution_describe(const nl_sim_worker *w, uintptr_t address, size_t size,
+                                 const char *verb, char *text, size_t text_size) {
     place found;
     char element[160], has[160];
     locate(w, address, &found);
@@ -319,8 +318,8 @@ void nl_sim_culprit_describe(const nl_sim_worker *w, uintptr_t address, size_t s
     }
 }
 
-void nl_sim_culprit_describe_index(const nl_sim_worker *w, const nl_sim_index *what, const void *pc,
-                                   char *text, size_t size) {
+void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_index *what,
+                                       const void *pc, char *text, size_t size) {
     place found;
     nl_sim_name name;
     char has[160];
@@ -365,7 +364,7 @@ void nl_sim_culprit_describe_index(const nl_sim_worker *w, const nl_sim_index *w
                  axis, has);
 }
 
-void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {
+void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {
     place found;
     locate(w, address, &found);
     if (found.is_ours)
@@ -374,13 +373,13 @@ void nl_sim_culprit_name(const nl_sim_worker *w, uintptr_t address, char *text, 
         snprintf(text, size, "the memory at 0x%llx", (unsigned long long)address);
 }
 
-int nl_sim_culprit_knows(const nl_sim_worker *w, uintptr_t address) {
+int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address) {
     place found;
     locate(w, address, &found);
     return found.is_ours && found.known != 2;
 }
 
-uint64_t nl_sim_culprit_identity(const nl_sim_worker *w, uintptr_t address) {
+uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address) {
     nl_sim_memory_info info;
     nl_sim_arena_entry entry;
     if (nl_sim_arena_find(w, address, &entry))
@@ -401,11 +400,11 @@ static int is_argument(const nl_sim_worker *w, uintptr_t address) {
 /* Those variables are made when a thread first uses one. */
 static int is_local(const nl_sim_worker *w, uintptr_t address) {
     uintptr_t low, high;
-    nl_sim_module_locals(w->job->check->image, &low, &high);
+    nl_sim_object_locals(w->job->check->image, &low, &high);
     return address - low < high - low;
 }
 
-int nl_sim_culprit_is_allowed(const nl_sim_worker *w, uintptr_t address, size_t size) {
+int nl_sim_attribution_is_allowed(const nl_sim_worker *w, uintptr_t address, size_t size) {
     const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     if (address - (uintptr_t)stack->low < stack->size)
         return 1;

@@ -1,12 +1,12 @@
-/* sim/check/meeting: a barrier that is complete only because some threads have ended before it, and
- * collectives whose mask names lanes that have ended, or never were.
+/* sim/check/convergence: a barrier that is complete only because some threads have ended before it,
+ * and collectives whose mask names lanes that have ended, or never were.
  *
  * CUDA wants every thread at the barrier, and every lane of the mask at the collective. A GPU does
  * not insist on those that have exited, so programs get away with it, until the code that they
  * skipped matters. __syncwarp() is judged more kindly, because its mask is nearly always the
  * default one: lanes that have done nothing at all, as after `if (i >= n) return;`, may be missing
  * there. And lanes that the block does not have matter only if somebody reads from them. */
-#include "sim/check/meeting.h"
+#include "sim/check/convergence.h"
 
 #include <stdio.h>
 #include "sim/check/check.h"
@@ -63,7 +63,7 @@ static void add(nl_sim_worker *w, nl_sim_finding *f, unsigned thread, nl_sim_sit
     nl_sim_findings_add(&w->job->check->findings, f);
 }
 
-void nl_sim_meeting_at_barrier(nl_sim_worker *w) {
+void nl_sim_convergence_at_barrier(nl_sim_worker *w) {
     ranges ended = {.count = 0};
     unsigned some = w->threads;
     if (w->live == w->threads || !w->live || !is_wanted(w, w->barrier.site))
@@ -111,7 +111,7 @@ static void add_lanes(ranges *r, unsigned first, uint32_t set) {
     }
 }
 
-void nl_sim_meeting_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
+void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
     unsigned first = warp * NL_SIM_LANES, count = w->threads - first;
     nl_sim_thread *lanes = &w->thread[first];
     uint32_t there = count < NL_SIM_LANES ? (1u << count) - 1 : UINT32_MAX;

@@ -1,44 +1,22 @@
-/* sim/check/shadow: a second range of addresses, as long as that of simulated memory, one byte for
+/* sim/engine/shadow: a second range of addresses, as long as that of simulated memory, one byte for
  * each of its bytes; the system gives it pages as they are written. Several threads may set the
  * same byte at once: all they do is to say that it has been written. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
-#include "sim/check/shadow.h"
+#include "sim/engine/shadow.h"
 
 #include <string.h>
 #include <sys/mman.h>
 #include "base/lock.h"
 #include "base/mem.h"
-#include "sim/check/arena.h"
-#include "sim/check/arithmetic.h"
-#include "sim/check/check.h"
-#include "sim/check/conflict.h"
-#include "sim/debuginfo/names.h"
-#include "sim/driver/memory.h"
 
 enum { SLACK = 4096, GIVEN_BACK = 1 << 20 };
 
-nl_sim_checker nl_sim_shadow = {
-    .access = nl_sim_check_access,
-    .copy = nl_sim_check_copy,
-    .fill = nl_sim_check_fill,
-    .shared = nl_sim_arena_shared,
-    .index = nl_sim_check_index,
-    .subscript = nl_sim_check_subscript,
-    .misaligned = nl_sim_check_misaligned,
-    .fence = nl_sim_conflict_fence,
-    .preempt = nl_sim_conflict_preempt,
-    .arithmetic = nl_sim_check_arithmetic,
-    .name = nl_sim_names_begin,
-    .unname = nl_sim_names_end,
-};
+nl_sim_checker nl_sim_shadow;
 static nl_mutex lock = NL_MUTEX_INIT;
 
-static int open_lock_held(void) {
-    uintptr_t low, high;
-    nl_sim_memory_range(&low, &high);
-    size_t span = high - low;
+int nl_sim_shadow_map(uintptr_t low, size_t span) {
     if (nl_mem_refuses())
         return -1;
     void *shadow = mmap(NULL, span + SLACK, PROT_READ | PROT_WRITE,
@@ -50,15 +28,8 @@ static int open_lock_held(void) {
 #endif
     nl_sim_shadow.low = low;
     nl_sim_shadow.shadow = shadow;
-    nl_sim_memory_watch(&nl_sim_shadow.span, span);
+    nl_atomic_store((uint64_t *)&nl_sim_shadow.span, span);
     return 0;
-}
-
-int nl_sim_shadow_open(void) {
-    nl_mutex_lock(&lock);
-    int status = nl_sim_shadow_is_kept() ? 0 : open_lock_held();
-    nl_mutex_unlock(&lock);
-    return status;
 }
 
 void nl_sim_shadow_hear_all(int change) {

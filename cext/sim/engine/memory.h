@@ -1,11 +1,11 @@
-/* sim/driver/memory: the memory of the simulated devices, page-locked host memory, managed memory.
+/* sim/engine/memory: the memory of the simulated devices, page-locked host memory, managed memory.
  *
  * Everything is in one reserved range of addresses. Each allocation has its own pages with
  * inaccessible ones on both sides, ends as near to the following guard as its alignment allows, and
  * what is left of its first and last page is filled with a known pattern (the red zones). Addresses
  * are not used again until the range has been gone through, so that a stale pointer traps. */
-#ifndef NL_SIM_DRIVER_MEMORY_H
-#define NL_SIM_DRIVER_MEMORY_H
+#ifndef NL_SIM_ENGINE_MEMORY_H
+#define NL_SIM_ENGINE_MEMORY_H
 
 #include <fcntl.h>
 #include <stddef.h>
@@ -75,13 +75,17 @@ int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM
  */
 void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
 
-/* For the shadow (sim/check/shadow.h). */
+/* For the shadow (sim/engine/shadow.h). */
 /* The range that all of it is in. */
 void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
+/* From now on `hear` is called, under the lock of this, for memory that comes or goes. */
+typedef void (*nl_sim_memory_heard_fn)(uintptr_t address, size_t size);
+void nl_sim_memory_hear(nl_sim_memory_heard_fn hear);
 /* Is it an address of device memory, whether something lies there or not? */
 int nl_sim_memory_holds(uintptr_t address);
-/* Sets *span and then the shadow of all that is allocated, before anything else is. */
-void nl_sim_memory_watch(unsigned long long *span, size_t value);
+/* From now on the shadow is kept; no matter if it is already. -1 without the address space for it.
+ */
+int nl_sim_memory_watch(void);
 /* Something may have been written anywhere: by a kernel that is not checked. */
 void nl_sim_memory_written(void);
 /* As nl_sim_memory_covers; and these bytes are going to be written. */

@@ -1,10 +1,10 @@
-/* sim/driver/memory: a table of allocations sorted by address, over a range of reserved pages.
+/* sim/engine/memory: a table of allocations sorted by address, over a range of reserved pages.
  * Allocating makes pages accessible at the cursor, freeing gives them back to the system; the
  * cursor only goes forward and starts again at the bottom when it reaches the top. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
-#include "sim/driver/memory.h"
+#include "sim/engine/memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/lock.h"
-#include "sim/check/overlap.h"
-#include "sim/check/shadow.h"
+#include "sim/engine/shadow.h"
 
 enum {
     MAX_DEVICES = 64,
@@ -133,6 +132,14 @@ static void cast_shadow(const allocation *a) {
                       is_unwritten(a) ? NL_SIM_THERE : NL_SIM_THERE | NL_SIM_WRITTEN);
 }
 
+static nl_sim_memory_heard_fn heard;
+
+void nl_sim_memory_hear(nl_sim_memory_heard_fn hear) {
+    nl_mutex_lock(&lock);
+    heard = hear;
+    nl_mutex_unlock(&lock);
+}
+
 static void insert(allocation entry) {
     size_t i = upper(entry.info.address);
     memmove(&memory.table[i + 1], &memory.table[i], (memory.count - i) * sizeof entry);
@@ -140,14 +147,16 @@ static void insert(allocation entry) {
     entry.generation = nl_atomic_peek32(&memory.generation);
     memory.table[i] = entry;
     memory.count++;
-    nl_sim_overlap_drop(entry.info.address, entry.info.size);
+    if (heard)
+        heard(entry.info.address, entry.info.size);
     if (nl_sim_shadow_is_kept())
         cast_shadow(&entry);
 }
 
 static void erase(allocation *entry) {
     size_t i = (size_t)(entry - memory.table);
-    nl_sim_overlap_drop(entry->info.address, entry->info.size);
+    if (heard)
+        heard(entry->info.address, entry->info.size);
     if (nl_sim_shadow_is_kept() && entry->low)
         nl_sim_shadow_drop(entry->low, entry->span);
     else if (nl_sim_shadow_is_kept())
@@ -543,12 +552,16 @@ int nl_sim_memory_holds(uintptr_t address) {
     return address - memory.low < memory.high - memory.low;
 }
 
-void nl_sim_memory_watch(unsigned long long *span, size_t value) {
+int nl_sim_memory_watch(void) {
+    int status = 0;
     nl_mutex_lock(&lock);
-    nl_atomic_store((uint64_t *)span, value);
-    for (size_t i = 0; i < memory.count; i++)
-        cast_shadow(&memory.table[i]);
+    if (!nl_sim_shadow_is_kept()) {
+        status = nl_sim_shadow_map(memory.low, memory.high - memory.low);
+        for (size_t i = 0; status == 0 && i < memory.count; i++)
+            cast_shadow(&memory.table[i]);
+    }
     nl_mutex_unlock(&lock);
+    return status;
 }
 
 void nl_sim_memory_written(void) {

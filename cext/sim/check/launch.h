@@ -1,0 +1,26 @@
+/* sim/check/launch: what the checkers know of one launch (job->check). */
+#ifndef NL_SIM_CHECK_LAUNCH_H
+#define NL_SIM_CHECK_LAUNCH_H
+
+#include "driver/checks.h"
+#include "sim/check/finding.h"
+#include "sim/engine/worker.h"
+
+struct nl_sim_race;
+
+typedef struct nl_sim_check {
+    nl_checks wanted;
+    const nl_sim_object *image;          /* the twin, for lines */
+    const nl_sim_parameters *parameters; /* or NULL: not known */
+    int traps_reals;                     /* the processor tells of NaN and infinity (reals.h) */
+    struct nl_sim_race *race;            /* NULL: races are not looked for */
+    int every;                           /* all accesses are looked at (conflict.h) */
+    nl_sim_findings findings;
+} nl_sim_check;
+
+/* Reports what the running thread of `w` does at `pc` or `site`: fills block, thread and order. */
+void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *finding);
+/* Is the check wanted in the launch that `w` runs? */
+int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit);
+
+#endif

@@ -1,0 +1,49 @@
+/* sim/check/named: a list for each thread, which may end without taking its arrays back: it begins
+ * with none. */
+#include "sim/check/named.h"
+
+void nl_sim_named_begin(nl_sim_named *array) {
+    nl_sim_thread *t = &nl_sim_current->thread[nl_sim_current->current];
+    array->next = t->named;
+    t->named = array;
+}
+
+void nl_sim_named_end(nl_sim_named *array) {
+    nl_sim_thread *t = &nl_sim_current->thread[nl_sim_current->current];
+    for (const nl_sim_named **p = &t->named; *p; p = (const nl_sim_named **)&(*p)->next) {
+        if (*p == array) {
+            *p = array->next;
+            return;
+        }
+    }
+}
+
+/* How far the address is from the elements; 0: it is one of them, or between two. */
+static uintptr_t distance(const nl_sim_named *a, uintptr_t address) {
+    uintptr_t low = (uintptr_t)a->first, high = low + a->item;
+    for (unsigned k = 0; k < a->ndim; k++) {
+        long long reach = (a->shape[k] - 1) * a->strides[k];
+        if (reach < 0)
+            low += (uintptr_t)reach;
+        else
+            high += (uintptr_t)reach;
+    }
+    return address < low ? low - address : address >= high ? address - high + 1 : 0;
+}
+
+const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *w, uintptr_t address, uintptr_t low,
+                                         uintptr_t high) {
+    const nl_sim_named *best = NULL;
+    uintptr_t least = UINTPTR_MAX;
+    for (const nl_sim_named *a = w->thread[w->current].named; a; a = a->next) {
+        uintptr_t far = distance(a, address);
+        if ((uintptr_t)a->first - low >= high - low)
+            continue;
+        /* Two may be the same memory: that which begins there is meant. */
+        if (far < least || (far == least && (uintptr_t)a->first == address)) {
+            best = a;
+            least = far;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,137 @@
+/* sim/check/observer: which checker hears what. */
+#include "sim/check/observer.h"
+
+#include "sim/check/arena.h"
+#include "sim/check/arithmetic.h"
+#include "sim/check/attribution.h"
+#include "sim/check/check.h"
+#include "sim/check/conflict.h"
+#include "sim/check/convergence.h"
+#include "sim/check/named.h"
+#include "sim/check/race.h"
+#include "sim/check/reals.h"
+#include "sim/check/shuffle.h"
+#include "sim/engine/grid.h"
+#include "sim/engine/shadow.h"
+
+static void enter(nl_sim_worker *w) {
+    const nl_sim_check *check = w->job->check;
+    w->image_low = check->image->low;
+    w->image_high = check->image->high;
+    w->race = check->race;
+    if (nl_sim_arena_open(w) < 0)
+        nl_sim_job_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
+    w->reals = nl_sim_reals_are_trapped(w->job);
+    if (w->reals)
+        w->modes = nl_sim_reals_enter();
+}
+
+static void leave(nl_sim_worker *w) {
+    if (w->reals)
+        nl_sim_reals_leave(w->modes);
+}
+
+static int begin_block(nl_sim_worker *w) {
+    nl_sim_arena_block(w);
+    if (!w->race || nl_sim_race_begin_block(w) == 0)
+        return 0;
+    nl_sim_job_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
+    return -1;
+}
+
+static void end_block(nl_sim_worker *w) {
+    if (w->race)
+        nl_sim_race_end_block(w);
+}
+
+static void end_thread(nl_sim_worker *w, unsigned thread) {
+    if (w->race)
+        nl_sim_race_end_thread(w, thread);
+}
+
+static void grid_barrier(nl_sim_worker *w) {
+    if (w->race)
+        nl_sim_race_barrier(w);
+}
+
+static void barrier(nl_sim_worker *w) {
+    nl_sim_convergence_at_barrier(w);
+    for (unsigned i = 0; i < w->threads; i++)
+        w->thread[i].worked = 1;
+    grid_barrier(w);
+}
+
+static void cross_grid(nl_sim_job *job) {
+    if (job->check->race)
+        nl_sim_race_cross_grid(job->check->race);
+}
+
+static void exchanged(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
+    nl_sim_convergence_of_warp(w, warp, group);
+    if (w->race)
+        nl_sim_race_warp(w, warp, group->arrived);
+}
+
+static void pass(nl_sim_worker *w) {
+    if (w->race)
+        nl_sim_race_settle(w);
+}
+
+static void allocated(nl_sim_worker *w, uintptr_t address, size_t size) {
+    if (w->race)
+        nl_sim_race_renew(w, address, size);
+}
+
+/* What instrumented code does not tell by itself: g++'s has no call for quotients that overflow. */
+static void overflowed(nl_sim_worker *w, const void *instruction) {
+    nl_sim_arithmetic overflow = {.kind = NL_SIM_ARITHMETIC_OVERFLOW, .unknown = 1};
+    (void)w;
+    nl_sim_check_arithmetic(&overflow, (const char *)instruction + 1);
+}
+
+static int sees_accesses(const nl_sim_worker *w) {
+    return nl_sim_check_is_on(w, NL_CHECK_MEMORY);
+}
+
+static int name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {
+    if (!nl_sim_attribution_knows(w, address))
+        return 0;
+    nl_sim_attribution_name(w, address, text, size);
+    return 1;
+}
+
+const nl_sim_observer nl_sim_check_observer = {
+    .enter = enter,
+    .leave = leave,
+    .begin_block = begin_block,
+    .end_block = end_block,
+    .end_thread = end_thread,
+    .barrier = barrier,
+    .grid_barrier = grid_barrier,
+    .cross_grid = cross_grid,
+    .exchange = nl_sim_shuffle_look,
+    .exchanged = exchanged,
+    .pass = pass,
+    .allocated = allocated,
+    .overflowed = overflowed,
+    .trapped = nl_sim_reals_trapped,
+    .is_shared = nl_sim_arena_has,
+    .sees_accesses = sees_accesses,
+    .name = name,
+};
+
+void nl_sim_check_install(void) {
+    nl_sim_checker *s = &nl_sim_shadow;
+    s->access = nl_sim_check_access;
+    s->copy = nl_sim_check_copy;
+    s->fill = nl_sim_check_fill;
+    s->shared = nl_sim_arena_shared;
+    s->index = nl_sim_check_index;
+    s->subscript = nl_sim_check_subscript;
+    s->misaligned = nl_sim_check_misaligned;
+    s->fence = nl_sim_conflict_fence;
+    s->preempt = nl_sim_conflict_preempt;
+    s->arithmetic = nl_sim_check_arithmetic;
+    s->name = nl_sim_named_begin;
+    s->unname = nl_sim_named_end;
+}

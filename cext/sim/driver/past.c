@@ -1,0 +1,102 @@
+/* sim/driver/past: vector clocks, under the scheduler's lock. */
+#include "sim/driver/past.h"
+
+#include <stdio.h>
+#include "sim/driver/context.h"
+#include "sim/driver/sched.h"
+
+static nl_sim_past host;
+static uint64_t issued[NL_SIM_OVERLAP_STREAMS];
+static unsigned users[NL_SIM_OVERLAP_STREAMS], last_place;
+static uint32_t last_id;
+
+int nl_sim_past_open(void) {
+    if (nl_sim_overlap_is_kept())
+        return 0;
+    nl_sim_sched_lock();
+    int status = nl_sim_overlap_keep();
+    nl_sim_sched_unlock();
+    return status;
+}
+
+/* A free place if there is one, and not the one that was given back just now: what a stream has
+ * done that is gone is then told apart from what a new one does. */
+void nl_sim_past_enter(nl_sim_stream *stream) {
+    unsigned place = (last_place + 1) % NL_SIM_OVERLAP_STREAMS;
+    for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
+        place = (place + 1) % NL_SIM_OVERLAP_STREAMS;
+    users[place]++;
+    stream->place = last_place = place;
+}
+
+/* The default stream comes after what blocking streams have done that are gone. */
+void nl_sim_past_leave(nl_sim_stream *stream) {
+    users[stream->place]--;
+    if (!(stream->flags & CU_STREAM_NON_BLOCKING) && stream->context->legacy)
+        nl_sim_past_join(&stream->context->legacy->past, &stream->past);
+}
+
+void nl_sim_past_join(nl_sim_past *later, const nl_sim_past *earlier) {
+    for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS; i++) {
+        if (later->ticket[i] < earlier->ticket[i])
+            later->ticket[i] = earlier->ticket[i];
+    }
+}
+
+void nl_sim_past_tell_host(const nl_sim_past *past) {
+    nl_sim_past_join(&host, past);
+}
+
+/* As add_legacy in stream.c. */
+static void join_legacy(nl_sim_stream *stream) {
+    nl_sim_stream *legacy = stream->context->legacy;
+    if (stream->flags & CU_STREAM_NON_BLOCKING)
+        return;
+    if (stream != legacy) {
+        nl_sim_past_join(&stream->past, &legacy->past);
+        return;
+    }
+    for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
+        if (!(s->flags & CU_STREAM_NON_BLOCKING))
+            nl_sim_past_join(&stream->past, &s->past);
+    }
+}
+
+static void name_stream(const nl_sim_stream *stream, char *text, size_t size) {
+    if (stream == stream->context->legacy)
+        snprintf(text, size, "on the default stream");
+    else
+        snprintf(text, size, "on stream %llu", (unsigned long long)(uintptr_t)stream);
+}
+
+static void watch(const nl_sim_stream *stream, nl_sim_op *op) {
+    char what[80], where[48];
+    name_stream(stream, where, sizeof where);
+    snprintf(what, sizeof what, "%s%.64s", op->name ? "kernel " : "",
+             op->name ? op->name : "a copy");
+    op->overlap = nl_sim_overlap_make(last_id++, &stream->past, stream->place, what, where);
+}
+
+void nl_sim_past_issue(nl_sim_stream *stream, nl_sim_op *op) {
+    if (!nl_sim_overlap_is_kept())
+        return;
+    nl_sim_past_join(&stream->past, &host);
+    join_legacy(stream);
+    stream->past.ticket[stream->place] = ++issued[stream->place];
+    if (op->flags & NL_SIM_OP_WATCHED)
+        watch(stream, op);
+}
+
+static _Thread_local const nl_sim_overlap *host_function;
+
+void nl_sim_past_begin_host(const nl_sim_overlap *operation) {
+    host_function = operation;
+}
+
+void nl_sim_past_host_knows(void) {
+    if (!host_function)
+        return;
+    nl_sim_sched_lock();
+    nl_sim_past_tell_host(nl_sim_overlap_past(host_function));
+    nl_sim_sched_unlock();
+}
