@@ -2,6 +2,7 @@
  * functions; importing it touches neither driver nor compiler. */
 #include "base/lock.h"
 #include "core/buffer.h"
+#include "core/hostblock.h"
 #include "py/state.h"
 
 int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot) {
@@ -20,6 +21,8 @@ static int ended;
 static void at_exit(void) {
     ended = 1;
     nl_buffer_exit();
+    if (nl_device_usable())
+        nl_hostblock_trim(0); /* those that no copy is using any more */
 }
 
 int nl_py_lives(void) {

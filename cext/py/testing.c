@@ -81,6 +81,8 @@ static void report(void) {
     uint64_t used = 0;
     nl_error err;
     nl_buffer_exit();
+    if (nl_device_usable())
+        nl_hostblock_trim(0);
     nl_device *dev = nl_device_usable() ? nl_device_current(&err) : NULL;
     if (dev && dev->pool)
         (void)NL_CU(&err, MemPoolGetAttribute, dev->pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);

@@ -72,6 +72,9 @@ def test_messages(tmp_path):
         **os.environ,
         "PYTHONPATH": os.path.dirname(os.path.dirname(numbalite.__file__)),
         "NUMBALITE_SIM_DEVICES": "2",
+        # In a container the tests are root's, which Open MPI wants to be told twice.
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     (tmp_path / "program.py").write_text(PROGRAM)
     result = subprocess.run(

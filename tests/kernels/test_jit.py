@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import gc
 import inspect
 import pickle
 import threading
@@ -612,6 +613,7 @@ def test_unpickling_compiles_and_loads_nothing(monkeypatch):
         "host": numbalite.jit("float32(float32)")(_plus_one),
     }
     pickled = pickle.dumps(made)
+    gc.collect()  # modules of earlier tests
     before = compile_count(), _core.live()["modules"]
     again = pickle.loads(pickled)
     assert (compile_count(), _core.live()["modules"]) == before
