@@ -73,9 +73,8 @@ def test_progress_tells_and_goes(monkeypatch):
     """What is sent to the front end, in order."""
     from types import SimpleNamespace
 
-    from numbalite import jupyter
     from numbalite.compilers import Unit
-    from numbalite.jupyter import progress
+    from numbalite.jupyter import progress, session
 
     sent = []
 
@@ -84,7 +83,7 @@ def test_progress_tells_and_goes(monkeypatch):
             sent.append((data.get("text/plain"), update, transient["display_id"]))
 
     shell = SimpleNamespace(display_pub=Publisher(), kernel=object())
-    monkeypatch.setattr(jupyter, "shell", lambda: shell)
+    monkeypatch.setattr(session, "shell", lambda: shell)
     monkeypatch.setattr(progress, "DELAY", 0.05)
     monkeypatch.setattr(progress, "STEP", 0.05)
     import time

@@ -262,6 +262,8 @@ mv {pids}.half {pids}
 wait
 """
 COMPILES = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 from numbalite.compilers import hostbuild
 from numbalite.compilers.unit import Unit
 hostbuild.compile(Unit("__global__ void k() {}", kernels=("k",)))
