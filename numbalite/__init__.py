@@ -15,7 +15,9 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
 
     from numbalite import config, cuda, errors, types
     from numbalite.cpu.jit import jit, njit, seed
+    from numbalite.cpu.prange import prange
     from numbalite.cpu.threads import get_num_threads, set_num_threads
+    from numbalite.numba import install as install_as_numba
     from numbalite.types import (
         bool_,
         boolean,
@@ -66,6 +68,7 @@ __all__ = [
     "float64",
     "get_num_threads",
     "guvectorize",
+    "install_as_numba",
     "int8",
     "int16",
     "int32",
@@ -73,6 +76,7 @@ __all__ = [
     "intp",
     "jit",
     "njit",
+    "prange",
     "seed",
     "set_num_threads",
     "types",
@@ -92,6 +96,8 @@ _FUNCTIONS = {
     "seed": "cpu.jit",
     "set_num_threads": "cpu.threads",
     "get_num_threads": "cpu.threads",
+    "install_as_numba": "numba:install",
+    "prange": "cpu.prange",
 }
 
 
@@ -124,7 +130,8 @@ def __getattr__(name: str) -> Any:
         (_FUNCTIONS, _FUNCTIONS.get(name)),
     ):
         if name in names:
-            value = getattr(importlib.import_module(f"numbalite.{where}"), name)
+            module, _, attribute = str(where).partition(":")
+            value = getattr(importlib.import_module(f"numbalite.{module}"), attribute or name)
             globals()[name] = value
             return value
     raise AttributeError(f"module 'numbalite' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""python -m numbalite info | demo | gdb | cache clear
+"""python -m numbalite info | demo | run | gdb | cache clear
 
 `info` tells what is there and what is not, and works when nothing is.
 """
@@ -12,6 +12,7 @@ USAGE = """usage: python -m numbalite COMMAND
 
   info          what was found: driver, devices, compilers, headers, cache
   demo          runs a few kernels and shows what they do
+  run FILE ...  runs a Python program that imports numba on numbalite (also: -m MODULE ..., -c CODE ...)
   gdb FILE ...  runs a Python program under gdb, its kernels on the simulator, to be stepped through
   cache         where the disk cache is and how much it holds
   cache clear   empties the disk cache
@@ -35,6 +36,10 @@ def main(argv=None) -> int:
             from numbalite import demo
 
             return demo.main(arguments)
+    if command == "run" and arguments:
+        from numbalite.numba import program
+
+        return program.run(arguments)
     if command == "gdb" and arguments:
         from numbalite.sim import debugger
 

@@ -3,7 +3,7 @@
 `attach` connects numbalite with the IPython that it finds itself in: kernels' printf comes out in the
 cell, in order (output.py), and long compilations say so (progress.py). It happens when a driver is first
 opened or a compiler first run, and costs nothing where there is no IPython. `%load_ext numbalite` adds the
-magics: %%cuda (cell.py) and %gpu_timeit (timing.py). How objects look in a notebook is in rich.py, how
+magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py). How objects look in a notebook is in rich.py, how
 compile errors do in tracebacks.py; highlighting cells of CUDA C++ is done by labextension/, in the browser.
 """
 
@@ -43,11 +43,12 @@ def traceback(kind: str, problem) -> list:
 
 def load(to) -> None:
     """What `%load_ext numbalite` does."""
-    from numbalite.jupyter import cell, timing
+    from numbalite.jupyter import asnumba, cell, timing
 
     attach(to)
     to.register_magics(cell.CudaCell)
     to.register_magics(timing.GpuTimeit)
+    to.register_magic_function(asnumba.as_numba, "line", "numba")
 
 
 def unload(to) -> None:
@@ -56,3 +57,4 @@ def unload(to) -> None:
     magics["cell"].pop("cuda", None)
     for kind in ("cell", "line"):
         magics[kind].pop("gpu_timeit", None)
+    magics["line"].pop("numba", None)

@@ -10,7 +10,7 @@ import pytest
 # How many blocks of a page are shown and not run; each says why in the comment before it.
 SHOWN = {
     "coming-from-cupy.md": 4,
-    "coming-from-numba.md": 4,
+    "coming-from-numba.md": 5,
     "coming-from-pycuda.md": 2,
     "guide/exchange.md": 2,
     "guide/kernels.md": 1,

@@ -34,7 +34,10 @@ LATER = {
     "numbalite.cuda.managers": ("cuda.ipchandles", "few programs share memory"),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
     "numbalite.cuda.records": ("types", QUICK),
-    "numbalite.jupyter": ("jupyter.cell jupyter.timing", "%load_ext asks for the magics"),
+    "numbalite.jupyter": (
+        "jupyter.asnumba jupyter.cell jupyter.timing",
+        "%load_ext asks for the magics",
+    ),
     "numbalite.jupyter.timing": ("cuda", "a magic is registered without a driver"),
     "numbalite.kernels.decorators": ("kernels.inspection kernels.module text.hints", FAILED),
     "numbalite.kernels.dispatcher": ("text.hints", FAILED),

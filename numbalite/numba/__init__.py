@@ -1,0 +1,42 @@
+"""numba's names for numbalite: what makes programs that import numba run unmodified.
+
+`install` puts a finder (finder.py) in front of Python's own, which answers ``import numba`` and the imports
+of numba's modules with numbalite's (names.py says which is which). top.py is the module `numba`, testing.py
+`numba.cuda.testing`; program.py is ``python -m numbalite run``. Begin with names.py. This package may use
+all others but jupyter and course; nothing but `numbalite.install_as_numba`, the command line and the magic
+``%numba`` uses it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from numbalite.numba import finder
+
+__all__ = ["install"]
+
+
+def install() -> None:
+    """Makes ``import numba`` mean numbalite for the rest of the process.
+
+    ``from numba import cuda, vectorize, guvectorize, jit, njit, prange, float32, types`` and numba's
+    modules (``numba.cuda.random``, ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``,
+    ...) are numbalite's then. What numba has and numbalite has not is an error that says so, when it is
+    used. Calling it again changes nothing.
+
+    Raises ImportError where numba itself has been imported already. ::
+
+        import numbalite
+
+        numbalite.install_as_numba()
+        from numba import cuda  # numbalite.cuda
+    """
+    if any(isinstance(one, finder.Finder) for one in sys.meta_path):
+        return
+    own = sys.modules.get("numba")
+    if own is not None:
+        raise ImportError(
+            f"numba itself is imported already ({getattr(own, '__file__', None) or own}): call "
+            "numbalite.install_as_numba() before the first import of numba"
+        )
+    sys.meta_path.insert(0, finder.Finder())

@@ -1,0 +1,65 @@
+"""The finder: answers imports of numba's modules with numbalite's."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from importlib.abc import Loader, MetaPathFinder
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from numbalite.numba import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+
+
+class Finder(MetaPathFinder):
+    """Stands first in sys.meta_path and answers for `numba` and all below it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "numba" and not fullname.startswith("numba."):
+            return None
+        if fullname in names.MODULES:
+            return importlib.util.spec_from_loader(
+                fullname, _Existing(names.MODULES[fullname]), is_package=True
+            )
+        if fullname in names.FOLDERS:
+            return importlib.util.spec_from_loader(fullname, _Folder(), is_package=True)
+        raise ModuleNotFoundError(names.missing_module(fullname), name=fullname)
+
+
+class _Existing(Loader):
+    """Gives a module of numbalite, which stays what it is."""
+
+    def __init__(self, ours: str) -> None:
+        self._ours = ours
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        self._module = importlib.import_module(self._ours)
+        self._spec = self._module.__spec__
+        if not hasattr(self._module, "__path__"):  # numba's has modules below it, or might have
+            self._module.__path__ = []
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # which the import has replaced by that of numba's name
+
+
+class _Folder(Loader):
+    """Makes a package that only holds others."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        def __getattr__(name: str) -> ModuleType:
+            below = f"{module.__name__}.{name}"
+            if below in names.MODULES or below in names.FOLDERS:
+                return importlib.import_module(below)
+            raise AttributeError(names.missing_name(module.__name__, name))
+
+        module.__getattr__ = __getattr__  # type: ignore[method-assign]

@@ -1,0 +1,73 @@
+"""Which module of numbalite stands for which of numba's, and what is said of those that none stands for."""
+
+from __future__ import annotations
+
+# numba's module -> numbalite's. A module of numba that is not here does not exist.
+MODULES = {
+    "numba": "numbalite.numba.top",
+    "numba.config": "numbalite.config",
+    "numba.core.config": "numbalite.config",
+    "numba.core.errors": "numbalite.cuda.core.errors",
+    "numba.core.types": "numbalite.types",
+    "numba.cuda": "numbalite.cuda",
+    "numba.cuda.core": "numbalite.cuda.core",
+    "numba.cuda.core.config": "numbalite.config",
+    "numba.cuda.core.errors": "numbalite.cuda.core.errors",
+    "numba.cuda.core.types": "numbalite.types",
+    "numba.cuda.cudadrv": "numbalite.cuda.cudadrv",
+    "numba.cuda.cudadrv.devicearray": "numbalite.cuda.cudadrv.devicearray",
+    "numba.cuda.cudadrv.devices": "numbalite.cuda.cudadrv.devices",
+    "numba.cuda.cudadrv.driver": "numbalite.cuda.cudadrv.driver",
+    "numba.cuda.cudadrv.error": "numbalite.cuda.cudadrv.error",
+    "numba.cuda.cudadrv.libs": "numbalite.cuda.cudadrv.libs",
+    "numba.cuda.cudadrv.linkable_code": "numbalite.cuda.cudadrv.linkable_code",
+    "numba.cuda.cudadrv.nvvm": "numbalite.cuda.cudadrv.nvvm",
+    "numba.cuda.cudadrv.runtime": "numbalite.cuda.cudadrv.runtime",
+    "numba.cuda.random": "numbalite.cuda.random",
+    "numba.cuda.testing": "numbalite.numba.testing",
+    "numba.cuda.types": "numbalite.types",
+    "numba.errors": "numbalite.cuda.core.errors",
+    "numba.np.numpy_support": "numbalite.numba.numpysupport",
+    "numba.tests.support": "numbalite.numba.testing",
+    "numba.types": "numbalite.types",
+}
+
+FOLDERS = ("numba.core", "numba.np", "numba.tests")
+"""Packages of numba that are nothing but the place of others."""
+
+_PYTHON_ONLY = "numbalite compiles kernels and functions of numbers and arrays"
+
+# numba's names that nothing stands for -> what to do.
+INSTEAD = {
+    "cfunc": "a pointer to compiled code cannot be had; ctypes makes callbacks of Python functions",
+    "cgutils": "numbalite has no LLVM IR; a device function may be written in CUDA C++",
+    "experimental": f"{_PYTHON_ONLY}; keep what a jitclass holds in arrays or in a record",
+    "extending": f"{_PYTHON_ONLY}; what is missing in it can be written in CUDA C++, as a string",
+    "gdb": "python -m numbalite gdb runs a program under gdb, its kernels on the simulator",
+    "gdb_init": "python -m numbalite gdb runs a program under gdb, its kernels on the simulator",
+    "generated_jit": "numba has removed it; write a function for each type, or a template in CUDA C++",
+    "jitclass": f"{_PYTHON_ONLY}; keep what the class holds in arrays or in a record",
+    "literal_unroll": f"{_PYTHON_ONLY}; loop over an array, or write the loop out",
+    "literally": "captured variables are constants of the code already",
+    "objmode": f"{_PYTHON_ONLY}; call Python code before or after the compiled function",
+    "overload": f"{_PYTHON_ONLY}; what is missing in it can be written in CUDA C++, as a string",
+    "pycc": "numbalite.cuda.compile gives PTX and cubins ahead of time",
+    "roc": "numbalite is for NVIDIA's GPUs",
+    "stencil": "write the loop over the neighbours, as a kernel or as a guvectorize",
+    "typed": f"{_PYTHON_ONLY}; use an array in the place of a list, and an array of keys in a dict's",
+}
+
+
+def missing_module(name: str) -> str:
+    """What to say about a module of numba that numbalite has not."""
+    return _said(f"no module {name!r}", name.split("."))
+
+
+def missing_name(module: str, name: str) -> str:
+    """What to say about a name that a module of numba's name has not."""
+    return _said(f"{module!r} has no {name!r}", [name])
+
+
+def _said(what, words):
+    instead = next((INSTEAD[word] for word in words if word in INSTEAD), "")
+    return f"{what}: numba is numbalite here" + (f"; {instead}" if instead else "")

@@ -1,0 +1,68 @@
+"""``python -m numbalite run``: a program that imports numba, on numbalite.
+
+The program is run as Python itself runs one: as `__main__`, with its own folder first in sys.path and its own
+arguments in sys.argv.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from numbalite import numba
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def run(arguments: list[str]) -> int:
+    """Runs ``FILE [args]``, ``-m MODULE [args]`` or ``-c CODE [args]``."""
+    numba.install()
+    first, *rest = arguments
+    if first in ("-m", "-c") and not rest:
+        print(f"run {first}: what to run is missing", file=sys.stderr)
+        return 2
+    if first == "-m":
+        sys.path.insert(0, os.getcwd())
+        sys.argv = rest
+        return _ended(lambda: runpy.run_module(rest[0], run_name="__main__", alter_sys=True))
+    if first == "-c":
+        sys.path.insert(0, "")
+        sys.argv = ["-c", *rest[1:]]
+        return _ended(lambda: _execute(rest[0], "<string>"))
+    try:
+        with io.open_code(os.path.abspath(first)) as file:
+            source = file.read()
+    except OSError as problem:
+        print(f"run: cannot read {first}: {problem.strerror}", file=sys.stderr)
+        return 2
+    sys.argv = arguments
+    sys.path.insert(0, os.path.dirname(os.path.abspath(first)))
+    return _ended(lambda: _execute(source, first, first))
+
+
+def _execute(source, name, file=None):
+    """Runs source code as `__main__`."""
+    main = ModuleType("__main__")
+    main.__builtins__ = __builtins__
+    if file is not None:
+        main.__file__ = file
+    sys.modules["__main__"] = main
+    exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
+
+
+def _ended(program: Callable[[], object]) -> int:
+    """Runs a program; the status that the process ends with. A traceback begins at the program's lines."""
+    try:
+        program()
+    except Exception as problem:
+        trace, ours = problem.__traceback__, (__file__, runpy.__file__, "<frozen runpy>")
+        while trace is not None and trace.tb_frame.f_code.co_filename in ours:
+            trace = trace.tb_next
+        sys.excepthook(type(problem), problem.with_traceback(trace), trace)
+        return 1
+    return 0

@@ -1,0 +1,211 @@
+"""numba.cuda.testing: what tests of numba.cuda programs are written with.
+
+numbalite's simulator runs what a GPU runs, so `skip_on_cudasim` skips nothing; what a GPU must have for a test
+(`skip_unless_cc_90`) is asked of the simulated one too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+import os
+import sys
+import tempfile
+import unittest
+from typing import TYPE_CHECKING
+
+from numbalite import config, cuda
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
+
+    Test = TypeVar("Test")
+
+__all__ = [
+    "CUDATestCase",
+    "ContextResettingTestCase",
+    "ForeignArray",
+    "TestCase",
+    "captured_cuda_stdout",
+    "captured_output",
+    "captured_stderr",
+    "captured_stdout",
+    "override_config",
+    "skip_if_cuda_includes_missing",
+    "skip_if_external_memmgr",
+    "skip_if_mvc_enabled",
+    "skip_if_nvjitlink_missing",
+    "skip_on_cudasim",
+    "skip_under_cuda_memcheck",
+    "skip_unless_cc_53",
+    "skip_unless_cc_60",
+    "skip_unless_cc_75",
+    "skip_unless_cc_90",
+    "skip_unless_cudasim",
+    "unittest",
+    "xfail_unless_cudasim",
+]
+
+
+class TestCase(unittest.TestCase):
+    """unittest's, with the assertions that numba's has beside."""
+
+    def assertPreciseEqual(self, first: Any, second: Any, prec: str = "exact", **_: Any) -> None:
+        """Equal, to the precision that is named ("exact", "single" or "double")."""
+        import numpy as np
+
+        if prec == "exact":
+            np.testing.assert_array_equal(first, second)
+        else:
+            np.testing.assert_allclose(first, second, rtol=1e-6 if prec == "single" else 1e-14)
+
+
+class CUDATestCase(TestCase):
+    """A test case whose kernels may print and warn as they like; warnings about speed are not shown."""
+
+    def setUp(self) -> None:
+        self._given = {
+            name: getattr(config, name)
+            for name in ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY")
+        }
+        for name in self._given:
+            setattr(config, name, False)
+
+    def tearDown(self) -> None:
+        for name, value in self._given.items():
+            setattr(config, name, value)
+
+
+class ContextResettingTestCase(CUDATestCase):
+    """A test case after which nothing is left on the device."""
+
+    def tearDown(self) -> None:
+        super().tearDown()
+        cuda.close()
+
+
+class ForeignArray:
+    """An array that shows nothing but its CUDA Array Interface."""
+
+    def __init__(self, arr: Any) -> None:
+        self._arr = arr
+        self.__cuda_array_interface__ = arr.__cuda_array_interface__
+
+
+def _always(_reason: Any = None) -> Callable[[Test], Test]:
+    return lambda test: test
+
+
+def skip_on_cudasim(reason: str) -> Callable[[Test], Test]:
+    """Skips nothing: numbalite's simulator runs what a GPU runs."""
+    return _always(reason)
+
+
+def skip_unless_cudasim(reason: str) -> Callable[[Any], Any]:
+    """Skips where kernels run on a GPU."""
+    return unittest.skipUnless(cuda.is_simulated(), reason)
+
+
+def xfail_unless_cudasim(test: Any) -> Any:
+    """Expects the test to fail on a GPU."""
+    return test if cuda.is_simulated() else unittest.expectedFailure(test)
+
+
+def skip_if_external_memmgr(reason: str) -> Callable[[Any], Any]:
+    """Skips where a plug-in allocates device memory."""
+    return unittest.skipIf(config.CUDA_MEMORY_MANAGER != "default", reason)
+
+
+def skip_under_cuda_memcheck(reason: str) -> Callable[[Any], Any]:
+    """Skips in a process that is run under compute-sanitizer or cuda-memcheck."""
+    return unittest.skipIf("CUDA_MEMCHECK" in os.environ, reason)
+
+
+skip_if_mvc_enabled = _always
+"""Skips nothing: compatibility with newer minor versions of CUDA needs no switch."""
+
+
+def _unless_capability(least: tuple) -> Callable[[Any], Any]:
+    def decorate(test):
+        found = tuple(cuda.get_current_device().compute_capability)
+        text = "{}.{} or more".format(*least)
+        return unittest.skipUnless(found >= least, f"needs compute capability {text}")(test)
+
+    return decorate
+
+
+skip_unless_cc_53 = _unless_capability((5, 3))
+skip_unless_cc_60 = _unless_capability((6, 0))
+skip_unless_cc_75 = _unless_capability((7, 5))
+skip_unless_cc_90 = _unless_capability((9, 0))
+
+
+def skip_if_cuda_includes_missing(test: Test) -> Test:
+    """Skips nothing: where the toolkit's headers are not installed, an error says how to get them."""
+    return test
+
+
+def skip_if_nvjitlink_missing(reason: str) -> Callable[[Test], Test]:
+    """Skips nothing: code is linked by whichever library there is."""
+    return _always(reason)
+
+
+@contextlib.contextmanager
+def override_config(name: str, value: object) -> Iterator[None]:
+    """A variable of numba.config for the time of a with statement."""
+    given = getattr(config, name)
+    setattr(config, name, value)
+    try:
+        yield
+    finally:
+        setattr(config, name, given)
+
+
+class _Captured(io.StringIO):
+    """What was written while it was captured."""
+
+
+@contextlib.contextmanager
+def captured_output(stream_name: str) -> Iterator[io.StringIO]:
+    """sys.stdout or sys.stderr, as text that `getvalue()` gives."""
+    given, found = getattr(sys, stream_name), _Captured()
+    setattr(sys, stream_name, found)
+    try:
+        yield found
+    finally:
+        setattr(sys, stream_name, given)
+
+
+def captured_stdout() -> contextlib.AbstractContextManager[io.StringIO]:
+    """What Python writes to sys.stdout."""
+    return captured_output("stdout")
+
+
+def captured_stderr() -> contextlib.AbstractContextManager[io.StringIO]:
+    """What Python writes to sys.stderr."""
+    return captured_output("stderr")
+
+
+@contextlib.contextmanager
+def captured_cuda_stdout() -> Iterator[io.StringIO]:
+    """What kernels print, also from C: the process's file descriptor 1, until all kernels are done."""
+    found = _Captured()
+    flush = ctypes.CDLL(None).fflush
+    cuda.synchronize()
+    sys.stdout.flush()
+    flush(None)
+    kept = os.dup(1)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            with captured_stdout() as python:
+                yield found
+                cuda.synchronize()
+        finally:
+            flush(None)
+            os.dup2(kept, 1)
+            os.close(kept)
+        file.seek(0)
+        found.write(file.read().decode("utf-8", "replace") + python.getvalue())

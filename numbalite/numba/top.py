@@ -1,0 +1,55 @@
+"""The module `numba` of programs that run on numbalite: numbalite's names, and numba's that differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numbalite
+from numbalite.numba import names
+from numbalite.types import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+__version__ = f"0.62.1+numbalite.{numbalite.__version__}"
+"""The release of numba whose names these are, and numbalite's."""
+version_info = (0, 62, 1)
+
+
+def __getattr__(name: str) -> Any:
+    if name in names.INSTEAD:
+        return _Missing(name)
+    try:
+        return getattr(numbalite, name)
+    except AttributeError:
+        raise AttributeError(names.missing_name("numba", name)) from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(numbalite)})
+
+
+def threading_layer() -> str:
+    """The name of what runs target="parallel": numbalite's own pool of threads."""
+    return "numbalite"
+
+
+class _Missing:
+    """A name that programs import from numba, and that is an error only when it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _refuse(self) -> NoReturn:
+        raise NotImplementedError(names.missing_name("numba", self._name))
+
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        self._refuse()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
+
+    def __repr__(self) -> str:
+        return f"<{names.missing_name('numba', self._name)}>"

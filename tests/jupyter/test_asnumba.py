@@ -1,0 +1,35 @@
+"""%numba: a notebook whose cells import numba."""
+
+import sys
+
+import pytest
+from IPython.core.error import UsageError
+
+
+@pytest.fixture
+def without_numba(monkeypatch):
+    """Nothing of numba's name is imported, nor stays so."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    kept = {
+        name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "numba"
+    }
+    yield
+    for name in [name for name in sys.modules if name.split(".")[0] == "numba"]:
+        del sys.modules[name]
+    sys.modules.update(kept)
+
+
+def test_cells_run_unmodified(without_numba, run):
+    run("%numba")
+    run("from numba import cuda as numbas, types")
+    assert run("numbas is cuda and types.float32(0.5)") == 0.5
+    run("%numba")  # again
+
+
+def test_refusals(without_numba, run, monkeypatch):
+    with pytest.raises(UsageError, match="%numba takes nothing, not '3'"):
+        run("%numba 3")
+    monkeypatch.setitem(sys.modules, "numba", sys)
+    with pytest.raises(UsageError, match="numba itself is imported already .*restart the kernel"):
+        run("%numba")
+    del sys.modules["numba"]

@@ -1,0 +1,181 @@
+"""Programs that import numba, run by numbalite: each in a process of its own, which is changed for good."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+@pytest.fixture
+def python(tmp_path, root):
+    """python(arguments, source) -> (status, what was printed, what was complained of); a file holds source."""
+
+    def run(*arguments, source="", **environment):
+        program = tmp_path / "program.py"
+        program.write_text(textwrap.dedent(source))
+        found = subprocess.run(
+            [sys.executable, *(str(program) if a == "FILE" else a for a in arguments)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "PYTHONPATH": str(root), **environment},
+            check=False,
+        )
+        return found.returncode, found.stdout, found.stderr.replace(str(program), "program.py")
+
+    return run
+
+
+RUN = ("-m", "numbalite", "run")
+
+
+def test_a_program_runs_as_it_is(python):
+    """Names of numba's modules are numbalite's own objects, whichever way they are imported."""
+    status, out, err = python(
+        *RUN, "FILE", "one", "-v",
+        source="""
+        import sys, os
+        import numba, numba.cuda.random
+        import numba as nb
+        import numpy as np
+        from numba import (config, cuda, float32, float64, guvectorize, int32, jit, njit, prange, types, typeof,
+                           vectorize, void)
+        from numba.core import config as config2, errors, types as types2
+        from numba.core.errors import NumbaPerformanceWarning, NumbaWarning, TypingError
+        from numba.cuda import random
+        from numba.cuda.cudadrv import driver, devicearray
+        from numba.cuda.cudadrv.driver import CudaAPIError
+        from numba.cuda.random import create_xoroshiro128p_states
+        from numba.np.numpy_support import as_dtype, from_dtype
+        import numbalite
+
+        assert __name__ == "__main__" and sys.modules["__main__"].sys is sys
+        assert sys.argv[1:] == ["one", "-v"] and sys.path[0] == os.path.dirname(os.path.abspath(__file__))
+        assert cuda is numbalite.cuda is numba.cuda is nb.cuda and types is types2 is numbalite.types
+        assert config is config2 is numbalite.config and random is numbalite.cuda.random
+        assert cuda.__name__ == cuda.__spec__.name == "numbalite.cuda"
+        assert as_dtype(float32) == as_dtype(float32[:, ::1]) == np.float32 and from_dtype(np.int32) is int32
+        assert numba.__version__.startswith("0.") and "numbalite" in numba.__version__
+        assert list(prange(2, 5)) == [2, 3, 4] and set(dir(numbalite)) < set(dir(numba))
+
+        @vectorize([float32(float32, float32)], target="cuda")
+        def add(a, b):
+            "return a + b;"
+
+        print(add(np.float32(1), np.float32(2)), cuda.is_simulated())
+        numbalite.install_as_numba()  # a second time
+        """,
+        NUMBA_ENABLE_CUDASIM="1", NUMBALITE_DRIVER="",
+    )  # fmt: skip
+    assert (status, out, err) == (0, "3.0 True\n", "")
+
+
+def test_what_numbalite_has_not(python):
+    """It may be imported from numba, and says what to do when it is used; modules say so at once."""
+    status, out, err = python(
+        *RUN, "FILE",
+        source="""
+        from numba import jitclass, objmode, cuda
+        for use in (lambda: jitclass([]), lambda: objmode.x, lambda: __import__("numba.typed"),
+                    lambda: __import__("numba").no_such, lambda: __import__("numba.core.no_such")):
+            try:
+                use()
+            except Exception as problem:
+                print(type(problem).__name__, problem)
+        """,
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    classes, objects, typed, name, module = out.splitlines()
+    assert classes.startswith(
+        "NotImplementedError 'numba' has no 'jitclass': numba is numbalite here; "
+    )
+    assert "keep what the class holds in arrays" in classes and "call Python code before" in objects
+    assert (
+        typed.startswith("ModuleNotFoundError no module 'numba.typed'") and "use an array" in typed
+    )
+    assert name == "AttributeError 'numba' has no 'no_such': numba is numbalite here"
+    assert module == "ModuleNotFoundError no module 'numba.core.no_such': numba is numbalite here"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (("FILE",), 1, 'Traceback (most recent call last):\n  File "program.py", line 3, in <module>\n'),
+        (("-c", "raise SystemExit(7)"), 7, ""),
+        (("-c", "x ="), 1, '  File "<string>", line 1\n'),
+        (("-m", "no_such_module"), 1, "No module named no_such_module\n"),
+        (("no_such.py",), 2, "run: cannot read no_such.py: No such file or directory\n"),
+        (("-c",), 2, "run -c: what to run is missing\n"),
+    ],
+    ids=["raises", "exits", "syntax", "module", "file", "nothing"],
+)  # fmt: skip
+def test_how_programs_end(python, arguments, status, told):
+    """As under Python itself; a traceback begins in the program."""
+    source = "from numba import cuda\n\nraise KeyError(cuda.__name__)\n"
+    found, out, err = python(*RUN, *arguments, source=source)
+    assert (found, out) == (status, "") and told in err
+    assert "numbalite/" not in err
+
+
+def test_numba_itself_came_first(python):
+    """It stays what it is."""
+    status, _, err = python(
+        "FILE",
+        source="""
+        import sys, types
+        sys.modules["numba"] = types.ModuleType("numba")
+        sys.modules["numba"].__file__ = "site/numba.py"
+        import numbalite
+        try:
+            numbalite.install_as_numba()
+        finally:
+            import numba
+            assert numba.__file__ == "site/numba.py"
+        """,
+    )  # fmt: skip
+    assert status == 1
+    assert (
+        "ImportError: numba itself is imported already (site/numba.py): call numbalite.install"
+        in err
+    )
+
+
+def test_numbas_test_tools(python):
+    """numba.cuda.testing, with which programs' own tests are written."""
+    status, out, err = python(
+        *RUN, "FILE", "-q",
+        source="""
+        from numba import config, cuda
+        from numba.cuda.testing import (CUDATestCase, captured_cuda_stdout, skip_on_cudasim,
+                                        skip_unless_cc_90, skip_unless_cudasim, unittest)
+        from numba.tests.support import captured_stdout, override_config
+
+        class Tests(CUDATestCase):
+            @skip_on_cudasim("runs here")
+            @skip_unless_cc_90
+            def test_printing(self):
+                @cuda.jit
+                def k():
+                    r'printf("from %d\\n", 3);'
+
+                with captured_cuda_stdout() as out:
+                    print("first")
+                    k[1, 2]()
+                assert sorted(out.getvalue().splitlines()) == ["first", "from 3", "from 3"]
+
+            def test_settings(self):
+                assert config.CUDA_WARN_ON_IMPLICIT_COPY is False
+                with override_config("OPT", 1), captured_stdout() as out:
+                    print(config.OPT)
+                assert out.getvalue() == "1\\n" and config.OPT is None
+                self.assertPreciseEqual([1.0], [1.0 + 1e-7], prec="single")
+                with self.assertRaises(AssertionError):
+                    self.assertPreciseEqual([1.0], [1.0 + 1e-7])
+
+        unittest.main()
+        """,
+    )  # fmt: skip
+    assert (status, out) == (0, ""), err
+    assert "Ran 2 tests" in err and "OK" in err
