@@ -83,40 +83,39 @@ class DeprecationError(NumbaliteError, TypeError):
 class KernelError(NumbaliteError, RuntimeError):
     """A kernel went wrong on the device: a failed assert, or with ``debug=True`` a bad index.
 
-    Attributes that are not known are None. ``kind`` is the check that found it ("memory", "race", ...:
-    those of ``cuda.checks``) or "assert"; ``block`` and ``thread`` are (x, y, z); ``others`` tells how
-    many more findings there were in the launch, beside this first one.
+    The attributes say by parts what the message says; those that are not known are None. A race has two
+    sides: what the other thread did is in the attributes that begin with ``other_``.
     """
 
-    def __init__(
-        self,
-        message: str,
-        kernel: str | None = None,
-        block: Any = None,
-        thread: Any = None,
-        array: str | None = None,
-        index: Any = None,
-        file: str | None = None,
-        line: int | None = None,
-        others: Any = None,
-        kind: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        if kernel is block is thread is array is index is file is line is others is None:
-            kernel, block, thread, array, index, file, line, others = _read(message)
-        self.kind = kind or _kind(message)
-        self.kernel = kernel
-        self.block = block
-        self.thread = thread
-        self.array = array
-        self.index = index
-        self.file = file
-        self.line = line
-        self.others = others
+    kind: str | None = None
+    """The check that looks for such mistakes ("memory", "race", ...: those of ``cuda.checks``), or "assert"."""
+    kernel: str | None = None
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    array: str | None = None
+    index: int | tuple[int, ...] | None = None
+    """Of the element; a tuple where the array has several dimensions."""
+    file: str | None = None
+    line: int | None = None
+    others: int | None = None
+    """How many more findings there were in the launch, beside this first one."""
+    access: str | None = None
+    """What the thread does: "reads", "writes", or with an atomic "updates"."""
+    address: int | None = None
+    size: int | None = None
+    """Of the access, in bytes."""
+    other_access: str | None = None
+    other_block: tuple[int, int, int] | None = None
+    other_thread: tuple[int, int, int] | None = None
+    other_file: str | None = None
+    other_line: int | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.kernel, self.block, self.thread, self.array,
-                            self.index, self.file, self.line, self.others, self.kind)  # fmt: skip
+    def __init__(self, message: str, **fields: Any) -> None:
+        super().__init__(message)
+        unknown = [name for name in fields if name not in KernelError.__annotations__]
+        if unknown:
+            raise TypeError(f"KernelError has no attribute {unknown[0]!r}")
+        self.__dict__.update(fields)
 
     # How IPython shows it: up to the line that launched the kernel or waited for it.
     _render_traceback_ = frontend.traceback("kernel_error")
@@ -134,86 +133,6 @@ class KernelError(NumbaliteError, RuntimeError):
     def ctaid(self) -> tuple[int, ...] | None:
         """The block, under numba's name."""
         return self.block
-
-
-_XYZ = r"\((\d+),(\d+),(\d+)\)"
-# What the reports of the simulator say -> the check that speaks so. The first that is found counts.
-_KINDS = {
-    "with nothing that orders the two: let one stream": "stream",
-    "which nothing has written": "unwritten",
-    r", and thread .* it (with an atomic )?at": "race",
-    r"makes (NaN|infinity) of|divides a floating-point": "nan",
-    r" divides ": "divide",
-    "stack overflow": "stack",
-    r"(not done|stopped|interrupted) after": "hang",
-    r"different barriers|cannot go on|never came|\bmask 0x": "sync",
-    "[Aa]ssert": "assert",
-    r"address|outside of|out of bounds|but .* (has|is|points to) | uses index ": "memory",
-}
-
-
-def _kind(message):
-    """The check that found what a report tells, or None."""
-    import re
-
-    return next((kind for words, kind in _KINDS.items() if re.search(words, message)), None)
-
-
-def _read(message):
-    """What a report of the simulator says of KernelError's attributes, in their order.
-
-    "vadd (file, line 5): block (3,0,0), thread (31,0,0) writes out[127], but ... (and 3 more, in ...)",
-    or "kernel vadd, block (3,0,0), thread (31,0,0), file:5: ...".
-    """
-    import re
-
-    finding = rf"(?P<kernel>\S.*) \((?P<file>.*?), line (?P<line>\d+)\): block {_XYZ}"
-    unplaced = rf"(?P<kernel>\S[^(]*)(?P<file>)(?P<line>): block {_XYZ}"
-    fault = rf"kernel (?P<kernel>\S.*?), block {_XYZ}(?:, thread {_XYZ})?(?:, (?P<file>.*?):(?P<line>\d+))?:"
-    for form in (finding, fault, unplaced):
-        found = re.match(form, message)
-        if found is not None:
-            break
-    unthreaded = re.match(r"kernel (?P<kernel>\S.*?): (?:the grid|a write outside) ", message)
-    if found is None and unthreaded is None:
-        return (None,) * 8
-    said = (found or unthreaded).groupdict()
-    block = re.search(f"block {_XYZ}", message)
-    thread = re.search(f"thread {_XYZ}", message)
-    if not said.get("line"):  # of several threads, those that are told first
-        place = re.search(r" at (?P<file>(?:(?! at ).)+?):(?P<line>\d+)", message)
-        said.update(place.groupdict() if place else {})
-    array, index = _element(message[thread.end() :] if thread else "")
-    more = re.search(r" \(and (\d+) more, in", message)
-    return (
-        said["kernel"],
-        tuple(map(int, block.groups())) if block else None,
-        tuple(map(int, thread.groups())) if thread else None,
-        array,
-        index,
-        said.get("file") or None,
-        int(said["line"]) if said.get("line") else None,
-        int(more[1]) if more else 0,
-    )
-
-
-def _element(text):
-    """(array, index) of " writes out[127], ..." or " reads a(3,4) ..."; (None, None) of others."""
-    import re
-
-    along = re.match(r" \w+ index (-?\d+) of (\w+) along", text)
-    if along:
-        return along[2], int(along[1])
-    if unnamed := re.match(r" uses index (-?\d+) of an array of ", text):
-        return None, int(unnamed[1])
-    indices = r"((?:\[-?\d+\])+|\(-?\d+(?:,-?\d+)*\))"
-    element = re.match(rf" \w+ (?:\w+::)*(\w+){indices}", text)
-    element = element or re.search(rf" misaligned address \w+ \((\w+){indices}\)", text)
-    if element is None:
-        scalar = re.match(r" (?:reads|writes|updates) (?:\w+::)*(\w+)(?:,| with an atomic,)", text)
-        return (scalar[1], None) if scalar else (None, None)
-    indices = tuple(map(int, re.findall(r"-?\d+", element[2])))
-    return element[1], indices[0] if len(indices) == 1 else indices
 
 
 class BoundsError(KernelError, IndexError):

@@ -34,6 +34,15 @@ int nl_error_set(nl_error *err, nl_error_kind kind, const char *format, ...) {
     return -1;
 }
 
+int nl_error_fault(nl_error *err) {
+    err->kind = NL_ERR_KERNEL;
+    err->code = 0;
+    err->call[0] = '\0';
+    nl_fault_sentence(&err->fault, err->text, sizeof err->text);
+    trim_partial_character(err->text, sizeof err->text);
+    return -1;
+}
+
 int nl_error_no_memory(nl_error *err, size_t size) {
     return nl_error_set(err, NL_ERR_MEMORY, "not enough host memory for %zu bytes", size);
 }

@@ -6,6 +6,7 @@
 #define NL_BASE_ERROR_H
 
 #include <stddef.h>
+#include "base/fault.h"
 
 typedef enum {
     NL_ERR_NONE = 0,
@@ -18,7 +19,7 @@ typedef enum {
     NL_ERR_SUPPORT,  /* CudaSupportError: something is not installed or too old */
     NL_ERR_CUDA,     /* CudaAPIError: code and call are set */
     NL_ERR_NVRTC,    /* NVRTC failed other than by the user's source: code and call are set */
-    NL_ERR_KERNEL,   /* KernelError: a kernel faulted; text tells kernel, block, thread, line */
+    NL_ERR_KERNEL,   /* KernelError: a kernel made a mistake, of which `fault` tells */
 } nl_error_kind;
 
 typedef struct nl_error {
@@ -26,12 +27,16 @@ typedef struct nl_error {
     int code;        /* CUresult or nvrtcResult, 0 where it has no meaning */
     char call[48];   /* "cuMemAlloc": the call that failed, or "" */
     char text[1456]; /* a full sentence for the user, always NUL-terminated */
+    nl_fault fault;  /* with NL_ERR_KERNEL; otherwise not even set */
 } nl_error;
 
 /* Sets kind and text (printf-style, truncated to fit) and returns -1, so that a failure reads
  * `return nl_error_set(err, NL_ERR_VALUE, "...", ...);`. */
 int nl_error_set(nl_error *err, nl_error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* NL_ERR_KERNEL, after err->fault has been filled: makes the text of it; returns -1. */
+int nl_error_fault(nl_error *err);
 
 /* NL_ERR_MEMORY for a request of `size` bytes; returns -1. */
 int nl_error_no_memory(nl_error *err, size_t size);

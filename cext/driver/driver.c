@@ -259,12 +259,13 @@ static void describe(CUresult status, const char *call, const meaning *known, nl
 int nl_driver_check(CUresult status, const char *call, nl_error *err) {
     if (__builtin_expect(status == CUDA_SUCCESS, 1))
         return 0;
-    char fault[sizeof err->text];
     const meaning *known = find_meaning(status);
-    if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(fault, sizeof fault)) {
-        nl_error_set(err, NL_ERR_KERNEL, "%s", fault); /* who can name the fault has survived it */
+    if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(&err->fault)) {
+        nl_error_fault(err); /* who can name the fault has survived it */
     } else if (status == CUDA_ERROR_ASSERT) {
-        nl_error_set(err, NL_ERR_KERNEL, "%s. %s", known->what, restart);
+        nl_fault_init(&err->fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_NONE, "");
+        nl_fault_say(&err->fault, "%s. %s", known->what, restart);
+        nl_error_fault(err);
     } else {
         describe(status, call, known, err);
     }

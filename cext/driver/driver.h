@@ -17,10 +17,9 @@ typedef struct nl_driver {
 #undef NL_DECLARE
     const char
         *kind; /* "cuda" or "sim": for messages and is_simulated(), never for a decision here */
-    /* Says more about the fault behind a status than cuGetErrorString does, or NULL: the simulator
-     * knows block, thread, line. The text is copied into `buffer` and taken: a second call gives 0.
-     */
-    int (*TakeFault)(char *buffer, size_t size);
+    /* Tells more about the fault behind a status than cuGetErrorString does, or NULL: the simulator
+     * knows block, thread, line. The fault is copied and taken: a second call gives 0. */
+    int (*TakeFault)(nl_fault *fault);
     /* What the launches of the calling thread are checked for from now on (NULL: what the process
      * says), and what those of all threads are that say nothing themselves. NULL where the driver
      * has no checks, as on a GPU. */

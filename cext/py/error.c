@@ -5,6 +5,7 @@
 #include "py/state.h"
 
 #include <string.h>
+#include "driver/checks.h"
 #include "py/interrupt.h"
 
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise) {
@@ -35,6 +36,94 @@ static void raise_api_error(const nl_error *err, PyObject *text) {
     if (error != NULL)
         PyErr_SetObject(type, error);
     Py_XDECREF(error);
+    Py_DECREF(type);
+}
+
+/* ---- KernelError: what is known of a fault, by name ---- */
+
+/* Takes `value`. */
+static int put(PyObject *fields, const char *name, PyObject *value) {
+    int status = value ? PyDict_SetItemString(fields, name, value) : -1;
+    Py_XDECREF(value);
+    return status;
+}
+
+static PyObject *text_of(const char *text) {
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+static PyObject *dim_of(const unsigned dim[3]) {
+    return Py_BuildValue("(III)", dim[0], dim[1], dim[2]);
+}
+
+static const char *name_of(uint32_t kind) {
+    static const struct {
+        uint32_t kind;
+        const char *name;
+    } names[] = {{NL_CHECK_MEMORY, "memory"}, {NL_CHECK_UNWRITTEN, "unwritten"},
+                 {NL_CHECK_RACE, "race"},     {NL_CHECK_SYNC, "sync"},
+                 {NL_CHECK_HANG, "hang"},     {NL_CHECK_DIVIDE, "divide"},
+                 {NL_CHECK_NAN, "nan"},       {NL_CHECK_STACK, "stack"},
+                 {NL_CHECK_STREAM, "stream"}, {NL_FAULT_ASSERT, "assert"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].kind == kind)
+            return names[i].name;
+    }
+    return "";
+}
+
+/* An array's index is a number, that of one with several dimensions a tuple. */
+static PyObject *index_of(const nl_fault_element *element) {
+    if (element->indices == 1)
+        return PyLong_FromLongLong(element->index[0]);
+    PyObject *index = PyTuple_New((Py_ssize_t)element->indices);
+    for (unsigned i = 0; index && i < element->indices; i++) {
+        PyObject *number = PyLong_FromLongLong(element->index[i]);
+        if (!number)
+            Py_CLEAR(index);
+        else
+            PyTuple_SET_ITEM(index, (Py_ssize_t)i, number);
+    }
+    return index;
+}
+
+/* names: of access, block, thread, file and line. */
+static int put_side(PyObject *fields, const nl_fault_side *side, const char *const names[5]) {
+    if ((side->access && put(fields, names[0], text_of(side->access)) < 0) ||
+        (side->has_block && put(fields, names[1], dim_of(side->block)) < 0) ||
+        (side->has_thread && put(fields, names[2], dim_of(side->thread)) < 0) ||
+        (side->file[0] && put(fields, names[3], text_of(side->file)) < 0) ||
+        (side->line > 0 && put(fields, names[4], PyLong_FromLong(side->line)) < 0))
+        return -1;
+    return 0;
+}
+
+static int put_fault(PyObject *fields, const nl_fault *f) {
+    static const char *const own[] = {"access", "block", "thread", "file", "line"};
+    static const char *const other[] = {"other_access", "other_block", "other_thread", "other_file",
+                                        "other_line"};
+    const char *kind = name_of(f->kind);
+    if ((*kind && put(fields, "kind", text_of(kind)) < 0) ||
+        (f->kernel[0] && (put(fields, "kernel", text_of(f->kernel)) < 0 ||
+                          put(fields, "others", PyLong_FromUnsignedLongLong(f->others)) < 0)) ||
+        (f->element.array[0] && put(fields, "array", text_of(f->element.array)) < 0) ||
+        (f->element.indices && put(fields, "index", index_of(&f->element)) < 0) ||
+        (f->address && put(fields, "address", PyLong_FromUnsignedLongLong(f->address)) < 0) ||
+        (f->size && put(fields, "size", PyLong_FromUnsignedLongLong(f->size)) < 0))
+        return -1;
+    return put_side(fields, &f->at, own) < 0 ? -1 : put_side(fields, &f->other, other);
+}
+
+static void raise_kernel_error(const nl_error *err, PyObject *text) {
+    PyObject *type = nl_py_error_class("KernelError", PyExc_RuntimeError);
+    PyObject *args = PyTuple_Pack(1, text), *fields = PyDict_New(), *error = NULL;
+    if (args && fields && (type == PyExc_RuntimeError || put_fault(fields, &err->fault) == 0))
+        error = PyObject_Call(type, args, fields);
+    if (error)
+        PyErr_SetObject(type, error);
+    Py_XDECREF(error);
+    Py_XDECREF(fields);
+    Py_XDECREF(args);
     Py_DECREF(type);
 }
 
@@ -70,7 +159,7 @@ PyObject *nl_py_raise(const nl_error *err) {
         raise_named("CudaSupportError", PyExc_ImportError, text);
         break;
     case NL_ERR_KERNEL:
-        raise_named("KernelError", PyExc_RuntimeError, text);
+        raise_kernel_error(err, text);
         break;
     case NL_ERR_NVRTC:
         raise_named("CompileError", PyExc_RuntimeError, text);

@@ -219,6 +219,8 @@ class Overload:
             file=where or None,
             line=line,
             others=found["others"],
+            address=found.get("address"),
+            kind={"index": "memory", "assert": "assert"}.get(found["kind"]),
         )
 
     # --- what the compiler made of it

@@ -31,6 +31,9 @@ def test_what_is_found(anywhere, capsys):
     found = examine(tally[2, 32], values, counts, checks="race")
     assert (found.kind, found.kernel, found.array, found.index) == ("race", "tally", "counts", 0)
     assert found.file == __file__ and found.line in (17, 18)
+    assert found.other_file == __file__ and found.other_line in (17, 18)
+    assert found.other_thread not in (None, found.thread)
+    assert {found.access, found.other_access} <= {"reads", "writes"}
     assert capsys.readouterr().out == f"{found}\n"
     assert counts.copy_to_host().sum() == 0  # the launch worked on copies
 

@@ -52,6 +52,15 @@ def test_kernel_error_under_numbas_names():
     assert (error.msg, error.tid, error.ctaid) == ("m", (4, 5, 6), (1, 2, 3))
 
 
+def test_a_message_is_not_read_back():
+    error = errors.KernelError(
+        "kernel k, block (1,0,0), thread (2,0,0), a.py:3: Assertion `x` failed"
+    )
+    assert not vars(error) and error.kind is error.kernel is error.block is error.line is None
+    with pytest.raises(TypeError, match="'blok'"):
+        errors.KernelError("m", blok=(1, 2, 3))
+
+
 def test_numbas_names():
     names = """NumbaPerformanceWarning NumbaInvalidConfigWarning NumbaWarning TypingError LoweringError
         DeprecationError LinkerError DeadMemoryError CCSupportError NvrtcError NvrtcCompilationError

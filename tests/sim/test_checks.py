@@ -2,6 +2,7 @@
 not reported; reports name the kernel, the line, the thread and the element."""
 
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -182,7 +183,10 @@ def test_a_report_says_who_did_what_where():
     )
     assert (error.kernel, error.file, error.line) == ("vadd", __file__, line)
     assert (error.block, error.thread) == ((3, 0, 0), (4, 0, 0))
-    assert (error.array, error.index, error.others) == ("out", 100, 27)
+    assert (error.kind, error.array, error.index, error.others) == ("memory", "out", 100, 27)
+    assert (error.access, error.size) == ("writes", 4) and error.address
+    assert error.other_thread is None
+    assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
 
 
 def test_what_is_possible_is_done():

@@ -27,7 +27,11 @@ EXPORT void harness_set_compiler(nl_checks_compile_fn compile) {
 }
 
 EXPORT int harness_take_fault(char *buffer, size_t size) {
-    return table.TakeFault(buffer, size);
+    nl_fault fault;
+    if (!table.TakeFault(&fault))
+        return 0;
+    nl_fault_sentence(&fault, buffer, size);
+    return 1;
 }
 
 #define CALL(name, version, parameters, arguments) \

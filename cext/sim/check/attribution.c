@@ -24,6 +24,7 @@ typedef struct parameter {
     size_t item;
     int ndim; /* 0: a pointer */
     int is_shared;
+    int is_unnamed; /* `name` is only how to speak of it */
     long long shape[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
 } parameter;
 
@@ -61,6 +62,7 @@ static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, 
         snprintf(p->name, sizeof p->name, "%.*s", (int)(length < NAME ? length : NAME - 1), name);
     else
         snprintf(p->name, sizeof p->name, "parameter %u", i + 1);
+    p->is_unnamed = !length;
     memcpy(&p->base, w->job->launch.args[i], sizeof p->base);
     p->item = s->item ? s->item : 1;
     p->ndim = s->ndim;
@@ -139,6 +141,7 @@ static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found
     found->memory.size = e.size;
     p->item = v ? v->item : 1;
     snprintf(p->name, sizeof p->name, "%s", v ? v->name : "the dynamic shared memory");
+    p->is_unnamed = !v;
     p->ndim = v ? v->ndim < 4 ? (int)v->ndim : 4 : 1;
     long long step = (long long)p->item;
     for (int k = p->ndim; k-- > 0; step *= p->shape[k]) {
@@ -227,12 +230,24 @@ static int is_dense(const parameter *p) {
     return 1;
 }
 
+static void name_element(const parameter *p, nl_fault_element *element) {
+    element->indices = 0;
+    nl_fault_name(element, p->is_unnamed ? "" : p->name);
+}
+
+static void add_index(nl_fault_element *element, long long index) {
+    if (element->indices < NL_FAULT_INDICES)
+        element->index[element->indices++] = index;
+}
+
 /* "out[127]", "out(3,7)"; of what is not dense, the offset in bytes. */
-static void write_element(const parameter *p, uintptr_t address, char *text, size_t size) {
+static void write_element(const parameter *p, uintptr_t address, nl_fault_element *element,
+                          char *text, size_t size) {
     long long offset = (long long)(address - p->base), item = (long long)p->item;
     long long index = offset >= 0 ? offset / item : -((-offset + item - 1) / item);
     long long inside = offset - index * item;
     size_t at;
+    name_element(p, element);
     if (p->ndim > 1 && !is_dense(p)) {
         snprintf(text, size, "%s, %lld bytes from its first element", p->name, offset);
         return;
@@ -248,6 +263,7 @@ static void write_element(const parameter *p, uintptr_t address, char *text, siz
             return;
         }
     } else if (p->ndim < 2 || index < 0) {
+        add_index(element, index);
         at = (size_t)snprintf(text, size, "%s[%lld]", p->name, index);
     } else {
         long long indices[MOST_DIMENSIONS];
@@ -257,6 +273,8 @@ static void write_element(const parameter *p, uintptr_t address, char *text, siz
         }
         at = (size_t)snprintf(text, size, p->is_shared ? "%s" : "%s(", p->name);
         const char *format = p->is_shared ? "[%lld]" : "%lld,";
+        for (int k = 0; k < p->ndim; k++)
+            add_index(element, indices[k]);
         for (int k = 0; k < p->ndim && at < size; k++)
             at += (size_t)snprintf(text + at, size - at, format, indices[k]);
         if (!p->is_shared && at < size)
@@ -292,34 +310,37 @@ static void write_extent(const place *found, char *text, size_t size) {
     }
 }
 
-void nl_sim_attribution_describe(const nl_sim_worker *w, uintptr_t address, size_t size,
-                                 const char *verb, char *text, size_t text_size) {
+void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
+    enum { TEXT = sizeof f->text };
+    uintptr_t address = f->address;
     place found;
     char element[160], has[160];
     locate(w, address, &found);
     /* An access that begins inside and ends outside is about the first element that is not there.
      */
-    size_t there = nl_sim_shadow_there(address, size);
+    size_t there = nl_sim_shadow_there(address, f->size);
     if (found.is_ours && found.known == 2) {
-        write_element(&found.parameter, address, element, sizeof element);
-        snprintf(text, text_size, "%s %s, but that memory (%zu bytes) has been freed", verb,
+        write_element(&found.parameter, address, &f->element, element, sizeof element);
+        snprintf(f->text, TEXT, "%s %s, but that memory (%zu bytes) has been freed", f->access,
                  element, found.memory.size);
     } else if (found.is_ours) {
-        write_element(&found.parameter, address + (there < size ? there : 0), element,
-                      sizeof element);
+        write_element(&found.parameter, address + (there < f->size ? there : 0), &f->element,
+                      element, sizeof element);
         write_extent(&found, has, sizeof has);
-        snprintf(text, text_size, "%s %s, but %s", verb, element, has);
+        snprintf(f->text, TEXT, "%s %s, but %s", f->access, element, has);
     } else {
-        int length = snprintf(text, text_size, "%s %zu byte%s at the address 0x%llx", verb, size,
-                              size == 1 ? "" : "s", (unsigned long long)address);
-        if (length > 0 && (size_t)length < text_size &&
-            !nl_sim_heap_describe(address, text + length, text_size - (size_t)length))
-            nl_sim_memory_describe(address, text + length, text_size - (size_t)length);
+        int length =
+            snprintf(f->text, TEXT, "%s %zu byte%s at the address 0x%llx", f->access,
+                     (size_t)f->size, f->size == 1 ? "" : "s", (unsigned long long)address);
+        if (length > 0 && length < TEXT &&
+            !nl_sim_heap_describe(address, f->text + length, TEXT - (size_t)length))
+            nl_sim_memory_describe(address, f->text + length, TEXT - (size_t)length);
     }
 }
 
 void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_index *what,
-                                       const void *pc, char *text, size_t size) {
+                                       nl_sim_finding *f) {
+    enum { TEXT = sizeof f->text };
     place found;
     nl_sim_name name;
     char has[160];
@@ -329,6 +350,8 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     if (count > MOST_DIMENSIONS)
         count = MOST_DIMENSIONS;
     p->is_shared = 0;
+    f->element.indices = 0;
+    add_index(&f->element, what->index);
     /* A row of an array, whose own shape says the same. */
     if (whole > count &&
         memcmp(p->shape + whole - count, what->shape, (size_t)count * sizeof *p->shape) == 0) {
@@ -337,11 +360,12 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
         p->ndim = count;
         memcpy(p->shape, what->shape, (size_t)count * sizeof *p->shape);
     }
-    if (!found.is_ours && nl_sim_names_find_pc(w->job->check->image, pc, &name)) {
+    if (!found.is_ours && nl_sim_names_find_pc(w->job->check->image, f->pc, &name)) {
         snprintf(p->name, sizeof p->name, "%s", name.text);
         found.is_ours = 1;
         if (name.indices > (unsigned)count && what->axis < count) { /* of one of its rows */
-            snprintf(text, size,
+            nl_fault_name(&f->element, p->name);
+            snprintf(f->text, TEXT,
                      "uses index %lld of %s along axis %u, but %s has %lld elements "
                      "there",
                      what->index, p->name, name.indices - (unsigned)(count - what->axis), p->name,
@@ -350,25 +374,29 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
         }
     }
     if (!found.is_ours && count == 1) {
-        snprintf(text, size, "uses index %lld of an array of %lld elements", what->index,
+        snprintf(f->text, TEXT, "uses index %lld of an array of %lld elements", what->index,
                  p->shape[0]);
         return;
     }
     if (!found.is_ours)
         snprintf(p->name, sizeof p->name, "an array");
+    else if (!p->is_unnamed)
+        nl_fault_name(&f->element, p->name);
     write_extent(&found, has, sizeof has);
     if (p->ndim == 1)
-        snprintf(text, size, "uses %s[%lld], but %s", p->name, what->index, has);
+        snprintf(f->text, TEXT, "uses %s[%lld], but %s", p->name, what->index, has);
     else
-        snprintf(text, size, "uses index %lld of %s along axis %d, but %s", what->index, p->name,
+        snprintf(f->text, TEXT, "uses index %lld of %s along axis %d, but %s", what->index, p->name,
                  axis, has);
 }
 
-void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {
+void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault_element *element,
+                             char *text, size_t size) {
     place found;
+    nl_fault_element unused;
     locate(w, address, &found);
     if (found.is_ours)
-        write_element(&found.parameter, address, text, size);
+        write_element(&found.parameter, address, element ? element : &unused, text, size);
     else
         snprintf(text, size, "the memory at 0x%llx", (unsigned long long)address);
 }

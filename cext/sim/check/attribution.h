@@ -5,17 +5,19 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "sim/check/finding.h"
 #include "sim/engine/worker.h"
 
-/* "writes out[127], but out has 100 elements": an access that is not possible. */
-void nl_sim_attribution_describe(const nl_sim_worker *w, uintptr_t address, size_t size,
-                                 const char *verb, char *text, size_t text_size);
-/* "uses index 127 of out, but out has 100 elements": an index that an array does not have. */
+/* "writes out[127], but out has 100 elements": the text and the element of an access that is not
+ * possible, of which the rest is known. */
+void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *finding);
+/* "uses index 127 of out, but out has 100 elements": the same of an index that an array does not
+ * have. */
 void nl_sim_attribution_describe_index(const nl_sim_worker *w, const struct nl_sim_index *what,
-                                       const void *pc, char *text, size_t size);
-/* "out[12]", or "the address 0x..." */
-void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, char *text,
-                             size_t text_size);
+                                       nl_sim_finding *finding);
+/* "out[12]", or "the address 0x..."; and as data, unless element is NULL. */
+void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault_element *element,
+                             char *text, size_t text_size);
 /* Is the address in a variable, or an argument, that has a name and has not been freed? */
 int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address);
 /* Tells variables apart. */

@@ -60,14 +60,12 @@ nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const nl_sim_object *i
     return c;
 }
 
-CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, char *text, size_t size) {
+CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, nl_fault *fault) {
     CUresult status = CUDA_SUCCESS;
     if (c->findings.total) {
-        char note[64] = "";
-        if (c->wanted.shuffled)
-            snprintf(note, sizeof note, "; seed=%llu gives this order again",
-                     (unsigned long long)c->wanted.seed);
-        nl_sim_findings_report(&c->findings, kernel, c->image, note, text, size);
+        nl_sim_findings_report(&c->findings, kernel, c->image, fault);
+        fault->is_shuffled = c->wanted.shuffled;
+        fault->seed = c->wanted.seed;
         status = CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_sim_findings_clear(&c->findings);
@@ -83,6 +81,12 @@ static const char *verb(unsigned kind) {
     return kind & NL_SIM_ACCESS_WRITE ? "writes" : "reads";
 }
 
+static nl_sim_finding access_finding(unsigned check, const void *pc, uintptr_t address, size_t size,
+                                     unsigned kind) {
+    return (nl_sim_finding){
+        .kind = check, .pc = pc, .access = verb(kind), .address = address, .size = size};
+}
+
 static int is_known(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
     return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){NULL, 0}, variable,
                                 w->next);
@@ -91,8 +95,8 @@ static int is_known(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t var
 _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                              const void *pc) {
     if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
-        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
-        nl_sim_attribution_describe(w, address, size, verb(kind), f.text, sizeof f.text);
+        nl_sim_finding f = access_finding(NL_CHECK_MEMORY, pc, address, size, kind);
+        nl_sim_attribution_describe(w, &f);
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);
@@ -103,13 +107,13 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
     if (!nl_sim_check_is_on(w, NL_CHECK_MEMORY))
         return;
     if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
-        nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
+        nl_sim_finding f = access_finding(NL_CHECK_MEMORY, pc, address, size, kind);
         char name[200];
-        nl_sim_attribution_name(w, address, name, sizeof name);
+        nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
         snprintf(f.text, sizeof f.text,
                  "%s %zu bytes at once at the misaligned address 0x%llx (%s), which is no multiple "
                  "of %zu",
-                 verb(kind), size, (unsigned long long)address, name, size);
+                 f.access, size, (unsigned long long)address, name, size);
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);
@@ -120,11 +124,11 @@ static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned
     uint64_t variable = nl_sim_attribution_identity(w, address);
     if (!nl_sim_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, variable))
         return;
-    nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .variable = variable};
+    nl_sim_finding f = access_finding(NL_CHECK_UNWRITTEN, pc, address, size, kind);
     char name[200];
-    (void)size;
-    nl_sim_attribution_name(w, address, name, sizeof name);
-    snprintf(f.text, sizeof f.text, "%s %s, which nothing has written", verb(kind), name);
+    f.variable = variable;
+    nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
+    snprintf(f.text, sizeof f.text, "%s %s, which nothing has written", f.access, name);
     nl_sim_check_report(w, &f);
 }
 
@@ -210,7 +214,7 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
     uint64_t variable = nl_sim_attribution_identity(w, (uintptr_t)what->array);
     if (!is_known(w, NL_CHECK_MEMORY, pc, variable)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
-        nl_sim_attribution_describe_index(w, what, pc, f.text, sizeof f.text);
+        nl_sim_attribution_describe_index(w, what, &f);
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);
@@ -221,18 +225,23 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
  * above has the type float[4], as has an array of one dimension. The indices after the name do, if
  * the elements are numbers. */
 static void describe_subscript(const char *type, long long index, unsigned long long extent,
-                               unsigned ndim, const nl_sim_name *name, char *text, size_t size) {
+                               unsigned ndim, const nl_sim_name *name, nl_sim_finding *f) {
     size_t length = strcspn(type, "'"), element = strcspn(type, "[");
     int numbers = strspn(type, "abcdefghijklmnopqrstuvwxyz_0123456789 ") >= element;
+    f->element.indices = 1;
+    f->element.index[0] = index;
+    if (name && (name->indices == 1 || (numbers && name->indices >= ndim)))
+        nl_fault_name(&f->element, name->text);
     if (name && name->indices == 1)
-        snprintf(text, size, "uses %s[%lld], but %s has %llu elements", name->text, index,
-                 name->text, extent);
+        snprintf(f->text, sizeof f->text, "uses %s[%lld], but %s has %llu elements", name->text,
+                 index, name->text, extent);
     else if (name && numbers && name->indices >= ndim)
-        snprintf(text, size, "uses index %lld of %s along axis %u, but %s has %llu elements there",
-                 index, name->text, name->indices - ndim, name->text, extent);
+        snprintf(f->text, sizeof f->text,
+                 "uses index %lld of %s along axis %u, but %s has %llu elements there", index,
+                 name->text, name->indices - ndim, name->text, extent);
     else
-        snprintf(text, size, "uses index %lld of an array of %llu elements (%.*s%s%s)", index,
-                 extent, (int)length, type, name ? ", in " : "", name ? name->text : "");
+        snprintf(f->text, sizeof f->text, "uses index %lld of an array of %llu elements (%.*s%s%s)",
+                 index, extent, (int)length, type, name ? ", in " : "", name ? name->text : "");
 }
 
 /* Those who own such memory see for themselves whether an access is within. */
@@ -250,7 +259,7 @@ void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site,
         nl_sim_name name;
         int is_named = nl_sim_names_find(w->job->check->image, site, column, &name);
         describe_subscript(*type == '\'' ? type + 1 : type, index, extents[0], ndim,
-                           is_named ? &name : NULL, f.text, sizeof f.text);
+                           is_named ? &name : NULL, &f);
         nl_sim_check_report(w, &f);
     }
     nl_sim_block_exit_thread(w->current);

@@ -24,8 +24,8 @@ nl_checks_compile_fn nl_sim_check_compiler(void);
 /* Around a checked launch, of a kernel in `image`; what the rest of it says is the caller's to fill
  * in. NULL without memory. */
 nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const nl_sim_object *image);
-/* Releases it. Returns the status of the launch: CUDA_SUCCESS, or with the report in `text`. */
-CUresult nl_sim_check_end(nl_sim_check *check, const char *kernel, char *text, size_t size);
+/* Releases it. Returns the status of the launch: CUDA_SUCCESS, or with the report in `fault`. */
+CUresult nl_sim_check_end(nl_sim_check *check, const char *kernel, nl_fault *fault);
 
 /* What instrumented images call (nl_sim_checker). */
 int nl_sim_check_access(void *address, unsigned long long size, unsigned kind, const void *pc);

@@ -79,6 +79,9 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
                         .other_pc = c->earlier.pc,
                         .variable = (uintptr_t)c->earlier.pc,
                         .remedy = missing(c),
+                        .access = verb(&c->later),
+                        .address = c->address,
+                        .other = {verb(&c->earlier), block, thread},
                         .block = block_index(w, c->later.block),
                         .thread = thread_index(w, c->later.thread),
                         .order = w->next};
@@ -90,9 +93,9 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     if (c->earlier.block != c->later.block)
         snprintf(whose, sizeof whose, "thread (%u,%u,%u) of block (%u,%u,%u)", thread.x, thread.y,
                  thread.z, block.x, block.y, block.z);
-    nl_sim_attribution_name(w, c->address, name, sizeof name);
-    snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o", verb(&c->later), name,
-             c->later.atomic ? " with an atomic" : "", whose, verb(&c->earlier),
+    nl_sim_attribution_name(w, c->address, &f.element, name, sizeof name);
+    snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o", f.access, name,
+             c->later.atomic ? " with an atomic" : "", whose, f.other.access,
              c->earlier.atomic ? " with an atomic" : "");
     nl_sim_findings_add(&w->job->check->findings, &f);
 }
@@ -124,10 +127,10 @@ CUresult nl_sim_conflict_end(nl_sim_job *job) {
     if (job->check->every)
         nl_sim_shadow_hear_all(-1);
     if (wanted && (!job->check->race || nl_sim_race_is_starved(job->check->race))) {
-        char text[300];
-        snprintf(text, sizeof text, "kernel %.200s: there is no memory to look for races",
-                 nl_sim_fault_kernel_name(job->kernel));
-        nl_sim_job_fail(job, CUDA_ERROR_OUT_OF_MEMORY, text);
+        nl_fault fault;
+        nl_fault_init(&fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
+        nl_fault_say(&fault, "there is no memory to look for races");
+        nl_sim_job_fault(job, CUDA_ERROR_OUT_OF_MEMORY, &fault);
     }
     nl_sim_race_close(job->check->race);
     job->check->race = NULL;
@@ -174,14 +177,16 @@ static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, un
     nl_sim_finding f = {.kind = NL_CHECK_STREAM,
                         .pc = pc,
                         .variable = clash.number,
-                        .remedy = nl_sim_overlap_remedy};
+                        .remedy = nl_sim_overlap_remedy,
+                        .access = !writes  ? "reads"
+                                  : atomic ? "updates"
+                                           : "writes",
+                        .address = clash.address,
+                        .size = size};
     char name[160];
-    nl_sim_attribution_name(w, clash.address, name, sizeof name);
-    snprintf(f.text, sizeof f.text, "%s %s %s, and %s %s it",
-             !writes  ? "reads"
-             : atomic ? "updates"
-                      : "writes",
-             name, nl_sim_overlap_stream(w->job->overlap), clash.who, clash.verb);
+    nl_sim_attribution_name(w, clash.address, &f.element, name, sizeof name);
+    snprintf(f.text, sizeof f.text, "%s %s %s, and %s %s it", f.access, name,
+             nl_sim_overlap_stream(w->job->overlap), clash.who, clash.verb);
     nl_sim_check_report(w, &f);
 }
 

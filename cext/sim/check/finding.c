@@ -1,8 +1,8 @@
 /* sim/check/finding: the list and the report. */
 #include "sim/check/finding.h"
 
-#include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "driver/checks.h"
 #include "sim/debuginfo/lines.h"
 
@@ -68,22 +68,6 @@ static nl_sim_site resolve(const nl_sim_object *image, const void *pc, nl_sim_si
     return site;
 }
 
-static size_t put(char *text, size_t size, size_t at, const char *more) {
-    while (*more && at + 1 < size)
-        text[at++] = *more++;
-    text[at] = '\0';
-    return at;
-}
-
-static size_t put_site(char *text, size_t size, size_t at, nl_sim_site site) {
-    char line[32];
-    if (!site.file)
-        return at;
-    at = put(text, size, at, site.file);
-    snprintf(line, sizeof line, ", line %d", site.line);
-    return put(text, size, at, site.line > 0 ? line : "");
-}
-
 /* Is it to be told rather than the other? By block; but where threads race, that some of them read
  * what was not written yet is a consequence. */
 static int precedes(const nl_sim_finding *a, const nl_sim_finding *b) {
@@ -93,38 +77,60 @@ static int precedes(const nl_sim_finding *a, const nl_sim_finding *b) {
     return a->order < b->order;
 }
 
+static void put_dim(unsigned to[3], nl_sim_dim from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+}
+
+static void put_side(nl_fault_side *side, const char *access, nl_sim_dim block, nl_sim_dim thread) {
+    side->access = access;
+    side->has_block = side->has_thread = 1;
+    put_dim(side->block, block);
+    put_dim(side->thread, thread);
+}
+
+/* "k.cu, line 17" */
+static void add_site(nl_text *t, nl_sim_site site) {
+    if (site.file)
+        nl_text_add(t, "%s", site.file);
+    if (site.file && site.line > 0)
+        nl_text_add(t, ", line %d", site.line);
+}
+
+static void add_what(nl_text *t, const nl_sim_finding *f, nl_sim_site other) {
+    const char *mark = strstr(f->text, "%o");
+    if (mark) {
+        nl_text_add(t, "%.*s", (int)(mark - f->text), f->text);
+        add_site(t, other);
+        nl_text_add(t, "%s", mark + 2);
+    } else {
+        nl_text_add(t, "%s", f->text);
+    }
+    nl_text_add(t, "%s", f->remedy ? f->remedy : "");
+}
+
 void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim_object *image,
-                            const char *note, char *text, size_t size) {
-    char some[200];
+                            nl_fault *fault) {
     const nl_sim_finding *first = &f->all[0];
     for (unsigned i = 1; i < f->count; i++) {
         if (precedes(&f->all[i], first))
             first = &f->all[i];
     }
-    size_t at = put(text, size, 0, kernel);
     nl_sim_site site = resolve(image, first->pc, first->site);
-    if (site.file) {
-        at = put(text, size, at, " (");
-        at = put_site(text, size, at, site);
-        at = put(text, size, at, ")");
+    nl_sim_site other = resolve(image, first->other_pc, first->other_site);
+    nl_fault_init(fault, first->kind, NL_FAULT_HEAD_FINDING, kernel);
+    put_side(&fault->at, first->access, first->block, first->thread);
+    nl_fault_locate(&fault->at, site.file, site.line);
+    if (first->other.access) {
+        put_side(&fault->other, first->other.access, first->other.block, first->other.thread);
+        nl_fault_locate(&fault->other, other.file, other.line);
     }
-    snprintf(some, sizeof some, ": block (%u,%u,%u), thread (%u,%u,%u) ", first->block.x,
-             first->block.y, first->block.z, first->thread.x, first->thread.y, first->thread.z);
-    at = put(text, size, at, some);
-    const char *mark = strstr(first->text, "%o");
-    if (mark) {
-        snprintf(some, sizeof some, "%.*s", (int)(mark - first->text), first->text);
-        at = put(text, size, at, some);
-        at = put_site(text, size, at, resolve(image, first->other_pc, first->other_site));
-        at = put(text, size, at, mark + 2);
-    } else {
-        at = put(text, size, at, first->text);
-    }
-    at = put(text, size, at, first->remedy ? first->remedy : "");
-    at = put(text, size, at, note ? note : "");
-    if (f->total > 1) {
-        snprintf(some, sizeof some, " (and %llu more, in %u place%s)",
-                 (unsigned long long)(f->total - 1), f->count, f->count == 1 ? "" : "s");
-        put(text, size, at, some);
-    }
+    fault->element = first->element;
+    fault->address = first->address;
+    fault->size = first->size;
+    fault->others = f->total - 1;
+    fault->places = f->count;
+    nl_text t = nl_text_in(fault->what, sizeof fault->what);
+    add_what(&t, first, other);
 }

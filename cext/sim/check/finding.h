@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/fault.h"
 #include "base/lock.h"
 #include "sim/abi.h"
 #include "sim/debuginfo/object.h"
@@ -24,6 +25,14 @@ typedef struct nl_sim_finding {
     nl_sim_dim block;
     nl_sim_dim thread;
     uint64_t order; /* of the block in the grid */
+    const char
+        *access; /* what the thread does with the element; NULL: it is about something else */
+    nl_fault_element element;
+    uint64_t address, size;
+    struct {
+        const char *access; /* NULL: there is no other side, or it is no thread */
+        nl_sim_dim block, thread;
+    } other;
     /* What happened: "writes out[127], but out has 100 elements". "%o" in it stands for the place
      * of the other side. */
     char text[NL_SIM_FINDING_TEXT];
@@ -47,8 +56,8 @@ void nl_sim_findings_remedy(nl_sim_findings *findings, const nl_sim_finding *fin
  * described. Counts it if so. */
 int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *pc, nl_sim_site site,
                          uint64_t variable, uint64_t order);
-/* The whole report: the first finding, and how many more there were. `images` tells lines. */
+/* The whole report: the first finding, and how many more there were. `image` tells lines. */
 void nl_sim_findings_report(nl_sim_findings *findings, const char *kernel,
-                            const nl_sim_object *image, const char *note, char *text, size_t size);
+                            const nl_sim_object *image, nl_fault *fault);
 
 #endif

@@ -96,7 +96,7 @@ static int sees_accesses(const nl_sim_worker *w) {
 static int name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {
     if (!nl_sim_attribution_knows(w, address))
         return 0;
-    nl_sim_attribution_name(w, address, text, size);
+    nl_sim_attribution_name(w, address, NULL, text, size);
     return 1;
 }
 

@@ -130,9 +130,9 @@ static CUresult sim_ProfilerStop(void) {
     return CUDA_SUCCESS;
 }
 
-static int take_fault(char *buffer, size_t size) {
+static int take_fault(nl_fault *fault) {
     uint64_t id;
-    if (!nl_sim_fault_take(buffer, size, &id))
+    if (!nl_sim_fault_take(fault, &id))
         return 0;
     nl_sim_stream_clear_fault(id);
     return 1;

@@ -28,17 +28,21 @@ typedef struct copy_op {
 enum { LEAST_UNWRITTEN = 8 };
 
 static void check_row(nl_sim_stream *stream, const void *from, size_t size, size_t before) {
-    char text[200];
+    nl_fault fault;
     size_t count, least = size < LEAST_UNWRITTEN ? size : LEAST_UNWRITTEN;
     size_t first = nl_sim_shadow_find_unwritten((uintptr_t)from, size, least, &count);
     if (first == size)
         return;
-    snprintf(
-        text, sizeof text,
+    nl_fault_init(&fault, NL_CHECK_UNWRITTEN, NL_FAULT_HEAD_NONE, "");
+    fault.at.access = "reads";
+    fault.address = (uintptr_t)from + first;
+    fault.size = count;
+    nl_fault_say(
+        &fault,
         "a copy to the host reads device memory which nothing has written: %zu bytes, from byte "
         "%zu of what is copied on",
         count, before + first);
-    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, text);
+    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
 /* Is what it touches to be compared with what other streams do? */
@@ -49,17 +53,21 @@ static void watch(nl_sim_op *op) {
 
 static void compare(nl_sim_op *op, nl_sim_stream *stream, const char *noun, uintptr_t address,
                     size_t size, int writes) {
-    char text[NL_SIM_FAULT_TEXT];
+    nl_fault fault;
     nl_sim_overlap_clash clash;
     nl_sim_memory_info info = {.address = 0};
     if (!op->overlap || !nl_sim_overlap_touch(op->overlap, address, size, writes, 0, &clash))
         return;
     (void)nl_sim_memory_find(clash.address, &info);
-    snprintf(text, sizeof text, "%s %s %s byte %zu of device memory of %zu bytes, and %s %s it%s",
-             noun, nl_sim_overlap_stream(op->overlap), writes ? "writes" : "reads",
-             (size_t)(clash.address - info.address), info.size, clash.who, clash.verb,
-             nl_sim_overlap_remedy);
-    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, text);
+    nl_fault_init(&fault, NL_CHECK_STREAM, NL_FAULT_HEAD_NONE, "");
+    fault.at.access = writes ? "writes" : "reads";
+    fault.address = clash.address;
+    fault.size = size;
+    nl_fault_say(&fault, "%s %s %s byte %zu of device memory of %zu bytes, and %s %s it%s", noun,
+                 nl_sim_overlap_stream(op->overlap), fault.at.access,
+                 (size_t)(clash.address - info.address), info.size, clash.who, clash.verb,
+                 nl_sim_overlap_remedy);
+    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
 static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {

@@ -34,23 +34,27 @@ typedef struct launch_op {
 
 /* An array of which a kernel got the address was written out of bounds by that kernel. */
 static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
-    char damage[NL_SIM_MEMORY_TEXT], text[NL_SIM_MEMORY_TEXT + 384];
+    char damage[NL_SIM_MEMORY_TEXT];
+    nl_fault fault;
     if (!nl_sim_memory_check(l->arguments, l->words, damage))
         return;
     int checked = (l->checks.mask & NL_CHECK_MEMORY) != 0;
-    snprintf(text, sizeof text, "kernel %.200s: %s%s", nl_sim_fault_kernel_name(l->job.kernel),
-             damage,
-             checked ? "" : "; run it under `with cuda.checks():` to see the thread and the line");
-    nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, text);
+    nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_KERNEL,
+                  nl_sim_fault_kernel_name(l->job.kernel));
+    nl_fault_say(&fault, "%s%s", damage,
+                 checked ? ""
+                         : "; run it under `with cuda.checks():` to see the thread and the line");
+    nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
-/* Runs the grid; with a text about what went wrong in job.fault. */
+/* Runs the grid; with what went wrong in job.fault. */
 static CUresult run_checked(launch_op *l) {
-    char text[NL_SIM_FAULT_TEXT];
+    const char *kernel = nl_sim_fault_kernel_name(l->job.kernel);
+    nl_fault fault;
     l->job.check = nl_sim_check_begin(&l->checks, nl_sim_module_object(l->function->module));
     if (!l->job.check) {
-        snprintf(l->job.fault, sizeof l->job.fault, "kernel %.200s: there is no memory to check it",
-                 nl_sim_fault_kernel_name(l->job.kernel));
+        nl_fault_init(&l->job.fault, 0, NL_FAULT_HEAD_KERNEL, kernel);
+        nl_fault_say(&l->job.fault, "there is no memory to check it");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     l->job.observer = &nl_sim_check_observer;
@@ -64,10 +68,9 @@ static CUresult run_checked(launch_op *l) {
     CUresult status = nl_sim_conflict_end(&l->job);
     if (variables)
         nl_sim_variables_return(variables);
-    CUresult found =
-        nl_sim_check_end(l->job.check, nl_sim_fault_kernel_name(l->job.kernel), text, sizeof text);
+    CUresult found = nl_sim_check_end(l->job.check, kernel, &fault);
     if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
-        memcpy(l->job.fault, text, sizeof text);
+        l->job.fault = fault;
     return found != CUDA_SUCCESS ? found : status;
 }
 
@@ -82,7 +85,7 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     CUresult status = plain ? nl_sim_grid_run(&l->job) : run_checked(l);
     nl_sim_stream_set_job(stream, NULL);
     if (status != CUDA_SUCCESS)
-        nl_sim_stream_fail(stream, status, l->job.fault);
+        nl_sim_stream_fail(stream, status, &l->job.fault);
     check_arrays(l, stream);
     nl_sim_grid_close(&l->job);
 }
@@ -150,7 +153,6 @@ static launch_op *make_launch(const nl_sim_kernel *kernel, void **params, void *
         return NULL;
     memset(l, 0, offsetof(launch_op, job.fault));
     memset(l->arguments, 0, words * sizeof(uintptr_t));
-    l->job.fault[0] = '\0';
     l->words = words;
     l->pointers = (void **)(l->arguments + words);
     char *base = (char *)(((uintptr_t)l->arguments + MAX_ALIGN - 1) / MAX_ALIGN * MAX_ALIGN);
@@ -196,7 +198,8 @@ static size_t stack_size(const nl_sim_context *context) {
 /* What runs when `f` is launched with these checks: `f` or an instrumented twin. NULL with *status
  * set if it cannot be had. */
 static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, CUresult *status) {
-    char log[NL_SIM_FAULT_TEXT] = "", text[NL_SIM_FAULT_TEXT];
+    char log[900] = "";
+    nl_fault fault;
     uint32_t mask = checks->mask & NL_CHECK_COMPILED;
     if (checks->mask & NL_CHECK_ACCESSES)
         mask |= NL_CHECK_TWIN;
@@ -204,18 +207,19 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     if (!mask)
         return f;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
+    nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(f->kernel));
     if (nl_sim_memory_watch() < 0) {
-        nl_sim_fault_report(0, "kernels cannot be checked: there is no room for what is noted of "
-                               "memory (a limit of the process, or of the system)");
+        nl_fault_say(&fault, "kernels cannot be checked: there is no room for what is noted of "
+                             "memory (a limit of the process, or of the system)");
+        nl_sim_fault_report(0, &fault);
         return NULL;
     }
     *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
     if (*status == CUDA_SUCCESS)
         return twin;
-    snprintf(text, sizeof text, "kernel %.200s cannot be checked: %.900s",
-             nl_sim_fault_kernel_name(f->kernel),
-             *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
-    nl_sim_fault_report(0, text);
+    nl_fault_say(&fault, "kernel %s cannot be checked: %s", fault.kernel,
+                 *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
+    nl_sim_fault_report(0, &fault);
     return NULL;
 }
 

@@ -27,11 +27,12 @@ static CUresult allocate(nl_sim_context *context, nl_sim_memory_kind kind, size_
 }
 
 static void report_damage(nl_sim_stream *stream, const char *damage) {
-    char text[NL_SIM_MEMORY_TEXT + 64];
+    nl_fault fault;
     if (!damage[0])
         return;
-    snprintf(text, sizeof text, "a kernel made %s (found when it was freed)", damage);
-    nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, text);
+    nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_NONE, "");
+    nl_fault_say(&fault, "a kernel made %s (found when it was freed)", damage);
+    nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
 static CUresult free_address(nl_sim_stream *stream, nl_sim_memory_kind kind, uintptr_t address) {
@@ -88,10 +89,14 @@ typedef struct free_op {
 
 static void run_free(nl_sim_op *op, nl_sim_stream *stream) {
     free_op *f = (free_op *)op;
-    if (free_address(stream, NL_SIM_MEMORY_DEVICE, f->address) != CUDA_SUCCESS)
-        nl_sim_stream_fail(stream, CUDA_ERROR_INVALID_VALUE, "memory was freed twice");
-    else
+    nl_fault fault;
+    if (free_address(stream, NL_SIM_MEMORY_DEVICE, f->address) == CUDA_SUCCESS) {
         nl_atomic_sub(&stream->context->pool_used, f->size);
+        return;
+    }
+    nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_NONE, "");
+    nl_fault_say(&fault, "memory was freed twice");
+    nl_sim_stream_fail(stream, CUDA_ERROR_INVALID_VALUE, &fault);
 }
 
 static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {

@@ -32,7 +32,7 @@ static struct {
     nl_sim_stream *ready, *blocked;
     unsigned ready_count, threads, idle, waiting, running;
     int exiting;
-    char stopped[NL_SIM_FAULT_TEXT]; /* what the last interrupt has stopped */
+    char stopped[1000]; /* what the last interrupt has stopped */
 } sched = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .done = NL_COND_INIT};
 
 void nl_sim_sched_lock(void) {
@@ -47,7 +47,7 @@ void nl_sim_sched_unlock(void) {
 void nl_sim_stream_release_lock_held(nl_sim_stream *stream) {
     if (--stream->references)
         return;
-    free(stream->fault.text);
+    free(stream->fault.fault);
     free(stream);
 }
 
@@ -241,13 +241,22 @@ static void unblock_lock_held(void) {
 
 /* Running */
 
-static void fail_lock_held(nl_sim_stream *stream, CUresult status, const char *text) {
+static void fail_lock_held(nl_sim_stream *stream, CUresult status, const nl_fault *fault) {
     static uint64_t faults;
     if (stream->done < stream->cancelled && !*sched.stopped)
-        snprintf(sched.stopped, sizeof sched.stopped, "%s", text);
+        nl_fault_sentence(fault, sched.stopped, sizeof sched.stopped);
     if (stream->fault.status)
         return; /* the first is the one to report */
-    stream->fault = (nl_sim_pending){status, ++faults, strdup(text)};
+    stream->fault = (nl_sim_pending){status, ++faults, malloc(sizeof *fault)};
+    if (stream->fault.fault)
+        *stream->fault.fault = *fault;
+}
+
+/* A fault of which there is only this to say. */
+static const nl_fault *plain(nl_fault *fault, const char *what) {
+    nl_fault_init(fault, 0, NL_FAULT_HEAD_NONE, "");
+    nl_fault_say(fault, "%s", what);
+    return fault;
 }
 
 /* Operations that a thread which waits does not run. Who can be interrupted must be able to see
@@ -262,8 +271,10 @@ static void run_first_lock_held(nl_sim_stream *stream) {
     nl_sim_op *op = stream->head;
     stream->state = RUNNING;
     if ((op->flags & NL_SIM_OP_LAUNCH) && stream->done < stream->cancelled) {
-        fail_lock_held(stream, CUDA_ERROR_LAUNCH_TIMEOUT,
-                       "a launch that was to come after an interrupted one has not been run");
+        nl_fault fault;
+        fail_lock_held(
+            stream, CUDA_ERROR_LAUNCH_TIMEOUT,
+            plain(&fault, "a launch that was to come after an interrupted one has not been run"));
         return;
     }
     sched.running++;
@@ -503,9 +514,9 @@ restart:
 
 /* Faults */
 
-void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const char *text) {
+void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const nl_fault *fault) {
     nl_mutex_lock(&sched.lock);
-    fail_lock_held(stream, status, text);
+    fail_lock_held(stream, status, fault);
     nl_mutex_unlock(&sched.lock);
 }
 
@@ -515,10 +526,12 @@ void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
     nl_mutex_unlock(&sched.lock);
 }
 
-static CUresult report(const nl_sim_pending *fault) {
-    if (fault->status)
-        nl_sim_fault_report(fault->id, fault->text ? fault->text : "out of memory");
-    return fault->status;
+static CUresult report(const nl_sim_pending *pending) {
+    nl_fault unknown;
+    if (pending->status)
+        nl_sim_fault_report(pending->id,
+                            pending->fault ? pending->fault : plain(&unknown, "out of memory"));
+    return pending->status;
 }
 
 CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_stream *stream) {
@@ -536,7 +549,8 @@ CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_strea
     if (!status)
         status = report(&context->fault);
     if (!status && interrupted) {
-        nl_sim_fault_report(0, "interrupted");
+        nl_fault fault;
+        nl_sim_fault_report(0, plain(&fault, "interrupted"));
         status = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
     nl_mutex_unlock(&sched.lock);
@@ -547,7 +561,7 @@ CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_strea
 static void clear(nl_sim_pending *fault, uint64_t id) {
     if (id && fault->id != id)
         return;
-    free(fault->text);
+    free(fault->fault);
     *fault = (nl_sim_pending){.status = CUDA_SUCCESS};
 }
 

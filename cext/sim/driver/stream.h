@@ -10,6 +10,7 @@
 #define NL_SIM_DRIVER_STREAM_H
 
 #include <stdint.h>
+#include "base/fault.h"
 #include "driver/cuda_abi.h"
 #include "sim/check/overlap.h"
 
@@ -51,7 +52,7 @@ struct nl_sim_op {
 typedef struct nl_sim_pending {
     CUresult status; /* CUDA_SUCCESS: there is none */
     uint64_t id;
-    char *text;
+    nl_fault *fault; /* NULL: there was no memory for it */
 } nl_sim_pending;
 
 struct nl_sim_stream {
@@ -92,13 +93,13 @@ int nl_sim_stream_is_done(nl_sim_stream *stream);
 void nl_sim_stream_wait_context(struct nl_sim_context *context);
 
 /* From op->run: records a fault, to be reported by the next call that synchronises. */
-void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const char *text);
+void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const nl_fault *fault);
 void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job);
 /* The status of a pending fault: of this stream (a default stream's includes the streams that it
- * waits for), or with stream NULL of any of the context. Its text becomes the calling thread's. The
- * fault stays pending until somebody has asked for the text: a status can be ignored. */
+ * waits for), or with stream NULL of any of the context. It becomes the calling thread's, and stays
+ * pending until somebody has taken it: a status can be ignored. */
 CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_stream *stream);
-/* The text of that fault has been asked for. */
+/* That fault has been taken. */
 void nl_sim_stream_clear_fault(uint64_t id);
 void nl_sim_stream_clear_faults(struct nl_sim_context *context);
 

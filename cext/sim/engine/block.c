@@ -170,7 +170,7 @@ static void cross_grid_barrier(nl_sim_worker *w) {
 void nl_sim_block_grid_barrier(unsigned thread, nl_sim_site site) {
     nl_sim_worker *w = nl_sim_enter(thread);
     if (!w->job->launch.cooperative)
-        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED,
+        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, 0,
                            "a barrier over the whole grid needs a cooperative launch", thread,
                            site);
     nl_sim_thread *t = &w->thread[thread];
@@ -379,7 +379,7 @@ static void observed_thread_entry(void *argument) {
 }
 
 void nl_sim_block_lacks_stack(nl_sim_worker *w, unsigned thread) {
-    nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+    nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 0,
                        "no memory for the stacks of the block's threads", thread,
                        (nl_sim_site){NULL, 0});
 }

@@ -33,7 +33,7 @@ static nl_mutex install_lock = NL_MUTEX_INIT;
 /* Handling a signal that is not ours: if it comes back here meanwhile, two handlers are calling one
  * another; and a handler that has said its word raises the signal once more to end the process. */
 static _Thread_local volatile sig_atomic_t chaining, chained;
-static _Thread_local char *reported; /* for TakeFault */
+static _Thread_local nl_fault *reported; /* for TakeFault */
 static _Thread_local uint64_t reported_id;
 static _Thread_local int interrupted;
 
@@ -152,16 +152,28 @@ const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel) {
     return end - last > 3 && strncmp(last, "nl_", 3) == 0 ? last + 3 : name;
 }
 
-void nl_sim_fault_prefix(const nl_sim_worker *w, int thread, nl_sim_site site, nl_text *text) {
-    nl_text_add(text, "kernel %s, block (%u,%u,%u)", nl_sim_fault_kernel_name(w->kernel),
-                w->index.x, w->index.y, w->index.z);
-    if (thread >= 0) {
-        nl_sim_dim t = thread_index(w, (unsigned)thread);
-        nl_text_add(text, ", thread (%u,%u,%u)", t.x, t.y, t.z);
-    }
-    if (site.file)
-        nl_text_add(text, ", %s:%d", site.file, site.line);
-    nl_text_add(text, ": ");
+static void put_dim(unsigned to[3], nl_sim_dim from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+}
+
+void nl_sim_fault_begin(nl_fault *f, const nl_sim_worker *w, uint32_t kind, nl_fault_head head) {
+    nl_fault_init(f, kind, head, nl_sim_fault_kernel_name(w->kernel));
+    f->at.has_block = 1;
+    put_dim(f->at.block, w->index);
+}
+
+void nl_sim_fault_place(nl_fault_side *side, const nl_sim_worker *w, unsigned thread,
+                        nl_sim_site site) {
+    side->has_thread = thread != (unsigned)-1;
+    if (side->has_thread)
+        put_dim(side->thread, thread_index(w, thread));
+    nl_fault_locate(side, site.file, site.line);
+}
+
+nl_text nl_sim_fault_text(nl_fault *f) {
+    return nl_text_in(f->what, sizeof f->what);
 }
 
 /* The line that CUDA prints. */
@@ -173,17 +185,17 @@ static void print_assert(const nl_sim_worker *w, const char *message, unsigned t
             w->index.y, w->index.z, t.x, t.y, t.z, message);
 }
 
-_Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, const char *message,
-                                  unsigned thread, nl_sim_site site) {
+_Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, uint32_t kind,
+                                  const char *message, unsigned thread, nl_sim_site site) {
     if (w->replaying)
         nl_sim_block_leave(w, NL_SIM_REPLAYED);
-    char room[NL_SIM_FAULT_TEXT];
-    nl_text text = nl_text_in(room, sizeof room);
-    nl_sim_fault_prefix(w, (int)thread, site, &text);
-    nl_text_add(&text, "%s", message);
+    nl_fault fault;
+    nl_sim_fault_begin(&fault, w, kind, NL_FAULT_HEAD_THREAD);
+    nl_sim_fault_place(&fault.at, w, thread, site);
+    nl_fault_say(&fault, "%s", message);
     if (status == CUDA_ERROR_ASSERT)
         print_assert(w, message, thread, site);
-    nl_sim_job_fail(w->job, status, room);
+    nl_sim_job_fault(w->job, status, &fault);
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 
@@ -197,7 +209,7 @@ static int describe_shared(const nl_sim_worker *w, uintptr_t address, nl_text *t
     return 1;
 }
 
-static CUresult trap_text(const nl_sim_worker *w, nl_text *text) {
+static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *text) {
     const nl_sim_trap *trap = &w->trap;
     switch (trap->signal) {
     case SIGFPE:
@@ -211,11 +223,13 @@ static CUresult trap_text(const nl_sim_worker *w, nl_text *text) {
     default:
         break;
     }
+    fault->kind = NL_CHECK_MEMORY;
     if (trap->code == SI_KERNEL) {
         nl_text_add(text, "access to a misaligned address, or to one that no memory can have");
         return CUDA_ERROR_MISALIGNED_ADDRESS;
     }
     if (nl_sim_stacks_overflown(&w->stacks, trap->address)) {
+        fault->kind = NL_CHECK_STACK;
         nl_text_add(
             text,
             "stack overflow: the thread uses more than %zu bytes of stack (recursion, or large "
@@ -223,6 +237,7 @@ static CUresult trap_text(const nl_sim_worker *w, nl_text *text) {
             w->stacks.size);
         return CUDA_ERROR_LAUNCH_FAILED;
     }
+    fault->address = trap->address;
     nl_text_add(text, "illegal access to address 0x%llx", (unsigned long long)trap->address);
     if (!describe_shared(w, trap->address, text)) {
         char where[NL_SIM_MEMORY_TEXT] = "";
@@ -269,26 +284,28 @@ static void advise(int has_line, CUresult status, nl_text *text) {
 }
 
 void nl_sim_fault_trapped(nl_sim_worker *w, int thread) {
-    char room[NL_SIM_FAULT_TEXT];
-    nl_text text = nl_text_in(room, sizeof room);
+    nl_fault fault;
     nl_sim_site site = {NULL, 0};
-    find_line(w, thread, &site);
-    nl_sim_fault_prefix(w, thread, site, &text);
     if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
         nl_sim_fault_endless(w);
         return;
     }
-    CUresult status = trap_text(w, &text);
+    find_line(w, thread, &site);
+    nl_sim_fault_begin(&fault, w, 0, NL_FAULT_HEAD_THREAD);
+    nl_sim_fault_place(&fault.at, w, (unsigned)thread, site);
+    nl_text text = nl_sim_fault_text(&fault);
+    CUresult status = describe_trap(w, &fault, &text);
     if (!w->observer || !w->observer->sees_accesses(w))
         advise(site.file != NULL, status, &text);
-    nl_sim_job_fail(w->job, status, room);
+    nl_sim_job_fault(w->job, status, &fault);
 }
 
 /* What the driver calls of this thread reported */
 
-void nl_sim_fault_report(uint64_t id, const char *text) {
-    free(reported);
-    reported = strdup(text);
+void nl_sim_fault_report(uint64_t id, const nl_fault *fault) {
+    reported = reported ? reported : malloc(sizeof *reported);
+    if (reported)
+        *reported = *fault;
     reported_id = id;
 }
 
@@ -310,10 +327,10 @@ void nl_sim_fault_forget(void) {
     }
 }
 
-int nl_sim_fault_take(char *buffer, size_t size, uint64_t *id) {
+int nl_sim_fault_take(nl_fault *fault, uint64_t *id) {
     if (!reported)
         return 0;
-    snprintf(buffer, size, "%s", reported);
+    *fault = *reported;
     nl_sim_fault_forget();
     *id = reported_id;
     return 1;

@@ -4,11 +4,11 @@
 #define NL_SIM_ENGINE_FAULT_H
 
 #include <signal.h>
+#include "base/fault.h"
 #include "base/text.h"
+#include "driver/checks.h"
 #include "driver/cuda_abi.h"
 #include "sim/engine/worker.h"
-
-enum { NL_SIM_FAULT_TEXT = 1200 };
 
 /* Installs the handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL, in front of whatever is installed.
  * Call before each launch: somebody may have installed theirs since. */
@@ -24,10 +24,10 @@ typedef struct nl_sim_fault_scope {
 void nl_sim_fault_enter(nl_sim_worker *worker, nl_sim_fault_scope *scope);
 void nl_sim_fault_leave(const nl_sim_fault_scope *scope);
 
-/* On a fiber: each records a fault of the job and leaves to the worker's own stack. thread:
- * (unsigned)-1 if it is not known. */
-_Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, const char *message,
-                                  unsigned thread, nl_sim_site site);
+/* On a fiber: each records a fault of the job and leaves to the worker's own stack. kind: as that
+ * of an nl_fault; thread: (unsigned)-1 if it is not known. */
+_Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, uint32_t kind,
+                                  const char *message, unsigned thread, nl_sim_site site);
 _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *worker, unsigned thread);
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *worker);
 /* The grid has been stopped: leaves, and says what the block was doing if it has run for too long.
@@ -43,9 +43,13 @@ _Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *worker, unsigned warp, uin
 /* On the worker's own stack: records worker->trap. thread: -1 if it is not known. */
 void nl_sim_fault_trapped(nl_sim_worker *worker, int thread);
 
-/* "kernel k, block (1,0,0), thread (5,0,0), file:17: " is added. thread -1 and site.file NULL leave
- * their parts out. */
-void nl_sim_fault_prefix(const nl_sim_worker *worker, int thread, nl_sim_site site, nl_text *text);
+/* A fault of the block that the worker runs; of one of its threads, which is somewhere. */
+void nl_sim_fault_begin(nl_fault *fault, const nl_sim_worker *worker, uint32_t kind,
+                        nl_fault_head head);
+void nl_sim_fault_place(nl_fault_side *side, const nl_sim_worker *worker, unsigned thread,
+                        nl_sim_site site);
+/* Its `what`, to be written. */
+nl_text nl_sim_fault_text(nl_fault *fault);
 
 /* What a thread waits for (nl_sim_thread.wait), in CUDA's words. */
 const char *nl_sim_fault_operation(unsigned wait);
@@ -57,8 +61,8 @@ const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel);
 void nl_sim_fault_interrupt(void);
 int nl_sim_fault_interrupted(void);
 /* The fault that the calling thread's last driver call reported, for nl_driver.TakeFault. */
-void nl_sim_fault_report(uint64_t id, const char *text);
+void nl_sim_fault_report(uint64_t id, const nl_fault *fault);
 void nl_sim_fault_forget(void);
-int nl_sim_fault_take(char *buffer, size_t size, uint64_t *id);
+int nl_sim_fault_take(nl_fault *fault, uint64_t *id);
 
 #endif

@@ -5,7 +5,6 @@
  * launch. */
 #include "sim/engine/grid.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
@@ -73,14 +72,12 @@ int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
     return 1;
 }
 
-static void fail_lock_held(nl_sim_job *job, CUresult status, const char *text) {
+static void fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault *fault) {
     if (job->status == CUDA_SUCCESS) {
         job->status = status;
-        int length = snprintf(job->fault, sizeof job->fault, "%s", text);
-        if (job->shuffled && status != CUDA_ERROR_OUT_OF_MEMORY && length > 0 &&
-            (size_t)length < sizeof job->fault)
-            snprintf(job->fault + length, sizeof job->fault - (size_t)length,
-                     "; seed=%llu gives this order again", (unsigned long long)job->seed);
+        job->fault = *fault;
+        job->fault.is_shuffled = job->shuffled && status != CUDA_ERROR_OUT_OF_MEMORY;
+        job->fault.seed = job->seed;
     }
     nl_atomic_store32(&job->stop, 1);
     nl_cond_broadcast(&job->crossed);
@@ -93,30 +90,38 @@ void nl_sim_job_stop(nl_sim_job *job) {
     nl_mutex_unlock(&job->lock);
 }
 
-void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text) {
+void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault) {
     nl_mutex_lock(&job->lock);
-    fail_lock_held(job, status, text);
+    fault_lock_held(job, status, fault);
     nl_mutex_unlock(&job->lock);
+}
+
+void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text) {
+    nl_fault fault;
+    nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(job->kernel));
+    nl_fault_say(&fault, "%s", text);
+    nl_sim_job_fault(job, status, &fault);
 }
 
 /* Blocks wait at the grid barrier for some that have ended. */
 static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) {
-    char text[NL_SIM_FAULT_TEXT];
+    nl_fault fault;
     const nl_sim_site *site = &job->grid_site;
-    snprintf(text, sizeof text,
-             "kernel %s: the grid cannot go on: %u of its %llu blocks wait at the barrier over the "
-             "grid at %s:%d, the others have ended (as has block (%u,%u,%u))",
-             nl_sim_fault_kernel_name(job->kernel), job->arrived, (unsigned long long)job->blocks,
-             site->file ? site->file : "?", site->line, w->index.x, w->index.y, w->index.z);
-    fail_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, text);
+    nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_KERNEL);
+    nl_fault_locate(&fault.at, site->file, site->line);
+    nl_fault_say(&fault,
+                 "the grid cannot go on: %u of its %llu blocks wait at the barrier over the grid "
+                 "at %s:%d, the others have ended (as has block (%u,%u,%u))",
+                 job->arrived, (unsigned long long)job->blocks, site->file ? site->file : "?",
+                 site->line, w->index.x, w->index.y, w->index.z);
+    fault_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
 static void wait_in_turn_lock_held(nl_sim_job *job, nl_sim_worker *w) {
     nl_mutex_unlock(&job->lock);
-    int in_vain = nl_sim_turn_wait(w) < 0;
+    if (nl_sim_turn_wait(w) < 0)
+        nl_sim_job_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, no_threads);
     nl_mutex_lock(&job->lock);
-    if (in_vain)
-        fail_lock_held(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, no_threads);
 }
 
 int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w, nl_sim_site site) {

@@ -3,6 +3,7 @@
 #define NL_SIM_ENGINE_GRID_H
 
 #include <stdint.h>
+#include "base/fault.h"
 #include "base/lock.h"
 #include "base/threads.h"
 #include "sim/abi.h"
@@ -48,7 +49,7 @@ typedef struct nl_sim_job {
     uint64_t crossings;
     nl_sim_site grid_site; /* where the last to arrive at it waits */
     int status;
-    char fault[NL_SIM_FAULT_TEXT];
+    nl_fault fault; /* the first, if status is not CUDA_SUCCESS */
 } nl_sim_job;
 
 /* How many blocks run at once: NUMBALITE_NUM_THREADS, or the processors that we may use. */
@@ -57,13 +58,15 @@ unsigned nl_sim_grid_workers(void);
 void nl_sim_grid_open(nl_sim_job *job);
 void nl_sim_grid_close(nl_sim_job *job);
 /* Runs the grid to its end on the calling thread and others. Returns CUDA_SUCCESS, or the status of
- * the first fault, whose text is then in job->fault. */
+ * the first fault, which is then in job->fault. */
 CUresult nl_sim_grid_run(nl_sim_job *job);
 
 /* For the workers. */
 /* The next blocks to run: worker->next to worker->end. 0 if there are none. */
 int nl_sim_job_take(nl_sim_job *job, struct nl_sim_worker *worker);
 /* Records a fault, unless there is one already, and stops the grid. */
+void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault);
+/* The same for what is nobody's mistake: something is not to be had. */
 void nl_sim_job_fail(nl_sim_job *job, CUresult status, const char *text);
 /* Takes no more blocks; those that run are to leave. */
 void nl_sim_job_stop(nl_sim_job *job);

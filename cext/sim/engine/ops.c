@@ -29,7 +29,8 @@ static unsigned smid(void) {
 
 __attribute__((noreturn)) static void fault(int status, const char *message, unsigned thread,
                                             nl_sim_site site) {
-    nl_sim_fault_raise(nl_sim_current, status, message, thread, site);
+    uint32_t kind = status == CUDA_ERROR_ASSERT ? NL_FAULT_ASSERT : 0;
+    nl_sim_fault_raise(nl_sim_current, status, kind, message, thread, site);
 }
 
 static int print(const char *format, va_list arguments) {
@@ -62,7 +63,7 @@ static void *allocate(unsigned long long size) {
 static void free_block(void *block) {
     nl_sim_worker *w = nl_sim_current;
     if (nl_sim_heap_free(block) < 0)
-        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED,
+        nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_MEMORY,
                            "free() of an address that malloc() did not give, or gave back already",
                            w->fibers ? w->current : (unsigned)-1, (nl_sim_site){NULL, 0});
 }

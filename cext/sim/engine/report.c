@@ -10,10 +10,9 @@
 #include "sim/engine/grid.h"
 #include "sim/engine/observer.h"
 
-static const char *finished(nl_text *t) {
+static void mark_cut(nl_text *t) {
     if (t->is_cut)
         memcpy(t->at + t->length - 3, "...", 3);
-    return t->at;
 }
 
 const char *nl_sim_fault_operation(unsigned wait) {
@@ -135,13 +134,21 @@ static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
     }
 }
 
+/* " at k.cu:3"; the first place that is told is that of the fault. */
+static void add_place(nl_fault *f, nl_text *t, nl_sim_site site) {
+    if (!f->at.line)
+        nl_fault_locate(&f->at, site.file, site.line);
+    nl_text_add(t, " at %s:%d", site.file ? site.file : "?", site.line);
+}
+
 /* Of threads that could run, but have not got on. What one of them touched last is most likely what
  * it waits for. */
-static void add_spinning(nl_text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
+static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
+                         const nl_sim_thread *thread) {
     char name[200];
     nl_text_add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
     if (thread->site.line)
-        nl_text_add(t, " at %s:%d", thread->site.file, thread->site.line);
+        add_place(f, t, thread->site);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
         nl_text_add(t, " on volatile memory");
     if (w->observer && thread->touched && w->observer->name(w, thread->touched, name, sizeof name))
@@ -150,7 +157,8 @@ static void add_spinning(nl_text *t, const nl_sim_worker *w, const nl_sim_thread
 
 /* "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...": each of the kinds of waiting for
  * which `wanted` holds, that of the running thread first if it waits for nothing. */
-static void add_waiting(nl_text *t, const nl_sim_worker *w, member_fn *wanted, const void *data) {
+static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_fn *wanted,
+                        const void *data) {
     const nl_sim_thread *running = &w->thread[w->current];
     unsigned kinds = 0, first = 0;
     if (is_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
@@ -170,11 +178,11 @@ static void add_waiting(nl_text *t, const nl_sim_worker *w, member_fn *wanted, c
         }
         add_ranges(t, w, is_alike, thread);
         if (thread->wait > NL_SIM_WAIT_GRID) {
-            add_spinning(t, w, thread);
+            add_spinning(f, t, w, thread);
             continue;
         }
-        nl_text_add(t, " at %s:%d in %s", thread->site.file ? thread->site.file : "?",
-                    thread->site.line, nl_sim_fault_operation(thread->wait));
+        add_place(f, t, thread->site);
+        nl_text_add(t, " in %s", nl_sim_fault_operation(thread->wait));
         if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
@@ -183,18 +191,19 @@ static void add_waiting(nl_text *t, const nl_sim_worker *w, member_fn *wanted, c
 }
 
 _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
-    char room[NL_SIM_FAULT_TEXT];
-    nl_text t = nl_text_in(room, sizeof room);
-    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
+    nl_fault fault;
+    nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_BLOCK);
+    nl_text t = nl_sim_fault_text(&fault);
     int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
     nl_text_add(&t, mixed ? "threads of the block are at different barriers: "
                           : "the block cannot go on: ");
-    add_waiting(&t, w, NULL, NULL);
+    add_waiting(&fault, &t, w, NULL, NULL);
     if (w->live < w->threads) {
         nl_text_add(&t, "; ended: ");
         add_ranges(&t, w, has_ended, NULL);
     }
-    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
+    mark_cut(&t);
+    nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 
@@ -208,11 +217,12 @@ static void add_stop(nl_text *t, const nl_sim_job *job, const char *limit_text) 
 }
 
 void nl_sim_fault_overdue(nl_sim_job *job) {
-    char room[NL_SIM_FAULT_TEXT];
-    nl_text t = nl_text_in(room, sizeof room);
-    nl_text_add(&t, "kernel %s: ", nl_sim_fault_kernel_name(job->kernel));
+    nl_fault fault;
+    nl_fault_init(&fault, NL_CHECK_HANG, NL_FAULT_HEAD_KERNEL,
+                  nl_sim_fault_kernel_name(job->kernel));
+    nl_text t = nl_sim_fault_text(&fault);
     add_stop(&t, job, "stopped");
-    nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
+    nl_sim_job_fault(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
 /* Where the threads are that wait for nothing but their turn, as far as the image tells lines. */
@@ -245,17 +255,18 @@ static void find_lines(nl_sim_worker *w) {
 }
 
 void nl_sim_fault_endless(nl_sim_worker *w) {
-    char room[NL_SIM_FAULT_TEXT];
-    nl_text t = nl_text_in(room, sizeof room);
-    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
+    nl_fault fault;
+    nl_sim_fault_begin(&fault, w, NL_CHECK_HANG, NL_FAULT_HEAD_BLOCK);
+    nl_text t = nl_sim_fault_text(&fault);
     add_stop(&t, w->job, "not done");
     if (w->fibers) {
         find_lines(w);
         nl_text_add(&t, ": ");
-        add_waiting(&t, w, NULL, NULL);
+        add_waiting(&fault, &t, w, NULL, NULL);
         add_unstarted(&t, w);
     }
-    nl_sim_job_fail(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, finished(&t));
+    mark_cut(&t);
+    nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
 _Noreturn void nl_sim_fault_stopped(nl_sim_worker *w) {
@@ -276,14 +287,15 @@ static int is_lane(const nl_sim_worker *w, unsigned thread, const void *data) {
 }
 
 _Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_t set) {
-    char room[NL_SIM_FAULT_TEXT];
-    nl_text t = nl_text_in(room, sizeof room);
-    nl_sim_fault_prefix(w, -1, (nl_sim_site){NULL, 0}, &t);
+    nl_fault fault;
+    nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_BLOCK);
+    nl_text t = nl_sim_fault_text(&fault);
     nl_text_add(
         &t, "lanes of a warp that name one another in their masks are at different lines, and each "
             "line is an instruction of its own, which only its own lanes execute: ");
-    add_waiting(&t, w, is_lane, &(lanes){warp, set});
-    nl_sim_job_fail(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, finished(&t));
+    add_waiting(&fault, &t, w, is_lane, &(lanes){warp, set});
+    mark_cut(&t);
+    nl_sim_job_fault(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, &fault);
     nl_sim_block_leave(w, NL_SIM_FAULT);
 }
 
@@ -293,5 +305,5 @@ _Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *w, unsigned thread) {
     snprintf(message, sizeof message,
              "%s with mask 0x%08x, which does not name the calling lane %u",
              nl_sim_fault_operation(t->wait), t->mask, thread % NL_SIM_LANES);
-    nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, message, thread, t->site);
+    nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, NL_CHECK_SYNC, message, thread, t->site);
 }

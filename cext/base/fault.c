@@ -1,0 +1,79 @@
+/* base/fault: see the header. */
+#include "base/fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/text.h"
+
+void nl_fault_init(nl_fault *f, uint32_t kind, nl_fault_head head, const char *kernel) {
+    memset(f, 0, offsetof(nl_fault, what));
+    f->what[0] = '\0';
+    f->kind = kind;
+    f->head = head;
+    snprintf(f->kernel, sizeof f->kernel, "%s", kernel);
+}
+
+void nl_fault_say(nl_fault *f, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->what, sizeof f->what, format, arguments);
+    va_end(arguments);
+}
+
+void nl_fault_locate(nl_fault_side *side, const char *file, int line) {
+    snprintf(side->file, sizeof side->file, "%s", file ? file : "");
+    side->line = file ? line : 0;
+}
+
+void nl_fault_name(nl_fault_element *element, const char *name) {
+    const char *last = name;
+    for (const char *at = strstr(name, "::"); at; at = strstr(at + 2, "::"))
+        last = at + 2;
+    snprintf(element->array, sizeof element->array, "%s", last);
+}
+
+static void add_dim(nl_text *t, const char *noun, const unsigned *dim) {
+    nl_text_add(t, "%s (%u,%u,%u)", noun, dim[0], dim[1], dim[2]);
+}
+
+static void add_finding_head(nl_text *t, const nl_fault *f) {
+    nl_text_add(t, "%s", f->kernel);
+    if (f->at.file[0]) {
+        nl_text_add(t, " (%s", f->at.file);
+        if (f->at.line > 0)
+            nl_text_add(t, ", line %d", f->at.line);
+        nl_text_add(t, ")");
+    }
+    add_dim(t, ": block", f->at.block);
+    add_dim(t, ", thread", f->at.thread);
+    nl_text_add(t, " ");
+}
+
+static void add_head(nl_text *t, const nl_fault *f) {
+    if (f->head == NL_FAULT_HEAD_NONE)
+        return;
+    if (f->head == NL_FAULT_HEAD_FINDING) {
+        add_finding_head(t, f);
+        return;
+    }
+    nl_text_add(t, "kernel %s", f->kernel);
+    if (f->head >= NL_FAULT_HEAD_BLOCK)
+        add_dim(t, ", block", f->at.block);
+    if (f->head == NL_FAULT_HEAD_THREAD && f->at.has_thread)
+        add_dim(t, ", thread", f->at.thread);
+    if (f->head == NL_FAULT_HEAD_THREAD && f->at.file[0])
+        nl_text_add(t, ", %s:%d", f->at.file, f->at.line);
+    nl_text_add(t, ": ");
+}
+
+void nl_fault_sentence(const nl_fault *f, char *text, size_t size) {
+    nl_text t = nl_text_in(text, size);
+    add_head(&t, f);
+    nl_text_add(&t, "%s", f->what);
+    if (f->is_shuffled)
+        nl_text_add(&t, "; seed=%llu gives this order again", (unsigned long long)f->seed);
+    if (f->others)
+        nl_text_add(&t, " (and %llu more, in %u place%s)", (unsigned long long)f->others, f->places,
+                    f->places == 1 ? "" : "s");
+}
