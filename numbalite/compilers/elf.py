@@ -7,16 +7,18 @@ from struct import Struct, error
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")
 _SYMBOL = Struct("<IBBHQQ")
+_RELOCATABLE = 1  # file type
 _SYMTAB, _DYNSYM = 2, 11  # section types
 _WEAK = 2  # binding
 _TLS = 6  # symbol type
 
 
 def undefined(data: bytes) -> list[str]:
-    """The names that it wants from elsewhere, without the weak ones."""
+    """The names that it wants from elsewhere, without the weak ones; of an object file, too."""
+    table = _SYMTAB if data[16:18] == bytes((_RELOCATABLE, 0)) else _DYNSYM
     return [
         name
-        for name, info, index, _ in _symbols(data, _DYNSYM)
+        for name, info, index, _ in _symbols(data, table)
         if index == 0 and name and info >> 4 != _WEAK
     ]
 

@@ -45,14 +45,14 @@ def find() -> Compiler:
     for variable, text in (("NUMBALITE_CXX", config.CXX), ("CXX", config.outside("CXX"))):
         if text:
             command = _words(text)
-            path = _which(command[0]) if command else None
+            path = which(command[0]) if command else None
             if path is None:
                 raise CudaSupportError(
                     f"${variable} names the compiler {text!r}, which is not found"
                 )
             return Compiler((path, *command[1:]), path)
     for name in ("clang++", "c++", "g++"):
-        path = _which(name)
+        path = which(name)
         if path:
             return Compiler((path,), path)
     for place in sys.path:
@@ -71,7 +71,7 @@ def _words(text):
     return tuple(split(text))
 
 
-def _which(name):
+def which(name):
     """A program's path, absolute: compilers run in folders of their own."""
     if os.path.dirname(name):
         return os.path.abspath(name) if os.access(name, os.X_OK) else None

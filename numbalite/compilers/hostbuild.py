@@ -1,7 +1,8 @@
 """The host C++ compiler: a unit to a shared object, for the simulator or for the CPU itself.
 
-g++ goes in one step. A compiler of the clang family goes in two: the front end gives LLVM IR, irpatch
-writes a GPU's meaning of what C++ leaves undefined into it, the back end makes the shared object.
+g++ goes in one step to an object file. A compiler of the clang family goes in two: the front end gives
+LLVM IR, irpatch writes a GPU's meaning of what C++ leaves undefined into it, the back end makes the
+object file. hostlink makes a shared object of it.
 
 The image brings no C++ library and exports nothing but its tables (cuda_src/sim/image.h,
 cuda_src/host/image.h).
@@ -352,16 +353,11 @@ class _Build:
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
         front = [*common, limit, *prelude, *self.search, "-x", "c++", "-"]
         path = self.output[: -len(".so")]
-        checked = any(flag.startswith("-fsanitize=") for flag in self.flags)
+        object_file = path + ".o"
         if gcc:
-            libraries = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
-            link = ["-o", self.output, *_LINK, *libraries]
-            if checked:  # linked apart, or the compiler would add the sanitizer's own library
-                self._step([*front, "-c", "-o", path + ".o"], text)
-                self._step([*self.compiler.command, path + ".o", *link])
-            else:
-                self._step([*front, *link], text)
+            self._step([*front, "-c", "-o", object_file], text)
             self._refuse_extensions()
+            self._link(object_file, ["-nodefaultlibs", "-lm", "-lc", "-lgcc"])
             return
         self._step(
             [*front, "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", path + ".ll"],
@@ -376,17 +372,17 @@ class _Build:
         if self.compiler.is_zig:
             # zig would build a C library to link with. The process has one, and the few names that
             # are wanted of it are known.
-            self._step([*common, "-c", path + ".ll", "-o", path + ".o"])
-            link = [*self.compiler.command, "-shared", "-nostdlib", path + ".o", "-o", self.output]
+            self._step([*common, "-c", path + ".ll", "-o", object_file])
+            link = [*self.compiler.command, "-shared", "-nostdlib", object_file, "-o", self.output]
             self._step(link)
             self._check_names()
         else:
-            object_file = path + ".o"
             self._step([*common, "-c", path + ".ll", "-o", object_file])
-            flags = [*_LINK, "-nostdlib++", "-lm"]
-            self._finish(
-                hostlink.link(self.compiler.command, flags, object_file, self.output, self._run)
-            )
+            self._link(object_file, ["-nostdlib++", "-lm"])
+
+    def _link(self, object_file, libraries):
+        command, flags = self.compiler.command, [*_LINK, *libraries]
+        self._finish(hostlink.link(command, flags, object_file, self.output, self._run))
 
     def _vectors(self):
         """The vector functions that may be called; zig does not link with their library."""

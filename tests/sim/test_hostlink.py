@@ -1,65 +1,80 @@
-"""Linking by the linker itself, as clang's driver would call it."""
+"""Linking by the linker itself, and by the compiler's driver where that does not do."""
 
+import ctypes
 import shutil
 import subprocess
 
 import pytest
 
-from numbalite.compilers import hostlink
+from numbalite.compilers import host, hostlink
 
-FLAGS = ["-shared", "-Wl,-z,defs"]
+FLAGS = ["-shared", "-Wl,-z,defs", "-lm"]
+PLAIN = 'extern "C" int f() { return 3; }'
+COPIES = (
+    'extern "C" void *memcpy(void *, const void *, unsigned long); extern "C" int f() { return 3; }'
+)
+COPIES += "struct s { int x[999]; }; void copy(s &a, const s &b) { a = b; }"
+THREADS = 'thread_local int x = 3; extern "C" int f() { return x; }'
+MATH = (
+    'extern "C" double exp(double); volatile double x = 1.1; extern "C" int f() { return exp(x); }'
+)
+MISSING = "void missing(); void f() { missing(); }"
 
 
-@pytest.fixture
-def link(monkeypatch, tmp_path):
-    """link(source, name) -> (the result, the programs that were run); the compiler's driver is not known yet."""
-    if not shutil.which("clang++"):
-        pytest.skip("only clang++ is linked so, and it is not installed")
-    monkeypatch.setattr(hostlink, "_known", {})
+@pytest.fixture(params=["g++", "clang++"])
+def link(monkeypatch, tmp_path, request):
+    """link(source, *options) -> (the result, the programs that were run, the command of the last one)."""
+    compiler = shutil.which(request.param)
+    if not compiler or not shutil.which("ld"):
+        pytest.skip("needs a linker, and " + request.param)
+    monkeypatch.setattr(hostlink, "_unfit", set())
 
-    def link(source, name):
+    def link(source, *options):
         compiled, ran = tmp_path / "in here.o", []
-        command = ["clang++", "-fPIC", "-x", "c++", "-c", "-", "-o", compiled]
+        command = [compiler, "-fPIC", "-x", "c++", "-c", "-", "-o", compiled]
         subprocess.run(command, input=source, text=True, check=True)
 
         def run(command):
-            ran.append(command[0].rpartition("/")[2])
+            ran.append(command)
             return subprocess.run(command, capture_output=True, check=False)
 
-        return hostlink.link(["clang++"], FLAGS, str(compiled), str(tmp_path / name), run), ran
+        output = str(tmp_path / "out here.so")
+        result = hostlink.link([compiler, *options], FLAGS, str(compiled), output, run)
+        return result, [words[0] for words in ran], ran[-1]
 
+    link.compiler, link.output = compiler, tmp_path / "out here.so"
     return link
 
 
-def test_the_driver_is_asked_once(link, tmp_path):
-    source = 'extern "C" int f() { return 3; }'
-    result, ran = link(source, "first.so")
-    assert ran == ["clang++"] and (result.returncode, result.stderr) == (0, b"")
-    result, ran = link(source, "second.so")
-    assert len(ran) == 1 and ran != ["clang++"] and result.returncode == 0
-    first, second = ((tmp_path / name).read_bytes() for name in ("first.so", "second.so"))
-    assert first == second
+@pytest.mark.parametrize("source", [PLAIN, COPIES, THREADS])
+def test_most_images_need_no_library(link, source):
+    result, ran, command = link(source)
+    assert result.returncode == 0 and ran == [host.which("ld")] and "-lc" not in command
+    assert ctypes.CDLL(str(link.output)).f() == 3
 
 
-@pytest.mark.parametrize("after", [0, 1])
-def test_the_driver_says_what_is_wrong(link, after):
-    for i in range(after):
-        link("int g;", f"{i}.so")
-    result, ran = link("void missing(); void f() { missing(); }", "fails.so")
-    assert result.returncode and b"missing" in result.stderr and ran[-1] == "clang++"
-    assert b"-dynamic" not in result.stderr and b"InstalledDir" not in result.stderr
+def test_the_others_get_two(link):
+    result, ran, command = link(MATH)
+    assert result.returncode == 0 and ran == [host.which("ld")] and "-lm" in command
+    assert ctypes.CDLL(str(link.output)).f() == 3
+    version = subprocess.run(["nm", "-D", link.output], capture_output=True, text=True, check=True)
+    assert "exp@" in version.stdout  # a version of today, not the oldest one
 
 
-def test_a_linker_that_has_gone(link):
-    link("int g;", "first.so")
-    for words in hostlink._known.values():
-        words[0] = "/bin/false"
-    result, ran = link("int g;", "second.so")
-    assert ran == ["false", "clang++"] and result.returncode == 0
+def test_the_driver_says_what_is_wrong(link):
+    result, ran, _ = link(MISSING)
+    assert result.returncode and b"missing" in result.stderr and ran[-1] == link.compiler
+    assert link(PLAIN)[1] == [host.which("ld")]  # the linker is not to blame
 
 
-def test_other_words(tmp_path):
-    """What is not understood leaves linking to the driver."""
-    for text in ("", ' "ld" "-shared" "a.o" "b.so"\n' * 2, ' "ld" "a.o" "b.so"', ' "ld" "b.so'):
-        assert hostlink._linker(text, "a.o", "b.so") is None
-    assert hostlink._linker('x\n "ld" "-shared" "a.o" "-o" "b.so"', "a.o", "b.so") is not None
+def test_a_linker_that_does_not_do_is_asked_once(link, monkeypatch):
+    monkeypatch.setattr(host, "which", lambda name: "/bin/false")
+    result, ran, _ = link(PLAIN)
+    assert ran == ["/bin/false", link.compiler] and result.returncode == 0
+    assert link(PLAIN)[1] == [link.compiler]
+
+
+def test_without_a_linker_or_with_options_the_driver_links(link, monkeypatch):
+    assert link(PLAIN, "-pipe")[1] == [link.compiler]
+    monkeypatch.setattr(host, "which", lambda name: None)
+    assert link(PLAIN)[1] == [link.compiler]
