@@ -47,7 +47,7 @@ _TYPES = frozenset(
     """void none boolean bool_ b1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32
     float64 complex64 complex128 intp uintp intc uintc i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16 byte
     char uchar short ushort int_ uint long_ ulong longlong ulonglong float_ double size_t ssize_t
-    from_dtype typeof const""".split()
+    from_dtype typeof const optional""".split()
 )
 _ERRORS = frozenset(
     """CudaSupportError CudaAPIError CompileError SignatureError KernelError PerformanceWarning

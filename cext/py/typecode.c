@@ -244,6 +244,26 @@ static int is_dtype(PyObject *value) {
     return nl_host_is_descr(value) || nl_host_is_scalar_type(value);
 }
 
+/* A type of ours that has a dtype, float32: whoever has one has imported numbalite.types. */
+static int is_type_object(PyObject *value) {
+    PyObject *name = PyUnicode_FromString("numbalite.types");
+    PyObject *types = name ? PyImport_GetModule(name) : NULL;
+    PyObject *class = types ? PyObject_GetAttrString(types, "Type") : NULL;
+    PyObject *dtype = NULL;
+    int found = class ? PyObject_IsInstance(value, class) : 0;
+    if (found > 0) {
+        dtype = PyObject_GetAttrString(value, "dtype");
+        found = dtype && nl_host_is_descr(dtype);
+    }
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();
+    Py_XDECREF(dtype);
+    Py_XDECREF(class);
+    Py_XDECREF(types);
+    Py_XDECREF(name);
+    return PyErr_Occurred() ? -1 : found;
+}
+
 int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
     nl_py_foreign foreign;
     if (nl_py_array_check(state, value))
@@ -276,7 +296,12 @@ int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const c
         return host_array_code(state, value, code, reason);
     /* before numbers: a tensor of one element may convert to one */
     found = dlpack_code(state, value, code, reason);
-    return found ? found : number_code(state, value, code, reason);
+    if (!found)
+        found = number_code(state, value, code, reason);
+    if (found || *reason != no_value)
+        return found;
+    found = is_type_object(value);
+    return found > 0 ? dtype_code(state, value, code, reason) : found;
 }
 
 int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {

@@ -392,8 +392,10 @@ class Signature:
     __slots__ = ("args", "return_type")
 
     def __init__(self, return_type, args):
+        # void is numba's none, too: as a result nothing, as an argument None.
+        args = tuple(Empty() if isinstance(arg, Void) else arg for arg in args)
         object.__setattr__(self, "return_type", return_type)
-        object.__setattr__(self, "args", tuple(args))
+        object.__setattr__(self, "args", args)
 
     def __setattr__(self, attribute, value):
         raise AttributeError("signatures are immutable")
@@ -672,6 +674,22 @@ def CPointer(t, readonly=False) -> Pointer:
     return Pointer(as_type(t), readonly)
 
 
+def no_optional(t) -> str:
+    """What is said of a type that numba has and C++ has not."""
+    return (
+        f"an argument is either None or {t} when a function is compiled: give a signature for each, "
+        f'["void({t})", "void(none)"], or none, so that each call decides'
+    )
+
+
+def Optional(t):
+    """numba's name. TypeError says what to write: there is no such type in C++."""
+    raise TypeError(f"Optional({t}): {no_optional(t)}")
+
+
+optional = Optional
+
+
 def NPDatetime(unit="") -> Time:
     """The type of ``np.datetime64`` in a unit."""
     return Time(f"M8[{unit}]" if unit else "M8")
@@ -706,7 +724,8 @@ def typeof(value) -> Type:
         return tuple_of(type(value), map(typeof, value))
     if value is None:
         return Empty()
-    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+    is_class = isinstance(value, type) and issubclass(value, np.generic)
+    if isinstance(value, (np.dtype, Scalar)) or is_class:
         return Empty(scalar(value))
     if isinstance(value, Enum):
         return typeof(value.value)

@@ -168,6 +168,8 @@ class _Parser:
         at = self.token
         t = self.type()
         if isinstance(t, Void):
+            if at[1].rpartition(".")[2] == "none":
+                return types.Empty()
             self.fail("void is no type of an argument; a signature without arguments is void()", at)
         if self.token[0] == "name":
             self.fail("a signature has types only, no names of parameters")
@@ -305,6 +307,13 @@ class _Parser:
             self.fail("expected for example array(float32, 2d, C)")
         return Array(t, ndim, layout)
 
+    def form_optional(self):
+        at = self.tokens[self.next - 1]
+        self.expect("(")
+        t = self.type()
+        self.expect_closing(")")
+        self.fail(types.no_optional(t), at)
+
     def number(self):
         kind, text, _ = self.token
         if kind != "number":
@@ -319,4 +328,6 @@ _FORMS = {
     "CPointer": _Parser.form_pointer,
     "array": _Parser.form_array,
     "Array": _Parser.form_array,
+    "Optional": _Parser.form_optional,
+    "optional": _Parser.form_optional,
 }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kit.arrays import Foreign, equal, same
 
-from numbalite import cuda
+from numbalite import cuda, types
 
 pytestmark = pytest.mark.leaks
 
@@ -111,6 +111,22 @@ def test_device_array_defaults():
 
 
 # ---- what it says of itself
+
+
+def test_types_are_dtypes():
+    """float32 and the like of numba's programs stand wherever a dtype does."""
+    record = types.from_dtype([("a", "f4"), ("b", "i4")])
+    for t in (types.float32, types.boolean, types.complex64, record, types.NPDatetime("s")):
+        dtype = np.dtype(t)
+        assert dtype == t.dtype and types.from_dtype(dtype) == t
+        for make in (cuda.device_array, cuda.pinned_array, cuda.mapped_array, cuda.managed_array):
+            assert make(4, t).dtype == make((2, 2), dtype=t).dtype == dtype
+    x = cuda.to_device(np.arange(4))
+    assert x.view(types.float32).dtype == x.astype(types.float32).dtype == np.float32
+    assert np.asarray(x, types.int8).dtype == np.int8
+    for t in (types.void, types.float32[:], types.CPointer(types.float32)):
+        with pytest.raises((TypeError, ValueError)):
+            cuda.device_array(4, t)
 
 
 def test_repr_copies_nothing():

@@ -223,6 +223,8 @@ def test_none_dtypes_and_members_of_enumerations():
     assert out.tolist() == [1, 2, 2, 7, 2]
     k[1, 1](True, None, np.dtype("f4"), Colour.RED, Level.LOW, out)
     assert out.tolist() == [1, 2.75, 1, 7, 1]
+    k[1, 1](True, None, types.float32, Colour.RED, Level.LOW, out)
+    assert out.tolist() == [1, 2.75, 1, 7, 1] and len(k.signatures) == 2
     assert str(k.signatures[0][:5]) == "(none, none, dtype(int32), float64, int64)"
     asm(k)
     special = k.specialize(None, None, np.int32, Colour.BLUE, Level.LOW, out)
@@ -244,9 +246,15 @@ def test_none_dtypes_and_members_of_enumerations():
     def masked(x, mask, out):
         "int i = grid<1>(); out[i] = is_none(mask) || mask[i] ? x[i] : 0;"
 
+    optional = cuda.jit(
+        ["void(float64[:], bool_[:], float64[:])", "void(float64[:], none, float64[:])"]
+    )(masked.py_func)
     for mask, expected in ((None, [1, 1, 1]), (np.array([True, False, True]), [1, 0, 1])):
-        masked[1, 3](np.ones(3), mask, out[:3])
-        assert out[:3].tolist() == expected
+        for kernel in (masked, optional):
+            kernel[1, 3](np.ones(3), mask, out[:3])
+            assert out[:3].tolist() == expected
+    with pytest.raises(TypeError, match="no signature of masked takes"):
+        optional[1, 3](np.ones(3), 1, out[:3])
 
 
 def test_what_has_no_name_in_cpp():
@@ -257,6 +265,13 @@ def test_what_has_no_name_in_cpp():
     odd = collections.namedtuple("odd", "double")
     with pytest.raises(TypeError, match="field name 'double' of .* is no C.. name"):
         k[1, 1](odd(1))
-    for value in (("a", 1), (1, [2]), np.dtype("S3"), np.dtype(PAIR)):
+    for value in (
+        ("a", 1),
+        (1, [2]),
+        np.dtype("S3"),
+        np.dtype(PAIR),
+        types.from_dtype(PAIR),
+        types.void,
+    ):
         with pytest.raises(TypeError, match="parameter 1 't'.*cannot be passed to a kernel"):
             k[1, 1](value)

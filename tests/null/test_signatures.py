@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import numbalite
 from numbalite import types
 from numbalite.errors import SignatureError
 from numbalite.types import Signature, Tuple, const, float32, float64, int32, int64, void
@@ -37,6 +38,7 @@ from numbalite.types.signatures import parse, parse_type, signature, signatures
         ),
         ("void(CPointer(float32))", void(types.CPointer(float32))),
         ("void(\n    float32[:],\n    int32\n)", void(float32[:], int32)),
+        ("void(none, types.none)", void(types.none, types.none)),
     ],
 )
 def test_parse(text, expected):
@@ -66,6 +68,11 @@ def test_parse(text, expected):
         ("void(UniTuple(f4, x))", "number", 18),
         ("void(array(f4, 2d, Q))", "A, C or F", 19),
         ("void)", "expected '\\('", 4),
+        (
+            "void(i4, Optional(f4[:]))",
+            r'None or float32\[:\].*\["void\(float32\[:\]\)", "void\(none\)"\]',
+            9,
+        ),
     ],
 )
 def test_mistakes_are_shown_with_a_caret(text, message, column):
@@ -113,6 +120,14 @@ def test_what_jit_takes(what, expected):
 def test_what_jit_does_not_take(what):
     with pytest.raises(SignatureError):
         signatures(what)
+
+
+def test_what_is_void_as_a_result_is_none_as_an_argument():
+    made = parse("none(none)")
+    assert made.return_type is void and made.args == (types.typeof(None),) and str(made)
+    for optional in (types.Optional, numbalite.optional):
+        with pytest.raises(TypeError, match=r"Optional\(float32\): .* None or float32"):
+            optional(float32)
 
 
 def test_names_from_the_scope():

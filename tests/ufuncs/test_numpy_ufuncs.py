@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 
-from numbalite import cuda, guvectorize, vectorize
+from numbalite import cuda, guvectorize, types, vectorize
 
 protocols = pytest.importorskip("numbalite.ufuncs.protocols")
 TABLE = sorted(protocols._TABLE)
@@ -222,7 +222,7 @@ def test_keywords():
     out = cuda.to_device(np.zeros(40, "f4"))
     np.multiply(device, 2, out=out, where=mask)
     check(out, np.multiply(host, 2, out=np.zeros(40, "f4"), where=mask))
-    check(np.add(device, 1, dtype="f8"), np.add(host, 1, dtype="f8"))
+    check(np.add(device, 1, dtype=types.float64), np.add(host, 1, dtype="f8"))
     whole, part = np.divmod(device, 2, out=(None, out))
     assert part is out
     check((whole, part), np.divmod(host, 2))
