@@ -94,6 +94,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         jit,
         module,
     )
+    from numbalite.kernels.foreign import declare_device
     from numbalite.sim.checks import checks
     from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
@@ -108,6 +109,7 @@ _LATER = {
     "compile_for_current_device": "numbalite.kernels.decorators",
     "compile_all": "numbalite.kernels.decorators",
     "compile_ptx": "numbalite.kernels.decorators",
+    "declare_device": "numbalite.kernels.foreign",
     "compile_ptx_for_current_device": "numbalite.kernels.decorators",
     "vectorize": "numbalite.ufuncs.decorators:cuda_vectorize",
     "guvectorize": "numbalite.ufuncs.decorators:cuda_guvectorize",
@@ -188,6 +190,7 @@ __all__ = [
     "compile_ptx_for_current_device",
     "cuda_error",
     "current_context",
+    "declare_device",
     "default_stream",
     "defer_cleanup",
     "detect",

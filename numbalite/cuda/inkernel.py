@@ -48,7 +48,6 @@ INSTEAD = {
     "fp16": "#include <cuda_fp16.h> and __hadd(a, b), or plain arithmetic of float16",
     "bf16": "#include <cuda_bf16.h>",
     "libdevice": "CUDA's mathematical functions: sin(x), rsqrt(x)",
-    "declare_device": "the function itself, in the source or in a file for link=",
 }
 
 INSTEAD.update({f"ld{how}": f"__ld{how}(&a[i])" for how in ("ca", "cg", "cs", "lu", "cv")})

@@ -552,7 +552,9 @@ class BodyKernel:
         self.doc = definition.text.value
         self.parameter_names = definition.parameters
         declared = options.cooperative
-        self.cooperative = cooperative.waits(self.doc) if declared is None else declared
+        self.cooperative = declared
+        if declared is None:
+            self.cooperative = cooperative.waits(self.doc) or source.calls_cooperative(definition)
 
     def find_name(self, name):
         return self.definition.scope.get(name)

@@ -284,7 +284,9 @@ def _doc(name, value):
 
 def _link(name, value):
     """Texts of sources, and linking.Binary of what is compiled already."""
-    if isinstance(value, (Text, Binary)) or not isinstance(value, (list, tuple)):
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=lambda item: str(getattr(item, "name", item)))
+    elif isinstance(value, (Text, Binary)) or not isinstance(value, (list, tuple)):
         value = (value,) if value else ()
     return tuple(map(_linked, value))
 

@@ -27,6 +27,7 @@ from typing import NamedTuple
 from numbalite import types
 from numbalite.compilers import headers
 from numbalite.text import capture as capturing
+from numbalite.text import scanner
 from numbalite.text.capture import ascii_name
 from numbalite.text.freenames import free_names
 from numbalite.text.linemap import Text, plain, quote
@@ -102,6 +103,20 @@ def device_texts(definition: Definition):
                 seen.add(function)
                 waiting.append(function.definition)
                 yield function.definition.text
+
+
+def calls_cooperative(definition: Definition) -> bool:
+    """Is a function that waits for the whole grid among those that a definition uses, and they?"""
+    seen, todo = set(), [definition]
+    while todo:
+        scope, names = todo[-1].scope, todo.pop().names
+        for function in filter(None, map(capturing.device_function_of, map(scope.get, names))):
+            if function.options and function.options.cooperative:
+                return True
+            if function not in seen:
+                seen.add(function)
+                todo.append(function.definition)
+    return False
 
 
 def _definition(name, parameters, text, values, is_unit, qualname, module):
@@ -239,7 +254,7 @@ class Builder:
             pieces.append(None)
         pieces.append("using namespace numbalite;\n\n")
         pieces += self.records.values()
-        for text in self.linked:
+        for text in self.links():
             pieces += [f"{text.numbered()}\n", None]
         out, line = [], 1
         for piece in pieces + self.pieces:
@@ -269,6 +284,16 @@ class Builder:
         for text in texts:
             self.names |= identifiers(text.value)
             self.linked[text] = None
+
+    def links(self) -> list:
+        """The Texts to compile first. What is defined among them is not declared: a definition's types may
+        be others that are the same in memory."""
+        found = [text for text in self.linked if text.label != DECLARATION]
+        if len(found) == len(self.linked):
+            return found
+        defined = {name for text in found for name in scanner.functions(text.value)}
+        declared = [text for text in self.linked if text.label == DECLARATION]
+        return found + [text for text in declared if defined.isdisjoint(_declared(text.value))]
 
     # --- what a definition takes from the Python scope
 
@@ -502,6 +527,14 @@ def unit_source(text: Text, prepended=()) -> str:
     return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
 
 
+DECLARATION = "<declaration>"
+"""The label of a Text that declares a function for others."""
+
+
+def _declared(text):
+    return re.findall(r"(\w+)\(", text)
+
+
 STAND_IN = "nl_absent"
 
 
@@ -532,7 +565,7 @@ def scope_source(definition: Definition) -> tuple[Text, dict]:
     kinds = taken.constants, taken.macros, taken.arrays, taken.functions, taken.types
     included = [line for _, line, label in builder.includes if label != definition.text.label]
     pieces = [*dict.fromkeys(included), *builder.records.values()]
-    pieces += [text.numbered() for text in builder.linked]
+    pieces += [text.numbered() for text in builder.links()]
     pieces += filter(None, builder.pieces)
     value = "\n".join(pieces) if any(kinds) else ""
     return plain(value, "<names of the Python scope>"), builder.refused

@@ -310,6 +310,12 @@ def device_function(value):
     return value.device_function if _role(value) == "host function" else value
 
 
+def device_function_of(value):
+    """The device function that a value of the Python scope is to a source, or None."""
+    value = device_function(value)
+    return value if _role(value) == "device function" else None
+
+
 def _is_kernel(value):
     return _role(value) == "kernel"
 

@@ -130,6 +130,10 @@ _HINTS = [
         "function's result, or a name of the Python scope",
     ),
     (
+        r"Unresolved extern function '(?!_Z\d+powi)|\" is declared and used, but not defined",
+        "the code that defines a declared function goes into link=, of cuda.declare_device or of the kernel",
+    ),
+    (
         r"texture is not a template|identifier \"tex(?:ture)?\w*\" is undefined",
         "texture references went with CUDA 12: kernels read arrays, through const parameters",
     ),

@@ -81,6 +81,7 @@ PARTS = {
         ("complex", _COMPLEX),
         ("tuple", _TUPLE),
         ("none", ("none_type", "is_none")),
+        ("foreign", ("foreign_pointer",)),
         ("numpy", _NUMPY),
         ("atomics", _ATOMICS),
         ("warp", _WARP),

@@ -70,3 +70,18 @@ def test_device_functions_bring_theirs(compiled, tmp_path):
     x = cuda.to_device(np.full(1, 5, "i4"))
     k[1, 1](x)
     assert x.copy_to_host()[0] == 7 and u(x).copy_to_host()[0] == 9
+
+
+def test_declared_functions():
+    source = 'extern "C" __device__ int twice(long* out, long x) { *out = 2 * x; return 0; } __global__ void k() {}'
+    for kind, output in ((cuda.PTXSource, "ptx"), (cuda.Cubin, "cubin")):
+        code, _ = cuda.compile(source, options=["-rdc=true"], output=output)
+        twice = cuda.declare_device("twice", "int64(int64)", link=kind(code, name=output))
+
+        @cuda.jit
+        def k(x):
+            "x[0] = twice(x[0]);"
+
+        x = cuda.to_device(np.full(1, 5))
+        k[1, 1](x)
+        assert x.copy_to_host()[0] == 10

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from numbalite import cuda, errors, int32
+from numbalite import cuda, errors, int32, int64
 from numbalite.compilers import Unit, compile_unit, linking, toolkit
 
 GPU = ("cuda", 9, 0)
@@ -41,6 +41,32 @@ def test_what_nvrtc_makes(kind):
     image = linked(binary)
     assert image.kind == "cubin" and image.data[:4] == b"\x7fELF" and image.lowered == {"k": "k"}
     assert linked(binary) == image, "from the cache"
+
+
+def test_declared_functions():
+    source = 'extern "C" __device__ int twice(long* out, long x) { *out = 2 * x; return 0; } __global__ void k() {}'
+    ptx, _ = cuda.compile(source, options=["-rdc=true"], cc=(9, 0))
+    code = cuda.PTXSource(ptx, name="twice.ptx")
+    here = cuda.declare_device("twice", "int64(int64)", link=code)
+    late = cuda.declare_device("twice", "int64(int64)")
+
+    @cuda.jit
+    def k(x):
+        "x[0] = here(x[0]);"
+
+    @cuda.jit(link=[code])
+    def with_code(x):
+        "x[0] = late(x[0]);"
+
+    @cuda.jit
+    def without(x):
+        "x[0] = late(x[0]);"
+
+    for kernel in (k, with_code):
+        program = kernel._origin.overload((int64[:],)).program
+        assert program.image(GPU).data[:4] == b"\x7fELF"
+    with pytest.raises(errors.CompileError, match=r"'twice'(?s:.*)hint: .* goes into link="):
+        without._origin.overload((int64[:],)).program.image(GPU)
 
 
 NVCC = shutil.which("nvcc")

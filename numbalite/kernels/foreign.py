@@ -1,0 +1,139 @@
+"""``cuda.declare_device``: functions that are written, or compiled, elsewhere.
+
+What kernels call is a device function like any other, whose body is the call. It knows how numba passes
+things: the result through a pointer that comes first, an array as seven or more values. The declaration
+goes where sources of ``link=`` go, and gives way to a definition among those.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from numbalite import types
+from numbalite.errors import SignatureError
+from numbalite.kernels import options, source
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.text import capture, scanner
+from numbalite.text.linemap import plain
+from numbalite.types import signatures
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class ForeignFunction(DeviceFunction):
+    """What ``cuda.declare_device`` makes."""
+
+    @property
+    def sig(self) -> types.Signature:
+        return self.signatures[0]
+
+    def __repr__(self):
+        return f"<foreign function {self.__name__}: {self.sig}>"
+
+    def __reduce__(self):
+        return ForeignFunction, (self.definition.frozen(), self.signatures, self.options)
+
+
+def declare_device(
+    name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
+) -> ForeignFunction:
+    """Declares a device function that is defined elsewhere, for kernels to call under the name that the
+    result has in Python.
+
+    ``name`` is its symbol, which ``extern "C"`` leaves as it is. ``link`` names the code that has it, as
+    in ``cuda.jit``: CUDA C++ or, on a GPU, PTX, LTO-IR, cubins, objects and archives; kernels that call it
+    are linked with that. With ``abi="numba"`` the function returns an int, 0, and its result through a
+    pointer that comes first; with ``abi="c"`` it is as ``sig`` says. Pointers are ``CPointer(float32)``.
+    ``use_cooperative`` launches kernels that call it cooperatively.
+
+    TypeError for a signature without a return type and for types that C has not.
+
+    >>> source = cuda.CUSource('''
+    ... extern "C" __device__ int twice(float* result, float x) { *result = 2 * x; return 0; }
+    ... ''')
+    >>> twice = cuda.declare_device("twice", "float32(float32)", link=source)
+    >>> @cuda.jit
+    ... def k(x):
+    ...     "x[0] = twice(x[0]);"
+    >>> x = np.full(1, 21, np.float32)
+    >>> k[1, 1](x)
+    >>> x
+    array([42.], dtype=float32)
+    """
+    if abi not in ("numba", "c"):
+        raise NotImplementedError(f"Unsupported ABI: abi is 'numba' or 'c', not {abi!r}")
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a foreign function is text, not {name!r}")
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in scanner.KEYWORDS:
+        raise ValueError(f"{name!r} is no name that a foreign function can have")
+    signature = signatures.signature(sig)
+    if signature.return_type is None:
+        raise TypeError(f"Return type must be provided for device declarations: {name}, {sig!r}")
+    parsed = options.parse({"device": True, "link": link}, "cuda.declare_device")
+    _check(name, signature)
+    declaration, body = _TEXTS[abi](name, signature)
+    link = (*parsed.link, plain(declaration, source.DECLARATION))
+    parsed = parsed.replace(link=link, cooperative=bool(use_cooperative) or None)
+    parameters = [f"nl_{i}" for i in range(len(signature.args))]
+    text = plain(body, f"<call of {name}>")
+    definition = source.Definition(name, parameters, text, capture.Scope())
+    return ForeignFunction(definition, (signature,), parsed)
+
+
+def _check(name, signature):
+    for t in (signature.return_type, *signature.args):
+        is_result = t is signature.return_type
+        known = (types.Scalar, types.Pointer) + (() if is_result else (types.Array,))
+        if isinstance(t, types.Void) and is_result:
+            continue
+        if not isinstance(t, known) or (t.is_array and t.ndim == 0):
+            what = (
+                "returns a number or a pointer" if is_result else "takes numbers, pointers, arrays"
+            )
+            raise SignatureError(f"{name}: a foreign function {what}, not {t}")
+
+
+def _flat(t, name):
+    """The types of a parameter and the values that are passed for it."""
+    if not t.is_array:
+        is_pointer = isinstance(t, types.Pointer)
+        return [t.cxx], [f"foreign_pointer{{{name}}}" if is_pointer else name]
+    kinds = ["void *", "void *", "long long", "long long", f"{t.dtype.cxx} *"]
+    values = [
+        "nullptr", "nullptr", f"{name}.size()", f"sizeof({t.dtype.cxx})",
+        f"foreign_pointer{{{name}.data()}}",
+    ]  # fmt: skip
+    axes = [f"{name}.{of}[{i}]" for of in ("shape", "strides") for i in range(t.ndim)]
+    return kinds + ["long long"] * len(axes), values + axes
+
+
+def _call(name, signature, first=()):
+    kinds, values = [kind for kind, _ in first], [value for _, value in first]
+    for i, t in enumerate(signature.args):
+        more = _flat(t, f"nl_{i}")
+        kinds += more[0]
+        values += more[1]
+    return ", ".join(kinds), f"::{name}({', '.join(values)})"
+
+
+def _numba(name, signature):
+    """numba's ABI: int name(R *result, ...), which gives 0."""
+    result = signature.return_type
+    if result is types.void:
+        kinds, call = _call(name, signature, [("void **", "foreign_pointer{nullptr}")])
+        return f'extern "C" __device__ int {name}({kinds});', f"{call};"
+    kinds, call = _call(name, signature, [(f"{result.cxx} *", "foreign_pointer{&nl_result}")])
+    body = f"{result.cxx} nl_result; {call}; return nl_result;"
+    return f'extern "C" __device__ int {name}({kinds});', body
+
+
+def _c(name, signature):
+    result = signature.return_type
+    kinds, call = _call(name, signature)
+    body = f"{call};" if result is types.void else f"return {call};"
+    return f'extern "C" __device__ {result.cxx} {name}({kinds});', body
+
+
+_TEXTS = {"numba": _numba, "c": _c}

@@ -1,0 +1,144 @@
+"""cuda.declare_device: functions that are defined elsewhere, in numba's ABI and in C's."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, errors, float32, int32, int64, jit, types, vectorize, void
+
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
+
+# Types are those of C headers, not the ones that declarations have: int64_t is long, int64 long long.
+CODE = """
+#include <stdint.h>
+extern "C" __device__ int twice(int64_t* out, int64_t a) { *out = 2 * a; return 0; }
+extern "C" __device__ int plus(int64_t a, float b) { return a + b; }
+extern "C" __device__ int const42() { return 42; }
+extern "C" __device__ int bump(char* nothing, int64_t* p) { *p += nothing == nullptr; return 0; }
+extern "C" __device__ void zero(float* p) { *p = 0; }
+extern "C" __device__ int total(
+    float* out, void* meminfo, void* parent, int64_t n, int64_t item, const char* p,
+    int64_t rows, int64_t columns, int64_t down, int64_t right) {
+    *out = 1000 * n + 100 * item;
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j) *out += *(const float*)(p + i * down + j * right);
+    return 0;
+}
+"""
+SOURCE = cuda.CUSource(CODE, name="code.cu")
+doubled = cuda.declare_device("twice", "int64(int64)", link=SOURCE)
+plus = cuda.declare_device("plus", int32(int64, float32), link=[SOURCE], abi="c")
+const42 = cuda.declare_device("const42", "int32()", link={SOURCE}, abi="c")
+bump = cuda.declare_device("bump", void(types.CPointer(types.int64)), link=(SOURCE,))
+zero = cuda.declare_device("zero", "void(float32*)", link=SOURCE, abi="c")
+total = cuda.declare_device("total", "float32(const float32[:, :])", link=SOURCE)
+
+
+@cuda.jit(device=True)
+def inner(x):
+    "return doubled(x) + 1;"
+
+
+@cuda.jit
+def everything(x, m, out):
+    """
+    x[0] = inner(x[0]) + doubled(1) + plus(x[1], 0.5f) + const42();
+    bump(x.data() + 1);
+    out[0] = total(m); zero(&out[1]);
+    """
+
+
+def test_sources():
+    m = np.arange(12, dtype="f4").reshape(3, 4)
+    for kernel in (everything, pickle.loads(pickle.dumps(everything))):
+        x, out = np.array([5, 6]), np.ones(2, "f4")
+        kernel[1, 1](x, m[::2, 1::2], out)
+        assert x.tolist() == [11 + 2 + 6 + 42, 7]
+        assert out.tolist() == [4000 + 400 + (1 + 3 + 9 + 11), 0]
+
+
+def test_what_it_is():
+    assert (doubled.name, str(doubled.sig)) == ("twice", "int64(int64)")
+    assert repr(doubled) == "<foreign function twice: int64(int64)>"
+    assert repr(pickle.loads(pickle.dumps(doubled))) == repr(doubled)
+    assert "::twice(" in doubled.inspect_source()
+    with pytest.raises(TypeError, match="twice is a device function"):
+        doubled(1)
+
+
+def test_in_ufuncs_and_functions_on_the_cpu():
+    @vectorize(["int64(int64)"])
+    def u(x):
+        "doubled(x) + 1"
+
+    @jit
+    def f(x):
+        "return doubled(x);"
+
+    assert u(np.arange(3)).tolist() == [1, 3, 5] and f(4) == 8
+    itself = vectorize(["int64(int64)"], target="cuda")(doubled)
+    assert itself(np.arange(3)).tolist() == [0, 2, 4]
+
+
+def test_the_kernel_may_bring_the_code():
+    late = cuda.declare_device("twice", int64(int64))
+
+    @cuda.jit(link=[SOURCE])
+    def with_code(x):
+        "x[0] = late(x[0]);"
+
+    @cuda.jit
+    def without(x):
+        "x[0] = late(x[0]);"
+
+    x = np.array([3])
+    with_code[1, 1](x)
+    assert x[0] == 6
+    with pytest.raises(errors.CompileError, match=r"twice(?s:.*)hint: .* goes into link="):
+        without[1, 1](x)
+
+
+def test_cooperative_launches():
+    waits = cuda.declare_device("twice", "int64(int64)", link=SOURCE, use_cooperative=True)
+
+    @cuda.jit(device=True)
+    def between(x):
+        "return waits(x);"
+
+    @cuda.jit
+    def k(x):
+        "x[0] = between(x[0]);"
+
+    @cuda.jit(cooperative=False)
+    def not_so(x):
+        "x[0] = between(x[0]);"
+
+    x = np.array([3])
+    for kernel, factor, is_so in ((k, 2, True), (not_so, 4, False)):
+        kernel[1, 1](x)
+        assert x[0] == 3 * factor
+        (overload,) = kernel.overloads.values()
+        assert overload.cooperative == is_so
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        (("f", (float32[:],)), TypeError, "Return type must be provided"),
+        (("f", "(float32[:],)"), TypeError, "Return type must be provided"),
+        (("f", "float(f4)"), errors.SignatureError, "float is not a type here"),
+        (("f", "f4(Tuple((f4, f4)))"), TypeError, r"f: .*takes numbers, pointers, arrays, not Tuple"),
+        (("f", "f4(none)"), TypeError, "f: .*not none"),
+        (("f", "f4(f4[()])"), TypeError, "f: .*not float32"),
+        (("f", "f4[:](f4)"), TypeError, r"f: .*returns a number or a pointer, not float32\[:\]"),
+        (("f g", "f4(f4)"), ValueError, "'f g' is no name"),
+        (("int", "f4(f4)"), ValueError, "'int' is no name"),
+        ((5, "f4(f4)"), TypeError, "is text, not 5"),
+        (("f", "f4(f4)", "code.zip"), ValueError, "does not say what it is"),
+        (("f", "f4(f4)", None, False, "rust"), NotImplementedError, "Unsupported ABI"),
+    ],
+)  # fmt: skip
+def test_mistakes(arguments, error, message):
+    with pytest.raises(error, match=message):
+        cuda.declare_device(*arguments)
