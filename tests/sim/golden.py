@@ -7,8 +7,10 @@ the compiler, so that the operation is carried out at run time.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 
 INTS = ["0", "1", "-1", "7", "-7", "2147483647", "-2147483647-1", "123456789", "-123456789"]
 UINTS = ["0u", "1u", "7u", "0x80000000u", "0xffffffffu", "0x12345678u", "0xdeadbeefu"]
@@ -319,19 +321,58 @@ __device__ void put(answer* a, unsigned short x) { put(a, (int)x); }
 """
 
 
+_CTYPES = {
+    "I": "int",
+    "U": "unsigned",
+    "L": "long long",
+    "UL": "unsigned long long",
+    "F": "float",
+    "D": "double",
+}
+_HIDDEN = re.compile(r"\b(UL|[IULFD])\(([-+.\w]+)\)")
+_MANY = 10  # as many expressions as a loop is worth
+
+
 def source(expressions) -> str:
-    """A translation unit whose kernel `evaluate(answer*, int zero, float one)` does them all."""
-    parts, calls = [HEAD], []
-    for start in range(0, len(expressions), 100):
-        lines = [
-            f"    put(a + {start + i}, {e});"
-            for i, e in enumerate(expressions[start : start + 100])
-        ]
-        parts.append(f"__device__ __noinline__ void part{start}(answer* a, int zero, float one) {{")
-        parts += [*lines, "}"]
-        calls.append(f"    part{start}(a, zero, one);")
-    parts.append('extern "C" __global__ void evaluate(answer* a, int zero, float one) {')
-    return "\n".join([*parts, *calls, "}", ""])
+    """A translation unit whose kernel `evaluate(answer*, int zero, float one)` does them all.
+
+    Many that differ in their constants alone are one loop over tables of these: compilers take seconds
+    for thousands of statements.
+    """
+    alike = {}
+    for at, expression in enumerate(expressions):
+        alike.setdefault(_form(expression), []).append(at)
+    bodies, rest = [], []
+    for form, places in alike.items():
+        if len(places) < _MANY:
+            rest += [f"put(a + {at}, {expressions[at]});" for at in places]
+        else:
+            bodies.append(_loop(form, places, [_HIDDEN.findall(expressions[at]) for at in places]))
+    bodies += [rest[start : start + 100] for start in range(0, len(rest), 100)]
+    head = "(answer* a, int zero, float one) {"
+    parts = [
+        "\n    ".join([f"__device__ __noinline__ void part{n}{head}", *body]) + "\n}"
+        for n, body in enumerate(bodies)
+    ]
+    calls = [f"    part{n}(a, zero, one);" for n in range(len(bodies))]
+    whole = [HEAD, *parts, f'extern "C" __global__ void evaluate{head}', *calls, "}", ""]
+    return "\n".join(whole)
+
+
+def _form(expression):
+    """The expression with elements of the tables in place of its constants."""
+    counted = itertools.count()
+    return _HIDDEN.sub(lambda found: f"{found[1]}(x{next(counted)}[i])", expression)
+
+
+def _loop(form, places, constants):
+    """Lines that put the form's value for each row of [(kind, value), ...] at its place."""
+    lines = [f"static const int at[] = {{{', '.join(map(str, places))}}};"]
+    for n, column in enumerate(zip(*constants, strict=True)):
+        ctype = _CTYPES[column[0][0]]
+        given = ", ".join(f"({ctype})({value})" for _, value in column)
+        lines.append(f"static const {ctype} x{n}[] = {{{given}}};")
+    return [*lines, f"for (int i = 0; i < {len(places)}; i++) put(a + at[i], {form});"]
 
 
 def main():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
 import struct
 
 import pytest
@@ -31,26 +33,16 @@ __global__ void where(unsigned* out, int step) {
 """
 
 
-@pytest.mark.parametrize("single", [False, True])
-@pytest.mark.parametrize("block", [(5,), (3, 4), (2, 3, 4), (1, 1, 7)])
-def test_every_thread_once(alone, block, single):
-    image = alone(INDEX, "where")
-    grid = (2, 1, 3)
-    count = 6
-    for extent in block:
-        count *= extent
-    out = (ctypes.c_uint * (7 * count))()
-    image.run("where", grid, block, pointer(out), ctypes.c_int(7), single=single)
-    rows = {tuple(out[7 * i : 7 * i + 7]) for i in range(count)}
-    bx, by, bz = (*block, 1, 1)[:3]
-    assert rows == {
-        (x, y, z, gx, 0, gz, 32)
-        for x in range(bx)
-        for y in range(by)
-        for z in range(bz)
-        for gx in range(2)
-        for gz in range(3)
-    }
+def test_every_thread_once(alone):
+    image, grid = alone(INDEX, "where"), (2, 1, 3)
+    for block, single in itertools.product([(5,), (3, 4), (2, 3, 4), (1, 1, 7)], [False, True]):
+        count = 6 * math.prod(block)
+        out = (ctypes.c_uint * (7 * count))()
+        image.run("where", grid, block, pointer(out), ctypes.c_int(7), single=single)
+        rows = {tuple(out[7 * i : 7 * i + 7]) for i in range(count)}
+        x, y, z = map(range, (*block, 1, 1)[:3])
+        places = itertools.product(x, y, z, range(2), [0], range(3), [32])
+        assert rows == set(places), (block, single)
     assert image.engine.calls == []
 
 
