@@ -99,7 +99,7 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
 }
 
 int nl_stage_can_lock(size_t size) {
-    return size <= nl_hostblock_limit() && (!nl_cu.shares_memory || nl_atomic_load(&always));
+    return size <= nl_hostblock_limit() && (!nl_cu.memory_is_host || nl_atomic_load(&always));
 }
 
 size_t nl_stage_least(void) {

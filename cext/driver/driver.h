@@ -15,8 +15,9 @@ typedef struct nl_driver {
 #define NL_DECLARE(name, version, parameters, arguments) CUresult(*name) parameters;
     NL_DRIVER_CALLS(NL_DECLARE)
 #undef NL_DECLARE
-    const char
-        *kind; /* "cuda" or "sim": for messages and is_simulated(), never for a decision here */
+    /* "cuda" or "sim", for messages, and for who asks for one of them by name. Decisions are made
+     * by what follows. */
+    const char *kind;
     /* Tells more about the fault behind a status than cuGetErrorString does, or NULL: the simulator
      * knows block, thread, line. The fault is copied and taken: a second call gives 0. */
     int (*TakeFault)(nl_fault *fault);
@@ -35,8 +36,13 @@ typedef struct nl_driver {
     int watches_freed;
     /* Calls that wait end when the user wants it, and what they wait for does (base/interrupt). */
     int ends_waits;
-    /* The device's memory is the host's, so that copies are best made in one go. */
-    int shares_memory;
+    /* The device's memory is the host's: copies are best made in one go, and other libraries read
+     * and write it as any. */
+    int memory_is_host;
+    /* A block's threads run one after another: few long ones are better than many short ones. */
+    int serial_threads;
+    /* Kernels are code for the host's processor. */
+    int loads_host_code;
 } nl_driver;
 
 /* The open table. Its pointers are never NULL: before opening, each returns

@@ -100,6 +100,23 @@ static PyObject *driver_kind(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     return PyUnicode_FromString(nl_cu.kind);
 }
 
+static PyObject *driver_has(PyObject *Py_UNUSED(module), PyObject *name) {
+    if (open_driver() == NULL)
+        return NULL;
+    const struct {
+        const char *name;
+        int has;
+    } facts[] = {{"checks", nl_cu.SetChecks != NULL},
+                 {"host_code", nl_cu.loads_host_code},
+                 {"host_memory", nl_cu.memory_is_host},
+                 {"serial_threads", nl_cu.serial_threads}};
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, facts[i].name) == 0)
+            return PyBool_FromLong(facts[i].has);
+    }
+    return PyErr_Format(PyExc_ValueError, "drivers have nothing called %R", name);
+}
+
 static PyObject *fallback_reason(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     const char *reason = nl_device_fallback_reason();
     if (*reason == '\0')
@@ -460,7 +477,13 @@ static PyMethodDef methods[] = {
     {"synchronize_all", synchronize_all, METH_NOARGS,
      "Waits for all devices that are in use; the first error is raised."},
     {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
-    {"driver_kind", driver_kind, METH_NOARGS, "\"cuda\" or \"sim\", None before opening."},
+    {"driver_kind", driver_kind, METH_NOARGS,
+     "\"cuda\" or \"sim\", None before opening: for messages. Decisions ask driver_has."},
+    {"driver_has", driver_has, METH_O,
+     "driver_has(name): opens it, and says whether it has \"checks\" (of kernels while they run), "
+     "\"host_code\" (kernels are code for the host), \"host_memory\" (devices' memory is the "
+     "host's), "
+     "\"serial_threads\" (a block's threads run one after another)."},
     {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},
     {"probe", probe, METH_NOARGS,
      "Why there is no usable GPU, None where there is one. Opens nothing."},

@@ -103,11 +103,12 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
 
 /* ---- the memory ---- */
 
-/* Is it memory that the simulator has given out as a device's, and on which one? 1, 0 or -1. */
-static int simulated(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
+/* Where devices' memory is the host's: is it some that was given out as a device's, and on which
+ * one? 1, 0 or -1. */
+static int find_given_out(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
     nl_address a;
-    if (!address || strcmp(nl_cu.kind, "sim") != 0)
+    if (!address || !nl_cu.memory_is_host)
         return 0;
     if (nl_device_ask(address, &a, err) < 0)
         return -1;
@@ -124,7 +125,7 @@ static int find_device(const nl_dl_tensor *t, int empty, nl_device **dev) {
     *dev = nl_device_current(&err);
     if (!*dev)
         goto fail;
-    int found = simulated(t, &ordinal, &err);
+    int found = find_given_out(t, &ordinal, &err);
     if (found < 0)
         goto fail;
     switch (t->device_type) {
@@ -134,7 +135,7 @@ static int find_device(const nl_dl_tensor *t, int empty, nl_device **dev) {
             return 0;
         break;
     case NL_DL_CUDA:
-        if (strcmp(nl_cu.kind, "sim") == 0 && !found && !empty) {
+        if (nl_cu.memory_is_host && !found && !empty) {
             PyErr_SetString(PyExc_BufferError,
                             "DLPack: this is memory of a real GPU, and kernels run on the "
                             "simulator: copy the array to the host");
@@ -203,7 +204,7 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject **arra
     const nl_dl_tensor *t = versioned ? &v->tensor : &((nl_dl_managed *)managed)->tensor;
     nl_py_array_parts parts = {.readonly = versioned && (v->flags & NL_DL_READ_ONLY)};
     nl_layout layout;
-    if (t->device_type == NL_DL_CPU && strcmp(nl_cu.kind, "sim") != 0)
+    if (t->device_type == NL_DL_CPU && !nl_cu.memory_is_host)
         return 0;
     if (read_layout(t, &layout, &parts.element) < 0)
         return -1;
@@ -294,7 +295,7 @@ static int import_object(nl_py_state *state, PyObject *obj, CUstream stream, PyO
         return -1;
     }
     int host = type == NL_DL_CPU || type == NL_DL_CUDA_HOST;
-    if (host && strcmp(nl_cu.kind, "sim") != 0)
+    if (host && !nl_cu.memory_is_host)
         return 0;
     PyObject *capsule = ask_capsule(obj, host ? Py_NewRef(Py_None) : stream_number(stream));
     if (!capsule) {

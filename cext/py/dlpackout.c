@@ -167,7 +167,7 @@ static int order(nl_device *dev, CUstream own, CUstream consumer, nl_error *err)
     return result;
 }
 
-static int hand_over(nl_py_array *a, PyObject *stream_argument, int simulated) {
+static int hand_over(nl_py_array *a, PyObject *stream_argument, int on_host) {
     nl_error err;
     CUstream own = NULL, consumer;
     PyObject *stream;
@@ -178,7 +178,7 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int simulated) {
     if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
         goto fail;
     nl_buffer_expose(a->buffer); /* the consumer may go on with other streams */
-    if (simulated) {
+    if (on_host) {
         NL_UNLOCKED(result = nl_device_synchronize(dev, &err));
         if (result == 0)
             return 0;
@@ -210,14 +210,10 @@ fail:
 
 /* ---- methods ---- */
 
-static int is_simulated(void) {
-    return strcmp(nl_cu.kind, "sim") == 0;
-}
-
 PyObject *nl_py_array_dlpack_device(PyObject *self, PyObject *Py_UNUSED(unused)) {
     int ordinal = ((nl_py_array *)self)->buffer->device->ordinal;
-    return is_simulated() ? Py_BuildValue("(ii)", NL_DL_CPU, 0)
-                          : Py_BuildValue("(ii)", NL_DL_CUDA, ordinal);
+    return nl_cu.memory_is_host ? Py_BuildValue("(ii)", NL_DL_CPU, 0)
+                                : Py_BuildValue("(ii)", NL_DL_CUDA, ordinal);
 }
 
 /* A copy in host memory, for a consumer that wants it there. */
@@ -299,7 +295,7 @@ static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
         flags |= NL_DL_READ_ONLY;
     }
     const void *data = data_of(a);
-    if (is_simulated())
+    if (nl_cu.memory_is_host)
         return lend_array(a, &layout, &element, versioned, flags);
     return make_capsule(obj, data, &layout, &element, NL_DL_CUDA, a->buffer->device->ordinal,
                         versioned, flags, NULL);
@@ -322,9 +318,9 @@ PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
     nl_py_array *a = (nl_py_array *)self;
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-    int major = 0, minor = 0, simulated = is_simulated();
-    int own_type = simulated ? NL_DL_CPU : NL_DL_CUDA;
-    int own_id = simulated ? 0 : a->buffer->device->ordinal, type = own_type, id = own_id;
+    int major = 0, minor = 0, on_host = nl_cu.memory_is_host;
+    int own_type = on_host ? NL_DL_CPU : NL_DL_CUDA;
+    int own_id = on_host ? 0 : a->buffer->device->ordinal, type = own_type, id = own_id;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version,
                                      &device, &copy))
         return NULL;
@@ -346,7 +342,7 @@ PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     PyObject *result = NULL,
              *source = wanted ? PyObject_CallMethod(self, "copy", "s", "K") : Py_NewRef(self);
     if (source && nl_py_array_check(a->state, source) &&
-        hand_over((nl_py_array *)source, stream, simulated) == 0)
+        hand_over((nl_py_array *)source, stream, on_host) == 0)
         result = export_array(source, major >= 1, wanted ? NL_DL_IS_COPIED : 0);
     Py_XDECREF(source);
     return result;

@@ -144,7 +144,7 @@ def _driver_major():
     """The CUDA version of the driver, if a real one is open."""
     from numbalite import _core
 
-    if _core.is_open() and _core.driver_kind() == "cuda":
+    if _core.is_open() and not _core.driver_has("host_code"):
         return _core.driver_version() // 1000
     return None
 

@@ -37,7 +37,7 @@ def _on_open(kind):
         return
     atexit.register(_core.end)
     frontend.attach()
-    if kind == "sim":
+    if _core.driver_has("checks"):
         from numbalite.sim import checks
 
         checks.on_open()
@@ -95,7 +95,7 @@ def is_supported_version() -> bool:
         if not is_available():
             return False
         toolkit.nvrtc_library()
-        return _core.open() == "cuda" and _core.driver_version() >= 12000
+        return not _core.driver_has("host_code") and _core.driver_version() >= 12000
     except Exception:
         return False
 

@@ -25,8 +25,8 @@ _CODE = np.dtype("<u4")
 
 
 def _warn_host():
-    """On a GPU only: the simulator's copies cost what any copy in memory costs."""
-    if _core.driver_kind() != "cuda":
+    """On a GPU only: copies within the host's memory cost little."""
+    if _core.driver_has("host_memory"):
         return
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
         warn(

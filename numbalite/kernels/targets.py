@@ -9,7 +9,7 @@ _CAPABILITY = 75, 76  # CUdevice_attribute
 
 def target_of(device: int) -> tuple:
     """What to compile for: ("cuda", major, minor), or ("sim",)."""
-    if _core.open() == "sim":
+    if _core.driver_has("host_code"):
         return ("sim",)
     return ("cuda", *(_core.device_attribute(device, n) for n in _CAPABILITY))
 

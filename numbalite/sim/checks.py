@@ -78,7 +78,7 @@ class checks:
         return check_names(self._mask)
 
     def __enter__(self) -> checks:
-        if _core.open() != "sim":
+        if not _core.driver_has("checks"):
             raise CudaSupportError(
                 "cuda.checks: only the CPU simulator can look for mistakes while kernels run "
                 "(NUMBALITE_DRIVER=sim); on a GPU use debug=True, which checks indices and asserts, "

@@ -36,8 +36,9 @@ class Loop(_core.Dispatcher):
         return self._overload.kernel(device)
 
 
-def is_simulated() -> bool:
-    return _core.driver_kind() == "sim"
+def are_serial() -> bool:
+    """Do a block's threads run one after another?"""
+    return _core.driver_has("serial_threads")
 
 
 # ------------------------------------------------------------------------------------ the kernels
@@ -174,15 +175,15 @@ def _step(kernel, way, results, plan, *slots):
 def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
     """The plan of a reduction over these dimensions: one launch, or two with the parts between them."""
     stored, loop, result = dtypes
-    simulated = is_simulated()
+    serial = are_serial()
     if segment is None:
         way = plans.choose(
-            kept, folded, stored.itemsize, address, masked, simulated, loop.itemsize,
+            kept, folded, stored.itemsize, address, masked, serial, loop.itemsize,
             loops.commutes(loop),
         )  # fmt: skip
     else:  # one part each, of which the kernel is told where it ends
         usual = [folded[0]._replace(length=-(-folded[0].length // kept[segment].length))]
-        way = plans.choose(kept, usual, stored.itemsize, address, masked, simulated)
+        way = plans.choose(kept, usual, stored.itemsize, address, masked, serial)
         way = way._replace(parts=1, chunk=1 << 62)
     results = math.prod(dim.length for dim in kept)
     if way.parts == 1:
@@ -210,7 +211,7 @@ def _folding(loops, kept, folded, dtypes, address, masked, initial, segment):
         for dim, n in zip(kept, plans.packed_strides(kept), strict=True)
     ]
     kept, folded = plans.merged(kept), [plans.Dimension(count, after * size, after)]
-    last = plans.choose(kept, folded, size, 0, masked, simulated, size)
+    last = plans.choose(kept, folded, size, 0, masked, serial, size)
     last = last._replace(parts=1, chunk=count)
     plan, wide = plans.packed_plan(last, kept, folded, initial=initial)
     kernel = loops.loop(last.kind, loop, loop, result, masked, wide)
@@ -318,7 +319,7 @@ def _scan(loops, kept, along, dtypes, address, source, target, steps, scratch):
     parts are scanned, and each part's scan begins with that of the parts before it."""
     stored, loop, result = dtypes
     lines = math.prod(dim.length for dim in kept)
-    way, folding = plans.choose_scan(kept, along, stored.itemsize, address, is_simulated())
+    way, folding = plans.choose_scan(kept, along, stored.itemsize, address, are_serial())
     before = source
     if way.parts > 1:
         before = _FIRST_SCRATCH + len(scratch)
@@ -354,7 +355,7 @@ def at(loops, array, targets, starts, order, operand, loop, stream=0):
             plans.Dimension(n, s) for n, s in zip(operand.shape, operand.strides, strict=True)
         ]
     folded = plans.merged(folded)
-    way = plans.Way("at", 32 if is_simulated() else plans.SERIAL_THREADS, 1, 1, 0)
+    way = plans.Way("at", 32 if are_serial() else plans.SERIAL_THREADS, 1, 1, 0)
     plan, wide = plans.packed_plan(way, plans.merged(kept), folded, results=count)
     stored = array.dtype if operand is None else operand.dtype
     kernel = loops.loop("at", stored, loop, array.dtype, wide=wide, unary=operand is None)

@@ -148,18 +148,16 @@ def _by_columns(results, length, width):
     return Way(f"columns{width}", THREADS, _COLUMN_WARPS, max(1, -(-length // chunk)), chunk)
 
 
-def choose(
-    kept, folded, itemsize, address, masked, simulated, column_size=0, any_order=False
-) -> Way:
+def choose(kept, folded, itemsize, address, masked, serial, column_size=0, any_order=False) -> Way:
     """How to fold: by rows, columns or threads, and in how many parts.
 
     ``itemsize`` is the input's, ``address`` its first element's modulo 16. ``column_size`` is that of
     the numbers as they are folded, where columns may be; 0 where not. ``any_order``: elements may be
-    combined in any.
+    combined in any. ``serial``: a block's threads run one after another.
     """
     results = math.prod(dim.length for dim in kept)
     length = math.prod(dim.length for dim in folded)
-    if simulated:
+    if serial:
         parts = min(64, max(1, length // 16384)) if results < 64 else 1
         chunk = -(-length // parts) or 1
         threads = 1 if results * parts < 1024 else 32
@@ -198,12 +196,12 @@ def grid_of(way, results):
     return slots if way.team > 1 else -(-slots // (way.threads // _WARP))
 
 
-def choose_scan(kept, along, itemsize, address, simulated):
+def choose_scan(kept, along, itemsize, address, serial):
     """(how to scan, how to fold the parts before: in blocks, or threads, of the same number)"""
     lines = math.prod(dim.length for dim in kept)
     length, tile = along.length, THREADS * _SCAN_ITEMS
     step = min((abs(dim.input) for dim in kept if dim.input), default=1 << 62)
-    if simulated:
+    if serial:
         return Way("scan_serial", 1 if lines < 1024 else 32, 1, 1, length), None
     if length <= _SHORT or (lines > 1 and step < abs(along.input)):
         parts = min(-(-_COLUMN_THREADS // lines), length // 64) or 1

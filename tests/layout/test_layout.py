@@ -188,6 +188,27 @@ def test_threads_have_one_room(c_file):
     assert not found, f"{sorted(set(found))}: belongs in base/lock"
 
 
+# Who may ask which driver it is: to open it, and to say it.
+ASKS_THE_KIND = {
+    "cext/driver/driver.h", "cext/driver/driver.c", "cext/driver/driver_real.c",
+    "cext/sim/driver/calls.c", "cext/core/device.c", "cext/py/device.c",
+    "numbalite/cuda/devices.py", "numbalite/__main__.py", "numbalite/jupyter/rich.py",
+}  # fmt: skip
+
+
+def test_the_kind_of_driver_decides_nothing():
+    """What is so of a driver are fields of its table; `kind` is for messages."""
+    words = {
+        "*.[ch]": r"\b(?:nl_cu\.|table->|nl_driver->)kind\b",
+        "*.py": r"\bdriver_kind\(|_core\.open\(\) *[=!]=",
+    }
+    for pattern, word in words.items():
+        for path in sorted([*CEXT.rglob(pattern), *(ROOT / "numbalite").rglob(pattern)]):
+            if name(path) not in ASKS_THE_KIND:
+                found = re.search(word, path.read_text())
+                assert not found, f"{name(path)}: {found[0]}: ask for what decides (driver.h)"
+
+
 def test_own_header_first(c_file):
     own = c_file.with_suffix(".h")
     if c_file.suffix == ".c" and own.exists():

@@ -72,7 +72,7 @@ def test_transposed(add, dtype, shape):
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
     """The plans of reductions that GPUs get; the simulator has simpler ones of its own."""
-    monkeypatch.setattr(reduceloops, "is_simulated", lambda: False)
+    monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

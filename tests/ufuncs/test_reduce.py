@@ -23,7 +23,7 @@ def ways(request, monkeypatch):
     if request.param == "as on a GPU":
         if not cuda.is_simulated():
             pytest.skip("that is how it is divided here")
-        monkeypatch.setattr(reduceloops, "is_simulated", lambda: False)
+        monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
     return request.param
 
 

@@ -35,7 +35,7 @@ def reduction(expression):
 @pytest.fixture(autouse=True, scope="module")
 def as_on_a_gpu():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reduceloops, "is_simulated", lambda: False)
+        patch.setattr(reduceloops, "are_serial", lambda: False)
         yield
 
 

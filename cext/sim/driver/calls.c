@@ -167,6 +167,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
     table->HostKnows = nl_sim_past_host_knows;
-    table->watches_freed = table->ends_waits = table->shares_memory = 1;
+    table->watches_freed = table->ends_waits = 1;
+    table->memory_is_host = table->serial_threads = table->loads_host_code = 1;
     return 0;
 }
