@@ -11,7 +11,7 @@
 
 #define INLINE_CODES 64
 
-/* ---- entries ---- */
+/* ---- overloads ---- */
 
 static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *code) {
     if (nl_py_array_check_exact(state, value)) {
@@ -31,75 +31,40 @@ static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *co
     return 0;
 }
 
-static int matches_codes(nl_py_state *state, const nl_py_entry *entry, PyObject *const *args) {
+static int has_codes(nl_py_state *state, const uint32_t *codes, PyObject *const *args,
+                     Py_ssize_t nargs) {
     const char *reason;
-    for (int i = 0; i < entry->count; i++) {
+    for (Py_ssize_t i = 0; i < nargs; i++) {
         uint32_t code;
         if (!code_of_plain(state, args[i], &code)) {
             int found = nl_py_type_code(state, args[i], &code, &reason);
             if (found < 0)
-                PyErr_Clear(); /* whoever looks for another entry meets it again */
+                PyErr_Clear(); /* whoever looks for another kernel meets it again */
             if (found <= 0)
                 return 0;
         }
-        if (code != entry->codes[i])
+        if (code != codes[i])
             return 0;
     }
     return 1;
 }
 
-static int is_live(const nl_py_entry *entry, const nl_device *dev) {
-    return entry->device == dev && !nl_atomic_peek32(&entry->dead) &&
-           entry->kernel->kernel->module->generation == nl_atomic_load(&dev->generation);
+int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
+                          const nl_device *dev, PyObject *const *args, Py_ssize_t nargs) {
+    return nl_py_overload_lives(overload, dev) &&
+           (d->typed || (overload->size == (size_t)nargs * sizeof(uint32_t) &&
+                         has_codes(d->state, overload->key, args, nargs)));
 }
 
-int nl_py_entry_matches(nl_py_state *state, nl_py_entry *entry, const nl_device *dev,
-                        PyObject *const *args, Py_ssize_t nargs) {
-    return is_live(entry, dev) &&
-           (entry->count < 0 || (entry->count == nargs && matches_codes(state, entry, args)));
-}
-
-static nl_py_entry *search(nl_py_dispatcher *d, const nl_device *dev, const uint32_t *codes,
-                           Py_ssize_t nargs) {
-    nl_py_entry *e = nl_atomic_load_pointer(&d->entries);
-    for (; e; e = e->next)
-        if (is_live(e, dev) &&
-            (e->count < 0 ||
-             (e->count == nargs && memcmp(e->codes, codes, sizeof(uint32_t) * (size_t)nargs) == 0)))
-            return e;
+/* `codes` NULL: for any arguments. */
+static nl_py_overload *add_kernel(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
+                                  Py_ssize_t count, PyObject *kernel) {
+    nl_py_overload *e = nl_py_overload_new(sizeof *e, codes, (size_t)count * sizeof *codes);
+    if (e && nl_py_overload_load(e, d->state, kernel, dev, d->name) == 0 &&
+        nl_py_overloads_add(&d->overloads, (PyObject *)d, e) == 0)
+        return e;
+    nl_py_overload_free(e);
     return NULL;
-}
-
-/* count -1: for any arguments. */
-static nl_py_entry *add_entry(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes, int count,
-                              PyObject *kernel) {
-    nl_error err;
-    size_t size = count > 0 ? (size_t)count * sizeof *codes : 0;
-    if (!Py_IS_TYPE(kernel, d->state->kernel_type)) {
-        PyErr_Format(PyExc_TypeError, "a Kernel is needed, not %.80s", Py_TYPE(kernel)->tp_name);
-        return NULL;
-    }
-    nl_py_kernel *k = (nl_py_kernel *)kernel;
-    if (k->kernel->module->device != dev) {
-        PyErr_Format(PyExc_ValueError, "the kernel is loaded on device %d, not on device %d",
-                     k->kernel->module->device->ordinal, dev->ordinal);
-        return NULL;
-    }
-    nl_py_entry *e = nl_mem_zalloc(sizeof *e + size, &err);
-    if (!e) {
-        nl_py_raise(&err);
-        return NULL;
-    }
-    e->device = dev;
-    e->kernel = (nl_py_kernel *)Py_NewRef(kernel);
-    e->count = count;
-    if (size)
-        memcpy(e->codes, codes, size);
-    Py_BEGIN_CRITICAL_SECTION(d);
-    e->next = d->entries;
-    nl_atomic_store_pointer(&d->entries, e);
-    Py_END_CRITICAL_SECTION();
-    return e;
 }
 
 /* ---- asking for a kernel ---- */
@@ -137,12 +102,12 @@ static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nar
     return 0;
 }
 
-static nl_py_entry *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes, int count,
-                            PyObject *const *args, Py_ssize_t nargs) {
-    nl_py_entry *entry = NULL;
+static nl_py_overload *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
+                               Py_ssize_t count, PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_overload *overload = NULL;
     nl_error err;
-    PyObject *bytes = PyBytes_FromStringAndSize(
-        (const char *)codes, count > 0 ? count * (Py_ssize_t)sizeof(uint32_t) : 0);
+    PyObject *bytes =
+        PyBytes_FromStringAndSize((const char *)codes, count * (Py_ssize_t)sizeof *codes);
     PyObject *tuple = bytes ? PyTuple_New(nargs) : NULL;
     for (Py_ssize_t i = 0; tuple && i < nargs; i++)
         PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
@@ -152,17 +117,25 @@ static nl_py_entry *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t 
     if (kernel && nl_device_bind(dev, &err) < 0)
         nl_py_raise(&err);
     else if (kernel)
-        entry = add_entry(d, dev, codes, count, kernel);
+        overload = add_kernel(d, dev, codes, count, kernel);
     Py_XDECREF(kernel);
     Py_XDECREF(tuple);
     Py_XDECREF(bytes);
-    return entry;
+    return overload;
 }
 
-static nl_py_entry *find_or_resolve(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
-                                    PyObject *const *args, Py_ssize_t nargs) {
+static nl_py_overload *find_or_resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
+                                       Py_ssize_t count, PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_overload *overload =
+        nl_py_overloads_find(&d->overloads, dev, codes, (size_t)count * sizeof *codes);
+    return overload ? overload : resolve(d, dev, codes, count, args, nargs);
+}
+
+static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
+                                      PyObject *const *args, Py_ssize_t nargs) {
     uint32_t inline_codes[INLINE_CODES], *codes = inline_codes;
-    nl_py_entry *entry = NULL;
+    size_t size = (size_t)nargs * sizeof *codes;
+    nl_py_overload *overload = NULL;
     nl_error err;
     if (nl_launch_check(shape, dev, name_of(d), &err) < 0) {
         nl_py_raise(&err);
@@ -172,68 +145,65 @@ static nl_py_entry *find_or_resolve(nl_py_dispatcher *d, const nl_launch *shape,
         nl_py_dispatcher_refuse_count(d, NULL, args, nargs, PyTuple_GET_SIZE(d->parameters));
         return NULL;
     }
-    if (d->typed) {
-        entry = search(d, dev, NULL, 0);
-        return entry ? entry : resolve(d, dev, NULL, -1, args, nargs);
-    }
+    if (d->typed)
+        return find_or_resolve(d, dev, NULL, 0, args, nargs);
     if (nargs > INLINE_CODES) {
-        codes = nl_mem_alloc((size_t)nargs * sizeof *codes, &err);
+        codes = nl_mem_alloc(NL_PY_KEY_ROOM(size), &err);
         if (!codes) {
             nl_py_raise(&err);
             return NULL;
         }
     }
-    if (read_codes(d, args, nargs, codes) == 0) {
-        entry = search(d, dev, codes, nargs);
-        if (!entry)
-            entry = resolve(d, dev, codes, (int)nargs, args, nargs);
-    }
+    nl_py_key_open(codes, size);
+    if (read_codes(d, args, nargs, codes) == 0)
+        overload = find_or_resolve(d, dev, codes, nargs, args, nargs);
     if (codes != inline_codes)
         nl_mem_free(codes);
-    return entry;
+    return overload;
 }
 
 /* ---- checked shapes ---- */
 
-static nl_py_entry *find_checked(nl_py_dispatcher *d, const nl_launch *shape, const nl_device *dev,
-                                 PyObject *const *args, Py_ssize_t nargs) {
-    nl_py_entry *candidates[NL_PY_CHECKED_SHAPES];
+static nl_py_overload *find_checked(nl_py_dispatcher *d, const nl_launch *shape,
+                                    const nl_device *dev, PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_overload *candidates[NL_PY_CHECKED_SHAPES];
     int count = 0;
     Py_BEGIN_CRITICAL_SECTION(d);
     for (int i = 0; i < NL_PY_CHECKED_SHAPES; i++)
-        if (d->checked[i].entry && memcmp(&d->checked[i].shape, shape, sizeof *shape) == 0)
-            candidates[count++] = d->checked[i].entry;
+        if (d->checked[i].overload && memcmp(&d->checked[i].shape, shape, sizeof *shape) == 0)
+            candidates[count++] = d->checked[i].overload;
     Py_END_CRITICAL_SECTION();
     for (int i = 0; i < count; i++)
-        if (nl_py_entry_matches(d->state, candidates[i], dev, args, nargs))
+        if (nl_py_dispatcher_fits(d, candidates[i], dev, args, nargs))
             return candidates[i];
     return NULL;
 }
 
-static void remember_checked(nl_py_dispatcher *d, const nl_launch *shape, nl_py_entry *entry) {
+static void remember_checked(nl_py_dispatcher *d, const nl_launch *shape,
+                             nl_py_overload *overload) {
     Py_BEGIN_CRITICAL_SECTION(d);
     unsigned i = d->next_checked++ % NL_PY_CHECKED_SHAPES;
     memcpy(&d->checked[i].shape, shape, sizeof *shape); /* padding too: compared as bytes */
-    d->checked[i].entry = entry;
+    d->checked[i].overload = overload;
     Py_END_CRITICAL_SECTION();
 }
 
-nl_py_entry *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
-                                   PyObject *const *args, Py_ssize_t nargs) {
+nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
+                                      PyObject *const *args, Py_ssize_t nargs) {
     nl_error err;
-    nl_py_entry *entry = find_checked(d, shape, dev, args, nargs);
-    if (entry)
-        return entry;
-    entry = find_or_resolve(d, shape, dev, args, nargs);
-    if (!entry)
+    nl_py_overload *overload = find_checked(d, shape, dev, args, nargs);
+    if (overload)
+        return overload;
+    overload = find_unchecked(d, shape, dev, args, nargs);
+    if (!overload)
         return NULL;
     if (nl_device_bind(dev, &err) < 0 ||
-        nl_launch_prepare(shape, entry->kernel->kernel, &err) < 0) {
+        nl_launch_prepare(shape, nl_py_overload_kernel(overload)->kernel, &err) < 0) {
         nl_py_raise(&err);
         return NULL;
     }
-    remember_checked(d, shape, entry);
-    return entry;
+    remember_checked(d, shape, overload);
+    return overload;
 }
 
 /* ---- wrong numbers ---- */
@@ -414,8 +384,9 @@ static PyObject *dispatcher_only(PyObject *self, PyObject *args) {
     nl_device *dev = nl_device_get(ordinal, &err);
     if (!dev)
         return nl_py_raise(&err);
-    if (!add_entry((nl_py_dispatcher *)self, dev, NULL, -1, kernel))
+    if (!add_kernel((nl_py_dispatcher *)self, dev, NULL, 0, kernel))
         return NULL;
+    ((nl_py_dispatcher *)self)->typed = 1;
     Py_RETURN_NONE;
 }
 
@@ -433,17 +404,16 @@ static PyObject *dispatcher_add(PyObject *self, PyObject *args) {
     nl_device *dev = nl_device_get(ordinal, &err);
     if (!dev)
         return nl_py_raise(&err);
-    if (!add_entry((nl_py_dispatcher *)self, dev, (const uint32_t *)bytes,
-                   (int)(size / (Py_ssize_t)sizeof(uint32_t)), kernel))
+    if (!add_kernel((nl_py_dispatcher *)self, dev, (const uint32_t *)bytes,
+                    size / (Py_ssize_t)sizeof(uint32_t), kernel))
         return NULL;
     Py_RETURN_NONE;
 }
 
 static PyObject *dispatcher_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
+    nl_py_overloads_forget(&d->overloads);
     Py_BEGIN_CRITICAL_SECTION(self);
-    for (nl_py_entry *e = d->entries; e; e = e->next)
-        nl_atomic_poke32(&e->dead, 1);
     memset(d->checked, 0, sizeof d->checked);
     Py_END_CRITICAL_SECTION();
     Py_RETURN_NONE;
@@ -494,7 +464,7 @@ static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
                 return -1;
             }
     }
-    if (d->parameters || d->entries) { /* launches may be reading them */
+    if (d->parameters || d->overloads.all) { /* launches may be reading them */
         Py_XDECREF(tuple);
         PyErr_SetString(PyExc_RuntimeError, "a dispatcher is initialised once");
         return -1;
@@ -514,18 +484,13 @@ static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(d->name);
     Py_VISIT(d->parameters);
     Py_VISIT(d->warn_host);
-    for (nl_py_entry *e = d->entries; e; e = e->next)
-        Py_VISIT(e->kernel);
-    return 0;
+    return nl_py_overloads_visit(&d->overloads, visit, arg);
 }
 
 static int dispatcher_clear(PyObject *self) {
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
     Py_CLEAR(d->warn_host);
-    for (nl_py_entry *e = d->entries; e; e = e->next) {
-        nl_atomic_poke32(&e->dead, 1);
-        Py_CLEAR(e->kernel);
-    }
+    nl_py_overloads_clear(&d->overloads);
     return 0;
 }
 
@@ -535,10 +500,7 @@ static void dispatcher_dealloc(PyObject *self) {
     if (d->weakrefs)
         PyObject_ClearWeakRefs(self);
     dispatcher_clear(self);
-    for (nl_py_entry *e = d->entries, *next; e; e = next) {
-        next = e->next;
-        nl_mem_free(e);
-    }
+    nl_py_overloads_free(&d->overloads);
     Py_XDECREF(d->name);
     Py_XDECREF(d->parameters);
     nl_py_free(self);

@@ -6,15 +6,16 @@
 #include "core/gloop.h"
 #include "py/keywords.h"
 #include "py/operand.h"
+#include "py/overloads.h"
 
 typedef struct nl_py_gufunc {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
-    PyObject *name;       /* str */
-    PyObject *chosen;     /* dict: types of the operands and casting -> what _choose said */
-    PyObject *kernels;    /* dict: kind of loop -> what _compile said */
-    long long fixed_from; /* loop indices from which small cores get kernels of their own */
-    int block;            /* a thread block for each loop index */
+    PyObject *name;          /* str */
+    nl_py_overloads choices; /* types of the operands and casting -> what _choose said */
+    nl_py_overloads kernels; /* kind of loop -> what _compile said */
+    long long fixed_from;    /* loop indices from which small cores get kernels of their own */
+    int block;               /* a thread block for each loop index */
     nl_gcore core;
     PyObject *weakrefs;
 } nl_py_gufunc;
@@ -55,8 +56,5 @@ PyObject *nl_py_gucall_stream(const nl_py_gucall *c); /* borrowed; None: the def
 
 /* py/gukernel: finds the kernel, or has it compiled, and launches it. */
 int nl_py_gucall_launch(nl_py_gucall *c);
-
-/* Adds to a cache of a bounded size. */
-int nl_py_gufunc_remember(PyObject *cache, PyObject *key, PyObject *value);
 
 #endif

@@ -13,8 +13,6 @@
 #include "py/override.h"
 #include "py/stream.h"
 
-#define CACHE_LIMIT 512 /* entries of each cache, which is then emptied */
-
 static int raise_from(const nl_error *err) {
     nl_py_raise(err);
     return -1;
@@ -22,27 +20,33 @@ static int raise_from(const nl_error *err) {
 
 /* ---- choosing a loop ---- */
 
-int nl_py_gufunc_remember(PyObject *cache, PyObject *key, PyObject *value) {
-    if (PyDict_Size(cache) >= CACHE_LIMIT)
-        PyDict_Clear(cache);
-    return PyDict_SetItem(cache, key, value);
-}
-
-/* The key of a plain call: NULL without an exception if there is none. */
-static PyObject *choice_key(const nl_py_gucall *c) {
-    char key[NL_GU_MAX_OPERANDS + 1];
+/* What a plain call is remembered by; 0 if it is none. */
+static size_t choice_key(const nl_py_gucall *c, uint8_t *key) {
+    size_t size = (size_t)c->count + 1;
     if (c->keywords.given[NL_PY_KEY_DTYPE] || c->keywords.given[NL_PY_KEY_SIGNATURE])
-        return NULL;
+        return 0;
+    nl_py_key_open(key, size);
     for (int i = 0; i < c->count; i++) {
         const nl_py_operand *op = &c->operands[i];
         if (op->place != NL_PY_PLACE_NONE && op->dtype == NL_OPAQUE)
-            return NULL;
+            return 0;
         key[i] = op->place == NL_PY_PLACE_NONE    ? 0
-                 : op->place == NL_PY_PLACE_VALUE ? (char)(op->dtype | op->weak << 5)
-                                                  : (char)op->dtype;
+                 : op->place == NL_PY_PLACE_VALUE ? (uint8_t)(op->dtype | op->weak << 5)
+                                                  : op->dtype;
     }
-    key[c->count] = (char)c->keywords.casting_code;
-    return PyBytes_FromStringAndSize(key, c->count + 1);
+    key[c->count] = c->keywords.casting_code;
+    return size;
+}
+
+static int remember_choice(nl_py_gufunc *g, const uint8_t *key, size_t size, PyObject *chosen) {
+    nl_py_overload *e = nl_py_overload_new(sizeof *e, key, size);
+    if (!e)
+        return -1;
+    e->code = Py_NewRef(chosen);
+    if (nl_py_overloads_add(&g->choices, (PyObject *)g, e) == 0)
+        return 0;
+    nl_py_overload_free(e);
+    return -1;
 }
 
 static PyObject *types_of(const nl_py_gucall *c, int from, int to) {
@@ -90,14 +94,11 @@ static PyObject *ask_choice(const nl_py_gucall *c) {
 }
 
 static int choose(nl_py_gucall *c) {
-    PyObject *key = choice_key(c);
-    if (!key && PyErr_Occurred())
-        return -1;
-    int found = key ? PyDict_GetItemRef(c->g->chosen, key, &c->chosen) : 0;
-    if (found == 0 && (c->chosen = ask_choice(c)) != NULL)
-        found = key && nl_py_gufunc_remember(c->g->chosen, key, c->chosen) < 0 ? -1 : 1;
-    Py_XDECREF(key);
-    if (found <= 0)
+    uint8_t key[NL_PY_KEY_ROOM(NL_GU_MAX_OPERANDS + 1)];
+    size_t size = choice_key(c, key);
+    nl_py_overload *known = size ? nl_py_overloads_find(&c->g->choices, NULL, key, size) : NULL;
+    c->chosen = known ? Py_NewRef(known->code) : ask_choice(c);
+    if (!c->chosen || (!known && size && remember_choice(c->g, key, size, c->chosen) < 0))
         return -1;
     c->dtypes = (const uint8_t *)PyBytes_AS_STRING(c->chosen);
     c->orders = PyBytes_AS_STRING(c->chosen) + c->count;
@@ -288,10 +289,6 @@ static int gufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     g->core = core;
     g->block = block;
     g->fixed_from = 1 << 14;
-    g->chosen = PyDict_New();
-    g->kernels = PyDict_New();
-    if (!g->chosen || !g->kernels)
-        return -1;
     g->name = Py_NewRef(name);
     return 0;
 }
@@ -310,15 +307,11 @@ static PyObject *gufunc_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 static int gufunc_traverse(PyObject *self, visitproc visit, void *arg) {
     nl_py_gufunc *g = (nl_py_gufunc *)self;
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(g->chosen);
-    Py_VISIT(g->kernels);
-    return 0;
+    return nl_py_overloads_visit(&g->kernels, visit, arg);
 }
 
 static int gufunc_clear(PyObject *self) {
-    nl_py_gufunc *g = (nl_py_gufunc *)self;
-    if (g->kernels)
-        PyDict_Clear(g->kernels);
+    nl_py_overloads_clear(&((nl_py_gufunc *)self)->kernels);
     return 0;
 }
 
@@ -328,8 +321,8 @@ static void gufunc_dealloc(PyObject *self) {
     if (g->weakrefs)
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(g->name);
-    Py_XDECREF(g->chosen);
-    Py_XDECREF(g->kernels);
+    nl_py_overloads_free(&g->choices);
+    nl_py_overloads_free(&g->kernels);
     nl_mem_free(g->core.name);
     nl_mem_free(g->core.text);
     nl_py_free(self);

@@ -8,6 +8,7 @@
 
 #define FIXED_CORE 64 /* bytes of a core that a kernel of its own may keep in registers */
 #define FIXED_ALL 256 /* of all operands together */
+#define MOST_KEY (8 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
 
 static int raise_from(const nl_error *err) {
     nl_py_raise(err);
@@ -15,6 +16,11 @@ static int raise_from(const nl_error *err) {
 }
 
 /* ---- the kernel ---- */
+
+typedef struct compiled {
+    nl_py_overload base;
+    unsigned threads; /* of a block */
+} compiled;
 
 /* What _compile is asked for, and the key of its answer. */
 typedef struct kind {
@@ -70,22 +76,22 @@ static void find_kind(const nl_py_gucall *c, kind *k) {
     k->fixed = find_fixed(c, k);
 }
 
-static PyObject *kernel_key(const nl_py_gucall *c, const kind *k) {
-    char key[16 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE)];
-    int n = 0;
-    int32_t head[3] = {c->operation.device->ordinal, k->dims | k->wide << 8 | k->fixed << 9,
-                       (int32_t)k->values};
+static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
+    const uint32_t head[2] = {(uint32_t)(k->dims | k->wide << 8 | k->fixed << 9), k->values};
+    size_t size = sizeof head + 2 * (size_t)c->count;
+    uint8_t *at = key + size;
+    for (int i = 0; k->fixed && i < c->count; i++)
+        size += 2 + c->g->core.ndim[i];
+    nl_py_key_open(key, size);
     memcpy(key, head, sizeof head);
-    n = sizeof head;
-    memcpy(key + n, c->dtypes, 2 * (size_t)c->count);
-    n += 2 * c->count;
+    memcpy(key + sizeof head, c->dtypes, 2 * (size_t)c->count);
     for (int i = 0; k->fixed && i < c->count; i++) {
-        key[n++] = k->orders[i];
-        key[n++] = (char)k->aligns[i];
+        *at++ = (uint8_t)k->orders[i];
+        *at++ = k->aligns[i];
         for (int d = 0; d < c->g->core.ndim[i]; d++)
-            key[n++] = (char)k->shapes[i][d];
+            *at++ = (uint8_t)k->shapes[i][d];
     }
-    return PyBytes_FromStringAndSize(key, n);
+    return size;
 }
 
 /* ((shape, order, align), ...) or None */
@@ -114,67 +120,66 @@ static PyObject *fixed_tuple(const nl_py_gucall *c, const kind *k) {
 }
 
 static PyObject *compile(nl_py_gucall *c, const kind *k) {
-    nl_error err;
     PyObject *fixed = fixed_tuple(c, k);
     if (!fixed)
         return NULL;
-    PyObject *made =
-        PyObject_CallMethod((PyObject *)c->g, "_compile", "iOiiIN", c->operation.device->ordinal,
-                            c->chosen, k->dims, k->wide, (unsigned)k->values, fixed);
+    return PyObject_CallMethod((PyObject *)c->g, "_compile", "iOiiIN", c->operation.device->ordinal,
+                               c->chosen, k->dims, k->wide, (unsigned)k->values, fixed);
+}
+
+static compiled *add_kernel(nl_py_gucall *c, const uint8_t *key, size_t size, PyObject *answer) {
+    nl_device *dev = c->operation.device;
+    PyObject *kernel;
+    nl_error err;
+    int threads;
+    if (!PyTuple_Check(answer)) {
+        PyErr_Format(PyExc_TypeError, "%U: _compile must give (Kernel, threads per block)",
+                     c->g->name);
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(answer, "Oi;_compile gives (Kernel, threads)", &kernel, &threads))
+        return NULL;
+    compiled *made = nl_py_overload_new(sizeof *made, key, size);
     if (!made)
         return NULL;
-    if (PyTuple_Check(made) && PyTuple_GET_SIZE(made) == 2 &&
-        Py_IS_TYPE(PyTuple_GET_ITEM(made, 0), c->operation.state->kernel_type) &&
-        PyLong_Check(PyTuple_GET_ITEM(made, 1)) &&
-        ((nl_py_kernel *)PyTuple_GET_ITEM(made, 0))->kernel->module->device ==
-            c->operation.device) {
-        if (nl_device_bind(c->operation.device, &err) == 0)
-            return made;
+    made->threads = threads > 0 ? (unsigned)threads : 0;
+    if (nl_py_overload_load(&made->base, c->operation.state, kernel, dev, c->g->name) < 0)
+        goto fail;
+    if (nl_device_bind(dev, &err) < 0) {
         nl_py_raise(&err);
-    } else {
-        PyErr_SetString(PyExc_TypeError,
-                        "_compile must return a Kernel on that device and its threads per block");
+        goto fail;
     }
-    Py_DECREF(made);
+    if (nl_py_overloads_add(&c->g->kernels, (PyObject *)c->g, &made->base) == 0)
+        return made;
+fail:
+    nl_py_overload_free(&made->base);
     return NULL;
 }
 
-/* (Kernel, threads of a block): new reference. */
-static PyObject *find_kernel(nl_py_gucall *c) {
+static compiled *find_kernel(nl_py_gucall *c) {
+    uint8_t key[NL_PY_KEY_ROOM(MOST_KEY)];
     kind k;
-    nl_error err;
-    PyObject *made = NULL;
     find_kind(c, &k);
-    PyObject *key = kernel_key(c, &k);
-    if (!key)
-        return NULL;
-    int found = PyDict_GetItemRef(c->g->kernels, key, &made);
-    if (found > 0) {
-        const nl_module *m = ((nl_py_kernel *)PyTuple_GET_ITEM(made, 0))->kernel->module;
-        if (nl_device_alive(m->device, m->generation, &err) < 0) {
-            Py_CLEAR(made);
-            found = 0;
-        }
-    }
-    if (found == 0 && (made = compile(c, &k)) != NULL &&
-        nl_py_gufunc_remember(c->g->kernels, key, made) < 0)
-        Py_CLEAR(made);
-    Py_DECREF(key);
+    size_t size = kernel_key(c, &k, key);
+    nl_py_overload *known = nl_py_overloads_find(&c->g->kernels, c->operation.device, key, size);
+    if (known)
+        return (compiled *)known;
+    PyObject *answer = compile(c, &k);
+    compiled *made = answer ? add_kernel(c, key, size, answer) : NULL;
+    Py_XDECREF(answer);
     return made;
 }
 
-static int launch_kernel(nl_py_gucall *c, PyObject *made) {
-    nl_py_kernel *k = (nl_py_kernel *)PyTuple_GET_ITEM(made, 0);
-    long threads = PyLong_AsLong(PyTuple_GET_ITEM(made, 1));
-    nl_launch launch = {.block = {(unsigned)threads, 1, 1}, .stream = c->operation.stream};
-    int64_t blocks = c->packed.count;
+static int launch_kernel(nl_py_gucall *c, const compiled *made) {
+    nl_py_kernel *k = nl_py_overload_kernel(&made->base);
+    nl_launch launch = {.block = {made->threads, 1, 1}, .stream = c->operation.stream};
+    int64_t blocks = c->packed.count, threads = made->threads;
     void *values[1] = {c->words};
     nl_error err;
     int words;
     if (threads < 1 || threads > k->kernel->max_threads) {
-        if (!PyErr_Occurred())
-            PyErr_Format(PyExc_ValueError, "%U: blocks of %ld threads are not possible", c->g->name,
-                         threads);
+        PyErr_Format(PyExc_ValueError, "%U: blocks of %u threads are not possible", c->g->name,
+                     made->threads);
         return -1;
     }
     if (!c->g->block)
@@ -201,10 +206,6 @@ static int launch_kernel(nl_py_gucall *c, PyObject *made) {
 }
 
 int nl_py_gucall_launch(nl_py_gucall *c) {
-    PyObject *made = find_kernel(c);
-    if (!made)
-        return -1;
-    int result = launch_kernel(c, made);
-    Py_DECREF(made);
-    return result;
+    const compiled *made = find_kernel(c);
+    return made ? launch_kernel(c, made) : -1;
 }

@@ -18,28 +18,26 @@
 #include "py/argument.h"
 #include "py/hostmodule.h"
 #include "py/kernel.h"
+#include "py/overloads.h"
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
 
 typedef struct entry {
-    struct entry *next;
+    nl_py_overload base; /* its code is the HostModule */
     const nl_host_function *function;
-    PyObject *module; /* keeps the code */
-    char *name;       /* for messages */
+    char *name; /* for messages */
     nl_params params;
-    uint32_t dead; /* forgotten: not to be found again */
     int has_arrays, has_others;
-    int count; /* of codes; -1: for any arguments */
-    uint32_t codes[];
 } entry;
 
 typedef struct hostfunction {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *name;
-    PyObject *parameters; /* tuple of str, or NULL where they are not known */
-    void *entries, *last; /* entry */
+    PyObject *parameters;      /* tuple of str, or NULL where they are not known */
+    nl_py_overloads overloads; /* entries, by the type codes of the arguments; typed: one for any */
+    void *last;                /* entry */
     int typed, keeps_lock;
     PyObject *weakrefs;
 } hostfunction;
@@ -74,13 +72,9 @@ static PyObject *refuse_count(const hostfunction *f, Py_ssize_t given, Py_ssize_
 
 /* ---- entries ---- */
 
-static void entry_free(entry *e) {
-    if (!e)
-        return;
-    Py_XDECREF(e->module);
+static void entry_clear(entry *e) {
     nl_params_clear(&e->params);
     nl_mem_free(e->name);
-    nl_mem_free(e);
 }
 
 /* The nl_host_function of that name in a HostModule, or NULL with an exception. */
@@ -98,52 +92,50 @@ static inline int is_array(nl_param_kind kind) {
     return kind == NL_PARAM_ARRAY || kind == NL_PARAM_POINTER;
 }
 
-/* The answer of _resolve: (HostModule, the name of its nl_host_function, Parameter rows). */
-static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *codes, int count) {
+/* `answer`: what _resolve gives: (HostModule, the name of its nl_host_function, Parameter rows). */
+static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
     const char *symbol;
-    PyObject *rows, *module, *tuple;
+    PyObject *rows, *module;
     nl_error err;
-    size_t size = count > 0 ? (size_t)count * sizeof *codes : 0;
     if (!PyTuple_Check(answer)) {
         PyErr_SetString(PyExc_TypeError, "_resolve gives (module, symbol, parameters)");
-        return NULL;
+        return -1;
     }
     if (!PyArg_ParseTuple(answer, "OsO:_resolve", &module, &symbol, &rows))
-        return NULL;
-    entry *e = nl_mem_zalloc(sizeof *e + size, &err);
-    if (!e || !(e->name = nl_mem_strdup(name_of(f), &err))) {
-        nl_mem_free(e);
+        return -1;
+    e->name = nl_mem_strdup(name_of(f), &err);
+    if (!e->name) {
         nl_py_raise(&err);
-        return NULL;
+        return -1;
     }
-    tuple = PySequence_Tuple(rows);
-    if (!tuple || nl_py_params_from(tuple, &e->params) < 0)
-        goto fail;
-    e->function = function_in(module, symbol);
+    PyObject *tuple = PySequence_Tuple(rows);
+    int result = tuple ? nl_py_params_from(tuple, &e->params) : -1;
+    Py_XDECREF(tuple);
+    e->function = result == 0 ? function_in(module, symbol) : NULL;
     if (!e->function)
-        goto fail;
+        return -1;
     if (e->function->block_size < e->params.size) {
         PyErr_Format(PyExc_RuntimeError, "%U(): the compiled code does not fit", f->name);
-        goto fail;
+        return -1;
     }
     for (int i = 0; i < e->params.count; i++) {
         nl_param_kind kind = e->params.items[i].kind;
         e->has_arrays |= is_array(kind) || kind == NL_PARAM_TUPLE;
         e->has_others |= !is_array(kind);
     }
-    e->module = Py_NewRef(module);
-    e->count = count;
-    if (size)
-        memcpy(e->codes, codes, size);
-    Py_DECREF(tuple);
-    Py_BEGIN_CRITICAL_SECTION(f);
-    e->next = f->entries;
-    nl_atomic_store_pointer(&f->entries, e);
-    Py_END_CRITICAL_SECTION();
-    return e;
-fail:
-    Py_XDECREF(tuple);
-    entry_free(e);
+    e->base.code = Py_NewRef(module);
+    return 0;
+}
+
+static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *codes, size_t size) {
+    entry *e = nl_py_overload_new(sizeof *e, codes, size);
+    if (!e)
+        return NULL;
+    if (entry_fill(f, e, answer) == 0 &&
+        nl_py_overloads_add(&f->overloads, (PyObject *)f, &e->base) == 0)
+        return e;
+    entry_clear(e);
+    nl_py_overload_free(&e->base);
     return NULL;
 }
 
@@ -187,24 +179,17 @@ static int read_codes(hostfunction *f, PyObject *const *args, Py_ssize_t nargs, 
     return 0;
 }
 
-static inline int fits(const entry *e, const uint32_t *codes, Py_ssize_t nargs) {
-    return !nl_atomic_peek32(&e->dead) &&
-           (e->count < 0 ||
-            (e->count == nargs && memcmp(e->codes, codes, sizeof *codes * (size_t)nargs) == 0));
-}
-
-static entry *resolve(hostfunction *f, const uint32_t *codes, int count, PyObject *const *args,
+static entry *resolve(hostfunction *f, const uint32_t *codes, size_t size, PyObject *const *args,
                       Py_ssize_t nargs) {
     entry *e = NULL;
-    PyObject *bytes = PyBytes_FromStringAndSize((const char *)codes,
-                                                count > 0 ? count * (Py_ssize_t)sizeof *codes : 0);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)codes, (Py_ssize_t)size);
     PyObject *tuple = bytes ? PyTuple_New(nargs) : NULL;
     for (Py_ssize_t i = 0; tuple && i < nargs; i++)
         PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
     PyObject *answer =
         tuple ? PyObject_CallMethod((PyObject *)f, "_resolve", "OO", bytes, tuple) : NULL;
     if (answer)
-        e = entry_from(f, answer, codes, count);
+        e = entry_from(f, answer, codes, size);
     Py_XDECREF(answer);
     Py_XDECREF(tuple);
     Py_XDECREF(bytes);
@@ -214,6 +199,7 @@ static entry *resolve(hostfunction *f, const uint32_t *codes, int count, PyObjec
 /* The entry for these arguments; a borrowed pointer that lives as long as f. */
 static entry *find(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
     uint32_t codes[INLINE_ARGS];
+    size_t size = f->typed ? 0 : (size_t)nargs * sizeof *codes;
     entry *e = nl_atomic_load_pointer(&f->last);
     if (f->parameters && PyTuple_GET_SIZE(f->parameters) != nargs) {
         refuse_count(f, nargs, PyTuple_GET_SIZE(f->parameters));
@@ -223,15 +209,14 @@ static entry *find(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
         PyErr_Format(PyExc_TypeError, "%U(): more than %d arguments", f->name, INLINE_ARGS);
         return NULL;
     }
+    nl_py_key_open(codes, size);
     if (!f->typed && read_codes(f, args, nargs, codes) < 0)
         return NULL;
-    if (e && fits(e, codes, nargs))
+    if (e && nl_py_overload_fits(&e->base, NULL, codes, size))
         return e;
-    for (e = nl_atomic_load_pointer(&f->entries); e; e = e->next)
-        if (fits(e, codes, nargs))
-            break;
+    e = (entry *)nl_py_overloads_find(&f->overloads, NULL, codes, size);
     if (!e)
-        e = resolve(f, codes, f->typed ? -1 : (int)nargs, args, nargs);
+        e = resolve(f, codes, size, args, nargs);
     if (e)
         nl_atomic_store_pointer(&f->last, e);
     return e;
@@ -453,9 +438,7 @@ static int hostfunction_init(PyObject *self, PyObject *args, PyObject *kwargs) {
 static int hostfunction_traverse(PyObject *self, visitproc visit, void *arg) {
     hostfunction *f = (hostfunction *)self;
     Py_VISIT(Py_TYPE(self));
-    for (const entry *e = f->entries; e; e = e->next)
-        Py_VISIT(e->module);
-    return 0;
+    return nl_py_overloads_visit(&f->overloads, visit, arg);
 }
 
 static void hostfunction_dealloc(PyObject *self) {
@@ -463,10 +446,9 @@ static void hostfunction_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (f->weakrefs)
         PyObject_ClearWeakRefs(self);
-    for (entry *e = f->entries, *next; e; e = next) {
-        next = e->next;
-        entry_free(e);
-    }
+    for (nl_py_overload *e = f->overloads.all; e; e = e->next)
+        entry_clear((entry *)e);
+    nl_py_overloads_free(&f->overloads);
     Py_XDECREF(f->name);
     Py_XDECREF(f->parameters);
     nl_py_free(self);
@@ -478,9 +460,7 @@ static PyObject *hostfunction_resolve(PyObject *Py_UNUSED(self), PyObject *Py_UN
 }
 
 static PyObject *hostfunction_forget(PyObject *self, PyObject *Py_UNUSED(args)) {
-    hostfunction *f = (hostfunction *)self;
-    for (entry *e = nl_atomic_load_pointer(&f->entries); e; e = e->next)
-        nl_atomic_poke32(&e->dead, 1);
+    nl_py_overloads_forget(&((hostfunction *)self)->overloads);
     Py_RETURN_NONE;
 }
 

@@ -1,7 +1,7 @@
 /* py/launcher: k[grid, block] and its call, the shortest path that there is from Python to a
  * launch.
  *
- * A launcher remembers the entry of its last call. If it fits again (device, type codes), and all
+ * A launcher remembers the kernel of its last call. If it fits again (device, type codes), and all
  * arguments are of the common kinds, a call is: compare, write the parameter block on the stack,
  * launch. Nothing is allocated, looked up or released. Host arrays, keywords, other libraries'
  * arrays and kernels that report faults take the longer ways below. */
@@ -23,7 +23,7 @@ typedef struct nl_py_launcher {
     nl_py_dispatcher *dispatcher;
     PyObject *stream;    /* as given, NULL: the default one */
     PyObject *callbacks; /* a list, once somebody has asked for it */
-    void *last;          /* nl_py_entry of the last call: checked against the limits */
+    void *last;          /* nl_py_overload of the last call: checked against the limits */
     int blocking;        /* the stream is ordered with the legacy default stream */
     nl_launch shape;
 } nl_py_launcher;
@@ -175,21 +175,22 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
     nl_device *dev = nl_device_current(&err);
     if (!dev)
         return nl_py_raise(&err);
-    nl_py_entry *entry = nl_atomic_load_pointer(&l->last);
-    if (!entry || !nl_py_entry_matches(l->dispatcher->state, entry, dev, args, nargs)) {
-        entry = nl_py_dispatcher_find(l->dispatcher, &l->shape, dev, args, nargs);
-        if (!entry)
+    nl_py_overload *overload = nl_atomic_load_pointer(&l->last);
+    if (!overload || !nl_py_dispatcher_fits(l->dispatcher, overload, dev, args, nargs)) {
+        overload = nl_py_dispatcher_find(l->dispatcher, &l->shape, dev, args, nargs);
+        if (!overload)
             return NULL;
-        nl_atomic_store_pointer(&l->last, entry);
+        nl_atomic_store_pointer(&l->last, overload);
     }
-    const nl_kernel *kernel = entry->kernel->kernel;
+    nl_py_kernel *k = nl_py_overload_kernel(overload);
+    const nl_kernel *kernel = k->kernel;
     if (__builtin_expect(nargs != kernel->params.count, 0)) {
         nl_py_dispatcher_refuse_count(l->dispatcher, kernel, args, nargs, kernel->params.count);
         return NULL;
     }
     int result = kernel->params.size <= INLINE_BLOCK && nargs <= INLINE_ARGS
-                     ? launch_with(l, entry->kernel, dev, args, block, values)
-                     : launch_large(l, entry->kernel, dev, args);
+                     ? launch_with(l, k, dev, args, block, values)
+                     : launch_large(l, k, dev, args);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 

@@ -109,8 +109,9 @@ static int wanted_dtype(const call *c) {
 static void write_key(const call *c, nl_py_ufunc_key *key) {
     uint8_t *at = key->bytes;
     int dtype = wanted_dtype(c);
-    key->size = 2 + c->nin + c->nout;
+    key->size = (size_t)(2 + c->nin + c->nout);
     key->remember = dtype >= 0 && !c->keywords.given[NL_PY_KEY_SIGNATURE];
+    nl_py_key_open(key->bytes, key->size);
     *at++ = c->keywords.casting_code;
     *at++ = (uint8_t)dtype;
     for (int i = 0; i < c->nin; i++) {
@@ -179,7 +180,7 @@ static int find_loop(call *c) {
     write_key(c, &key);
     c->types = key.remember ? nl_py_ufunc_find_types(c->ufunc, &key) : NULL;
     if (c->types)
-        memcpy(c->loop, c->types->bytes, (size_t)(c->nin + c->nout));
+        memcpy(c->loop, c->types->loop, (size_t)(c->nin + c->nout));
     else if (ask(c, &key) < 0 || check_types(c) < 0)
         return -1;
     for (int i = 0; i < c->nin; i++) {
@@ -338,20 +339,23 @@ static int stage(call *c) {
     return any ? nl_py_operands_stage(&c->op, c->operands, c->count) : 0;
 }
 
-/* The loop's types, then those of the operands in memory. */
-static int write_stored(const call *c, uint8_t *bytes) {
-    uint8_t *at = bytes + c->nin + c->nout;
-    memcpy(bytes, c->loop, (size_t)(c->nin + c->nout));
+static void write_variant(const call *c, const nl_loop *loop, nl_py_ufunc_variant *variant) {
+    uint8_t *at = variant->bytes;
+    variant->size = (size_t)(2 + c->nin + c->nout + c->count);
+    nl_py_key_open(variant->bytes, variant->size);
+    *at++ = (uint8_t)loop->kind;
+    *at++ = (uint8_t)loop->dims;
+    memcpy(at, c->loop, (size_t)(c->nin + c->nout));
+    at += c->nin + c->nout;
     for (int i = 0; i < c->count; i++)
         *at++ = c->operands[i].place == NL_PY_PLACE_VALUE ? NL_PY_BY_VALUE | c->loop[i]
                                                           : c->operands[i].dtype;
-    return (int)(at - bytes);
 }
 
 static nl_py_ufunc_kernel *find_kernel(call *c, const nl_loop *loop) {
-    uint8_t bytes[2 * NL_PY_MAX_OPERANDS];
-    int count = write_stored(c, bytes);
-    return nl_py_ufunc_find_kernel(c->ufunc, c->op.device, bytes, count, loop,
+    nl_py_ufunc_variant variant;
+    write_variant(c, loop, &variant);
+    return nl_py_ufunc_find_kernel(c->ufunc, c->op.device, &variant, loop,
                                    c->types ? &c->types->latest : NULL);
 }
 
@@ -371,7 +375,7 @@ static int launch_with(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k
     for (int i = 0; i < c->nin; i++)
         if (loop->by_value >> i & 1)
             memcpy(block + (size_t)i * NL_LOOP_SLOT, c->slots[i], NL_LOOP_SLOT);
-    return nl_py_kernel_run(k->kernel, &shape, values, c->op.epoch);
+    return nl_py_kernel_run(nl_py_overload_kernel(&k->base), &shape, values, c->op.epoch);
 }
 
 static int launch(call *c) {
@@ -529,7 +533,7 @@ static int ufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
                      nin, nout, NL_PY_MAX_OPERANDS - 1);
         return -1;
     }
-    if (u->types || u->kernels) { /* calls may be reading them */
+    if (u->types.all || u->kernels.all) { /* calls may be reading them */
         PyErr_SetString(PyExc_RuntimeError, "a ufunc is initialised once");
         return -1;
     }
@@ -540,14 +544,15 @@ static int ufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
 }
 
 static int ufunc_traverse(PyObject *self, visitproc visit, void *arg) {
+    nl_py_ufunc *u = (nl_py_ufunc *)self;
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((nl_py_ufunc *)self)->reductions);
-    return nl_py_ufunc_visit_kernels((nl_py_ufunc *)self, visit, arg);
+    Py_VISIT(u->reductions);
+    return nl_py_overloads_visit(&u->kernels, visit, arg);
 }
 
 static int ufunc_clear(PyObject *self) {
     PyDict_Clear(((nl_py_ufunc *)self)->reductions); /* it stays: calls read it */
-    nl_py_ufunc_clear_kernels((nl_py_ufunc *)self);
+    nl_py_overloads_clear(&((nl_py_ufunc *)self)->kernels);
     return 0;
 }
 
@@ -556,16 +561,18 @@ static void ufunc_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (u->weakrefs)
         PyObject_ClearWeakRefs(self);
-    nl_py_ufunc_clear_kernels(u);
-    nl_py_ufunc_free_entries(u);
+    nl_py_overloads_free(&u->types);
+    nl_py_overloads_free(&u->kernels);
     Py_XDECREF(u->name);
     Py_XDECREF(u->reductions);
     nl_py_free(self);
 }
 
 static PyObject *ufunc_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
-    PyDict_Clear(((nl_py_ufunc *)self)->reductions);
-    nl_py_ufunc_forget((nl_py_ufunc *)self);
+    nl_py_ufunc *u = (nl_py_ufunc *)self;
+    PyDict_Clear(u->reductions);
+    nl_py_overloads_forget(&u->types);
+    nl_py_overloads_forget(&u->kernels);
     Py_RETURN_NONE;
 }
 

@@ -265,6 +265,26 @@ def test_kernels_can_be_added_and_forgotten(lazy, kernel):
     assert len(codes) == 8
 
 
+def test_many_types_of_one_kernel(lazy, kernel):
+    reals, integers = empty(1, "f8"), empty(1, "i8")
+    for n in range(60):  # of no use here, but in the same table
+        lazy._add(0, _core.typecodes((1,) * n), kernel.of("i64"))
+    lazy._add(0, _core.typecodes((1.0, reals)), kernel.of("i64"))
+    lazy._add(0, _core.typecodes((1.0, reals)), kernel.of("f64"))  # the newer one counts
+    lazy._add(0, _core.typecodes((1, integers)), kernel.of("i64"))
+    bound = lazy[1, 1]
+    for value in range(20):
+        bound(value + 0.5, reals)
+        bound(value, integers)
+        assert reals[0] == value + 0.5 and integers[0] == value
+    assert not lazy.asked
+    for codes in range(100):  # forgotten ones are no burden: their places are taken again
+        lazy._clear()
+        lazy._add(0, _core.typecodes((codes, integers)), kernel.of("i64"))
+    bound(3, integers)
+    assert integers[0] == 3 and not lazy.asked
+
+
 def test_initialising_twice(lazy, kernel):
     with pytest.raises(RuntimeError, match="once"):
         _core.Dispatcher.__init__(kernel("saxpy"), "again")

@@ -1,0 +1,170 @@
+/* py/overloads: a hash table with open addressing. Readers take no lock: slots are only ever
+ * filled, and a larger array of them is published whole; the smaller ones are kept until the end,
+ * because somebody may still be looking into them. */
+#include "py/overloads.h"
+
+#include "base/mem.h"
+
+typedef struct slots {
+    struct slots *older;
+    size_t mask, used;
+    void *items[]; /* nl_py_overload */
+} slots;
+
+enum { FEWEST = 4 };
+
+/* ---- entries ---- */
+
+static uint32_t hash_of(const nl_device *device, const void *key, size_t size) {
+    uint64_t hash = (uint64_t)(uintptr_t)device;
+    for (size_t at = 0; at < size; at += NL_PY_KEY_WORD) {
+        uint64_t word;
+        memcpy(&word, (const char *)key + at, sizeof word);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    return (uint32_t)hash;
+}
+
+void *nl_py_overload_new(size_t room, const void *key, size_t size) {
+    nl_error err;
+    nl_py_overload *e = nl_mem_zalloc(room + NL_PY_KEY_ROOM(size), &err);
+    if (!e)
+        return nl_py_raise(&err);
+    if (size)
+        memcpy((char *)e + room, key, size);
+    e->key = (char *)e + room;
+    e->size = (uint32_t)size;
+    return e;
+}
+
+int nl_py_overload_load(nl_py_overload *e, const nl_py_state *state, PyObject *kernel,
+                        const nl_device *device, PyObject *name) {
+    if (!Py_IS_TYPE(kernel, state->kernel_type)) {
+        PyErr_Format(PyExc_TypeError, "%U: a Kernel is needed, not %.80s", name,
+                     Py_TYPE(kernel)->tp_name);
+        return -1;
+    }
+    const nl_module *module = ((nl_py_kernel *)kernel)->kernel->module;
+    if (module->device != device) {
+        PyErr_Format(PyExc_ValueError, "%U: the kernel is loaded on device %d, not on device %d",
+                     name, module->device->ordinal, device->ordinal);
+        return -1;
+    }
+    e->device = device;
+    e->generation = module->generation;
+    e->code = Py_NewRef(kernel);
+    return 0;
+}
+
+void nl_py_overload_free(nl_py_overload *e) {
+    if (e)
+        Py_XDECREF(e->code);
+    nl_mem_free(e);
+}
+
+static int is_stale(const nl_py_overload *e) {
+    return !nl_py_overload_lives(e, e->device);
+}
+
+/* ---- slots ---- */
+
+/* Where the key is, or the empty slot where it belongs. */
+static void **slot_of(slots *s, const nl_py_overload *e) {
+    size_t i = e->hash & s->mask;
+    for (const nl_py_overload *other; (other = s->items[i]) != NULL; i = (i + 1) & s->mask)
+        if (other->hash == e->hash && other->device == e->device && other->size == e->size &&
+            nl_py_key_equal(other->key, e->key, e->size))
+            break;
+    return &s->items[i];
+}
+
+static void put(slots *s, nl_py_overload *e) {
+    void **slot = slot_of(s, e);
+    s->used += *slot == NULL;
+    nl_atomic_store_pointer(slot, e);
+}
+
+/* Room for one entry more: a table is at most half full. Stale entries are left behind. */
+static slots *grown(nl_py_overloads *t, nl_error *err) {
+    slots *old = t->slots;
+    size_t count = FEWEST, live = 1;
+    if (old && 2 * (old->used + 1) <= old->mask + 1)
+        return old;
+    for (size_t i = 0; old && i <= old->mask; i++)
+        live += old->items[i] && !is_stale(old->items[i]);
+    while (count < 2 * live)
+        count *= 2;
+    slots *s = nl_mem_zalloc(sizeof *s + count * sizeof *s->items, err);
+    if (!s)
+        return NULL;
+    s->older = old;
+    s->mask = count - 1;
+    for (size_t i = 0; old && i <= old->mask; i++)
+        if (old->items[i] && !is_stale(old->items[i]))
+            put(s, old->items[i]);
+    return s;
+}
+
+/* ---- tables ---- */
+
+nl_py_overload *nl_py_overloads_find(nl_py_overloads *t, const nl_device *device, const void *key,
+                                     size_t size) {
+    slots *s = nl_atomic_load_pointer(&t->slots);
+    if (!s)
+        return NULL;
+    for (size_t i = hash_of(device, key, size);; i++) {
+        nl_py_overload *e = nl_atomic_load_pointer(&s->items[i & s->mask]);
+        if (!e || nl_py_overload_fits(e, device, key, size))
+            return e;
+    }
+}
+
+int nl_py_overloads_add(nl_py_overloads *t, PyObject *owner, nl_py_overload *e) {
+    nl_error err;
+    slots *s;
+    e->hash = hash_of(e->device, e->key, e->size);
+    (void)owner;
+    Py_BEGIN_CRITICAL_SECTION(owner);
+    s = grown(t, &err);
+    if (s) {
+        e->next = t->all;
+        nl_atomic_store_entry(&t->all, e);
+        put(s, e);
+        nl_atomic_store_pointer(&t->slots, s);
+    }
+    Py_END_CRITICAL_SECTION();
+    if (!s)
+        nl_py_raise(&err);
+    return s ? 0 : -1;
+}
+
+void nl_py_overloads_forget(nl_py_overloads *t) {
+    for (nl_py_overload *e = nl_atomic_load_entry(&t->all); e; e = e->next)
+        nl_atomic_poke32(&e->dead, 1);
+}
+
+int nl_py_overloads_visit(const nl_py_overloads *t, visitproc visit, void *arg) {
+    for (nl_py_overload *e = t->all; e; e = e->next)
+        Py_VISIT(e->code);
+    return 0;
+}
+
+void nl_py_overloads_clear(nl_py_overloads *t) {
+    nl_py_overloads_forget(t);
+    for (nl_py_overload *e = t->all; e; e = e->next)
+        Py_CLEAR(e->code);
+}
+
+void nl_py_overloads_free(nl_py_overloads *t) {
+    for (nl_py_overload *e = t->all, *next; e; e = next) {
+        next = e->next;
+        nl_py_overload_free(e);
+    }
+    for (slots *s = t->slots, *older; s; s = older) {
+        older = s->older;
+        nl_mem_free(s);
+    }
+    t->slots = NULL;
+    t->all = NULL;
+}
