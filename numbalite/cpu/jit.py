@@ -15,9 +15,6 @@ from __future__ import annotations
 
 import re
 import sys
-from _thread import RLock
-
-import numpy as np
 
 from numbalite import _core, types
 from numbalite.compilers import Unit, compile_unit
@@ -32,15 +29,13 @@ from numbalite.errors import (
 )
 from numbalite.kernels import options as options_
 from numbalite.kernels import source
+from numbalite.kernels.compiled import ByTypes
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.kernels.dispatcher import _cheapest, _rate
-from numbalite.kernels.surface import ByTypes
 from numbalite.text import hints, scanner
 from numbalite.text.capture import ascii_name
 from numbalite.types import Array, Signature, signatures
 from numbalite.ufuncs import element
 
-_CODE = np.dtype("<u4")
 # Options of numba's that say nothing about compiled C++.
 _WITHOUT_MEANING = frozenset(["nopython", "locals", "looplift"])
 _COMPILING = frozenset(
@@ -161,12 +156,12 @@ def _options(given):
 class Overload:
     """A host function for one list of argument types."""
 
-    def __init__(self, args, image, module, symbol, rows, generated):
+    def __init__(self, args, image, module, symbol, parameters, generated):
         self.args = args
         self.image = image
         self.module = module
         self.symbol = symbol
-        self.rows = rows
+        self.parameters = parameters
         self.labels = generated.labels
 
     @property
@@ -178,6 +173,9 @@ class Overload:
             return Signature(types.Tuple(found), self.args)
         return Signature(found[0] if found else types.void, self.args)
 
+    def compile(self):
+        """It is compiled as it is made."""
+
     def inspect_source(self) -> str:
         return self.image.source
 
@@ -186,12 +184,13 @@ class HostDispatcher(ByTypes, _core.HostFunction):
     """What ``jit`` makes: a function on the CPU, compiled for each list of argument types."""
 
     source_role = "host function"
+    no_llvm = "the function is C++, not LLVM; see inspect_source"
 
     def __init__(self, function: DeviceFunction, given=(), options=None, parallel=None, nogil=True):
         is_body = element.from_body(function)
         count = element.arity(function)
         for signature in given:
-            _check(signature, function, count)
+            check(signature, function, count)
         if count is not None and count > _MOST_PARAMETERS:
             raise TypeError(
                 f"{function.name} has {count} parameters; {_MOST_PARAMETERS} are possible"
@@ -200,13 +199,11 @@ class HostDispatcher(ByTypes, _core.HostFunction):
             function = DeviceFunction(
                 function.definition, tuple(given), function.options, function._py_func
             )
+        self._begin(given)
         self._function = function
-        self._given = tuple(given)
         self._options = options or options_.parse({}, "jit")
         self._parallel = parallel
         self._nogil = nogil
-        self._lock = RLock()
-        self._overloads = {}  # argument types -> Overload
         self.py_func = function._py_func
         self.__name__ = element.plain_name(function)
         self.__qualname__ = function.definition.qualname
@@ -216,46 +213,36 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         if names is None and count is not None:
             names = _names_in(function, count)
         self._parameter_names = names
-        super().__init__(self.__name__, names, typed=len(self._given) == 1, nogil=nogil)
+        super().__init__(self.__name__, names, typed=self._only_types is not None, nogil=nogil)
 
     # --- from arguments to compiled code
 
     def _resolve(self, codes, args):
         """Called by the extension with argument types that it has not met."""
         with self._lock:
-            overload = self._made(self._types_for(codes, args))
-            return overload.module, overload.symbol, overload.rows
+            overload = self._overload_for(codes, args)
+            return overload.module, overload.symbol, overload.parameters
 
-    def _types_for(self, codes, args):
-        if len(self._given) == 1:
-            return self._given[0].args
-        wanted = tuple(types.from_code(int(code)) for code in np.frombuffer(codes, _CODE))
-        if wanted in self._overloads or not self._given:
-            return wanted
-        return self._best(wanted, args)
+    def _cost(self, wanted, declared, args):
+        cost = super()._cost(wanted, declared, args)
+        if cost is None or not _may_write(wanted, declared):
+            return None
+        strays = sum(
+            isinstance(have, Array) and have.readonly != want.readonly
+            for have, want in zip(wanted, declared, strict=True)
+        )
+        width = sum(want.size for want in declared)  # the nearest type of a kind
+        return (*cost, strays, width)
 
-    def _best(self, wanted, args):
-        """The declared argument types that take these arguments with the least conversion."""
-        rated = []
-        for signature in self._given:
-            cost = _rate(wanted, signature.args, args)
-            if cost is not None and _may_write(wanted, signature.args):
-                strays = sum(
-                    isinstance(have, Array) and have.readonly != want.readonly
-                    for have, want in zip(wanted, signature.args, strict=True)
-                )
-                width = sum(want.size for want in signature.args)  # the nearest type of a kind
-                rated.append(((*cost, strays, width), signature))
-        return _cheapest(self.__name__, wanted, self._given, rated)
+    def _build(self, args):
+        return self._build_all([args])[args]
 
-    def _made(self, args):
-        with self._lock:
-            if args not in self._overloads:
-                self._compile([args])
-            return self._overloads[args]
+    def _compile_all(self, lists):
+        if lists:
+            self._overloads.update(self._build_all(lists))
 
-    def _compile(self, lists):
-        """Compiles for these lists of argument types, in one go."""
+    def _build_all(self, lists):
+        """Overloads for these lists of argument types, compiled in one go."""
         rows = [self._rows(args) for args in lists]
         generated = entries.function_source(self._function, lists)
         self._note_parallel(generated.names)
@@ -279,8 +266,16 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         if explained is not None:
             raise explained
         module = _core.HostModule(image.data)
-        for args, row, entry in zip(lists, rows, generated.entries, strict=True):
-            self._overloads[args] = Overload(args, image, module, entry, row, generated)
+        return {
+            args: Overload(args, image, module, entry, row, generated)
+            for args, row, entry in zip(lists, rows, generated.entries, strict=True)
+        }
+
+    def _check(self, signature):
+        check(signature, self._function, element.arity(self._function))
+
+    def _name_in_scope(self, name):
+        return self._function.definition.scope.get(name)
 
     def _rows(self, args):
         names = self._parameter_names or [f"arg{i}" for i in range(len(args))]
@@ -309,34 +304,6 @@ class HostDispatcher(ByTypes, _core.HostFunction):
                 PerformanceWarning,
             )
 
-    def compile_given(self):
-        """Compiles the declared signatures, so that mistakes show where they are made."""
-        with self._lock:
-            lists = [s.args for s in self._given if s.args not in self._overloads]
-            if lists:
-                self._compile(list(dict.fromkeys(lists)))
-        return self
-
-    def compile(self, sig):
-        """Compiles for a signature, if that has not been done."""
-        signature = signatures.signature(sig, self._function.definition.scope.get)
-        _check(signature, self._function, element.arity(self._function))
-        if self._given and signature.args not in self._overloads:
-            raise RuntimeError(
-                f"{self.__name__} has its signatures already and compiles no more: "
-                f"{', '.join(map(str, self._given))}"
-            )
-        return self._made(signature.args)
-
-    def recompile(self):
-        """Compiles everything anew, with the values that Python names have now."""
-        with self._lock:
-            lists = list(self._overloads)
-            self._overloads = {}
-            self._clear()
-            if lists:
-                self._compile(lists)
-
     def _fault(self, text):
         """Called by the extension when an assert or a check failed."""
         match = _FAULT.match(text)
@@ -361,40 +328,17 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         return self._function
 
     @property
-    def nopython_signatures(self) -> list:
-        """The same with the types of the results."""
-        return [overload.signature for overload in self._overloads.values()]
-
-    @property
     def targetoptions(self) -> dict:
         """The options, as numba shows them."""
         return {"nopython": True, "nogil": self._nogil, "fastmath": self._options.fastmath,
                 "boundscheck": self._options.has_checks,
                 "parallel": bool(self._parallel)}  # fmt: skip
 
-    def inspect_source(self, signature=None):
-        """The C++ that the compiler got; without a signature, of all overloads in a dict."""
-        if signature is None:
-            for given in self._given:
-                self._made(given.args)
-            return {args: o.inspect_source() for args, o in self._overloads.items()}
-        args = signatures.signature(signature, self._function.definition.scope.get).args
-        if args not in self._overloads:
-            raise KeyError(f"{self.__name__} is not compiled for {Signature(None, args)}")
-        return self._overloads[args].inspect_source()
-
-    def inspect_llvm(self, signature=None):
-        raise NotImplementedError("the function is C++, not LLVM; see inspect_source")
-
     def inspect_asm(self, signature=None):
+        """Not for functions on the CPU: NotImplementedError."""
         raise NotImplementedError("inspect_source shows what the compiler got")
 
-    def inspect_types(self, file=None):
-        """Prints the parameters and their types of every overload."""
-        for args, overload in self._overloads.items():
-            print(f"{self.__name__}({', '.join(map(str, args))})", file=file)
-            for row in overload.rows:
-                print(f"    {row.name}: {row.ctype}", file=file)
+    inspect_sass = inspect_asm
 
     def __repr__(self):
         if self._given:
@@ -441,7 +385,7 @@ def _may_write(wanted, declared):
     )
 
 
-def _check(signature, function, count):
+def check(signature, function, count):
     """A signature must have as many types as the function parameters, and results that Python has."""
     if count is not None and len(signature.args) != count:
         named = ", ".join(function.definition.parameters)

@@ -12,7 +12,7 @@ from numbalite.compilers import Unit
 from numbalite.errors import SignatureError
 from numbalite.kernels import options, pyfunc, source
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.kernels.dispatcher import BodyKernel, Dispatcher, _check, body_kernel
+from numbalite.kernels.dispatcher import BodyKernel, Dispatcher, body_kernel, check
 from numbalite.kernels.program import Program
 from numbalite.text import capture, linemap, scanner
 from numbalite.types import signatures
@@ -347,7 +347,7 @@ def _kernel_parts(function, sig, parsed):
 
     definition = definition_of(function)
     signature = signatures.signature(sig, definition.scope.get)
-    _check(signature, definition.name, definition.parameters)
+    check(signature, definition.name, definition.parameters)
     return BodyKernel(definition, parsed).overload(signature.args).program
 
 

@@ -6,22 +6,16 @@ or compiling the overload that fits, and everything that users ask about a kerne
 
 from __future__ import annotations
 
-from _thread import RLock
-
-import numpy as np
-
 from numbalite import _core, config, frontend, types
 from numbalite.compilers import Unit
 from numbalite.cuda import devices  # noqa: F401  (sets how the driver is opened)
 from numbalite.errors import CompileError, PerformanceWarning, SignatureError, warn
 from numbalite.kernels import options, pyfunc, source
+from numbalite.kernels.compiled import ByTypes
 from numbalite.kernels.program import Overload, Program
-from numbalite.kernels.surface import ByTypes
 from numbalite.text import cooperative
 from numbalite.text.capture import ascii_name
-from numbalite.types import Array, Scalar, Signature, Time, Tuple, signatures
-
-_CODE = np.dtype("<u4")
+from numbalite.types import Array, Signature
 
 
 def _warn_host():
@@ -45,15 +39,11 @@ class Dispatcher(ByTypes, _core.Dispatcher):
 
     source_role = "kernel"
 
-    _can_compile = True
-
     # `origin` is what overloads are made from: a BodyKernel or a module's kernel.
 
     def __init__(self, origin, given=(), py_func=None):
+        self._begin(given)
         self._origin = origin
-        self._given = tuple(given)
-        self._lock = RLock()
-        self._overloads = {}  # argument types -> Overload
         self._specialized = {}
         self._py_func = py_func
         self.__name__ = origin.name
@@ -64,7 +54,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         super().__init__(
             origin.name,
             tuple(origin.parameter_names),
-            typed=origin.is_typed or len(self._given) == 1,
+            typed=self._only_types is not None,
             cooperative=origin.cooperative,
             cluster=origin.options.cluster,
             warn_host=_warn_host,
@@ -75,83 +65,25 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     def _resolve(self, device, codes, args):
         """Called by the extension with argument types that it has not met on this device."""
         with self._lock:
-            overload = self._overload_of(codes, args)
+            overload = self._overload_for(codes, args)
             try:
                 return overload.kernel(device)
             except CompileError:
                 self._forget(overload)
                 raise
 
-    def _overload_of(self, codes, args):
-        if self._origin.is_typed:
-            return self._made(self._origin.args)
-        if len(self._given) == 1:
-            return self._made(self._given[0].args)
-        wanted = tuple(types.from_code(int(code)) for code in np.frombuffer(codes, _CODE))
-        if wanted in self._overloads:
-            return self._overloads[wanted]
-        if self._given:
-            return self._made(self._best(wanted, args))
-        if not self._can_compile:
-            raise TypeError(
-                f"No matching definition for argument types {Signature(None, wanted)}: {self.__name__} "
-                "compiles no more (disable_compile)"
-            )
-        return self._made(wanted)
+    @property
+    def _only_types(self):
+        return self._origin.args if self._origin.is_typed else super()._only_types
 
-    def _made(self, args):
-        with self._lock:
-            overload = self._overloads.get(args)
-            if overload is None:
-                overload = self._overloads[args] = self._origin.overload(args)
-            return overload
+    def _build(self, args):
+        return self._origin.overload(args)
 
-    def _forget(self, overload):
-        """What does not compile is no overload: those who ask about all of them get answers."""
-        with self._lock:
-            for args in [args for args, known in self._overloads.items() if known is overload]:
-                del self._overloads[args]
+    def _check(self, signature):
+        check(signature, self.__name__, self._origin.parameter_names)
 
-    def _best(self, wanted, args):
-        """The declared argument types that take these arguments with the least conversion."""
-        rated = []
-        for signature in self._given:
-            cost = _rate(wanted, signature.args, args)
-            if cost is not None:
-                rated.append((cost, signature))
-        return _cheapest(self.__name__, wanted, self._given, rated)
-
-    def compile_given(self):
-        """Compiles the declared signatures, so that mistakes show where they are made."""
-        for signature in self._given:
-            self._made(signature.args).program.image()
-        if self._origin.is_typed:
-            self._made(self._origin.args).program.image()
-        return self
-
-    def compile(self, sig):
-        """Compiles for a signature, if that has not been done; gives the compiled kernel."""
-        signature = signatures.signature(sig, self._origin.find_name)
-        _check(signature, self.__name__, self._origin.parameter_names)
-        if not self._can_compile and signature.args not in self._overloads:
-            raise RuntimeError(f"{self.__name__} compiles no more (disable_compile)")
-        if (self._given or self._origin.is_typed) and signature.args not in self._overloads:
-            raise RuntimeError(
-                f"{self.__name__} has its signatures already and compiles no more: "
-                f"{', '.join(map(str, self._given))}"
-            )
-        overload = self._made(signature.args)
-        try:
-            overload.program.image()
-        except CompileError:
-            self._forget(overload)
-            raise
-        return overload
-
-    def disable_compile(self, val=True):
-        """From now on arguments of types that it is not compiled for are a TypeError; with ``False``
-        they are compiled for again."""
-        self._can_compile = not val
+    def _name_in_scope(self, name):
+        return self._origin.find_name(name)
 
     # --- launching
 
@@ -198,7 +130,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     @property
     def specialized(self) -> bool:
         """Does it take one list of argument types only?"""
-        return self._origin.is_typed or len(self._given) == 1
+        return self._only_types is not None
 
     @property
     def specializations(self) -> dict:
@@ -208,22 +140,9 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         """The compiled kernel that these arguments would be launched with."""
         codes = b"" if self.specialized else _core.typecodes(tuple(args))
         with self._lock:
-            return self._overload_of(codes, tuple(args))
-
-    def recompile(self):
-        """Compiles every overload anew, with the values that Python names have now."""
-        with self._lock:
-            old = list(self._overloads)
-            self._overloads.clear()
-            self._clear()
-            for args in old:
-                self._made(args).program.image()
+            return self._overload_for(codes, tuple(args))
 
     # --- what there is
-
-    @property
-    def nopython_signatures(self) -> list:
-        return [Signature(types.void, args) for args in self._overloads]
 
     @property
     def options(self):
@@ -249,51 +168,17 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         """The cuda.module that the kernel is from, or None."""
         return self._origin.module
 
+    def _find(self, signature):
+        found = self._parsed(signature)
+        if self._origin.is_typed:  # the source has the types, whatever the signature calls them
+            return self._overload(self._only_types)
+        return super()._find(found)
+
     def _ask(self, signature, question):
         """One answer for a signature or a specialised kernel; else a dict for all overloads."""
-        if signature is not None:
-            args = signatures.signature(signature, self._origin.find_name).args
-            if self._origin.is_typed:
-                return question(self._made(self._origin.args))
-            if args not in self._overloads and args not in [s.args for s in self._given]:
-                raise KeyError(f"{self.__name__} is not compiled for {Signature(None, args)}")
-            return question(self._made(args))
-        if self._origin.is_typed:
-            return question(self._made(self._origin.args))
-        if len(self._given) == 1:
-            return question(self._made(self._given[0].args))
-        return {args: question(overload) for args, overload in self._overloads.items()}
-
-    def _inspect(self, signature, question):
-        """Text for a signature; else a dict for all overloads, even if there is only one."""
-        if signature is None and self.specialized:
-            args = self._origin.args if self._origin.is_typed else self._given[0].args
-            return {args: question(self._made(args))}
-        return self._ask(signature, question)
-
-    def inspect_source(self, signature=None):
-        """The CUDA C++ that the compiler got; without a signature, of all overloads in a dict."""
-        return self._inspect(signature, Overload.inspect_source)
-
-    def inspect_asm(self, signature=None):
-        """The PTX; without a signature, of all overloads in a dict. On the simulator it is compiled for
-        this purpose: CudaSupportError without NVRTC."""
-        return self._inspect(signature, Overload.inspect_asm)
-
-    def inspect_sass(self, signature=None):
-        """The machine code, disassembled; without a signature, of all overloads in a dict. Needs
-        nvdisasm or cuobjdump."""
-        return self._inspect(signature, Overload.inspect_sass)
-
-    def inspect_llvm(self, signature=None):
-        raise NotImplementedError("kernels are CUDA C++, not LLVM; see inspect_source, inspect_asm")
-
-    def inspect_types(self, file=None):
-        """Prints the parameters and their types of every overload."""
-        for overload in self._overloads.values():
-            print(f"{self.__name__} {overload.signature or overload.expression}", file=file)
-            for parameter in overload.parameters:
-                print(f"    {parameter.name}: {parameter.ctype}", file=file)
+        if signature is None and self._only_types is not None:
+            return question(self._overload(self._only_types))
+        return self._inspect(signature, question)
 
     def get_regs_per_thread(self, signature=None):
         """Registers of each thread."""
@@ -456,74 +341,7 @@ class ForAll:
         return f"<{self.dispatcher!r} for all {self.ntasks}>"
 
 
-# --- choosing among signatures -------------------------------------------------------------------------
-
-
-def _cheapest(name, wanted, given, rated):
-    """The argument types of the signature among `rated`, pairs (cost, signature), that costs least."""
-    called = f"{name}({', '.join(map(str, wanted))})"
-    if not rated:
-        declared = "".join(f"\n    {s}" for s in given)
-        raise TypeError(f"no signature of {name} takes {called}; it has{declared}")
-    least = min(cost for cost, _ in rated)
-    best = [signature for cost, signature in rated if cost == least]
-    if len(best) > 1:
-        listed = "".join(f"\n    {s}" for s in best)
-        raise TypeError(f"{called} is ambiguous between{listed}")
-    return best[0].args
-
-
-def _rate(wanted, declared, args):
-    """(unsafe, safe, promoting) conversions that a call needs, or None if it is impossible."""
-    if len(wanted) != len(declared):
-        return None
-    unsafe = safe = promoting = 0
-    for have, want, value in zip(wanted, declared, args, strict=True):
-        cost = _conversion(have, want, value)
-        if cost is None:
-            return None
-        unsafe += cost == 3
-        safe += cost == 2
-        promoting += cost == 1
-    return unsafe, safe, promoting
-
-
-def _conversion(have, want, value):
-    """0 none, 1 to a larger type of the kind or a looser layout, 2 safe, 3 only if the value fits."""
-    if have == want:
-        return 0
-    if isinstance(want, Array):
-        if not isinstance(have, Array) or (have.dtype, have.ndim) != (want.dtype, want.ndim):
-            return None
-        if have.layout == want.layout:
-            return 0
-        return 1 if want.layout == "A" else None
-    if isinstance(have, Tuple) and isinstance(want, Tuple):
-        if len(have) != len(want) or not isinstance(value, tuple):
-            return None
-        costs = [*map(_conversion, have.types, want.types, value), 0]
-        return None if None in costs else max(costs)
-    if isinstance(have, Time) and want == types.int64:
-        return 1
-    if isinstance(have, Time) or isinstance(want, Time):
-        return None
-    if isinstance(have, Array) and have.ndim == 0:
-        have = have.dtype
-        if have == want:
-            return 1  # its value
-    if not isinstance(have, Scalar) or not isinstance(want, Scalar):
-        return None
-    if np.can_cast(have.dtype, want.dtype, "safe"):
-        return 1 if have.dtype.kind == want.dtype.kind else 2
-    is_python = type(value) in (bool, int, float, complex)
-    if is_python and np.can_cast(have.dtype, want.dtype, "same_kind"):
-        return 3
-    if type(value) is int and want.dtype.kind == "u":
-        return 3
-    return None
-
-
-def _check(signature, name, parameters):
+def check(signature, name, parameters):
     """A signature must fit the function: void, and as many types as parameters."""
     if signature.return_type not in (None, types.void):
         raise TypeError("CUDA kernel must have void return type.")
@@ -604,6 +422,6 @@ class BodyKernel:
 def body_kernel(definition, options, given=(), py_func=None) -> Dispatcher:
     """A Dispatcher for a body; with signatures it is compiled at once."""
     for signature in given:
-        _check(signature, definition.name, definition.parameters)
+        check(signature, definition.name, definition.parameters)
     kind = ExtendedDispatcher if options.extensions else Dispatcher
     return kind(BodyKernel(definition, options), given, py_func).compile_given()

@@ -164,6 +164,10 @@ class Overload:
             self._parameters = self._parameters(self.program.image())
         return self._parameters
 
+    def compile(self):
+        """Compiles for the current device, if that has not been done."""
+        self.program.image()
+
     @property
     def entry_name(self) -> str:
         """The symbol in the compiled code."""

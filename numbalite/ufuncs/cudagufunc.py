@@ -8,19 +8,15 @@ promises, results for an ``out=`` of another dtype.
 from __future__ import annotations
 
 import inspect
-import os
-from _thread import RLock
 
 import numpy as np
-
-from numbalite.kernels.surface import ByLoops
-from numbalite.kernels.targets import current_device, target_of
 
 from .. import _core, frontend, types
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
-from . import element, gufuncloops, gusignature, resolve
+from . import gufuncloops, gusignature, resolve
+from .deviceufunc import DeviceUfunc
 
 CAST_THERE = 1 << 20
 """Bytes from which host arrays are converted on the device, which takes less time than here."""
@@ -34,7 +30,7 @@ MOST_FIXED = 8
 """Kernels for core shapes of their own that one loop may have; further shapes take the general one."""
 
 
-class CudaGUfunc(ByLoops, _core.GUfunc):
+class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     """What ``guvectorize(..., target="cuda")`` makes: called as numpy calls its generalized ufuncs.
 
     ``f(*inputs, out=None, axes=, axis=, keepdims=, casting="same_kind", order="K", dtype=None,
@@ -46,24 +42,15 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
     def __init__(
         self, function, signatures, layout, options, block=False, identity=None, compile=True
     ):
-        self._function = function
-        self._given = tuple(signatures)
-        self._options = options
+        self._begin_as(function, signatures, options)
         self._block = block
         self._layout = gusignature.parse(layout)
         self.signature = str(self._layout)
         self.identity = identity
         self._cores = tuple(map(len, self._layout.operands))
         self._threads = _threads(block)
-        self._lock = RLock()
-        self._overloads = {}  # Plan -> Overload
         self._fixed_plans = {}  # types -> plans with cores of fixed shapes
-        self.__name__ = element.plain_name(function)
-        self.__qualname__ = function.__qualname__
-        self.__module__ = function.__module__
-        self.__doc__ = function.__doc__
-        self.py_func = function._py_func
-        self._loops = [_checked(function, s, self._layout) for s in self._given]
+        self._loops += [_checked(function, s, self._layout) for s in self._given]
         super().__init__(
             self.__name__,
             self.signature,
@@ -73,41 +60,13 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
             bool(block),
         )
         if compile:
-            self._compile_given()
-
-    def _compile_given(self):
-        """Compiles the general kernels of signatures, so that mistakes show where they are made."""
-        if len(self._loops) < 2:
-            for loop in self._loops:
-                self._overload(self._plan(loop))
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        target = target_of(current_device())
-        made = {}
-        for loop in self._loops:
-            plan = self._plan(loop)
-            made[plan] = gufuncloops.overload(self._function, plan, self._options)
-        with ThreadPoolExecutor(min(len(made), os.cpu_count() or 1)) as pool:
-            for future in [pool.submit(one.program.image, target) for one in made.values()]:
-                future.result()
-        self._overloads.update(made)
+            self._compile_plans(map(self._plan, self._loops))
 
     # --- what numpy's ufuncs tell
 
     nin = property(lambda self: self._layout.nin, doc="Number of inputs.")
     nout = property(lambda self: self._layout.nout, doc="Number of outputs.")
     nargs = property(lambda self: self.nin + self.nout, doc="Number of operands.")
-    ntypes = property(lambda self: len(self._loops), doc="Number of typed loops.")
-
-    @property
-    def types(self) -> list:
-        """The loops as numpy writes them, "ff->f"; lazily typed ones as they come to be."""
-        return [self._text(loop) for loop in self._loops]
-
-    def _text(self, loop):
-        letters = [_dtype(t).char for t in loop]
-        return "".join(letters[: self.nin]) + "->" + "".join(letters[self.nin :])
 
     @property
     def signatures(self) -> list:
@@ -115,17 +74,10 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
         return [types.Signature(types.void, loop) for loop in self._loops]
 
     def _shown(self, signature):
-        """The general kernel of a loop."""
-        return self._overload(self._plan(signature.args))
+        """Any operands of the loop's types."""
+        return self._plan(signature.args)
 
-    def resolve_dtypes(self, dtypes, *, signature=None, casting=None, reduction=False) -> tuple:
-        """The dtypes that the loop for operands of these would have, as numpy.ufunc.resolve_dtypes:
-        one for each operand, int, float or complex for a Python number, None for an output that is
-        not given."""
-        plain = self._asked_dtypes(dtypes, reduction)
-        loop = self._find_loop(
-            plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
-        )
+    def _dtypes(self, loop):
         return tuple(map(_dtype, loop))
 
     @property
@@ -177,14 +129,14 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
 
     def _choose(self, inputs, outputs, casting, dtype, signature):
         """The loop for operands of these types: its dtype codes, then the orders of its cores."""
-        loop = self._find_loop(inputs, outputs, casting, dtype, signature)
+        loop = self._loop_for(inputs, outputs, casting, dtype, signature)
         codes = [types.SCALARS.index(t.dtype if t.is_array else t) + 1 for t in loop]
         return bytes(codes) + "".join(t.layout if t.is_array else "A" for t in loop).encode()
 
-    def _find_loop(self, *asked):
+    def _loop_for(self, *asked):
         request = resolve.Request(self, *asked)
         if self._given:
-            loops = [tuple(map(_dtype, loop)) for loop in self._loops]
+            loops = [self._dtypes(loop) for loop in self._loops]
             return self._loops[loops.index(resolve.choose(request, loops))]
         found = resolve.choose_lazily(request, lambda have: self._lazy_results(request, have))
         return self._lazy_loop([types.scalar(t) for t in found])
@@ -226,23 +178,18 @@ class CudaGUfunc(ByLoops, _core.GUfunc):
                 if special in known or len(known) < MOST_FIXED:
                     known.add(special)
                     plan = special
-            return self._overload(plan).kernel(device), plan.threads
+            kernel = self._compiled(plan).kernel(device)
+            if plan.types not in self._loops:
+                self._loops.append(plan.types)
+            return kernel, plan.threads
 
     def _plan(self, loop, dims=1, wide=False, values=0):
         return gufuncloops.Plan(
             loop, self.nin, self._cores, dims, wide, values, None, self._threads, bool(self._block)
         )
 
-    def _overload(self, plan):
-        with self._lock:
-            overload = self._overloads.get(plan)
-            if overload is None:
-                overload = gufuncloops.overload(self._function, plan, self._options)
-                overload.program.image()  # one that does not compile is not kept
-                self._overloads[plan] = overload
-                if plan.types not in self._loops:
-                    self._loops.append(plan.types)
-            return overload
+    def _build(self, plan):
+        return gufuncloops.overload(self._function, plan, self._options)
 
     def _cast(self, array, dtype, stream):
         if isinstance(array, np.ndarray):

@@ -10,18 +10,15 @@ they are made.
 from __future__ import annotations
 
 import inspect
-import os
-from _thread import RLock
 
 from numbalite import _core, frontend, types
 from numbalite.kernels.options import Options
-from numbalite.kernels.surface import ByLoops
 from numbalite.kernels.targets import current_device, target_of
-from numbalite.types import signatures
 
 from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..errors import SignatureError
 from . import cudaloops, element, resolve
+from .deviceufunc import DeviceUfunc
 from .methods import ReductionMethods
 
 _CODES = {t: i + 1 for i, t in enumerate(types.SCALARS)}  # nl_dtype
@@ -32,7 +29,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
+class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     """A NumPy-like ufunc of a C++ function, which runs on the GPU: ``f(x, y, out=None, where=True, ...)``.
 
     Operands are device arrays, NumPy arrays, numbers, and everything with the CUDA Array Interface or
@@ -41,23 +38,14 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
     """
 
     def __init__(self, function, given=(), options=None, identity=None, doc=None, compile=True):
-        self._function = function
-        self._given = tuple(given)
-        self._options = options or Options()
-        self._lock = RLock()
-        self._overloads = {}  # cudaloops.Plan -> Overload
+        self._begin_as(function, given, options or Options(), doc)
         self._results = {}  # dtypes of inputs -> dtypes of results, lazily typed
         self.identity = identity
         self.signature = None
-        self.py_func = function._py_func
-        self.__name__ = element.plain_name(function)
-        self.__qualname__ = function.__qualname__
-        self.__module__ = function.__module__
-        self.__doc__ = function.__doc__ if doc is None else doc
-        self._loops = [_loop_of(signature) for signature in self._given]
+        self._loops += [_loop_of(signature) for signature in self._given]
         super().__init__(self.__name__, *self._counts())
         if compile and self._given:
-            self._compile_dense(self._given)
+            self._compile_plans(map(self._shown, self._given))
 
     def _counts(self):
         """(inputs, outputs)"""
@@ -78,18 +66,21 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
 
     def _choose(self, inputs, outputs, casting, dtype, signature) -> bytes:
         """The dtype codes of the loop for a call with these types."""
-        request = resolve.Request(self, inputs, outputs, casting, dtype, signature)
-        loop = self._loop(request)
+        loop = self._loop_for(inputs, outputs, casting, dtype, signature)
         return bytes(_CODES[types.scalar(t)] for t in loop)
 
     def _compile(self, device, loop, stored, kind, dims):
         """(Kernel, threads of a block, elements of a thread) of a loop and a way to lie in memory."""
         scalars = tuple(types.SCALARS[code - 1] for code in loop)
         plan = cudaloops.Plan(scalars, self.nin, bytes(stored), kind, dims)
-        overload = self._overload(plan)
-        return overload.kernel(device), cudaloops.BLOCK_THREADS, cudaloops.per_thread(plan)
+        return (
+            self._compiled(plan).kernel(device),
+            cudaloops.BLOCK_THREADS,
+            cudaloops.per_thread(plan),
+        )
 
-    def _loop(self, request):
+    def _loop_for(self, *asked):
+        request = resolve.Request(self, *asked)
         if self._given:
             return resolve.choose(request, self._loops)
         loop = resolve.choose_lazily(request, self._results_of)
@@ -117,39 +108,21 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
 
     # --- kernels
 
-    def _overload(self, plan):
-        with self._lock:
-            overload = self._overloads.get(plan)
-            if overload is None:
-                overload = cudaloops.overload(self._function, plan, self._options)
-                self._overloads[plan] = overload
-            return overload
+    def _build(self, plan):
+        return cudaloops.overload(self._function, plan, self._options)
 
     def _shown(self, signature):
-        """The kernel of a loop for dense operands of the loop's own types."""
+        """Dense operands of the loop's own types."""
         loop = signature.args + element.returned(signature)
         stored = bytes(_CODES[t] for t in loop)
-        return self._overload(cudaloops.Plan(loop, self.nin, stored, "flat", 0))
-
-    def _compile_dense(self, given):
-        """Compiles the loops of signatures, several at once where there are several."""
-        target = target_of(current_device())
-        programs = [self._shown(signature).program for signature in given]
-        if len(programs) == 1:
-            programs[0].image(target)
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(min(len(programs), os.cpu_count() or 1)) as pool:
-            for future in [pool.submit(program.image, target) for program in programs]:
-                future.result()
+        return cudaloops.Plan(loop, self.nin, stored, "flat", 0)
 
     def add(self, sig):
         """Compiles the loop of one more signature, which is looked through after those that there are.
 
         TypeError or SignatureError if it does not fit; a signature that is there is left as it is.
         """
-        signature = signatures.signature(sig, self._function.definition.scope.get)
+        signature = self._parsed(sig)
         if not all(isinstance(t, types.Scalar) for t in signature.args):
             raise SignatureError(
                 f"{self.__name__}: a ufunc's signature has numbers only: {signature}"
@@ -172,7 +145,7 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
         with self._lock:
             if inputs in [loop[: self.nin] for loop in self._loops]:
                 return
-        self._compile_dense([signature])
+        self._compile_plans([self._shown(signature)])
         with self._lock:
             self._loops.append(_loop_of(signature))
             if self._given:
@@ -180,15 +153,6 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
         self._clear()
 
     # --- what there is
-
-    @property
-    def types(self) -> list:
-        """The loops as NumPy writes them, "ff->f"; lazily typed, those that there are by now."""
-        return [_letters(loop, self.nin) for loop in self._loops]
-
-    @property
-    def ntypes(self) -> int:
-        return len(self._loops)
 
     @property
     def signatures(self) -> list:
@@ -202,15 +166,8 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
             returned[0] if len(returned) == 1 else types.Tuple(returned), scalars[: self.nin]
         )
 
-    def resolve_dtypes(self, dtypes, *, signature=None, casting=None, reduction=False) -> tuple:
-        """The dtypes that the loop for operands of these would have, as numpy.ufunc.resolve_dtypes:
-        one for each operand, int, float or complex for a Python number, None for an output that is
-        not given."""
-        plain = self._asked_dtypes(dtypes, reduction)
-        request = resolve.Request(
-            self, plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
-        )
-        return self._loop(request)
+    def _dtypes(self, loop):
+        return loop
 
     @property
     def __signature__(self):
@@ -233,11 +190,6 @@ class CudaUfunc(ByLoops, ReductionMethods, _core.Ufunc):
 
 def _loop_of(signature) -> tuple:
     return tuple(t.dtype for t in signature.args + element.returned(signature))
-
-
-def _letters(loop, nin):
-    letters = "".join(t.char for t in loop)
-    return f"{letters[:nin]}->{letters[nin:]}"
 
 
 # --- casts ---------------------------------------------------------------------------------------------

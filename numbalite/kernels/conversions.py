@@ -1,0 +1,84 @@
+"""Which of several declared signatures takes the arguments of a call: that with the least conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from numbalite import types
+from numbalite.types import Array, Scalar, Signature, Time, Tuple
+
+
+def cheapest(
+    name: str,
+    wanted: Sequence[types.Type],
+    given: Sequence[Signature],
+    rated: Sequence[tuple[tuple, Signature]],
+) -> tuple:
+    """The argument types of the signature among `rated`, pairs (cost, signature), that costs least.
+
+    TypeError if there is none (it lists what is `given`), or if several cost the same.
+    """
+    called = f"{name}({', '.join(map(str, wanted))})"
+    if not rated:
+        declared = "".join(f"\n    {s}" for s in given)
+        raise TypeError(f"no signature of {name} takes {called}; it has{declared}")
+    least = min(cost for cost, _ in rated)
+    best = [signature for cost, signature in rated if cost == least]
+    if len(best) > 1:
+        listed = "".join(f"\n    {s}" for s in best)
+        raise TypeError(f"{called} is ambiguous between{listed}")
+    return best[0].args
+
+
+def cost(
+    wanted: Sequence[types.Type], declared: Sequence[types.Type], args: Sequence
+) -> tuple | None:
+    """(unsafe, safe, promoting) conversions that a call needs, or None if it is impossible."""
+    if len(wanted) != len(declared):
+        return None
+    unsafe = safe = promoting = 0
+    for have, want, value in zip(wanted, declared, args, strict=True):
+        step = _conversion(have, want, value)
+        if step is None:
+            return None
+        unsafe += step == 3
+        safe += step == 2
+        promoting += step == 1
+    return unsafe, safe, promoting
+
+
+def _conversion(have, want, value):
+    """0 none, 1 to a larger type of the kind or a looser layout, 2 safe, 3 only if the value fits."""
+    if have == want:
+        return 0
+    if isinstance(want, Array):
+        if not isinstance(have, Array) or (have.dtype, have.ndim) != (want.dtype, want.ndim):
+            return None
+        if have.layout == want.layout:
+            return 0
+        return 1 if want.layout == "A" else None
+    if isinstance(have, Tuple) and isinstance(want, Tuple):
+        if len(have) != len(want) or not isinstance(value, tuple):
+            return None
+        costs = [*map(_conversion, have.types, want.types, value), 0]
+        return None if None in costs else max(costs)
+    if isinstance(have, Time) and want == types.int64:
+        return 1
+    if isinstance(have, Time) or isinstance(want, Time):
+        return None
+    if isinstance(have, Array) and have.ndim == 0:
+        have = have.dtype
+        if have == want:
+            return 1  # its value
+    if not isinstance(have, Scalar) or not isinstance(want, Scalar):
+        return None
+    if np.can_cast(have.dtype, want.dtype, "safe"):
+        return 1 if have.dtype.kind == want.dtype.kind else 2
+    is_python = type(value) in (bool, int, float, complex)
+    if is_python and np.can_cast(have.dtype, want.dtype, "same_kind"):
+        return 3
+    if type(value) is int and want.dtype.kind == "u":
+        return 3
+    return None

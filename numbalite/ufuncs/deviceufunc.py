@@ -1,0 +1,133 @@
+"""The base of ufuncs and generalized ufuncs on the GPU, whose loops go by dtypes and have several kernels
+each: one for each way in which operands lie in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from numbalite.kernels.compiled import Compiled
+from numbalite.kernels.targets import current_device, target_of
+from numbalite.types import Signature
+
+from . import element
+
+
+class DeviceUfunc(Compiled):
+    """Overloads by plans. A sub-class has besides ``nin`` and ``nout``, ``signatures``, ``_shown(signature)``,
+    the plan that stands for a loop where it is inspected, and ``_dtypes(loop)``, the dtypes of its operands.
+    """
+
+    nin: int
+    nout: int
+    nargs: int
+    signatures: list
+
+    def _begin_as(
+        self, function: Any, given: Iterable[Signature], options: Any, doc: str | None = None
+    ) -> None:
+        """To be called before anything else of the base."""
+        self._begin(given)
+        self._function = function
+        self._options = options
+        self._loops: list[tuple] = []
+        self.py_func = function._py_func
+        self.__name__ = element.plain_name(function)
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__ if doc is None else doc
+
+    def _name_in_scope(self, name: str) -> Any:
+        return self._function.definition.scope.get(name)
+
+    def _shown(self, signature: Signature) -> Any:
+        raise NotImplementedError
+
+    def _compile_plans(self, plans: Iterable) -> None:
+        """Compiles kernels, several at once where there are several."""
+        made = {plan: self._build(plan) for plan in plans if plan not in self._overloads}
+        target = target_of(current_device()) if made else None
+        if len(made) < 2:
+            for overload in made.values():
+                overload.program.image(target)
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(min(len(made), os.cpu_count() or 1)) as pool:
+                for future in [pool.submit(o.program.image, target) for o in made.values()]:
+                    future.result()
+        with self._lock:
+            self._overloads.update(made)
+
+    @property
+    def overloads(self) -> dict:
+        """Signature -> the kernels compiled for it."""
+        with self._lock:
+            found: dict[Signature, list] = {}
+            for plan, overload in self._overloads.items():
+                found.setdefault(plan.signature, []).append(overload)
+            return found
+
+    def _listed(self) -> Iterable[tuple[Any, Any]]:
+        return [(one, self._overload(self._shown(one))) for one in self.signatures]
+
+    def _find(self, signature: Any) -> Any:
+        args = self._parsed(signature).args
+        for one in self.signatures:
+            if one.args == args:
+                return self._overload(self._shown(one))
+        raise KeyError(f"{self.__name__} has no loop for {Signature(None, args)}")
+
+    # --- what numpy's ufuncs tell
+
+    @property
+    def types(self) -> list:
+        """The loops as NumPy writes them, "ff->f"; lazily typed, those that there are by now."""
+        found = []
+        for loop in self._loops:
+            letters = "".join(t.char for t in self._dtypes(loop))
+            found.append(f"{letters[: self.nin]}->{letters[self.nin :]}")
+        return found
+
+    @property
+    def ntypes(self) -> int:
+        """Number of loops."""
+        return len(self._loops)
+
+    def _dtypes(self, loop: tuple) -> tuple:
+        raise NotImplementedError
+
+    def _loop_for(
+        self, inputs: tuple, outputs: tuple, casting: str, dtype: Any, signature: Any
+    ) -> tuple:
+        """The loop for operands of these types."""
+        raise NotImplementedError
+
+    def resolve_dtypes(
+        self,
+        dtypes: Iterable,
+        *,
+        signature: Any = None,
+        casting: str | None = None,
+        reduction: bool = False,
+    ) -> tuple:
+        """The dtypes that the loop for operands of these would have, as numpy.ufunc.resolve_dtypes:
+        one for each operand, int, float or complex for a Python number, None for an output that is
+        not given."""
+        plain = self._asked_dtypes(dtypes, reduction)
+        loop = self._loop_for(
+            plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
+        )
+        return tuple(self._dtypes(loop))
+
+    def _asked_dtypes(self, dtypes: Iterable, reduction: bool) -> tuple:
+        """The argument of resolve_dtypes, checked: numpy.dtype, a Python type or None for each operand."""
+        if reduction:
+            raise NotImplementedError("resolve_dtypes has no reduction=True")
+        dtypes = tuple(dtypes)
+        if len(dtypes) != self.nargs:
+            raise ValueError(f"{self.__name__}: one dtype for each of {self.nargs} operands")
+        return tuple(t if t in (int, float, complex, None) else np.dtype(t) for t in dtypes)
