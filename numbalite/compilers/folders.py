@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TAG = "CACHEDIR.TAG"
 _MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -64,6 +68,22 @@ def remove(folder: str) -> None:
 
     if is_marked(folder):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def make(folder: str, fill: Callable) -> None:
+    """Makes a folder to keep: fill(path) writes into one beside it and says whether that is to stay. Nothing
+    comes of it where the disk is full, or somebody else was faster."""
+    remove(folder)  # one that lacks something
+    if os.path.lexists(folder):
+        return
+    try:
+        with Working(os.path.dirname(folder)) as working:
+            if fill(working):
+                for name in os.listdir(working):
+                    os.chmod(os.path.join(working, name), 0o600)
+                os.rename(working, folder)
+    except OSError:
+        pass
 
 
 def sweep(parent: str) -> None:

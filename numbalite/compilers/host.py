@@ -5,9 +5,9 @@ CPU for its own sake, the cpu and parallel targets of vectorize and guvectorize 
 are any functions then, each found under its name in the image, and what needs a grid is an error.
 
 A compiler of the clang family is preferred, because a GPU's meaning of what C++ leaves undefined can be
-written into its intermediate code (irpatch.py); it costs some 60 ms more a kernel than g++. So
-clang++ is taken before g++ where both are there; $NUMBALITE_CXX and $CXX come before either. Without
-any, ``python -m ziglang c++`` of the package ziglang does, which is a clang++ too.
+written into its intermediate code (irpatch.py); a kernel takes as long as with g++. So clang++ is taken
+before g++ where both are there; $NUMBALITE_CXX and $CXX come before either. Without any,
+``python -m ziglang c++`` of the package ziglang does, which is a clang++ too.
 
 The disk cache asks here for every kernel; what compiling needs beyond that is in hostbuild.py and is
 imported when something is compiled.

@@ -21,6 +21,7 @@ from numbalite import config
 from numbalite.compilers import (
     elf,
     folders,
+    forkserver,
     headers,
     host,
     hostlink,
@@ -124,6 +125,15 @@ def _environment():
 
 
 def _run(command, stdin=b"", folder=None):
+    """Runs a compiler, as a fork where that is possible."""
+    if "clang" in os.path.basename(os.path.realpath(command[0])):
+        result = forkserver.run(command, stdin, folder, _environment(), _start)
+        if result is not None:
+            return result
+    return _start(command, stdin, folder)
+
+
+def _start(command, stdin=b"", folder=None):
     """Runs a program to its end; it ends with us where we are interrupted, and what it has started."""
     try:
         process = subprocess.Popen(

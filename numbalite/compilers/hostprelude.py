@@ -39,7 +39,7 @@ def arguments(compiler, family, flags, run, kind) -> list:
         if key not in _asked:
             _asked.add(key)
             return text_arguments(kind)
-        found = _make(compiler, family, flags, root, folder, run, kind)
+        found = _make(compiler, family, flags, folder, run, kind)
     _made[key] = found
     return found or text_arguments(kind)
 
@@ -67,23 +67,16 @@ def _ready(family, folder):
     return found if folders.is_ours(folder, compiled, "prelude.h") else None
 
 
-def _make(compiler, family, flags, root, folder, run, kind):
-    """Compiles the prelude beside its place and moves it there."""
-    folders.remove(folder)  # one that lacks something
-    if os.path.lexists(folder):
-        return None
-    try:
-        with folders.Working(root) as working:
-            name = "prelude.pch" if family == "clang" else "prelude.h.gch"
-            output, text = os.path.join(working, name), os.path.join(working, "prelude.h")
-            with open(text, "w", encoding="utf-8") as file:
-                file.write(f'#include "{path(kind)}"\n')
-            command = [*compiler.command, *flags, "-x", "c++-header", path(kind), "-o", output]
-            if run(command).returncode:
-                return None
-            for file in (output, text):
-                os.chmod(file, 0o600)
-            os.rename(working, folder)
-    except OSError:
-        pass  # somebody else was faster, or the disk is full
+def _make(compiler, family, flags, folder, run, kind):
+    """Compiles the prelude."""
+
+    def fill(working):
+        name = "prelude.pch" if family == "clang" else "prelude.h.gch"
+        with open(os.path.join(working, "prelude.h"), "w", encoding="utf-8") as file:
+            file.write(f'#include "{path(kind)}"\n')
+        output = os.path.join(working, name)
+        command = [*compiler.command, *flags, "-x", "c++-header", path(kind), "-o", output]
+        return run(command).returncode == 0
+
+    folders.make(folder, fill)
     return _ready(family, folder)
