@@ -36,7 +36,7 @@ fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *p
 }
 
 /* Remembers that the memory of `a` is called `name`. */
-template <class A> static void name_array(int slot, const A &a, const char *name) {
+template <class A> static void nl_name_array(int slot, const A &a, const char *name) {
     const char *low = (const char *)a.data(), *high = low + sizeof(*a.data());
     for (int k = 0; k < A::ndim; ++k) {
         if (a.shape[k] == 0)
@@ -57,6 +57,7 @@ template <class A> static void name_array(int slot, const A &a, const char *name
 } // namespace numbalite
 
 #define NUMBALITE_LEAVE_AFTER_FAULT static_cast<void>(0)
-#define NUMBALITE_NAME_ARRAY(slot, array) ::numbalite::nl_detail::name_array(slot, array, #array)
+#define NUMBALITE_NAME_ARRAY(nl_slot, nl_array) \
+    ::numbalite::nl_detail::nl_name_array(nl_slot, nl_array, #nl_array)
 
 #endif

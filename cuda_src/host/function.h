@@ -99,7 +99,8 @@ template <class R, class F> inline void keep(void *slots, const F &call) {
     results<typename plain<R>::type>::keep((char *)slots, call);
 }
 
-template <class Results, class Block> constexpr nl_host_function entry(void (*run)(void *)) {
+template <class Result, class Block> constexpr nl_host_function nl_entry(void (*run)(void *)) {
+    typedef results<typename plain<Result>::type> Results;
     nl_host_function f = {
         NL_HOST_FUNCTION_ABI, sizeof(Block), Results::is_tuple, Results::count, {}, run};
     for (int k = 0; k < f.count; ++k)
@@ -110,14 +111,12 @@ template <class Results, class Block> constexpr nl_host_function entry(void (*ru
 } // namespace nl_function
 } // namespace numbalite
 
-#define NUMBALITE_FUNCTION_ENTRY(index, block, ...) \
+#define NUMBALITE_FUNCTION_ENTRY(nl_index, nl_block, ...) \
     extern "C" { \
-    __attribute__((visibility("default"), \
-                   used)) extern const nl_host_function nl_function_##index; \
-    const nl_host_function nl_function_##index = numbalite::nl_function::entry< \
-        numbalite::nl_function::results< \
-            typename numbalite::nl_function::plain<__VA_ARGS__>::type>, \
-        block>(nl_run_##index); \
+    __attribute__((__visibility__("default"), \
+                   __used__)) extern const nl_host_function nl_function_##nl_index; \
+    const nl_host_function nl_function_##nl_index = \
+        numbalite::nl_function::nl_entry<__VA_ARGS__, nl_block>(nl_run_##nl_index); \
     }
 
 #endif

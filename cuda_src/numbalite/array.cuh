@@ -19,7 +19,8 @@
 
 namespace numbalite {
 
-enum class layout : int { any, C, F };
+/* The second names are for generated code behind sources that have macros of the first ones. */
+enum class layout : int { any, C, F, nl_any = 0, nl_C, nl_F };
 
 template <class T, int N = 1, layout L = layout::any> struct array;
 

@@ -13,10 +13,10 @@
 
 /* A core, and what the user's function calls it. */
 #ifdef NUMBALITE_SIM_CHECKED
-#define NUMBALITE_NAMED(name, ...) \
-    (::numbalite_sim::named<decltype(__VA_ARGS__)>(name, __VA_ARGS__).array)
+#define NUMBALITE_NAMED(nl_name, ...) \
+    (::numbalite_sim::nl_named<decltype(__VA_ARGS__)>(nl_name, __VA_ARGS__).nl_array)
 #else
-#define NUMBALITE_NAMED(name, ...) __VA_ARGS__
+#define NUMBALITE_NAMED(nl_name, ...) __VA_ARGS__
 #endif
 
 namespace numbalite {

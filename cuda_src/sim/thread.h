@@ -121,20 +121,20 @@ NUMBALITE_SIM_OWN void *dynamic_base() {
 
 /* An array that generated code hands to the user's, and what the user calls it: reports of this thread
  * name it so. */
-template <class A> struct named {
-    A array;
+template <class A> struct nl_named {
+    A nl_array;
     nl_sim_named row;
-    NUMBALITE_SIM_UNCHECKED named(const char *name, const A &given) : array(given), row() {
+    NUMBALITE_SIM_UNCHECKED nl_named(const char *name, const A &given) : nl_array(given), row() {
         row.name = name;
-        row.first = array.pointer;
-        row.item = sizeof(*array.pointer);
+        row.first = nl_array.pointer;
+        row.item = sizeof(*nl_array.pointer);
         row.ndim = A::ndim;
-        row.shape = array.shape;
-        row.strides = array.strides;
+        row.shape = nl_array.shape;
+        row.strides = nl_array.strides;
         ops->checker->name(&row);
     }
-    NUMBALITE_SIM_UNCHECKED ~named() { ops->checker->unname(&row); }
-    named(const named &) = delete;
+    NUMBALITE_SIM_UNCHECKED ~nl_named() { ops->checker->unname(&row); }
+    nl_named(const nl_named &) = delete;
 };
 
 /* What an array type is made of. */

@@ -39,7 +39,7 @@ def function_source(function, lists) -> Generated:
     namespace = builder.add_function(function)
     builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):
-        builder.write(_entry(function, namespace, index, args))
+        builder.write_own(_entry(function, namespace, index, args))
     labels = [f.definition.text.label for f in builder.functions]
     return Generated(
         builder.finish(),

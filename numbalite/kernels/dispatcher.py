@@ -383,8 +383,9 @@ class BodyKernel:
         definition, options = self.definition, self.options
         args = tuple(map(types.by_reference, args))
         generated = source.kernel_source(
-            definition, Signature(types.void, args), options.launch_bounds, options.link
-        )
+            definition, Signature(types.void, args), options.launch_bounds, options.link,
+            bool(options.options),
+        )  # fmt: skip
         unit = Unit(
             source=generated.text,
             name=source.file_name(ascii_name(self.name), definition.text.label),

@@ -31,7 +31,7 @@ from numbalite.text import scanner
 from numbalite.text.capture import ascii_name
 from numbalite.text.freenames import free_names
 from numbalite.text.linemap import Text, plain, quote
-from numbalite.text.scanner import directive_word, tokenize
+from numbalite.text.scanner import KEYWORDS, directive_word, tokenize
 
 
 class Definition:
@@ -202,6 +202,9 @@ def has_statement(text: str) -> bool:
     return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
 
 
+# Names that a macro of the user's may have, in text of ours.
+_NAME = re.compile(r"\b(?!nl_|NUMBALITE|numbalite)[A-Za-z]\w*")
+
 # Words of array types: numbalite.cuh has them, and the short names of layouts are not meant.
 _OF_THE_HEAD = frozenset(["array", "layout", "any", "C", "F"])
 
@@ -220,6 +223,7 @@ class Builder:
         self.records = {}
         self.functions = {}  # DeviceFunction -> its namespace
         self.linked = {}  # Texts of link= -> None: each once
+        self.given = False  # options such as -DN=5
         self.unfinished = []
         self.refused = {}
         self.array_bytes = 0
@@ -227,10 +231,25 @@ class Builder:
         self.hiding = frozenset()  # names of the open namespace, and of its function's parameters
         self.macros = frozenset()  # those of them that a compiler may know as macros
 
+    @property
+    def has_macros(self) -> bool:
+        """May there be macros of the user's behind what defines them?"""
+        is_unit = any(function.definition.is_unit for function in self.functions)
+        return bool(self.includes or self.linked or self.given or is_unit)
+
     # --- writing
 
     def write(self, text: str):
         self.pieces.append(text)
+
+    def write_own(self, text: str):
+        """Text of ours that comes after all of the user's: what macros have the names in it end here."""
+        if self.has_macros:
+            functions = {ascii_name(function.name) for function in self.functions}
+            for name in sorted(set(_NAME.findall(text)) - functions - KEYWORDS):
+                if not capturing.may_be_macro(name):
+                    self.write(f"#undef {name}\n")
+        self.write(text)
 
     def write_user(self, text: Text, closing: str = ""):
         """The user's lines; afterwards messages are about the generated file again.
@@ -359,9 +378,10 @@ class Builder:
         words = identifiers(t.cxx)
         # A header may have words of ours, too.
         hidden = words & (parts.LIBRARY_NAMES if self.includes else self.hiding)
+        cxx = t.cxx.replace("layout::", "layout::nl_") if self.has_macros else t.cxx
         if not hidden:
-            return t.cxx
-        return re.sub(rf"(?<!:)\b({'|'.join(sorted(hidden))})\b", r"numbalite::\1", t.cxx)
+            return cxx
+        return re.sub(rf"(?<!:)\b({'|'.join(sorted(hidden))})\b", r"numbalite::\1", cxx)
 
     def add_function(self, function) -> str:
         """Writes a device function, unless it is there; gives its namespace."""
@@ -376,6 +396,7 @@ class Builder:
         self.unfinished.append(function)
         if function.options:
             self.link(function.options.link)
+            self.given = self.given or bool(function.options.options)
         definition = function.definition
         taken = self.open_namespace(namespace, definition)
         if definition.is_unit:
@@ -441,12 +462,15 @@ class Builder:
 # --- whole sources -----------------------------------------------------------------------------------
 
 
-def kernel_source(definition: Definition, signature, launch_bounds=(), prepended=()) -> Generated:
+def kernel_source(
+    definition: Definition, signature, launch_bounds=(), prepended=(), macros=False
+) -> Generated:
     """The source of a kernel whose body is given, for one signature; ``prepended`` are Texts of
-    whole declarations to compile before it."""
+    whole declarations to compile before it; ``macros``: the compiler is given some."""
     name = ascii_name(definition.name)
     builder = Builder(definition.name, f"{definition.name}: {signature}")
     builder.pointers = {}
+    builder.given = macros
     builder.use_types(*signature.args)
     builder.link(prepended)
     namespace = f"k_{name}"

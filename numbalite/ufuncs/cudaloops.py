@@ -104,7 +104,7 @@ def _source(function, plan, kernel):
     builder.use_types(*plan.loop, *stored)
     builder.ahead.append('#include "numbalite/ufunc.cuh"\n')
     namespace = builder.add_function(function)
-    builder.write(_element(function, namespace, plan))
+    builder.write_own(_element(function, namespace, plan))
     count, dims, out = len(plan.stored), plan.dims, plan.nin + plan.has_mask
     struct = {
         "flat": f"flat<{count}>",
@@ -115,7 +115,7 @@ def _source(function, plan, kernel):
         "strided64": f"strided<{count}, {dims}, long long>",
     }[plan.kind]
     operands = ", ".join(_operands(plan, stored))
-    builder.write(
+    builder.write_own(
         f'extern "C" __global__ void __launch_bounds__({BLOCK_THREADS})\n'
         f"{kernel}(const __grid_constant__ nl_ufunc::{struct} p) {{\n"
         f"    using namespace nl_ufunc;\n"

@@ -174,23 +174,7 @@ def explainer(function: DeviceFunction, title: str = "", refused=None):
 
 # --- what the compiler deduces -----------------------------------------------------------------------
 
-RESULTS = """
-template <class T> struct nl_plain { typedef T type; };
-template <class T> struct nl_plain<const T> { typedef T type; };
-template <class T> struct nl_plain<T &> : nl_plain<T> {};
-template <class T> struct nl_plain<T &&> : nl_plain<T> {};
-template <class R, int I> struct nl_result { typedef void type; };
-template <class R> struct nl_result<R, 0> { typedef typename nl_plain<R>::type type; };
-template <class A, class... T, int I> struct nl_result<numbalite::tuple<A, T...>, I>
-    : nl_result<numbalite::tuple<T...>, I - 1> {};
-template <class A, class... T> struct nl_result<numbalite::tuple<A, T...>, 0> {
-    typedef typename nl_plain<A>::type type;
-};
-template <int I> struct nl_result<numbalite::tuple<>, I> { typedef void type; };
-template <> struct nl_result<numbalite::tuple<>, 0> { typedef void type; };
-template <class T> using nl_plain_of = typename nl_plain<T>::type;
-template <class R, int I> using nl_result_of = typename nl_result<R, I>::type;
-"""
+RESULTS = '#include "numbalite/results.cuh"\n'
 
 
 def result_types(function: DeviceFunction, arg_types, target) -> tuple:
@@ -206,9 +190,11 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     namespace = builder.add_function(function)
     values = ", ".join(f"*({t.cxx} *)0" for t in arg_types)
     builder.ahead.append(RESULTS)
-    builder.write(f"typedef nl_plain_of<decltype({call(function, namespace, values)})> nl_all;\n")
     rows = ", ".join(f"nl_result_of<nl_all, {i}> *" for i in range(MOST_RESULTS))
-    builder.write(f'extern "C" __global__ void nl_results({rows}) {{}}\n')
+    builder.write_own(
+        f"typedef nl_plain_of<decltype({call(function, namespace, values)})> nl_all;\n"
+        f'extern "C" __global__ void nl_results({rows}) {{}}\n'
+    )
     image = _compile(function, builder, target, arg_types)
     from numbalite.types import describe
 

@@ -95,7 +95,7 @@ def _source(function, plan, kernel):
     parts = [_operand(plan, i) for i in range(len(plan.types))]
     names = element.parameter_names(function)
     if not element.from_body(function):
-        builder.write(_either_way(function, namespace, plan))
+        builder.write_own(_either_way(function, namespace, plan))
         values = [_named(plan, i, names, part.value) for i, part in enumerate(parts)]
         call = f"nl_apply(0, {', '.join(values)});\n"
     else:
@@ -104,7 +104,7 @@ def _source(function, plan, kernel):
         ]
         call = element.call(function, namespace, ", ".join(values)) + ";\n"
     body = "".join([*(part.before for part in parts), call, *(part.after for part in parts)])
-    builder.write(_kernel(plan, kernel, "".join(f"        {s}\n" for s in body.splitlines())))
+    builder.write_own(_kernel(plan, kernel, "".join(f"        {s}\n" for s in body.splitlines())))
     labels = [f.definition.text.label for f in builder.functions]
     return builder.finish(), tuple(dict.fromkeys(labels))
 

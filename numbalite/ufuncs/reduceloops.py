@@ -117,12 +117,12 @@ class Loops:
         )
         functor = _OF_ONE_AND_OPERAND if kind == "at" else _OF_TWO
         any_order = str(self.commutes(loop)).lower()
-        builder.write(functor.format(**names, call=call, b=b, commutes=any_order))
+        builder.write_own(functor.format(**names, call=call, b=b, commutes=any_order))
         width = kind.removeprefix("columns")
         body = _BODIES[kind.rstrip("0123456789")].format(
             **names, masked=str(masked).lower(), width=width
         )
-        builder.write(
+        builder.write_own(
             f'extern "C" __global__ void __launch_bounds__({plans.THREADS}) nl_{kind}('
             f"const __grid_constant__ {ns}::plan p, const void *input, const void *where, "
             f"void *output, bool *flags, const numbalite::int64 *segments) {{\n    {ns}::{body}\n}}\n"

@@ -351,10 +351,10 @@ def test_macros_as_options():
 
 
 def test_macros_of_an_included_header():
-    """N, T and the like are names of our templates' parameters, too."""
-    given = {
-        "headers": {"m.h": "".join(f"#define {n} 1\n" for n in "AFILNRS") + "#define T float\n"}
-    }
+    """N, T and the like are names of our templates' parameters, too, others of our variables."""
+    names = [*"ACFILNRS", "count", "index", "type", "value", "n", "put", "run", "apply", "data"]
+    header = "".join(f"#define {name} 1\n" for name in names) + "#define T float\n"
+    given = {"headers": {"m.h": header}}
     x = np.arange(3, dtype="f4")
     plus = cuda.jit("float32(float32)", device=True)(_plus_one)
 
