@@ -203,6 +203,8 @@ _TABLE = (
              ("NUMBA_CUDA_MEMORY_MANAGER",)),
     Variable("CUDA_DEBUGINFO", False, _flag, "debug=True for every kernel that does not say",
              ("NUMBA_CUDA_DEBUGINFO",)),
+    Variable("PROGRAM", None, str,
+             "what `numbalite run` runs; it sets this, for the processes that the program starts"),
     Variable("OPT", None, _opt, "opt= for every kernel that does not say", ("NUMBA_OPT",)),
 )  # fmt: skip
 
@@ -318,6 +320,11 @@ def outside(name: str) -> Any:
     if name not in OUTSIDE:
         raise KeyError(name)
     return os.environ.get(name) or None
+
+
+def hand_down(name: str, value: str) -> None:
+    """Sets a variable of the table for the processes that this one starts."""
+    os.environ["NUMBALITE_" + VARIABLES[name].name] = value
 
 
 def driver() -> str:

@@ -23,6 +23,7 @@ MODULES = {
     "numba.cuda.cudadrv.linkable_code": "numbalite.cuda.cudadrv.linkable_code",
     "numba.cuda.cudadrv.nvvm": "numbalite.cuda.cudadrv.nvvm",
     "numba.cuda.cudadrv.runtime": "numbalite.cuda.cudadrv.runtime",
+    "numba.cuda.np.numpy_support": "numbalite.numba.numpysupport",
     "numba.cuda.random": "numbalite.cuda.random",
     "numba.cuda.testing": "numbalite.numba.testing",
     "numba.cuda.types": "numbalite.types",
@@ -32,7 +33,7 @@ MODULES = {
     "numba.types": "numbalite.types",
 }
 
-FOLDERS = ("numba.core", "numba.np", "numba.tests")
+FOLDERS = ("numba.core", "numba.cuda.np", "numba.np", "numba.tests")
 """Packages of numba that are nothing but the place of others."""
 
 _PYTHON_ONLY = "numbalite compiles kernels and functions of numbers and arrays"

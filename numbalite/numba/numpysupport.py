@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
 
 from numbalite.types import Array, Type, from_dtype
 
-if TYPE_CHECKING:
-    import numpy as np
+__all__ = ["as_dtype", "from_dtype", "is_array", "numpy_version"]
 
-__all__ = ["as_dtype", "from_dtype", "is_array"]
+numpy_version = tuple(map(int, np.__version__.split(".")[:2]))
+"""NumPy's, as (major, minor)."""
 
 
 def as_dtype(nbtype: Type) -> np.dtype:

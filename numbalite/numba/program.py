@@ -1,7 +1,8 @@
 """``python -m numbalite run``: a program that imports numba, on numbalite.
 
 The program is run as Python itself runs one: as `__main__`, with its own folder first in sys.path and its own
-arguments in sys.argv.
+arguments in sys.argv. Processes that it starts by multiprocessing's "spawn" or "forkserver" run worker.py in
+the place of its main module; what `-m` runs has none such, and calls install_as_numba() for them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import io
 import os
 import runpy
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from numbalite import numba
+from numbalite import config, numba
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +43,7 @@ def run(arguments: list[str]) -> int:
         print(f"run: cannot read {first}: {problem.strerror}", file=sys.stderr)
         return 2
     sys.argv = arguments
+    config.hand_down("PROGRAM", os.path.abspath(first))  # to worker.py
     sys.path.insert(0, os.path.dirname(os.path.abspath(first)))
     return _ended(lambda: _execute(source, first, first))
 
@@ -51,6 +54,7 @@ def _execute(source, name, file=None):
     main.__builtins__ = __builtins__
     if file is not None:
         main.__file__ = file
+        main.__spec__ = ModuleSpec("numbalite.numba.worker", None, origin=file)
     sys.modules["__main__"] = main
     exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
 

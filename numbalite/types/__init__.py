@@ -112,6 +112,13 @@ class Scalar(Type):
         return self.dtype.itemsize * 8
 
     @property
+    def underlying_float(self) -> Scalar:
+        """Of a complex type: the type of its two parts."""
+        if self.dtype.kind != "c":
+            raise AttributeError(f"{self.name} is no complex type")
+        return scalar(self.dtype.type().real.dtype)
+
+    @property
     def size(self) -> int:
         return self.dtype.itemsize
 
@@ -614,6 +621,13 @@ SCALARS = (
     boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
     float16, float32, float64, complex64, complex128,
 )  # fmt: skip
+# numba's sets of them
+signed_domain = frozenset([int8, int16, int32, int64])
+unsigned_domain = frozenset([uint8, uint16, uint32, uint64])
+integer_domain = signed_domain | unsigned_domain
+real_domain = frozenset([float32, float64])
+complex_domain = frozenset([complex64, complex128])
+number_domain = integer_domain | real_domain | complex_domain
 NAMES = {name: value for name, value in list(globals().items()) if isinstance(value, Type)}
 NAMES["bool"] = boolean
 _BY_DTYPE = {(s.dtype.kind, s.dtype.itemsize): s for s in SCALARS}

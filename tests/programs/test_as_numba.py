@@ -179,3 +179,22 @@ def test_numbas_test_tools(python):
     )  # fmt: skip
     assert (status, out) == (0, ""), err
     assert "Ran 2 tests" in err and "OK" in err
+
+
+def test_processes_of_a_program(python):
+    """Those that multiprocessing spawns have numba's name for numbalite too."""
+    status, out, err = python(
+        *RUN, "FILE", "4",
+        source="""
+        import multiprocessing, sys
+        from numba import types
+
+        def double(x):
+            return types.int32(2 * x), types.__name__, sys.argv[1:]
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.map(double, [3]))
+        """,
+    )  # fmt: skip
+    assert (status, out) == (0, "[(np.int32(6), 'numbalite.types', ['4'])]\n"), err

@@ -3,10 +3,13 @@
 from numbalite.errors import (
     DeprecationError,
     LoweringError,
+    NumbaDebugInfoWarning,
     NumbaDeprecationWarning,
     NumbaError,
     NumbaInvalidConfigWarning,
     NumbaPerformanceWarning,
+    NumbaTypeError,
+    NumbaValueError,
     NumbaWarning,
     TypingError,
 )
@@ -14,10 +17,13 @@ from numbalite.errors import (
 __all__ = [
     "DeprecationError",
     "LoweringError",
+    "NumbaDebugInfoWarning",
     "NumbaDeprecationWarning",
     "NumbaError",
     "NumbaInvalidConfigWarning",
     "NumbaPerformanceWarning",
+    "NumbaTypeError",
+    "NumbaValueError",
     "NumbaWarning",
     "TypingError",
 ]

@@ -1,0 +1,251 @@
+"""Runs numba-cuda's own tests on numbalite: ``python tests/programs/numba_cuda_suite.py FOLDER [FILE ...]``
+
+FOLDER is a checkout of numba-cuda, or the folder `numba/cuda` in it; FILE picks test files by parts of their
+names. Each file is run in a process of its own, with numbalite under numba's name. What numba has inside
+(its typing, its intermediate representation) is there in name only, so that the files can be imported: a test
+that uses it fails, and says so. At the end each test that did not pass is listed with its reason, by file, and
+how many passed. --json FILE writes all of that; --jobs N runs N files at once; --limit S stops a file after so
+many seconds.
+"""
+
+import argparse
+import concurrent.futures
+import importlib.abc
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import types
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIMIT = 600
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=LIMIT)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    folder = next(
+        (
+            f
+            for f in (given.folder / "numba_cuda/numba/cuda", given.folder)
+            if (f / "tests").is_dir()
+        ),
+        None,
+    )
+    if folder is None:
+        parser.error(f"{given.folder} holds no tests of numba-cuda")
+    if given.child:
+        return child(folder, given.files[0])
+    names = sorted(str(f.relative_to(folder / "tests")) for f in folder.glob("tests/**/test_*.py"))
+    names = [n for n in names if not given.files or any(part in n for part in given.files)]
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        found = dict(zip(names, pool.map(lambda name: run(folder, name, given.limit), names)))
+    report(found)
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1))
+    return 0
+
+
+def run(folder, name, limit):
+    """Runs one file in a process: test -> (how it ended, why)."""
+    begin = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--child", str(folder), name],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+    )  # fmt: skip
+    try:
+        out, err = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        err += f"\nstopped after {limit:g} seconds"
+    found = dict(json.loads(line[1:]) for line in out.split("\n") if line.startswith("\x1e"))
+    if "end" not in found:  # the process died: the test that had begun is the one
+        begun = [name for name, (how, _) in found.items() if how == "begun"]
+        found[begun[-1] if begun else "file"] = ("died", (err.strip().splitlines() or ["?"])[-1])
+    found.pop("end", None)
+    passed = sum(how == "passed" for how, _ in found.values())
+    print(
+        f"{name}: {passed} of {len(found)}, {time.monotonic() - begin:.0f} s",
+        file=sys.stderr,
+        flush=True,
+    )
+    return found
+
+
+def report(found):
+    counts = {}
+    for name, tests in found.items():
+        bad = {t: (how, why) for t, (how, why) in tests.items() if how not in ("passed", "skipped")}
+        if bad:
+            print(f"\n{name}")
+        for test, (how, why) in bad.items():
+            print(f"  {test}: {how}: {why}")
+        for how, _ in tests.values():
+            key = (name.partition("/")[0], how)
+            counts[key] = counts.get(key, 0) + 1
+    print()
+    for place in sorted({place for place, _ in counts}):
+        ends = {how: n for (where, how), n in sorted(counts.items()) if where == place}
+        print(place, ", ".join(f"{n} {how}" for how, n in ends.items()))
+
+
+# --- one file, in a process of its own
+
+
+class InsideType(type):
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return InsideType(name, (Inside,), {})
+
+
+class Inside(metaclass=InsideType):
+    """Something of numba's inside: it can be named, subclassed and called, and does nothing."""
+
+    def __init_subclass__(cls, **_):
+        pass
+
+    def __init__(self, *args, **_):
+        pass
+
+    def __call__(self, *args, **_):  # as a decorator
+        return args[0] if args else self
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Inside()
+
+    def __class_getitem__(cls, _):
+        return cls
+
+
+class InsideModule(types.ModuleType):
+    """A module of numba's inside."""
+
+    __path__ = ()
+    PYVERSION = sys.version_info[:2]
+    HAS_NUMBA = False
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return InsideType(name, (Inside,), {"SUPPORTED": False})
+
+
+class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """What numbalite does not answer for: a test file, or something of numba's inside."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def find_spec(self, fullname, path=None, target=None):
+        from numbalite.numba import names
+
+        top, *rest = fullname.split(".")
+        if top not in ("numba", "filecheck", "cffi", "llvmlite") or fullname in names.FOLDERS:
+            return None
+        own = self.folder.joinpath(*rest[1:])
+        if rest[:2] == ["cuda", "tests"] or rest == ["cuda", "testing"]:
+            for file in (own / "__init__.py", own.with_suffix(".py")):
+                if file.is_file():
+                    where = [str(own)] if own.is_dir() else None
+                    return importlib.util.spec_from_file_location(
+                        fullname, file, submodule_search_locations=where
+                    )
+        if fullname in names.MODULES:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=True)
+
+    def create_module(self, spec):
+        return InsideModule(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+OUT = os.dup(1)  # tests capture what is printed
+
+
+def say(test, how, why):
+    os.write(OUT, f"\n\x1e{json.dumps([test, (how, why)])}\n".encode())
+
+
+class Result(unittest.TestResult):
+    """Prints what becomes of each test, as soon as it is known."""
+
+    def tell(self, test, how, why=""):
+        say(test.id().removeprefix("numba.cuda.tests."), how, why)
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.tell(test, "begun")
+
+    def addSuccess(self, test):
+        self.tell(test, "passed")
+
+    def addSkip(self, test, reason):
+        self.tell(test, "skipped", reason)
+
+    def addExpectedFailure(self, test, err):
+        self.tell(test, "passed", "fails as numba does")
+
+    def addUnexpectedSuccess(self, test):
+        self.tell(test, "passed", "fails in numba")
+
+    def addFailure(self, test, err):
+        self.tell(test, "failed", reason(err))
+
+    def addError(self, test, err):
+        self.tell(test, "failed", reason(err))
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.tell(test, "failed", reason(err))
+
+
+def reason(err):
+    """The first lines of an exception that say something, of a failed import the last."""
+    lines = [line for line in str(err[1]).splitlines() if line.strip()]
+    if str(err[1]).startswith("Failed to import test module"):
+        lines = lines[-1:]
+    return f"{err[0].__name__}: " + " | ".join(lines[:3])[:400]
+
+
+def child(folder, name):
+    sys.path.insert(0, str(ROOT))
+    import numbalite
+
+    numbalite.install_as_numba()
+    sys.meta_path.insert(0, InsideFinder(folder))
+    from numbalite import cuda
+
+    cuda.HAS_NUMBA = False
+    testing = importlib.import_module("numba.cuda.testing")
+    testing.skip_on_cudasim = lambda reason: (
+        lambda test: test
+    )  # this simulator runs what a GPU runs
+    module = "numba.cuda.tests." + name.removesuffix(".py").replace("/", ".")
+    try:
+        suite = unittest.defaultTestLoader.loadTestsFromName(module)
+    except BaseException as problem:
+        say("file", "failed", reason((type(problem), problem, None)))
+    else:
+        suite.run(Result())
+    say("end", "", "")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
