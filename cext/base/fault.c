@@ -50,13 +50,14 @@ static void add_finding_head(nl_text *t, const nl_fault *f) {
     nl_text_add(t, " ");
 }
 
-static void add_head(nl_text *t, const nl_fault *f) {
-    if (f->head == NL_FAULT_HEAD_NONE)
-        return;
-    if (f->head == NL_FAULT_HEAD_FINDING) {
-        add_finding_head(t, f);
-        return;
-    }
+static void add_line_head(nl_text *t, const nl_fault *f) {
+    if (f->at.file[0])
+        nl_text_add(t, "%s(%d): ", f->at.file, f->at.line);
+    if (f->kernel[0])
+        nl_text_add(t, "%s: ", f->kernel);
+}
+
+static void add_kernel_head(nl_text *t, const nl_fault *f) {
     nl_text_add(t, "kernel %s", f->kernel);
     if (f->head >= NL_FAULT_HEAD_BLOCK)
         add_dim(t, ", block", f->at.block);
@@ -65,6 +66,15 @@ static void add_head(nl_text *t, const nl_fault *f) {
     if (f->head == NL_FAULT_HEAD_THREAD && f->at.file[0])
         nl_text_add(t, ", %s:%d", f->at.file, f->at.line);
     nl_text_add(t, ": ");
+}
+
+static void add_head(nl_text *t, const nl_fault *f) {
+    if (f->head == NL_FAULT_HEAD_FINDING)
+        add_finding_head(t, f);
+    else if (f->head == NL_FAULT_HEAD_LINE)
+        add_line_head(t, f);
+    else if (f->head != NL_FAULT_HEAD_NONE)
+        add_kernel_head(t, f);
 }
 
 void nl_fault_sentence(const nl_fault *f, char *text, size_t size) {

@@ -23,6 +23,7 @@ typedef enum nl_fault_head {
     NL_FAULT_HEAD_BLOCK,   /* "kernel k, block (1,0,0): ...": of several threads */
     NL_FAULT_HEAD_THREAD,  /* "kernel k, block (1,0,0), thread (5,0,0), k.cu:17: ..." */
     NL_FAULT_HEAD_FINDING, /* "k (k.cu, line 17): block (1,0,0), thread (5,0,0) ..." */
+    NL_FAULT_HEAD_LINE,    /* "k.cu(17): k: ...": in code for the CPU, which has no grid */
 } nl_fault_head;
 
 /* A thread and what it does. What is not known is 0. */

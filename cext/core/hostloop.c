@@ -30,6 +30,8 @@
 #include "base/print.h"
 #include "base/threads.h"
 #include "core/hostrandom.h"
+#include "driver/checks.h"
+#include "driver/cuda_abi.h"
 
 /* ---- faults ---- */
 
@@ -39,7 +41,7 @@ typedef struct guard {
 } guard;
 
 static NL_THREAD_LOCAL guard *innermost;
-static NL_THREAD_LOCAL char fault_text[600];
+static NL_THREAD_LOCAL nl_fault *last; /* NULL: there is none, or there was no memory for it */
 static int (*on_raise)(void);
 
 int nl_host_guard(void (*run)(void *), void *argument) {
@@ -54,8 +56,15 @@ int nl_host_guard(void (*run)(void *), void *argument) {
     return status;
 }
 
-const char *nl_host_fault_text(void) {
-    return fault_text;
+void nl_host_fault_take(nl_fault *f) {
+    if (last) {
+        *f = *last;
+    } else {
+        nl_fault_init(f, 0, NL_FAULT_HEAD_LINE, "");
+        nl_fault_say(f, "something failed, and there was no memory to tell what");
+    }
+    free(last);
+    last = NULL;
 }
 
 void nl_host_on_raise(int (*raise)(void)) {
@@ -66,15 +75,28 @@ static int raise_fault(void) {
     return on_raise != NULL ? on_raise() : -1;
 }
 
-__attribute__((noreturn)) static void fault(const char *message, const char *file, int line) {
-    if (file != NULL && file[0] != '\0')
-        snprintf(fault_text, sizeof fault_text, "%s(%d): %s", file, line, message);
-    else
-        snprintf(fault_text, sizeof fault_text, "%s", message);
+static void describe(nl_fault *f, const nl_host_fault *what) {
+    uint32_t kind = what->array                         ? NL_CHECK_MEMORY
+                    : what->status == CUDA_ERROR_ASSERT ? NL_FAULT_ASSERT
+                                                        : 0;
+    nl_fault_init(f, kind, NL_FAULT_HEAD_LINE, "");
+    nl_fault_locate(&f->at, what->file, what->line);
+    nl_fault_say(f, "%s", what->message);
+    if (what->array) {
+        nl_fault_name(&f->element, what->array);
+        f->element.indices = 1;
+        f->element.index[0] = what->index;
+    }
+}
+
+__attribute__((noreturn)) static void fault(const nl_host_fault *what) {
     if (innermost == NULL) {
-        fprintf(stderr, "numbalite: %s\n", fault_text);
+        fprintf(stderr, "numbalite: %s(%d): %s\n", what->file, what->line, what->message);
         abort();
     }
+    last = last ? last : malloc(sizeof *last);
+    if (last)
+        describe(last, what);
     _longjmp(innermost->leave, 1);
 }
 
@@ -202,8 +224,8 @@ typedef struct job {
     const long long *strides;
     const void *extra;
     uint64_t taken;  /* iterations given out */
-    uint64_t failed; /* who was first to set it writes the text */
-    char text[sizeof fault_text];
+    uint64_t failed; /* who was first to set it gives its fault */
+    nl_fault *fault;
 } job;
 
 static int limit = 1;
@@ -226,7 +248,10 @@ static void run_chunk(void *argument) {
 
 static void note_failure(job *j) {
     if (nl_atomic_swap(&j->failed, 1) == 0)
-        memcpy(j->text, fault_text, sizeof j->text);
+        j->fault = last;
+    else
+        free(last);
+    last = NULL;
     nl_atomic_store(&j->taken, (uint64_t)j->count); /* no more chunks */
 }
 
@@ -260,7 +285,7 @@ static int run_shared(job *j, int threads) {
     nl_threads_close(&j->shared);
     if (!j->failed)
         return 0;
-    memcpy(fault_text, j->text, sizeof fault_text);
+    last = j->fault;
     return -1;
 }
 
@@ -298,7 +323,9 @@ static int parallel(nl_host_loop loop, int operands, char *const *data, long lon
     if (count <= 0)
         return 0;
     if (operands > MOST_OPERANDS) { /* NumPy has no ufuncs of so many */
-        snprintf(fault_text, sizeof fault_text, "a loop over %d operands", operands);
+        last = last ? last : malloc(sizeof *last);
+        if (last)
+            describe(last, &(nl_host_fault){.message = "a loop over too many operands"});
         return -1;
     }
     job j = {.loop = loop, .operands = operands, .data = data, .count = count};

@@ -3,15 +3,16 @@
 #ifndef NL_CORE_HOSTLOOP_H
 #define NL_CORE_HOSTLOOP_H
 
+#include "base/fault.h"
 #include "host/abi.h"
 
 /* The table that images get. */
 extern const nl_host_ops nl_host_runtime;
 
-/* Calls run(argument); 0, or -1 if host code in it faulted, and nl_host_fault_text tells how. */
+/* Calls run(argument); 0, or -1 if host code in it faulted, and nl_host_fault_take tells how. */
 int nl_host_guard(void (*run)(void *), void *argument);
-/* The sentence of the calling thread's last fault, with file and line where they are known. */
-const char *nl_host_fault_text(void);
+/* The calling thread's last fault, which it tells but once. */
+void nl_host_fault_take(nl_fault *fault);
 /* Who makes an exception of it, for code that calls nl_host_ops.raise: gives -1. */
 void nl_host_on_raise(int (*raise)(void));
 

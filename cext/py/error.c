@@ -115,7 +115,9 @@ static int put_fault(PyObject *fields, const nl_fault *f) {
 }
 
 static void raise_kernel_error(const nl_error *err, PyObject *text) {
-    PyObject *type = nl_py_error_class("KernelError", PyExc_RuntimeError);
+    int is_index = err->fault.head == NL_FAULT_HEAD_LINE && err->fault.element.indices;
+    const char *name = is_index ? "BoundsError" : "KernelError";
+    PyObject *type = nl_py_error_class(name, PyExc_RuntimeError);
     PyObject *args = PyTuple_Pack(1, text), *fields = PyDict_New(), *error = NULL;
     if (args && fields && (type == PyExc_RuntimeError || put_fault(fields, &err->fault) == 0))
         error = PyObject_Call(type, args, fields);

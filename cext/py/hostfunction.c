@@ -304,16 +304,16 @@ static int write_arguments(const hostfunction *f, const entry *e, PyObject *cons
     return 0;
 }
 
-/* The exception for a failed assert or check; the sub-class makes it. */
+/* The exception for a failed assert or check. */
 static PyObject *raise_fault(hostfunction *f) {
-    PyObject *text = PyUnicode_DecodeUTF8(nl_host_fault_text(),
-                                          (Py_ssize_t)strlen(nl_host_fault_text()), "replace");
-    PyObject *answer = text ? PyObject_CallMethod((PyObject *)f, "_fault", "O", text) : NULL;
-    if (answer)
-        PyErr_Format(PyExc_RuntimeError, "%U(): %U", f->name, text);
-    Py_XDECREF(answer);
-    Py_XDECREF(text);
-    return NULL;
+    nl_error err;
+    const char *name = PyUnicode_AsUTF8(f->name);
+    if (!name)
+        return NULL;
+    nl_host_fault_take(&err.fault);
+    snprintf(err.fault.kernel, sizeof err.fault.kernel, "%s", name);
+    nl_error_fault(&err);
+    return nl_py_raise(&err);
 }
 
 static PyObject *run(hostfunction *f, const entry *e, PyObject *const *args, unsigned char *block) {

@@ -157,12 +157,11 @@ static PyType_Spec spec = {
 /* A fault of host code as numbalite.errors.KernelError. Called from loops, without the
  * interpreter's lock. */
 static int raise_fault(void) {
+    nl_error err;
+    nl_host_fault_take(&err.fault);
+    nl_error_fault(&err);
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *class = nl_py_error_class("KernelError", PyExc_RuntimeError);
-    if (class != NULL) {
-        PyErr_SetString(class, nl_host_fault_text());
-        Py_DECREF(class);
-    }
+    nl_py_raise(&err);
     PyGILState_Release(gil);
     return -1;
 }

@@ -9,19 +9,30 @@
 #ifndef NL_HOST_ABI_H
 #define NL_HOST_ABI_H
 
-#define NL_HOST_ABI 1
+#define NL_HOST_ABI 2
 
 /* A loop over `count` iterations: operand i of iteration k is at data[i] + k * strides[i]. What a
  * loop needs beside that is behind `extra`. */
 typedef void (*nl_host_loop)(char *const *data, long long count, const long long *strides,
                              const void *extra);
 
+/* What has failed: an index (`array` is then its array's name, or "" for one without), an assert,
+ * or something else. */
+typedef struct nl_host_fault {
+    const char *message;
+    const char *file; /* "" if not known */
+    int line;
+    int status;        /* the CUresult that a GPU would give: 710 for a failed assert */
+    const char *array; /* NULL: it is no index */
+    long long index;
+} nl_host_fault;
+
 typedef struct nl_host_ops {
     unsigned abi;
     /* Calls run(argument); 0, or -1 after a fault in it, which `raise` tells of. */
     int (*guard)(void (*run)(void *), void *argument);
     /* Ends the innermost guard's call. */
-    void (*fault)(const char *message, const char *file, int line) __attribute__((noreturn));
+    void (*fault)(const nl_host_fault *what) __attribute__((noreturn));
     /* Ends it once more, after a fault in something called from it. */
     void (*leave)(void) __attribute__((noreturn));
     /* Makes the calling thread's last fault a Python exception; gives -1. Takes the interpreter's

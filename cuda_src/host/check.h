@@ -19,12 +19,13 @@ static __thread array_name array_names[16];
 [[noreturn]] static __noinline__ void
 fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *pointer) {
     static __thread char text[512];
-    const char *name = "an array";
+    const char *name = "";
     for (const array_name &a : array_names)
         if (a.name && a.low <= (const char *)pointer && (const char *)pointer < a.high)
             name = a.name;
     int length =
-        nl_host_snprintf(text, sizeof text, "%s: index %lld is out of bounds", name, i.value);
+        nl_host_snprintf(text, sizeof text, "%s: index %lld is out of bounds",
+                         *name ? name : "an array", i.value);
     if (ndim > 1)
         length += nl_host_snprintf(text + length, sizeof text - length, " for axis %d", axis);
     length += nl_host_snprintf(text + length, sizeof text - length, ", the shape is (");
@@ -32,7 +33,8 @@ fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *p
         length += nl_host_snprintf(text + length, sizeof text - length, "%s%lld%s", k ? ", " : "",
                                    shape[k], ndim == 1 ? "," : "");
     nl_host_snprintf(text + length, sizeof text - length, ")");
-    numbalite_sim::fault(710, text, i.file, i.line);
+    nl_host_fault what = {text, i.file, i.line, 710, name, i.value};
+    numbalite_sim::ops->fault(&what);
 }
 
 /* Remembers that the memory of `a` is called `name`. */

@@ -24,9 +24,10 @@ template <class Array> NUMBALITE_HOST_NO_GRID("__shared__ memory") Array &dynami
 NUMBALITE_SIM_INLINE unsigned long long globaltimer() {
     return ops->globaltimer();
 }
-[[noreturn]] inline __attribute__((noinline, cold)) void fault(int, const char *message,
+[[noreturn]] inline __attribute__((noinline, cold)) void fault(int status, const char *message,
                                                                const char *file, int line) {
-    ops->fault(message, file, line);
+    nl_host_fault what = {message, file, line, status, nullptr, 0};
+    ops->fault(&what);
 }
 
 } // namespace numbalite_sim

@@ -13,16 +13,13 @@ is done here, once; calling is the extension's (py/hostfunction).
 
 from __future__ import annotations
 
-import re
 import sys
 
 from numbalite import _core, types
 from numbalite.compilers import Unit, compile_unit
 from numbalite.cpu import entries
 from numbalite.errors import (
-    BoundsError,
     CompileError,
-    KernelError,
     PerformanceWarning,
     SignatureError,
     warn,
@@ -304,22 +301,6 @@ class HostDispatcher(ByTypes, _core.HostFunction):
                 PerformanceWarning,
             )
 
-    def _fault(self, text):
-        """Called by the extension when an assert or a check failed."""
-        match = _FAULT.match(text)
-        file, line, said = match.groups() if match else (None, None, text)
-        place = f"{file}({line}): " if file else ""
-        index = _INDEX.match(said)
-        kind = BoundsError if index else KernelError
-        raise kind(
-            f"{place}{self.__name__}: {said}",
-            kernel=self.__name__,
-            array=index and index[1],
-            index=index and int(index[2]),
-            file=file,
-            line=line and int(line),
-        )
-
     # --- what there is
 
     @property
@@ -354,10 +335,6 @@ class HostDispatcher(ByTypes, _core.HostFunction):
             del frozen.scope.locals[name]
         options = (self._options, self._parallel, self._nogil)
         return _unpickle, (type(self), frozen, self._given, *options)
-
-
-_FAULT = re.compile(r"(.*)\((\d+)\): (.*)", re.DOTALL)
-_INDEX = re.compile(r"(.*): index (-?\d+) is out of bounds")
 
 
 def _unpickle(kind, definition, given, options, parallel, nogil):

@@ -644,7 +644,8 @@ def test_checked_indices():
     for kind in (IndexError, errors.KernelError):
         with pytest.raises(kind, match="pick: table: index 10 is out of bounds") as caught:
             pick(table, 10)
-    assert (caught.value.array, caught.value.index) == ("table", 10)
+    found = caught.value
+    assert (found.kind, found.array, found.index) == ("memory", "table", 10)
     assert (
         caught.value.line in lines_of("// HERE checked", __file__) and caught.value.kernel == "pick"
     )

@@ -510,8 +510,9 @@ def test_asserts_are_exceptions(target):
     f = make("assert(x < 5); return x;", "x", ["float64(float64)"], target)
     assert f(np.zeros(10000)).sum() == 0
     for n in (6, 1000, 100000):
-        with pytest.raises(KernelError, match="x < 5"):
+        with pytest.raises(KernelError, match="x < 5") as caught:
             f(np.arange(float(n)))
+        assert caught.value.kind == "assert" and caught.value.index is None
     with pytest.raises(KernelError, match="x < 5"):
         f(9.0)
     assert f(3.0) == 3.0
@@ -522,8 +523,11 @@ def test_debug_checks_indices():
     def beyond(x, y):
         "for (int i = 0; i <= x.size(); ++i) y[i] = x[i];"
 
-    with pytest.raises(KernelError, match="index 3 is out of bounds"):
+    with pytest.raises(KernelError, match="index 3 is out of bounds") as caught:
         beyond(np.zeros(3))
+    found = caught.value
+    assert isinstance(found, IndexError) and (found.kind, found.index) == ("memory", 3)
+    assert found.file == __file__
 
 
 def test_printf(capfd):

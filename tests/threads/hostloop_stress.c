@@ -15,7 +15,7 @@ static void square(char *const *data, long long count, const long long *strides,
     for (long long k = 0; k < count; k++) {
         double x = *(const double *)(data[0] + k * strides[0]);
         if (extra != NULL && x == *(const double *)extra)
-            nl_host_runtime.fault("found it", "stress.c", 7);
+            nl_host_runtime.fault(&(nl_host_fault){"found it", "stress.c", 7, 0, NULL, 0});
         *(double *)(data[1] + k * strides[1]) = x * x;
     }
 }
@@ -59,7 +59,13 @@ static void *run(void *unused) {
         double wanted = round * 300;
         cost = expensive;
         status = nl_host_runtime.parallel(square, 2, data, COUNT, strides, &wanted, &cost);
-        check(status == -1 && strstr(nl_host_fault_text(), "stress.c(7): found it") != NULL,
+        nl_fault fault;
+        char text[200] = "";
+        if (status == -1) {
+            nl_host_fault_take(&fault);
+            nl_fault_sentence(&fault, text, sizeof text);
+        }
+        check(status == -1 && strstr(text, "stress.c(7): found it") != NULL,
               "no fault");
     }
     free(x);
