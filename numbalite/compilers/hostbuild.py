@@ -37,7 +37,7 @@ from numbalite.text import scanner
 from numbalite.types.demangle import demangle
 
 _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
-_DESCRIPTION = re.compile(rb"[^\0]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
+_DESCRIPTION = re.compile(rb"const[ -~]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
 _SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
 _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
 # Extensions of C++ that NVRTC does not know, as g++ warns of them.

@@ -108,6 +108,12 @@ def test_identify(no_compilers, says, expected):
         assert hostbuild.identify(compiler)[:2] == expected
 
 
+def test_a_description_is_found_behind_other_bytes():
+    """In the image, constants may stand right before it."""
+    said = b"constexpr const char *numbalite_sim::NLDESC() [index = 3, T = int]"
+    assert hostbuild._DESCRIPTION.search(b"\0\x3f\xff" + said + b"\0")[0] == said
+
+
 def test_image(compiled):
     image = compiled(Unit(PLAIN, "user.cu", ("k",), ("c",)))
     assert image.kind == image.arch == "sim"
