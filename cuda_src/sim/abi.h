@@ -137,6 +137,7 @@ struct nl_sim_index;
 struct nl_sim_arithmetic;
 struct nl_sim_shared;
 struct nl_sim_named;
+struct nl_sim_local;
 typedef struct nl_sim_checker {
     unsigned long long low, span;
     unsigned char *shadow;
@@ -168,6 +169,8 @@ typedef struct nl_sim_checker {
     /* The thread has an array that it calls so; it has it no longer. */
     void (*name)(struct nl_sim_named *array);
     void (*unname)(struct nl_sim_named *array);
+    /* A local variable in which nothing has been written is read (unset.h). */
+    void (*unset)(const struct nl_sim_local *what, const void *pc);
 } nl_sim_checker;
 
 enum {
@@ -186,6 +189,13 @@ typedef struct nl_sim_arithmetic {
     long long dividend;
     double result, a, b;
 } nl_sim_arithmetic;
+
+/* A local variable. */
+typedef struct nl_sim_local {
+    const char *name;
+    int count; /* how many indices there are; -1: a field of it is meant */
+    long long indices[3];
+} nl_sim_local;
 
 /* A __shared__ variable. Its address says which it is. */
 typedef struct nl_sim_shared {

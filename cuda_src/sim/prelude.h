@@ -209,6 +209,9 @@ extern "C" {
 #include "check.h"
 #include "subscript.h"
 #include "arithmetic.h"
+#ifdef __clang__
+#include "unset.h"
+#endif
 #endif
 
 #endif

@@ -30,7 +30,8 @@ class checks:
 
     ========= ==============================================================================
     memory    accesses out of bounds, to freed memory, and misaligned ones
-    unwritten reads of device or shared memory that nothing has written
+    unwritten reads of device or shared memory that nothing has written, and (not with g++) of local
+              variables
     race      two threads, one of them writing, with nothing that orders them
     sync      barriers and warp collectives that not all threads reach (found without checks too);
               shuffles from lanes outside of the mask

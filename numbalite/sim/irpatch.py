@@ -15,10 +15,10 @@ Images that look for mistakes get calls of functions of cuda_src/sim/arithmetic.
 floating-point operation and each call of a function from numbers to a number, for NaN and infinity; and
 at signed divisions, for the quotient that does not fit. Before a struct is copied, the addresses are
 checked for what its type needs (subscript.h): clang's own sanitizer leaves that out, and the optimiser
-may copy a float4 number by number. Each way back in a loop gets an instruction with a line: a loop that
+may copy a float4 number by number. Local variables are followed (locals.py). Each way back in a loop gets an instruction with a line: a loop that
 never ends is not optimised away, and where it is can be told. Copies of structs of 3, 5, 6 or 7 bytes
-become calls, because the optimiser makes accesses of them that clang's instrumentation leaves out; and
-before a bit-field is written, its word counts as written: the other fields in it are read first.
+become calls, because the optimiser makes accesses of them that clang's instrumentation leaves out, and so
+do those of 2, 4 and 8 bytes, of which it makes a single number; and before a bit-field is written, its word counts as written: the other fields in it are read first.
 
 On the host target, calls of libm's functions are told of their vector versions in libmvec, so that the
 optimiser makes vector code of loops with them (cuda_src/host/vector.h does that for g++).
@@ -31,6 +31,8 @@ from __future__ import annotations
 
 import re
 import struct
+
+from numbalite.sim.locals import NAMES, Locals
 
 _OPERATION = re.compile(
     r"^  (?P<result>%[\w.]+) = "
@@ -101,6 +103,10 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=()) -> str:
     defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
     if spins and _VOLATILE.search(ir):
         functions = _tell_volatile(functions)
+    if "unwritten" in checks:
+        variables = Locals(ir)
+        functions = [variables.watch(f) for f in functions]
+        functions[-1] += variables.tail()
     functions = [_function(f, checks, defined) for f in functions]
     head, functions = _without_unasked(head, functions)
     if not checks:  # a kernel is inlined where it is called, and nobody asks for it by name
@@ -142,7 +148,7 @@ def _without_unasked(head, functions):
     """Without the functions that are there in case that what this module puts in, or what the front end
     does, asks for them by name (cuda_src/sim/library.h)."""
     idle = {}
-    for name in (_ACCESS, _PURE_VIRTUAL):
+    for name in (_ACCESS, _PURE_VIRTUAL, *NAMES):
         own = [text for text in functions if f"@{name}(" in text.partition("\n")[0]]
         asked = any(f"@{name}" in text for text in functions if text not in own)
         asked |= any(f"@{name}" in x for x in head.split("\n") if not _LISTS.match(x))
@@ -308,7 +314,7 @@ def _function(text, checks, defined):
     if _NOT_FINITE in head or _OVERFLOW in head or "@__ubsan" in head:
         checks = ()
     if _ACCESSES.intersection(checks):
-        text = _tell_fields(_tell_odd_copies(text))
+        text = _tell_fields(_tell_odd_copies(text, "unwritten" in checks))
     if "memory" in checks:
         text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
     state = _State(checks, defined)
@@ -329,8 +335,10 @@ def _keep_loops(text):
     return "\n".join(out)
 
 
-def _tell_odd_copies(text):
-    """Calls in the place of copies for which the optimiser has no single access that is told of."""
+def _tell_odd_copies(text, by_bytes):
+    """Calls in the place of copies for which the optimiser has no single access that is told of. by_bytes:
+    and of those from memory to memory that it would make a single number of; not all of a struct need be
+    written."""
     if "@llvm.memcpy." not in text:
         return text
     own = set(_LOCAL.findall(text))
@@ -340,8 +348,12 @@ def _tell_odd_copies(text):
 
     def call(match):
         sides = [_POINTER.fullmatch(match[side]) for side in ("to", "from")]
-        odd = int(match["size"]) % 8 in (3, 5, 6, 7)
-        if not odd or not all(sides) or all(side["name"] in own for side in sides):
+        size = int(match["size"])
+        if not all(sides):
+            return match[0]
+        inside = [side["name"] in own for side in sides]
+        odd = size % 8 in (3, 5, 6, 7) and not all(inside)
+        if not odd and not (by_bytes and size in (2, 4, 8) and not any(inside)):
             return match[0]
         kind = sides[0]["type"]
         given = ", ".join(f"{kind} nocapture {side['name']}" for side in sides)

@@ -106,6 +106,7 @@ def code(data):
     attempt(lambda: translation.translate(text, spared=divisions.spared([text])))
     attempt(linemap.plain(text, "a.py").numbered)
     attempt(irpatch.patch, text)
+    attempt(irpatch.patch, text, checks=("memory", "unwritten", "nan"))
 
 
 NAME_TOKENS = (

@@ -13,6 +13,7 @@ from pairs import (  # noqa: F401
     stacks,
     structs,
     unwritten,
+    variables,
 )
 from pairs.form import KINDS, PAIRS
 

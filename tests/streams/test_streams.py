@@ -192,10 +192,10 @@ def test_broken_streams_of_others(answer, x):
 
 @pytest.mark.leaks
 def test_streams_and_events_go_when_nobody_holds_them():
-    x = cuda.to_device(np.zeros(1, "i4"))
-    for _ in range(20):
+    x = cuda.to_device(np.zeros(20, "i4"))
+    for i in range(20):
         stream, event = cuda.stream(), cuda.event()
-        ADD[1, 1, stream](x, 1)
+        ADD[1, 1, stream](x[i:], 1)
         event.record(stream)
     del stream, event, x
 

@@ -265,6 +265,22 @@ void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site,
     nl_sim_block_exit_thread(w->current);
 }
 
+void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
+    nl_sim_worker *w = nl_sim_current;
+    if (!nl_sim_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, 0))
+        return;
+    nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .access = verb(0)};
+    char element[80] = "";
+    nl_fault_name(&f.element, what->name);
+    for (int i = 0, at = 0; i < what->count; i++) {
+        at += snprintf(element + at, sizeof element - (size_t)at, "[%lld]", what->indices[i]);
+        f.element.index[f.element.indices++] = what->indices[i];
+    }
+    snprintf(f.text, sizeof f.text, "reads %s%s%s, which nothing has written",
+             what->count < 0 ? "a field of " : "", what->name, element);
+    nl_sim_check_report(w, &f);
+}
+
 /* Only of memory that a GPU has, too: how the compiler lays out the stack is its business. */
 void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
     nl_sim_worker *w = nl_sim_current;

@@ -36,6 +36,8 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
 void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
                             const void *pc);
 
+void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc);
+
 void nl_sim_check_misaligned(void *address, unsigned align, int kind, const void *pc);
 
 #endif

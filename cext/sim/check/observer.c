@@ -134,4 +134,5 @@ void nl_sim_check_install(void) {
     s->arithmetic = nl_sim_check_arithmetic;
     s->name = nl_sim_named_begin;
     s->unname = nl_sim_named_end;
+    s->unset = nl_sim_check_unset;
 }

@@ -1,0 +1,39 @@
+/* sim/unset: what instrumented images know of local variables, by clang++: beside those that are declared
+ * without a value there are others, of the same size, whose bytes are zero where nothing has been written
+ * (numbalite/sim/locals.py, which puts calls of these functions into the code). */
+#ifndef NUMBALITE_SIM_UNSET_H
+#define NUMBALITE_SIM_UNSET_H
+
+#define NUMBALITE_SIM_UNSET extern "C" __attribute__((visibility("hidden"), used)) NUMBALITE_SIM_UNCHECKED
+
+static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void
+nl_sim_report_unset(const char *name, int count, long long i, long long j, long long k) {
+    nl_sim_local what = {name, count, {i, j, k}};
+    numbalite_sim::checker->unset(&what, __builtin_return_address(0));
+}
+/* A variable, or an element of it, is read. count: how many indices it has, -1: it is a field. */
+extern "C" __attribute__((visibility("hidden"), used, always_inline)) inline void
+nl_sim_unset(bool is_unset, const char *name, int count, long long i, long long j, long long k) {
+    if (__builtin_expect(is_unset, 0))
+        nl_sim_report_unset(name, count, i, j, k);
+}
+/* Memory is copied to a variable, or a variable to memory: what is known of the bytes goes along. */
+NUMBALITE_SIM_UNSET __attribute__((noinline)) void
+nl_sim_fetch_written(unsigned char *second, const void *from, unsigned long long size) {
+    const nl_sim_checker *c = numbalite_sim::checker;
+    unsigned long long at = reinterpret_cast<unsigned long long>(from) - c->low;
+    bool known = at < c->span && size <= c->span - at;
+    for (unsigned long long i = 0; i < size; ++i)
+        second[i] = !known || c->shadow[at + i] != NL_SIM_THERE;
+}
+NUMBALITE_SIM_UNSET __attribute__((noinline)) void
+nl_sim_put_written(void *to, const unsigned char *second, unsigned long long size) {
+    const nl_sim_checker *c = numbalite_sim::checker;
+    unsigned long long at = reinterpret_cast<unsigned long long>(to) - c->low;
+    for (unsigned long long i = 0; i < size && at < c->span && size <= c->span - at; ++i) {
+        if (!second[i] && c->shadow[at + i])
+            c->shadow[at + i] = NL_SIM_THERE;
+    }
+}
+
+#endif

@@ -1,0 +1,460 @@
+"""Local variables that are read before anything has been written in them, told by LLVM IR.
+
+Works on the text that clang's front end gives, where each variable is a piece of stack of its own. A watched
+variable gets a second one of the same type beside it, which is zero where nothing has been written; pointers
+to its elements and fields are computed twice, stores and copies are made twice. A value that is read and
+used is told to cuda_src/sim/unset.h with the answer of the second variable. The optimiser takes all of this
+away again where it can tell what the answer is.
+
+A value is used by arithmetic, a condition, an index, a store to memory. It is not by what only hands it on: a
+copy to another variable, an argument, a return. Functions may take values that they do not look at.
+Once a pointer to the variable goes anywhere else, all of it counts as written.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME = r'%(?:[\w.$-]+|"[^"\n]*")'
+_TOKEN = re.compile(_NAME)
+_VARIABLE = re.compile(r'^(!\d+) = !DILocalVariable\(name: "(\w+)", scope: !\d+, file', re.M)
+_DECLARED = re.compile(
+    rf"(?:@llvm\.dbg\.declare\(metadata|#dbg_declare\()\s*(?:ptr|[^,\n]*\*) (?P<name>{_NAME}), "
+    r"(?:metadata )?(?P<about>!\d+)"
+)
+_ALLOCA = re.compile(rf"^  ({_NAME}) = alloca (.*?), align (\d+)")
+_STRUCT = re.compile(r'^(%(?:[\w.:$-]+|"[^"\n]*")) = type (.*)$', re.M)
+_GROUP = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
+_PART = re.compile(
+    rf"^  (?P<name>{_NAME}) = (?:bitcast|getelementptr) (?:\w+ )*?(?:[^\n]*?)(?:\*|\bptr) (?P<base>{_NAME})"
+)
+_LOAD = re.compile(
+    rf"^  (?P<name>{_NAME}) = load (?:volatile )?(?P<type>.*), (?P<pointer>ptr|[^,\n]*\*) (?P<at>{_NAME}),"
+)
+_STORE = re.compile(
+    rf"^  store (?:volatile )?(?P<what>.*), (?P<pointer>ptr|[^,\n]*\*) (?P<at>{_NAME}), align"
+)
+_MOVE = re.compile(
+    r"^  (?:tail )?call void @llvm\.mem(?P<kind>cpy|move|set)\.[^(\n]*\((?P<type>ptr|i8\*) [^%,\n]*(?P<to>%[^,\n]+), "
+    r"(?P<what>[^\n]*?), (?P<size>i\d+ [^,\n]+), i1 \w+\)"
+)
+_SOURCE = re.compile(rf"(?:ptr|i8\*) [^%,\n]*(?P<name>{_NAME})")
+_INDEX = re.compile(
+    r"getelementptr [^\n]*?\[\d+ x [^\n]*, i\d+ 0, i(?P<bits>\d+) (?P<index>[^ ,\n]+)"
+)
+_DEBUG = re.compile(r", !dbg !\d+")
+_CALLED = re.compile(r"@([\w.$]+)\(")
+# Functions that look at all that they are given, as the C library's do.
+_LOOKS = re.compile(
+    r"(?:__)?(?:atomic\w+|(?:max|min|abs|fma|pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|r?sqrt|r?cbrt|sin"
+    r"|cos|tan|sinh|cosh|tanh|asin|acos|atan|atan2|hypot|floor|ceil|round|rint|trunc|erfc?|fabs|fmax|fmin"
+    r"|fmod|fdim|add|sub|mul|div|fadd|fsub|fmul|fdiv|frcp|dadd|dmul|ddiv)f?(?:_r[nzud]|divide)?)"
+)
+# x += y, where that is a function's call: of complex numbers, and of types whose operator stands alone.
+_ADDS = re.compile(
+    rf"@_Z(?:N9numbalite7complexI[fd]E|(?=\w\wR))(?:pL|mI|mL|dV)\w+\([^%\n]*(?:%[^%\n]*\* [^%\n]*)?({_NAME})"
+)
+_DEFINED = re.compile(r"^define [^@\n]*@([\w.$]+)\(", re.M)
+_SCALARS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
+_LARGEST = 4096  # bytes of a variable that is watched: the second one needs stack, too
+_TELL, _FETCH, _PUT = "nl_sim_unset", "nl_sim_fetch_written", "nl_sim_put_written"
+NAMES = (_TELL, _FETCH, _PUT)
+"""The functions of cuda_src/sim/unset.h."""
+
+
+class Locals:
+    """The local variables of one module."""
+
+    def __init__(self, ir: str) -> None:
+        self._variables = dict(_VARIABLE.findall(ir))
+        self._structs = dict(_STRUCT.findall(ir))
+        self._sizes = {}
+        self._checked = {g for g, words in _GROUP.findall(ir) if "sanitize_thread" in words.split()}
+        self._defined = set(_DEFINED.findall(ir))
+        self._strings = {}
+        self.is_typed = re.search(r"\bi8\*", ir) is not None
+        self.bytes_pointer = "i8*" if self.is_typed else "ptr"
+        space = "p0i8" if self.is_typed else "p0"
+        self.memset = f"llvm.memset.{space}.i64"
+        self.memmove = f"llvm.memmove.{space}.{space}.i64"
+        self._is_declared = {name: f"@{name}(" in ir for name in (self.memset, self.memmove)}
+
+    def watch(self, text: str) -> str:
+        """The text of a function."""
+        head = text.partition("\n")[0]
+        if self._checked.isdisjoint(re.findall(r"#\d+", head)):
+            return text
+        about = {
+            found["name"]: self._variables[found["about"]]
+            for found in _DECLARED.finditer(text)
+            if found["about"] in self._variables
+        }
+        return _Function(self, text, about).result() if about else text
+
+    def tail(self) -> str:
+        """What the module needs beside its functions."""
+        pointer = self.bytes_pointer
+        others = {self.memset: "i8", self.memmove: pointer}
+        declared = "".join(
+            f"declare void @{name}({pointer}, {other}, i64, i1 immarg)\n"
+            for name, other in others.items()
+            if not self._is_declared[name]
+        )
+        return declared + "".join(
+            f'@nl.unset.{at} = private unnamed_addr constant [{len(name) + 1} x i8] c"{name}\\00"\n'
+            for name, at in self._strings.items()
+        )
+
+    def string(self, name: str) -> str:
+        """A pointer to the name."""
+        at = self._strings.setdefault(name, len(self._strings))
+        if not self.is_typed:
+            return f"ptr @nl.unset.{at}"
+        kind = f"[{len(name) + 1} x i8]"
+        return f"i8* getelementptr ({kind}, {kind}* @nl.unset.{at}, i64 0, i64 0)"
+
+    def looks(self, function: str) -> bool:
+        """Does a function look at all that it is given?"""
+        if mangled := re.match(r"_Z(\d+)", function):
+            name = function[mangled.end() :][: int(mangled[1])]
+            return _LOOKS.fullmatch(name) is not None
+        return function[0] != "_" and function[:3] != "nl_" and function not in self._defined
+
+    def pointer(self, type_: str) -> str:
+        """The type of a pointer to a type."""
+        return f"{type_}*" if self.is_typed else "ptr"
+
+    def bytes(self, type_: str) -> int:
+        """About how many bytes a variable of the type has."""
+        if type_ not in self._sizes:
+            self._sizes[type_] = 0  # a type that names itself ends here
+            self._sizes[type_] = self._count(self._structs.get(type_, type_))
+        return self._sizes[type_]
+
+    def _count(self, text):
+        if found := re.fullmatch(r"(?:\[|<)(\d+) x (.*)(?:\]|>)", text):
+            return int(found[1]) * self.bytes(found[2])
+        if text[:1] in "{<":
+            return sum(map(self.bytes, _split(text.strip("<>")[1:-1])))
+        return 8
+
+
+def _split(text):
+    """The types of a list of them."""
+    parts, depth, start = [], 0, 0
+    for at, sign in enumerate(text):
+        depth += (sign in "[{<(") - (sign in "]}>)")
+        if sign == "," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [*parts, text[start:].strip()]
+
+
+def _bits(type_):
+    """How many bits a value of this type has if it can be looked at as an integer, else 0."""
+    if type_ in _SCALARS:
+        return _SCALARS[type_]
+    if re.fullmatch(r"i\d+", type_):
+        return int(type_[1:])
+    if type_ == "ptr" or type_.endswith("*"):
+        return 64
+    vector = re.fullmatch(r"<(\d+) x (\w+)>", type_)
+    return int(vector[1]) * _bits(vector[2]) if vector else 0
+
+
+def _ones(type_):
+    """A constant whose bytes are not zero."""
+    if re.fullmatch(r"i\d+", type_):
+        return "-1"
+    if type_ == "ptr" or type_.endswith("*"):
+        return f"inttoptr (i64 -1 to {type_})"
+    return f"bitcast (i{_bits(type_)} -1 to {type_})"
+
+
+def _type_of(what):
+    """The type of "type value"."""
+    if what[0] not in "{<[%":
+        return re.match(r"[^ (]+(?: \([^)]*\))?\**", what)[0]
+    depth = 0
+    for at, sign in enumerate(what):
+        depth += (sign in "[{<(") - (sign in "]}>)")
+        if depth == 0 and sign == " ":
+            return what[:at]
+    return what
+
+
+def _twin(name):
+    return f"%nl.second.{name[1:]}" if name[1] != '"' else f'%"nl.second.{name[2:]}'
+
+
+class _Function:
+    """One function: `about` says which pieces of stack are whose variables."""
+
+    def __init__(self, module, text, about):
+        self.module, self.about = module, about
+        self.lines = text.split("\n")
+        self.roots = {}  # name -> type
+        self.own = set()  # all pieces of stack and pointers into them
+        self.whole = {}  # a pointer into a watched one -> its root
+        self.parts = {}  # the same -> the line that makes it
+        self.used = {}  # the name of a value -> the lines that mention it
+        self.started = set()  # watched variables that begin anew each time that they are declared
+        self.second = set()  # values that are loaded twice
+        self.count = 0
+
+    def result(self):
+        self._find_roots()
+        if not self.roots:
+            return "\n".join(self.lines)
+        self._find_parts()
+        self._leave_out()
+        if not self.roots:
+            return "\n".join(self.lines)
+        for at, line in enumerate(self.lines):
+            for name in set(_TOKEN.findall(line)):
+                self.used.setdefault(name, []).append(at)
+        out = []
+        for line in self.lines:
+            self._line(line, out)
+        return "\n".join(out)
+
+    # ---- which variables ----
+
+    def _find_roots(self):
+        for line in self.lines:
+            found = _ALLOCA.match(line)
+            if not found:
+                continue
+            self.own.add(found[1])
+            name, type_ = found[1], found[2]
+            plain = not re.search(r", i\d+ ", type_)  # not so many of them
+            if name in self.about and plain and self.module.bytes(type_) <= _LARGEST:
+                self.roots[name] = type_
+
+    def _find_parts(self):
+        self.whole = {name: name for name in self.roots}
+        known = -1
+        while known != len(self.own):
+            known = len(self.own)
+            for line in self.lines:
+                if " = bitcast " not in line and " = getelementptr " not in line:
+                    continue
+                found = _PART.match(line)
+                if found and found["base"] in self.own:
+                    self.own.add(found["name"])
+                    self.parts[found["name"]] = line
+                    if found["base"] in self.whole:
+                        self.whole[found["name"]] = self.whole[found["base"]]
+
+    def _leave_out(self):
+        """What is written wherever it begins, and what cannot be followed."""
+        events, block = {root: [] for root in self.roots}, 0
+        for line in self.lines:
+            block += line[:1] not in (" ", "}", "")  # a label
+            roots = {self.whole[name] for name in _TOKEN.findall(line) if name in self.whole}
+            if roots and (_ALLOCA.match(line) or not self._is_idle(line)):
+                for root in roots:
+                    events[root].append((block, line))
+        for root, met in events.items():
+            starts = [at for at, (_, line) in enumerate(met) if "@llvm.lifetime.start" in line]
+            if starts:
+                self.started.add(root)
+            starts = starts or [0]  # where it gets its piece of stack
+            follow = [(met[at], met[at + 1]) if at + 1 < len(met) else None for at in starts]
+            written = all(
+                f is None or (f[0][0] == f[1][0] and self._writes(f[1][1])) for f in follow
+            )
+            if written or any(" = phi " in line for _, line in met):
+                del self.roots[root]
+        self.whole = {name: root for name, root in self.whole.items() if root in self.roots}
+
+    @staticmethod
+    def _is_idle(line):
+        """Does a line that mentions a pointer do nothing to what it points to?"""
+        return (
+            "dbg.declare" in line
+            or "#dbg_" in line
+            or "@llvm.lifetime.end" in line
+            or (" = ptrtoint " in line and "!nosanitize" in line)
+            or _ALLOCA.match(line) is not None
+            or _PART.match(line) is not None
+        )
+
+    def _writes(self, line):
+        """Does it write, or count as if it wrote, all of a variable?"""
+        if store := _STORE.match(line):
+            type_ = self.roots.get(store["at"])
+            return store["at"] not in self.whole or type_ == _type_of(store["what"])
+        if move := _MOVE.match(line):
+            return move["kind"] == "set" or "@__const." in line
+        return " = load " not in line and not _ADDS.search(line)
+
+    # ---- what is put in ----
+
+    def _line(self, line, out):
+        names = [name for name in _TOKEN.findall(line) if name in self.whole]
+        if not names:
+            out.append(line)
+        elif found := _ALLOCA.match(line):
+            self._begin(line, found, out)
+        elif _PART.match(line):
+            out += line, self._second(line)
+        elif self._is_idle(line):
+            out.append(line)
+        elif "@llvm.lifetime.start" in line:
+            out.append(line)
+            for name in names:
+                self._fill(name, 0, self._length(self.whole[name]), out)
+        elif found := _LOAD.match(line):
+            self._load(line, found, out)
+        elif (found := _STORE.match(line)) and names == [found["at"]]:
+            self._store(line, found, out)
+        elif found := _MOVE.match(line):
+            self._move(line, found, out)
+        else:
+            self._add(line, out)
+            for root in dict.fromkeys(self.whole[name] for name in names):
+                self._fill(root, -1, self._length(root), out)
+            out.append(line)
+
+    def _new(self):
+        self.count += 1
+        return f"%nl.local.{self.count}"
+
+    def _second(self, line):
+        """The line about the second variable."""
+        found = _PART.match(line)
+        names = {found["name"]: _twin(found["name"]), found["base"]: _twin(found["base"])}
+        head, tail = line[: found.end()], line[found.end() :]
+        return _TOKEN.sub(lambda match: names.get(match[0], match[0]), head) + tail
+
+    def _begin(self, line, found, out):
+        out += line, line.replace(found[1], _twin(found[1]), 1)
+        if found[1] not in self.started:
+            self._fill(found[1], 0, self._length(found[1]), out)
+
+    def _length(self, root):
+        """The size of a variable, as the compiler says it."""
+        type_ = self.roots[root]
+        pointer = self.module.pointer(type_)
+        return f"i64 ptrtoint ({pointer} getelementptr ({type_}, {pointer} null, i64 1) to i64)"
+
+    def _fill(self, name, value, size, out):
+        """Sets the bytes of the second variable behind a pointer: that of the variable, or one to bytes."""
+        to = self.module.bytes_pointer
+        second = _twin(name)
+        if name in self.roots and self.module.is_typed:
+            second = self._new()
+            out.append(f"  {second} = bitcast {self.roots[name]}* {_twin(name)} to i8*")
+        out.append(
+            f"  call void @{self.module.memset}({to} {second}, i8 {value}, {size}, i1 false)"
+        )
+
+    def _load(self, line, found, out):
+        out.append(line)
+        type_, name, debug = found["type"], found["name"], _DEBUG.search(line)
+        uses = [use for at in self.used[name] if (use := self.lines[at]) != line]
+        told = debug and not name.startswith("%bf.") and any(self._looks(u, name) for u in uses)
+        handed = any((s := _STORE.match(u)) and s["at"] in self.whole for u in uses)
+        if not _bits(type_) or not (told or handed):
+            return
+        out.append(
+            f"  {_twin(name)} = load {type_}, {found['pointer']} {_twin(found['at'])}, align 1"
+        )
+        self.second.add(name)
+        if told:
+            number, unset, what = (
+                self._integer(_twin(name), type_, out),
+                self._new(),
+                self._what(found["at"], out),
+            )
+            out.append(f"  {unset} = icmp eq i{_bits(type_)} {number}, 0")
+            out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug[0]}")
+
+    def _add(self, line, out):
+        """Tells of a number that a function changes; its first byte speaks for it."""
+        found, debug = _ADDS.search(line), _DEBUG.search(line)
+        name = found[1] if found and debug else None
+        if name not in self.roots:
+            return
+        pointer, state, unset = _twin(name), self._new(), self._new()
+        if self.module.is_typed:
+            pointer = self._new()
+            out.append(f"  {pointer} = bitcast {self.roots[name]}* {_twin(name)} to i8*")
+        out.append(f"  {state} = load i8, {self.module.bytes_pointer} {pointer}, align 1")
+        out.append(f"  {unset} = icmp eq i8 {state}, 0")
+        out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {self._what(name, out)}){debug[0]}")
+
+    def _looks(self, line, name):
+        """Does the line use a value?"""
+        if store := _STORE.match(line):
+            return store["at"] == name or store["at"] not in self.own
+        if " call " in line:
+            called = _CALLED.search(line)
+            return called is not None and self.module.looks(called[1])
+        return not (line.startswith("  ret ") or " = insertvalue " in line)
+
+    def _integer(self, value, type_, out):
+        if re.fullmatch(r"i\d+", type_):
+            return value
+        number = self._new()
+        cast = "ptrtoint" if type_ == "ptr" or type_.endswith("*") else "bitcast"
+        out.append(f"  {number} = {cast} {type_} {value} to i{_bits(type_)}")
+        return number
+
+    def _what(self, pointer, out):
+        """The arguments that say what is read: the name, how many indices (-1: a field), the indices."""
+        root, indices, at = self.whole[pointer], [], pointer
+        while at != root:
+            line = self.parts[at]
+            if " = getelementptr " in line:
+                found = _INDEX.search(line)
+                indices.insert(0, found and (found["bits"], found["index"]))
+            at = _PART.match(line)["base"]
+        count = len(indices)
+        if None in indices:
+            count, indices = -1, []
+        elif count > 3:
+            count, indices = 0, []
+        values = []
+        for bits, index in indices:
+            if bits != "64" and index.startswith("%"):
+                wide = self._new()
+                out.append(f"  {wide} = sext i{bits} {index} to i64")
+                index = wide
+            values.append(f"i64 {index}")
+        values += ["i64 0"] * (3 - len(values))
+        name = self.module.string(self.about[root])
+        return f"{name}, i32 {count}, {', '.join(values)}"
+
+    def _store(self, line, found, out):
+        type_ = _type_of(found["what"])
+        out.append(line)
+        if not _bits(type_):
+            root = self.whole[found["at"]]
+            self._fill(root, -1, self._length(root), out)
+            return
+        value = found["what"][len(type_) + 1 :]
+        value = _twin(value) if value in self.second else _ones(type_)
+        out.append(f"  store {type_} {value}, {found['pointer']} {_twin(found['at'])}, align 1")
+
+    def _move(self, line, found, out):
+        to, size, debug = found["to"], found["size"], _DEBUG.search(line)
+        source = _SOURCE.match(found["what"])
+        from_ = source["name"] if source else ""
+        kind = self.module.bytes_pointer
+        if to not in self.whole:
+            out.append(line)
+            if to not in self.own and debug:
+                given = f"{kind} {to}, {kind} nocapture {_twin(from_)}, {size}"
+                out.append(f"  call void @{_PUT}({given}){debug[0]}")
+            return
+        if from_ in self.whole:
+            given = f"{kind} {_twin(to)}, {kind} {_twin(from_)}, {size}, i1 false"
+            out.append(f"  call void @{self.module.memmove}({given})")
+        elif found["kind"] == "set" or not from_ or from_ in self.own or not debug:
+            self._fill(to, -1, size, out)
+        else:
+            given = f"{kind} nocapture {_twin(to)}, {kind} {from_}, {size}"
+            out.append(f"  call void @{_FETCH}({given}){debug[0]}")
+        out.append(line)

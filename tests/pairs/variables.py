@@ -1,0 +1,166 @@
+"""Local variables that are read before anything is written in them. g++ has nothing that would tell."""
+
+import numpy as np
+from pairs.form import counts, floats, ints, pair, zeros
+
+N = 64
+
+
+@pair("unwritten", array="sum", grid=1, block=8, expect=lambda a: a.sum(1))
+def sum_that_begins_with_anything_in_it(a: floats(8, 16), out: zeros(8)):
+    """
+    int i = threadIdx.x;
+    float sum;                                        //-
+    float sum = 0;                                    //+
+    for (int j = 0; j < a.shape[1]; ++j) sum += a(i, j);  //!
+    out[i] = sum;
+    """
+
+
+@pair("unwritten", array="most", grid=1, block=8, expect=lambda a: a.max(1))
+def maximum_without_a_first_value(a: floats(8, 16), out: zeros(8)):
+    """
+    int i = threadIdx.x;
+    float most;                                       //-
+    float most = a(i, 0);                             //+
+    for (int j = 1; j < a.shape[1]; ++j) most = max(most, a(i, j));  //!
+    out[i] = most;
+    """
+
+
+@pair("unwritten", array="y", grid=1, block=N, expect=lambda x: np.maximum(x - 0.5, 0))
+def value_that_one_branch_sets(x: floats(N), out: zeros(N)):
+    """
+    int i = threadIdx.x;
+    float y;
+    if (x[i] > 0.5f) y = x[i] - 0.5f;
+    else y = 0;                                       //+
+    out[i] = y;                                       //!
+    """
+
+
+@pair("unwritten", array="weight", grid=1, block=N, expect=lambda k: np.array([1, 2, 4, 0])[k])
+def switch_without_a_default(k: ints(N, below=4), out: zeros(N)):
+    """
+    int i = threadIdx.x;
+    float weight;
+    switch (k[i]) {
+        case 0: weight = 1; break;
+        case 1: weight = 2; break;
+        case 2: weight = 4; break;
+        default: weight = 0;                          //+
+    }
+    out[i] = weight;                                  //!
+    """
+
+
+@pair("unwritten", array="found", grid=1, block=N, expect=lambda x: (x > 0.9).any(1))
+def flag_that_begins_with_anything(x: floats(N, 4), out: counts(N)):
+    """
+    int i = threadIdx.x;
+    bool found;                                       //-
+    bool found = false;                               //+
+    for (int j = 0; j < 4; ++j) if (x(i, j) > 0.9f) found = true;
+    if (found) out[i] = 1;                            //!
+    """
+
+
+@pair("unwritten", array="at", grid=1, block=N, expect=lambda x: x.argmin(1))
+def place_of_the_least_if_it_is_not_the_first(x: floats(N, 4), out: counts(N)):
+    """
+    int i = threadIdx.x;
+    int at;                                           //-
+    int at = 0;                                       //+
+    float least = x(i, 0);
+    for (int j = 1; j < 4; ++j) if (x(i, j) < least) { least = x(i, j); at = j; }
+    out[i] = at;                                      //!
+    """
+
+
+@pair(
+    "unwritten",
+    array="bins",
+    grid=1,
+    block=8,
+    expect=lambda x: np.apply_along_axis(np.bincount, 1, x, minlength=4),
+)
+def histogram_of_a_thread(x: ints(8, 16, below=4), out: counts(8, 4)):
+    """
+    int i = threadIdx.x;
+    int bins[4];                                      //-
+    int bins[4] = {};                                 //+
+    for (int j = 0; j < 16; ++j) ++bins[x(i, j)];     //!
+    for (int b = 0; b < 4; ++b) out(i, b) = bins[b];
+    """  # fmt: skip
+
+
+@pair("unwritten", array="w", grid=1, block=N, expect=lambda x: np.convolve(x, np.ones(5), "same"))
+def window_filled_but_for_its_last(x: floats(N), out: zeros(N)):
+    """
+    int i = threadIdx.x, n = x.shape[0];
+    float w[5], sum = 0;
+    for (int k = 0; k < 4; ++k)                       //-
+    for (int k = 0; k < 5; ++k)                       //+
+        w[k] = i + k >= 2 && i + k - 2 < n ? x[i + k - 2] : 0;
+    for (int k = 0; k < 5; ++k) sum += w[k];          //!
+    out[i] = sum;
+    """
+
+
+@pair("unwritten", array="r", grid=1, block=N, expect=lambda a: np.einsum("ijk,ik->ij", a, a[:, 0]))
+def product_with_a_matrix_of_registers(a: floats(N, 2, 2), out: zeros(N, 2)):
+    """
+    int i = threadIdx.x;
+    float m[2][2], r[2];
+    for (int j = 0; j < 2; ++j) for (int k = 0; k < 2; ++k) m[j][k] = a(i, j, k);
+    for (int j = 0; j < 2; ++j) {
+        r[j] = 0;                                     //+
+        for (int k = 0; k < 2; ++k) r[j] += m[j][k] * m[0][k];  //!
+    }
+    for (int j = 0; j < 2; ++j) out(i, j) = r[j];
+    """
+
+
+@pair("unwritten", array="p", grid=1, block=N, expect=lambda x: x)
+def point_without_its_height(x: floats(N), out: zeros(N)):
+    """
+    __global__ void lengths(const float* x, float* out) {
+        float3 p;
+        p.x = x[threadIdx.x], p.y = 0;
+        p.z = 0;                                      //+
+        out[threadIdx.x] = sqrtf(p.x * p.x + p.y * p.y + p.z * p.z);  //!
+    }
+    """
+
+
+@pair("unwritten", array="hits", grid=1, block=N, expect=lambda t: t)
+def field_that_is_copied_but_was_never_set(t: floats(N), hits: zeros(2 * N + 1), out: zeros(N)):
+    """
+    struct Hit { float t, u; };
+    __global__ void trace(const float* t, float* hits, float* out) {
+        __shared__ Hit all[N];
+        int i = threadIdx.x;
+        Hit hit;
+        hit.t = t[i];
+        hit.u = 0;                                    //+
+        all[i] = hit;
+        Hit* found = reinterpret_cast<Hit*>(hits);
+        found[i] = all[i];
+        out[i] = found[i].t + found[i].u;             //!
+    }
+    """
+
+
+@pair("unwritten", array="rays", grid=1, block=N, expect=lambda t: 2 * t)
+def field_that_comes_from_memory_and_was_never_set(t: floats(N), out: zeros(N)):
+    """
+    struct Ray { float at, length; int bounces; };
+    __global__ void bounce(const float* t, float* out) {
+        __shared__ Ray rays[N];
+        int i = threadIdx.x;
+        rays[i].at = rays[i].length = t[i];
+        rays[i].bounces = 0;                          //+
+        Ray ray = rays[i];                            //!
+        if (ray.bounces < 4) out[i] = ray.at + ray.length;  //!
+    }
+    """
