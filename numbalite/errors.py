@@ -76,6 +76,25 @@ class SignatureError(NumbaliteError, TypeError, ValueError):
     """
 
 
+class TranslationError(SignatureError):
+    """A Python body that is no kernel: a construct that kernels have not, or types that do not fit.
+
+    The message shows the line; ``file`` and ``line`` say where it is. numba's TypingError and
+    UnsupportedError.
+    """
+
+    def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.file, self.line)
+
+    # How IPython shows it: the message, not how numbalite found out.
+    _render_traceback_ = frontend.traceback("compile_error")
+
+
 class DeprecationError(NumbaliteError, TypeError):
     """An option that numba dropped long ago (``argtypes``, ``restype``, ``bind``)."""
 
@@ -182,6 +201,7 @@ NumbaDebugInfoWarning = NumbaliteWarning
 TypingError = SignatureError
 NumbaTypeError = SignatureError
 NumbaValueError = SignatureError
+UnsupportedError = TranslationError
 LoweringError = CompileError
 KernelRuntimeError = KernelError
 CudaRuntimeError = CudaDriverError

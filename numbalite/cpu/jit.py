@@ -205,7 +205,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         self.__name__ = element.plain_name(function)
         self.__qualname__ = function.definition.qualname
         self.__module__ = function.definition.module
-        self.__doc__ = function.definition.text.value
+        self.__doc__ = function.definition.doc
         names = function.definition.parameters if is_body else None
         if names is None and count is not None:
             names = _names_in(function, count)

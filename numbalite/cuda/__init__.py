@@ -257,7 +257,10 @@ def __getattr__(name: str) -> Any:
 
         found = types.NAMES.get(name)  # type: ignore[assignment]
         if found is None:
-            raise AttributeError(importlib.import_module("numbalite.cuda.inkernel").message(name))
+            inkernel = importlib.import_module("numbalite.cuda.inkernel")
+            if name not in inkernel.INSTEAD:
+                raise AttributeError(inkernel.message(name))
+            found = inkernel.Word(name)
     globals()[name] = found
     return found
 

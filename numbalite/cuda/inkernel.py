@@ -1,7 +1,15 @@
 """numba.cuda's names for the inside of kernels -> what stands for them in CUDA C++.
 
-Kernels are text here, so the names have no Python objects; who asks for one is told what to write.
+Each is a Word: kernels with Python bodies use it (numbalite/python), and who calls it outside of a kernel is
+told so, with what to write in CUDA C++.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 INSTEAD = {
     "grid": "grid<1>(), or auto [x, y] = grid<2>();",
@@ -76,7 +84,59 @@ INSTEAD.update(
 
 def message(name: str) -> str:
     """What to say about a name that numbalite.cuda does not have."""
-    instead = INSTEAD.get(name)
+    instead = INSTEAD.get(name.partition(".")[0])
     if instead is None:
         return f"numbalite.cuda has no {name!r}"
-    return f"cuda.{name} is for the inside of kernels, which are CUDA C++ here: {instead}"
+    return f"cuda.{name} is for the inside of kernels; in CUDA C++ it is {instead}"
+
+
+# Words of more than one part, and those that are values and no functions.
+_AXES = "xyz"
+_ATOMICS = "add sub max min nanmax nanmin inc dec and_ or_ xor exch cas compare_and_swap".split()
+PARTS = {
+    **{name: tuple(_AXES) for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")},
+    "shared": ("array",),
+    "local": ("array",),
+    "const": ("array_like",),
+    "atomic": tuple(_ATOMICS),
+}
+_VALUES = frozenset(("laneid", "warpsize"))
+
+
+class Word:
+    """A word for the inside of kernels, ``cuda.grid``: in a Python body it means something, outside of
+    kernels it says so."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def is_value(self) -> bool:
+        """Is it no function: threadIdx.x, laneid?"""
+        return self.path in _VALUES or self.path.partition(".")[2] in tuple(_AXES)
+
+    @property
+    def __name__(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    def __getattr__(self, name: str) -> Word:
+        if name in PARTS.get(self.path, ()):
+            return Word(f"{self.path}.{name}")
+        raise AttributeError(f"cuda.{self.path} has no {name!r}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(message(self.path))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Word) and self.path == other.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Word, (self.path,)
+
+    def __repr__(self) -> str:
+        return f"<cuda.{self.path}, for the inside of kernels>"

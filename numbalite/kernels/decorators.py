@@ -118,10 +118,15 @@ def _check_given(what):
 
 
 def definition_of(function: Any, what: str = "kernel") -> source.Definition:
-    """The user's C++ in a function, with its parameters and scope; TypeError if it is Python."""
+    """The user's C++ in a function, with its parameters and scope; of a function with a Python body, what
+    becomes C++ when the types are known."""
     function = pyfunc.unwrap(function)
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
+    if isinstance(function, python_types.FunctionType) and not linemap.is_text(function):
+        from numbalite.python import definition
+
+        return definition.definition_of(function)
     text = linemap.of_function(function, what)
     name = function.__name__
     parameters = _parameters(function)

@@ -6,7 +6,7 @@ several it becomes that many overloads. It is compiled only as part of the kerne
 
 from __future__ import annotations
 
-from numbalite import frontend
+from numbalite import frontend, types
 from numbalite.kernels import pyfunc, source
 
 
@@ -25,7 +25,7 @@ class DeviceFunction:
         self.__qualname__ = definition.qualname
         self.__module__ = definition.module
         doc = getattr(options, "doc", None)
-        self.__doc__ = definition.text.value if doc is None else doc
+        self.__doc__ = definition.doc if doc is None else doc
 
     @property
     def name(self) -> str:
@@ -33,13 +33,13 @@ class DeviceFunction:
 
     @property
     def py_func(self):
-        """The Python function that holds the text, as a PyFunc: it cannot be called."""
-        return pyfunc.of(self._py_func, self.__name__)
+        """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
+        return pyfunc.of(self._py_func, self.__name__, self.definition.is_python)
 
     def __repr__(self):
-        types = ", ".join(map(str, self.signatures)) or ", ".join(self.definition.parameters)
-        return f"<device function {self.__name__}: {types}>" if self.signatures else (
-            f"<device function {self.__name__}({types})>"
+        listed = ", ".join(map(str, self.signatures)) or ", ".join(self.definition.parameters)
+        return f"<device function {self.__name__}: {listed}>" if self.signatures else (
+            f"<device function {self.__name__}({listed})>"
         )  # fmt: skip
 
     _repr_html_ = frontend.picture("device_function")
@@ -55,6 +55,11 @@ class DeviceFunction:
             f"{self.__name__} is a device function and cannot be launched: "
             f"launch a kernel (cuda.jit without device=True) that calls it"
         )
+
+    def of(self, args) -> DeviceFunction:
+        """The function for these types of arguments alone."""
+        signature = types.Signature(None, args)
+        return DeviceFunction(self.definition, (signature,), self.options, self._py_func)
 
     def inspect_source(self) -> str:
         """The generated C++ of the function and of what it calls."""

@@ -156,8 +156,9 @@ class Dispatcher(ByTypes, _core.Dispatcher):
 
     @property
     def py_func(self):
-        """The Python function that holds the text, as a PyFunc: it cannot be called."""
-        return pyfunc.of(self._py_func, self.__name__)
+        """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
+        definition = getattr(self._origin, "definition", None)
+        return pyfunc.of(self._py_func, self.__name__, getattr(definition, "is_python", False))
 
     @property
     def _parameter_names(self):
@@ -367,12 +368,13 @@ class BodyKernel:
         self.name = definition.name
         self.qualname = definition.qualname
         self.module_name = definition.module
-        self.doc = definition.text.value
+        self.doc = definition.doc
         self.parameter_names = definition.parameters
         declared = options.cooperative
         self.cooperative = declared
         if declared is None:
-            self.cooperative = cooperative.waits(self.doc) or source.calls_cooperative(definition)
+            waits = cooperative.waits(definition.text.value)
+            self.cooperative = waits or source.calls_cooperative(definition)
 
     def find_name(self, name):
         return self.definition.scope.get(name)
@@ -380,7 +382,7 @@ class BodyKernel:
     def overload(self, args):
         """The kernel for these argument types, not yet compiled."""
         signature = Signature(types.void, args)
-        definition, options = self.definition, self.options
+        definition, options = self.definition.typed(args), self.options
         args = tuple(map(types.by_reference, args))
         generated = source.kernel_source(
             definition, Signature(types.void, args), options.launch_bounds, options.link,

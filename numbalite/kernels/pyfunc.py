@@ -39,14 +39,14 @@ class PyFunc:
         return f"<the Python function that holds the text of {self.__name__}>"
 
 
-def of(function, name) -> PyFunc:
-    """The PyFunc of a function; AttributeError where there is none."""
+def of(function, name, is_python=False):
+    """The PyFunc of a function, or a function with a Python body itself; AttributeError where there is none."""
     if function is None:
         raise AttributeError(
             f"{name} has no py_func: it comes from a source in CUDA C++ (or from a pickle), not from a "
             "Python function"
         )
-    return PyFunc(function)
+    return function if is_python else PyFunc(function)
 
 
 def unwrap(function):

@@ -37,6 +37,11 @@ from numbalite.text.scanner import KEYWORDS, directive_word, tokenize
 class Definition:
     """A piece of C++ by the user, before its types are known."""
 
+    is_python = False
+    """Is it a Python body (python/definition.py), which has a text in C++ for given types only?"""
+    defaults: dict = {}  # noqa: RUF012
+    """Values of parameters that a call may leave out."""
+
     def __init__(
         self, name, parameters, text: Text, scope, *, is_unit=False, qualname=None, module=None
     ):
@@ -50,6 +55,15 @@ class Definition:
         self.module = module or "__main__"
         normal = (unicodedata.normalize("NFKC", p) for p in self.parameters)
         self.names = free_names(text.value, normal)
+
+    @property
+    def doc(self):
+        """What a kernel of it has for ``__doc__``."""
+        return self.text.value
+
+    def typed(self, args) -> Definition:
+        """What a kernel with these types of arguments is made of."""
+        return self
 
     @functools.cached_property
     def members(self) -> list:
@@ -390,6 +404,8 @@ class Builder:
             if function in self.unfinished and function is not self.unfinished[-1]:
                 self.forward_declare(function)
             return namespace
+        if function.definition.is_python:
+            return self.add_instances(function)
         plain = re.sub(r"\W+", "_", ascii_name(function.name)).strip("_")  # "f<float>"
         namespace = f"f{len(self.functions) + 1}_{plain}"
         self.functions[function] = namespace
@@ -405,6 +421,15 @@ class Builder:
             self.write_bodies(function, self.user_text(definition))
         self.close_namespace(namespace, definition, taken)
         self.unfinished.remove(function)
+        return namespace
+
+    def add_instances(self, function) -> str:
+        """Writes a function with a Python body, as it is for each of its signatures."""
+        inner = [self.add_function(i) for i in function.definition.instances(function)]
+        name = ascii_name(function.name)
+        namespace = self.functions[function] = f"f{len(self.functions) + 1}_{name}"
+        using = "".join(f"using {of}::{name};\n" for of in inner)
+        self.write(f"namespace {namespace} {{\n{using}}} // namespace {namespace}\n\n")
         return namespace
 
     def write_alias(self, name, function, namespace):

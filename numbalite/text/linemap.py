@@ -58,7 +58,7 @@ def of_function(function, what="kernel") -> Text:
     if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
         raise TypeError(f"expected a function whose body is a string, got {_describe(function)}")
     code = function.__code__
-    node = _function_node(function)
+    node = function_node(function)
     if node is not None:
         if len(node.body) == 1 and isinstance(node.body[0], ast.Expr):
             literal = node.body[0].value
@@ -74,6 +74,18 @@ def of_function(function, what="kernel") -> Text:
     first = code.co_firstlineno + (2 if "\n" in function.__doc__ else 1)
     label = code.co_filename if code.co_filename.startswith("<") else "<string>"
     return plain(function.__doc__, label, first)
+
+
+def is_text(function) -> bool:
+    """Is the body of a function one string, and not Python? An f-string counts as one, which ``of_function``
+    refuses."""
+    node = function_node(function)
+    if node is None:
+        return function.__doc__ is not None and function.__code__.co_code == _empty.__code__.co_code
+    if len(node.body) != 1 or not isinstance(node.body[0], ast.Expr):
+        return False
+    value = node.body[0].value
+    return isinstance(value, ast.JoinedStr) or isinstance(getattr(value, "value", None), str)
 
 
 def _empty():
@@ -133,18 +145,31 @@ def _first_python(node):
     return None
 
 
-def _function_node(function):
+def function_node(function):
     """The function's definition in the syntax tree of its file, or None."""
     code = function.__code__
     tree = _file(code.co_filename, function.__globals__)
     if tree is None:
         return None
+    found = []
     for node in tree.functions:
-        if node.name == function.__name__ and code.co_firstlineno == min(
-            node.lineno, *(d.lineno for d in node.decorator_list), node.lineno
+        is_named = getattr(node, "name", "<lambda>") == function.__name__
+        if is_named and code.co_firstlineno == min(
+            node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ())), node.lineno
         ):
-            return node
-    return None
+            found.append(node)
+    if len(found) > 1:  # lambdas in one line
+        found = [node for node in found if _same_code(node, code)]
+    return found[0] if len(found) == 1 else None
+
+
+def _same_code(node, code):
+    """Is a lambda the one that this code is of, as far as one can see?"""
+    made = compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")
+    inner = next(c for c in made.co_consts if isinstance(c, types.CodeType))
+    return (inner.co_code, inner.co_consts, inner.co_names, inner.co_varnames) == (
+        code.co_code, code.co_consts, code.co_names, code.co_varnames,
+    )  # fmt: skip
 
 
 # --- strings given as arguments ---------------------------------------------------------------------
@@ -226,7 +251,7 @@ def _file(filename, namespace):
             nodes = _loose_functions(lines)
         known = _Tree(
             lines,
-            [n for n in nodes if isinstance(n, ast.FunctionDef)],
+            [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.Lambda))],
             [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)],
         )
         _files[filename] = known

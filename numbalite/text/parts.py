@@ -82,6 +82,7 @@ PARTS = {
         ("tuple", _TUPLE),
         ("none", ("none_type", "is_none")),
         ("foreign", ("foreign_pointer",)),
+        ("python", ("py",)),
         ("numpy", _NUMPY),
         ("atomics", _ATOMICS),
         ("warp", _WARP),

@@ -26,7 +26,12 @@ _NAMES = frozenset(
 def commutes(function, dtype) -> bool:
     """Is f(a, b) == f(b, a) for all numbers of this dtype, as the function's text shows it?"""
     definition = function.definition
-    if definition.is_unit or len(definition.parameters) != 2 or len(function.signatures) > 1:
+    if (
+        definition.is_unit
+        or definition.is_python
+        or len(definition.parameters) != 2
+        or len(function.signatures) > 1
+    ):
         return False
     for signature in function.signatures:  # a body converts its arguments to the declared types
         if signature.args[0] != signature.args[1]:

@@ -15,13 +15,18 @@ from numbalite import types
 from numbalite.kernels import source
 from numbalite.kernels.decorators import definition_of
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.text import capture, hints, scanner
+from numbalite.kernels.results import (  # noqa: F401  (found here by loops)
+    MOST_RESULTS,
+    RESULTS,
+    explainer,
+    result_type,
+    result_types,
+)
+from numbalite.text import capture, scanner
 from numbalite.text.capture import ascii_name
 
-from ..compilers import Unit, compile_unit
+from ..compilers import Unit
 from ..errors import CompileError, SignatureError
-
-MOST_RESULTS = 8  # items of numbalite's tuple
 
 
 def element_function(
@@ -159,83 +164,6 @@ def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
     return f"{namespace}::{ascii_name(function.name)}({arguments})"
 
 
-def explainer(function: DeviceFunction, title: str = "", refused=None):
-    """What turns a CompileError about code around the function into the one that the user sees.
-    ``refused`` is the Builder's: names that could not be taken from the Python scope."""
-
-    def explain(problem):
-        definition = function.definition
-        names = definition.capture().refused if refused is None else refused
-        others = source.device_texts(definition)
-        return hints.explain(problem, title or function.name, names, (), definition.text, others)
-
-    return explain
-
-
-# --- what the compiler deduces -----------------------------------------------------------------------
-
-RESULTS = '#include "numbalite/results.cuh"\n'
-
-
-def result_types(function: DeviceFunction, arg_types, target) -> tuple:
-    """The types of what a call with these argument types returns, as the compiler deduces them.
-
-    One for a number, several for a tuple<...>, none for void. ``target`` is one of compile_unit's.
-    CompileError if the function does not take these types, TypeError for a result that is no number.
-    """
-    arg_types = tuple(arg_types)
-    builder = source.Builder(function.name, f"the results of {function!r}")
-    builder.use_types(*arg_types)
-    builder.names.add("tuple")
-    namespace = builder.add_function(function)
-    values = ", ".join(f"*({t.cxx} *)0" for t in arg_types)
-    builder.ahead.append(RESULTS)
-    rows = ", ".join(f"nl_result_of<nl_all, {i}> *" for i in range(MOST_RESULTS))
-    builder.write_own(
-        f"typedef nl_plain_of<decltype({call(function, namespace, values)})> nl_all;\n"
-        f'extern "C" __global__ void nl_results({rows}) {{}}\n'
-    )
-    image = _compile(function, builder, target, arg_types)
-    from numbalite.types import describe
-
-    found = []
-    for row in describe.parameters(image.descriptions["nl_results"]):
-        if row.ctype in ("void*", "?") and not row.dtype:
-            break
-        found.append(result_type(function, row, arg_types))
-    return tuple(found)
-
-
-def result_type(function: DeviceFunction, row, arg_types):
-    """The type of a result, of which a parameter is described that points to it; TypeError for what is no
-    number."""
-    ctype = row.ctype.removesuffix("*").rstrip()
-    if not row.dtype or ctype.endswith("*"):
-        raise TypeError(
-            f"{function.name} returns {ctype} for ({', '.join(map(str, arg_types))}): that is no number "
-            "that an array can hold"
-        )
-    return types.scalar(row.dtype)
-
-
-def _compile(function, builder, target, arg_types):
-    fields = function.options.unit_fields() if function.options else {}
-    fields["linked"] = source.linked_of(function.definition, function.options)
-    label = function.definition.text.label
-    unit = Unit(
-        source=builder.finish(),
-        name=source.file_name(ascii_name(function.definition.name.partition("<")[0]), label),
-        kernels=("nl_results",),
-        **fields,
-    )
-    try:
-        return compile_unit(unit, target)
-    except CompileError as problem:
-        title = f"{function.name}({', '.join(map(str, arg_types))})"
-        explained = explainer(function, title, builder.refused)(problem)
-    raise explained
-
-
 def unit(function: DeviceFunction, text, kernels, options, suffix="", describe=False) -> Unit:
     """A source generated for a function, in a file that is named for it and lies beside the user's."""
     name = ascii_name(plain_name(function)) + suffix
@@ -281,6 +209,8 @@ def _mentions_tuple(function, seen):
         return False
     seen.add(function)
     definition = function.definition
+    if definition.is_python:
+        return True
     if source.identifiers(definition.text.value) & {"tuple", "make_tuple"}:
         return True
     inner = definition.capture().functions.values()

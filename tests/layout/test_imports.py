@@ -39,7 +39,11 @@ LATER = {
         "%load_ext asks for the magics",
     ),
     "numbalite.jupyter.timing": ("cuda", "a magic is registered without a driver"),
-    "numbalite.kernels.decorators": ("kernels.inspection kernels.module text.hints", FAILED),
+    "numbalite.kernels.decorators": (
+        "kernels.inspection kernels.module python.definition text.hints",
+        f"only Python bodies need the translator; else {FAILED}",
+    ),
+    "numbalite.kernels.results": ("types.describe", "for types that nobody declares alone"),
     "numbalite.kernels.dispatcher": ("text.hints", FAILED),
     "numbalite.kernels.module": ("kernels.inspection text.hints", FAILED),
     "numbalite.kernels.program": ("kernels.inspection", "inspection loads subprocess"),
@@ -53,7 +57,7 @@ LATER = {
         "kernels.targets ufuncs.cudagufunc ufuncs.cudaufunc ufuncs.hostufunc",
         "a program loads the targets that it uses",
     ),
-    "numbalite.ufuncs.element": ("kernels.module types.describe", "for whole sources alone"),
+    "numbalite.ufuncs.element": ("kernels.module", "for whole sources alone"),
     "numbalite.ufuncs.hostufunc": ("kernels.options", "only options= needs it"),
 }
 

@@ -37,7 +37,9 @@ def test_what_vectorize_refuses(target):
     refused(TypeError, "object mode", of(["f4(f4)"], forceobj=True))
     refused(ValueError, "reorderable", of(["f4(f4)"], identity="none"))
     refused(TypeError, "name= and args= go with source=", of(["f4(f4)"], name="f"))
-    refused(TypeError, "one string", of(["f4(f4)"], function=test_what_vectorize_refuses))
+    refused(
+        TypeError, "a function in a kernel", of(["f4(f4)"], function=test_what_vectorize_refuses)
+    )
     refused(TypeError, "whose body is a string", of(["f4(f4)"], function=3))
 
 

@@ -125,11 +125,11 @@ def test_mistakes_of_form():
         vectorize(target="cuda", args="x")
     with wrong(TypeError, "not both"):
         vectorize(_sum, source="x", args="x")
-    with wrong(TypeError, "is Python", "vectorize"):
+    with wrong(TypeError, "f-string", "vectorize"):
 
         @vectorize(target="cuda")
         def f(x):
-            return x + 1
+            f"return {x} + 1;"  # noqa: B021
 
     with wrong(TypeError, "function whose body is a string"):
         vectorize(3)

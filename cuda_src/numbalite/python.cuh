@@ -1,0 +1,225 @@
+/* python: what Python means by an operation where C++ means something else. Kernels with Python bodies
+ * call these; kernels in CUDA C++ may, too.
+ *
+ *     py::floor_div(a, b)  py::floor_mod(a, b)   rounding down, the sign of the divisor
+ *     py::power(a, n)                            a to a whole power, by multiplications
+ *     py::round_to(x, digits)
+ *     py::wrap(i, n)                             an index that counts from the end if it is negative
+ *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
+ *     py::as_array(s)                            a plain array as array<T, N, layout::C>
+ *     py::fill(a, value)  py::assign(a, b)       a[...] = value, a[...] = b
+ *     py::match_all(mask, value)                 the mask and the predicate, as a tuple */
+#ifndef NUMBALITE_PYTHON_CUH
+#define NUMBALITE_PYTHON_CUH
+
+#include "numbalite.cuh"
+#include "numbalite/none.cuh"
+#include "numbalite/tuple.cuh"
+
+namespace numbalite {
+namespace py {
+
+template <class T> struct same { typedef T type; };
+#define NUMBALITE_SAME(T) typename ::numbalite::py::same<T>::type
+
+/* --- numbers ------------------------------------------------------------------------------------ */
+
+template <class T> constexpr bool is_real = T(0.5) != T(0);
+
+template <class T> NUMBALITE_FUNCTION T floor_mod(T a, NUMBALITE_SAME(T) b) {
+    if constexpr (is_real<T>) {
+        T r = ::fmod(a, b);
+        if (r == 0)
+            return ::copysign(T(0), b);
+        return (r < 0) != (b < 0) ? r + b : r;
+    } else {
+        T r = a % b;
+        return r + ((r != 0) & ((r < 0) != (b < 0)) ? b : T(0));
+    }
+}
+template <class T> NUMBALITE_FUNCTION T floor_div(T a, NUMBALITE_SAME(T) b) {
+    if constexpr (is_real<T>) {
+        if (b == 0)
+            return a / b;
+        T r = ::fmod(a, b);
+        T q = (a - r) / b;
+        if (r != 0 && (r < 0) != (b < 0))
+            q -= 1;
+        if (q == 0)
+            return ::copysign(T(0), a / b);
+        T whole = ::floor(q);
+        return q - whole > T(0.5) ? whole + 1 : whole;
+    } else {
+        T q = a / b;
+        return q - ((a % b != 0) & ((a < 0) != (b < 0)) ? 1 : 0);
+    }
+}
+
+/* A whole number to a negative power is 0, but for 1 and -1. */
+template <class T> NUMBALITE_FUNCTION T power(T a, int64 n) {
+    bool negative = n < 0;
+    uint64 left = negative ? 0 - uint64(n) : uint64(n);
+    T result = T(1), factor = a;
+    while (left) {
+        if (left & 1)
+            result = result * factor;
+        left >>= 1;
+        if (left)
+            factor = factor * factor;
+    }
+    return negative ? T(1) / result : result;
+}
+
+NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
+    if (x != x || x - x != 0)
+        return x;
+    double scale = power(10.0, digits < 0 ? -digits : digits);
+    double y = ::rint(digits < 0 ? x / scale : x * scale);
+    return digits < 0 ? y * scale : y / scale;
+}
+
+/* --- arrays ------------------------------------------------------------------------------------- */
+
+NUMBALITE_FUNCTION int64 wrap(int64 i, int64 n) {
+    return i < 0 ? i + n : i;
+}
+
+/* A plain array as a view. */
+template <class T, int N, layout L> NUMBALITE_FUNCTION array<T, N, L> as_array(array<T, N, L> a) {
+    return a;
+}
+template <class T, int64 A> NUMBALITE_FUNCTION array<T, 1, layout::C> as_array(T (&a)[A]) {
+    return {a, {A}, {int64(sizeof(T))}};
+}
+template <class T, int64 A, int64 B>
+NUMBALITE_FUNCTION array<T, 2, layout::C> as_array(T (&a)[A][B]) {
+    return {a[0], {A, B}, {int64(sizeof(a[0])), int64(sizeof(T))}};
+}
+template <class T, int64 A, int64 B, int64 C>
+NUMBALITE_FUNCTION array<T, 3, layout::C> as_array(T (&a)[A][B][C]) {
+    return {a[0][0], {A, B, C}, {int64(sizeof(a[0])), int64(sizeof(a[0][0])), int64(sizeof(T))}};
+}
+template <class T, int64 A, int64 B, int64 C, int64 D>
+NUMBALITE_FUNCTION array<T, 4, layout::C> as_array(T (&a)[A][B][C][D]) {
+    return {a[0][0][0],
+            {A, B, C, D},
+            {int64(sizeof(a[0])), int64(sizeof(a[0][0])), int64(sizeof(a[0][0][0])),
+             int64(sizeof(T))}};
+}
+
+/* start:stop:step; none_type is what is not said. */
+template <class Start, class Stop, class Step> struct slice_of {
+    Start start;
+    Stop stop;
+    Step step;
+};
+template <class Start = none_type, class Stop = none_type, class Step = none_type>
+NUMBALITE_FUNCTION slice_of<Start, Stop, Step> slice(Start start = Start(), Stop stop = Stop(),
+                                                     Step step = Step()) {
+    return {start, stop, step};
+}
+
+NUMBALITE_FUNCTION int64 said(int64 given, int64) { return given; }
+NUMBALITE_FUNCTION int64 said(none_type, int64 otherwise) { return otherwise; }
+
+NUMBALITE_FUNCTION int64 limited(int64 i, int64 n, int64 low, int64 high) {
+    i = wrap(i, n);
+    return i < low ? low : i > high ? high : i;
+}
+
+template <class A> NUMBALITE_FUNCTION char *select(const A &, char *at, int, int64 *, int64 *) {
+    return at;
+}
+template <class A, class... More>
+NUMBALITE_FUNCTION char *select(const A &a, char *at, int axis, int64 *shape, int64 *strides, int64 i,
+                                More... more);
+template <class A, class Start, class Stop, class Step, class... More>
+NUMBALITE_FUNCTION char *select(const A &a, char *at, int axis, int64 *shape, int64 *strides,
+                                slice_of<Start, Stop, Step> s, More... more) {
+    int64 n = a.shape[axis], step = said(s.step, 1);
+    int64 low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
+    int64 start = limited(said(s.start, step < 0 ? n - 1 : 0), n, low, high);
+    int64 stop = step < 0 && __is_class(Stop) ? -1 : limited(said(s.stop, n), n, low, high);
+    int64 count = step < 0 ? (start - stop - step - 1) / -step : (stop - start + step - 1) / step;
+    *shape = count < 0 ? 0 : count;
+    *strides = a.strides[axis] * step;
+    at += start * a.strides[axis];
+    return select(a, at, axis + 1, shape + 1, strides + 1, more...);
+}
+template <class A, class... More>
+NUMBALITE_FUNCTION char *select(const A &a, char *at, int axis, int64 *shape, int64 *strides, int64 i,
+                                More... more) {
+    return select(a, at + i * a.strides[axis], axis + 1, shape, strides, more...);
+}
+
+template <class Item> struct drops { static constexpr int value = 1; };
+template <class Start, class Stop, class Step> struct drops<slice_of<Start, Stop, Step>> {
+    static constexpr int value = 0;
+};
+template <class... Items> struct dropped { static constexpr int value = 0; };
+template <class Item, class... Items> struct dropped<Item, Items...> {
+    static constexpr int value = drops<Item>::value + dropped<Items...>::value;
+};
+
+template <class T, int N, layout L, class... Items>
+NUMBALITE_FUNCTION array<T, N - dropped<Items...>::value> view(array<T, N, L> a, Items... items) {
+    constexpr int given = sizeof...(Items), kept = given - dropped<Items...>::value;
+    array<T, N - dropped<Items...>::value> r = array<T, N - dropped<Items...>::value>();
+    r.pointer = (T *)select(a, (char *)a.pointer, 0, r.shape, r.strides, items...);
+    for (int k = given; k < N; ++k) {
+        r.shape[kept + k - given] = a.shape[k];
+        r.strides[kept + k - given] = a.strides[k];
+    }
+    return r;
+}
+template <class A, class... Items>
+NUMBALITE_FUNCTION auto view(const A &constant, Items... items) -> decltype(view(constant.view(), items...)) {
+    return view(constant.view(), items...);
+}
+
+template <class T, int N, layout L>
+NUMBALITE_FUNCTION auto transposed(array<T, N, L> a) {
+    array<T, N, L == layout::C ? layout::F : L == layout::F ? layout::C : layout::any> r = {};
+    r.pointer = a.pointer;
+    for (int k = 0; k < N; ++k) {
+        r.shape[k] = a.shape[N - 1 - k];
+        r.strides[k] = a.strides[N - 1 - k];
+    }
+    return r;
+}
+
+template <class T, int N, layout L, class V> NUMBALITE_FUNCTION void fill(array<T, N, L> a, V value) {
+    for (int64 i = 0; i < a.shape[0]; ++i) {
+        if constexpr (N == 1)
+            a[i] = value;
+        else
+            fill(a[i], value);
+    }
+}
+template <class T, int N, layout L, class U, int M, layout K>
+NUMBALITE_FUNCTION void assign(array<T, N, L> a, array<U, M, K> b) {
+    for (int64 i = 0; i < a.shape[0]; ++i) {
+        if constexpr (M < N)
+            assign(a[i], b);
+        else if constexpr (N == 1)
+            a[i] = b[b.shape[0] == 1 ? 0 : i];
+        else
+            assign(a[i], b[b.shape[0] == 1 ? 0 : i]);
+    }
+}
+
+/* --- warps -------------------------------------------------------------------------------------- */
+
+#ifndef NUMBALITE_HOST
+template <class T> NUMBALITE_FUNCTION tuple<int, bool> match_all(unsigned int mask, T value) {
+    int all = 0;
+    int found = __match_all_sync(mask, value, &all);
+    return {found, all != 0};
+}
+#endif
+#undef NUMBALITE_SAME
+
+} // namespace py
+} // namespace numbalite
+
+#endif

@@ -1,0 +1,94 @@
+"""What the compiler says about a function in C++: the types of its results, and its errors in the user's
+terms."""
+
+from __future__ import annotations
+
+from numbalite import types
+from numbalite.compilers import Unit, compile_unit
+from numbalite.errors import CompileError
+from numbalite.kernels import source
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.text import hints
+from numbalite.text.capture import ascii_name
+
+MOST_RESULTS = 8  # items of numbalite's tuple
+
+RESULTS = '#include "numbalite/results.cuh"\n'
+
+
+def result_types(function: DeviceFunction, arg_types, target) -> tuple:
+    """The types of what a call with these argument types returns, as the compiler deduces them.
+
+    One for a number, several for a tuple<...>, none for void. ``target`` is one of compile_unit's.
+    CompileError if the function does not take these types, TypeError for a result that is no number.
+    """
+    arg_types = tuple(arg_types)
+    if function.definition.is_python and not function.signatures:
+        function = function.of(arg_types)
+    builder = source.Builder(function.name, f"the results of {function!r}")
+    builder.use_types(*arg_types)
+    builder.names.add("tuple")
+    namespace = builder.add_function(function)
+    values = ", ".join(f"*({t.cxx} *)0" for t in arg_types)
+    builder.ahead.append(RESULTS)
+    rows = ", ".join(f"nl_result_of<nl_all, {i}> *" for i in range(MOST_RESULTS))
+    builder.write_own(
+        f"typedef nl_plain_of<decltype({_call(function, namespace, values)})> nl_all;\n"
+        f'extern "C" __global__ void nl_results({rows}) {{}}\n'
+    )
+    image = _compile(function, builder, target, arg_types)
+    from numbalite.types import describe
+
+    found = []
+    for row in describe.parameters(image.descriptions["nl_results"]):
+        if row.ctype in ("void*", "?") and not row.dtype:
+            break
+        found.append(result_type(function, row, arg_types))
+    return tuple(found)
+
+
+def result_type(function: DeviceFunction, row, arg_types):
+    """The type of a result, of which a parameter is described that points to it; TypeError for what is no
+    number."""
+    ctype = row.ctype.removesuffix("*").rstrip()
+    if not row.dtype or ctype.endswith("*"):
+        raise TypeError(
+            f"{function.name} returns {ctype} for ({', '.join(map(str, arg_types))}): that is no number "
+            "that an array can hold"
+        )
+    return types.scalar(row.dtype)
+
+
+def _compile(function, builder, target, arg_types):
+    fields = function.options.unit_fields() if function.options else {}
+    fields["linked"] = source.linked_of(function.definition, function.options)
+    label = function.definition.text.label
+    unit = Unit(
+        source=builder.finish(),
+        name=source.file_name(ascii_name(function.definition.name.partition("<")[0]), label),
+        kernels=("nl_results",),
+        **fields,
+    )
+    try:
+        return compile_unit(unit, target)
+    except CompileError as problem:
+        title = f"{function.name}({', '.join(map(str, arg_types))})"
+        explained = explainer(function, title, builder.refused)(problem)
+    raise explained
+
+
+def _call(function, namespace, arguments):
+    return f"{namespace}::{ascii_name(function.name)}({arguments})"
+
+
+def explainer(function: DeviceFunction, title: str = "", refused=None):
+    """What turns a CompileError about code around the function into the one that the user sees.
+    ``refused`` is the Builder's: names that could not be taken from the Python scope."""
+
+    def explain(problem):
+        definition = function.definition
+        names = definition.capture().refused if refused is None else refused
+        others = source.device_texts(definition)
+        return hints.explain(problem, title or function.name, names, (), definition.text, others)
+
+    return explain

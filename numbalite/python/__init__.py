@@ -1,0 +1,17 @@
+"""Kernels with Python bodies: from a function's syntax tree to CUDA C++ that a person would have written.
+
+    read.py        the function: its tree, its file, its parameters, where its names are looked up
+    flow.py        which assignments reach which uses: the variables
+    variables.py   their types, found round by round; what C++ calls them (place.py: where it declares them)
+    expressions.py expressions; arithmetic.py operators, subscripts.py elements and slices, memory.py arrays
+                   and records, known.py the table of functions and attributes
+    rules.py       numba's rules for types; values.py what an expression is meanwhile
+    translate.py   statements; loops.py loops
+    printing.py    the text, with the Python lines
+    session.py     the functions that a body calls, and one compilation as a whole
+    definition.py  the place in the rest of numbalite: a Definition whose text comes when types are known
+    problem.py     what is said of Python that cannot be a kernel
+
+What comes out is a kernels.source.Definition like that of a string; nothing below it knows where the text
+came from.
+"""

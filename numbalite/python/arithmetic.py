@@ -1,0 +1,403 @@
+"""Operators: their types by numba's rules, and C++ that computes in those types.
+
+Whole numbers have ranges. Where C++ would compute in a narrower type than numba, an operand is converted
+only if the result could leave that type: ``tx + 1`` stays as it is, ``blockIdx.x * blockDim.x`` becomes
+``int64(blockIdx.x) * blockDim.x``.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+
+from numbalite import types
+from numbalite.python import rules
+from numbalite.python.values import (
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    EQUAL,
+    NOTHING,
+    ORDER,
+    PRIMARY,
+    PRODUCT,
+    SHIFT,
+    SUM,
+    UNARY,
+    Value,
+    full_range,
+    is_complex,
+    is_number,
+    is_real,
+    is_whole,
+    within,
+)
+
+SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|",
+    ast.BitXor: "^", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+    ast.NotEq: "!=",
+}  # fmt: skip
+COMPARE = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+_FOLD = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}  # fmt: skip
+
+
+_LITERAL = re.compile(r"\d+\.\d+(e[+-]?\d+)?")
+
+
+def spelled(t) -> str:
+    """The name of a number's type in generated C++."""
+    if t is types.boolean:
+        return "bool"
+    return "int64" if isinstance(t, types.Time) else t.name
+
+
+def converted(value: Value, t) -> Value:
+    """The value as a C++ expression of this type of number."""
+    if value.cxx == t:
+        return value.replace(type=t)
+    if value.text.isdigit() and is_real(t) and not isinstance(value.constant, bool):
+        suffix = ".0f" if t is types.float32 else ".0"
+        if t is not types.float16:
+            return value.replace(type=t, cxx=t, text=value.text + suffix, range=None)
+    if t is types.float32 and value.type is types.float64 and _LITERAL.fullmatch(value.text):
+        return value.replace(type=t, cxx=t, text=value.text + "f")
+    kept = value.range if is_whole(t) and is_whole(value.type) and within(value.range, t) else None
+    return value.replace(
+        type=t, cxx=t, text=f"{spelled(t)}({value.text})", precedence=PRIMARY, range=kept
+    )
+
+
+def alike(a: Value, b: Value, t):
+    """(a, b, their C++ type) for the two branches of a choice whose value is a t."""
+    if is_whole(t) and is_whole(a.cxx) and is_whole(b.cxx):
+        c = rules.promoted(a.cxx, b.cxx)
+        if a.cxx == b.cxx:
+            c = a.cxx
+        if within(a.range, c) and within(b.range, c):
+            return a, b, c
+    return converted(a, t), converted(b, t), t
+
+
+def _either(a: Value, b: Value):
+    return {"calls": a.calls or b.calls, "loads": a.loads or b.loads}
+
+
+def binary(op, a: Value, b: Value) -> Value | None:
+    """``a op b``; None if there is no such operation."""
+    rule = _RULES.get(op)
+    if rule is None or not is_number(a.type) or not is_number(b.type):
+        return None
+    folded = _folded(op, a, b)
+    found = rule(a, b)
+    if found is not None and folded is not NOTHING and is_whole(found.type):
+        limits = (int(folded), int(folded))
+        if within(limits, found.type):
+            cxx = found.cxx if within(limits, found.cxx) else found.type
+            return found.replace(constant=folded, range=limits, cxx=cxx)
+    return found
+
+
+def _folded(op, a, b):
+    if op not in _FOLD or not (a.is_known and b.is_known):
+        return NOTHING
+    if not is_whole(a.type) or not is_whole(b.type):
+        return NOTHING
+    if op in (ast.FloorDiv, ast.Mod) and not b.constant:
+        return NOTHING
+    if op in (ast.LShift, ast.RShift) and not 0 <= b.constant < 64:
+        return NOTHING
+    return _FOLD[op](int(a.constant), int(b.constant))
+
+
+def _computed(a: Value, b: Value, t, exact):
+    """Operands and C++ type for an operation whose result is a t; `exact`: the range of its true result."""
+    c = rules.promoted(a.cxx, b.cxx)
+    if c == t and (not is_whole(t) or _same_sign(a, b, t)):
+        return a, b, t
+    if is_whole(t):
+        if c is not None and all(within(r, c) for r in (exact, a.range, b.range)):
+            return a, b, c
+        if b.cxx == t and within(a.range, t):
+            return a, b, t
+        if within(b.range, t) and rules.promoted(t, b.cxx) == t:
+            return converted(a, t), b, t
+        return converted(a, t), converted(b, t), t
+    for x, y, swap in ((a, b, False), (b, a, True)):
+        if x.cxx != t and rules.promoted(t, y.cxx) == t and _keeps(y, t):
+            x = converted(x, t)
+            return (y, x, t) if swap else (x, y, t)
+    return converted(a, t), converted(b, t), t
+
+
+def _same_sign(a, b, t):
+    """Does converting the operands to t keep their values?"""
+    return all(within(x.range, t) or x.cxx == t for x in (a, b))
+
+
+def _keeps(value, t):
+    """Does C++ convert this operand to t, and not the other way about?"""
+    return value.cxx == t or is_whole(value.cxx) or value.cxx.size <= t.size
+
+
+def _sum(symbol, compute):
+    def rule(a, b):
+        t = rules.common(a.type, b.type)
+        if t is None:
+            return None
+        exact = compute(a.range, b.range) if is_whole(t) else None
+        x, y, cxx = _computed(a, b, t, exact)
+        level = PRODUCT if symbol == "*" else SUM
+        text = f"{x.at(level)} {symbol} {y.at(level + (symbol == '-'))}"
+        if symbol != "-" and y.precedence == level and not is_whole(t):
+            text = f"{x.at(level)} {symbol} {y.at(level + 1)}"
+        limits = None
+        if is_whole(t):
+            limits = exact if within(exact, t) else full_range(t)
+        return Value(t, text, level, cxx, limits, **_either(a, b))
+
+    return rule
+
+
+def _products(a, b):
+    ends = [x * y for x in a for y in b]
+    return min(ends), max(ends)
+
+
+def _quotient(a, b):
+    t = rules.quotient(a.type, b.type)
+    if t is None:
+        return None
+    x, y, cxx = _computed(a, b, t, None)
+    if cxx != t or is_whole(rules.promoted(x.cxx, y.cxx) or t):
+        x, cxx = converted(x, t), t
+    return Value(t, f"{x.at(PRODUCT)} / {y.at(PRODUCT + 1)}", PRODUCT, cxx, **_either(a, b))
+
+
+def _floored(symbol, name):
+    def rule(a, b):
+        t = rules.common(a.type, b.type)
+        if t is None or is_complex(t):
+            return None
+        limits = None
+        if is_whole(t):
+            limits = _floored_range(symbol, a, b, t)
+            if a.is_natural and b.is_natural:
+                x, y, cxx = _computed(a, b, t, limits)
+                text = f"{x.at(PRODUCT)} {symbol} {y.at(PRODUCT + 1)}"
+                return Value(t, text, PRODUCT, cxx, limits, **_either(a, b))
+        text = f"{name}({converted(a, t).text}, {b.text})"
+        return Value(t, text, PRIMARY, t, limits, **_either(a, b))
+
+    return rule
+
+
+def _floored_range(symbol, a, b, t):
+    if symbol == "%":
+        if b.range[0] > 0:
+            return 0, min(b.range[1] - 1, a.range[1] if a.is_natural else b.range[1] - 1)
+    elif b.range[0] > 0:
+        ends = [x // y for x in a.range for y in b.range]
+        return min(ends), max(ends)
+    if a.is_natural and b.is_natural:
+        return 0, max(a.range[1], b.range[1] if symbol == "%" else 0)
+    return full_range(t)
+
+
+def _power(a, b):
+    t = rules.power(a.type, b.type)
+    if t is None:
+        return None
+    if is_whole(a.type) and b.is_known and b.constant < 0:
+        t = types.float64
+    if b.is_known and is_whole(b.type) and not is_whole(t):
+        if b.constant == 2 and not a.calls and a.precedence == PRIMARY and len(a.text) < 32:
+            return binary(ast.Mult, converted(a, t), converted(a, t))
+        text = f"py::power({converted(a, t).text}, {b.text})"
+        return Value(t, text, PRIMARY, t, **_either(a, b))
+    if is_whole(t):
+        text = f"py::power({converted(a, t).text}, {b.text})"
+        limits = (0, full_range(t)[1]) if a.is_natural else None
+        return Value(t, text, PRIMARY, t, limits, **_either(a, b))
+    text = f"pow({converted(a, t).text}, {converted(b, t).text})"
+    return Value(t, text, PRIMARY, t, **_either(a, b))
+
+
+def _shifted(symbol):
+    def rule(a, b):
+        t = rules.shift(a.type, b.type)
+        if t is None:
+            return None
+        limits = full_range(t)
+        if symbol == ">>":
+            c = rules.promoted(a.cxx, a.cxx)
+            x = a if within(a.range, c) and within(a.range, t) else converted(a, t)
+            cxx = rules.promoted(x.cxx, x.cxx)
+            if b.is_natural:
+                ends = [v >> s for v in a.range for s in (b.range[0], min(b.range[1], 64))]
+                limits = min(ends), max(ends)
+        else:
+            x, cxx = a, t
+            if a.is_natural and b.is_natural and b.range[1] < 64:
+                limits = a.range[0] << b.range[0], a.range[1] << b.range[1]
+            c = rules.promoted(a.cxx, a.cxx)
+            if within(limits, c):
+                cxx = c
+            else:
+                x = converted(a, t)
+                limits = limits if within(limits, t) else full_range(t)
+        return Value(t, f"{x.at(SHIFT + 1)} {symbol} {b.at(SHIFT + 1)}", SHIFT, cxx, limits,
+                     **_either(a, b))  # fmt: skip
+
+    return rule
+
+
+def _bitwise(symbol, level):
+    def rule(a, b):
+        t = rules.bitwise(a.type, b.type)
+        if t is None:
+            return None
+        limits = _bits_range(symbol, a, b, t)
+        if t is types.boolean:
+            x, y, cxx = a, b, types.int32
+        else:
+            c = rules.promoted(a.cxx, b.cxx)
+            signed = c is not None and c.dtype.kind == "i"
+            if c == t or (a.is_natural and b.is_natural) or (signed and _signed_all(a, b, c)):
+                x, y, cxx = a, b, c
+            else:
+                x, y, cxx = converted(a, t), b if b.cxx == t else converted(b, t), t
+        text = f"{x.at(level + (level < BIT_AND))} {symbol} {y.at(level + 1)}"
+        return Value(t, text, level, cxx, limits, **_either(a, b))
+
+    return rule
+
+
+def _signed_all(a, b, c):
+    return within(a.range, c) and within(b.range, c)
+
+
+def _bits_range(symbol, a, b, t):
+    if symbol == "&":
+        tops = [x.range[1] for x in (a, b) if x.is_natural]
+        return (0, min(tops)) if tops else full_range(t)
+    if a.is_natural and b.is_natural:
+        return 0, (1 << max(a.range[1], b.range[1]).bit_length()) - 1
+    return full_range(t)
+
+
+_RULES = {
+    ast.Add: _sum("+", lambda a, b: (a[0] + b[0], a[1] + b[1])),
+    ast.Sub: _sum("-", lambda a, b: (a[0] - b[1], a[1] - b[0])),
+    ast.Mult: _sum("*", _products),
+    ast.Div: _quotient,
+    ast.FloorDiv: _floored("/", "py::floor_div"),
+    ast.Mod: _floored("%", "py::floor_mod"),
+    ast.Pow: _power,
+    ast.LShift: _shifted("<<"),
+    ast.RShift: _shifted(">>"),
+    ast.BitAnd: _bitwise("&", BIT_AND),
+    ast.BitOr: _bitwise("|", BIT_OR),
+    ast.BitXor: _bitwise("^", BIT_XOR),
+}
+
+
+def plain(left: Value, symbol: str, right: Value) -> tuple[str, str]:
+    """How ``left op right`` reads where nothing is converted."""
+    return f"{left.text} {symbol} {right.text}", f"{left.text} {symbol} ({right.text})"
+
+
+def unary(op, a: Value) -> Value | None:
+    """``-a``, ``+a``, ``~a``; None if there is no such operation."""
+    if not is_number(a.type):
+        return None
+    t = a.type
+    if op is ast.Invert:
+        if t is types.boolean:
+            return Value(t, f"!{a.at(UNARY)}", UNARY, calls=a.calls, loads=a.loads)
+        if not is_whole(t):
+            return None
+    if is_whole(t):
+        t = rules.widened(t)
+        ends = [{ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[op](v)
+                for v in a.range]  # fmt: skip
+        exact = min(ends), max(ends)
+        c = rules.promoted(a.cxx, a.cxx)
+        if not (within(exact, c) and within(a.range, c)):
+            a = converted(a, t)
+            c = t
+        limits = exact if within(exact, t) else full_range(t)
+        constant = ends[0] if a.is_known and within(exact, t) else NOTHING
+    else:
+        c, limits = t, None
+        constant = -a.constant if a.is_known and op is ast.USub else NOTHING
+    symbol = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}[op]
+    return Value(t, f"{symbol}{a.at(PRIMARY)}", UNARY, c, limits, constant, calls=a.calls,
+                 loads=a.loads)  # fmt: skip
+
+
+def compare(op, a: Value, b: Value) -> Value | None:
+    """``a < b`` and its like, of numbers; None where they have no order."""
+    if not is_number(a.type) or not is_number(b.type):
+        if isinstance(a.type, types.Time) and a.type == b.type:
+            return _comparison(op, a, b)
+        return None
+    if is_complex(a.type) or is_complex(b.type):
+        if op not in (ast.Eq, ast.NotEq):
+            return None
+        t = rules.common(a.type, b.type)
+        return _comparison(op, converted(a, t), converted(b, t))
+    if a.is_known and b.is_known:
+        constant = COMPARE[op](a.constant, b.constant)
+        return _comparison(op, a, b).replace(constant=bool(constant))
+    if is_whole(a.type) and is_whole(b.type):
+        return _compared_integers(op, a, b)
+    t = rules.common(a.type, b.type)
+    if _exact_in(a, b.type) or _exact_in(b, a.type) or rules.promoted(a.cxx, b.cxx) == t:
+        return _comparison(op, a, b)
+    return _comparison(op, converted(a, t), converted(b, t))
+
+
+def _exact_in(value, t):
+    """A small whole constant is the same in every type of float."""
+    return is_whole(value.type) and value.is_known and abs(value.constant) <= 2048 and is_real(t)
+
+
+def _compared_integers(op, a, b):
+    c = rules.promoted(a.cxx, b.cxx)
+    if within(a.range, c) and within(b.range, c):
+        return _comparison(op, a, b)
+    for t in (types.int64, types.uint64):
+        if within(a.range, t) and within(b.range, t):
+            x = a if a.cxx.size == 8 or a.cxx.dtype.kind == "i" else converted(a, t)
+            y = b if b.cxx.size == 8 or b.cxx.dtype.kind == "i" else converted(b, t)
+            if rules.promoted(x.cxx, y.cxx) != t:
+                x = converted(x, t)
+            return _comparison(op, x, y)
+    x, y = a.text, b.text
+    either = _either(a, b)
+    name, swap, negated = {
+        ast.Lt: ("np_less", False, False), ast.Gt: ("np_less", True, False),
+        ast.LtE: ("np_less_equal", False, False), ast.GtE: ("np_less_equal", True, False),
+        ast.Eq: ("np_equal", False, False), ast.NotEq: ("np_equal", False, True),
+    }[op]  # fmt: skip
+    text = f"{name}({y}, {x})" if swap else f"{name}({x}, {y})"
+    if negated:
+        return Value(types.boolean, f"!{text}", UNARY, **either)
+    return Value(types.boolean, text, **either)
+
+
+def _comparison(op, a, b):
+    level = EQUAL if op in (ast.Eq, ast.NotEq) else ORDER
+    text = f"{a.at(level + 1)} {SYMBOLS[op]} {b.at(level + 1)}"
+    return Value(types.boolean, text, level, **_either(a, b))

@@ -1,0 +1,107 @@
+"""A Python body where a piece of C++ stands else: it becomes one for each list of argument types."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from types import ModuleType
+
+from numbalite import types
+from numbalite.kernels import source
+from numbalite.python.problem import Problem, raise_for
+from numbalite.python.read import Function, read, reread
+from numbalite.python.session import Session
+from numbalite.text import capture
+from numbalite.text.linemap import Text
+
+
+class PythonDefinition(source.Definition):
+    """A function with a Python body, before its types are known; ``text`` is the Python."""
+
+    is_python = True
+    is_unit = False
+    includes = ()
+    members = ()
+    doc = None
+
+    def __init__(self, function: Function, *, qualname=None, module=None, doc=None):
+        self.function = function
+        self.name = function.name
+        self.parameters = function.parameters
+        self.defaults = function.defaults
+        self.qualname = qualname or self.name
+        self.module = module or "__main__"
+        self.doc = doc
+        first, last = function.first_line, function.node.end_lineno
+        lines = [linecache.getline(function.file, n).rstrip("\n") for n in range(first, last + 1)]
+        self.text = Text("\n".join(lines), function.label, tuple(range(first, last + 1)))
+
+    @property
+    def scope(self):
+        return self.function.scope
+
+    @property
+    def names(self) -> dict:
+        """The names that it takes from the Python scope -> how they are used."""
+        found = {}
+        for node in ast.walk(self.function.node):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                if node.id not in self.function.parameters:
+                    found[node.id] = {"call"}
+        return found
+
+    def typed(self, args) -> source.Definition:
+        """The kernel's body in C++, for these types of arguments."""
+        return Session(definition_of).definition(self, args, types.void)
+
+    def instances(self, function) -> list:
+        """A device function of this body, for each of its signatures, as device functions with a text."""
+        return Session(definition_of).instances(function)
+
+    def capture(self):
+        """The device functions that it may call."""
+        return capture.capture(self.names, self.scope)
+
+    def frozen(self) -> PythonDefinition:
+        scope = self.scope
+        found = {name: scope.get(name) for name in self.names if scope.find(name)[0]}
+        function = reread(self.text.value, self.name, self.text.label, self.function.file,
+                          self.function.first_line, found, self.defaults)  # fmt: skip
+        return PythonDefinition(function, qualname=self.qualname, module=self.module, doc=self.doc)
+
+    def __reduce__(self):
+        values = {}
+        for name, value in self.frozen().scope.locals.items():
+            values[name] = _Module(value.__name__) if isinstance(value, ModuleType) else value
+        origin = (self.text.value, self.name, self.text.label, self.function.file)
+        return _unpickle, (*origin, self.function.first_line, values, self.defaults, self.qualname,
+                           self.module, self.doc)  # fmt: skip
+
+
+class _Module:
+    """A module of the Python scope in a pickle."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def found(self):
+        import importlib
+
+        return importlib.import_module(self.name)
+
+
+def _unpickle(text, name, label, file, first, values, defaults, qualname, module, doc):
+    values = {n: v.found() if isinstance(v, _Module) else v for n, v in values.items()}
+    function = reread(text, name, label, file, first, values, defaults)
+    return PythonDefinition(function, qualname=qualname, module=module, doc=doc)
+
+
+def definition_of(function) -> PythonDefinition:
+    """The PythonDefinition of a Python function."""
+    try:
+        return PythonDefinition(
+            read(function), qualname=function.__qualname__, module=function.__module__,
+            doc=function.__doc__,
+        )  # fmt: skip
+    except Problem as problem:
+        raise_for(problem, function.__name__)

@@ -1,0 +1,443 @@
+"""Python expressions as typed C++ expressions.
+
+One method for each kind of node; functions that have a meaning in kernels stand in known.py. What the
+variables are is the caller's to say (``variable``), as is what becomes of a call of another function.
+"""
+
+from __future__ import annotations
+
+import ast
+import types as python_types
+from enum import Enum
+from typing import Any, NoReturn
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python import arithmetic, known, subscripts
+from numbalite.python.problem import Problem
+from numbalite.python.read import lookup
+from numbalite.python.rules import described, unified
+from numbalite.python.values import (
+    AND,
+    CHOICE,
+    NOTHING,
+    OR,
+    PRIMARY,
+    UNARY,
+    Fixed,
+    Known,
+    Value,
+    hull,
+    is_complex,
+    is_number,
+    is_whole,
+    number,
+    tuple_of,
+)
+from numbalite.text import capture
+
+UNSUPPORTED = {
+    "ListComp": ("a list comprehension", "a loop that stores into an array: cuda.local.array(n, dtype) holds a few numbers of each thread"),
+    "SetComp": ("a set comprehension", "a loop"),
+    "DictComp": ("a dict comprehension", "a loop, and arrays for keys and values"),
+    "GeneratorExp": ("a generator expression", "a loop"),
+    "List": ("a list", "a tuple, or cuda.local.array(n, dtype) for what changes"),
+    "Dict": ("a dict", "arrays or a record"),
+    "Set": ("a set", "a tuple: x in (1, 2, 3)"),
+    "JoinedStr": ("an f-string", 'print("x =", x)'),
+    "Await": ("await", "a plain call"),
+    "Yield": ("yield", "a store into an array"),
+    "YieldFrom": ("yield", "a loop"),
+    "Starred": ("an unpacked argument", "each argument"),
+    "Lambda": ("a function as a value", "a call of it, or a device function"),
+}  # fmt: skip
+
+
+class Expressions:
+    """To be inherited by what knows the variables (translate.py)."""
+
+    scope: capture.Scope
+
+    def __init__(self) -> None:
+        self.taken: dict[str, Any] = {}
+        """What the text names of the Python scope: the name in C++ -> the value."""
+        self.names: set[str] = set()
+        """Names that the text may not use for anything else."""
+
+    # --- what the inheriting class says
+
+    def is_local(self, name: str) -> bool:
+        raise NotImplementedError
+
+    def variable(self, node: ast.Name) -> Value:
+        raise NotImplementedError
+
+    def call_function(
+        self, node: ast.Call, function: Any, args: list[Value], keywords: dict[str, Value]
+    ) -> Value:
+        raise NotImplementedError
+
+    # --- problems
+
+    def fail(self, node: ast.AST, message: str, remedy: str = "", others=()) -> NoReturn:
+        raise Problem(node, message, remedy, others)
+
+    # --- expressions
+
+    def value(self, node: ast.expr) -> Value:
+        """The Value of an expression."""
+        kind = type(node).__name__
+        method = getattr(self, f"_{kind.lower()}", None)
+        if method is not None:
+            return method(node)
+        what, instead = UNSUPPORTED.get(kind, (f"{kind} in an expression", "something simpler"))
+        self.fail(node, f"{what} is not possible in a kernel", f"Write {instead}.")
+
+    def _constant(self, node):
+        if node.value is None:
+            return Value(types.Empty(), "none_type()", constant=None)
+        if isinstance(node.value, (bool, int, float, complex)):
+            try:
+                return number(node.value)
+            except OverflowError as problem:
+                self.fail(node, str(problem))
+        return Value(Known(node.value), constant=node.value)
+
+    def _name(self, node):
+        if self.is_local(node.id):
+            return self.variable(node)
+        found, value = lookup(self.scope, node.id)
+        if not found:
+            self.fail(node, f"the name {node.id!r} is not defined")
+        return self.captured(node, node.id, value)
+
+    def captured(self, node, name: str, value: Any) -> Value:
+        """What a name of the Python scope is; ``name`` is how C++ shall call it."""
+        if isinstance(value, np.ndarray) and value.ndim > 0:
+            return self._captured_array(node, name, value)
+        if isinstance(value, Enum) and not isinstance(value, int):
+            value = value.value
+        semantic = capture.constant_type(value) and types.typeof(value)
+        if semantic is None:
+            if value is None:
+                return Value(types.Empty(), "none_type()", constant=None)
+            return Value(Known(value), constant=value)
+        if isinstance(value, tuple):
+            items = tuple(_literal(item) for item in value)
+            made = tuple_of(items)
+            return made.replace(type=semantic, text=self.take(name, value), constant=value)
+        known_value = value[()] if isinstance(value, np.ndarray) else value
+        text = self.take(name, known_value)
+        cxx = capture.constant_type(known_value)
+        limits = (int(known_value), int(known_value)) if is_whole(semantic) else None
+        return Value(semantic, text, PRIMARY, cxx, limits, known_value)
+
+    def _captured_array(self, node, name, value):
+        try:
+            element = types.from_dtype(value.dtype)
+        except TypeError as problem:
+            self.fail(node, f"{name} is an array that kernels cannot use: {problem}")
+        trial = capture.capture({name: {"value"}}, capture.Scope({name: value}))
+        if trial.refused:
+            self.fail(node, trial.refused[name])
+        return Value(Fixed(element, value.shape, "captured", True), self.take(name, value))
+
+    def take(self, name: str, value: Any) -> str:
+        """The C++ name of a value of the Python scope, which the source builder then defines."""
+        wanted, count = capture.ascii_name(name), 1
+        free = wanted
+        while (free in self.taken and not _same(self.taken[free], value)) or free in self.names:
+            count += 1
+            free = f"{wanted}_{count}"
+        self.taken[free] = value
+        return free
+
+    def _attribute(self, node):
+        base = self.value(node.value)
+        if isinstance(base.type, Known):
+            return self._member(node, base.type.value)
+        rule = known.attribute(base.type, node.attr)
+        if rule is not None:
+            return rule(known.Call(self, node, node.attr, [base]))
+        self.fail(node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel")
+
+    def _member(self, node, owner):
+        try:
+            value = getattr(owner, node.attr)
+        except AttributeError as problem:
+            self.fail(node, str(problem) or f"{owner!r} has no {node.attr!r}")
+        rule = known.word(value)
+        if rule is not None:
+            return rule(known.Call(self, node, node.attr, []))
+        name = node.attr
+        if isinstance(owner, python_types.ModuleType) or isinstance(node.value, ast.Name):
+            name = f"{ast.unparse(node.value)}_{node.attr}".replace(".", "_")
+        if isinstance(value, (float, int)) and not isinstance(value, Enum) and _is_plain(owner):
+            return number(value)
+        return self.captured(node, name, value)
+
+    def _subscript(self, node):
+        base = self.value(node.value)
+        return subscripts.load(self, node, base, subscripts.indices(self, node.slice))
+
+    def _slice(self, node):
+        self.fail(node, "a slice stands in brackets behind an array")
+
+    def _tuple(self, node):
+        items: list[Value] = []
+        for item in node.elts:
+            if isinstance(item, ast.Starred):
+                items += self.items(item, self.value(item.value))
+            else:
+                items.append(self.value(item))
+        return tuple_of(items)
+
+    def items(self, node, value: Value) -> tuple[Value, ...]:
+        """The items of a tuple, each as an expression."""
+        if value.items is not None:
+            return value.items
+        if not isinstance(value.type, types.Tuple):
+            self.fail(node, f"{described(value.type)} is no tuple")
+        return tuple(
+            Value(t, f"get<{i}>({value.text})", cxx=t, calls=value.calls, loads=value.loads)
+            for i, t in enumerate(value.type.types)
+        )
+
+    def _binop(self, node):
+        left, right = self.value(node.left), self.value(node.right)
+        return self.binary(node, type(node.op), left, right)
+
+    def binary(self, node, op, left: Value, right: Value) -> Value:
+        if (
+            op is ast.Add
+            and isinstance(left.type, types.Tuple)
+            and isinstance(right.type, types.Tuple)
+        ):
+            return tuple_of((*self.items(node, left), *self.items(node, right)))
+        found = arithmetic.binary(op, left, right)
+        if found is None:
+            symbol = arithmetic.SYMBOLS.get(op, "@")
+            self.fail(
+                node, f"{described(left.type)} {symbol} {described(right.type)} has no meaning in a kernel",
+                "Arrays have no arithmetic in kernels: each thread computes its element, y[i] = 2 * x[i]."
+                if isinstance(left.type, types.Array) or isinstance(right.type, types.Array) else "",
+            )  # fmt: skip
+        return found
+
+    def _unaryop(self, node):
+        if isinstance(node.op, ast.Not):
+            operand = self.truth(node.operand)
+            if operand.is_known:
+                return number(not operand.constant)
+            return Value(types.boolean, f"!{operand.at(UNARY)}", UNARY, calls=operand.calls,
+                         loads=operand.loads)  # fmt: skip
+        found = arithmetic.unary(type(node.op), self.value(node.operand))
+        if found is None:
+            operand = self.value(node.operand)
+            self.fail(node, f"the operator has no meaning for {described(operand.type)}")
+        return found
+
+    # --- truth
+
+    def truth(self, node: ast.expr) -> Value:
+        """An expression as a condition: what C++ takes for true is what Python does."""
+        if isinstance(node, ast.BoolOp):
+            return self._joined(node, [self.truth(item) for item in node.values])
+        return self.as_truth(node, self.value(node))
+
+    def as_truth(self, node, value: Value) -> Value:
+        if value.is_known:
+            return number(bool(value.constant))
+        if is_complex(value.type):
+            return value.replace(type=types.boolean, text=f"{value.at(41)} != 0", precedence=40,
+                                 cxx=types.boolean, range=(0, 1))  # fmt: skip
+        if is_number(value.type):
+            return value.replace(type=types.boolean, range=(0, 1))
+        if isinstance(value.type, types.Tuple):
+            return number(len(value.type) > 0)
+        self.fail(node, f"{described(value.type)} is neither true nor false in a kernel")
+
+    def _joined(self, node, values) -> Value:
+        """``and`` and ``or`` of conditions."""
+        is_and = isinstance(node.op, ast.And)
+        parts = []
+        for value in values:
+            if value.is_known:
+                if bool(value.constant) is not is_and:
+                    parts.append(value)
+                    break
+                continue
+            parts.append(value)
+        if not parts:
+            return number(is_and)
+        if len(parts) == 1:
+            return parts[0]
+        level, symbol = (AND, " && ") if is_and else (OR, " || ")
+        # g++ wants parentheses around && in ||, as readers do.
+        inner = AND if is_and else AND + 1
+        text = symbol.join(part.at(inner if not is_and else AND) for part in parts)
+        return Value(types.boolean, text, level, calls=any(p.calls for p in parts),
+                     loads=any(p.loads for p in parts))  # fmt: skip
+
+    def _boolop(self, node):
+        values = [self.value(item) for item in node.values]
+        if all(value.type is types.boolean for value in values):
+            return self._joined(node, values)
+        *front, result = values
+        for value, item in zip(reversed(front), reversed(node.values[:-1]), strict=True):
+            test = self.as_truth(item, value)
+            if value.calls:
+                self.fail(
+                    item, "a call as an operand of and/or whose value is used would be made twice",
+                    "Assign it to a variable first.",
+                )  # fmt: skip
+            first, second = (result, value) if isinstance(node.op, ast.And) else (value, result)
+            result = self.choice(node, test, first, second)
+        return result
+
+    def _ifexp(self, node):
+        test = self.truth(node.test)
+        if test.is_known:
+            return self.value(node.body if test.constant else node.orelse)
+        return self.choice(node, test, self.value(node.body), self.value(node.orelse))
+
+    def choice(self, node, test: Value, a: Value, b: Value) -> Value:
+        if test.is_known:
+            return a if test.constant else b
+        t = unified(a.type, b.type)
+        if t is None:
+            self.fail(
+                node,
+                f"the value is {described(a.type)} or {described(b.type)}, which are no one type",
+            )
+        limits = hull(a.range, b.range) if is_whole(t) else None
+        cxx = t
+        if is_number(t):
+            a, b, cxx = arithmetic.alike(a, b, t)
+        elif a.type != b.type:
+            a = a.replace(text=f"{known.spelled(t)}({a.text})")
+            b = b.replace(text=f"{known.spelled(t)}({b.text})")
+        text = f"{test.at(CHOICE + 1)} ? {a.at(CHOICE)} : {b.at(CHOICE)}"
+        return Value(t, text, CHOICE, cxx, limits, calls=test.calls or a.calls or b.calls,
+                     loads=test.loads or a.loads or b.loads)  # fmt: skip
+
+    # --- comparisons
+
+    def _compare(self, node):
+        values = [self.value(node.left), *map(self.value, node.comparators)]
+        nodes = [node.left, *node.comparators]
+        found = []
+        for i, op in enumerate(node.ops):
+            if 0 < i and values[i].calls:
+                self.fail(
+                    nodes[i], "the call in the middle of a chained comparison would be made twice",
+                    "Assign it to a variable first.",
+                )  # fmt: skip
+            found.append(self.compare(node, type(op), values[i], values[i + 1]))
+        if len(found) == 1:
+            return found[0]
+        return self._joined(ast.BoolOp(ast.And(), nodes), found)
+
+    def compare(self, node, op, a: Value, b: Value) -> Value:
+        if op in (ast.Is, ast.IsNot):
+            return self._identical(node, op is ast.Is, a, b)
+        if op in (ast.In, ast.NotIn):
+            return self._contained(node, op is ast.In, a, b)
+        if a.is_known and b.is_known and not (is_number(a.type) and is_number(b.type)):
+            return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
+        if isinstance(a.type, types.Tuple) and isinstance(b.type, types.Tuple):
+            return self._compared_tuples(node, op, a, b)
+        found = arithmetic.compare(op, a, b)
+        if found is None:
+            self.fail(node, f"{described(a.type)} and {described(b.type)} cannot be compared")
+        return found
+
+    def _identical(self, node, wanted, a, b):
+        empty = [isinstance(x.type, types.Empty) and x.type.dtype is None for x in (a, b)]
+        if any(empty):
+            return number(all(empty) is wanted)
+        if isinstance(a.type, Known) and isinstance(b.type, Known):
+            return number((a.type.value is b.type.value) is wanted)
+        if a.type is types.boolean and b.type is types.boolean:
+            return self.compare(node, ast.Eq if wanted else ast.NotEq, a, b)
+        self.fail(node, "'is' compares with None in a kernel", "Write == for values.")
+
+    def _contained(self, node, wanted, a, b):
+        parts = [self.compare(node, ast.Eq, a, item) for item in self.items(node, b)]
+        if a.calls:
+            self.fail(
+                node, "the call would be made several times", "Assign it to a variable first."
+            )
+        found = self._joined(ast.BoolOp(ast.Or(), []), parts)
+        if wanted:
+            return found
+        if found.is_known:
+            return number(not found.constant)
+        return found.replace(text=f"!{found.at(UNARY)}", precedence=UNARY)
+
+    def _compared_tuples(self, node, op, a, b):
+        if op not in (ast.Eq, ast.NotEq):
+            self.fail(node, "tuples are compared by == and != in a kernel")
+        if len(a.type) != len(b.type):
+            return number(op is ast.NotEq)
+        pairs = zip(self.items(node, a), self.items(node, b), strict=True)
+        parts = [self.compare(node, op, x, y) for x, y in pairs]
+        return self._joined(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
+
+    # --- calls
+
+    def _call(self, node):
+        if isinstance(node.func, ast.Attribute):
+            base = self.value(node.func.value)
+            if not isinstance(base.type, Known):
+                rule = known.method(base.type, node.func.attr)
+                if rule is None:
+                    self.fail(
+                        node, f"{described(base.type)} has no method {node.func.attr!r} in a kernel"
+                    )
+                return rule(known.Call(self, node, node.func.attr, [base, *self._arguments(node)]))
+            function = self._member(node.func, base.type.value)
+        elif isinstance(node.func, ast.Lambda):
+            self.fail(node, *UNSUPPORTED["Lambda"])
+        else:
+            function = self.value(node.func)
+        if not isinstance(function.type, Known):
+            dtype = getattr(function.type, "dtype", None)
+            if isinstance(function.type, types.Empty) and dtype is not None:
+                return known.cast(known.Call(self, node, str(dtype), self._arguments(node)), dtype)
+            self.fail(node.func, f"{described(function.type)} cannot be called")
+        return self._called(node, function.type.value)
+
+    def _arguments(self, node):
+        found: list[Value] = []
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                found += self.items(argument, self.value(argument.value))
+            else:
+                found.append(self.value(argument))
+        return found
+
+    def _called(self, node, function):
+        rule = known.function(function)
+        args = self._arguments(node)
+        keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
+        if rule is not None:
+            return rule(known.Call(self, node, known.name_of(function), args, keywords))
+        return self.call_function(node, function, args, keywords)
+
+
+def _literal(value):
+    return tuple_of(map(_literal, value)) if isinstance(value, tuple) else number(value)
+
+
+def _is_plain(owner):
+    """A module of constants, as math is: its numbers are written out."""
+    return getattr(owner, "__name__", "") in ("math", "numpy", "cmath", "numbalite.cuda")
+
+
+def _same(a, b):
+    return a is b or (type(a) is type(b) and not isinstance(a, np.ndarray) and a == b)
+
+
+__all__ = ["NOTHING", "Expressions"]

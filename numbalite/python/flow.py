@@ -1,0 +1,259 @@
+"""Which assignments reach which uses of a variable.
+
+A Python variable may mean several things one after the other. Assignments that reach a common use
+belong together and become one C++ variable; others may have another type, and then another variable.
+These are the classical webs of def-use chains, found by one walk over the structured syntax tree.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+State = dict[str, frozenset["Definition | Head"]]
+
+
+class Head:
+    """What reaches the head of a loop, as a definition of its own: uses that see it read what the iteration
+    before has left."""
+
+    def __init__(self, loop: ast.AST):
+        self.loop = loop
+        self.inside: set[Definition | Head] = set()
+        """The definitions in the loop that come back to its head."""
+
+
+class Definition:
+    """A place where a variable is bound: a parameter, a target of an assignment or of a loop."""
+
+    def __init__(self, name: str, node: ast.AST):
+        self.name = name
+        self.node = node
+        self.web: Web | None = None
+
+
+class Web:
+    """The definitions of a variable that reach common uses."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.definitions: list[Definition] = []
+        self.uses: list[ast.AST] = []
+        self.carried: set[ast.AST] = set()
+        """Loops whose iterations leave a value to the next one."""
+
+
+class Flow:
+    """What reaches what in the body of a function."""
+
+    def __init__(self, parameters: Iterable[ast.arg], body: list[ast.stmt]):
+        self._reaching: dict[ast.AST, frozenset[Definition | Head]] = {}
+        self._definitions: dict[ast.AST, Definition] = {}
+        self._names: dict[ast.AST, ast.Name] = {}
+        self.assigned: set[str] = set()
+        """Every name that is bound somewhere: the function's local variables."""
+        self.maybe_unbound: set[ast.AST] = set()
+        """Uses that a path without an assignment reaches."""
+        self._heads: dict[ast.AST, Head] = {}
+        self._loops: list[tuple[list[State], list[State]]] = []
+        self.parameters = {}
+        parameters = list(parameters)
+        self.assigned = {p.arg for p in parameters} | set(_bound(body))
+        state: State = {}
+        for parameter in parameters:
+            self.parameters[parameter.arg] = self._define(parameter.arg, parameter)
+            state[parameter.arg] = frozenset([self.parameters[parameter.arg]])
+        self.ends_without_return = self._block(body, state) is not None
+        self.webs = self._make_webs()
+
+    def definition(self, node: ast.AST) -> Definition:
+        """The definition that a target is."""
+        return self._definitions[node]
+
+    def reaching(self, node: ast.AST) -> frozenset[Definition]:
+        """The definitions that a use may see; empty if the use itself cannot be reached."""
+        found = self._reaching.get(node, frozenset())
+        return frozenset(d for d in found if isinstance(d, Definition))
+
+    # --- webs
+
+    def _make_webs(self):
+        parent = {d: d for d in self._definitions.values()}
+
+        def root(d):
+            while parent[d] is not d:
+                parent[d] = parent[parent[d]]
+                d = parent[d]
+            return d
+
+        for use in self._reaching:
+            first, *others = self.reaching(use) or [None]
+            for other in others:
+                parent[root(other)] = root(first)
+        webs: dict[Definition, Web] = {}
+        for d in self._definitions.values():
+            d.web = webs.setdefault(root(d), Web(d.name))
+            d.web.definitions.append(d)
+        for use, reaching in self._reaching.items():
+            seen = self.reaching(use)
+            if not seen:
+                continue
+            web = next(iter(seen)).web
+            web.uses.append(use)
+            heads = (head for head in reaching if isinstance(head, Head))
+            web.carried.update(head.loop for head in heads if head.inside & seen)
+        return list(webs.values())
+
+    # --- the walk: each gives the state behind it, or None where nothing comes
+
+    def _define(self, name, node):
+        return self._definitions.setdefault(node, Definition(name, node))
+
+    def _bind(self, target, state):
+        if isinstance(target, ast.Name):
+            return {**state, target.id: frozenset([self._define(target.id, target)])}
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for item in target.elts:
+                state = self._bind(item, state)
+            return state
+        if isinstance(target, ast.Starred):
+            return self._bind(target.value, state)
+        return self._uses(target, state)
+
+    def _uses(self, node, state):
+        """Notes the variables that an expression reads; gives the state behind it (``:=`` binds)."""
+        if node is None:
+            return state
+        for part in _in_order(node):
+            if isinstance(part, ast.NamedExpr):
+                state = self._bind(part.target, state)
+            elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                if part.id in self.assigned:
+                    self._use(part, state)
+        return state
+
+    def _use(self, node, state):
+        found = state.get(node.id, frozenset())
+        if not any(isinstance(d, Definition) for d in found):
+            self.maybe_unbound.add(node)
+        self._reaching[node] = self._reaching.get(node, frozenset()) | found
+
+    def _block(self, statements, state):
+        for statement in statements:
+            if state is None:
+                return None
+            state = self._statement(statement, state)
+        return state
+
+    def _statement(self, node, state):
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is not None:
+            return method(node, state)
+        for child in ast.iter_child_nodes(node):
+            state = self._uses(child, state)
+        return state
+
+    def _assign(self, node, state):
+        state = self._uses(node.value, state)
+        for target in node.targets:
+            state = self._bind(target, state)
+        return state
+
+    def _annassign(self, node, state):
+        if node.value is None:
+            return state
+        return self._bind(node.target, self._uses(node.value, state))
+
+    def _augassign(self, node, state):
+        state = self._uses(node.value, state)
+        if isinstance(node.target, ast.Name):
+            self._use(node.target, state)
+        return self._bind(node.target, state)
+
+    def _return(self, node, state):
+        self._uses(node.value, state)
+
+    def _raise(self, node, state):
+        self._uses(node.exc, state)
+
+    def _if(self, node, state):
+        state = self._uses(node.test, state)
+        return _joined(self._block(node.body, state), self._block(node.orelse, state))
+
+    def _while(self, node, state):
+        endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        return self._loop(node, state, lambda s: self._uses(node.test, s), endless)
+
+    def _for(self, node, state):
+        state = self._uses(node.iter, state)
+        return self._loop(node, state, lambda s: s, False, lambda s: self._bind(node.target, s))
+
+    def _loop(self, node, state, test, endless, enter=lambda s: s):
+        here = self._heads.setdefault(node, Head(node))
+        mark = frozenset([here])
+        bound = set(_bound([node]))
+        before = state
+        head = {**state, **{name: state.get(name, frozenset()) | mark for name in bound}}
+        while True:
+            breaks: list[State] = []
+            continues: list[State] = []
+            self._loops.append((breaks, continues))
+            tested = test(head)
+            end = self._block(node.body, enter(tested))
+            self._loops.pop()
+            again = head
+            for other in (end, *continues):
+                again = _joined(again, other)
+            if again == head:
+                break
+            head = again
+        for name in bound:
+            here.inside |= head[name] - before.get(name, frozenset()) - mark
+        done = None if endless else self._block(node.orelse, tested)
+        for other in breaks:
+            done = _joined(done, other)
+        return done
+
+    def _break(self, node, state):
+        if self._loops:
+            self._loops[-1][0].append(state)
+
+    def _continue(self, node, state):
+        if self._loops:
+            self._loops[-1][1].append(state)
+
+    def _pass(self, node, state):
+        return state
+
+    def _functiondef(self, node, state):
+        return {**state, node.name: frozenset([self._define(node.name, node)])}
+
+
+def _joined(a, b):
+    if a is None or b is None:
+        return b if a is None else a
+    return {name: a.get(name, frozenset()) | b.get(name, frozenset()) for name in {**a, **b}}
+
+
+def _in_order(node) -> Iterator[ast.AST]:
+    """The parts of an expression, about as Python evaluates them; not what is in functions."""
+    if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _in_order(child)
+    yield node
+
+
+def _bound(body) -> Iterator[str]:
+    """The names that statements bind."""
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+            continue
+        if isinstance(node, ast.Lambda):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            yield node.id
+        todo += ast.iter_child_nodes(node)

@@ -1,0 +1,266 @@
+"""Loops: ``for`` over ranges, arrays, tuples, enumerate and zip, and ``while``.
+
+A loop over a range is the loop of C++ where that means the same: nothing in its body assigns to the
+counter, nobody looks at it afterwards, and the bounds do not change meanwhile. Else it counts in a variable
+of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from numbalite import types
+from numbalite.python import arithmetic, rules, subscripts
+from numbalite.python.arithmetic import spelled
+from numbalite.python.values import (
+    Fixed,
+    Sequence,
+    Value,
+    is_whole,
+    number,
+    tuple_of,
+    within,
+)
+
+
+class Loop(NamedTuple):
+    flag: str
+    """The variable that says whether the loop was left by ``break``; "" where nobody asks."""
+
+
+def translate_while(of, node):
+    flag = _flag(of, node)
+    test = of.truth(node.test)
+    if test.is_known and not test.constant:
+        of.block(node.orelse)
+        return
+    of.emit(f"while ({'true' if test.is_known else test.text}) {{")
+    _body(of, node, flag)
+
+
+def translate_for(of, node):
+    over = of.value(node.iter)
+    if isinstance(over.type, Sequence) and over.type.kind == "range":
+        _over_range(of, node, over)
+    else:
+        _over_items(of, node, over)
+
+
+def _flag(of, node):
+    if not node.orelse or not _breaks(node.body):
+        return ""
+    flag = of.fresh("broken")
+    of.emit(f"bool {flag} = false;")
+    return flag
+
+
+def _breaks(body):
+    for statement in body:
+        if isinstance(statement, ast.Break):
+            return True
+        if isinstance(statement, (ast.For, ast.While)):
+            if _breaks(statement.orelse):
+                return True
+            continue
+        for field in ("body", "orelse"):
+            if _breaks(getattr(statement, field, [])):
+                return True
+    return False
+
+
+def _body(of, node, flag, first=()):
+    """The body of a loop, its closing brace and what stands in its ``else``."""
+    of.loops.append(Loop(flag))
+    of.depth += 1
+    for bind in first:
+        bind()
+    of.block(node.body)
+    of.depth -= 1
+    of.loops.pop()
+    last = node.body[-1]
+    of.close(ast.If(body=[last], orelse=[]))
+    if not node.orelse:
+        return
+    if not flag:
+        of.block(node.orelse)
+        return
+    of.at = node.orelse[0]
+    of.emit(f"if (!{flag}) {{")
+    of.inner(node.orelse)
+    of.close(ast.If(body=node.orelse, orelse=[]))
+
+
+def _over_range(of, node, over):
+    start, stop, step = over.items
+    t = over.type.item
+    flag = _flag(of, node)
+    if step.is_known and step.constant == 0:
+        of.fail(node.iter, "the step of a range is not zero")
+    up, down = step.is_natural, step.range[1] <= 0
+    item = Value(t, "", range=_counted(start, stop, t, up, down))
+    if not isinstance(node.target, ast.Name):
+        of.fail(node.target, "the items of a range are single numbers")
+    definition = of.variables.record(node.target, item)
+    if not of.is_final:
+        _body(of, node, flag)
+        return
+    variable = of.variables.variable(definition)
+    bound = _bound(node)
+    is_counter = variable.place.node is node.target and of.variables.is_single(definition)
+    if is_counter:
+        name, cxx = variable.name, variable.cxx or t
+        variable.is_declared = True
+    else:
+        name, cxx = of.fresh(variable.name), t
+    stop = _steady(of, node, stop, "stop", bound)
+    step = _steady(of, node, step, "step", bound)
+    counter = Value(t, name, cxx=cxx, range=item.range)
+    if up or down:
+        test = arithmetic.compare(ast.Lt if up else ast.Gt, counter, stop).text
+    else:
+        forth = arithmetic.compare(ast.Lt, counter, stop).text
+        back = arithmetic.compare(ast.Gt, counter, stop).text
+        test = f"{step.text} > 0 ? {forth} : {back}"
+    kind = "int" if cxx is types.int32 and t is types.int64 else spelled(cxx)
+    of.emit(f"for ({kind} {name} = {start.text}; {test}; {_advance(name, step)}) {{")
+    first = [] if is_counter else [lambda: of.bind(node.target, counter)]
+    _body(of, node, flag, first)
+
+
+def _advance(name, step):
+    if step.is_known and abs(step.constant) == 1:
+        return f"{'++' if step.constant == 1 else '--'}{name}"
+    if step.is_known and step.constant < 0 and step.text.startswith("-"):
+        return f"{name} -= {-step.constant}"
+    return f"{name} += {step.text}"
+
+
+def _counted(start, stop, t, up, down):
+    """The range of the numbers that the counter has in the body."""
+    if up:
+        found = (start.range[0], max(stop.range[1] - 1, start.range[0]))
+    elif down:
+        found = (min(stop.range[0] + 1, start.range[1]), start.range[1])
+    else:
+        found = (min(start.range[0], stop.range[0] + 1), max(start.range[1], stop.range[1] - 1))
+    return found if within(found, t) else None
+
+
+def _bound(node):
+    names = {
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    return names
+
+
+def _steady(of, node, value, name, bound):
+    """A bound that does not change while the loop runs."""
+    if value.is_known:
+        return value
+    used = {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)}
+    if not value.calls and not value.loads and not used & bound:
+        return value
+    free = of.fresh(name)
+    of.emit(f"const {spelled(value.cxx)} {free} = {value.text};")
+    return value.replace(text=free, precedence=100, calls=False, loads=False)
+
+
+# --- items of arrays and tuples ---------------------------------------------------------------------------
+
+
+def _over_items(of, node, over):
+    flag = _flag(of, node)
+    if (
+        isinstance(over.type, types.Array)
+        and over.type.ndim == 1
+        and isinstance(node.target, ast.Name)
+    ):
+        _over_array(of, node, over, flag)
+        return
+    index = of.fresh("k")
+    counter = Value(types.int64, index, range=(0, 2**62))
+    over = _held_tuple(of, over)
+    count, item = _nth(of, node.iter, over, counter)
+    limit = _steady(of, node, count, "count", {"*"} | _bound(node))
+    of.emit(f"for (int64 {index} = 0; {index} < {limit.text}; ++{index}) {{")
+    _body(of, node, flag, [lambda: of.bind(node.target, item)])
+
+
+def _over_array(of, node, over, flag):
+    element = over.type.dtype
+    item = Value(element, "", loads=True)
+    definition = of.variables.record(node.target, item)
+    if not of.is_final:
+        _body(of, node, flag)
+        return
+    variable = of.variables.variable(definition)
+    is_own = variable.place.node is node.target and of.variables.web_type(definition.web) == element
+    name = variable.name if is_own else of.fresh(variable.name)
+    if is_own:
+        variable.is_declared = True
+    kind = f"{element.cxx} &" if isinstance(element, types.Record) else f"{spelled(element)} "
+    of.emit(f"for ({kind}{name} : {over.text}) {{")
+    first = [] if is_own else [lambda: of.bind(node.target, Value(element, name))]
+    _body(of, node, flag, first)
+
+
+def _held_tuple(of, over):
+    """A tuple that is written out is put into an array, to be indexed."""
+    if isinstance(over.type, types.Tuple) and over.items is not None and over.items:
+        t = over.items[0].type
+        for item in over.items[1:]:
+            t = rules.unified(t, item.type)
+            if t is None:
+                return over
+        if not isinstance(t, types.Scalar):
+            return over
+        name = of.fresh("items")
+        texts = ", ".join(arithmetic.converted(i, t).text for i in over.items)
+        of.emit(f"const {spelled(t)} {name}[] = {{{texts}}};")
+        return Value(Fixed(t, (len(over.items),), "local", True), name)
+    if isinstance(over.type, Sequence) and over.type.kind in ("enumerate", "zip"):
+        parts = tuple(_held_tuple(of, part) for part in over.items)
+        return over.replace(items=parts)
+    return over
+
+
+def _nth(of, node, over, k):
+    """(how many items there are, the item number k)"""
+    t = over.type
+    if isinstance(t, Sequence) and t.kind == "range":
+        start, stop, step = over.items
+        if not step.is_known or step.constant != 1:
+            of.fail(node, "a range among other things to go over has the step 1")
+        count = arithmetic.binary(ast.Sub, stop, start) if start.constant != 0 else stop
+        return count, arithmetic.binary(ast.Add, start, k) if start.constant != 0 else k
+    if isinstance(t, Sequence) and t.kind == "enumerate":
+        inner, start = over.items
+        count, item = _nth(of, node, inner, k)
+        at = k if start.constant == 0 else arithmetic.binary(ast.Add, k, start)
+        return count, tuple_of((at, item))
+    if isinstance(t, Sequence):
+        pairs = [_nth(of, node, part, k) for part in over.items]
+        count = pairs[0][0]
+        for other, _ in pairs[1:]:
+            count = _least(count, other)
+        return count, tuple_of(item for _, item in pairs)
+    if isinstance(t, types.Array) and t.ndim > 0:
+        return subscripts.extent(over, 0), subscripts.load(of, node, over, [k])
+    if isinstance(t, types.Tuple) and len(set(t.types)) == 1:
+        return number(len(t)), subscripts.load(of, node, over, [k])
+    of.fail(
+        node,
+        f"there is no loop over {rules.described(t)}",
+        "Loops go over range(n), arrays and tuples.",
+    )
+
+
+def _least(a, b):
+    if a.is_known and b.is_known:
+        return number(min(a.constant, b.constant))
+    return Value(types.int64, f"min({arithmetic.converted(a, types.int64).text}, "
+                 f"{arithmetic.converted(b, types.int64).text})")  # fmt: skip
+
+
+__all__ = ["is_whole", "translate_for", "translate_while"]

@@ -1,0 +1,63 @@
+"""Shared, local and constant arrays, and the fields of named tuples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python.values import Fixed, Known, Value, is_whole
+
+
+def array(space: str):
+    """The rule for cuda.shared.array and cuda.local.array. The text is what declares it: the extents are
+    as the user writes them."""
+
+    def rule(call):
+        shape, dtype, *_ = call.take("shape", "dtype", "alignment", optional=1)
+        items = call.of.items(call.node, shape) if isinstance(shape.type, types.Tuple) else (shape,)
+        for item in items:
+            if not item.is_known or not is_whole(item.type):
+                call.fail(
+                    f"the shape of an array in {space} memory must be known when compiling",
+                    "Write numbers, or names of the Python scope that are numbers.",
+                )
+        extents = tuple(int(item.constant) for item in items)
+        t = element_type(call, dtype)
+        if space == "shared" and extents == (0,):
+            return Value(Fixed(t, (0,), "dynamic"), "", calls=True)
+        if any(n <= 0 for n in extents):
+            call.fail(f"the shape {extents} has no elements")
+        text = "".join(f"[{item.text}]" for item in items)
+        return Value(Fixed(t, extents, space), text, calls=True)
+
+    return rule
+
+
+def element_type(call, dtype):
+    """The types.Type that an argument ``dtype`` means."""
+    value = (
+        dtype.type.value if isinstance(dtype.type, Known) else getattr(dtype.type, "dtype", None)
+    )
+    if isinstance(value, str):
+        value = np.dtype(value)
+    try:
+        return types.as_type({bool: np.bool_, int: np.int64, float: np.float64}.get(value, value))
+    except TypeError:
+        call.fail("the dtype is a type such as float32 or np.float32")
+
+
+def constant(call):
+    """cuda.const.array_like: an array of the Python scope, which is in constant memory anyway."""
+    (value,) = call.take("ndarray")
+    if not isinstance(value.type, Fixed) or value.type.space != "captured":
+        call.fail("takes a NumPy array of the Python scope, by its name")
+    return value
+
+
+def member(call, name):
+    """A field of a named tuple."""
+    (value,) = call.args
+    at = value.type.instance_class._fields.index(name)
+    if value.items is not None:
+        return value.items[at]
+    return Value(value.type.types[at], f"{value.at(100)}.{name}", loads=value.loads)

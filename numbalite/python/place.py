@@ -1,0 +1,82 @@
+"""Where C++ declares the variables: in the block that holds all that is said of one, at its first assignment
+if that comes first, else before the statement in which it is first spoken of."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+Path = tuple[tuple[int, int], ...]
+"""Blocks from the outermost to the innermost, with the number of the statement in each."""
+PARAMETER: Path = ((0, -1),)
+
+
+class Place(NamedTuple):
+    """Where a variable is declared."""
+
+    block: tuple
+    """The path of the block."""
+    statement: int
+    """The number of the statement in it: -1 in the head of the function or loop that the block is of."""
+    node: ast.AST | None
+    """The target that declares it; None if a declaration stands before the statement."""
+
+
+class Blocks:
+    """The blocks of a function's body, and where every name in them stands."""
+
+    def __init__(self, body):
+        self.paths: dict[ast.AST, Path] = {}
+        """Of the statements, and of the names in them."""
+        self._count = 0
+        self._enter(body, ())
+
+    def _enter(self, body, outer):
+        block = self._count
+        self._count += 1
+        for number, statement in enumerate(body):
+            path = (*outer, (block, number))
+            self.paths[statement] = path
+            for field in ("body", "orelse"):
+                inner = getattr(statement, field, None)
+                if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+                    first = self._count
+                    self._enter(inner, path)
+                    if field == "body" and isinstance(statement, ast.For):
+                        self._note(statement.target, (*path, (first, -1)))
+            for child in ast.iter_child_nodes(statement):
+                if not isinstance(child, ast.stmt) and child is not getattr(
+                    statement, "target", None
+                ):
+                    self._note(child, path)
+            if not isinstance(statement, ast.For) and hasattr(statement, "target"):
+                self._note(statement.target, path)
+
+    def _note(self, node, path):
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name):
+                self.paths[part] = path
+
+    def place(self, definitions, uses, loops) -> Place:
+        """Where to declare a variable with these definitions and uses (nodes), which the iterations of these
+        loops leave to the next ones."""
+        nodes = [*definitions, *uses]
+        paths = [self.paths.get(node, PARAMETER) for node in nodes]
+        paths += [self.paths[loop] for loop in loops]
+        depth = 0
+        while all(len(p) > depth for p in paths) and len({p[depth][0] for p in paths}) == 1:
+            depth += 1
+            if len({p[depth - 1][1] for p in paths}) > 1:
+                break
+        statement = min(p[depth - 1][1] for p in paths)
+        block = (*(paths[0][: depth - 1]), (paths[0][depth - 1][0],))
+        here = [n for n, p in zip(nodes, paths, strict=False) if p[depth - 1][1] == statement]
+        is_simple = len(here) == 1 and here[0] in definitions and here[0] not in uses
+        if is_simple and len(self.paths.get(here[0], PARAMETER)) == depth:
+            return Place(block, statement, here[0])
+        return Place(block, statement, None)
+
+    def block_of(self, node) -> tuple:
+        """The block of a statement, as a Place has it, and its number in it."""
+        path = self.paths[node]
+        return (*path[:-1], (path[-1][0],)), path[-1][1]

@@ -1,0 +1,35 @@
+"""The text of a translation: a line of C++ for a line of Python, which stands behind it as a comment."""
+
+from __future__ import annotations
+
+import linecache
+
+from numbalite.text.linemap import Text
+
+_COLUMN = 60
+"""Comments stand no farther to the right than lines of this length let them."""
+
+
+def text_of(lines, label: str, file: str, first: int) -> Text:
+    """The Text of the lines of a function whose head is in line ``first`` of the file."""
+    if not lines:
+        return Text("", label, (first,))
+    width = max((len(line.text) for line in lines if len(line.text) < _COLUMN), default=0) + 2
+    out, numbers, told, last = [], [], set(), first
+    for line in lines:
+        if line.number > 0:
+            comment = "" if line.number in told else _comment(file, line.number)
+            told.add(line.number)
+            code = f"{line.text:<{width}}" if len(line.text) < width - 1 else f"{line.text}  "
+            out.append(f"{code}// {comment}" if comment else line.text)
+            last = line.number
+        else:
+            out.append(line.text)
+            last += 1
+        numbers.append(last)
+    return Text("\n".join(out), label, tuple(numbers))
+
+
+def _comment(file, number):
+    """The Python line, as a comment may hold it: a backslash at the end would swallow the next line."""
+    return linecache.getline(file, number).strip().rstrip("\\").strip()

@@ -1,0 +1,72 @@
+"""What is said of Python that is no kernel: one screen with the file, the line, the construct with a
+caret under it, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from typing import NamedTuple, NoReturn
+
+from numbalite.errors import TranslationError
+
+
+class Place(NamedTuple):
+    """A piece of the user's program."""
+
+    label: str
+    """The file as messages name it."""
+    file: str
+    """The file as linecache knows it."""
+    line: int
+    column: int
+    end: int
+    """The column behind the last one, in the same line."""
+
+    def __str__(self) -> str:
+        return f"{self.label}({self.line})"
+
+    def shown(self, note: str = "") -> str:
+        """The line with a caret under each character of the construct."""
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        if not text.strip():
+            return ""
+        indent = len(text) - len(text.lstrip())
+        first = max(self.column, indent)
+        end = max(min(self.end, len(text)), first + 1)
+        carets = " " * (first - indent) + "^" * (end - first)
+        return f"    {text.strip()}\n    {carets}{f' {note}' if note else ''}"
+
+
+class Problem(Exception):
+    """Raised inside the translator at a node of the syntax tree; ``raise_for`` makes the user's of it."""
+
+    def __init__(self, node: ast.AST | None, message: str, remedy: str = "", others=()):
+        super().__init__(message)
+        self.node = node
+        self.message = message
+        self.remedy = remedy
+        self.others = tuple(others)
+        """(node, note): further places that belong to it."""
+        self.place: Place | None = None
+        self.notes: list[tuple[Place, str]] = []
+
+    def locate(self, place_of) -> Problem:
+        """Keeps the places, before the tree that the nodes belong to is left."""
+        if self.place is None and self.node is not None:
+            self.place = place_of(self.node)
+            self.notes = [(place_of(node), note) for node, note in self.others]
+        return self
+
+
+def raise_for(problem: Problem, name: str) -> NoReturn:
+    """The TranslationError that the user sees."""
+    place = problem.place
+    lines = [f"{place}: {name}: {problem.message}" if place else f"{name}: {problem.message}"]
+    if place is not None:
+        lines.append(place.shown())
+    for other, note in problem.notes:
+        lines += [f"{other}: {note}", other.shown()]
+    if problem.remedy:
+        lines.append(problem.remedy)
+    text = "\n".join(filter(None, lines))
+    raise TranslationError(text, file=place and place.label, line=place and place.line) from None

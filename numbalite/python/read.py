@@ -1,0 +1,136 @@
+"""A Python function as the translator reads it: the tree of its body, its file, its parameters, and
+where its names are looked up."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+import types as python_types
+from collections.abc import Callable
+from typing import Any
+
+from numbalite.python.problem import Place, Problem
+from numbalite.text import linemap
+from numbalite.text.capture import Scope
+
+
+class Function:
+    """A function with a Python body."""
+
+    def __init__(self, node: Any, label: str, file: str, scope: Callable[[], Scope], defaults):
+        self.node = node
+        self.label = label
+        """The file as messages name it."""
+        self.file = file
+        """The file as linecache knows it."""
+        self.name = "lambda_" if isinstance(node, ast.Lambda) else node.name
+        self._scope = scope
+        self.defaults = dict(defaults)
+        self.first_line = min(
+            [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))]
+        )
+        self.parameters = tuple(arg.arg for arg in _arguments(self, node))
+        self.body = _body(node)
+
+    def place(self, node: ast.AST) -> Place:
+        """Where a node stands."""
+        line = getattr(node, "lineno", self.node.lineno)
+        column = getattr(node, "col_offset", 0)
+        end = getattr(node, "end_col_offset", column) if _in_a_line(node) else 10**6
+        return Place(self.label, self.file, line, column, end)
+
+    @property
+    def scope(self) -> Scope:
+        """Its closure and its globals, as they are now."""
+        return self._scope()
+
+
+def _scope_of(function):
+    code, cells = function.__code__, function.__closure__ or ()
+
+    def scope():
+        local = {}
+        for name, cell in zip(code.co_freevars, cells, strict=True):
+            try:
+                local[name] = cell.cell_contents
+            except ValueError:
+                pass  # not assigned yet
+        return Scope(local, function.__globals__)
+
+    return scope
+
+
+def reread(text, name, label, file, first, values, defaults) -> Function:
+    """A Function from the text of its lines, with what it takes from its scope."""
+    tree = ast.parse(textwrap.dedent(text))
+    ast.increment_lineno(tree, first - 1)
+    nodes = (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
+    node = next(n for n in nodes if getattr(n, "name", "lambda_") == name)
+    scope = Scope(dict(values))
+    return Function(node, label, file, lambda: scope, defaults)
+
+
+def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
+    """(True, value) of a name that is no local variable, or (False, None)."""
+    known, value = scope.find(name)
+    if not known and hasattr(builtins, name):
+        return True, getattr(builtins, name)
+    return known, value
+
+
+def read(function: Any) -> Function:
+    """The Function of a Python function. A Problem where its source is not to be had."""
+    node = linemap.function_node(function)
+    if node is None:
+        raise Problem(
+            None,
+            "the source of the function is not to be found",
+            "A function with a Python body is translated from its source: define it in a file or a cell "
+            "of a notebook.",
+        )
+    file = function.__code__.co_filename
+    label = linemap.label_of(file)
+    return Function(node, label, file, _scope_of(function), _defaults(function))
+
+
+def is_python(function: Any) -> bool:
+    """Has the function a body in Python, and not one string of CUDA C++?"""
+    if not isinstance(function, python_types.FunctionType):
+        return False
+    return function.__name__ == "<lambda>" or not linemap.is_text(function)
+
+
+def _in_a_line(node):
+    return getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
+
+
+def _arguments(read_: Function, node):
+    arguments = node.args
+    for extra in (arguments.vararg, arguments.kwarg):
+        if extra is not None:
+            problem = Problem(
+                extra,
+                f"a parameter for any number of arguments, {extra.arg}, is not possible",
+                "List the parameters; several values may be one tuple.",
+            )
+            raise problem.locate(read_.place)
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def _defaults(function):
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def _body(node):
+    if isinstance(node, ast.Lambda):
+        returned = ast.Return(node.body)
+        ast.copy_location(returned, node.body)
+        return [returned]
+    first = node.body[0]
+    is_doc = isinstance(first, ast.Expr) and isinstance(getattr(first, "value", None), ast.Constant)
+    if is_doc and isinstance(first.value.value, str) and len(node.body) > 1:
+        return node.body[1:]
+    return node.body

@@ -1,0 +1,139 @@
+"""numba's rules for numbers: which type an operation has, how two types become one.
+
+As numba/core/typing/builtins.py has them: integers are at least 64 bits wide in arithmetic; what mixes
+int64 and uint64 is float64; true division of integers is float64; a float32 stays one with float32 and
+with integers of at most 16 bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python.values import Fixed, Known, is_complex, is_number, is_real, is_whole
+
+_SIGNED, _UNSIGNED = types.int64, types.uint64
+
+
+def widened(t):
+    """The integer that arithmetic on this one gives."""
+    return _UNSIGNED if t.dtype.kind == "u" and t.size == 8 else _signed_or_unsigned(t)
+
+
+def _signed_or_unsigned(t):
+    return _UNSIGNED if t.dtype.kind == "u" else _SIGNED
+
+
+def common(a, b):
+    """The number that an arithmetic operation on these two has; None if there is none."""
+    if not is_number(a) or not is_number(b):
+        return None
+    if is_whole(a) and is_whole(b):
+        if a.dtype.kind == b.dtype.kind == "u":
+            return _UNSIGNED
+        if types.uint64 in (a, b) and "i" in (a.dtype.kind, b.dtype.kind):
+            return types.float64
+        return _UNSIGNED if types.uint64 in (a, b) else _SIGNED
+    return types.scalar(np.promote_types(_as_float(a, b), _as_float(b, a)))
+
+
+def _as_float(t, other):
+    """What an operand counts as beside a float: float32 has room for 16 bits."""
+    if not is_whole(t):
+        return t.dtype
+    narrow = t.size <= 2 or t is types.boolean
+    half = other is types.float16
+    return np.dtype("f4" if narrow and not half else "f2" if half else "f8")
+
+
+def quotient(a, b):
+    """The type of ``a / b``."""
+    found = common(a, b)
+    return types.float64 if found is not None and is_whole(found) else found
+
+
+def power(a, b):
+    """The type of ``a ** b``: a float stays what it is with an integer."""
+    if is_real(a) and is_whole(b):
+        return a
+    return common(a, b)
+
+
+def bitwise(a, b):
+    """The type of ``a & b``."""
+    if a is types.boolean and b is types.boolean:
+        return a
+    if not is_whole(a) or not is_whole(b):
+        return None
+    unsigned = a.dtype.kind in "bu" and b.dtype.kind in "bu"
+    return _UNSIGNED if unsigned and "u" in (a.dtype.kind, b.dtype.kind) else _SIGNED
+
+
+def shift(a, b):
+    """The type of ``a << b``: the first operand decides."""
+    return _signed_or_unsigned(a) if is_whole(a) and is_whole(b) else None
+
+
+def unified(a, b):
+    """The type of a variable that is bound to both; None if there is none."""
+    if a == b:
+        return a
+    if is_number(a) and is_number(b):
+        return _unified_numbers(a, b)
+    if isinstance(a, types.Array) and isinstance(b, types.Array):
+        return _unified_arrays(a, b)
+    if isinstance(a, types.Tuple) and isinstance(b, types.Tuple) and len(a) == len(b):
+        items = [unified(x, y) for x, y in zip(a.types, b.types, strict=True)]
+        if isinstance(a, types.NamedTuple) and not isinstance(b, type(a)):
+            return None
+        return None if None in items else a.of(items)
+    return None
+
+
+def _unified_numbers(a, b):
+    if is_whole(a) and is_whole(b):
+        if a is types.boolean or b is types.boolean:
+            return a if b is types.boolean else b
+        return types.scalar(np.promote_types(a.dtype, b.dtype))
+    if is_complex(a) or is_complex(b) or is_real(a) or is_real(b):
+        return types.scalar(np.promote_types(_as_float(a, b), _as_float(b, a)))
+    return None
+
+
+def _unified_arrays(a, b):
+    if (a.dtype, a.ndim) != (b.dtype, b.ndim):
+        return None
+    readonly = a.readonly or b.readonly
+    return types.Array(a.dtype, a.ndim, a.layout if a.layout == b.layout else "A", readonly)
+
+
+def stored(t):
+    """The type of a variable that holds such a value: of an array in a space of its own, a view."""
+    return t.view if isinstance(t, Fixed) else t
+
+
+def described(t) -> str:
+    """A type for messages."""
+    return t.name if isinstance(t, Known) else str(t)
+
+
+# What C++ computes in, for operands of these types.
+
+
+def promoted(a, b):
+    """The type that C++'s arithmetic conversions give to an operation on these two numbers."""
+    if is_complex(a) or is_complex(b):
+        return types.scalar(np.promote_types(a.dtype, b.dtype)) if not _mixed(a, b) else None
+    for real in (types.float64, types.float32, types.float16):
+        if real in (a, b):
+            return real
+    a, b = (types.int32 if t.size < 4 else t for t in (a, b))
+    if a == b:
+        return a
+    if a.size == b.size:
+        return a if a.dtype.kind == "u" else b
+    return a if a.size > b.size else b
+
+
+def _mixed(a, b):
+    return is_whole(a) or is_whole(b)

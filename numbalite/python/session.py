@@ -1,0 +1,263 @@
+"""One compilation: the functions that a Python body calls, each once for each list of argument types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numbalite import types
+from numbalite.errors import PerformanceWarning, warn
+from numbalite.kernels import results, source, targets
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.python import arithmetic, rules, subscripts
+from numbalite.python.printing import text_of
+from numbalite.python.problem import Problem, raise_for
+from numbalite.python.read import Function, is_python
+from numbalite.python.translate import Translator
+from numbalite.python.values import Value, is_number
+from numbalite.python.variables import NotYet
+from numbalite.text import capture
+
+
+class Instance(DeviceFunction):
+    """A Python function for one list of argument types, as a device function."""
+
+    def __init__(self, function: Function, args, given: DeviceFunction | None):
+        self.function = function
+        self.args = tuple(args)
+        self.given = given
+        self.translator: Translator | None = None
+        self.is_running = False
+        self.is_finished = False
+
+    @property
+    def result(self):
+        """The type that it returns, as far as it is known."""
+        return self.translator and self.translator.result
+
+    def finish(self, definition):
+        """Makes a device function of it."""
+        signature = types.Signature(self.result, map(types.by_reference, self.args))
+        options = self.given.options if self.given else None
+        py_func = self.given._py_func if self.given else None
+        super().__init__(definition, (signature,), options, py_func)
+        self.is_finished = True
+
+
+class Session:
+    def __init__(self, definition_of):
+        self._definition_of = definition_of
+        """What gives the definition of a function that no decorator has seen."""
+        self._instances: dict[tuple, Instance] = {}
+        self._results: dict[tuple, types.Type] = {}
+        self._doubles: dict[Function, int] = {}
+
+    # --- translating
+
+    def definition(self, python, args, result=None) -> source.Definition:
+        """The Definition of a PythonDefinition for these types of arguments."""
+        function = python.function
+        try:
+            translator = Translator(function, args, self, result)
+            return self._defined(python, translator)
+        except Problem as problem:
+            raise_for(problem, python.name)
+        except NotYet as unknown:
+            raise_for(_untold(unknown).locate(function.place), python.name)
+
+    def _defined(self, python, translator):
+        function = translator.function
+        made = translator.run()
+        text = text_of(made.lines, function.label, function.file, function.first_line)
+        self._warn(function, translator)
+        return source.Definition(
+            python.name, made.parameters, text, capture.Scope(made.taken),
+            qualname=python.qualname, module=python.module,
+        )  # fmt: skip
+
+    def instance(self, python, args, result=None, given=None) -> Instance:
+        """A Python function as a device function for these types of arguments."""
+        args = tuple(map(rules.stored, args))
+        key = python, args
+        instance = self._instances.get(key)
+        if instance is None:
+            instance = self._instances[key] = Instance(python.function, args, given)
+        if not instance.is_finished and not instance.is_running:
+            self._translate(python, instance, result)
+        return instance
+
+    def _translate(self, python, instance, result):
+        """Translates an instance; if it calls one that is being translated, whose result is not known yet, it
+        is translated again when it is asked for again."""
+        known = instance.result
+        instance.translator = Translator(python.function, instance.args, self, result)
+        instance.translator.result = instance.translator.result or known
+        instance.is_running = True
+        try:
+            instance.finish(self._defined(python, instance.translator))
+        except NotYet:
+            if instance.result is None:
+                raise
+        finally:
+            instance.is_running = False
+
+    def instances(self, function: DeviceFunction) -> list[Instance]:
+        """A device function with a Python body for each of its signatures: for callers in C++."""
+        try:
+            return [
+                self.instance(function.definition, s.args, s.return_type, function)
+                for s in function.signatures
+            ]
+        except Problem as problem:
+            raise_for(problem, function.name)
+        except NotYet as unknown:
+            raise_for(_untold(unknown).locate(function.definition.function.place), function.name)
+
+    # --- calls
+
+    def call(self, of, node, value: Any, args: list[Value], keywords) -> Value:
+        """A call of a function of the Python scope, in the Expressions ``of``."""
+        function = self._device_function(of, node, value)
+        args = self._ordered(of, node, function, args, keywords)
+        if function.definition.is_python:
+            return self._call_python(of, node, function, args)
+        return self._call_string(of, node, function, args)
+
+    def _device_function(self, of, node, value):
+        found = capture.device_function(value)
+        if isinstance(found, DeviceFunction):
+            return found
+        if is_python(value):
+            known = _plain_functions.get(value)
+            if known is None:
+                known = DeviceFunction(self._definition_of(value), (), None, value)
+                _plain_functions[value] = known
+            return known
+        name = getattr(value, "__name__", type(value).__name__)
+        if getattr(type(value), "source_role", None) == "kernel":
+            of.fail(
+                node,
+                f"{name} is a kernel, and cannot be called from one",
+                "Make it a device function.",
+            )
+        of.fail(node, f"{name} has no meaning in a kernel", _remedy(value))
+
+    def _ordered(self, of, node, function, args, keywords):
+        names = function.definition.parameters
+        if not names:
+            return [*args, *keywords.values()]
+        args, keywords = list(args), dict(keywords)
+        defaults = function.definition.defaults
+        if len(args) > len(names):
+            of.fail(node, f"{function.name} has {len(names)} parameters, not {len(args)}")
+        for name in names[len(args) :]:
+            if name in keywords:
+                args.append(keywords.pop(name))
+            elif name in defaults:
+                args.append(of.captured(node, f"{function.name}_{name}", defaults[name]))
+            else:
+                of.fail(node, f"{function.name}: the argument {name!r} is missing")
+        if keywords:
+            of.fail(node, f"{function.name} has no parameter {next(iter(keywords))!r}")
+        return args
+
+    def _call_python(self, of, node, function, args):
+        wanted, result = _declared(function, [rules.stored(a.type) for a in args])
+        instance = self.instance(function.definition, wanted, result, function)
+        if instance.result is None:
+            raise NotYet(node)
+        return self._called(of, node, function, instance, args, wanted, instance.result)
+
+    def _call_string(self, of, node, function, args):
+        given = [rules.stored(a.type) for a in args]
+        wanted, result = _declared(function, given)
+        if result is None:
+            result = self._result_of_string(of, node, function, wanted)
+        return self._called(of, node, function, function, args, wanted, result)
+
+    def _result_of_string(self, of, node, function, args):
+        """What a function in C++ returns is the compiler's to say."""
+        key = function, tuple(args)
+        known = self._results.get(key)
+        if known is None:
+            target = targets.target_of(targets.current_device())
+            found = results.result_types(function, args, target)
+            known = found[0] if len(found) == 1 else types.Tuple(found) if found else types.void
+            self._results[key] = known
+        return known
+
+    def _called(self, of, node, function, taken, args, wanted, result):
+        texts = []
+        for value, t in zip(args, wanted, strict=True):
+            if is_number(t) and is_number(value.type):
+                texts.append(arithmetic.converted(value, t).text)
+            else:
+                texts.append(subscripts.as_view(value).text)
+        name = of.take(_plain(function.name), taken)
+        return Value(result, f"{name}({', '.join(texts)})", calls=True)
+
+    # --- warnings
+
+    def note_double(self, function: Function, node):
+        self._doubles.setdefault(function, node)
+
+    def _warn(self, function, translator):
+        node = self._doubles.get(function)
+        if (
+            node is None
+            or function in _warned
+            or any(map(_has_double, translator.arguments.values()))
+        ):
+            return
+        _warned.add(function)
+        place = function.place(node)
+        warn(
+            f"{place}: {function.name} computes in float64, because {node.value!r} is a float64: write "
+            f"float32({node.value!r}) for float32 arithmetic, which is much faster on most GPUs\n"
+            f"{place.shown()}",
+            PerformanceWarning,
+        )
+
+
+def _untold(unknown):
+    name = getattr(unknown.node, "id", "the call's result")
+    return Problem(
+        unknown.node,
+        f"the type of {name} cannot be told",
+        "It is only computed from itself, or from a function that calls itself without an end.",
+    )
+
+
+_plain_functions: dict = {}
+_warned: set = set()
+
+
+def _has_double(t):
+    if isinstance(t, types.Array):
+        t = t.dtype
+    return t in (types.float64, types.complex128)
+
+
+def _plain(name):
+    return name.partition("<")[0].rpartition("::")[2].strip()
+
+
+def _declared(function, given):
+    """(argument types, return type) of the signature that fits these types; what is given if none is said."""
+    if not function.signatures:
+        return given, None
+    for signature in function.signatures:
+        if list(signature.args) == given:
+            return signature.args, signature.return_type
+    for signature in function.signatures:
+        if len(signature.args) == len(given):
+            return signature.args, signature.return_type
+    return given, None
+
+
+def _remedy(value):
+    module = (getattr(value, "__module__", None) or "").partition(".")[0]
+    if module == "numpy":
+        return "Of NumPy's functions those on single numbers are possible: np.sin(x[i])."
+    if callable(value):
+        return "Kernels call device functions, @cuda.jit(device=True), and what math and cuda have."
+    return ""

@@ -1,0 +1,225 @@
+"""Elements, rows and slices of arrays, and items of tuples.
+
+A negative index counts from the end. It is only looked at where the index may be negative: what comes from
+``range``, a thread's place or a comparison with these costs nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from numbalite import types
+from numbalite.python.rules import described
+from numbalite.python.values import (
+    PRIMARY,
+    UNARY,
+    Fixed,
+    Known,
+    Value,
+    is_whole,
+    number,
+    tuple_of,
+)
+
+
+class Slice(NamedTuple):
+    """``start:stop:step``; parts that are not said are None."""
+
+    start: Value | None
+    stop: Value | None
+    step: Value | None
+
+
+def indices(of, node) -> list:
+    """What stands in brackets: Values, Slices and ``...``; tuples are taken apart."""
+    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+    found: list = []
+    for item in nodes:
+        if isinstance(item, ast.Slice):
+            parts = (item.lower, item.upper, item.step)
+            found.append(Slice(*(part and of.value(part) for part in parts)))
+        elif isinstance(item, ast.Constant) and item.value is Ellipsis:
+            found.append(Ellipsis)
+        else:
+            value = of.value(item)
+            if isinstance(value.type, types.Tuple) and len(nodes) == 1:
+                found += of.items(item, value)
+            else:
+                found.append(value)
+    return found
+
+
+def extent(base: Value, axis: int) -> Value:
+    """``a.shape[axis]``"""
+    if isinstance(base.type, Fixed) and base.type.space != "dynamic":
+        return number(int(base.type.shape[axis]))
+    return Value(types.int64, f"{_view(base)}.shape[{axis}]", range=(0, 2**63 - 1))
+
+
+def stride(base: Value, axis: int) -> Value:
+    if isinstance(base.type, Fixed) and base.type.space != "dynamic":
+        step = base.type.dtype.size
+        for n in base.type.shape[axis + 1 :]:
+            step *= n
+        return number(step)
+    return Value(types.int64, f"{_view(base)}.strides[{axis}]")
+
+
+def size(base: Value) -> Value:
+    if isinstance(base.type, Fixed) and base.type.space != "dynamic":
+        count = 1
+        for n in base.type.shape:
+            count *= n
+        return number(int(count))
+    return Value(types.int64, f"{_view(base)}.size()", range=(0, 2**63 - 1))
+
+
+def is_raw(t) -> bool:
+    """Is it a plain C++ array, and no view?"""
+    return isinstance(t, Fixed) and t.space in ("shared", "local", "record", "dynamic")
+
+
+def as_view(value: Value) -> Value:
+    """An array as array<...>: what functions take and variables hold."""
+    if not isinstance(value.type, Fixed):
+        return value
+    text = f"py::as_array({value.text})" if is_raw(value.type) else value.text
+    return value.replace(type=value.type.view, cxx=value.type.view, text=text)
+
+
+def _view(base):
+    return as_view(base).at(PRIMARY) if is_raw(base.type) else base.at(PRIMARY)
+
+
+def transposed(base: Value) -> Value:
+    base = as_view(base)
+    layout = {"C": "F", "F": "C", "A": "A"}[base.type.layout]
+    t = types.Array(base.type.dtype, base.type.ndim, layout, base.type.readonly)
+    return Value(t, f"py::transposed({base.text})", loads=base.loads)
+
+
+def load(of, node, base: Value, items: list) -> Value:
+    """``base[items]``"""
+    t = base.type
+    if isinstance(t, types.Tuple):
+        return _item(of, node, base, items)
+    if isinstance(t, (types.Record, types.Array)) and len(items) == 1:
+        named = getattr(items[0], "type", None)
+        if isinstance(named, Known) and isinstance(named.value, str):
+            if isinstance(t, types.Record) or t.ndim == 0:
+                return field(of, node, base, named.value)
+            of.fail(node, f"{described(t)} has no field {named.value!r}")
+    if isinstance(t, types.Array) and t.ndim == 0 and items in ([], [Ellipsis]):
+        return Value(t.dtype, base.text, loads=True)
+    if not isinstance(t, types.Array):
+        of.fail(node, f"{described(t)} has no elements")
+    if Ellipsis in items:
+        at = items.index(Ellipsis)
+        missing = t.ndim - len(items) + 1
+        items = items[:at] + [Slice(None, None, None)] * missing + items[at + 1 :]
+    if len(items) > t.ndim:
+        of.fail(
+            node, f"{len(items)} indices for an array of {t.ndim} dimension{'s' * (t.ndim != 1)}"
+        )
+    if any(isinstance(item, Slice) for item in items):
+        return _sliced(of, node, base, items)
+    return _indexed(
+        of, node, base, [_index(of, node, base, k, item) for k, item in enumerate(items)]
+    )
+
+
+def _index(of, node, base, axis, item: Value) -> str:
+    """An index that counts from the beginning."""
+    if isinstance(item.type, types.Array) and item.type.ndim == 0:
+        item = item.replace(type=item.type.dtype, cxx=item.type.dtype)
+    if not is_whole(item.type):
+        remedy = "int(x) makes one." if getattr(item.type, "dtype", None) is not None else ""
+        of.fail(node, f"an index is an integer, not {described(item.type)}", remedy)
+    if item.is_natural:
+        return item.text
+    if isinstance(base.type, Fixed) and base.type.space == "dynamic":
+        return item.text
+    n = extent(base, axis)
+    if item.is_known:
+        return str(n.constant + item.constant) if n.is_known else f"{n.text} - {-item.constant}"
+    return f"py::wrap({item.text}, {n.text})"
+
+
+def _indexed(of, node, base, texts):
+    t = base.type
+    if is_raw(t):
+        text = base.at(PRIMARY) + "".join(f"[{i}]" for i in texts)
+        if len(texts) == t.ndim:
+            return Value(t.dtype, text, loads=True)
+        return Value(Fixed(t.dtype, t.shape[len(texts) :], t.space, t.readonly), text)
+    if len(texts) == t.ndim:
+        text = f"[{texts[0]}]" if t.ndim == 1 else f"({', '.join(texts)})"
+        return Value(t.dtype, base.at(PRIMARY) + text, loads=True)
+    text = base.at(PRIMARY) + "".join(f"[{i}]" for i in texts)
+    layout = "C" if t.layout == "C" else "A"
+    return Value(types.Array(t.dtype, t.ndim - len(texts), layout, t.readonly), text)
+
+
+def _sliced(of, node, base, items):
+    """A view with fewer dimensions, or shorter ones."""
+    base = as_view(base)
+    parts, kept = [], 0
+    for k, item in enumerate(items):
+        if not isinstance(item, Slice):
+            parts.append(f"int64({_index(of, node, base, k, item)})")
+            continue
+        kept += 1
+        for part in item:
+            if part is not None and not is_whole(part.type) and not _is_none(part):
+                of.fail(node, f"the parts of a slice are integers, not {described(part.type)}")
+        texts = ["none_type()" if p is None or _is_none(p) else f"int64({p.text})" for p in item]
+        while texts and texts[-1] == "none_type()":
+            texts.pop()
+        parts.append(f"py::slice({', '.join(texts)})")
+    kept += base.type.ndim - len(items)
+    t = types.Array(base.type.dtype, kept, "A", base.type.readonly)
+    return Value(t, f"py::view({base.text}, {', '.join(parts)})")
+
+
+def _is_none(value):
+    return isinstance(value.type, types.Empty)
+
+
+def _item(of, node, base, items):
+    (item,) = items if len(items) == 1 else [None]
+    if isinstance(item, Slice):
+        parts = [p.constant if p is not None else None for p in item]
+        if any(p is not None and not p.is_known for p in item):
+            of.fail(node, "the parts of a slice of a tuple must be known when compiling")
+        return tuple_of(of.items(node, base)[slice(*parts)])
+    if not isinstance(item, Value) or not is_whole(item.type):
+        of.fail(node, "an item of a tuple is asked for by one integer")
+    count = len(base.type)
+    if item.is_known:
+        if not -count <= item.constant < count:
+            of.fail(node, f"the tuple has {count} items, not one with the index {item.constant}")
+        return of.items(node, base)[item.constant]
+    if len(set(base.type.types)) != 1:
+        of.fail(
+            node, "the index of a tuple with items of several types must be known when compiling",
+            "Items of one type may be indexed by a variable.",
+        )  # fmt: skip
+    index = item.text if item.is_natural else f"py::wrap({item.text}, {count})"
+    return Value(base.type.types[0], f"{base.at(PRIMARY)}[{index}]", loads=base.loads)
+
+
+__all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "stride"]
+
+
+def field(of, node, value: Value, name: str) -> Value:
+    """``r.x``, ``r["x"]``"""
+    record = value.type.dtype if isinstance(value.type, types.Array) else value.type
+    if not isinstance(record, types.Record) or name not in record.dtype.names:
+        of.fail(node, f"{described(record)} has no field {name!r}")
+    dtype = record.dtype.fields[name][0]
+    text = f"{value.at(PRIMARY)}.{name}"
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return Value(Fixed(types.from_dtype(base), shape, "record"), text, loads=True)
+    return Value(types.from_dtype(dtype), text, loads=True)

@@ -1,0 +1,642 @@
+"""A Python function, for one list of argument types, as the body of a C++ function.
+
+The statements are walked in rounds until the types of all variables are known (variables.py); what the last
+round writes is the text. Each line of it knows the Python line that it is from.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, NamedTuple
+
+from numbalite import types
+from numbalite.python import arithmetic, loops, rules, subscripts
+from numbalite.python.expressions import Expressions
+from numbalite.python.flow import Flow
+from numbalite.python.known import spelled
+from numbalite.python.names import RESERVED
+from numbalite.python.place import Blocks
+from numbalite.python.problem import Problem
+from numbalite.python.read import Function
+from numbalite.python.values import (
+    Fixed,
+    Known,
+    Value,
+    is_complex,
+    is_number,
+    is_real,
+    is_whole,
+    number,
+    tuple_of,
+)
+from numbalite.python.variables import NotYet, Variables, cxx_name
+
+_MOST_ROUNDS = 40
+_INDENT = "    "
+_STATEMENTS = {
+    "Try": ("try", "a test of the value before it is used: kernels have no exceptions to catch"),
+    "TryStar": ("try", "a test of the value before it is used"),
+    "With": ("with", "the calls themselves: kernels have no context managers"),
+    "AsyncFor": ("async for", "for"),
+    "AsyncWith": ("async with", "the calls themselves"),
+    "ClassDef": ("a class", "a record (a NumPy structured dtype), or a named tuple"),
+    "FunctionDef": ("a function in a kernel", "a device function outside: @cuda.jit(device=True)"),
+    "AsyncFunctionDef": ("async def", "a device function outside: @cuda.jit(device=True)"),
+    "Import": ("import", "the import at the top of the file"),
+    "ImportFrom": ("import", "the import at the top of the file"),
+    "Global": ("global", "an array that is an argument: kernels cannot change Python's variables"),
+    "Nonlocal": ("nonlocal", "an array that is an argument"),
+    "Delete": ("del", "nothing: variables of a kernel need not be deleted"),
+    "Match": ("match", "if and elif"),
+    "TypeAlias": ("type", "the type itself"),
+}
+
+
+class Line(NamedTuple):
+    """A line of C++, and the Python line that it stands for."""
+
+    text: str
+    number: int
+
+
+class Translation(NamedTuple):
+    lines: list[Line]
+    taken: dict[str, Any]
+    """What the text takes from the Python scope."""
+    result: types.Type
+    parameters: tuple[str, ...]
+    """Their names in C++."""
+
+
+class Translator(Expressions):
+    """Translates a function for these types of arguments; ``result``: the type that it returns, if that is
+    declared."""
+
+    def __init__(self, function: Function, args, session, result):
+        super().__init__()
+        self.function = function
+        self.session = session
+        self.scope = function.scope
+        self.declared_result = result
+        self.result: types.Type | None = result
+        arguments = function.node.args
+        nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        self.flow = Flow(nodes, function.body)
+        self.blocks = Blocks(function.body)
+        self.variables = Variables(self.flow, self.blocks, RESERVED)
+        self.parameters = tuple(cxx_name(name, RESERVED) for name in function.parameters)
+        self.arguments = dict(zip(function.parameters, args, strict=True))
+        self.names = set(self.flow.assigned) | set(self.parameters)
+        self.lines: list[Line] = []
+        self.depth = 1
+        self.at: ast.stmt | None = None
+        self.is_final = False
+        self.loops: list[loops.Loop] = []
+        self._fresh: dict[tuple, str] = {}
+
+    # --- rounds
+
+    def run(self) -> Translation:
+        """Raises Problem; NotYet where a type is only computed from itself."""
+        try:
+            return self._run()
+        except Problem as problem:
+            raise problem.locate(self.function.place) from None
+
+    def _run(self) -> Translation:
+        for _ in range(_MOST_ROUNDS):
+            if not self._round():
+                break
+        else:
+            raise Problem(self.function.node, "the types of the variables do not settle")
+        self.variables.settle()
+        self.is_final = True
+        self._narrow()
+        self._round()
+        if self.result is None:
+            self.result = types.void
+        self._check_end()
+        return Translation(self.lines, self.taken, self.result, self.parameters)
+
+    def _round(self) -> bool:
+        """Walks the body; was there anything new?"""
+        self.lines = []
+        self.taken = {}
+        before = self.result
+        self.variables.changed = False
+        self.variables.round += 1
+        for name, t in self.arguments.items():
+            self.variables.record(self.flow.parameters[name].node, Value(t, name))
+        if self.is_final:
+            self._copy_parameters()
+        self.block(self.function.body)
+        return self.variables.changed or before != self.result
+
+    def _copy_parameters(self):
+        """A parameter that becomes of another type has a variable of that."""
+        for name, spelling in zip(self.function.parameters, self.parameters, strict=True):
+            definition = self.flow.parameters[name]
+            variable = self.variables.variable(definition)
+            if variable is None:
+                continue
+            stored = self.variables.web_type(definition.web)
+            if variable.name != spelling or stored != rules.stored(self.arguments[name]):
+                if variable.name == spelling:
+                    variable.name = self.fresh(name)
+                self.emit(f"{spelled(stored)} {variable.name} = {spelling};", self.function.node)
+            variable.is_declared = True
+
+    def _narrow(self):
+        """Counters of loops whose bounds are small numbers are ints, as a person would have it."""
+        for definition in (self.flow.definition(n) for n in self._counters()):
+            variable = self.variables.variable(definition)
+            if variable is not None and self.variables.is_single(definition):
+                if self.variables.types[definition] is types.int64:
+                    if self.variables.narrowed(definition, types.int32):
+                        variable.cxx = types.int32
+
+    def _counters(self):
+        for node in ast.walk(ast.Module(self.function.body, [])):
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+                call = node.iter
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range":
+                    yield node.target
+
+    def _check_end(self):
+        if self.result is not types.void and self.flow.ends_without_return:
+            if self.declared_result is None and not isinstance(self.result, types.Empty):
+                raise Problem(
+                    self.function.node,
+                    f"{self.function.name} returns {rules.described(self.result)} on one way, and nothing "
+                    "on another",
+                    "Return a value at the end, too.",
+                )
+
+    # --- text
+
+    def emit(self, text: str, node: ast.AST | None = None):
+        line = getattr(node or self.at, "lineno", self.function.node.lineno)
+        self.lines.append(Line(_INDENT * self.depth + text, line))
+
+    def fresh(self, base: str) -> str:
+        """A name that nothing else has; the same in each round."""
+        count, name = 2, f"{base}_2"
+        while name in self.names or name in self.taken or name in self.variables.names:
+            count += 1
+            name = f"{base}_{count}"
+        self.names.add(name)
+        return name
+
+    # --- variables
+
+    def is_local(self, name):
+        return name in self.flow.assigned
+
+    def variable(self, node):
+        value = self.variables.use(node)
+        if isinstance(value.type, types.Empty) and value.type.dtype is None:
+            return value.replace(constant=None)
+        return value
+
+    def bind(self, target: ast.expr, value: Value):
+        """``target = value``"""
+        if isinstance(target, ast.Name):
+            self._bind_name(target, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target, value)
+        elif isinstance(target, ast.Subscript):
+            self._store(target, value)
+        elif isinstance(target, ast.Attribute):
+            self._store_to(target, self.value(target), value)
+        else:
+            self.fail(target, f"{type(target).__name__} cannot be assigned to in a kernel")
+
+    def _bind_name(self, target, value):
+        if value.type is types.void:
+            self.fail(target, f"{target.id} would be the result of a call that has none")
+        definition = self.variables.record(target, value)
+        if self.is_final and not isinstance(value.type, Known):
+            self.emit(self._binding(definition, target, value))
+
+    def _binding(self, definition, target, value) -> str:
+        variable = self.variables.variable(definition)
+        declares = variable.place.node is target and not variable.is_declared
+        if isinstance(value.type, Fixed) and value.type.space == "dynamic":
+            return f"extern __shared__ {spelled(value.type.dtype)} {variable.name}[];"
+        if isinstance(value.type, Fixed) and value.text.startswith("["):
+            return self._allocation(variable, value, declares)
+        stored = self.variables.web_type(definition.web)
+        if isinstance(stored, Fixed) and stored.space in ("captured", "record", "shared", "local"):
+            if declares:
+                return f"auto &{variable.name} = {value.text};"
+            stored = stored.view
+        text = self.text_as(value, stored)
+        if not declares:
+            return f"{variable.name} = {text};"
+        kind = f"{spelled(variable.cxx or stored)} "
+        if isinstance(stored, types.Record):
+            kind = f"{stored.cxx} &"
+        elif isinstance(stored, types.Array) and stored.ndim == 0:
+            kind = f"{spelled(stored.dtype)} &"
+        elif value.is_known and is_number(stored) and self.variables.is_single(definition):
+            kind = f"const {kind}"
+        return f"{kind}{variable.name} = {text};"
+
+    def _allocation(self, variable, value, declares):
+        space = "__shared__ " if value.type.space == "shared" else ""
+        element = spelled(value.type.dtype)
+        if declares and self.variables.is_single_fixed(variable):
+            return f"{space}{element} {variable.name}{value.text};"
+        name = self.fresh(variable.name)
+        self.emit(f"{space}{element} {name}{value.text};")
+        kind = f"{spelled(value.type.view)} " if declares else ""
+        return f"{kind}{variable.name} = py::as_array({name});"
+
+    def text_as(self, value: Value, t) -> str:
+        """The text of a value that initialises a variable of a type."""
+        if isinstance(value.type, Fixed):
+            return subscripts.as_view(value).text
+        if is_number(t) and is_number(value.type):
+            if is_complex(value.type) and not is_complex(t):
+                raise Problem(
+                    self.at, f"{value.type} does not fit into {t}", "z.real is its real part."
+                )
+            if is_real(t) and value.text.isdigit():
+                return arithmetic.converted(value, t).text
+            if is_complex(t) and not is_complex(value.type):
+                return f"{spelled(t)}({value.text})"
+        if (
+            isinstance(t, types.Tuple)
+            and value.items is not None
+            and value.text.startswith("make_tuple(")
+        ):
+            items = [self.text_as(i, of) for i, of in zip(value.items, t.types, strict=True)]
+            return f"{{{', '.join(items)}}}" if len(items) <= 8 else value.text
+        return value.text
+
+    def declare(self, variable):
+        """A declaration before the statement in which a variable is first assigned."""
+        t = variable.cxx or self.variables.web_type(variable.webs[0])
+        if isinstance(t, Fixed):
+            t = t.view
+        if isinstance(t, types.Record) or getattr(t, "ndim", 1) == 0:
+            self.fail(
+                variable.webs[0].definitions[0].node,
+                f"{variable.name} refers to several records, one after the other",
+                "Give each its own variable, in the block where it is used.",
+            )
+        self.emit(f"{spelled(t)} {variable.name};")
+        variable.is_declared = True
+
+    # --- unpacking
+
+    def _unpack(self, target, value):
+        if isinstance(value.type, types.Array) and value.type.ndim >= 1:
+            count = len(target.elts)
+            items = tuple(subscripts.load(self, target, value, [number(i)]) for i in range(count))
+        elif self._binds_together(target, value):
+            items = self._bound_together(target, value)
+            if items is None:
+                return
+        else:
+            items = self.items(target, value)
+        targets = self._spread(target, items)
+        waiting = self._kept(targets)
+        for one, item in waiting:
+            self.bind(one, item)
+
+    def _binds_together(self, target, value):
+        """Is it the result of a call, which ``auto [x, y]`` takes apart?"""
+        if not isinstance(value.type, types.Tuple) or value.text.startswith("make_tuple("):
+            return False
+        if value.items is None:
+            return value.calls
+        pairs = zip(target.elts, value.items, strict=False)
+        return self.is_final and all(self._is_new(t, v) for t, v in pairs)
+
+    def _spread(self, target, items):
+        starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+        if starred:
+            at = starred[0]
+            behind = len(target.elts) - at - 1
+            if len(items) < len(target.elts) - 1:
+                self.fail(target, f"{len(items)} values for {len(target.elts)} targets")
+            middle = tuple_of(items[at : len(items) - behind])
+            items = (*items[:at], middle, *items[len(items) - behind :])
+            names = [t.value if isinstance(t, ast.Starred) else t for t in target.elts]
+            return list(zip(names, items, strict=True))
+        if len(items) != len(target.elts):
+            self.fail(target, f"{len(items)} values for {len(target.elts)} targets")
+        return list(zip(target.elts, items, strict=True))
+
+    def _kept(self, pairs):
+        """The pairs, with a variable for each value that an assignment before it would change."""
+        kept, bound, stores = [], set(), False
+        for target, value in pairs:
+            hazard = (stores and value.loads) or _mentions(value.text, bound)
+            if hazard and not value.is_known:
+                name = self.fresh("old")
+                t = rules.stored(value.type)
+                if self.is_final:
+                    kind = "auto" if not is_number(t) else spelled(t)
+                    self.emit(f"const {kind} {name} = {value.text};")
+                value = Value(value.type, name, range=value.range)
+            kept.append((target, value))
+            if isinstance(target, ast.Name):
+                bound.add(self._cxx_target(target))
+            else:
+                stores = True
+        return kept
+
+    def _cxx_target(self, target):
+        variable = self.variables.variable(self.flow.definition(target))
+        return variable.name if variable else target.id
+
+    def _bound_together(self, target, value):
+        """``auto [x, y] = f();``: None if that did it, else the items of a variable that holds the tuple."""
+        pairs = [
+            (t, Value(of, "", cxx=of)) for t, of in zip(target.elts, value.type.types, strict=False)
+        ]
+        if len(target.elts) != len(value.type):
+            self.fail(target, f"{len(value.type)} values for {len(target.elts)} targets")
+        if self.is_final and all(self._is_new(t, v) for t, v in pairs):
+            names = []
+            for t, v in pairs:
+                names.append(self.variables.variable(self.variables.record(t, v)).name)
+            self.emit(f"auto [{', '.join(names)}] = {value.text};")
+            return None
+        name = self.fresh("items")
+        if self.is_final:
+            self.emit(f"const auto {name} = {value.text};")
+        held = Value(value.type, name)
+        return self.items(target, held)
+
+    def _is_new(self, target, value):
+        if not isinstance(target, ast.Name):
+            return False
+        definition = self.flow.definition(target)
+        variable = self.variables.variable(definition)
+        return (
+            variable is not None
+            and variable.place.node is target
+            and self.variables.web_type(definition.web) == value.type
+            and variable.cxx is None
+        )
+
+    # --- stores
+
+    def _store(self, target, value):
+        base = self.value(target.value)
+        element = subscripts.load(self, target, base, subscripts.indices(self, target.slice))
+        if getattr(base.type, "readonly", False):
+            self.fail(target, "the array is read-only in this kernel")
+        if isinstance(base.type, types.Tuple):
+            self.fail(target, "the items of a tuple cannot be assigned to")
+        self._store_to(target, element, value)
+
+    def _store_to(self, target, element: Value, value: Value):
+        if isinstance(element.type, types.Array):
+            self._store_all(target, element, value)
+            return
+        t = element.type
+        if isinstance(t, types.Record):
+            if value.type != t:
+                self.fail(target, f"{rules.described(value.type)} is no {rules.described(t)}")
+        elif not isinstance(value.type, types.Scalar) and not is_number(
+            getattr(value.type, "dtype", None)
+        ):
+            self.fail(
+                target, f"{rules.described(value.type)} cannot be stored into {rules.described(t)}"
+            )
+        self.emit(f"{element.text} = {self.text_as(value, t)};")
+
+    def _store_all(self, target, view, value):
+        view = subscripts.as_view(view)
+        if isinstance(value.type, types.Array):
+            self.emit(f"py::assign({view.text}, {subscripts.as_view(value).text});")
+        elif is_number(value.type):
+            self.emit(f"py::fill({view.text}, {value.text});")
+        else:
+            self.fail(target, f"{rules.described(value.type)} cannot be stored into an array")
+
+    # --- statements
+
+    def block(self, statements):
+        for statement in statements:
+            self.statement(statement)
+
+    def inner(self, statements):
+        self.depth += 1
+        self.block(statements)
+        self.depth -= 1
+
+    def statement(self, node):
+        self.at = node
+        if self.is_final:
+            for variable in self.variables.hoisted(*self.blocks.block_of(node)):
+                self.declare(variable)
+        kind = type(node).__name__
+        method = getattr(self, f"_{kind.lower()}_statement", None)
+        if method is None:
+            what, instead = _STATEMENTS.get(kind, (kind, "something simpler"))
+            self.fail(node, f"{what} is not possible in a kernel", f"Write {instead}.")
+        try:
+            method(node)
+        except NotYet:
+            if self.is_final:
+                raise
+
+    def _pass_statement(self, node):
+        pass
+
+    def _expr_statement(self, node):
+        if isinstance(node.value, ast.Constant):
+            return
+        value = self.value(node.value)
+        if value.calls:
+            self.emit(f"{value.text};")
+
+    def _assign_statement(self, node):
+        value = self.value(node.value)
+        if len(node.targets) > 1 and not value.is_known and (value.calls or value.loads):
+            name = self.fresh("value")
+            if self.is_final:
+                self.emit(f"const auto {name} = {value.text};")
+            value = Value(value.type, name, cxx=value.cxx, range=value.range)
+        for target in node.targets:
+            self.bind(target, value)
+
+    def _annassign_statement(self, node):
+        if node.value is not None:
+            self.bind(node.target, self.value(node.value))
+
+    def _augassign_statement(self, node):
+        right = self.value(node.value)
+        if isinstance(node.target, ast.Name):
+            left = self.variable(node.target)
+            result = self.binary(node, type(node.op), left, right)
+            definition = self.variables.record(node.target, result)
+            if self.is_final and not isinstance(result.type, Known):
+                short = self._shortened(node.op, left, right, result)
+                variable = self.variables.variable(definition)
+                if short and variable.name == left.text:
+                    self.emit(f"{left.text} {short} {right.text};")
+                else:
+                    self.emit(self._binding(definition, node.target, result))
+            return
+        left = self.value(_as_load(node.target))
+        result = self.binary(node, type(node.op), left, right)
+        short = self._shortened(node.op, left, right, result)
+        if short and not isinstance(left.type, types.Array):
+            self._check_writable(node.target)
+            self.emit(f"{left.text} {short} {right.text};")
+        else:
+            self.bind(node.target, result)
+
+    def _check_writable(self, target):
+        if isinstance(target, ast.Subscript):
+            base = self.value(target.value)
+            if getattr(base.type, "readonly", False):
+                self.fail(target, "the array is read-only in this kernel")
+
+    def _shortened(self, op, left, right, result):
+        """``+=`` where C++ computes the same; else None."""
+        symbol = arithmetic.SYMBOLS.get(type(op), "")
+        if symbol not in ("+", "-", "*", "/", "&", "|", "^", "<<", ">>"):
+            return None
+        if not is_number(left.type) or left.cxx != left.type:
+            return None
+        expected = arithmetic.plain(left, symbol, right)
+        if result.text not in expected and not (is_whole(left.type) and is_whole(right.type)):
+            return None
+        if symbol == "/" and is_whole(left.type):
+            return None
+        if symbol in ("<<", ">>") and left.type != result.type:
+            return None
+        return f"{symbol}="
+
+    def _if_statement(self, node):
+        test = self.truth(node.test)
+        if test.is_known:
+            self.block(node.body if test.constant else node.orelse)
+            return
+        self.emit(f"if ({test.text}) {{")
+        self.inner(node.body)
+        while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+            following = node.orelse[0]
+            if self.is_final and self.variables.hoisted(*self.blocks.block_of(following)):
+                break
+            test = self.truth(following.test)
+            if test.is_known:
+                break
+            node = following
+            self.at = node
+            self.emit(f"}} else if ({test.text}) {{")
+            self.inner(node.body)
+        if node.orelse:
+            self.emit("} else {", _line_before(node.orelse[0]))
+            self.inner(node.orelse)
+        self.close(node)
+
+    def close(self, node, text="}"):
+        """The brace behind a block: a line without a counterpart in Python."""
+        last = node.body[-1] if not getattr(node, "orelse", None) else node.orelse[-1]
+        self.lines.append(Line(_INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
+
+    def _while_statement(self, node):
+        loops.translate_while(self, node)
+
+    def _for_statement(self, node):
+        loops.translate_for(self, node)
+
+    def _break_statement(self, node):
+        loop = self.loops[-1]
+        if loop.flag:
+            self.emit(f"{loop.flag} = true;")
+        self.emit("break;")
+
+    def _continue_statement(self, node):
+        self.emit("continue;")
+
+    def _return_statement(self, node):
+        value = Value(types.void) if node.value is None else self.value(node.value)
+        if isinstance(value.type, types.Empty) and value.type.dtype is None:
+            value = Value(types.void)
+        t = rules.stored(value.type)
+        if isinstance(t, Known):
+            self.fail(node, f"{rules.described(t)} cannot be returned")
+        if value.type is types.void and value.calls:
+            self.emit(f"{value.text};")
+        if self.declared_result is None and self.result is not None and self.result != t:
+            joined = rules.unified(self.result, t)
+            if joined is None:
+                self.fail(
+                    node, f"{self.function.name} returns {rules.described(t)} here, and "
+                    f"{rules.described(self.result)} elsewhere: the two have no type in common",
+                )  # fmt: skip
+            t = joined
+        if self.declared_result is None:
+            self.result = t
+        if self.result is types.void:
+            if t is not types.void:
+                self.fail(node, "a kernel returns nothing", "Store the value into an array.")
+            self.emit("return;")
+        else:
+            self.emit(f"return {self.text_as(value, self.result)};")
+
+    def _assert_statement(self, node):
+        self.emit(f"assert({self.truth(node.test).text});")
+
+    # --- calls of other functions
+
+    def call_function(self, node, function, args, keywords):
+        return self.session.call(self, node, function, args, keywords)
+
+    def _ifexp(self, node):
+        """One branch is enough to go on with, where the other calls a function that calls this one."""
+        test = self.truth(node.test)
+        if test.is_known or self.is_final:
+            return super()._ifexp(node)
+        known = []
+        for branch in (node.body, node.orelse):
+            try:
+                known.append(self.value(branch))
+            except NotYet as unknown:
+                missing = unknown
+        if not known:
+            raise missing
+        return self.choice(node, test, known[0], known[-1])
+
+    def binary(self, node, op, left, right):
+        found = super().binary(node, op, left, right)
+        if self.is_final and found.type is types.float64:
+            self._note_double(node, left, right)
+        return found
+
+    def _note_double(self, node, left, right):
+        operands = (getattr(node, "left", None), left), (getattr(node, "right", None), right)
+        literal = [
+            n for n, v in operands if isinstance(n, ast.Constant) and isinstance(n.value, float)
+        ]
+        if literal and types.float32 in (left.type, right.type):
+            self.session.note_double(self.function, literal[0])
+
+
+def _as_load(target):
+    """A target as an expression that reads it: with the same nodes inside."""
+    kind = type(target)
+    fields = {**{f: getattr(target, f) for f in target._fields}, "ctx": ast.Load()}
+    return ast.copy_location(kind(**fields), target)
+
+
+def _line_before(node):
+    return ast.Pass(lineno=max(node.lineno - 1, 1), col_offset=0)
+
+
+def _mentions(text, names):
+    import re
+
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+
+
+__all__ = ["Translation", "Translator"]

@@ -1,0 +1,167 @@
+"""What an expression is while it is translated: its type by numba's rules, and its text in C++.
+
+The two differ now and then: ``threadIdx.x`` is an int32 to numba and an unsigned int to C++, a literal an
+int64 and an int. So a value has both, and for whole numbers the range that it is certainly in: where an
+operation cannot leave the type that C++ computes in, no conversion is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from numbalite import types
+from numbalite.text import capture
+
+# Precedence of C++ expressions.
+PRIMARY, UNARY, PRODUCT, SUM, SHIFT, ORDER, EQUAL = 100, 90, 80, 70, 60, 50, 40
+BIT_AND, BIT_XOR, BIT_OR, AND, OR, CHOICE = 35, 34, 33, 30, 20, 10
+
+NOTHING: Any = object()
+Range = tuple[int, int]
+
+
+class Known(types.Type):
+    """The type of what exists when compiling only: a module, a function, a type, a text. ``value`` is the
+    Python object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        super().__init__(f"{type(value).__name__} {getattr(value, '__name__', value)}")
+        object.__setattr__(self, "value", value)
+
+    def _key(self):
+        return id(self.value)
+
+
+class Fixed(types.Array):
+    """An array in shared, local or constant memory, whose shape is known when compiling."""
+
+    __slots__ = ("shape", "space")
+
+    def __init__(self, dtype, shape, space, readonly=False):
+        super().__init__(dtype, len(shape), "C", readonly)
+        object.__setattr__(self, "shape", tuple(shape))
+        object.__setattr__(self, "space", space)
+
+    @property
+    def view(self) -> types.Array:
+        """The type of the array that any of them can be taken for."""
+        return types.Array(self.dtype, self.ndim, "C", self.readonly)
+
+    def _key(self):
+        return super()._key(), self.shape, self.space
+
+
+class Sequence(types.Type):
+    """What a ``for`` may go over: ``range``, ``enumerate``, ``zip``. ``item`` is the type of an item."""
+
+    __slots__ = ("item", "kind")
+
+    def __init__(self, kind, item):
+        super().__init__(f"{kind}({item})")
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "item", item)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A typed expression."""
+
+    type: types.Type
+    text: str = ""
+    precedence: int = PRIMARY
+    cxx: Any = None
+    """The type that C++ gives to the text, where it is a number; else ``type``."""
+    range: Range | None = None
+    """The least and the greatest value of a whole number."""
+    constant: Any = NOTHING
+    """The value, where it is known when compiling."""
+    items: tuple[Value, ...] | None = None
+    """The items of a tuple that is written out, or whose items have texts of their own."""
+    calls: bool = False
+    """Does something when it is evaluated: it must be evaluated once."""
+    loads: bool = False
+    """Reads memory that a store may change."""
+
+    def __post_init__(self):
+        if self.cxx is None:
+            object.__setattr__(self, "cxx", self.type)
+        if self.range is None and is_whole(self.type):
+            object.__setattr__(self, "range", full_range(self.cxx))
+
+    def at(self, precedence: int) -> str:
+        """The text, in parentheses where an operator of this precedence needs them."""
+        return self.text if self.precedence >= precedence else f"({self.text})"
+
+    @property
+    def is_natural(self) -> bool:
+        """Certainly not negative?"""
+        return self.range is not None and self.range[0] >= 0
+
+    @property
+    def is_known(self) -> bool:
+        return self.constant is not NOTHING
+
+    def replace(self, **changes: Any) -> Value:
+        return replace(self, **changes)
+
+
+def is_number(t) -> bool:
+    return isinstance(t, types.Scalar) and not isinstance(t, types.Time)
+
+
+def is_whole(t) -> bool:
+    """An integer or a boolean?"""
+    return is_number(t) and t.dtype.kind in "biu"
+
+
+def is_real(t) -> bool:
+    return is_number(t) and t.dtype.kind == "f"
+
+
+def is_complex(t) -> bool:
+    return is_number(t) and t.dtype.kind == "c"
+
+
+def full_range(t) -> Range:
+    if t is types.boolean:
+        return 0, 1
+    limits = np.iinfo(t.dtype)
+    return int(limits.min), int(limits.max)
+
+
+def within(inner: Range | None, t) -> bool:
+    """Does the type have all the numbers of the range?"""
+    low, high = full_range(t)
+    return inner is not None and low <= inner[0] and inner[1] <= high
+
+
+def hull(a: Range | None, b: Range | None) -> Range | None:
+    return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+
+
+def number(value) -> Value:
+    """A constant that is written out."""
+    cxx = capture.constant_type(value)
+    if cxx is None:
+        raise OverflowError(f"{value} does not fit in 64 bits")
+    semantic = types.typeof(value)
+    _, text = capture.literal(value)
+    negative = text.startswith("-")
+    limits = (int(value), int(value)) if is_whole(semantic) else None
+    return Value(semantic, text, UNARY if negative else PRIMARY, cxx, limits, value)
+
+
+def tuple_of(items) -> Value:
+    """A tuple that is written out."""
+    items = tuple(items)
+    text = f"make_tuple({', '.join(item.text for item in items)})"
+    constant = tuple(i.constant for i in items) if all(i.is_known for i in items) else NOTHING
+    return Value(
+        types.Tuple([item.type for item in items]), text, items=items, constant=constant,
+        calls=any(i.calls for i in items), loads=any(i.loads for i in items),
+    )  # fmt: skip

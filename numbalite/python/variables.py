@@ -1,0 +1,255 @@
+"""The variables of a function: their types, found round by round, and what C++ calls them.
+
+Every assignment gives its definition the type of the value; a use has the type that the definitions that
+reach it have in common. Types only grow, so that the rounds come to an end.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from numbalite import types
+from numbalite.python import rules
+from numbalite.python.arithmetic import converted
+from numbalite.python.flow import Definition, Flow, Web
+from numbalite.python.place import Blocks, Place
+from numbalite.python.problem import Problem
+from numbalite.python.values import (
+    NOTHING,
+    Fixed,
+    Known,
+    Range,
+    Value,
+    full_range,
+    hull,
+    is_number,
+    is_whole,
+    within,
+)
+from numbalite.text.capture import ascii_name
+
+_ROUNDS_UNTIL_WIDENED = 2
+
+
+class NotYet(Exception):
+    """The type of a variable is not known in this round."""
+
+    def __init__(self, node: ast.AST):
+        self.node = node
+
+
+class Variable:
+    """A C++ variable: one web, or several of the same name and type."""
+
+    def __init__(self, name: str, web: Web, place: Place):
+        self.name = name
+        self.webs = [web]
+        self.place = place
+        self.cxx: types.Type | None = None
+        """A narrower type that holds all its values."""
+        self.is_declared = False
+
+
+class Variables:
+    def __init__(self, flow: Flow, blocks: Blocks, reserved):
+        self.flow = flow
+        self.blocks = blocks
+        self.reserved = reserved
+        self.types: dict[Definition, types.Type] = {}
+        self.ranges: dict[Definition, Range | None] = {}
+        self.constants: dict[Definition, object] = {}
+        self.changed = False
+        self.round = 0
+        self._of: dict[Web, Variable] = {}
+        self.names: set[str] = set()
+
+    # --- types
+
+    def record(self, node: ast.AST, value: Value) -> Definition:
+        """Notes that a target is bound to a value."""
+        definition = self.flow.definition(node)
+        old, new = self.types.get(definition), value.type
+        if len(definition.web.definitions) > 1:
+            new = rules.stored(new)
+        if old is not None and old != new:
+            new = rules.unified(rules.stored(old), rules.stored(new))
+            if new is None:
+                raise Problem(
+                    node,
+                    f"{definition.name} is {rules.described(old)} and {rules.described(value.type)}",
+                )
+        if old != new:
+            self.types[definition] = new
+            self.changed = True
+        constant = value.constant if definition not in self.types or old == new else NOTHING
+        if (
+            len(definition.web.definitions) == 1
+            and self.constants.get(definition, constant) == constant
+        ):
+            self.constants[definition] = constant
+        else:
+            self.constants[definition] = NOTHING
+        self._record_range(definition, value.range if is_whole(new) else None, new)
+        return definition
+
+    def _record_range(self, definition, found, t):
+        if definition in self.ranges:
+            old = self.ranges[definition]
+            found = hull(old, found)
+            if found == old:
+                return
+            if self.round > _ROUNDS_UNTIL_WIDENED and found is not None:
+                low, high = full_range(t)
+                found = (
+                    old[0] if found[0] == old[0] else min(0, found[0]) and low,
+                    old[1] if found[1] == old[1] else high,
+                )
+        self.ranges[definition] = found
+        self.changed = True
+
+    def web_type(self, web: Web) -> types.Type:
+        """The type that holds all values of a web, as far as they are known."""
+        return self._unify(web.definitions)
+
+    def _unify(self, definitions, at=None):
+        result, first = None, None
+        for definition in definitions:
+            t = self.types.get(definition)
+            if t is None:
+                continue
+            if result is None:
+                result, first = t, definition
+                continue
+            joined = rules.unified(result, t)
+            if joined is None:
+                raise Problem(
+                    definition.node,
+                    f"{definition.name} is {rules.described(t)} here, and {rules.described(result)} "
+                    "elsewhere: the two have no type in common",
+                    "Give one of the two another name.",
+                    [(first.node, f"{first.name} is {rules.described(self.types[first])}")],
+                )
+            result = joined
+        return result
+
+    def use(self, node: ast.Name) -> Value:
+        """The Value of a variable where it is read."""
+        reaching = sorted(self.flow.reaching(node), key=_order)
+        known = [d for d in reaching if d in self.types]
+        if not reaching:
+            raise Problem(node, f"{node.id} is used before it is assigned")
+        if not known:
+            raise NotYet(node)
+        t = self._unify(known)
+        web = known[0].web
+        if isinstance(t, Known):
+            return Value(t, constant=t.value)
+        stored = self.web_type(web)
+        variable = self._of.get(web)
+        name = variable.name if variable else node.id
+        limits: Range | None = None
+        if is_whole(t):
+            limits = self.ranges.get(known[0])
+            for d in known[1:]:
+                limits = hull(limits, self.ranges.get(d))
+        constant = self.constants.get(known[0], NOTHING) if len(web.definitions) == 1 else NOTHING
+        cxx = (variable and variable.cxx) or stored
+        if is_number(t) and not is_whole(t) and constant is not NOTHING:
+            constant = NOTHING
+        if is_number(t) and t != stored:
+            value = converted(Value(stored, name), t)
+            return value.replace(range=limits)
+        return Value(t, name, cxx=cxx, range=limits, constant=constant)
+
+    # --- names and places
+
+    def settle(self):
+        """Once the types are known: which webs are one variable, what it is called, where it is declared."""
+        by_name: dict[str, list[Web]] = {}
+        for web in sorted(self.flow.webs, key=lambda w: min(map(_order, w.definitions))):
+            if self.web_type(web) is not None and not isinstance(self.web_type(web), Known):
+                by_name.setdefault(web.name, []).append(web)
+        for name, webs in by_name.items():
+            self._settle_name(name, webs)
+        self.names = {v.name for v in self._of.values()}
+
+    def _settle_name(self, name, webs):
+        made: list[Variable] = []
+        for web in webs:
+            place = self._place([web])
+            for other in made:
+                if not _overlap(other.place.block, place.block):
+                    continue
+                if self._can_share(other, web):
+                    other.webs.append(web)
+                    other.place = self._place(other.webs)
+                    self._of[web] = other
+                    break
+            else:
+                taken = {v.name for v in made if _overlap(v.place.block, place.block)}
+                variable = Variable(self._free(name, taken), web, place)
+                made.append(variable)
+                self._of[web] = variable
+
+    def _can_share(self, variable, web):
+        ours, theirs = self.web_type(variable.webs[0]), self.web_type(web)
+        is_reference = isinstance(ours, (Fixed, types.Record)) or getattr(ours, "ndim", 1) == 0
+        return ours == theirs and not is_reference
+
+    def _free(self, name, taken):
+        plain = cxx_name(name, self.reserved)
+        free, count = plain, 1
+        while free in taken:
+            count += 1
+            free = f"{plain}_{count}"
+        return free
+
+    def _place(self, webs):
+        nodes = [d.node for web in webs for d in web.definitions]
+        uses = [u for web in webs for u in web.uses]
+        loops = set().union(*(web.carried for web in webs))
+        return self.blocks.place(nodes, uses, loops)
+
+    def variable(self, definition: Definition) -> Variable | None:
+        return self._of.get(definition.web)
+
+    def is_single(self, definition: Definition) -> bool:
+        """Is this the variable's only assignment?"""
+        variable = self._of.get(definition.web)
+        webs = variable.webs if variable else [definition.web]
+        return sum(len(web.definitions) for web in webs) == 1
+
+    def is_single_fixed(self, variable: Variable) -> bool:
+        """Has it one assignment, of an array in a space of its own?"""
+        definitions = [d for web in variable.webs for d in web.definitions]
+        return len(definitions) == 1 and isinstance(self.types.get(definitions[0]), Fixed)
+
+    def narrowed(self, definition: Definition, t) -> bool:
+        """Are all values of the definition in a narrower type? Then its variable has that."""
+        return within(self.ranges.get(definition), t)
+
+    def hoisted(self, block, statement) -> list[Variable]:
+        """Variables to declare before a statement."""
+        found = []
+        for variable in dict.fromkeys(self._of.values()):
+            place = variable.place
+            if place.node is None and not variable.is_declared:
+                if (place.block, place.statement) == (block, statement):
+                    found.append(variable)
+        return found
+
+
+def cxx_name(name: str, reserved) -> str:
+    """A Python variable's name in C++, where some words mean something else."""
+    plain = ascii_name(name)
+    return f"{plain}_" if plain in reserved else plain
+
+
+def _order(definition):
+    node = definition.node
+    return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+
+
+def _overlap(a, b):
+    """Is one of the blocks in the other?"""
+    return a[-1][0] in {part[0] for part in b} or b[-1][0] in {part[0] for part in a}

@@ -1,0 +1,20 @@
+"""What the tests of Python bodies share."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def same():
+    """same(kernel, *args): the kernel with one thread does to its arrays what the Python function does."""
+
+    def check(kernel, *args):
+        ours = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        theirs = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        kernel[1, 1](*ours)
+        with np.errstate(all="ignore"):
+            kernel.py_func(*theirs)
+        for position, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            np.testing.assert_array_equal(a, b, err_msg=f"argument {position}")
+
+    return check

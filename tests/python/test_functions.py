@@ -1,0 +1,192 @@
+"""Functions that kernels with Python bodies call: device functions in Python and in CUDA C++, and back."""
+
+import pickle
+
+import numpy as np
+
+from numbalite import cuda, float32, int32
+
+
+@cuda.jit(device=True)
+def polar(x, y):
+    r = (x * x + y * y) ** 0.5
+    return r, x / r
+
+
+@cuda.jit(device=True)
+def axpy_string(a, x, y):
+    "return a * x + y;"
+
+
+@cuda.jit("float32(float32, float32)", device=True)
+def typed_string(a, b):
+    "return a - b;"
+
+
+@cuda.jit(device=True)
+def scaled(x, by=2, *, plus=1):
+    return x * by + plus
+
+
+@cuda.jit(device=True)
+def factorial(n):
+    if n <= 1:
+        return 1
+    return n * factorial(n - 1)
+
+
+@cuda.jit(device=True)
+def is_even(n):
+    return True if n == 0 else is_odd(n - 1)
+
+
+@cuda.jit(device=True)
+def is_odd(n):
+    return False if n == 0 else is_even(n - 1)
+
+
+@cuda.jit("int32(float32, float32)", device=True)
+def declared(a, b):
+    return a + b
+
+
+@cuda.jit(device=True)
+def store(out, i, value):
+    out[i] = value
+
+
+@cuda.jit(device=True)
+def total_of(values):
+    total = values[0]
+    for i in range(1, values.size):
+        total += values[i]
+    return total
+
+
+def plain(x):
+    return x + 100
+
+
+square = lambda x: x * x
+
+
+def test_calls():
+    def make(offset):
+        def inner(x):
+            return x + offset
+
+        return inner
+
+    shifted = make(7)
+
+    @cuda.jit
+    def kernel(x, y, out):
+        r, cosine = polar(x, y)
+        out[0] = r
+        out[1] = cosine
+        both = polar(y, x)
+        out[2] = both[0] + both[1]
+        out[3] = axpy_string(2, x, y)
+        out[4] = typed_string(x, 1)
+        out[5] = scaled(x)
+        out[6] = scaled(x, 3)
+        out[7] = scaled(3, plus=5, by=2)
+        out[8] = factorial(10)
+        out[9] = declared(1.75, 2)
+        store(out, 10, 42)
+        out[11] = plain(1) + plain(0.5)
+        out[12] = square(x)
+        out[13] = shifted(1)
+        local = cuda.local.array(4, int32)
+        for i in range(4):
+            local[i] = i
+        out[14] = total_of(local)
+        out[15] = total_of(out[:3])
+
+    x, y = 3.0, 4.0
+    out = np.zeros(16)
+    kernel[1, 1](x, y, out)
+    wanted = [5, 0.6, 5.8, 10, 2, 7, 10, 11, 3628800, 3, 42, 201.5, 9, 8, 6, 11.4]
+    np.testing.assert_allclose(out, wanted, rtol=1e-14)
+
+
+def test_functions_that_call_each_other():
+    @cuda.jit
+    def kernel(out):
+        i = cuda.threadIdx.x
+        out[i] = is_even(i)
+
+    out = np.zeros(6, np.int32)
+    kernel[1, 6](out)
+    assert out.tolist() == [1, 0, 1, 0, 1, 0]
+
+
+@cuda.jit([int32(int32, int32), float32(float32, float32)], device=True)
+def larger(a, b):
+    if a > b:
+        return a
+    return b
+
+
+def test_strings_call_python():
+    @cuda.jit
+    def kernel(n, out):
+        """
+        out[0] = larger(n, 3);
+        out[1] = larger(2.5f, 1.5f);
+        """
+
+    out = np.zeros(2, np.float32)
+    kernel[1, 1](np.int32(7), out)
+    assert out.tolist() == [7, 2.5]
+
+
+def test_the_function_itself():
+    assert polar.py_func(3.0, 4.0) == (5.0, 0.6)
+
+    @cuda.jit
+    def kernel(out):
+        "A doc."
+        out[0] = plain(len(out))
+
+    assert kernel.__doc__ == "A doc." and kernel.py_func.__name__ == "kernel"
+    out = np.zeros(3)
+    kernel.py_func(out)
+    assert out[0] == 103
+
+
+@cuda.jit
+def pickled(x, out):
+    out[0] = scaled(x, 4) + np.float64(OFFSET)
+
+
+OFFSET = 5
+
+
+def test_pickles():
+    import subprocess
+    import sys
+
+    data = pickle.dumps(pickled)
+    out = np.zeros(1)
+    pickle.loads(data)[1, 1](2.0, out)
+    assert out[0] == 14
+    program = (
+        "import pickle, sys, numpy as np\n"
+        "k = pickle.loads(bytes.fromhex(sys.argv[1])); out = np.zeros(1)\n"
+        "k[1, 1](2.0, out); assert out[0] == 14\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program, data.hex()], check=True)
+
+
+def test_rebinding_does_not_change_what_is_compiled():
+    global OFFSET
+    out = np.zeros(1)
+    pickled[1, 1](1.0, out)
+    OFFSET = 6
+    pickled[1, 1](1.0, out)
+    assert out[0] == 10
+    pickled.recompile()
+    pickled[1, 1](1.0, out)
+    assert out[0] == 11
+    OFFSET = 5

@@ -1,0 +1,448 @@
+"""Statements and expressions: kernels do with one thread what Python does with the same function."""
+
+import cmath
+import math
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, float32, float64, int32, int64, uint8
+
+NAN, INF = float("nan"), float("inf")
+
+
+@cuda.jit
+def control_flow(n, out):
+    total = 0
+    for i in range(n):
+        if i == 2:
+            continue
+        elif i > 6:
+            break
+        else:
+            total += i
+    else:
+        total = -1
+    out[0] = total
+    for i in range(3):  # noqa: B007
+        pass
+    else:
+        out[1] = i
+    out[2] = i
+    j = 0
+    while True:
+        j += 1
+        if j > 4:
+            break
+    out[3] = j
+    while j > 0:
+        j -= 2
+    else:
+        out[4] = j
+    for i in range(10, 0, -3):
+        out[5] += i
+    for i in range(2, n, 3):
+        i = i * 2
+        out[6] += i
+    for i in range(n):  # noqa: B007
+        n = 2
+        out[7] += 1
+    step = -2 if out[0] > 0 else 2
+    for i in range(5, -5, step):
+        out[8] += i
+    x = 0
+    for i in range(4):
+        if i > 1:
+            out[9] += last  # noqa: F821
+        last = i * 10
+        for k in range(i):
+            x += k
+    out[10] = x
+    out[11] = k
+    if n > 100:
+        return
+    out[12] = 1
+    for i in range(2):  # noqa: B007
+        for j in range(3):
+            if j == 1:
+                break
+        else:
+            out[13] = 99
+        out[14] += j
+    while n < 50:
+        n += 7
+        if n % 5 == 0:
+            continue
+        out[15] += n
+
+
+def test_control_flow(same):
+    same(control_flow, 9, np.zeros(16, np.int64))
+    same(control_flow, 4, np.zeros(16, np.int64))
+
+
+@cuda.jit
+def numbers(i, j, x, y, ints, floats):
+    ints[0] = i // j
+    ints[1] = i % j
+    ints[2] = -i // j
+    ints[3] = -i % j
+    ints[4] = i // -j
+    ints[5] = i % -j
+    ints[6] = i << 3
+    ints[7] = -i >> 1
+    ints[8] = i & 6 | 1 ^ j
+    ints[9] = ~i
+    ints[10] = i**3
+    ints[11] = (-2) ** j
+    ints[12] = int(x)
+    ints[13] = int(-x)
+    ints[14] = round(x)
+    ints[15] = abs(-i) + abs(i)
+    ints[16] = min(i, j, 2) * 100 + max(i, j)
+    ints[17], ints[18] = divmod(-i, j)
+    ints[19] = math.floor(-x) + math.ceil(x) * 10
+    ints[20] = (i > j) + (x > y)
+    ints[21] = i if i > j else j
+    ints[22] = not i
+    ints[23] = (0 <= i < 10 and j != 3) or x > 100
+    ints[24] = 1 << 40
+    ints[25] = 7 * (i - (j - 2))
+    ints[26] = bool(i) + int(True)
+    ints[27] = i in (1, 7, 9)
+    ints[28] = j not in (1, 7, 9)
+    ints[29] = pow(i, 2)
+    floats[0] = i / j
+    floats[1] = x // y
+    floats[2] = x % y
+    floats[3] = -x // y
+    floats[4] = -x % y
+    floats[5] = x**2
+    floats[6] = x**-2
+    floats[7] = x**0.5
+    floats[8] = 2**-1
+    floats[9] = abs(-x)
+    floats[10] = min(x, y) - max(x, y)
+    floats[11] = float(i)
+    floats[12] = x - (y - (x - y))
+    floats[13] = x / (y * 2) / 3
+    floats[14] = i * 0.5 + j
+    floats[15] = round(x, 1)
+    floats[16] = 1e-3 + 1e5 + 2.0
+    floats[17] = i and x
+    floats[18] = (i - i) or y
+    floats[19] = +x - -y
+
+
+def test_numbers(same):
+    for i, j in ((7, 3), (-7, 3), (2, 5)):
+        for x, y in ((7.25, 2.5), (-1.5, 0.75), (0.0, -3.0)):
+            if x > 0:
+                same(numbers, i, j, x, y, np.zeros(30, np.int64), np.zeros(20))
+
+
+@cuda.jit
+def functions(x, n, out):
+    out[0] = math.sin(x) + math.cos(x) * math.tan(x)
+    out[1] = math.exp(x) - math.log(x)
+    out[2] = math.sqrt(x) + math.sqrt(n)
+    out[3] = math.pow(x, 3)
+    out[4] = math.atan2(x, 2)
+    out[5] = math.hypot(x, n)
+    out[6] = math.fabs(-x)
+    out[7] = math.pi + math.e
+    out[8] = math.isnan(x) + math.isinf(x) * 2
+    out[9] = math.copysign(x, -1.0)
+    out[10] = math.fmod(-x, 2.0)
+    out[11] = math.log2(8.0) + math.log10(100.0) + math.log1p(x)
+    out[12] = np.sqrt(x) + np.abs(-x) + np.floor(x)
+    out[13] = np.minimum(x, 1.0) + np.maximum(x, 1.0)
+    out[14] = math.degrees(x) + math.radians(x)
+    out[15] = math.inf
+    out[16] = math.trunc(-x)
+    out[17] = math.gcd(n, 12)
+
+
+def test_functions():
+    out, wanted = np.zeros(18), np.zeros(18)
+    functions[1, 1](1.3, 18, out)
+    functions.py_func(1.3, 18, wanted)
+    np.testing.assert_allclose(out, wanted, rtol=1e-14)
+
+
+@cuda.jit
+def variables(n, x, out, f):
+    a = 1
+    out[0] = a // 2
+    a = 1.5
+    f[0] = a / 2
+    a = n
+    out[1] = a // 2
+    b = 0
+    for _ in range(3):
+        b = b + 0.5
+    f[1] = b
+    c, d = 1, 2
+    c, d = d, c + d
+    out[2] = c * 10 + d
+    out[3], out[4] = out[2], out[0]
+    out[3], out[4] = out[4], out[3]
+    p = q = r = n + 1
+    out[5] = p + q + r
+    t = (n, x, 3)
+    f[2] = t[0] + t[1] + t[2] + t[-1]
+    u, (v, w) = n, (2, x)
+    f[3] = u + v + w
+    first, *rest = (1, 2, 3)
+    out[6] = first + rest[1] + len(rest)
+    s = (1, 2) + (3,)
+    out[7] = s[2]
+    for k in (5, 6, 7):
+        out[8] += k
+    e: int = 4
+    out[9] = e
+    n += 1
+    n *= 2
+    n -= 3
+    n //= 2
+    n <<= 2
+    n |= 1
+    n ^= 6
+    n %= 7
+    n **= 2
+    out[10] = n
+    x /= 4
+    x **= 2
+    x %= 1.5
+    f[4] = x
+    if n > 3:
+        z = 1
+    else:
+        z = 2.5
+    f[5] = z
+    double = 3
+    float32 = 4
+    min_ = double + float32
+    out[11] = min_
+    y = 2
+    while y < 40:
+        y, n = y * 2, y
+    out[12] = y + n
+    for i, value in enumerate(s):
+        out[13] += i * value
+    for one, two in zip(s, (4, 5, 6)):
+        out[14] += one * two
+    for i in range(2):
+        m = i
+    out[15] = m + i
+
+
+def test_variables(same):
+    same(variables, 5, 2.75, np.zeros(16, np.int64), np.zeros(6))
+
+
+@cuda.jit
+def arrays(a, b, c, out):
+    out[0] = a[-1]
+    out[1] = a[len(a) - 1] + a.size + a.shape[0] + a.ndim
+    out[2] = b[1, 2] + b[-1, -1] + b[1][2] + b[-1][0]
+    out[3] = b.shape[0] * 100 + b.shape[1]
+    m, n = b.shape
+    out[4] = m + n + b.size + b.ndim
+    row = b[1]
+    out[5] = row[0] + row[-2]
+    at = (1, 1)
+    out[6] = b[at]
+    total = 0
+    for v in a:
+        total += v
+    out[7] = total
+    i = -2
+    out[8] = a[i]
+    a[i] = 50
+    a[i] += 5
+    a[-1] *= 2
+    b[0, -1] -= 7
+    part = a[1:4]
+    out[9] = part[0] + part[-1] + len(part)
+    part[1] = 77
+    out[10] = c[1, 0, -1] + c[1][0][-1]
+    col = b[:, 1]
+    out[11] = col[0] + col[1]
+    back = a[::-1]
+    out[12] = back[0]
+    b[1, :] = 9
+    b[:, 0] = a[:2]
+    out[13] = c[..., 0][1, 1] + c[1, ...][0, 2]
+    out[14] = b.T[2, 0] + b.T.shape[0]
+    out[15] = a.itemsize + a.strides[0] + a[2:][0] + a[:-3][-1] + a[-3:-1][0]
+    out[16] = a[3:1].size
+
+
+def test_arrays(same):
+    a = np.arange(6) * 3
+    b = np.arange(6).reshape(2, 3) + 10
+    c = np.arange(12).reshape(2, 2, 3)
+    same(arrays, a, b, c, np.zeros(17, np.int64))
+    strided = np.arange(12)[::2]
+    same(arrays, strided, np.asfortranarray(b), c[::-1], np.zeros(17, np.int64))
+
+
+@cuda.jit
+def complexes(z, x, out, real):
+    out[0] = z * z + x
+    out[1] = z / (1 + 2j)
+    out[2] = z.conjugate() * 1j
+    real[0] = z.real + z.imag
+    real[1] = abs(z)
+    out[3] = complex(x, 2) - z
+    out[4] = -z
+    real[2] = z == z
+    real[3] = z != 0
+    out[5] = z * 2
+    out[6] = complex(x)
+
+
+def test_complex_numbers(same):
+    same(complexes, 1.5 + 2j, 0.5, np.zeros(7, complex), np.zeros(4))
+
+
+@cuda.jit
+def complex_functions(z, out):
+    out[0] = cmath.exp(z)
+    out[1] = cmath.sqrt(z)
+    out[2] = np.sin(z)
+
+
+def test_complex_functions():
+    out = np.zeros(3, complex)
+    complex_functions[1, 1](1 + 2j, out)
+    z = 1 + 2j
+    np.testing.assert_allclose(out, [cmath.exp(z), cmath.sqrt(z), np.sin(z)], rtol=1e-12)
+
+
+N, SCALE, FLAG = 3, 0.5, False
+PAIR = (4, 5)
+TABLE = np.array([[1, 2, 3], [4, 5, 6]])
+
+
+def test_captured_values(same):
+    offset, half = 7, np.float32(0.5)
+
+    @cuda.jit
+    def captured(out, f):
+        out[0] = N + offset
+        out[1] = PAIR[0] * 10 + PAIR[1]
+        out[2] = TABLE[1, 2] + TABLE[-1][0] + TABLE.shape[1]
+        for i in range(N):
+            out[3] += TABLE[0, i]
+        f[0] = SCALE * half
+        if FLAG:
+            out[4] = no_such_name  # noqa: F821
+        out[5] = N**2
+        m, n = PAIR
+        out[6] = m - n
+        f[1] = np.pi
+        f[2] = int32(3.9) + uint8(257 & 0xFF) + np.int64(2)
+        table = TABLE
+        out[7] = table[0, 1]
+
+    same(captured, np.zeros(8, np.int64), np.zeros(3))
+
+
+POINT = np.dtype([("x", "f4"), ("y", "f4"), ("n", "i4"), ("v", "f4", (2,))], align=True)
+
+
+@cuda.jit
+def records(points, out):
+    for i in range(len(points)):
+        points[i].x += 1
+        points[i]["y"] = points[i].x * 2
+        p = points[i]
+        p.n = i
+        p.v[0] = 3
+        p.v[-1] = p.n
+    out[0] = points[0].x + points[1].y
+
+
+def test_records():
+    points = np.zeros(3, POINT)
+    out = np.zeros(1)
+    records[1, 1](points, out)
+    assert points["x"].tolist() == [1, 1, 1] and points["y"].tolist() == [2, 2, 2]
+    assert points["n"].tolist() == [0, 1, 2] and points["v"].tolist() == [[3, 0], [3, 1], [3, 2]]
+    assert out[0] == 3
+
+
+def test_numbas_types():
+    """Types by numba's rules, told by what the C++ computes in."""
+
+    @cuda.jit
+    def kernel(i, u, b, f, out, wide):
+        wide[0] = i * i
+        wide[1] = i + i
+        wide[2] = b + b
+        wide[3] = -i
+        wide[4] = i << 4
+        wide[5] = ~b
+        out[0] = u - 1
+        out[1] = f * 3
+        out[2] = f / 3
+        out[3] = f * f - 1
+        out[4] = f + b
+        out[5] = i / i
+
+    i, u, b, f = np.int32(2**31 - 1), np.uint64(2**63), np.uint8(200), np.float32(1 / 3)
+    wide, out = np.zeros(6, np.int64), np.zeros(6)
+    kernel[1, 1](i, u, b, f, out, wide)
+    n = 2**31 - 1
+    assert wide.tolist() == [n * n, 2 * n, 400, -n, n << 4, ~200]
+    third = float(f)
+    assert out.tolist() == [
+        float(2**63), third * 3, third / 3, float(f * f) - 1, float(f + np.float32(200)), 1.0,
+    ]  # fmt: skip
+
+
+def test_default_arguments_and_signatures():
+    @cuda.jit("void(int32, float64[:])")
+    def eager(n, out):
+        out[0] = n / 2
+
+    @cuda.jit([(int64, float32[:]), (float64, float64[:])])
+    def several(n, out):
+        out[0] = n / 2
+
+    out = np.zeros(1)
+    eager[1, 1](3, out)
+    assert out[0] == 1.5
+    several[1, 1](5.0, out)
+    assert out[0] == 2.5
+    assert len(several.signatures) == 2
+
+
+def test_division_by_zero_and_special_values():
+    @cuda.jit
+    def kernel(x, zero, out):
+        out[0] = x / zero
+        out[1] = -x / zero
+        out[2] = zero / zero
+        out[3] = min(x, zero)
+
+    out = np.zeros(4)
+    kernel[1, 1](1.0, 0.0, out)
+    np.testing.assert_array_equal(out, [INF, -INF, NAN, 0])
+
+
+@pytest.mark.parametrize("value", [2**40, -5, 3])
+def test_unsigned_and_signed_are_compared_as_numbers(value):
+    @cuda.jit
+    def kernel(i, u, out):
+        out[0] = i < u
+        out[1] = i >= u
+        out[2] = i == u
+        out[3] = cuda.threadIdx.x - 1 < 0
+        out[4] = cuda.threadIdx.x > i
+
+    out = np.zeros(5, np.int64)
+    kernel[1, 1](value, np.uint64(4), out)
+    assert out.tolist() == [value < 4, value >= 4, value == 4, True, 0 > value]
