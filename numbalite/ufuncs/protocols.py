@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import _core
-from . import element, operands
+from . import element, operands, resolve
 from .cudaufunc import CudaUfunc
 
 # The names of NumPy's ufuncs -> (expression, kinds of the loops that it has: b u i f c).
@@ -118,7 +118,8 @@ class NumpyUfunc(CudaUfunc):
                 "threads fold one result and the function must be associative: copy_to_host() first"
             )
 
-    def _loop(self, request):
+    def _loop_for(self, *asked):
+        request = resolve.Request(self, *asked)
         keywords = {"casting": request.casting}
         if request.fixed is not None and any(request.fixed):
             keywords["signature"] = request.fixed
