@@ -28,11 +28,12 @@ def values(shape, dtype):
     return x.reshape(shape)
 
 
-# ---- every dtype into every dtype ----
+# ---- casts: each pair is a kernel; together they are every dtype to and from two, every kind to each kind ----
 @discards
 @pytest.mark.parametrize("to", DTYPES)
 def test_casts(to):
-    for of in random.Random(to).sample(DTYPES, 4):
+    at = DTYPES.index(to)
+    for of in (DTYPES[at - 1], DTYPES[at - 5], *{"f2": ["f8"], "f4": ["c16"]}.get(to, [])):
         given = values((3, 4), of)
         for where in "host", "device":
             host = np.zeros((3, 4), to)
@@ -104,7 +105,7 @@ def test_what_is_lost_is_said():
 def random_case(rng):
     """(host base, key, shape of a value that fits)"""
     shape = tuple(rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.randint(1, 4)))
-    base = values(shape, rng.choice(["i2", "f4", "i8", "c16"]))
+    base = values(shape, rng.choice(["i2", "c16"]))  # 2 and 16 bytes; test_casts has all others
     items = []
     for n in shape:
         items.append(
@@ -129,7 +130,7 @@ def test_random_assignments(seed):
     rng = random.Random(seed)
     for _ in range(30):
         host, key, shape = random_case(rng)
-        value = values(shape, rng.choice([host.dtype, "i2", "f4", "?"]))
+        value = values(shape, rng.choice([host.dtype, "f4"]))
         if value.ndim and rng.random() < 0.5:
             turned = np.asfortranarray(value[..., ::-1])
             value = turned[..., ::-1]

@@ -34,11 +34,6 @@ __global__ void not_a_number(double *d, double nan) {
 """
 
 
-@pytest.fixture(scope="module")
-def atomics():
-    return cuda.module(ATOMICS)
-
-
 NUMBERS = {
     "int8": np.int8,
     "uint8": np.uint8,
@@ -53,6 +48,15 @@ NUMBERS = {
 }
 
 
+INTEGERS = [name for name in NUMBERS if "int" in name]
+
+
+@pytest.fixture(scope="module")
+def atomics():
+    names = [f"count<{name}>" for name in NUMBERS] + [f"bits<{name}>" for name in INTEGERS]
+    return cuda.module(ATOMICS, names=names)  # compiled at once
+
+
 @pytest.mark.parametrize("name", NUMBERS)
 def test_atomics_of_every_type(atomics, name):
     dtype = NUMBERS[name]
@@ -62,7 +66,7 @@ def test_atomics_of_every_type(atomics, name):
     assert out.tolist() == [80, 40, 39, 0, 39, 0, 80, 5, 1, 77]
 
 
-@pytest.mark.parametrize("name", [n for n in NUMBERS if "int" in n])
+@pytest.mark.parametrize("name", INTEGERS)
 def test_atomic_bits_of_every_integer(atomics, name):
     start = np.array([0, 127, 0, 0, 0, 99], NUMBERS[name])
     (out,) = launch(atomics[f"bits<{name}>"], 1, 33, start)
@@ -91,8 +95,11 @@ def add_at(a, rows, columns, values):
     """
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "strided"])
-@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "complex64"])
+@pytest.mark.parametrize(
+    "dtype, layout",
+    [("float32", "C"), ("float32", "F"), ("float32", "strided"), ("int64", "C"), ("uint8", "F"),
+     ("complex64", "strided")],
+)  # fmt: skip
 def test_atomics_with_several_indices(dtype, layout):
     random = np.random.default_rng(7)
     a = np.zeros((5, 7), dtype, "F" if layout == "F" else "C")

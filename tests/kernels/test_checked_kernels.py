@@ -121,9 +121,8 @@ def test_slices():
     assert failure(poke[1, 1], columns[:, 0], whole, 5).array == "x"
 
 
-@both
-def test_every_layout(checked):
-    @cuda.jit(**checked)
+def test_every_layout():
+    @cuda.jit(boundscheck=True)
     def poke(x, i, j):
         "x(i, j) = 1;"
 
@@ -282,15 +281,19 @@ def test_asserts_that_are_switched_off():
 
 @pytest.mark.lines
 @both
-@pytest.mark.parametrize("call", ["__trap()", "abort()", "std::abort()"])
-def test_traps(checked, call):
-    source = f"#include <cstdlib>\n__global__ void k(int n) {{ if (threadIdx.x < n) {call}; }}"
-    k = cuda.jit(source, **checked)
-    k[1, 8](0)
-    problem = failure(k[1, 8], 3)
-    assert f"{call.removeprefix('std::')} was called" in str(problem)
-    assert problem.others == 2 and problem.line == 2
-    assert_alive()
+def test_traps(checked):
+    calls = {"trap": "__trap()", "stop": "abort()", "std_stop": "std::abort()"}
+    kernels = (
+        f"__global__ void {name}(int n) {{ if (threadIdx.x < n) {call}; }}\n"
+        for name, call in calls.items()
+    )
+    module = cuda.module("#include <cstdlib>\n" + "".join(kernels), **checked)
+    for line, (name, call) in enumerate(calls.items(), 2):
+        module[name][1, 8](0)
+        problem = failure(module[name][1, 8], 3)
+        assert f"{call.removeprefix('std::')} was called" in str(problem)
+        assert problem.others == 2 and problem.line == line
+        assert_alive()
 
 
 # ---- threads that leave ---------------------------------------------------------------------------------

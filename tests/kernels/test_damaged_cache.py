@@ -31,33 +31,31 @@ def entry(folder):
     return path
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [lambda raw: raw[:-1], lambda raw: raw[: len(raw) // 2], lambda raw: b"", lambda raw: raw + b"x",
-     lambda raw: raw[:500] + b"\0" + raw[501:], lambda raw: bytes(len(raw)), lambda raw: raw[::-1]],
-    ids=["shorter", "half", "empty", "longer", "changed", "zeros", "backwards"],
-)  # fmt: skip
-def test_damaged_files(own_cache, damage):
-    assert run("damaged") == 1 and run("damaged") == 0
-    path = entry(own_cache)
-    good = path.read_bytes()
-    path.write_bytes(damage(good))
-    assert run("damaged") == 1 and run("damaged") == 0
-    assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
+DAMAGES = [
+    lambda raw: raw[:-1], lambda raw: raw[: len(raw) // 2], lambda raw: b"", lambda raw: raw + b"x",
+    lambda raw: raw[:500] + b"\0" + raw[501:], lambda raw: bytes(len(raw)), lambda raw: raw[::-1],
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"no image at all", b"\x7fELF" + bytes(200), b"NLSIMG01" + bytes(64)]
-)
-def test_whole_files_of_something_else(own_cache, data):
+def test_damaged_files(own_cache):
+    assert run("damaged") == 1 and run("damaged") == 0
+    for damage in DAMAGES:
+        path = entry(own_cache)
+        good = path.read_bytes()
+        path.write_bytes(damage(good))
+        assert run("damaged") == 1 and run("damaged") == 0
+        assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
+
+
+def test_whole_files_of_something_else(own_cache):
     """With the right key and checksum, as another version or a copied folder could leave it."""
     assert run("foreign") == 1
-    path = entry(own_cache)
-    key = bytes.fromhex(path.name.partition(".")[0])
+    key = bytes.fromhex(entry(own_cache).name.partition(".")[0])
     kept = cache.load(key)
-    assert cache.store(key, kept.replace(data=data))
-    assert run("foreign") == 1 and run("foreign") == 0
-    assert cache.load(key).data != data
+    for data in (b"", b"no image at all", b"\x7fELF" + bytes(200), b"NLSIMG01" + bytes(64)):
+        assert cache.store(key, kept.replace(data=data))
+        assert run("foreign") == 1 and run("foreign") == 0
+        assert cache.load(key).data != data
 
 
 def test_a_pipe_in_the_place_of_a_file(own_cache):
@@ -75,14 +73,13 @@ def test_what_cannot_be_loaded_says_where_it_is_from(own_cache, monkeypatch):
     assert str(entry(own_cache)) in str(caught.value) and "k" in str(caught.value)
 
 
-@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
-def test_files_that_others_can_write(own_cache, mode):
+def test_files_that_others_can_write(own_cache):
     """Wherever they come from: the directory itself lets nobody in."""
     assert run("open") == 1
-    path = entry(own_cache)
-    path.chmod(mode)
-    assert run("open") == 1 and run("open") == 0
-    assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
+    for mode in (0o666, 0o620, 0o602):
+        entry(own_cache).chmod(mode)
+        assert run("open") == 1 and run("open") == 0
+        assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
 
 
 def test_files_of_others(own_cache, monkeypatch):

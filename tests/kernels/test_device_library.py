@@ -64,8 +64,9 @@ def loops(x, m, rows, total):
     """
 
 
-@pytest.mark.parametrize("debug", [False, True])
-@pytest.mark.parametrize("order", ["C", "F", "strided"])
+@pytest.mark.parametrize(
+    "order, debug", [("C", False), ("F", False), ("strided", False), ("strided", True)]
+)
 def test_loops_over_arrays(order, debug):
     kernel = cuda.jit(debug=True)(loops.py_func) if debug else loops
     x, m = np.arange(24.0, dtype=np.float32), np.arange(48.0).reshape(6, 8)

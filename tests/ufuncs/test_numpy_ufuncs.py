@@ -10,6 +10,9 @@ from numbalite import cuda, guvectorize, types, vectorize
 protocols = pytest.importorskip("numbalite.ufuncs.protocols")
 TABLE = sorted(protocols._TABLE)
 # One dtype of each kind on the simulator, where each is compiled; more on a GPU.
+# Of these, numbers without a sign and truth values are the same code as other integers: that is tried once.
+ALIKE = """equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
+    maximum minimum fmax fmin isnan isinf isfinite rint floor ceil trunc conjugate square""".split()
 KINDS = {"b": ["?"], "u": ["u1"], "i": ["i4"], "f": ["f4"], "c": ["c8"]}
 
 
@@ -98,7 +101,7 @@ def check(result, expected, exact=False):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE)
 def test_every_ufunc(name):
-    every_kind(name, protocols._TABLE[name][1])
+    every_kind(name, protocols._TABLE[name][1].replace("bu" if name in ALIKE else "none", ""))
 
 
 @pytest.mark.parametrize("name, kind", [

@@ -11,20 +11,9 @@ import pytest
 from kit.arrays import Foreign, Speaker
 
 from numbalite import cuda
-from numbalite.ufuncs import reduceloops
 
 SIZES = (1, 2, 31, 32, 33, 1000, 4097, 100_000, 1_000_007)
 DTYPES = "?bhiqBHIQefdFD"
-
-
-@pytest.fixture(params=["as here", "as on a GPU"])
-def ways(request, monkeypatch):
-    """Both ways of dividing the work, where there are two."""
-    if request.param == "as on a GPU":
-        if not cuda.is_simulated():
-            pytest.skip("that is how it is divided here")
-        monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
-    return request.param
 
 
 def values(dtype, shape, seed=0):
@@ -147,7 +136,17 @@ def test_sizes(size, ways):
 
 
 @pytest.mark.parametrize("code", DTYPES)
-def test_dtypes(code, ways):
+def test_dtypes(code, as_on_a_gpu):
+    sums_are_numpys(code)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("code", "?hdD")
+def test_dtypes_as_simulated(code):
+    sums_are_numpys(code)
+
+
+def sums_are_numpys(code):
     total = cuda.reduce("a + b")
     x = values(code, 777)
     found = total(cuda.to_device(x))
@@ -277,8 +276,17 @@ def test_order_of_hashes(ways):
 
 
 @pytest.mark.parametrize("code", "bhiqD")
-def test_order_along_axes(code, ways):
+def test_order_along_axes(code, as_on_a_gpu):
     """Every width of elements has its own tiles; numbers are what they are numbered."""
+    order_is_kept_along_axes(code)
+
+
+@pytest.mark.sim
+def test_order_along_axes_as_simulated():
+    order_is_kept_along_axes("i")
+
+
+def order_is_kept_along_axes(code):
     last, first = cuda.reduce(LAST), cuda.reduce(FIRST)
     for shape in ((70, 130), (3, 9000), (9000, 3), (300, 17)):
         x = (np.arange(np.prod(shape)) % 127).reshape(shape).astype(code)

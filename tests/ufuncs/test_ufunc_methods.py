@@ -11,18 +11,14 @@ import pytest
 from kit.arrays import equal
 
 from numbalite import cuda, vectorize
-from numbalite.ufuncs import reduceloops
 
 
-@pytest.fixture(params=["as here", "as on a GPU"])
-def ways(request, monkeypatch):
-    if request.param == "as on a GPU":
-        if not cuda.is_simulated():
-            pytest.skip("that is how it is divided here")
-        monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
-        for ufunc in (add, multiply, maximum, last):
-            monkeypatch.delitem(ufunc.__dict__, "_folds_made", raising=False)
-    yield request.param
+@pytest.fixture(autouse=True)
+def _folds_are_made_anew():
+    """How they are divided is asked when they are made."""
+    for ufunc in (add, multiply, maximum, last):
+        ufunc.__dict__.pop("_folds_made", None)
+    yield
     for ufunc in (add, multiply, maximum, last):
         ufunc.__dict__.pop("_folds_made", None)
 
@@ -60,7 +56,7 @@ def numbers(dtype, shape, seed=0):
 
 class Test_reduce:
     @pytest.mark.parametrize("code", "iqIdfFD")
-    def test_dtypes(self, code, ways):
+    def test_dtypes(self, code):
         x = numbers(code, (40, 70))
         for axis in (0, 1, None):
             expected = np.add.reduce(x, axis=axis, dtype=code)
@@ -207,7 +203,15 @@ class Test_accumulate:
         equal(last.accumulate(x), x)
 
     @pytest.mark.parametrize("code", "iqIdfFD")
-    def test_dtypes(self, code, ways):
+    def test_dtypes(self, code, as_on_a_gpu):
+        self.scans_are_numpys(code)
+
+    @pytest.mark.sim
+    @pytest.mark.parametrize("code", "iD")
+    def test_dtypes_as_simulated(self, code):
+        self.scans_are_numpys(code)
+
+    def scans_are_numpys(self, code):
         x = numbers(code, (30, 200))
         for axis in (0, 1, -1):
             equal(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
