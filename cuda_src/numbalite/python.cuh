@@ -8,6 +8,7 @@
  *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
  *     py::as_array(s)                            a plain array as array<T, N, layout::C>
  *     py::fill(a, value)  py::assign(a, b)       a[...] = value, a[...] = b
+ *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their sums
  *     py::match_all(mask, value)                 the mask and the predicate, as a tuple */
 #ifndef NUMBALITE_PYTHON_CUH
 #define NUMBALITE_PYTHON_CUH
@@ -207,6 +208,43 @@ NUMBALITE_FUNCTION void assign(array<T, N, L> a, array<U, M, K> b) {
             assign(a[i], b[b.shape[0] == 1 ? 0 : i]);
     }
 }
+
+/* --- loops whose iterations may run side by side: body(first, last) for parts of start..stop ------- */
+
+#if defined(NUMBALITE_HOST) && !defined(NUMBALITE_SERIAL)
+template <class Body>
+static void part(char *const *data, long long count, const long long *, const void *body) {
+    long long first = (long long)(__INTPTR_TYPE__)data[0];
+    (*(const Body *)body)((int64)first, (int64)(first + count));
+}
+template <class Body> inline void prange(int64 start, int64 stop, const Body &body) {
+    if (start >= stop)
+        return;
+    char *const data[1] = {(char *)(__INTPTR_TYPE__)start};
+    const long long stride = 1;
+    const float cost = 1e6f; /* nanoseconds: worth sharing, since it is asked for */
+    unsigned bits;
+    __builtin_memcpy(&bits, &cost, sizeof bits);
+    if (numbalite_sim::ops->parallel(part<Body>, 1, data, stop - start, &stride, &body, &bits) < 0)
+        numbalite_sim::ops->leave();
+}
+/* One thread at a time. */
+template <class Combine> inline void combine(const Combine &step) {
+    static int taken;
+    while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) {
+    }
+    step();
+    __atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
+}
+#else
+template <class Body> NUMBALITE_FUNCTION void prange(int64 start, int64 stop, const Body &body) {
+    if (start < stop)
+        body(start, stop);
+}
+template <class Combine> NUMBALITE_FUNCTION void combine(const Combine &step) {
+    step();
+}
+#endif
 
 /* --- warps -------------------------------------------------------------------------------------- */
 

@@ -36,6 +36,7 @@ def function_source(function, lists) -> Generated:
     builder = source.Builder(element.plain_name(function), f"{function.name} for the CPU")
     for args in lists:
         builder.use_types(*args)
+    function = function.of(*lists)
     namespace = builder.add_function(function)
     builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):

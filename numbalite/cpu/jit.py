@@ -245,7 +245,10 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         self._note_parallel(generated.names)
         label = self._function.definition.text.label
         fields = self._options.unit_fields()
-        if self._parallel is False:
+        is_serial = self._parallel is False
+        if self._function.definition.is_python:
+            is_serial = not self._parallel  # prange is range then
+        if is_serial:
             fields["options"] = ("-DNUMBALITE_SERIAL=1", *fields["options"])
         unit = Unit(
             source=generated.text,
@@ -294,10 +297,13 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         return hints.explain(problem, title, generated.refused, arrays, definition.text, others)
 
     def _note_parallel(self, names):
-        if self._parallel and "parallel_for" not in names:
+        if self._parallel and not {"parallel_for", "prange"} & names:
+            instead = "parallel_for(n, [&](int64 i) { ... })"
+            if self._function.definition.is_python:
+                instead = "for i in prange(n)"
             warn(
-                f"{self.__name__}: parallel=True splits no loop by itself; write "
-                "parallel_for(n, [&](int64 i) { ... }) where iterations may run side by side",
+                f"{self.__name__}: parallel=True splits no loop by itself; write {instead} where "
+                "iterations may run side by side",
                 PerformanceWarning,
             )
 

@@ -56,10 +56,13 @@ class DeviceFunction:
             f"launch a kernel (cuda.jit without device=True) that calls it"
         )
 
-    def of(self, args) -> DeviceFunction:
-        """The function for these types of arguments alone."""
-        signature = types.Signature(None, args)
-        return DeviceFunction(self.definition, (signature,), self.options, self._py_func)
+    def of(self, *lists) -> DeviceFunction:
+        """The function for callers in C++ with these lists of argument types. C++ is a template, which takes
+        all; a Python body becomes C++ for each of the lists."""
+        if not self.definition.is_python or self.signatures:
+            return self
+        found = [types.Signature(None, args) for args in lists]
+        return DeviceFunction(self.definition, found, self.options, self._py_func)
 
     def inspect_source(self) -> str:
         """The generated C++ of the function and of what it calls."""

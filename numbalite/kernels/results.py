@@ -23,8 +23,9 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     CompileError if the function does not take these types, TypeError for a result that is no number.
     """
     arg_types = tuple(arg_types)
-    if function.definition.is_python and not function.signatures:
-        function = function.of(arg_types)
+    if function.definition.is_python:
+        (instance,) = function.definition.instances(function.of(arg_types))
+        return _listed(function, instance.result, arg_types)
     builder = source.Builder(function.name, f"the results of {function!r}")
     builder.use_types(*arg_types)
     builder.names.add("tuple")
@@ -47,15 +48,27 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     return tuple(found)
 
 
+def _listed(function, result, arg_types):
+    found = result.types if isinstance(result, types.Tuple) else (result,)
+    for t in found:
+        if not isinstance(t, (types.Scalar, types.Void)):
+            raise _no_number(function, t, arg_types)
+    return tuple(t for t in found if t is not types.void)
+
+
+def _no_number(function, what, arg_types):
+    return TypeError(
+        f"{function.name} returns {what} for ({', '.join(map(str, arg_types))}): that is no number "
+        "that an array can hold"
+    )
+
+
 def result_type(function: DeviceFunction, row, arg_types):
     """The type of a result, of which a parameter is described that points to it; TypeError for what is no
     number."""
     ctype = row.ctype.removesuffix("*").rstrip()
     if not row.dtype or ctype.endswith("*"):
-        raise TypeError(
-            f"{function.name} returns {ctype} for ({', '.join(map(str, arg_types))}): that is no number "
-            "that an array can hold"
-        )
+        raise _no_number(function, ctype, arg_types)
     return types.scalar(row.dtype)
 
 

@@ -61,6 +61,11 @@ class Definition:
         """What a kernel of it has for ``__doc__``."""
         return self.text.value
 
+    @property
+    def expression(self) -> str:
+        """The text, of a Python body the expression that it returns: what says whether it commutes."""
+        return self.text.value
+
     def typed(self, args) -> Definition:
         """What a kernel with these types of arguments is made of."""
         return self

@@ -50,6 +50,12 @@ class PythonDefinition(source.Definition):
                     found[node.id] = {"call"}
         return found
 
+    @property
+    def expression(self) -> str:
+        (only,) = self.function.body if len(self.function.body) == 1 else (None,)
+        is_returned = isinstance(only, ast.Return) and only.value is not None
+        return ast.unparse(only.value) if is_returned else ""
+
     def typed(self, args) -> source.Definition:
         """The kernel's body in C++, for these types of arguments."""
         return Session(definition_of).definition(self, args, types.void)

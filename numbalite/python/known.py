@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numbalite import types
+from numbalite.cpu.prange import prange
 from numbalite.cuda.inkernel import Word
 from numbalite.python import arithmetic, memory, rules, subscripts
 from numbalite.python.arithmetic import alike, converted
@@ -517,6 +518,7 @@ FUNCTIONS: dict[Any, Rule] = {
     round: _round,
     len: _len,
     range: _range,
+    prange: lambda call: _range(call).replace(type=Sequence("prange", types.int64)),
     enumerate: _enumerate,
     zip: _zip,
     divmod: _divmod,

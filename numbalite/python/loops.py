@@ -11,7 +11,7 @@ import ast
 from typing import NamedTuple
 
 from numbalite import types
-from numbalite.python import arithmetic, rules, subscripts
+from numbalite.python import arithmetic, parallel, rules, subscripts
 from numbalite.python.arithmetic import spelled
 from numbalite.python.values import (
     Fixed,
@@ -43,6 +43,8 @@ def translate_for(of, node):
     over = of.value(node.iter)
     if isinstance(over.type, Sequence) and over.type.kind == "range":
         _over_range(of, node, over)
+    elif isinstance(over.type, Sequence) and over.type.kind == "prange":
+        parallel.translate_prange(of, node, over)
     else:
         _over_items(of, node, over)
 

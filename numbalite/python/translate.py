@@ -354,9 +354,8 @@ class Translator(Expressions):
 
     def _bound_together(self, target, value):
         """``auto [x, y] = f();``: None if that did it, else the items of a variable that holds the tuple."""
-        pairs = [
-            (t, Value(of, "", cxx=of)) for t, of in zip(target.elts, value.type.types, strict=False)
-        ]
+        items = value.items or [Value(t, "") for t in value.type.types]
+        pairs = list(zip(target.elts, items, strict=False))
         if len(target.elts) != len(value.type):
             self.fail(target, f"{len(value.type)} values for {len(target.elts)} targets")
         if self.is_final and all(self._is_new(t, v) for t, v in pairs):

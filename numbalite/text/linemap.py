@@ -82,6 +82,8 @@ def is_text(function) -> bool:
     node = function_node(function)
     if node is None:
         return function.__doc__ is not None and function.__code__.co_code == _empty.__code__.co_code
+    if isinstance(node, ast.Lambda):
+        return False
     if len(node.body) != 1 or not isinstance(node.body[0], ast.Expr):
         return False
     value = node.body[0].value

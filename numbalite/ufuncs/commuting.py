@@ -26,18 +26,13 @@ _NAMES = frozenset(
 def commutes(function, dtype) -> bool:
     """Is f(a, b) == f(b, a) for all numbers of this dtype, as the function's text shows it?"""
     definition = function.definition
-    if (
-        definition.is_unit
-        or definition.is_python
-        or len(definition.parameters) != 2
-        or len(function.signatures) > 1
-    ):
+    if definition.is_unit or len(definition.parameters) != 2 or len(function.signatures) > 1:
         return False
     for signature in function.signatures:  # a body converts its arguments to the declared types
         if signature.args[0] != signature.args[1]:
             return False
         dtype = signature.args[0].dtype
-    words = [token.text for token in tokenize(definition.text.value)]
+    words = [token.text for token in tokenize(definition.expression)]
     if words[:1] == ["return"] and words[-1:] == [";"]:
         words = words[1:-1]
     a, b = definition.parameters

@@ -210,7 +210,7 @@ def _mentions_tuple(function, seen):
     seen.add(function)
     definition = function.definition
     if definition.is_python:
-        return True
+        return True  # to be asked, which costs no compiler
     if source.identifiers(definition.text.value) & {"tuple", "make_tuple"}:
         return True
     inner = definition.capture().functions.values()

@@ -91,6 +91,10 @@ def _source(function, plan, kernel):
     builder = source.Builder(element.plain_name(function), title)
     builder.use_types(*plan.types)
     builder.ahead.append('#include "numbalite/gufunc.cuh"\n')
+    function = function.of(
+        t.copy(readonly=True) if i < plan.nin and t.is_array else t
+        for i, t in enumerate(plan.types)
+    )
     namespace = builder.add_function(function)
     parts = [_operand(plan, i) for i in range(len(plan.types))]
     names = element.parameter_names(function)

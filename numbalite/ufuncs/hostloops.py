@@ -76,6 +76,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
 
     CompileError if the function does not take them, TypeError for a result that no array can hold.
     """
+    function = function.of(inputs)
     builder, names = _builder(function)
     builder.use_types(*inputs)
     builder.names.add("tuple")

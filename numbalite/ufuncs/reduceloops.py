@@ -106,6 +106,7 @@ class Loops:
         builder.use_types(*used)
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
         builder.ahead.append('#include "numbalite/scan.cuh"\n')
+        function = function.of(used[1:2] * (1 if unary else 2))
         namespace = builder.add_function(function)
         ns = "numbalite::nl_reduce"
         names = dict(zip("STO", (t.cxx for t in used), strict=True), ns=ns)

@@ -1,0 +1,206 @@
+"""What is refused: one screen with the file, the line, a caret and what to write; and warnings."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, errors, float32
+from numbalite.errors import PerformanceWarning, TranslationError
+
+LIST = [1, 2]
+
+
+def with_try(x):
+    try:
+        x[0] = 1
+    except ValueError:
+        x[0] = 2
+
+
+def with_with(x):
+    with open("f"):
+        x[0] = 1
+
+
+def with_comprehension(x):
+    x[0] = sum([i for i in range(3)])  # noqa: C416
+
+
+def with_list(x):
+    y = [1, 2, 3]
+    x[0] = y[0]
+
+
+def with_dict(x):
+    x[0] = {1: 2}[1]
+
+
+def with_class(x):
+    class A:
+        pass
+
+
+def with_fstring(x):
+    print(f"{x[0]}")
+
+
+def with_unknown_name(x):
+    x[0] = nothing_like_it  # noqa: F821
+
+
+def with_numpy_array(x):
+    y = np.zeros(3)
+    x[0] = y[0]
+
+
+def with_text(x):
+    x[0] = "a" + 1
+
+
+def with_float_index(x):
+    x[0.5] = 1
+
+
+def with_too_many_indices(x):
+    x[0, 1] = 1
+
+
+def with_array_arithmetic(x):
+    y = x + 1
+    x[0] = y[0]
+
+
+def with_a_result(x):
+    return x[0]
+
+
+def with_undefined(x):
+    x[0] = y  # noqa: F821
+    y = 1
+
+
+def with_tuple_store(x):
+    t = (1, 2)
+    t[0] = x[0]
+
+
+def with_complex_to_float(x):
+    x[0] = 1j
+
+
+def with_strange_shape(x):
+    s = cuda.shared.array(x.size, float32)
+    s[0] = x[0]
+
+
+def with_captured_list(x):
+    x[0] = LIST[0]
+
+
+def with_wrong_count(x):
+    a, b = (1, 2, 3)
+    x[0] = a + b
+
+
+REFUSED = {
+    with_try: (r"try:", "try is not possible in a kernel", "Write a test"),
+    with_with: (r"with open", "with is not possible", "Write the calls themselves"),
+    with_comprehension: (r"\[i for", "list comprehension", "cuda.local.array"),
+    with_list: (r"y = \[1, 2", "a list is not possible", "tuple, or cuda.local.array"),
+    with_dict: (r"\{1: 2\}", "a dict", "arrays or a record"),
+    with_class: (r"class A", "a class is not possible", "record"),
+    with_fstring: (r"print\(f", "an f-string", 'print\\("x =", x\\)'),
+    with_unknown_name: ("nothing_like_it", "'nothing_like_it' is not defined", ""),
+    with_numpy_array: (r"np.zeros", "zeros has no meaning in a kernel", "NumPy's functions"),
+    with_text: (r'"a" \+ 1', "has no meaning in a kernel", ""),
+    with_float_index: (r"x\[0.5\]", "an index is an integer, not float64", "int\\(x\\)"),
+    with_too_many_indices: (r"x\[0, 1\]", "2 indices for an array of 1 dimension", ""),
+    with_array_arithmetic: (r"x \+ 1", "has no meaning in a kernel", "each thread computes"),
+    with_a_result: (r"return x\[0\]", "a kernel returns nothing", "into an array"),
+    with_undefined: (r"x\[0\] = y", "y is used before it is assigned", ""),
+    with_tuple_store: (r"t\[0\]", "items of a tuple cannot be assigned", ""),
+    with_complex_to_float: (r"1j", "complex128 does not fit into float64", "z.real"),
+    with_strange_shape: (r"cuda.shared", "must be known when compiling", "names of the Python"),
+    with_captured_list: ("LIST", "list", ""),
+    with_wrong_count: ("a, b", "3 values for 2 targets", ""),
+}
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_what_is_refused(function):
+    line, words, remedy = REFUSED[function]
+    with pytest.raises(TranslationError) as caught:
+        cuda.jit(function)[1, 1](np.zeros(3))
+    message = str(caught.value)
+    assert re.search(words, message) and re.search(remedy, message), message
+    place, shown, carets, *_ = message.split("\n")
+    assert place.startswith(f"{__file__}({caught.value.line}): {function.__name__}: ")
+    assert caught.value.file == __file__ and re.search(line, shown), message
+    assert re.fullmatch(r" +\^+", carets) and len(carets) <= len(shown)
+    assert len(message.split("\n")) <= 8
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == message and again.line == caught.value.line
+    assert isinstance(again, (errors.UnsupportedError, errors.TypingError))
+
+
+def test_types_that_do_not_unify():
+    def kernel(x, n):
+        if n > 1:
+            y = x
+        else:
+            y = 1
+        x[0] = y
+
+    with pytest.raises(TranslationError) as caught:
+        cuda.jit(kernel)[1, 1](np.zeros(3), 2)
+    message = str(caught.value)
+    assert "y is int64 here, and float64[::1] elsewhere" in message
+    assert "y = 1\n" in message and "y = x\n" in message and "another name" in message
+
+    @cuda.jit(device=True)
+    def either(x, n):
+        if n:
+            return x
+        return n
+
+    @cuda.jit
+    def calls(x):
+        x[0] = either(x, 1)
+
+    with pytest.raises(TranslationError, match="(?s)either returns int64 here, .*return n"):
+        calls[1, 1](np.zeros(3))
+
+
+def test_endless_recursion_and_wrong_calls():
+    @cuda.jit(device=True)
+    def endless(n):
+        return endless(n + 1)
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = endless(1)
+
+    @cuda.jit
+    def too_many(x):
+        x[0] = abs(1, 2)
+
+    with pytest.raises(TranslationError, match="the type of .* cannot be told"):
+        kernel[1, 1](np.zeros(3))
+    with pytest.raises(TranslationError, match=r"abs: takes 1 argument, not 2"):
+        too_many[1, 1](np.zeros(3))
+
+
+def test_float64_literals_in_float32_kernels_are_told_once():
+    @cuda.jit
+    def kernel(x):
+        i = cuda.grid(1)
+        x[i] = x[i] * 0.5 + 1.0
+
+    with pytest.warns(
+        PerformanceWarning, match=r"0\.5 is a float64: write float32\(0\.5\)"
+    ) as told:
+        kernel[1, 1](np.ones(1, np.float32))
+    assert len(told) == 1 and "^^^" in str(told[0].message)
+    kernel[1, 1](np.ones(1, np.float64))

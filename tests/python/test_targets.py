@@ -1,0 +1,164 @@
+"""vectorize, guvectorize, cuda.reduce and jit with Python bodies, on every target."""
+
+import math
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, float32, guvectorize, jit, njit, prange, vectorize
+from numbalite.errors import TranslationError
+
+TARGETS = ["cuda", "cpu", "parallel"]
+
+
+@cuda.jit(device=True)
+def clamp(x, low, high):
+    return min(max(x, low), high)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_vectorize(target):
+    @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target=target)
+    def soft(x, y):
+        "A doc."
+        if x > y:
+            return clamp(x - y, 0, 2)
+        elif x < -y:
+            return x + y
+        return 0
+
+    @vectorize(target=target)
+    def lazy(x, n):
+        s = x
+        for _ in range(n):
+            s *= 2
+        return s
+
+    x = np.linspace(-3, 3, 7)
+    wanted = [-2, -1, 0, 0, 0, 1, 2]
+    np.testing.assert_array_equal(soft(x, 1.0), wanted)
+    found = soft(x.astype("f4"), np.float32(1))
+    assert found.dtype == np.float32 and found.tolist() == wanted
+    assert lazy(np.arange(3), 3).tolist() == [0, 8, 16]
+    assert lazy(np.arange(3.0), np.array([1])).tolist() == [0, 2, 4]
+    assert soft.__doc__.endswith("A doc.")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_guvectorize(target):
+    @guvectorize(["void(float64[:], float64, float64[:])"], "(n),()->(n)", target=target)
+    def add_all(x, s, out):
+        for i in range(x.shape[0]):
+            out[i] = x[i] + s
+
+    @guvectorize(
+        ["void(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target=target
+    )
+    def matmul(a, b, c):
+        m, n = a.shape
+        n, p = b.shape
+        for i in range(m):
+            for j in range(p):
+                c[i, j] = 0
+                for k in range(n):
+                    c[i, j] += a[i, k] * b[k, j]
+
+    @guvectorize("(n)->()", target=target)
+    def last(x, out):
+        out[0] = x[-1]
+
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(add_all(x, [10, 20]), x + [[10], [20]])
+    a = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    np.testing.assert_array_equal(matmul(a, a[0].T), a @ a[0].T)
+    if target == "cuda":
+        assert last(x).tolist() == [2, 5]
+
+
+def test_reduce():
+    total = cuda.reduce(lambda a, b: a + b)
+
+    @cuda.reduce
+    def larger(a, b):
+        if a > b:
+            return a
+        return b
+
+    x = np.random.default_rng(3).integers(-100, 100, 300)
+    assert total(x) == x.sum() and larger(x) == x.max()
+    assert total(x.reshape(3, 100), axis=1).tolist() == x.reshape(3, 100).sum(1).tolist()
+    assert total._loops.commutes(x.dtype) and not larger._loops.commutes(x.dtype)
+
+
+def test_jit():
+    @jit
+    def hypot(x, y):
+        return math.sqrt(x * x + y * y)
+
+    @njit("float64(float64[:])")
+    def norm(x):
+        total = 0.0
+        for v in x:
+            total = hypot(total, v)
+        return total
+
+    @jit(nopython=True)
+    def both(n):
+        return n // 2, n / 2
+
+    assert hypot(3, 4.0) == 5.0 and isinstance(hypot(3, 4), float)
+    assert norm(np.array([3.0, 4.0])) == 5.0
+    assert both(7) == (3, 3.5) and both.py_func(7) == (3, 3.5)
+
+    @cuda.jit
+    def kernel(out):
+        out[0] = hypot(3, 4)
+
+    out = np.zeros(1, np.float32)
+    kernel[1, 1](out)
+    assert out[0] == 5
+
+
+def test_device_arrays_and_float32():
+    @vectorize([float32(float32)], target="cuda")
+    def twice(x):
+        return x * float32(2)
+
+    x = cuda.to_device(np.arange(4, dtype=np.float32))
+    assert twice(x).copy_to_host().tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_prange(parallel):
+    @njit(parallel=parallel)
+    def sums(x, out):
+        total = 0.0
+        product = 1
+        least = x[0]
+        for i in prange(x.shape[0]):
+            square = x[i] * x[i]
+            out[i] = square
+            if i == 3:
+                continue
+            total += square
+            product *= 1 + (i == 5)
+            least = min(least, x[i])
+        return total, product, least
+
+    x, out = np.arange(1000.0)[::-1].copy(), np.zeros(1000)
+    total, product, least = sums(x, out)
+    assert total == (x * x).sum() - x[3] ** 2 and product == 2 and least == 0
+    np.testing.assert_array_equal(out, x * x)
+    assert ("parallel" in sums.targetoptions) and sums.py_func(x, out)[1:] == (2, 0)
+
+
+def test_what_prange_refuses():
+    @njit(parallel=True)
+    def last(x):
+        y = 0.0
+        for i in prange(x.shape[0]):
+            y = x[i]
+        return y
+
+    with pytest.raises(TranslationError, match="assigned by iterations of a prange"):
+        last(np.zeros(3))

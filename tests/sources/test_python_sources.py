@@ -1,0 +1,64 @@
+"""Kernels with Python bodies through NVRTC: those of tests/python, for several GPUs."""
+
+import importlib.util
+import pathlib
+
+import pytest
+
+from numbalite.compilers import toolkit
+from numbalite.types import signatures
+
+if not toolkit.libraries():
+    pytest.skip("NVRTC is not installed", allow_module_level=True)
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "python"
+KERNELS = {
+    "test_language.py": {
+        "control_flow": "void(int64, int64[:])",
+        "numbers": "void(int64, int64, float64, float64, int64[::1], float64[::1])",
+        "functions": "void(float64, int64, float64[:])",
+        "variables": "void(int64, float64, int64[:], float64[:])",
+        "arrays": "void(int64[:], int64[::1, :], int64[:, :, ::1], int64[:])",
+        "complexes": "void(complex64, float32, complex64[:], float32[:])",
+        "complex_functions": "void(complex128, complex128[:])",
+    },
+    "test_cuda.py": {
+        "matmul": "void(float32[:, ::1], float32[:, ::1], float32[:, ::1])",
+        "places": "void(int64[:, :])",
+        "histogram": "void(float32[:], float32, float32, int32[:])",
+        "atomics": "void(uint32[:], float32[:], float64[:, :], int64[:])",
+        "warps": "void(float32[:], float64[:])",
+        "memory": "void(float32[:], float64[:])",
+    },
+}
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def kernels(request):
+    spec = importlib.util.spec_from_file_location("kernels", FOLDER / request.param)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module, KERNELS[request.param]
+
+
+@pytest.mark.parametrize("target", [("cuda", 7, 5), ("cuda", 9, 0), ("cuda", 10, 0)], ids=str)
+def test_kernels_compile(kernels, target):
+    module, wanted = kernels
+    for name, signature in wanted.items():
+        args = signatures.signature(signature).args
+        image = getattr(module, name)._origin.overload(args).program.compile(target)
+        assert b"nl_" in image.ptx
+
+
+def test_arithmetic_is_as_by_hand(kernels):
+    """Indices that cannot be negative cost nothing, and 32 bits are enough where they are."""
+    module, wanted = kernels
+    if "matmul" not in wanted:
+        return
+    args = signatures.signature(wanted["matmul"]).args
+    made = module.matmul._origin.overload(args)
+    source = made.program.unit.source
+    assert "py::wrap" not in source and "int64(tx)" not in source
+    assert "auto [x, y] = grid<2>();" in source and "for (int j = 0; j < TPB; ++j)" in source
