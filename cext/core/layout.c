@@ -62,3 +62,14 @@ void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
     }
     *high += layout->itemsize;
 }
+
+uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address) {
+    uint64_t bits = address;
+    for (int i = 0; i < layout->ndim; i++) {
+        if (layout->shape[i] == 0)
+            return 0;
+        if (layout->shape[i] > 1)
+            bits |= (uint64_t)layout->strides[i];
+    }
+    return (uint8_t)bits;
+}

@@ -21,5 +21,8 @@ void nl_layout_set_c(nl_layout *layout); /* strides from shape */
 void nl_layout_set_f(nl_layout *layout);
 /* Byte offsets [low, high) that the elements touch, relative to the first element. */
 void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high);
+/* Low bits of the addresses of the elements, the first of which is at `address`: an element type of
+ * alignment a (a power of two up to 256) may be read where these bits & (a - 1) are 0. */
+uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "py/devarray.h"
+#include "py/typecode.h"
 
 int nl_py_param_is_dim3(const nl_param *p) {
     return p->kind == NL_PARAM_STRUCT && p->parts == 3 && strcmp(p->ctype, "dim3") == 0;
@@ -17,47 +17,54 @@ static int write_complex_pair(const nl_param *p, const nl_scalar *s, unsigned ch
     return nl_scalar_store(s, p->size == 8 ? NL_COMPLEX64 : NL_COMPLEX128, at) == NL_STORED;
 }
 
+static int copy_record(const nl_param *p, const nl_element *e, const void *bytes,
+                       unsigned char *at) {
+    if (!bytes || e->class != NL_ELEMENT_RECORD || e->itemsize != p->size)
+        return 0;
+    memcpy(at, bytes, p->size);
+    return 1;
+}
+
+static int write_void(const nl_param *p, PyObject *scalar, unsigned char *at) {
+    PyObject *descr;
+    const void *bytes;
+    if (nl_host_void_read(scalar, &descr, &bytes) < 0)
+        return -1;
+    nl_element element = nl_host_element(descr);
+    Py_DECREF(descr);
+    return copy_record(p, &element, bytes, at);
+}
+
 /* The bytes of a record of the right size, if `value` holds one: 1, 0 or -1. */
-static int write_record(const nl_py_call *call, const nl_param *p, PyObject *value,
-                        unsigned char *at) {
-    PyObject *descr = NULL;
-    const void *bytes = NULL;
-    nl_element element = {0};
-    nl_host_array host;
-    int found = 0;
-    if (nl_py_array_check(call->state, value) && ((nl_py_array *)value)->ndim == 0) {
-        PyObject *record = nl_py_argument_fetch(call, value);
-        found = record ? write_record(call, p, record, at) : -1;
-        Py_XDECREF(record);
-        return found;
-    }
-    if (nl_host_is_array(value)) {
-        if (nl_host_array_read(value, &host) < 0)
-            return -1;
-        bytes = host.layout.ndim == 0 ? host.data : NULL;
-        element = host.element;
-    } else if (nl_host_is_scalar(value)) {
-        if (nl_host_void_read(value, &descr, &bytes) < 0)
-            return -1;
-        element = nl_host_element(descr);
-    }
-    if (bytes && element.class == NL_ELEMENT_RECORD && element.itemsize == p->size) {
-        memcpy(at, bytes, p->size);
-        found = 1;
-    }
-    Py_XDECREF(descr);
+static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, unsigned char *at) {
+    if (nl_host_is_scalar(value))
+        return write_void(p, value, at);
+    if (!nl_py_array_check(call->state, value) && !nl_host_is_array(value))
+        return 0;
+    const nl_py_value *v = nl_py_values_read(call->values, value);
+    if (!v)
+        return -1;
+    if (v->ndim != 0)
+        return 0;
+    if (v->kind == NL_PY_VALUE_HOST)
+        return copy_record(p, &v->element, v->memory.host.data, at);
+    if (!v->array)
+        return 0;
+    PyObject *record = nl_py_values_element(call->values, v->array);
+    int found = record ? write_record(call, p, record, at) : -1;
+    Py_XDECREF(record);
     return found;
 }
 
 /* __nv_bfloat16: 1, 0 where it does not fit, or -1. */
-static int write_bfloat16(const nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+static int write_bfloat16(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     nl_scalar s;
     double number;
     PyObject *as_float = NULL;
-    int found = nl_py_argument_number(call, value, &s);
+    int found = nl_py_values_number(call->values, value, &s);
     if (found == 0 && nl_host_is_scalar(value)) { /* one of another library's */
         as_float = PyNumber_Float(value);
-        found = as_float ? nl_py_scalar_read(call->state, as_float, &s) : 0;
+        found = as_float ? nl_py_number_read(as_float, &s) : 0;
         PyErr_Clear();
         Py_XDECREF(as_float);
     }
@@ -103,19 +110,17 @@ static int write_vector(nl_py_call *call, int index, PyObject *value, unsigned c
     return result;
 }
 
-static int is_vector(const nl_param *p, PyObject *value) {
-    nl_host_array host;
+static int is_vector(nl_py_call *call, const nl_param *p, PyObject *value) {
     if (!p->parts)
         return 0;
     if (PyTuple_Check(value) || PyList_Check(value))
         return 1;
     if (PyIndex_Check(value) && !nl_host_is_array(value))
         return nl_py_param_is_dim3(p);
-    if (!nl_host_is_array(value) || nl_host_array_read(value, &host) < 0) {
+    const nl_py_value *v = nl_host_is_array(value) ? nl_py_values_read(call->values, value) : NULL;
+    if (!v)
         PyErr_Clear();
-        return 0;
-    }
-    return host.layout.ndim == 1 && host.element.class == NL_ELEMENT_PLAIN;
+    return v && v->kind == NL_PY_VALUE_HOST && v->ndim == 1 && v->element.class == NL_ELEMENT_PLAIN;
 }
 
 /* What has nothing but its type. */
@@ -124,7 +129,7 @@ int nl_py_empty_write(nl_py_call *call, int index, PyObject *value, unsigned cha
     uint32_t code;
     const char *reason;
     int found = value == Py_None ? p->dtype == NL_OPAQUE
-                                 : nl_py_type_code(call->state, value, &code, &reason);
+                                 : nl_py_type_code(call->values, value, &code, &reason);
     if (found < 0)
         return -1;
     if (value != Py_None)
@@ -139,12 +144,12 @@ int nl_py_struct_write(nl_py_call *call, int index, PyObject *value, unsigned ch
     const nl_param *p = &call->params->items[index];
     unsigned char *at = block + p->offset;
     nl_scalar s;
-    call->strayed = 1;
-    if (is_vector(p, value))
+    call->values->runs++; /* its items, or their class, may be anybody's */
+    if (is_vector(call, p, value))
         return write_vector(call, index, value, block);
     int found = write_record(call, p, value, at);
     if (found == 0 && p->takes_complex) {
-        found = nl_py_argument_number(call, value, &s);
+        found = nl_py_values_number(call->values, value, &s);
         if (found > 0)
             found = write_complex_pair(p, &s, at);
     }

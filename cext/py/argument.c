@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "py/aggregate.h"
-#include "py/devarray.h"
-#include "py/dlpack.h"
-#include "py/exchange.h"
 
 /* ---- messages ---- */
 
@@ -84,26 +81,21 @@ static void describe_array(char *text, size_t size, PyObject *descr, nl_dtype dt
 }
 
 const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *text, size_t size) {
-    nl_host_array host;
-    nl_py_foreign foreign;
+    nl_py_value v;
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
-    if (PyObject_TypeCheck(value, state->transfer_type))
-        value = ((nl_py_transfer *)value)->array;
+    int read = nl_py_value_read(state, value, &v) == 0;
+    value = v.object;
+    int is_array = read && !v.is_record && v.kind >= NL_PY_VALUE_HOST;
     snprintf(text, size, "%.80s", Py_TYPE(value)->tp_name);
-    if (nl_py_array_check(state, value)) {
-        const nl_py_array *a = (nl_py_array *)value;
-        describe_array(text, size, a->descr, a->dtype, "device array", a->ndim, a->shape);
-    } else if (nl_host_is_array(value)) {
-        if (nl_host_array_read(value, &host) == 0)
-            describe_array(text, size, host.descr, host.element.dtype, "array", host.layout.ndim,
-                           host.layout.shape);
-    } else if (nl_py_foreign_read(state, value, &foreign) > 0) {
-        describe_array(text, size, foreign.descr, foreign.element.dtype, "array",
-                       foreign.layout.ndim, foreign.layout.shape);
-        size_t used = strlen(text);
-        snprintf(text + used, size - used, " (%.80s)", Py_TYPE(value)->tp_name);
-        nl_py_foreign_clear(&foreign);
+    if (is_array) {
+        int ours = v.kind == NL_PY_VALUE_DEVICE && v.array;
+        describe_array(text, size, v.descr, v.element.dtype, ours ? "device array" : "array",
+                       v.ndim, v.shape);
+        if (v.kind == NL_PY_VALUE_DEVICE && !v.array) {
+            size_t used = strlen(text);
+            snprintf(text + used, size - used, " (%.80s)", Py_TYPE(value)->tp_name);
+        }
     } else if (PyTuple_Check(value)) {
         size_t used = strlen(text);
         Py_ssize_t n = PyTuple_GET_SIZE(value);
@@ -120,6 +112,8 @@ const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *t
             snprintf(text, size, "%.80s %s", Py_TYPE(value)->tp_name, utf8);
         Py_XDECREF(repr);
     }
+    if (read)
+        nl_py_value_clear(&v);
     PyErr_Clear();
     PyErr_Restore(type, error, traceback);
     return text;
@@ -141,18 +135,9 @@ int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, Py
 
 /* ---- array types ---- */
 
-/* An array as a parameter sees it, wherever it lives. */
-typedef struct seen {
-    nl_element element;
-    int ndim, is_c, is_f, readonly;
-    int64_t last;        /* length of the last axis */
-    CUdeviceptr address; /* 0: it will be aligned */
-    uint8_t misaligned;
-    const nl_device *device; /* NULL: not known, or on the host */
-} seen;
-
-static int64_t last_axis(const nl_layout *layout) {
-    return layout->ndim ? layout->shape[layout->ndim - 1] : 0;
+/* What messages say that it is. */
+static PyObject *shown(const nl_py_value *v) {
+    return v->exported && v->array ? v->array : v->given;
 }
 
 static int element_fits(const nl_param *p, const nl_element *e) {
@@ -211,54 +196,82 @@ static const char *element_advice(const nl_param *p, const nl_element *e, char *
     return text;
 }
 
-/* Pointers and array<>: 0, or -1 after saying what does not fit. */
-static int check_array(nl_py_call *call, int index, PyObject *value, const seen *s) {
+/* The layout that the parameter wants. */
+static int check_order(const nl_py_call *call, int index, const nl_py_value *v, int is_copied) {
     const nl_param *p = &call->params->items[index];
-    char advice[120];
-    if (s->element.class == NL_ELEMENT_SWAPPED || s->element.class == NL_ELEMENT_OBJECT ||
-        !element_fits(p, &s->element))
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "%s",
-                                     element_advice(p, &s->element, advice, sizeof advice));
-    if (p->lanes && s->element.dtype == p->lane && (s->ndim == 0 || s->last != p->lanes))
-        return nl_py_argument_refuse(
-            call, index, value, PyExc_TypeError,
-            ": its last axis must have %d items, such as x.reshape(-1, %d)", p->lanes, p->lanes);
-    if (p->kind == NL_PARAM_POINTER) {
-        if (!s->is_c)
-            return nl_py_argument_refuse(
-                call, index, value, PyExc_TypeError,
-                " that is not C-contiguous: a plain pointer says nothing of strides");
-    } else {
-        if (s->ndim != p->ndim)
-            return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
-                                         p->ndim ? ": it must have %d dimension%s"
-                                                 : ": pass one element of it",
-                                         p->ndim, p->ndim == 1 ? "" : "s");
-        if (p->order == NL_ORDER_C && !s->is_c)
-            return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
-                                         " that is not C-contiguous");
-        if (p->order == NL_ORDER_F && !s->is_f)
-            return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
-                                         " that is not Fortran-contiguous");
+    int is_f = v->order & NL_PY_ARRAY_F, is_c = v->order & NL_PY_ARRAY_C;
+    if (p->kind == NL_PARAM_POINTER)
+        return is_c ? 0
+                    : nl_py_argument_refuse(
+                          call, index, shown(v), PyExc_TypeError,
+                          " that is not C-contiguous: a plain pointer says nothing of strides");
+    if (v->ndim != p->ndim)
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+                                     p->ndim ? ": it must have %d dimension%s"
+                                             : ": pass one element of it",
+                                     p->ndim, p->ndim == 1 ? "" : "s");
+    /* a copy of what is in neither order is packed */
+    if (p->order == NL_ORDER_C && !is_c && !(is_copied && !is_f))
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+                                     " that is not C-contiguous");
+    if (p->order == NL_ORDER_F && !is_f)
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+                                     " that is not Fortran-contiguous");
+    return 0;
+}
+
+/* Where the memory is, NULL: not known, or on the host. */
+static const nl_device *device_of(const nl_py_call *call, const nl_py_value *v) {
+    if (v->kind != NL_PY_VALUE_DEVICE || !call->device)
+        return NULL;
+    if (v->array) {
+        const nl_buffer *buffer = ((nl_py_array *)v->array)->buffer;
+        return buffer->size ? buffer->device : NULL;
     }
-    if (s->readonly && !p->is_const)
+    for (int i = 0; i < v->ndim; i++)
+        if (v->shape[i] == 0)
+            return NULL;
+    return nl_device_of_address(call->device, v->address);
+}
+
+static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
+    const nl_device *device = device_of(call, v);
+    if (!device || device == call->device)
+        return 0;
+    if (!call->may_visit || !nl_device_may_visit(call->device, device))
         return nl_py_argument_refuse(
-            call, index, value, PyExc_ValueError,
+            call, index, shown(v), PyExc_ValueError,
+            " on device %d, but the kernel runs on device %d: copy it over", device->ordinal,
+            call->device->ordinal);
+    call->visited |= UINT64_C(1) << device->ordinal;
+    return 0;
+}
+
+/* Pointers and array<>: 0, or -1 after saying what does not fit. `mode`: which ways the array is
+ * copied, 0: it is used where it is. */
+static int check_array(nl_py_call *call, int index, const nl_py_value *v, int mode) {
+    const nl_param *p = &call->params->items[index];
+    const nl_element *e = &v->element;
+    char advice[120];
+    if (e->class == NL_ELEMENT_SWAPPED || e->class == NL_ELEMENT_OBJECT || !element_fits(p, e))
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError, "%s",
+                                     element_advice(p, e, advice, sizeof advice));
+    if (p->lanes && e->dtype == p->lane && (v->ndim == 0 || v->shape[v->ndim - 1] != p->lanes))
+        return nl_py_argument_refuse(
+            call, index, shown(v), PyExc_TypeError,
+            ": its last axis must have %d items, such as x.reshape(-1, %d)", p->lanes, p->lanes);
+    if (check_order(call, index, v, mode) < 0)
+        return -1;
+    if (v->is_readonly && !p->is_const && (!mode || (mode & NL_PY_TRANSFER_OUT)))
+        return nl_py_argument_refuse(
+            call, index, shown(v), PyExc_ValueError,
             " that is read-only: pass a copy, %sor declare the parameter const",
             call->device ? "or cuda.In(x), " : "");
-    if ((p->lanes ? s->address : s->misaligned) & (p->element_align - 1))
-        return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
+    if (!mode && ((p->lanes ? v->address : v->misaligned) & (p->element_align - 1)))
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_ValueError,
                                      " whose elements are not aligned to %d bytes: pass a copy",
                                      (int)p->element_align);
-    if (!s->device || s->device == call->device)
-        return 0;
-    if (!call->may_visit || !nl_device_may_visit(call->device, s->device))
-        return nl_py_argument_refuse(
-            call, index, value, PyExc_ValueError,
-            " on device %d, but the kernel runs on device %d: copy it over", s->device->ordinal,
-            call->device->ordinal);
-    call->visited |= UINT64_C(1) << s->device->ordinal;
-    return 0;
+    return check_device(call, index, v);
 }
 
 static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr address,
@@ -289,89 +302,61 @@ static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_
         memcpy(at, a->shape, (size_t)p->ndim * step);
 }
 
-static int write_device_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
-    const nl_py_array *a = (nl_py_array *)value;
+static int use_own(const nl_py_call *call, const nl_py_array *a) {
     nl_error err;
-    seen s = {.element = {(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize},
-              .ndim = a->ndim,
-              .is_c = a->flags & NL_PY_ARRAY_C,
-              .is_f = a->flags & NL_PY_ARRAY_F,
-              .readonly = a->flags & NL_PY_ARRAY_READONLY,
-              .misaligned = a->misaligned,
-              .device = a->buffer->size ? a->buffer->device : NULL,
-              .last = a->ndim ? a->shape[a->ndim - 1] : 0,
-              .address = a->address};
-    if (check_array(call, index, value, &s) < 0)
-        return -1;
-    int visiting = s.device && s.device != call->device; /* the launcher waits, before and after */
-    if (visiting ? nl_device_alive(s.device, a->buffer->generation, &err) < 0
-                 : nl_py_array_use(a, call->stream, call->blocking, &err) < 0) {
+    const nl_device *device = a->buffer->device;
+    /* of one that is visited, the launcher waits for it, before and after */
+    int visiting = a->buffer->size && device != call->device;
+    int result = visiting ? nl_device_alive(device, a->buffer->generation, &err)
+                          : nl_py_array_use(a, call->stream, call->blocking, &err);
+    if (result < 0)
         nl_py_raise(&err);
+    return result;
+}
+
+static int write_device(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
+    if (check_array(call, index, v, 0) < 0 ||
+        (v->array ? use_own(call, (nl_py_array *)v->array)
+                  : nl_py_value_wait(v, call->stream, call->blocking)) < 0)
         return -1;
-    }
-    write_array(&call->params->items[index], at, a->address, a->shape, nl_py_array_strides(a));
+    write_array(&call->params->items[index], at, v->address, v->shape, v->strides);
     return 0;
 }
 
-static int write_foreign(nl_py_call *call, int index, PyObject *value, const nl_py_foreign *f,
-                         unsigned char *at) {
-    seen s = {.element = f->element,
-              .ndim = f->layout.ndim,
-              .is_c = nl_layout_is_c(&f->layout),
-              .is_f = nl_layout_is_f(&f->layout),
-              .readonly = f->readonly,
-              .last = last_axis(&f->layout),
-              .address = f->address};
-    uint64_t bits = f->address;
-    for (int i = 0; i < f->layout.ndim; i++)
-        bits |= f->layout.shape[i] > 1 ? (uint64_t)f->layout.strides[i] : 0;
-    s.misaligned = f->address ? (uint8_t)bits : 0;
-    if (call->device && nl_layout_count(&f->layout) > 0)
-        s.device = nl_device_of_address((nl_device *)call->device, f->address);
-    if (check_array(call, index, value, &s) < 0 ||
-        nl_py_foreign_wait(f, call->stream, call->blocking) < 0)
-        return -1;
-    write_array(&call->params->items[index], at, f->address, f->layout.shape, f->layout.strides);
-    return 0;
+static __attribute__((noinline)) int write_own(nl_py_call *call, int index, PyObject *array,
+                                               unsigned char *at) {
+    nl_py_value v;
+    nl_py_value_of_array(&v, array);
+    return write_device(call, index, &v, at);
 }
 
-static int is_masked(PyObject *array) {
-    return !nl_host_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
-}
-
-/* mode 0: decided by the parameter. */
-static int write_host(nl_py_call *call, int index, PyObject *value, PyObject *array, int mode,
-                      unsigned char *at) {
+/* Which ways it is copied, or -1. */
+static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
     const nl_param *p = &call->params->items[index];
-    nl_host_array host;
-    nl_py_staged *staged;
-    if (is_masked(array))
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
-                                     ": a kernel would not see the mask");
-    if (nl_host_array_read(array, &host) < 0)
-        return -1;
-    seen s = {.element = host.element, .ndim = host.layout.ndim, .last = last_axis(&host.layout)};
-    s.is_c = nl_layout_is_c(&host.layout);
-    s.is_f = nl_layout_is_f(&host.layout);
-    /* array<> gets a packed copy of what is in neither order */
-    if (p->kind == NL_PARAM_ARRAY && !s.is_f)
-        s.is_c = 1;
-    if (mode == 0)
-        call->staging.implicit |= !nl_host_is_void(value);
-    else if (p->is_const && mode == NL_PY_TRANSFER_OUT)
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+    if (v->mode == 0)
+        call->staging.implicit |= !v->is_record;
+    else if (p->is_const && v->mode == NL_PY_TRANSFER_OUT)
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
                                      ": cuda.Out makes no sense for a parameter that is const");
-    if (mode == 0 || p->is_const)
-        mode = p->is_const ? NL_PY_TRANSFER_IN : NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT;
-    s.readonly = !host.writable && (mode & NL_PY_TRANSFER_OUT);
-    if (check_array(call, index, value, &s) < 0)
+    return p->is_const ? NL_PY_TRANSFER_IN
+           : v->mode   ? v->mode
+                       : NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT;
+}
+
+static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
+    nl_py_staged *staged;
+    if (v->is_masked)
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+                                     ": a kernel would not see the mask");
+    int mode = mode_of(call, index, v);
+    if (mode < 0 || check_array(call, index, v, mode) < 0)
         return -1;
-    if ((mode & NL_PY_TRANSFER_OUT) && nl_py_layout_overlaps(&host.layout))
-        return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
+    if ((mode & NL_PY_TRANSFER_OUT) && nl_py_layout_overlaps(&v->memory.host.layout))
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_ValueError,
                                      " whose elements overlap in memory: it cannot be copied back");
-    if (nl_py_staging_add(&call->staging, &host, index, mode, &staged) < 0)
+    if (nl_py_staging_add(&call->staging, &v->memory.host, index, mode, &staged) < 0)
         return -1;
-    write_array(p, at, 0, staged->device.shape, staged->device.strides);
+    write_array(&call->params->items[index], at, 0, staged->device.shape, staged->device.strides);
     return 0;
 }
 
@@ -412,267 +397,68 @@ static int is_address(const nl_param *p, PyObject *value) {
 }
 
 /* The array itself, for a function that runs on the host. */
-static int write_in_place(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
-    PyObject *array = value;
-    nl_host_array host;
-    nl_py_foreign foreign;
-    if (is_address(&call->params->items[index], value))
-        return write_address(call, index, value, at);
-    if (!nl_host_is_exact_array(value) && PyObject_TypeCheck(value, call->state->transfer_type))
-        array = ((nl_py_transfer *)value)->array;
-    if (!nl_host_is_array(array)) {
-        int found = nl_py_array_check(call->state, array);
-        if (!found && (found = nl_py_foreign_read(call->state, array, &foreign)) > 0)
-            nl_py_foreign_clear(&foreign);
-        if (found < 0)
-            return -1;
+static int write_in_place(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
+    if (v->kind != NL_PY_VALUE_HOST || v->is_record)
         return nl_py_argument_refuse(
-            call, index, value, PyExc_TypeError,
-            found ? ": it is in device memory; copy it over first, x.copy_to_host()"
-                  : ": pass a NumPy array, numpy.asarray(x)");
-    }
-    if (is_masked(array))
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
+            call, index, shown(v), PyExc_TypeError,
+            v->kind == NL_PY_VALUE_DEVICE
+                ? ": it is in device memory; copy it over first, x.copy_to_host()"
+                : ": pass a NumPy array, numpy.asarray(x)");
+    if (v->is_masked)
+        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
                                      ": the function would not see the mask");
-    if (nl_host_array_read(array, &host) < 0)
+    if (check_array(call, index, v, 0) < 0)
         return -1;
-    seen s = {.element = host.element,
-              .ndim = host.layout.ndim,
-              .readonly = !host.writable,
-              .last = last_axis(&host.layout),
-              .address = (uintptr_t)host.data};
-    s.is_c = nl_layout_is_c(&host.layout);
-    s.is_f = nl_layout_is_f(&host.layout);
-    uint64_t bits = (uintptr_t)host.data;
-    for (int i = 0; i < host.layout.ndim; i++)
-        bits |= host.layout.shape[i] > 1 ? (uint64_t)host.layout.strides[i] : 0;
-    s.misaligned = nl_layout_count(&host.layout) > 0 ? (uint8_t)bits : 0;
-    if (check_array(call, index, value, &s) < 0)
-        return -1;
-    write_array(call->params->items + index, at, (CUdeviceptr)(uintptr_t)host.data,
-                host.layout.shape, host.layout.strides);
+    write_array(&call->params->items[index], at, v->address, v->shape, v->strides);
     return 0;
 }
 
-/* Until the kernel is launched. */
-static int keep(nl_py_call *call, PyObject *array) {
-    return call->kept || (call->kept = PyList_New(0)) ? PyList_Append(call->kept, array) : -1;
-}
-
-/* Objects that speak DLPack: what comes of them is kept until the kernel is launched. 1 if it was
- * one, 0 or -1. */
-static int write_dlpack(nl_py_call *call, int index, PyObject *value, PyObject *source, int mode,
-                        unsigned char *at) {
-    PyObject *array = NULL;
-    int found = nl_py_dlpack_array(call->state, source, call->stream, &array);
-    if (found <= 0)
-        return found;
-    int result = keep(call, array);
-    if (result == 0)
-        result = nl_py_array_check(call->state, array)
-                     ? write_device_array(call, index, array, at)
-                     : write_host(call, index, value, array, mode, at);
-    Py_DECREF(array);
-    return result < 0 ? -1 : 1;
-}
-
-/* A record is an array without dimensions over its memory, which may be that of an array. */
-static int write_void(nl_py_call *call, int index, PyObject *value, PyObject *record, int mode,
-                      unsigned char *at) {
-    PyObject *array = nl_host_void_array(record);
-    if (!array)
-        return -1;
-    int result = keep(call, array) < 0 ? -1 : write_host(call, index, value, array, mode, at);
-    Py_DECREF(array);
-    return result;
-}
-
-static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
-    nl_py_foreign foreign;
-    PyObject *array = value;
-    int mode = 0;
-    if (PyObject_TypeCheck(value, call->state->transfer_type)) {
-        array = ((nl_py_transfer *)value)->array;
-        mode = ((nl_py_transfer *)value)->mode;
-    }
-    if (nl_py_array_check(call->state, array))
-        return write_device_array(call, index, array, at);
-    if (nl_host_is_exact_array(array))
-        return write_host(call, index, value, array, mode, at);
-    if (nl_host_is_void(array))
-        return write_void(call, index, value, array, mode, at);
-    if (is_address(&call->params->items[index], value))
-        return write_address(call, index, value, at);
-    call->strayed = 1;
-    int found = nl_py_foreign_read(call->state, array, &foreign);
-    if (found < 0)
-        return -1;
-    if (found) {
-        int result = write_foreign(call, index, array, &foreign, at);
-        nl_py_foreign_clear(&foreign);
-        return result;
-    }
-    if (nl_host_is_array(array))
-        return write_host(call, index, value, array, mode, at);
-    found = write_dlpack(call, index, value, array, mode, at);
-    if (found)
-        return found < 0 ? -1 : 0;
+static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v) {
     const nl_param *p = &call->params->items[index];
     const char *advice =
         p->kind == NL_PARAM_ARRAY && p->ndim == 0
             ? p->dtype == NL_OPAQUE ? ": make one with numpy.array((...), dtype=[...])[()]"
                                     : ": pass an array, numpy.array(x), which the kernel refers to"
-        : PyList_Check(array) || PyTuple_Check(array) ? ": pass a NumPy array, numpy.array(x)"
-        : nl_host_is_scalar(array) || PyLong_Check(array) || PyFloat_Check(array) ||
-                PyComplex_Check(array)
+        : PyList_Check(v->object) || PyTuple_Check(v->object)
+            ? ": pass a NumPy array, numpy.array(x)"
+        : v->kind == NL_PY_VALUE_NUMBER
             ? ": pass an array, also for a single value"
             : ": pass a NumPy array, a device array or an object with __cuda_array_interface__ or "
               "__dlpack__";
-    return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "%s", advice);
+    return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError, "%s", advice);
+}
+
+static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+    const nl_py_value *v;
+    if (is_address(&call->params->items[index], value))
+        return write_address(call, index, value, at);
+    v = call->device ? nl_py_values_export(call->values, value)
+                     : nl_py_values_read(call->values, value);
+    if (!v)
+        return -1;
+    if (!call->device)
+        return write_in_place(call, index, v, at);
+    switch ((nl_py_value_kind)v->kind) {
+    case NL_PY_VALUE_DEVICE:
+        return write_device(call, index, v, at);
+    case NL_PY_VALUE_HOST:
+        return write_host(call, index, v, at);
+    case NL_PY_VALUE_NUMBER:
+    case NL_PY_VALUE_OTHER:
+        break;
+    }
+    return refuse_array(call, index, v);
 }
 
 /* ---- scalars ---- */
 
-static int read_int(PyObject *value, nl_scalar *s) {
-    int overflow;
-    s->kind = NL_SCALAR_INT;
-    s->integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (!overflow)
-        return s->integer == -1 && PyErr_Occurred() ? -1 : 1;
-    if (overflow > 0) {
-        unsigned long long large = PyLong_AsUnsignedLongLong(value);
-        if (!PyErr_Occurred()) {
-            s->kind = NL_SCALAR_UINT;
-            s->integer = (int64_t)large;
-            return 1;
-        }
-        PyErr_Clear();
-    }
-    s->kind = NL_SCALAR_BIG;
-    s->real = PyLong_AsDouble(value);
-    if (s->real == -1.0 && PyErr_Occurred()) {
-        PyErr_Clear();
-        s->real = __builtin_inf();
-    }
-    return 1;
-}
-
-/* Where a value that lies on the device is read: after what the launch's stream has to do before
- * it. */
-static PyObject *read_on_device(const nl_py_call *call, const nl_py_array *a) {
-    int here = call && a->buffer->device == call->device;
-    return nl_py_array_read_on(a, here ? call->stream : NULL);
-}
-
-PyObject *nl_py_argument_fetch(const nl_py_call *call, PyObject *array) {
-    return read_on_device(call, (nl_py_array *)array);
-}
-
-/* A device array without dimensions is read: the number in it is what the parameter gets. */
-static int read_element(nl_py_state *state, const nl_py_call *call, PyObject *array, nl_scalar *s) {
-    const nl_py_array *a = (nl_py_array *)array;
-    PyObject *number = read_on_device(call, a);
-    int result = number ? nl_py_scalar_read(state, number, s) : -1;
-    Py_XDECREF(number);
-    return result;
-}
-
-static int read_foreign(nl_py_state *state, const nl_py_call *call, PyObject *value, nl_scalar *s) {
-    nl_py_foreign foreign;
-    int found = nl_py_foreign_read(state, value, &foreign);
-    if (found > 0) {
-        PyObject *array = NULL;
-        found = foreign.layout.ndim ? 0 : -1;
-        if (found < 0 && nl_py_foreign_wait(&foreign, call ? call->stream : NULL,
-                                            call ? call->blocking : 0) == 0)
-            array = nl_py_foreign_array(state, value, &foreign);
-        if (array)
-            found = read_element(state, call, array, s);
-        Py_XDECREF(array);
-        nl_py_foreign_clear(&foreign);
-    }
-    return found;
-}
-
-static int load(nl_dtype dtype, const void *bytes, nl_scalar *s) {
-    if (dtype == NL_OPAQUE)
-        return 0;
-    nl_scalar_load(s, dtype, bytes);
-    return 1;
-}
-
-static int scalar_read(nl_py_state *state, const nl_py_call *call, PyObject *value, nl_scalar *s) {
-    unsigned char bytes[16];
-    memset(s, 0, sizeof *s);
-    if (PyBool_Check(value)) {
-        s->kind = NL_SCALAR_BOOL;
-        s->integer = value == Py_True;
-        return 1;
-    }
-    if (PyLong_Check(value))
-        return read_int(value, s);
-    if (PyFloat_Check(value)) {
-        s->kind = NL_SCALAR_FLOAT;
-        s->real = PyFloat_AS_DOUBLE(value);
-        return 1;
-    }
-    if (PyComplex_Check(value)) {
-        Py_complex c = PyComplex_AsCComplex(value);
-        s->kind = NL_SCALAR_COMPLEX;
-        s->real = c.real;
-        s->imaginary = c.imag;
-        return 1;
-    }
-    if (nl_host_is_scalar(value))
-        return load(nl_host_scalar_read(value, bytes), bytes, s)
-                   ? 1
-                   : nl_host_long_double_read(value, s);
-    if (nl_py_array_check(state, value))
-        return ((nl_py_array *)value)->ndim ? 0 : read_element(state, call, value, s);
-    if (nl_host_is_array(value)) {
-        nl_host_array host;
-        if (nl_host_array_read(value, &host) < 0)
-            return -1;
-        return host.layout.ndim || is_masked(value) ? 0 : load(host.element.dtype, host.data, s);
-    }
-    if (state && PyObject_TypeCheck(value, state->enum_type)) {
-        PyObject *number = PyObject_GetAttrString(value, "value");
-        int read = number ? nl_py_scalar_read(state, number, s) : -1;
-        Py_XDECREF(number);
-        return read;
-    }
-    if (PyUnicode_Check(value) || PyBytes_Check(value) || PySequence_Check(value))
-        return read_foreign(state, call, value, s);
-    int found = read_foreign(state, call, value, s);
-    if (found)
-        return found;
-    PyObject *number = PyIndex_Check(value) ? PyNumber_Index(value)
-                       : Py_TYPE(value)->tp_as_number && Py_TYPE(value)->tp_as_number->nb_float
-                           ? PyNumber_Float(value)
-                           : NULL;
-    if (number)
-        found = nl_py_scalar_read(state, number, s);
-    else if (PyErr_Occurred())
-        found = -1;
-    Py_XDECREF(number);
-    return found;
-}
-
-int nl_py_scalar_read(nl_py_state *state, PyObject *value, nl_scalar *s) {
-    return scalar_read(state, NULL, value, s);
-}
-
-int nl_py_argument_number(const nl_py_call *call, PyObject *value, nl_scalar *s) {
-    return scalar_read(call->state, call, value, s);
-}
-
 /* A date or time: 1, 0 if it is none, or -1. */
-static int write_time(const nl_py_call *call, PyObject *value, unsigned char *at) {
+static int write_time(nl_py_call *call, PyObject *value, unsigned char *at) {
     if (nl_py_array_check(call->state, value)) {
         const nl_py_array *a = (nl_py_array *)value;
         if (a->ndim || a->class != NL_ELEMENT_TIME)
             return 0;
-        PyObject *time = read_on_device(call, a);
+        PyObject *time = nl_py_values_element(call->values, value);
         int result = time ? nl_host_time_read(time, at) : -1;
         Py_XDECREF(time);
         return result;
@@ -688,8 +474,7 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
         if (time)
             return time < 0 ? -1 : 0;
     }
-    call->strayed |= !(PyLong_Check(value) || PyFloat_Check(value) || nl_host_is_scalar(value));
-    int found = scalar_read(call->state, call, value, &s);
+    int found = nl_py_values_number(call->values, value, &s);
     if (found < 0)
         return -1;
     if (!found)
@@ -729,9 +514,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
     switch (p->kind) {
     case NL_PARAM_POINTER:
     case NL_PARAM_ARRAY:
-        if (!call->device)
-            return write_in_place(call, index, value, at);
-        if (nl_py_array_check_exact(call->state, value)) {
+        if (call->device && nl_py_array_check_exact(call->state, value)) {
             const nl_py_array *a = (nl_py_array *)value;
             if (fits_at_once(call, p, a)) {
                 if (call->stream)
@@ -739,6 +522,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
                 write_at_once(p, at, a);
                 return 0;
             }
+            return write_own(call, index, value, at);
         }
         return write_other_array(call, index, value, at);
     case NL_PARAM_SCALAR:

@@ -191,7 +191,9 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
     void **values = nl_mem_zalloc(pointers + params->size + 16, &err);
     if (!values)
         return nl_py_raise(&err);
+    nl_py_values read;
     nl_py_call call;
+    nl_py_values_init(&read, c->state, kernel->module->device, NULL, 1);
     call.state = c->state;
     call.name = kernel->name;
     call.params = params;
@@ -199,23 +201,26 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
     call.device = kernel->module->device;
     call.stream = NULL;
     call.blocking = 1; /* ordered by whoever launches the graph */
-    call.strayed = 0;
     call.epoch = nl_atomic_load(&nl_device_epoch);
     call.may_visit = 0;
-    call.kept = NULL;
+    call.visited = 0;
+    call.values = &read;
     nl_py_staging_init(&call.staging);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
     PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
+    PyObject *made = tuple ? nl_py_values_made(&read) : NULL;
     fix_arrays(c->state, tuple);
-    if (!tuple || nl_py_kernel_check(c->kernel, call.epoch) < 0 || set_values(c, values) < 0)
+    if (!tuple || PyErr_Occurred() || nl_py_kernel_check(c->kernel, call.epoch) < 0 ||
+        set_values(c, values) < 0)
         result = -1;
     if (result == 0)
-        replace_arguments(c, tuple, Py_XNewRef(call.kept));
+        replace_arguments(c, tuple, Py_XNewRef(made));
     else
         Py_XDECREF(tuple);
     if (call.staging.use_count)
         nl_py_staging_clear(&call.staging);
-    Py_XDECREF(call.kept);
+    Py_XDECREF(made);
+    nl_py_values_clear(&read);
     nl_mem_free(values);
     return result == 0 ? Py_NewRef(Py_None) : NULL;
 }

@@ -7,23 +7,10 @@
 
 #include <string.h>
 #include "base/mem.h"
-#include "py/argument.h"
+#include "py/code.h"
 #include "py/stream.h"
 
 /* ---- making and dropping ---- */
-
-/* Low bits of the addresses of the elements: an element type of alignment a (a power of two up to
- * 256) may be read where these bits & (a - 1) are 0. */
-static uint8_t misalignment(CUdeviceptr address, const nl_layout *layout) {
-    uint64_t bits = address;
-    for (int i = 0; i < layout->ndim; i++) {
-        if (layout->shape[i] == 0)
-            return 0;
-        if (layout->shape[i] > 1)
-            bits |= (uint64_t)layout->strides[i];
-    }
-    return (uint8_t)bits;
-}
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout) {
@@ -57,7 +44,7 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
     a->flags = (uint8_t)((nl_layout_is_c(layout) ? NL_PY_ARRAY_C : 0) |
                          (nl_layout_is_f(layout) ? NL_PY_ARRAY_F : 0) |
                          (parts->readonly ? NL_PY_ARRAY_READONLY : 0));
-    a->misaligned = misalignment(parts->address, layout);
+    a->misaligned = nl_layout_low_bits(layout, parts->address);
     if (parts->element.class == NL_ELEMENT_PLAIN)
         a->code = nl_py_code_array(parts->element.dtype, layout->ndim, a->flags & NL_PY_ARRAY_C,
                                    a->flags & NL_PY_ARRAY_F, 0);

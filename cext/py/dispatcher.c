@@ -5,9 +5,8 @@
 
 #include <string.h>
 #include "base/mem.h"
-#include "py/argument.h"
-#include "py/devarray.h"
 #include "py/stream.h"
+#include "py/typecode.h"
 
 #define INLINE_CODES 64
 
@@ -31,13 +30,13 @@ static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *co
     return 0;
 }
 
-static int has_codes(nl_py_state *state, const uint32_t *codes, PyObject *const *args,
+static int has_codes(nl_py_values *read, const uint32_t *codes, PyObject *const *args,
                      Py_ssize_t nargs) {
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
         uint32_t code;
-        if (!code_of_plain(state, args[i], &code)) {
-            int found = nl_py_type_code(state, args[i], &code, &reason);
+        if (!code_of_plain(read->state, args[i], &code)) {
+            int found = nl_py_type_code(read, args[i], &code, &reason);
             if (found < 0)
                 PyErr_Clear(); /* whoever looks for another kernel meets it again */
             if (found <= 0)
@@ -50,10 +49,10 @@ static int has_codes(nl_py_state *state, const uint32_t *codes, PyObject *const 
 }
 
 int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
-                          const nl_device *dev, PyObject *const *args, Py_ssize_t nargs) {
-    return nl_py_overload_lives(overload, dev) &&
+                          nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
+    return nl_py_overload_lives(overload, read->device) &&
            (d->typed || (overload->size == (size_t)nargs * sizeof(uint32_t) &&
-                         has_codes(d->state, overload->key, args, nargs)));
+                         has_codes(read, overload->key, args, nargs)));
 }
 
 /* `codes` NULL: for any arguments. */
@@ -77,14 +76,14 @@ static const char *name_of(const nl_py_dispatcher *d) {
 }
 
 /* The type codes of all arguments, or a TypeError that names the parameter. */
-static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
-                      uint32_t *codes) {
+static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *args,
+                      Py_ssize_t nargs, uint32_t *codes) {
     char where[360];
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
         if (code_of_plain(d->state, args[i], &codes[i]))
             continue;
-        int found = nl_py_type_code(d->state, args[i], &codes[i], &reason);
+        int found = nl_py_type_code(read, args[i], &codes[i], &reason);
         if (found > 0)
             continue;
         if (found == 0) {
@@ -102,9 +101,10 @@ static int read_codes(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nar
     return 0;
 }
 
-static nl_py_overload *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
+static nl_py_overload *resolve(nl_py_dispatcher *d, nl_py_values *read, const uint32_t *codes,
                                Py_ssize_t count, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_overload *overload = NULL;
+    nl_device *dev = read->device;
     nl_error err;
     PyObject *bytes =
         PyBytes_FromStringAndSize((const char *)codes, count * (Py_ssize_t)sizeof *codes);
@@ -114,6 +114,7 @@ static nl_py_overload *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32
     PyObject *kernel =
         tuple ? PyObject_CallMethod((PyObject *)d, "_resolve", "iOO", dev->ordinal, bytes, tuple)
               : NULL;
+    read->runs++;
     if (kernel && nl_device_bind(dev, &err) < 0)
         nl_py_raise(&err);
     else if (kernel)
@@ -124,20 +125,21 @@ static nl_py_overload *resolve(nl_py_dispatcher *d, nl_device *dev, const uint32
     return overload;
 }
 
-static nl_py_overload *find_or_resolve(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
-                                       Py_ssize_t count, PyObject *const *args, Py_ssize_t nargs) {
+static nl_py_overload *find_or_resolve(nl_py_dispatcher *d, nl_py_values *read,
+                                       const uint32_t *codes, Py_ssize_t count,
+                                       PyObject *const *args, Py_ssize_t nargs) {
     nl_py_overload *overload =
-        nl_py_overloads_find(&d->overloads, dev, codes, (size_t)count * sizeof *codes);
-    return overload ? overload : resolve(d, dev, codes, count, args, nargs);
+        nl_py_overloads_find(&d->overloads, read->device, codes, (size_t)count * sizeof *codes);
+    return overload ? overload : resolve(d, read, codes, count, args, nargs);
 }
 
-static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
-                                      PyObject *const *args, Py_ssize_t nargs) {
+static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shape,
+                                      nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
     uint32_t inline_codes[INLINE_CODES], *codes = inline_codes;
     size_t size = (size_t)nargs * sizeof *codes;
     nl_py_overload *overload = NULL;
     nl_error err;
-    if (nl_launch_check(shape, dev, name_of(d), &err) < 0) {
+    if (nl_launch_check(shape, read->device, name_of(d), &err) < 0) {
         nl_py_raise(&err);
         return NULL;
     }
@@ -146,7 +148,7 @@ static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shap
         return NULL;
     }
     if (d->typed)
-        return find_or_resolve(d, dev, NULL, 0, args, nargs);
+        return find_or_resolve(d, read, NULL, 0, args, nargs);
     if (nargs > INLINE_CODES) {
         codes = nl_mem_alloc(NL_PY_KEY_ROOM(size), &err);
         if (!codes) {
@@ -155,8 +157,8 @@ static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shap
         }
     }
     nl_py_key_open(codes, size);
-    if (read_codes(d, args, nargs, codes) == 0)
-        overload = find_or_resolve(d, dev, codes, nargs, args, nargs);
+    if (read_codes(d, read, args, nargs, codes) == 0)
+        overload = find_or_resolve(d, read, codes, nargs, args, nargs);
     if (codes != inline_codes)
         nl_mem_free(codes);
     return overload;
@@ -164,8 +166,8 @@ static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shap
 
 /* ---- checked shapes ---- */
 
-static nl_py_overload *find_checked(nl_py_dispatcher *d, const nl_launch *shape,
-                                    const nl_device *dev, PyObject *const *args, Py_ssize_t nargs) {
+static nl_py_overload *find_checked(nl_py_dispatcher *d, const nl_launch *shape, nl_py_values *read,
+                                    PyObject *const *args, Py_ssize_t nargs) {
     nl_py_overload *candidates[NL_PY_CHECKED_SHAPES];
     int count = 0;
     Py_BEGIN_CRITICAL_SECTION(d);
@@ -174,7 +176,7 @@ static nl_py_overload *find_checked(nl_py_dispatcher *d, const nl_launch *shape,
             candidates[count++] = d->checked[i].overload;
     Py_END_CRITICAL_SECTION();
     for (int i = 0; i < count; i++)
-        if (nl_py_dispatcher_fits(d, candidates[i], dev, args, nargs))
+        if (nl_py_dispatcher_fits(d, candidates[i], read, args, nargs))
             return candidates[i];
     return NULL;
 }
@@ -188,16 +190,16 @@ static void remember_checked(nl_py_dispatcher *d, const nl_launch *shape,
     Py_END_CRITICAL_SECTION();
 }
 
-nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
-                                      PyObject *const *args, Py_ssize_t nargs) {
+nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape,
+                                      nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
     nl_error err;
-    nl_py_overload *overload = find_checked(d, shape, dev, args, nargs);
+    nl_py_overload *overload = find_checked(d, shape, read, args, nargs);
     if (overload)
         return overload;
-    overload = find_unchecked(d, shape, dev, args, nargs);
+    overload = find_unchecked(d, shape, read, args, nargs);
     if (!overload)
         return NULL;
-    if (nl_device_bind(dev, &err) < 0 ||
+    if (nl_device_bind(read->device, &err) < 0 ||
         nl_launch_prepare(shape, nl_py_overload_kernel(overload)->kernel, &err) < 0) {
         nl_py_raise(&err);
         return NULL;

@@ -5,6 +5,7 @@
 #include "py/state.h"
 #include "core/launch.h"
 #include "py/overloads.h"
+#include "py/value.h"
 
 #define NL_PY_CHECKED_SHAPES 8
 
@@ -27,13 +28,14 @@ typedef struct nl_py_dispatcher {
     PyObject *weakrefs;
 } nl_py_dispatcher;
 
-/* Is its kernel there, and is it the one for these arguments? Never raises. */
+/* Is its kernel there, and is it the one for these arguments? Never raises. What is read of them
+ * is noted in `read`, which says the device. */
 int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
-                          const nl_device *dev, PyObject *const *args, Py_ssize_t nargs);
-/* The kernel for these arguments on dev, with the shape checked against its limits; asks Python if
+                          nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
+/* The kernel for these arguments, with the shape checked against its limits; asks Python if
  * there is none. NULL with an exception. */
-nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape, nl_device *dev,
-                                      PyObject *const *args, Py_ssize_t nargs);
+nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape,
+                                      nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
 /* TypeError in Python's words, for a call with the wrong number of arguments. `given[i]` NULL:
  * missing. The names are the kernel's, or without one (NULL) the dispatcher's. */
 void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,

@@ -19,6 +19,7 @@
 #include "py/hostmodule.h"
 #include "py/kernel.h"
 #include "py/overloads.h"
+#include "py/typecode.h"
 
 #define INLINE_BLOCK 1024
 #define INLINE_ARGS 64
@@ -139,7 +140,7 @@ static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *code
     return NULL;
 }
 
-static inline int code_of(nl_py_state *state, PyObject *value, uint32_t *code,
+static inline int code_of(nl_py_values *read, PyObject *value, uint32_t *code,
                           const char **reason) {
     if (PyFloat_CheckExact(value)) {
         *code = NL_FLOAT64;
@@ -152,14 +153,15 @@ static inline int code_of(nl_py_state *state, PyObject *value, uint32_t *code,
         if (!overflow)
             return 1;
     }
-    return nl_py_host_type_code(state, value, code, reason);
+    return nl_py_host_type_code(read, value, code, reason);
 }
 
-static int read_codes(hostfunction *f, PyObject *const *args, Py_ssize_t nargs, uint32_t *codes) {
+static int read_codes(hostfunction *f, nl_py_values *read, PyObject *const *args, Py_ssize_t nargs,
+                      uint32_t *codes) {
     char where[360];
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        int found = code_of(f->state, args[i], &codes[i], &reason);
+        int found = code_of(read, args[i], &codes[i], &reason);
         if (found > 0)
             continue;
         if (found == 0) {
@@ -197,7 +199,7 @@ static entry *resolve(hostfunction *f, const uint32_t *codes, size_t size, PyObj
 }
 
 /* The entry for these arguments; a borrowed pointer that lives as long as f. */
-static entry *find(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
+static entry *find(hostfunction *f, nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
     uint32_t codes[INLINE_ARGS];
     size_t size = f->typed ? 0 : (size_t)nargs * sizeof *codes;
     entry *e = nl_atomic_load_pointer(&f->last);
@@ -210,13 +212,15 @@ static entry *find(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
         return NULL;
     }
     nl_py_key_open(codes, size);
-    if (!f->typed && read_codes(f, args, nargs, codes) < 0)
+    if (!f->typed && read_codes(f, read, args, nargs, codes) < 0)
         return NULL;
     if (e && nl_py_overload_fits(&e->base, NULL, codes, size))
         return e;
     e = (entry *)nl_py_overloads_find(&f->overloads, NULL, codes, size);
-    if (!e)
+    if (!e) {
         e = resolve(f, codes, size, args, nargs);
+        read->runs++;
+    }
     if (e)
         nl_atomic_store_pointer(&f->last, e);
     return e;
@@ -285,8 +289,8 @@ static int write_some(nl_py_call *call, int first, int count, PyObject *const *v
 }
 
 /* Arrays come last: making a number of an object may run code that moves an array's memory. */
-static int write_arguments(const hostfunction *f, const entry *e, PyObject *const *args,
-                           unsigned char *block) {
+static int write_arguments(const hostfunction *f, const entry *e, nl_py_values *read,
+                           PyObject *const *args, unsigned char *block) {
     nl_py_call call; /* not cleared as a whole: it is large */
     call.state = f->state;
     call.name = e->name;
@@ -295,9 +299,8 @@ static int write_arguments(const hostfunction *f, const entry *e, PyObject *cons
     call.device = NULL;
     call.stream = NULL;
     call.blocking = 0;
-    call.strayed = 0;
     call.may_visit = 0;
-    call.kept = NULL;
+    call.values = read;
     for (int arrays = !e->has_others; arrays <= e->has_arrays; arrays++)
         if (write_some(&call, 0, e->params.count, args, arrays, block) < 0)
             return -1;
@@ -316,11 +319,12 @@ static PyObject *raise_fault(hostfunction *f) {
     return nl_py_raise(&err);
 }
 
-static PyObject *run(hostfunction *f, const entry *e, PyObject *const *args, unsigned char *block) {
+static PyObject *run(hostfunction *f, const entry *e, nl_py_values *read, PyObject *const *args,
+                     unsigned char *block) {
     _Alignas(16) unsigned char results[NL_HOST_RESULTS * NL_HOST_SLOT];
     nl_host_frame frame = {block, results};
     int status;
-    if (write_arguments(f, e, args, block) < 0)
+    if (write_arguments(f, e, read, args, block) < 0)
         return NULL;
     PyThreadState *thread = f->keeps_lock ? NULL : PyEval_SaveThread();
     status = nl_host_guard(e->function->run, &frame);
@@ -331,21 +335,30 @@ static PyObject *run(hostfunction *f, const entry *e, PyObject *const *args, uns
     return python_result(e->function, results);
 }
 
-static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
+static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const *args,
+                           Py_ssize_t nargs) {
     _Alignas(16) unsigned char block[INLINE_BLOCK];
     nl_error err;
-    const entry *e = find(f, args, nargs);
+    const entry *e = find(f, read, args, nargs);
     if (!e)
         return NULL;
     if (nargs != e->params.count)
         return refuse_count(f, nargs, e->params.count);
     if (e->params.size <= INLINE_BLOCK)
-        return run(f, e, args, block);
+        return run(f, e, read, args, block);
     unsigned char *large = nl_mem_alloc(e->params.size + 16, &err);
     if (!large)
         return nl_py_raise(&err);
-    PyObject *result = run(f, e, args, large + (-(uintptr_t)large & 15));
+    PyObject *result = run(f, e, read, args, large + (-(uintptr_t)large & 15));
     nl_mem_free(large);
+    return result;
+}
+
+static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_values read; /* not cleared as a whole: it is large */
+    nl_py_values_init(&read, f->state, NULL, NULL, 0);
+    PyObject *result = call_with(f, &read, args, nargs);
+    nl_py_values_clear(&read);
     return result;
 }
 

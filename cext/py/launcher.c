@@ -12,7 +12,6 @@
 #include "py/argument.h"
 #include "py/callback.h"
 #include "py/devarray.h"
-#include "py/exchange.h"
 #include "py/graph.h"
 
 #define INLINE_BLOCK 1024
@@ -62,14 +61,6 @@ static int run_staged(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call, unsi
     return nl_py_staging_leave(&call->staging, k->kernel, l->shape.stream);
 }
 
-/* What was made for one launch; the deleters of others run under an exception that has to stay. */
-static void drop_kept(PyObject *kept) {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    Py_DECREF(kept);
-    PyErr_Restore(type, value, traceback);
-}
-
 /* In a capture device arrays go the longer way too, so that the graph notes them. */
 static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
     return l->blocking && !nl_graph_has(l->shape.stream);
@@ -86,7 +77,10 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
     }
     if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
         return -1;
-    return nl_py_graph_add_launch(k, &l->shape, args, call->kept);
+    PyObject *made = nl_py_values_made(call->values);
+    int result = PyErr_Occurred() ? -1 : nl_py_graph_add_launch(k, &l->shape, args, made);
+    Py_XDECREF(made);
+    return result;
 }
 
 /* Memory of another device is used in no order that its own device knows of: what that one still
@@ -110,8 +104,9 @@ static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
     return result;
 }
 
-static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObject *const *args,
-                       unsigned char *block, void **values) {
+static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
+                       PyObject *const *args, unsigned char *block, void **values) {
+    nl_device *dev = read->device;
     const nl_params *params = &k->kernel->params;
     nl_error err;
     int result = -1, capturing = nl_graph_capturing();
@@ -123,18 +118,17 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
     call.device = dev;
     call.stream = l->shape.stream;
     call.blocking = capturing ? is_ordered(l) : l->blocking;
-    call.strayed = 0;
     call.epoch = nl_atomic_load(&nl_device_epoch);
     call.may_visit = !capturing;
     call.visited = 0;
-    call.kept = NULL;
+    call.values = read;
     nl_py_staging_init(&call.staging);
     for (int i = 0; i < params->count; i++) {
         values[i] = block + params->items[i].offset;
         if (nl_py_argument_write(&call, i, args[i], block) < 0)
             goto done;
     }
-    if (__builtin_expect(call.strayed, 0) && nl_device_bind(dev, &err) < 0) {
+    if (__builtin_expect(read->runs != 0, 0) && nl_device_bind(dev, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }
@@ -148,13 +142,12 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObj
 done:
     if (call.staging.use_count)
         nl_py_staging_clear(&call.staging);
-    if (call.kept)
-        drop_kept(call.kept);
     return result;
 }
 
 /* Kernels with uncommonly many or large parameters. */
-static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyObject *const *args) {
+static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
+                        PyObject *const *args) {
     const nl_params *params = &k->kernel->params;
     nl_error err;
     size_t pointers = (size_t)params->count * sizeof(void *), gap = (16 - pointers % 16) % 16;
@@ -163,83 +156,44 @@ static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_device *dev, PyOb
         nl_py_raise(&err);
         return -1;
     }
-    int result = launch_with(l, k, dev, args, (unsigned char *)values + pointers + gap, values);
+    int result = launch_with(l, k, read, args, (unsigned char *)values + pointers + gap, values);
     nl_mem_free(values);
     return result;
+}
+
+/* The kernel for these arguments, or NULL with an exception. */
+static inline nl_py_kernel *find_kernel(nl_py_launcher *l, nl_py_values *read,
+                                        PyObject *const *args, Py_ssize_t nargs) {
+    nl_py_overload *overload = nl_atomic_load_pointer(&l->last);
+    if (!overload || !nl_py_dispatcher_fits(l->dispatcher, overload, read, args, nargs)) {
+        overload = nl_py_dispatcher_find(l->dispatcher, &l->shape, read, args, nargs);
+        if (!overload)
+            return NULL;
+        nl_atomic_store_pointer(&l->last, overload);
+    }
+    return nl_py_overload_kernel(overload);
 }
 
 static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
     _Alignas(16) unsigned char block[INLINE_BLOCK];
     void *values[INLINE_ARGS];
+    nl_py_values read; /* not cleared as a whole: it is large */
     nl_error err;
+    int result = -1;
     nl_device *dev = nl_device_current(&err);
     if (!dev)
         return nl_py_raise(&err);
-    nl_py_overload *overload = nl_atomic_load_pointer(&l->last);
-    if (!overload || !nl_py_dispatcher_fits(l->dispatcher, overload, dev, args, nargs)) {
-        overload = nl_py_dispatcher_find(l->dispatcher, &l->shape, dev, args, nargs);
-        if (!overload)
-            return NULL;
-        nl_atomic_store_pointer(&l->last, overload);
-    }
-    nl_py_kernel *k = nl_py_overload_kernel(overload);
-    const nl_kernel *kernel = k->kernel;
-    if (__builtin_expect(nargs != kernel->params.count, 0)) {
-        nl_py_dispatcher_refuse_count(l->dispatcher, kernel, args, nargs, kernel->params.count);
-        return NULL;
-    }
-    int result = kernel->params.size <= INLINE_BLOCK && nargs <= INLINE_ARGS
-                     ? launch_with(l, k, dev, args, block, values)
-                     : launch_large(l, k, dev, args);
+    nl_py_values_init(&read, l->dispatcher->state, dev, l->shape.stream, l->blocking);
+    nl_py_kernel *k = find_kernel(l, &read, args, nargs);
+    const nl_params *params = k ? &k->kernel->params : NULL;
+    if (__builtin_expect(k && nargs != params->count, 0))
+        nl_py_dispatcher_refuse_count(l->dispatcher, k->kernel, args, nargs, params->count);
+    else if (k)
+        result = params->size <= INLINE_BLOCK && nargs <= INLINE_ARGS
+                     ? launch_with(l, k, &read, args, block, values)
+                     : launch_large(l, k, &read, args);
+    nl_py_values_clear(&read);
     return result < 0 ? NULL : Py_NewRef(Py_None);
-}
-
-/* ---- other libraries' arrays ---- */
-
-/* Without a signature the type of such an array is needed before it is bound: it is wrapped once,
- * so that its owner is asked once. */
-static int may_be_foreign(const nl_py_state *state, PyObject *value) {
-    PyTypeObject *type = Py_TYPE(value);
-    return type != state->devarray_class && type != &PyLong_Type && type != &PyFloat_Type &&
-           type != &PyBool_Type && type != &PyComplex_Type && type != &PyTuple_Type &&
-           type != state->transfer_type && value != Py_None && !nl_host_is_exact_array(value) &&
-           !nl_host_is_scalar(value) && !nl_py_array_check(state, value);
-}
-
-static PyObject *wrap_foreign(const nl_py_launcher *l, PyObject *value) {
-    nl_py_state *state = l->dispatcher->state;
-    nl_py_foreign foreign;
-    PyObject *array = NULL;
-    if (!may_be_foreign(state, value))
-        return Py_NewRef(value);
-    int found = nl_py_foreign_read(state, value, &foreign);
-    if (found <= 0)
-        return found < 0 ? NULL : Py_NewRef(value);
-    if (nl_py_foreign_wait(&foreign, l->shape.stream, l->blocking) == 0)
-        array = nl_py_foreign_array(state, value, &foreign);
-    nl_py_foreign_clear(&foreign);
-    return array;
-}
-
-static PyObject *launch_wrapping(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
-    PyObject *inline_wrapped[INLINE_ARGS], **wrapped = inline_wrapped, *result = NULL;
-    Py_ssize_t count = 0;
-    nl_error err;
-    inline_wrapped[0] = NULL;
-    if (nargs > INLINE_ARGS) {
-        wrapped = nl_mem_alloc((size_t)nargs * sizeof *wrapped, &err);
-        if (!wrapped)
-            return nl_py_raise(&err);
-    }
-    while (count < nargs && (wrapped[count] = wrap_foreign(l, args[count])) != NULL)
-        count++;
-    if (count == nargs)
-        result = launch(l, wrapped, nargs);
-    while (count > 0)
-        Py_DECREF(wrapped[--count]);
-    if (wrapped != inline_wrapped)
-        nl_mem_free(wrapped);
-    return result;
 }
 
 /* callback(kernel, launcher) for each, before its arguments are looked at. A copy: the list may be
@@ -269,13 +223,8 @@ static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *cons
 }
 
 static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
-    const nl_py_state *state = l->dispatcher->state;
     if (__builtin_expect(l->callbacks != NULL, 0) && call_back(l, args, nargs) < 0)
         return NULL;
-    if (!l->dispatcher->typed)
-        for (Py_ssize_t i = 0; i < nargs; i++)
-            if (may_be_foreign(state, args[i]))
-                return launch_wrapping(l, args, nargs);
     return launch(l, args, nargs);
 }
 

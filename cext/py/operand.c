@@ -13,12 +13,12 @@
 #include "base/mem.h"
 #include "core/stage.h"
 #include "core/transfer.h"
-#include "py/argument.h"
 #include "py/devarray.h"
-#include "py/graph.h"
 #include "py/dlpack.h"
 #include "py/exchange.h"
+#include "py/graph.h"
 #include "py/hostmemory.h"
+#include "py/value.h"
 
 #define BLOCK_ALIGN 64 /* of operands in the page-locked block */
 #define FEW_UPLOADS 6  /* that need no memory of their own */
@@ -151,7 +151,7 @@ static int read_number(nl_py_operand *op, PyObject *obj) {
     if (weak < 0)
         return 0;
     set_value(op, own[weak], (nl_py_weak)weak);
-    return nl_py_scalar_read(NULL, obj, &op->value);
+    return nl_py_number_read(obj, &op->value);
 }
 
 static void init(nl_py_operand *op, PyObject *obj) {

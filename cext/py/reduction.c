@@ -9,6 +9,7 @@
 #include "py/devarray.h"
 #include "py/stream.h"
 #include "py/ufunc.h"
+#include "py/value.h"
 
 enum {
     MOST_KNOWN = 256,
@@ -480,6 +481,34 @@ static PyObject *ask_python(PyObject *self, const char *method, PyObject *const 
     return result;
 }
 
+/* An array of another library that has the interface is read once, here: new reference to a
+ * DeviceArray over it, or to what was given. */
+static PyObject *own_array(nl_py_state *state, PyObject *obj, PyObject *stream) {
+    nl_py_value v;
+    CUstream handle;
+    int blocking;
+    PyObject *array = NULL;
+    if (nl_py_array_check(state, obj) || nl_host_is_exact_array(obj))
+        return Py_NewRef(obj);
+    if (nl_py_stream_from(state, stream_or_null(stream), &handle, &blocking) < 0 ||
+        nl_py_value_read(state, obj, &v) < 0)
+        return NULL;
+    if (v.kind != NL_PY_VALUE_DEVICE)
+        array = obj;
+    else if (nl_py_value_wait(&v, handle, blocking) == 0)
+        array = nl_py_value_array(state, &v);
+    Py_XINCREF(array);
+    nl_py_value_clear(&v);
+    return array;
+}
+
+/* The arguments with another in the place of one of them. */
+static void put_argument(PyObject *const *args, Py_ssize_t count, const PyObject *old,
+                         PyObject *new, PyObject **changed) {
+    for (Py_ssize_t i = 0; i < count; i++)
+        changed[i] = args[i] == old ? new : args[i];
+}
+
 /* ---- the methods of ufuncs ---- */
 
 enum { ARRAY, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE, STREAM, PARAMETERS };
@@ -511,22 +540,34 @@ static request request_of(char method, PyObject *const *values) {
                      .stream = values[STREAM]};
 }
 
-static PyObject *call(PyObject *self, char method, const char *otherwise, PyObject *const *args,
-                      Py_ssize_t nargs, PyObject *keywords) {
-    nl_py_ufunc *u = (nl_py_ufunc *)self;
-    PyObject *values[PARAMETERS] = {NULL}, *result = NULL;
+static PyObject *call_known(nl_py_ufunc *u, char method, PyObject **values) {
     PyObject *zero = PyLong_FromLong(0);
     if (!zero)
         return NULL;
-    if (read_call(method == 'r', args, nargs, keywords, values)) {
-        if (!values[AXIS])
-            values[AXIS] = zero;
-        request r = request_of(method, values);
-        result = repeat(u->reductions, u->state, &r);
-    }
+    if (!values[AXIS])
+        values[AXIS] = zero;
+    request r = request_of(method, values);
+    PyObject *result = repeat(u->reductions, u->state, &r);
     Py_DECREF(zero);
+    return result;
+}
+
+static PyObject *call(PyObject *self, char method, const char *otherwise, PyObject *const *args,
+                      Py_ssize_t nargs, PyObject *keywords) {
+    nl_py_ufunc *u = (nl_py_ufunc *)self;
+    PyObject *values[PARAMETERS] = {NULL}, *changed[PARAMETERS], *array, *result;
+    Py_ssize_t count = nargs + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    if (!read_call(method == 'r', args, nargs, keywords, values))
+        return ask_python(self, otherwise, args, nargs, keywords);
+    array = own_array(u->state, values[ARRAY], values[STREAM]);
+    if (!array)
+        return NULL;
+    put_argument(args, count, values[ARRAY], array, changed);
+    values[ARRAY] = array;
+    result = call_known(u, method, values);
     if (!result && !PyErr_Occurred())
-        result = ask_python(self, otherwise, args, nargs, keywords);
+        result = ask_python(self, otherwise, changed, nargs, keywords);
+    Py_DECREF(array);
     return result;
 }
 
@@ -594,18 +635,25 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
                                       PyObject *keywords) {
     reduction *f = (reduction *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    PyObject *values[REDUCTION_PARAMETERS] = {NULL};
-    if (read_arguments(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS, args,
-                       nargs, keywords, values) &&
-        !is_given(values[SIZE]) && !is_given(values[INIT])) {
-        request r = request_of_reduction(values);
-        PyObject *made = repeat(f->known, f->state, &r);
-        if (made)
-            return returned(f->state, &r, made);
-        if (PyErr_Occurred())
-            return NULL;
-    }
-    return ask_python(self, "_work_out", args, nargs, keywords);
+    Py_ssize_t count = nargs + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    PyObject *values[REDUCTION_PARAMETERS] = {NULL}, *changed[REDUCTION_PARAMETERS], *made = NULL;
+    if (!read_arguments(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS, args,
+                        nargs, keywords, values))
+        return ask_python(self, "_work_out", args, nargs, keywords);
+    PyObject *array = own_array(f->state, values[ARR], values[ON_STREAM]), *result;
+    if (!array)
+        return NULL;
+    put_argument(args, count, values[ARR], array, changed);
+    values[ARR] = array;
+    request r = request_of_reduction(values);
+    if (!is_given(values[SIZE]) && !is_given(values[INIT]))
+        made = repeat(f->known, f->state, &r);
+    if (made)
+        result = returned(f->state, &r, made);
+    else
+        result = PyErr_Occurred() ? NULL : ask_python(self, "_work_out", changed, nargs, keywords);
+    Py_DECREF(array);
+    return result;
 }
 
 static PyObject *reduction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),

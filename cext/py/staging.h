@@ -7,16 +7,9 @@
 #include "core/kernel.h"
 #include "core/layout.h"
 #include "py/hostarray.h"
+#include "py/transfer.h"
 
 #define NL_PY_INLINE_STAGED 4
-
-enum { NL_PY_TRANSFER_IN = 1, NL_PY_TRANSFER_OUT = 2 };
-
-/* _core.Transfer: cuda.In, cuda.Out, cuda.InOut */
-typedef struct nl_py_transfer {
-    PyObject_HEAD PyObject *array;
-    int mode;
-} nl_py_transfer;
 
 typedef struct nl_py_staged {
     nl_host_array host; /* the array is kept by the arguments of the call */
@@ -60,7 +53,5 @@ int nl_py_staging_enter(nl_py_staging *s, const nl_kernel *kernel, unsigned char
 int nl_py_staging_leave(nl_py_staging *s, const nl_kernel *kernel, CUstream stream);
 /* Gives everything back; on any path. */
 void nl_py_staging_clear(nl_py_staging *s);
-
-int nl_py_transfer_exec(PyObject *module);
 
 #endif

@@ -118,7 +118,8 @@ int nl_py_lives(void);
     X(nl_py_hostmemory_exec) \
     X(nl_py_memory_exec) \
     X(nl_py_ipc_exec) \
-    X(nl_py_argument_exec) \
+    X(nl_py_transfer_exec) \
+    X(nl_py_typecode_exec) \
     X(nl_py_reduction_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \

@@ -1,12 +1,10 @@
 /* py/typecode: what a value is, as one number. A dispatcher without a signature compares these
  * numbers with those of its last call; only where they differ does it ask Python for another
  * kernel. What a number cannot hold has an index in a list that only grows. */
-#include "py/argument.h"
+#include "py/typecode.h"
 
 #include <string.h>
-#include "py/devarray.h"
-#include "py/dlpack.h"
-#include "py/exchange.h"
+#include "py/argument.h"
 
 static const char no_order[] = "its byte order is not this machine's; "
                                "convert it with x.astype(x.dtype.newbyteorder('='))";
@@ -99,20 +97,12 @@ static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code,
 }
 
 /* What is contiguous in neither order is packed on its way to the device. */
-static int host_array_code(nl_py_state *state, PyObject *array, uint32_t *code,
-                           const char **reason) {
-    nl_host_array host;
-    if (nl_host_array_read(array, &host) < 0)
-        return -1;
-    int is_f = nl_layout_is_f(&host.layout), is_c = nl_layout_is_c(&host.layout) || !is_f;
-    return element_code(state, &host.element, host.descr, host.layout.ndim, is_c, is_f, code,
-                        reason);
-}
-
-static int foreign_code(nl_py_state *state, const nl_py_foreign *f, uint32_t *code,
-                        const char **reason) {
-    return element_code(state, &f->element, f->descr, f->layout.ndim, nl_layout_is_c(&f->layout),
-                        nl_layout_is_f(&f->layout), code, reason);
+static int array_code(nl_py_state *state, const nl_py_value *v, uint32_t *code,
+                      const char **reason) {
+    int is_f = v->order & NL_PY_ARRAY_F, is_c = v->order & NL_PY_ARRAY_C;
+    if (v->kind == NL_PY_VALUE_HOST && !is_f)
+        is_c = 1;
+    return element_code(state, &v->element, v->descr, v->ndim, is_c, is_f, code, reason);
 }
 
 static int numpy_scalar_code(nl_py_state *state, PyObject *value, uint32_t *code,
@@ -140,9 +130,9 @@ static int numpy_scalar_code(nl_py_state *state, PyObject *value, uint32_t *code
     return result;
 }
 
-static int number_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
+static int number_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason) {
     nl_scalar s;
-    int found = nl_py_scalar_read(state, value, &s);
+    int found = nl_py_values_number(values, value, &s);
     *reason = no_value;
     if (found <= 0)
         return found;
@@ -167,16 +157,6 @@ static int number_code(nl_py_state *state, PyObject *value, uint32_t *code, cons
         return 0;
     }
     return 0;
-}
-
-static int dlpack_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
-    PyObject *array;
-    int found = nl_py_dlpack_array(state, value, NULL, &array);
-    if (found > 0) {
-        found = nl_py_type_code(state, array, code, reason);
-        Py_DECREF(array);
-    }
-    return found;
 }
 
 /* ---- other objects ---- */
@@ -212,10 +192,10 @@ nl_dtype nl_py_code_dtype(nl_py_state *state, uint32_t code) {
 }
 
 /* nl_py_type_code, or nl_py_host_type_code. */
-typedef int (*code_fn)(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason);
+typedef int (*code_fn)(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 
 /* What a tuple is, is its class and the codes of its items, which are `item_code`'s. */
-static int tuple_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason,
+static int tuple_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason,
                       code_fn item_code, int depth) {
     Py_ssize_t n = PyTuple_GET_SIZE(value), size = n * (Py_ssize_t)sizeof(uint32_t);
     *reason = no_depth;
@@ -226,14 +206,14 @@ static int tuple_code(nl_py_state *state, PyObject *value, uint32_t *code, const
     for (Py_ssize_t i = 0; found > 0 && i < n; i++) {
         uint32_t item;
         PyObject *part = PyTuple_GET_ITEM(value, i);
-        found = PyTuple_Check(part) ? tuple_code(state, part, &item, reason, item_code, depth + 1)
-                                    : item_code(state, part, &item, reason);
+        found = PyTuple_Check(part) ? tuple_code(values, part, &item, reason, item_code, depth + 1)
+                                    : item_code(values, part, &item, reason);
         if (found > 0)
             memcpy(PyBytes_AS_STRING(codes) + i * (Py_ssize_t)sizeof item, &item, sizeof item);
     }
     if (found > 0) {
         PyObject *key = PyTuple_Pack(2, (PyObject *)Py_TYPE(value), codes);
-        found = object_code(state, key, code);
+        found = object_code(values->state, key, code);
         Py_XDECREF(key);
     }
     Py_XDECREF(codes);
@@ -264,82 +244,107 @@ static int is_type_object(PyObject *value) {
     return PyErr_Occurred() ? -1 : found;
 }
 
-int nl_py_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
-    nl_py_foreign foreign;
-    if (nl_py_array_check(state, value))
-        return device_array_code(state, (nl_py_array *)value, code, reason);
-    if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value))
-        return number_code(state, value, code, reason);
-    if (nl_host_is_exact_array(value))
-        return host_array_code(state, value, code, reason);
-    if (nl_host_is_scalar(value))
-        return numpy_scalar_code(state, value, code, reason);
-    if (PyObject_TypeCheck(value, state->transfer_type))
-        return nl_py_type_code(state, ((nl_py_transfer *)value)->array, code, reason);
-    if (PyTuple_Check(value))
-        return tuple_code(state, value, code, reason, nl_py_type_code, 0);
-    if (value == Py_None)
-        return object_code(state, value, code);
-    if (is_dtype(value))
-        return dtype_code(state, value, code, reason);
-    if (PyObject_TypeCheck(value, state->enum_type))
-        return number_code(state, value, code, reason);
-    int found = nl_py_foreign_read(state, value, &foreign);
-    if (found > 0) {
-        found = foreign_code(state, &foreign, code, reason);
-        nl_py_foreign_clear(&foreign);
-        return found;
-    }
-    if (found < 0)
-        return -1;
-    if (nl_host_is_array(value))
-        return host_array_code(state, value, code, reason);
-    /* before numbers: a tensor of one element may convert to one */
-    found = dlpack_code(state, value, code, reason);
-    if (!found)
-        found = number_code(state, value, code, reason);
-    if (found || *reason != no_value)
-        return found;
-    found = is_type_object(value);
-    return found > 0 ? dtype_code(state, value, code, reason) : found;
+static int remember(nl_py_value *v, int found, uint32_t *code, const char **reason) {
+    v->found = found;
+    v->code = *code;
+    v->reason = *reason;
+    return found;
 }
 
-int nl_py_host_type_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
-    nl_py_foreign foreign;
-    nl_host_array host;
-    if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value))
-        return number_code(state, value, code, reason);
-    if (!nl_host_is_exact_array(value) && PyObject_TypeCheck(value, state->transfer_type))
-        value = ((nl_py_transfer *)value)->array;
-    if (nl_host_is_array(value)) {
-        *reason = no_mask;
-        if (!nl_host_is_exact_array(value) && PyObject_HasAttrString(value, "_mask"))
-            return 0;
-        if (nl_host_array_read(value, &host) < 0)
-            return -1;
-        int found =
-            element_code(state, &host.element, host.descr, host.layout.ndim,
-                         nl_layout_is_c(&host.layout), nl_layout_is_f(&host.layout), code, reason);
-        if (found > 0)
-            *code = host.layout.ndim == 0 ? as_value(*code)
-                    : host.writable       ? *code
-                                          : *code | NL_PY_CODE_READONLY;
-        return found;
+static int recall(const nl_py_value *v, uint32_t *code, const char **reason) {
+    *code = v->code;
+    *reason = v->reason;
+    return v->found;
+}
+
+static int other_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason) {
+    if (value == Py_None)
+        return object_code(values->state, value, code);
+    if (is_dtype(value))
+        return dtype_code(values->state, value, code, reason);
+    return 0;
+}
+
+int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const char **reason) {
+    nl_py_state *state = values->state;
+    *reason = no_value;
+    *code = 0;
+    if (nl_py_array_check(state, obj))
+        return device_array_code(state, (nl_py_array *)obj, code, reason);
+    if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyBool_Check(obj))
+        return number_code(values, obj, code, reason);
+    if (!nl_host_is_exact_array(obj)) {
+        if (nl_host_is_scalar(obj))
+            return numpy_scalar_code(state, obj, code, reason);
+        if (PyTuple_Check(obj))
+            return tuple_code(values, obj, code, reason, nl_py_type_code, 0);
+        int found = other_code(values, obj, code, reason);
+        if (found)
+            return found;
+        if (PyObject_TypeCheck(obj, state->enum_type))
+            return number_code(values, obj, code, reason);
     }
-    if (nl_host_is_scalar(value)) {
-        int known = numpy_scalar_code(state, value, code, reason);
+    /* DLPack before numbers: a tensor of one element may convert to one */
+    nl_py_value *v = nl_py_values_export(values, obj);
+    if (!v)
+        return -1;
+    if (v->found != -2)
+        return recall(v, code, reason);
+    if (v->kind == NL_PY_VALUE_HOST)
+        return remember(v, array_code(state, v, code, reason), code, reason);
+    if (v->kind == NL_PY_VALUE_DEVICE)
+        return remember(v,
+                        v->array ? device_array_code(state, (nl_py_array *)v->array, code, reason)
+                                 : array_code(state, v, code, reason),
+                        code, reason);
+    if (v->object != obj)
+        return nl_py_type_code(values, v->object, code, reason);
+    int found = number_code(values, obj, code, reason);
+    if (found || *reason != no_value)
+        return found;
+    found = is_type_object(obj);
+    return found > 0 ? dtype_code(state, obj, code, reason) : found;
+}
+
+static int host_array_code(nl_py_state *state, const nl_py_value *v, uint32_t *code,
+                           const char **reason) {
+    *reason = no_mask;
+    if (v->is_masked)
+        return 0;
+    int found = element_code(state, &v->element, v->descr, v->ndim, v->order & NL_PY_ARRAY_C,
+                             v->order & NL_PY_ARRAY_F, code, reason);
+    if (found > 0)
+        *code = v->ndim == 0     ? as_value(*code)
+                : v->is_readonly ? *code | NL_PY_CODE_READONLY
+                                 : *code;
+    return found;
+}
+
+int nl_py_host_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const char **reason) {
+    nl_py_state *state = values->state;
+    *code = 0;
+    if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyBool_Check(obj))
+        return number_code(values, obj, code, reason);
+    if (!nl_host_is_exact_array(obj) && nl_host_is_scalar(obj)) {
+        int known = numpy_scalar_code(state, obj, code, reason);
         *code = known > 0 ? as_value(*code) : 0;
         return known;
     }
-    if (PyTuple_Check(value))
-        return tuple_code(state, value, code, reason, nl_py_host_type_code, 0);
-    int found = nl_py_array_check(state, value);
-    if (!found && (found = nl_py_foreign_read(state, value, &foreign)) > 0)
-        nl_py_foreign_clear(&foreign);
+    if (PyTuple_Check(obj))
+        return tuple_code(values, obj, code, reason, nl_py_host_type_code, 0);
+    nl_py_value *v = nl_py_values_read(values, obj);
+    if (!v)
+        return -1;
+    if (v->found != -2)
+        return recall(v, code, reason);
     *reason = no_device;
-    if (found)
-        return found < 0 ? -1 : 0;
-    found = number_code(state, value, code, reason);
+    if (v->kind == NL_PY_VALUE_DEVICE)
+        return 0;
+    if (v->kind == NL_PY_VALUE_HOST && !v->is_record)
+        return remember(v, host_array_code(state, v, code, reason), code, reason);
+    if (v->object != obj)
+        return nl_py_host_type_code(values, v->object, code, reason);
+    int found = number_code(values, obj, code, reason);
     if (found == 0 && *reason == no_value)
         *reason = no_host_value;
     return found;
@@ -359,16 +364,18 @@ void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *whe
 static PyObject *typecodes(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);
     PyObject *items = PySequence_Tuple(args), *bytes = NULL;
+    nl_py_values values;
     char text[40];
     const char *reason;
     if (!items)
         return NULL;
+    nl_py_values_init(&values, state, NULL, NULL, 0);
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     bytes = PyBytes_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(uint32_t));
     for (Py_ssize_t i = 0; bytes && i < n; i++) {
         uint32_t code;
         PyObject *item = PyTuple_GET_ITEM(items, i);
-        int found = nl_py_type_code(state, item, &code, &reason);
+        int found = nl_py_type_code(&values, item, &code, &reason);
         if (found > 0) {
             memcpy(PyBytes_AS_STRING(bytes) + i * (Py_ssize_t)sizeof code, &code, sizeof code);
             continue;
@@ -379,6 +386,7 @@ static PyObject *typecodes(PyObject *module, PyObject *args) {
         }
         Py_CLEAR(bytes);
     }
+    nl_py_values_clear(&values);
     Py_DECREF(items);
     return bytes;
 }
@@ -403,7 +411,7 @@ static PyMethodDef functions[] = {
      "(class, the type codes of its items)."},
     {NULL, NULL, 0, NULL}};
 
-int nl_py_argument_exec(PyObject *module) {
+int nl_py_typecode_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
     PyObject *enumerations = PyImport_ImportModule("enum");
     if (enumerations)
@@ -411,8 +419,7 @@ int nl_py_argument_exec(PyObject *module) {
     Py_XDECREF(enumerations);
     state->code_objects = PyList_New(0);
     state->code_indices = PyDict_New();
-    if (!state->enum_type || !state->code_objects || !state->code_indices ||
-        nl_py_transfer_exec(module) < 0)
+    if (!state->enum_type || !state->code_objects || !state->code_indices)
         return -1;
     return nl_py_add_functions(module, functions);
 }

@@ -1,0 +1,19 @@
+/* py/transfer: _core.Transfer, which is cuda.In, cuda.Out and cuda.InOut: a host array as an
+ * argument, and which ways it is copied. */
+#ifndef NL_PY_TRANSFER_H
+#define NL_PY_TRANSFER_H
+
+#include "py/state.h"
+
+enum { NL_PY_TRANSFER_IN = 1, NL_PY_TRANSFER_OUT = 2 };
+
+typedef struct nl_py_transfer {
+    PyObject_HEAD PyObject *array;
+    int mode;
+} nl_py_transfer;
+
+static inline int nl_py_transfer_check(const nl_py_state *state, PyObject *obj) {
+    return PyObject_TypeCheck(obj, state->transfer_type);
+}
+
+#endif

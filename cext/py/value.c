@@ -1,0 +1,384 @@
+/* py/value: reading one Python value, and those of a call.
+ *
+ * The order of the questions is the same for everybody: classes of ours and NumPy's, which answer
+ * by themselves, then numbers, then the CUDA Array Interface, then sub-classes of NumPy's array, of
+ * which some are device arrays, and when an array is wanted, DLPack. What is asked in Python is
+ * asked once in a call: owners build dictionaries and capsules for it, and may answer differently
+ * the next time. */
+#include "py/value.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "py/dlpack.h"
+#include "py/transfer.h"
+
+/* ---- arrays ---- */
+
+static void set_layout(nl_py_value *v, CUdeviceptr address, const nl_layout *layout) {
+    v->ndim = layout->ndim;
+    v->address = address;
+    v->shape = layout->shape;
+    v->strides = layout->strides;
+    v->order = (uint8_t)((nl_layout_is_c(layout) ? NL_PY_ARRAY_C : 0) |
+                         (nl_layout_is_f(layout) ? NL_PY_ARRAY_F : 0));
+    v->misaligned = nl_layout_low_bits(layout, address);
+}
+
+static int is_foreign(const nl_py_value *v) {
+    return v->kind == NL_PY_VALUE_DEVICE && v->shape == v->memory.foreign.layout.shape;
+}
+
+void nl_py_value_clear(nl_py_value *v) {
+    if (is_foreign(v))
+        nl_py_foreign_clear(&v->memory.foreign);
+    if (v->array != v->object)
+        Py_XDECREF(v->array);
+    v->array = NULL;
+    v->kind = NL_PY_VALUE_OTHER;
+}
+
+/* Of v->array. */
+static int read_host(nl_py_value *v) {
+    nl_host_array *host = &v->memory.host;
+    if (nl_host_array_read(v->array, host) < 0)
+        return -1;
+    v->kind = NL_PY_VALUE_HOST;
+    v->element = host->element;
+    v->descr = host->descr;
+    v->is_readonly = !host->writable;
+    set_layout(v, (CUdeviceptr)(uintptr_t)host->data, &host->layout);
+    return 0;
+}
+
+/* `array`: the object itself, or one that was made for it, whose reference this takes. */
+static int set_host(nl_py_value *v, PyObject *array) {
+    v->array = array;
+    v->is_masked = !nl_host_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
+    if (read_host(v) == 0)
+        return 0;
+    nl_py_value_clear(v);
+    return -1;
+}
+
+static void set_device(nl_py_value *v, PyObject *array) {
+    const nl_py_array *a = (nl_py_array *)array;
+    v->kind = NL_PY_VALUE_DEVICE;
+    v->array = array;
+    v->element = (nl_element){(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize};
+    v->descr = a->descr;
+    v->is_readonly = (a->flags & NL_PY_ARRAY_READONLY) != 0;
+    v->order = a->flags & (NL_PY_ARRAY_C | NL_PY_ARRAY_F);
+    v->misaligned = a->misaligned;
+    v->ndim = a->ndim;
+    v->address = a->address;
+    v->shape = a->shape;
+    v->strides = nl_py_array_strides(a);
+}
+
+void nl_py_value_of_array(nl_py_value *v, PyObject *array) {
+    v->given = v->object = array;
+    v->mode = v->exported = v->converted = v->is_record = v->is_masked = 0;
+    set_device(v, array);
+}
+
+static void set_foreign(nl_py_value *v) {
+    const nl_py_foreign *f = &v->memory.foreign;
+    v->kind = NL_PY_VALUE_DEVICE;
+    v->element = f->element;
+    v->descr = f->descr;
+    v->is_readonly = (uint8_t)f->readonly;
+    set_layout(v, f->address, &f->layout);
+}
+
+/* A record is an array without dimensions over its memory, which may be that of an array. */
+static int set_record(nl_py_value *v) {
+    PyObject *array = nl_host_void_array(v->object);
+    v->is_record = 1;
+    return array ? set_host(v, array) : -1;
+}
+
+int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v) {
+    v->given = v->object = obj;
+    v->array = NULL;
+    v->kind = NL_PY_VALUE_OTHER;
+    v->mode = v->exported = v->converted = v->is_record = v->is_masked = 0;
+    v->found = -2;
+    if (nl_host_is_exact_array(obj))
+        return set_host(v, obj);
+    if (nl_py_transfer_check(state, obj)) {
+        v->mode = (uint8_t)((nl_py_transfer *)obj)->mode;
+        v->object = obj = ((nl_py_transfer *)obj)->array;
+    }
+    if (nl_py_array_check(state, obj)) {
+        set_device(v, obj);
+        return 0;
+    }
+    if (nl_host_is_exact_array(obj))
+        return set_host(v, obj);
+    if (PyLong_Check(obj) || PyFloat_CheckExact(obj) || PyComplex_CheckExact(obj)) {
+        v->kind = NL_PY_VALUE_NUMBER;
+        return 0;
+    }
+    int found = nl_py_foreign_read(state, obj, &v->memory.foreign);
+    if (found < 0)
+        return -1;
+    if (found > 0)
+        set_foreign(v);
+    else if (nl_host_is_array(obj))
+        return set_host(v, obj);
+    else if (nl_host_is_scalar(obj) && nl_host_is_void(obj))
+        return set_record(v);
+    else if (nl_host_is_scalar(obj))
+        v->kind = NL_PY_VALUE_NUMBER;
+    return 0;
+}
+
+int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream) {
+    PyObject *array = NULL;
+    if (v->kind != NL_PY_VALUE_OTHER || v->exported)
+        return 0;
+    v->exported = 1;
+    int found = nl_py_dlpack_array(state, v->object, stream, &array);
+    if (found <= 0)
+        return found;
+    v->found = -2;
+    if (!nl_py_array_check(state, array))
+        return set_host(v, array);
+    set_device(v, array);
+    return 0;
+}
+
+int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking) {
+    return is_foreign(v) ? nl_py_foreign_wait(&v->memory.foreign, stream, blocking) : 0;
+}
+
+PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v) {
+    if (!v->array) {
+        v->array = nl_py_foreign_array(state, v->object, &v->memory.foreign);
+        v->descr = v->memory.foreign.descr;
+    }
+    return v->array;
+}
+
+/* ---- numbers ---- */
+
+static int read_int(PyObject *value, nl_scalar *s) {
+    int overflow;
+    s->kind = NL_SCALAR_INT;
+    s->integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (!overflow)
+        return s->integer == -1 && PyErr_Occurred() ? -1 : 1;
+    if (overflow > 0) {
+        unsigned long long large = PyLong_AsUnsignedLongLong(value);
+        if (!PyErr_Occurred()) {
+            s->kind = NL_SCALAR_UINT;
+            s->integer = (int64_t)large;
+            return 1;
+        }
+        PyErr_Clear();
+    }
+    s->kind = NL_SCALAR_BIG;
+    s->real = PyLong_AsDouble(value);
+    if (s->real == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        s->real = __builtin_inf();
+    }
+    return 1;
+}
+
+static int load(nl_dtype dtype, const void *bytes, nl_scalar *s) {
+    if (dtype == NL_OPAQUE)
+        return 0;
+    nl_scalar_load(s, dtype, bytes);
+    return 1;
+}
+
+int nl_py_number_read(PyObject *obj, nl_scalar *s) {
+    unsigned char bytes[16];
+    memset(s, 0, sizeof *s);
+    if (PyBool_Check(obj)) {
+        s->kind = NL_SCALAR_BOOL;
+        s->integer = obj == Py_True;
+        return 1;
+    }
+    if (PyLong_Check(obj))
+        return read_int(obj, s);
+    if (PyFloat_Check(obj)) {
+        s->kind = NL_SCALAR_FLOAT;
+        s->real = PyFloat_AS_DOUBLE(obj);
+        return 1;
+    }
+    if (PyComplex_Check(obj)) {
+        Py_complex c = PyComplex_AsCComplex(obj);
+        s->kind = NL_SCALAR_COMPLEX;
+        s->real = c.real;
+        s->imaginary = c.imag;
+        return 1;
+    }
+    if (!nl_host_is_scalar(obj))
+        return 0;
+    return load(nl_host_scalar_read(obj, bytes), bytes, s) ? 1 : nl_host_long_double_read(obj, s);
+}
+
+/* Takes the reference. */
+static int take_number(PyObject *number, nl_scalar *s) {
+    int result = number ? nl_py_number_read(number, s) : -1;
+    Py_XDECREF(number);
+    return result;
+}
+
+PyObject *nl_py_values_element(nl_py_values *values, PyObject *array) {
+    const nl_py_array *a = (nl_py_array *)array;
+    int here = values->device && a->buffer->device == values->device;
+    values->runs++;
+    return nl_py_array_read_on(a, here ? values->stream : NULL);
+}
+
+static int read_element(nl_py_values *values, nl_py_value *v, nl_scalar *s) {
+    if (v->ndim)
+        return 0;
+    if (nl_py_value_wait(v, values->stream, values->blocking) < 0 ||
+        !nl_py_value_array(values->state, v))
+        return -1;
+    return take_number(nl_py_values_element(values, v->array), s);
+}
+
+/* Objects that say what number they are. */
+static int convert(nl_py_values *values, PyObject *obj, nl_scalar *s) {
+    const PyNumberMethods *methods = Py_TYPE(obj)->tp_as_number;
+    if (PyUnicode_Check(obj) || PyBytes_Check(obj) || PySequence_Check(obj))
+        return 0;
+    values->runs++;
+    if (PyIndex_Check(obj))
+        return take_number(PyNumber_Index(obj), s);
+    return methods && methods->nb_float ? take_number(PyNumber_Float(obj), s) : 0;
+}
+
+int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
+    int found = nl_py_number_read(obj, s);
+    if (found || nl_host_is_scalar(obj))
+        return found;
+    if (PyObject_TypeCheck(obj, values->state->enum_type)) {
+        PyObject *number = PyObject_GetAttrString(obj, "value");
+        found = number ? nl_py_values_number(values, number, s) : -1;
+        Py_XDECREF(number);
+        return found;
+    }
+    nl_py_value *v = nl_py_values_read(values, obj);
+    if (!v)
+        return -1;
+    if (v->mode) /* cuda.In, cuda.Out, cuda.InOut are arrays */
+        return 0;
+    switch ((nl_py_value_kind)v->kind) {
+    case NL_PY_VALUE_DEVICE:
+        return read_element(values, v, s);
+    case NL_PY_VALUE_HOST:
+        return v->ndim || v->is_masked ? 0 : load(v->element.dtype, v->memory.host.data, s);
+    case NL_PY_VALUE_NUMBER:
+    case NL_PY_VALUE_OTHER:
+        break;
+    }
+    if (v->converted) {
+        *s = v->number;
+        return 1;
+    }
+    found = convert(values, v->object, s);
+    if (found > 0)
+        v->number = *s;
+    v->converted = found > 0;
+    return found;
+}
+
+/* ---- the values of a call ---- */
+
+/* A place for one more. */
+static nl_py_value *take(nl_py_values *values) {
+    nl_error err;
+    nl_py_value *v = values->count < NL_PY_FEW_VALUES ? &values->few[values->count]
+                                                      : nl_mem_alloc(sizeof *v, &err);
+    if (!v)
+        nl_py_raise(&err);
+    return v;
+}
+
+static void give(nl_py_values *values, nl_py_value *v) {
+    if (v < values->few || v >= values->few + NL_PY_FEW_VALUES)
+        nl_mem_free(v);
+}
+
+/* Does reading it run nobody's code? */
+static int is_quiet(const nl_py_value *v) {
+    return v->kind == NL_PY_VALUE_NUMBER ||
+           (v->kind == NL_PY_VALUE_HOST && nl_host_is_exact_array(v->array)) ||
+           (v->kind == NL_PY_VALUE_DEVICE && v->array);
+}
+
+nl_py_value *nl_py_values_read(nl_py_values *values, PyObject *obj) {
+    nl_py_value *v = values->first;
+    while (v && v->given != obj)
+        v = v->next;
+    if (v) {
+        if (v->kind == NL_PY_VALUE_HOST && v->runs != values->runs && read_host(v) < 0)
+            return NULL;
+        v->runs = values->runs;
+        return v;
+    }
+    v = take(values);
+    if (!v)
+        return NULL;
+    if (nl_py_value_read(values->state, obj, v) < 0) {
+        values->runs++;
+        give(values, v);
+        return NULL;
+    }
+    values->runs += !is_quiet(v);
+    v->runs = values->runs;
+    Py_INCREF(obj);
+    v->next = values->first;
+    values->first = v;
+    values->count++;
+    return v;
+}
+
+nl_py_value *nl_py_values_export(nl_py_values *values, PyObject *obj) {
+    nl_py_value *v = nl_py_values_read(values, obj);
+    if (!v || v->kind != NL_PY_VALUE_OTHER || v->exported)
+        return v;
+    if (nl_py_value_export(values->state, v, values->stream) < 0)
+        return NULL;
+    v->runs = ++values->runs;
+    return v;
+}
+
+PyObject *nl_py_values_made(const nl_py_values *values) {
+    PyObject *made = NULL;
+    for (const nl_py_value *v = values->first; v; v = v->next)
+        if (v->array && v->array != v->object) {
+            if (!made && !(made = PyList_New(0)))
+                return NULL;
+            if (PyList_Append(made, v->array) < 0) {
+                Py_DECREF(made);
+                return NULL;
+            }
+        }
+    return made;
+}
+
+/* The deleters of others run under an exception that has to stay. */
+void nl_py_values_release(nl_py_values *values) {
+    PyObject *type, *exception, *traceback;
+    int failing = PyErr_Occurred() != NULL;
+    if (failing)
+        PyErr_Fetch(&type, &exception, &traceback);
+    for (nl_py_value *v = values->first, *next; v; v = next) {
+        next = v->next;
+        PyObject *given = v->given;
+        nl_py_value_clear(v);
+        give(values, v);
+        Py_DECREF(given);
+    }
+    values->first = NULL;
+    values->count = 0;
+    if (failing)
+        PyErr_Restore(type, exception, traceback);
+}

@@ -1,0 +1,132 @@
+"""A call reads each of its values once: owners build a dictionary or a capsule for every question."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, guvectorize, jit, vectorize
+
+pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
+
+
+class Interface:
+    """Counts who reads its __cuda_array_interface__."""
+
+    def __init__(self, array):
+        self.array = array
+        self.reads = 0
+
+    @property
+    def __cuda_array_interface__(self):
+        self.reads += 1
+        return self.array.__cuda_array_interface__
+
+
+class Capsule:
+    """Counts the exports through DLPack."""
+
+    def __init__(self, array):
+        self.array = array
+        self.reads = 0
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **keywords):
+        self.reads += 1
+        return self.array.__dlpack__(**keywords)
+
+
+class Number:
+    """Counts its conversions."""
+
+    reads = 0
+
+    def __index__(self):
+        self.reads += 1
+        return 3
+
+
+@cuda.jit("void(float32[:], float32[:], int64)")
+def signed(x, y, n):
+    "if (grid<1>() == 0) y[0] += x[0] * n;"
+
+
+@cuda.jit
+def unsigned(x, y, n):
+    "if (grid<1>() == 0) y[0] += x[0] * n;"
+
+
+add = vectorize(["float32(float32, float32)"], source="x + y", args="x, y", target="cuda")
+
+
+@guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->()", target="cuda")
+def first(x, y, out):
+    "out(0) = x(0) + y(0);"
+
+
+total = cuda.reduce("a + b")
+
+
+def numpy_add(x, y):
+    return np.add(x, y)
+
+
+@pytest.mark.parametrize("kind", [Interface, Capsule])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: signed[1, 1](x, y, 3),
+        lambda x, y: unsigned[1, 1](x, y, 3),
+        lambda x, y: unsigned[1, 1](x, x, 3),
+        add,
+        first,
+        numpy_add,
+        add.reduce,
+        add.accumulate,
+        total,
+    ],
+    ids="signed unsigned twice ufunc gufunc numpy reduce accumulate cuda.reduce".split(),
+)
+def test_arrays_of_others(kind, call):
+    x, y = kind(cuda.to_device(np.ones(4, "f4"))), cuda.to_device(np.ones(4, "f4"))
+    arguments = (x,) if call in (add.reduce, add.accumulate, total) else (x, y)
+    call(*arguments)
+    x.reads = 0
+    call(*arguments)
+    assert x.reads == 1
+
+
+def test_numbers():
+    """A number of somebody's own is converted once, by a function on the host too."""
+
+    @jit
+    def twice(x, n):
+        "return x(0) * n;"
+
+    x, y = cuda.to_device(np.ones(4, "f4")), cuda.to_device(np.ones(4, "f4"))
+    for call in (
+        lambda n: signed[1, 1](x, y, n),
+        lambda n: unsigned[1, 1](x, y, n),
+        lambda n: twice(np.ones(2), n),
+    ):
+        call(Number())
+        number = Number()
+        call(number)
+        assert number.reads == 1
+
+
+def test_a_host_array_may_move_while_others_are_read():
+    """What is known of it is forgotten when somebody's code has run."""
+    x = np.arange(4, dtype="f4")
+    y = cuda.to_device(np.zeros(4, "f4"))
+
+    class Mover(Interface):
+        @property
+        def __cuda_array_interface__(self):
+            x.resize(1 << 20, refcheck=False)
+            x[0] = 7
+            return self.array.__cuda_array_interface__
+
+    unsigned[1, 1](x, y, 1)
+    unsigned[1, 1](x, Mover(y), 1)
+    assert y.copy_to_host()[0] == 7
