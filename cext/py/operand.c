@@ -14,8 +14,6 @@
 #include "core/stage.h"
 #include "core/transfer.h"
 #include "py/devarray.h"
-#include "py/dlpack.h"
-#include "py/exchange.h"
 #include "py/graph.h"
 #include "py/hostmemory.h"
 #include "py/value.h"
@@ -61,74 +59,79 @@ static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObj
     return 0;
 }
 
-/* Steals `array`. */
-static int set_host(nl_py_operand *op, PyObject *array) {
-    nl_host_array host;
-    op->array = array;
-    if (nl_host_array_read(array, &host) < 0)
-        return -1;
-    if (host.element.class == NL_ELEMENT_SWAPPED) {
-        PyObject *native = nl_host_array_native(array);
-        if (!native)
-            return -1;
-        Py_SETREF(op->array, native);
-        if (nl_host_array_read(native, &host) < 0)
-            return -1;
-    }
-    size_t size = (size_t)host.layout.ndim * sizeof(int64_t);
+static void copy_geometry(nl_py_operand *op, const nl_host_array *host) {
+    size_t size = (size_t)host->layout.ndim * sizeof(int64_t);
     op->place = NL_PY_PLACE_HOST;
-    op->dtype = (uint8_t)host.element.dtype;
-    op->readonly = !host.writable;
-    op->ndim = host.layout.ndim;
-    op->itemsize = host.layout.itemsize;
-    op->address = (uint64_t)(uintptr_t)host.data;
-    memcpy(op->dims, host.layout.shape, size);
-    memcpy(op->dims + NL_MAX_DIMS, host.layout.strides, size);
+    op->dtype = (uint8_t)host->element.dtype;
+    op->readonly = !host->writable;
+    op->ndim = host->layout.ndim;
+    op->itemsize = host->layout.itemsize;
+    op->address = (uint64_t)(uintptr_t)host->data;
+    memcpy(op->dims, host->layout.shape, size);
+    memcpy(op->dims + NL_MAX_DIMS, host->layout.strides, size);
     op->shape = op->dims;
     op->strides = op->dims + NL_MAX_DIMS;
+}
+
+static int set_host(nl_py_operand *op, const nl_host_array *given) {
+    nl_host_array host;
+    if (given->element.class != NL_ELEMENT_SWAPPED) {
+        op->array = Py_NewRef(given->array);
+        copy_geometry(op, given);
+        return 0;
+    }
+    op->array = nl_host_array_native(given->array);
+    if (!op->array || nl_host_array_read(op->array, &host) < 0)
+        return -1;
+    copy_geometry(op, &host);
     return 0;
 }
 
-/* Steals `array`, of an input. */
-static int set_host_input(nl_py_operation *call, int index, nl_py_operand *op, PyObject *array) {
-    if (!nl_host_is_exact_array(array) && PyObject_HasAttrString(array, "_mask")) {
-        PyErr_Format(PyExc_TypeError,
-                     "%U(): operand %d is a masked array, whose mask would not be seen", call->name,
-                     index + 1);
-        Py_DECREF(array);
-        return -1;
-    }
-    if (set_host(op, array) < 0)
-        return -1;
-    if (op->ndim == 0 && op->dtype != NL_OPAQUE) {
-        nl_scalar_load(&op->value, (nl_dtype)op->dtype, (const void *)(uintptr_t)op->address);
-        return set_value(op, (nl_dtype)op->dtype, NL_PY_STRONG);
-    }
-    return 0;
+/* A new array, whose reference this takes. */
+static int set_made(nl_py_operand *op, PyObject *array) {
+    nl_host_array host;
+    int result = array && nl_host_array_read(array, &host) == 0 ? set_host(op, &host) : -1;
+    Py_XDECREF(array);
+    return result;
 }
 
-/* An array of another library, as one of ours or, from DLPack, as NumPy's: 1, 0 if it is none, -1.
- */
-static int wrap_foreign(nl_py_operation *call, PyObject *obj, PyObject **array) {
-    nl_py_foreign foreign;
+/* Of an input: what has no dimensions is a number. */
+static int set_value_of(nl_py_operand *op) {
+    if (op->ndim || op->dtype == NL_OPAQUE || op->place != NL_PY_PLACE_HOST)
+        return 0;
+    nl_scalar_load(&op->value, (nl_dtype)op->dtype, (const void *)(uintptr_t)op->address);
+    return set_value(op, (nl_dtype)op->dtype, NL_PY_STRONG);
+}
+
+/* Whoever was asked may have made another context current. */
+static int bind_again(const nl_py_operation *call) {
     nl_error err;
-    *array = NULL;
-    int found = nl_py_foreign_read(call->state, obj, &foreign);
-    if (found > 0) {
-        if (nl_py_foreign_wait(&foreign, call->stream, call->blocking) == 0)
-            *array = nl_py_foreign_array(call->state, obj, &foreign);
-        nl_py_foreign_clear(&foreign);
-        found = *array ? 1 : -1;
-    } else if (found == 0 && !nl_host_is_array(obj)) {
-        found = nl_py_dlpack_array(call->state, obj, call->stream, array);
+    if (nl_device_bind(call->device, &err) == 0)
+        return 0;
+    nl_py_raise(&err);
+    return -1;
+}
+
+/* An array that is not plainly ours or NumPy's: 1, 0 if it is none, -1. */
+static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_value *v) {
+    PyObject *array;
+    if (v->mode || nl_py_value_export(call->state, v, call->stream) < 0)
+        return v->mode ? 0 : -1;
+    switch ((nl_py_value_kind)v->kind) {
+    case NL_PY_VALUE_DEVICE:
+        if (nl_py_value_wait(v, call->stream, call->blocking) < 0 ||
+            !(array = nl_py_value_array(call->state, v)) || bind_again(call) < 0)
+            return -1;
+        return set_device(call, index, op, array) < 0 ? -1 : 1;
+    case NL_PY_VALUE_HOST:
+        if (bind_again(call) < 0 || set_host(op, &v->memory.host) < 0)
+            return -1;
+        return 1;
+    case NL_PY_VALUE_NUMBER:
+    case NL_PY_VALUE_OTHER:
+        break;
     }
-    /* whoever was asked may have made another context current */
-    if (found >= 0 && nl_device_bind(call->device, &err) < 0) {
-        Py_CLEAR(*array);
-        nl_py_raise(&err);
-        return -1;
-    }
-    return found;
+    return bind_again(call);
 }
 
 /* Python's and NumPy's numbers: 1, 0 if it is none, -1. */
@@ -160,30 +163,42 @@ static void init(nl_py_operand *op, PyObject *obj) {
     op->readonly = 0;
 }
 
-int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
-    PyObject *array;
-    init(op, obj);
+/* The usual classes: 1, 0 if it is of another, -1. */
+static inline int read_exact(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
+    nl_host_array host;
     if (nl_py_array_check_exact(call->state, obj))
-        return set_device(call, index, op, obj);
-    if (nl_host_is_exact_array(obj))
-        return set_host_input(call, index, op, Py_NewRef(obj));
-    int found = read_number(op, obj);
-    if (found)
-        return found < 0 ? -1 : 0;
-    if (nl_py_array_check(call->state, obj))
-        return set_device(call, index, op, obj);
-    found = wrap_foreign(call, obj, &array);
-    if (found > 0 && !nl_py_array_check(call->state, array))
-        return set_host_input(call, index, op, array);
-    if (found > 0) {
-        found = set_device(call, index, op, array);
-        Py_DECREF(array);
-        return found;
-    }
-    if (found < 0)
+        return set_device(call, index, op, obj) < 0 ? -1 : 1;
+    if (!nl_host_is_exact_array(obj))
+        return 0;
+    return nl_host_array_read(obj, &host) < 0 || set_host(op, &host) < 0 ? -1 : 1;
+}
+
+static int read_other(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj,
+                      int is_input) {
+    nl_py_value v;
+    if (nl_py_value_read(call->state, obj, &v) < 0)
         return -1;
-    array = nl_host_is_array(obj) ? Py_NewRef(obj) : nl_host_array_from(obj);
-    return array ? set_host_input(call, index, op, array) : -1;
+    int found = set_other(call, index, op, &v);
+    if (found > 0 && is_input && v.is_masked) {
+        PyErr_Format(PyExc_TypeError,
+                     "%U(): operand %d is a masked array, whose mask would not be seen", call->name,
+                     index + 1);
+        found = -1;
+    }
+    nl_py_value_clear(&v);
+    return found;
+}
+
+int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
+    init(op, obj);
+    int found = read_exact(call, index, op, obj);
+    if (found == 0)
+        found = read_number(op, obj);
+    if (found == 0)
+        found = read_other(call, index, op, obj, 1);
+    if (found == 0)
+        found = set_made(op, nl_host_array_from(obj));
+    return found < 0 ? -1 : set_value_of(op);
 }
 
 static int check_apart(nl_py_operation *call, int index, const nl_py_operand *op) {
@@ -198,31 +213,18 @@ static int check_apart(nl_py_operation *call, int index, const nl_py_operand *op
 }
 
 int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
-    PyObject *array = NULL;
-    int result;
     init(op, obj);
-    if (nl_py_array_check(call->state, obj)) {
-        result = set_device(call, index, op, obj);
-    } else {
-        int found = nl_host_is_exact_array(obj) ? 0 : wrap_foreign(call, obj, &array);
-        if (found < 0)
-            return -1;
-        if (found > 0 && !nl_py_array_check(call->state, array)) {
-            result = set_host(op, array);
-        } else if (found > 0) {
-            result = set_device(call, index, op, array);
-            Py_DECREF(array);
-        } else if (nl_host_is_array(obj)) {
-            result = set_host(op, Py_NewRef(obj));
-            if (result == 0 && op->array != obj)
-                op->readonly = !nl_host_array_writable(obj);
-        } else {
-            PyErr_SetString(PyExc_TypeError, "return arrays must be of ArrayType");
-            return -1;
-        }
-    }
-    if (result < 0)
+    int found = read_exact(call, index, op, obj);
+    if (found == 0)
+        found = read_other(call, index, op, obj, 0);
+    if (found < 0)
         return -1;
+    if (found == 0) {
+        PyErr_SetString(PyExc_TypeError, "return arrays must be of ArrayType");
+        return -1;
+    }
+    if (op->place == NL_PY_PLACE_HOST && op->array != obj && nl_host_is_array(obj))
+        op->readonly = !nl_host_array_writable(obj); /* of a copy in the other byte order */
     if (op->readonly) {
         PyErr_SetString(PyExc_ValueError, "output array is read-only");
         return -1;
@@ -328,7 +330,7 @@ int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, 
     PyObject *descr = nl_host_descr_plain(dtype);
     PyObject *array = descr ? nl_py_host_empty(call->state, descr, &layout) : NULL;
     Py_XDECREF(descr);
-    if (!array || set_host(op, array) < 0)
+    if (set_made(op, array) < 0)
         return -1;
     op->made = 1;
     return 0;
@@ -557,7 +559,7 @@ int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count) 
             nl_buffer_settle(op->buffer); /* the stream has been waited for */
         /* an output in the other byte order */
         if ((op->stage & NL_PY_STAGE_OUT) && !op->made && op->array != op->given &&
-            nl_host_array_assign(op->given, op->array) < 0)
+            nl_host_is_array(op->given) && nl_host_array_assign(op->given, op->array) < 0)
             return -1;
     }
     return 0;

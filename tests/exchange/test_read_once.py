@@ -130,3 +130,10 @@ def test_a_host_array_may_move_while_others_are_read():
     unsigned[1, 1](x, y, 1)
     unsigned[1, 1](x, Mover(y), 1)
     assert y.copy_to_host()[0] == 7
+
+
+def test_an_output_by_way_of_dlpack():
+    """A host array that another object stands for is written where it is."""
+    out = np.zeros(4, "f4")
+    assert isinstance(add(np.ones(4, "f4"), np.ones(4, "f4"), out=Capsule(out)), Capsule)
+    assert out.tolist() == [2, 2, 2, 2]
