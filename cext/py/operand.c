@@ -163,11 +163,9 @@ static void init(nl_py_operand *op, PyObject *obj) {
     op->readonly = 0;
 }
 
-/* The usual classes: 1, 0 if it is of another, -1. */
-static inline int read_exact(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
+/* NumPy's own class: 1, 0 if it is of another, -1. */
+static inline int read_exact(nl_py_operand *op, PyObject *obj) {
     nl_host_array host;
-    if (nl_py_array_check_exact(call->state, obj))
-        return set_device(call, index, op, obj) < 0 ? -1 : 1;
     if (!nl_host_is_exact_array(obj))
         return 0;
     return nl_host_array_read(obj, &host) < 0 || set_host(op, &host) < 0 ? -1 : 1;
@@ -191,7 +189,9 @@ static int read_other(nl_py_operation *call, int index, nl_py_operand *op, PyObj
 
 int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
     init(op, obj);
-    int found = read_exact(call, index, op, obj);
+    if (nl_py_array_check_exact(call->state, obj))
+        return set_device(call, index, op, obj);
+    int found = read_exact(op, obj);
     if (found == 0)
         found = read_number(op, obj);
     if (found == 0)
@@ -212,11 +212,17 @@ static int check_apart(nl_py_operation *call, int index, const nl_py_operand *op
     return -1;
 }
 
+/* 1, 0 if it is no array, -1. */
+static int read_out(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
+    if (nl_py_array_check(call->state, obj))
+        return set_device(call, index, op, obj) < 0 ? -1 : 1;
+    int found = read_exact(op, obj);
+    return found ? found : read_other(call, index, op, obj, 0);
+}
+
 int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
     init(op, obj);
-    int found = read_exact(call, index, op, obj);
-    if (found == 0)
-        found = read_other(call, index, op, obj, 0);
+    int found = read_out(call, index, op, obj);
     if (found < 0)
         return -1;
     if (found == 0) {
