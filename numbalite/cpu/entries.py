@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from numbalite import types
+from numbalite.compilers import templates
 from numbalite.kernels import source
 from numbalite.text.capture import ascii_name
 from numbalite.ufuncs import element
@@ -57,15 +58,13 @@ def _entry(function, namespace, index, args):
     call = element.call(function, namespace, values)
     block = f"nl_block_{index}"
     result = f"decltype({call.replace('nl_b.', f'((const {block} *)0)->')})"
-    return (
-        f"struct {block} {{{members} }};\n"
-        f"static void nl_run_{index}(void *nl_f) {{\n"
-        f"const nl_host_frame &nl_r = *(const nl_host_frame *)nl_f;\n"
-        f"const {block} &nl_b = *(const {block} *)nl_r.block;\n"
-        f"(void)nl_b;\n{_array_names(function, args)}"
-        f"numbalite::nl_function::keep<{result}>"
-        f"(nl_r.results, [&]() -> decltype(auto) {{ return {call}; }});\n}}\n"
-        f"NUMBALITE_FUNCTION_ENTRY({index}, {block}, {result})\n"
+    return templates.fill(
+        "host_function",
+        number=index,
+        members=members,
+        names=_array_names(function, args),
+        result=result,
+        call=call,
     )
 
 

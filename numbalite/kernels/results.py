@@ -4,7 +4,7 @@ terms."""
 from __future__ import annotations
 
 from numbalite import types
-from numbalite.compilers import Unit, compile_unit
+from numbalite.compilers import Unit, compile_unit, templates
 from numbalite.errors import CompileError
 from numbalite.kernels import source
 from numbalite.kernels.devicefunction import DeviceFunction
@@ -14,6 +14,12 @@ from numbalite.text.capture import ascii_name
 MOST_RESULTS = 8  # items of numbalite's tuple
 
 RESULTS = '#include "numbalite/results.cuh"\n'
+
+
+def results(call, types, attribute="") -> str:
+    """A function `nl_results` whose parameters point to these types, where nl_all is what `call` returns."""
+    pointers = ", ".join(f"{t} *" for t in types)
+    return templates.fill("results", call=call, pointers=pointers, attribute=attribute)
 
 
 def result_types(function: DeviceFunction, arg_types, target) -> tuple:
@@ -32,11 +38,8 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     namespace = builder.add_function(function)
     values = ", ".join(f"*({t.cxx} *)0" for t in arg_types)
     builder.ahead.append(RESULTS)
-    rows = ", ".join(f"nl_result_of<nl_all, {i}> *" for i in range(MOST_RESULTS))
-    builder.write_own(
-        f"typedef nl_plain_of<decltype({_call(function, namespace, values)})> nl_all;\n"
-        f'extern "C" __global__ void nl_results({rows}) {{}}\n'
-    )
+    wanted = [f"nl_result_of<nl_all, {i}>" for i in range(MOST_RESULTS)]
+    builder.write_own(results(_call(function, namespace, values), wanted, "__global__"))
     image = _compile(function, builder, target, arg_types)
     from numbalite.types import describe
 

@@ -25,7 +25,7 @@ import unicodedata
 from typing import NamedTuple
 
 from numbalite import types
-from numbalite.compilers import headers
+from numbalite.compilers import headers, templates
 from numbalite.text import capture as capturing
 from numbalite.text import scanner
 from numbalite.text.capture import ascii_name
@@ -507,9 +507,11 @@ def kernel_source(
     taken = builder.open_namespace(namespace, definition)
     args, lead = _kernel_parameters(builder, definition.parameters, signature.args)
     bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
-    builder.write(f'extern "C" __global__ void {bounds}nl_{name}({args}) {{\n{lead}')
-    builder.write("{\n")
-    builder.write_user(builder.user_text(definition), "} }")
+    before, behind = templates.fill_around(
+        "kernel", kernel=f"nl_{name}", bounds=bounds, parameters=args, lead=lead
+    )
+    builder.write(before)
+    builder.write_user(builder.user_text(definition), behind)
     builder.close_namespace(namespace, definition, taken)
     labels = [definition.text.label, *(f.definition.text.label for f in builder.functions)]
     return Generated(

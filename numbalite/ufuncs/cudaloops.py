@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from numbalite import types
+from numbalite.compilers import templates
 from numbalite.kernels import source
 from numbalite.kernels.program import Overload, Program
 from numbalite.text.capture import ascii_name
@@ -104,7 +105,6 @@ def _source(function, plan, kernel):
     builder.use_types(*plan.loop, *stored)
     builder.ahead.append('#include "numbalite/ufunc.cuh"\n')
     namespace = builder.add_function(function)
-    builder.write_own(_element(function, namespace, plan))
     count, dims, out = len(plan.stored), plan.dims, plan.nin + plan.has_mask
     struct = {
         "flat": f"flat<{count}>",
@@ -114,12 +114,16 @@ def _source(function, plan, kernel):
         "strided32": f"strided<{count}, {dims}, int>",
         "strided64": f"strided<{count}, {dims}, long long>",
     }[plan.kind]
-    operands = ", ".join(_operands(plan, stored))
     builder.write_own(
-        f'extern "C" __global__ void __launch_bounds__({BLOCK_THREADS})\n'
-        f"{kernel}(const __grid_constant__ nl_ufunc::{struct} p) {{\n"
-        f"    using namespace nl_ufunc;\n"
-        f"    run<nl_element, {per_thread(plan)}, {operands}>(p);\n}}\n"
+        templates.fill(
+            "ufunc",
+            body=_body(function, namespace, plan),
+            threads=BLOCK_THREADS,
+            kernel=kernel,
+            parameter=struct,
+            per_thread=per_thread(plan),
+            operands=", ".join(_operands(plan, stored)),
+        )
     )
     labels = [f.definition.text.label for f in builder.functions]
     return builder.finish(), tuple(dict.fromkeys(labels)), builder.refused
@@ -138,19 +142,12 @@ def _operands(plan, stored):
         yield f"out<{stored[first + i].cxx}, {t.cxx}>"
 
 
-def _element(function, namespace, plan):
+def _body(function, namespace, plan):
     values = ", ".join(f"nl_ufunc::item<{i}>(l, j)" for i in range(plan.nin))
     called = element.call(function, namespace, values)
     first = plan.nin + plan.has_mask
     count = len(plan.loop) - plan.nin
     if count == 1:
-        body = f"        nl_ufunc::put<{first}>(l, j, {called});\n"
-    else:
-        body = f"        auto r = {called};\n" + "".join(
-            f"        nl_ufunc::put<{first + i}>(l, j, r.item{i});\n" for i in range(count)
-        )
-    return (
-        "struct nl_element {\n"
-        "    template <class nl_L> NUMBALITE_FUNCTION static void apply(nl_L &l, int j) {\n"
-        f"{body}    }}\n}};\n"
-    )
+        return f"        nl_ufunc::put<{first}>(l, j, {called});"
+    puts = (f"        nl_ufunc::put<{first + i}>(l, j, r.item{i});" for i in range(count))
+    return "\n".join([f"        auto r = {called};", *puts])

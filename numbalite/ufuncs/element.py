@@ -21,6 +21,7 @@ from numbalite.kernels.results import (  # noqa: F401  (found here by loops)
     explainer,
     result_type,
     result_types,
+    results,
 )
 from numbalite.text import capture, scanner
 from numbalite.text.capture import ascii_name

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from numbalite import types
+from numbalite.compilers import templates
 from numbalite.kernels import source
 from numbalite.kernels.program import Overload, Program
 from numbalite.text.capture import ascii_name
@@ -108,41 +109,24 @@ def _source(function, plan, kernel):
         ]
         call = element.call(function, namespace, ", ".join(values)) + ";\n"
     body = "".join([*(part.before for part in parts), call, *(part.after for part in parts)])
-    builder.write_own(_kernel(plan, kernel, "".join(f"        {s}\n" for s in body.splitlines())))
+    builder.write_own(_kernel(plan, kernel, "\n".join(f"        {s}" for s in body.splitlines())))
     labels = [f.definition.text.label for f in builder.functions]
     return builder.finish(), tuple(dict.fromkeys(labels))
 
 
 def _kernel(plan, kernel, body):
-    index = "long long" if plan.wide or plan.block else "int"
-    if plan.block:
-        loop = (
-            "    for (long long index = blockIdx.x; index < call.count; index += gridDim.x) {\n"
-            f"{_place(plan)}{body}"
-            "        __syncthreads();\n"
-            "    }\n"
-        )
-    else:
-        kind = "long long" if plan.wide else "unsigned"
-        loop = (
-            f"    {kind} thread = ({kind})blockIdx.x * blockDim.x + threadIdx.x;\n"
-            f"    if (thread < ({kind})call.count) {{\n"
-            f"        {index} index = ({index})thread;\n"
-            f"{_place(plan)}{body}"
-            "    }\n"
-        )
-    operands, core = len(plan.types), sum(plan.cores)
-    return (
-        f'extern "C" __global__ void __launch_bounds__({plan.threads})\n'
-        f"{kernel}(const __grid_constant__ "
-        f"nl_detail::gufunc_call<{operands}, {plan.dims}, {core}> call) {{\n"
-        f"    using namespace numbalite::nl_detail;\n{loop}}}\n"
+    wide = "long long" if plan.wide else "int"
+    return templates.fill(
+        "gufunc_block" if plan.block else "gufunc",
+        threads=plan.threads,
+        kernel=kernel,
+        operands=len(plan.types),
+        dims=plan.dims,
+        core=sum(plan.cores),
+        index=wide,
+        body=body,
+        **({} if plan.block else {"whole": "long long" if plan.wide else "unsigned"}),
     )
-
-
-def _place(plan):
-    index = "index" if plan.wide or not plan.block else "(int)index"
-    return f"        auto place = gufunc_find(call, {index});\n"
 
 
 class _Part(NamedTuple):
@@ -229,11 +213,10 @@ def _either_way(function, namespace, plan):
     parameters = ", ".join(f"nl_T{i} a{i}" for i in range(count))
     const = ", ".join(_as_const(plan, i, f"a{i}") for i in range(count))
     plain = ", ".join(f"a{i}" for i in range(count))
-    first = element.call(function, namespace, const)
-    second = element.call(function, namespace, plain)
-    return (
-        f"template <{heads}> NUMBALITE_FUNCTION auto nl_apply(int, {parameters})\n"
-        f"    -> decltype(static_cast<void>({first})) {{ {first}; }}\n"
-        f"template <{heads}> NUMBALITE_FUNCTION void nl_apply(long, {parameters}) {{\n"
-        f"    {second};\n}}\n"
+    return templates.fill(
+        "gufunc_apply",
+        types=heads,
+        parameters=parameters,
+        const_call=element.call(function, namespace, const),
+        call=element.call(function, namespace, plain),
     )

@@ -14,7 +14,7 @@ from numbalite import types
 from numbalite.kernels import source
 from numbalite.types import describe
 
-from ..compilers import compile_unit
+from ..compilers import compile_unit, templates
 from ..errors import CompileError, SignatureError
 from . import element, gusignature
 
@@ -85,10 +85,8 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     builder.ahead.append(element.RESULTS)
     values = ", ".join(f"*({t.cxx} *)0" for t in inputs)
     call = element.call(function, namespace, values)
-    builder.write_own(f"typedef nl_plain_of<decltype({call})> nl_all;\n")
     outputs = [f"nl_result_of<nl_all, {i}>" for i in range(nout)]
-    rows = ", ".join(f"{t} *" for t in [*outputs, f"nl_result_of<nl_all, {nout}>"])
-    builder.write_own(f'extern "C" void nl_results({rows}) {{}}\n')
+    builder.write_own(element.results(call, [*outputs, f"nl_result_of<nl_all, {nout}>"]))
     _write_ufunc(builder, 0, function, namespace, inputs, outputs)
     guarded = _guarded(builder, options)
     names += _write_entries(builder, 0, *_ufunc_run(0, inputs, outputs), guarded)
@@ -111,10 +109,7 @@ def _write_ufunc(builder, i, function, namespace, inputs, outputs):
     parameters = ", ".join(f"{t.cxx} a{k}" for k, t in enumerate(inputs))
     values = ", ".join(f"a{k}" for k in range(len(inputs)))
     call = element.call(function, namespace, values)
-    builder.write_own(
-        f"struct nl_call_{i} {{\n"
-        f"static NUMBALITE_SIM_INLINE auto apply({parameters}) {{ return {call}; }}\n}};\n"
-    )
+    builder.write_own(templates.fill("host_ufunc", loop=i, parameters=parameters, call=call))
 
 
 def _ufunc_run(i, inputs, outputs):
@@ -131,11 +126,8 @@ def _write_entries(builder, i, run, arguments, guarded):
     whether it is parallel, and whether guarded."""
     names = [_name(i, target) for target in ("cpu", "parallel")]
     for name, parallel in zip(names, (False, True), strict=True):
-        builder.write_own(
-            f'extern "C" int {name}(void *, char *const *data, const long long *n, '
-            f"const long long *strides, void *) {{ return numbalite_host::{run}, {_truth(parallel)}, "
-            f"{_truth(guarded)}>({arguments}); }}\n"
-        )
+        how = f"{run}, {_truth(parallel)}, {_truth(guarded)}>"
+        builder.write_own(templates.fill("host_loop", name=name, run=how, arguments=arguments))
     return names
 
 
@@ -208,9 +200,14 @@ def _write_gufunc(builder, i, function, namespace, args, layout):
         at += len(places)
     call = element.call(function, namespace, ", ".join(values))
     builder.write_own(
-        f"struct nl_call_{i} {{\nenum {{ operands = {len(args)}, inputs = {layout.nin} }};\n"
-        "static NUMBALITE_SIM_INLINE void apply(char *const *at, const long long *sizes, "
-        f"const long long *strides) {{\n{''.join(lines)}{call};\n}}\n}};\n"
+        templates.fill(
+            "host_gufunc",
+            loop=i,
+            operands=len(args),
+            inputs=layout.nin,
+            views="".join(lines),
+            call=call,
+        )
     )
 
 

@@ -13,12 +13,12 @@ from _thread import RLock
 import numpy as np
 
 from numbalite import _core, types
+from numbalite.compilers import templates
 from numbalite.kernels import source
 from numbalite.kernels.options import Options
 from numbalite.kernels.program import Overload, Program
 from numbalite.types.describe import Parameter
 
-from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from . import commuting, element, operands
 from . import reduceplan as plans
 
@@ -44,9 +44,9 @@ def are_serial() -> bool:
 # ------------------------------------------------------------------------------------ the kernels
 
 _BODIES = {
-    "packed": "rows<{T}, {O}, {ns}::packed<{S}, {T}, {masked}>, {masked}>"
+    "packed": "rows<{T}, {O}, numbalite::nl_reduce::packed<{S}, {T}, {masked}>, {masked}>"
               "(p, input, where, output, flags, segments, nl_function());",
-    "strided": "rows<{T}, {O}, {ns}::strided<{S}, {T}, {masked}>, {masked}>"
+    "strided": "rows<{T}, {O}, numbalite::nl_reduce::strided<{S}, {T}, {masked}>, {masked}>"
                "(p, input, where, output, flags, segments, nl_function());",
     "columns": "columns<{S}, {T}, {O}, {width}>(p, input, output, nl_function());",
     "serial": "serial<{S}, {T}, {O}, {masked}>"
@@ -56,19 +56,6 @@ _BODIES = {
     "at": "at_places<{O}, {S}, {T}>(p, output, input, (const numbalite::int64 *)where, segments, "
           "(const numbalite::int64 *)flags, nl_function());",
 }  # fmt: skip
-_OF_TWO = """struct nl_function {{
-    static constexpr bool commutes = {commutes};
-    NUMBALITE_FUNCTION {T} operator()(const {T} &a, const {T} &b) const {{
-        return numbalite::nl_convert<{T}>({call});
-    }}
-}};
-"""
-_OF_ONE_AND_OPERAND = """struct nl_function {{
-    NUMBALITE_FUNCTION {T} operator()(const {T} &a, const {S} *operand) const {{
-        {b}return numbalite::nl_convert<{T}>({call});
-    }}
-}};
-"""
 _NAMES = ("plan", "input", "where", "output", "flags", "segments")
 
 
@@ -108,25 +95,24 @@ class Loops:
         builder.ahead.append('#include "numbalite/scan.cuh"\n')
         function = function.of(used[1:2] * (1 if unary else 2))
         namespace = builder.add_function(function)
-        ns = "numbalite::nl_reduce"
-        names = dict(zip("STO", (t.cxx for t in used), strict=True), ns=ns)
+        names = dict(zip("STO", (t.cxx for t in used), strict=True))
         call = element.call(function, namespace, "a" if unary else "a, b")
-        b = (
-            ""
-            if unary
-            else f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n"
+        operand = f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n        "
+        builder.write_own(
+            templates.fill(
+                "reduce_at" if kind == "at" else "reduce_pair",
+                **names,
+                call=call,
+                operand="" if unary else operand,
+                commutes=str(self.commutes(loop)).lower(),
+            )
         )
-        functor = _OF_ONE_AND_OPERAND if kind == "at" else _OF_TWO
-        any_order = str(self.commutes(loop)).lower()
-        builder.write_own(functor.format(**names, call=call, b=b, commutes=any_order))
         width = kind.removeprefix("columns")
         body = _BODIES[kind.rstrip("0123456789")].format(
             **names, masked=str(masked).lower(), width=width
         )
         builder.write_own(
-            f'extern "C" __global__ void __launch_bounds__({plans.THREADS}) nl_{kind}('
-            f"const __grid_constant__ {ns}::plan p, const void *input, const void *where, "
-            f"void *output, bool *flags, const numbalite::int64 *segments) {{\n    {ns}::{body}\n}}\n"
+            templates.fill("reduce", threads=plans.THREADS, kernel=f"nl_{kind}", body=body)
         )
         return builder.finish(), function
 

@@ -262,7 +262,8 @@ def test_no_cuda_prose_in_c_strings(c_file):
 
 
 def test_no_cuda_prose_in_python():
-    """Python puts sources together from templates and single lines; programs stand in cuda_src.
+    """Python puts sources together from templates (cuda_src/templates) and single lines; programs stand
+    in cuda_src.
 
     The demo is a user's program, its kernels are strings as any user's.
     """
@@ -280,6 +281,7 @@ def test_no_cuda_prose_in_python():
             )
             if text not in texts and re.search(r"__global__|__device__|__syncthreads", text):
                 assert text.count("\n") <= 8, f"{name(path)}: move this to cuda_src:\n{text[:300]}"
+                assert 'extern "C" __global__' not in text, f"{name(path)}: cuda_src/templates"
 
 
 def test_no_machine_in_the_tree():
