@@ -14,9 +14,12 @@ is done here, once; calling is the extension's (py/hostfunction).
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 from numbalite import _core, types
 from numbalite.compilers import Unit, compile_unit
+from numbalite.compilers.image import Image
 from numbalite.cpu import entries
 from numbalite.errors import (
     CompileError,
@@ -55,7 +58,14 @@ _KNOWN = _WITHOUT_MEANING | _COMPILING | {
 _MOST_PARAMETERS = 64
 
 
-def jit(signature_or_function=None, *, source=None, name=None, args=None, **given):
+def jit(
+    signature_or_function: Any = None,
+    *,
+    source: str | None = None,
+    name: str | None = None,
+    args: str | Iterable[str] | None = None,
+    **given: Any,
+) -> Any:
     """Compiles a function whose body is a string of C++ for the CPU.
 
     As a decorator: bare, or with options, for the types of each call; with a signature
@@ -153,7 +163,15 @@ def _options(given):
 class Overload:
     """A host function for one list of argument types."""
 
-    def __init__(self, args, image, module, symbol, parameters, generated):
+    def __init__(
+        self,
+        args: tuple,
+        image: Image,
+        module: Any,
+        symbol: str,
+        parameters: list,
+        generated: entries.Generated,
+    ) -> None:
         self.args = args
         self.image = image
         self.module = module
@@ -170,7 +188,7 @@ class Overload:
             return Signature(types.Tuple(found), self.args)
         return Signature(found[0] if found else types.void, self.args)
 
-    def compile(self):
+    def compile(self) -> None:
         """It is compiled as it is made."""
 
     def inspect_source(self) -> str:
@@ -183,7 +201,14 @@ class HostDispatcher(ByTypes, _core.HostFunction):
     source_role = "host function"
     no_llvm = "the function is C++, not LLVM; see inspect_source"
 
-    def __init__(self, function: DeviceFunction, given=(), options=None, parallel=None, nogil=True):
+    def __init__(
+        self,
+        function: DeviceFunction,
+        given: Iterable[Signature] = (),
+        options: options_.Options | None = None,
+        parallel: bool | None = None,
+        nogil: bool = True,
+    ) -> None:
         is_body = element.from_body(function)
         count = element.arity(function)
         for signature in given:
@@ -321,19 +346,19 @@ class HostDispatcher(ByTypes, _core.HostFunction):
                 "boundscheck": self._options.has_checks,
                 "parallel": bool(self._parallel)}  # fmt: skip
 
-    def inspect_asm(self, signature=None):
+    def inspect_asm(self, signature: Any = None) -> NoReturn:
         """Not for functions on the CPU: NotImplementedError."""
         raise NotImplementedError("inspect_source shows what the compiler got")
 
     inspect_sass = inspect_asm
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._given:
             return f"<function {self.__name__} on the CPU: {', '.join(map(str, self._given))}>"
         listed = "..." if self._parameter_names is None else ", ".join(self._parameter_names)
         return f"<function {self.__name__}({listed}) on the CPU>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         frozen = self._function.definition.frozen()
         # Its own name in its scope would be pickled without end; in C++ it is found anyway.
         own = [n for n, value in frozen.scope.locals.items() if value is self]
@@ -368,7 +393,7 @@ def _may_write(wanted, declared):
     )
 
 
-def check(signature, function, count):
+def check(signature: Signature, function: DeviceFunction, count: int | None) -> None:
     """A signature must have as many types as the function parameters, and results that Python has."""
     if count is not None and len(signature.args) != count:
         named = ", ".join(function.definition.parameters)

@@ -6,9 +6,11 @@ or compiling the overload that fits, and everything that users ask about a kerne
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, SupportsIndex
+
 from numbalite import _core, config, frontend, types
 from numbalite.compilers import Unit
-from numbalite.cuda import devices  # noqa: F401  (sets how the driver is opened)
 from numbalite.errors import CompileError, PerformanceWarning, SignatureError, warn
 from numbalite.kernels import options, pyfunc, source
 from numbalite.kernels.compiled import ByTypes
@@ -41,10 +43,12 @@ class Dispatcher(ByTypes, _core.Dispatcher):
 
     # `origin` is what overloads are made from: a BodyKernel or a module's kernel.
 
-    def __init__(self, origin, given=(), py_func=None):
+    def __init__(
+        self, origin: Any, given: Iterable[Signature] = (), py_func: Callable | None = None
+    ) -> None:
         self._begin(given)
         self._origin = origin
-        self._specialized = {}
+        self._specialized: dict[tuple, Dispatcher] = {}
         self._py_func = py_func
         self.__name__ = origin.name
         self.__qualname__ = origin.qualname
@@ -87,15 +91,15 @@ class Dispatcher(ByTypes, _core.Dispatcher):
 
     # --- launching
 
-    def configure(self, griddim, blockdim, stream=0, sharedmem=0):
+    def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> Any:
         """The same as ``kernel[griddim, blockdim, stream, sharedmem]``."""
         return self[griddim, blockdim, stream, sharedmem]
 
-    def forall(self, ntasks, tpb=0, stream=0, sharedmem=0):
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
         """Launches at least ``ntasks`` threads, in blocks of ``tpb`` or of what fills the device."""
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
-    def specialize(self, *args):
+    def specialize(self, *args: Any) -> Dispatcher:
         """A kernel for these types of arguments only: arguments, or their types (``float32[:], int32``)."""
         if self.specialized:
             raise RuntimeError(
@@ -136,7 +140,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     def specializations(self) -> dict:
         return dict(self._specialized)
 
-    def overload_for(self, args):
+    def overload_for(self, args: Sequence) -> Overload:
         """The compiled kernel that these arguments would be launched with."""
         codes = b"" if self.specialized else _core.typecodes(tuple(args))
         with self._lock:
@@ -145,7 +149,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     # --- what there is
 
     @property
-    def options(self):
+    def options(self) -> options.Options:
         return self._origin.options
 
     @property
@@ -155,7 +159,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._extensions
 
     @property
-    def py_func(self):
+    def py_func(self) -> Any:
         """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
         definition = getattr(self._origin, "definition", None)
         return pyfunc.of(self._py_func, self.__name__, getattr(definition, "is_python", False))
@@ -165,7 +169,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         return self._origin.parameter_names
 
     @property
-    def module(self):
+    def module(self) -> Any:
         """The cuda.module that the kernel is from, or None."""
         return self._origin.module
 
@@ -181,37 +185,39 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             return question(self._overload(self._only_types))
         return self._inspect(signature, question)
 
-    def get_regs_per_thread(self, signature=None):
+    def get_regs_per_thread(self, signature: Any = None) -> Any:
         """Registers of each thread."""
         return self._ask(signature, lambda overload: overload.regs_per_thread)
 
-    def get_const_mem_size(self, signature=None):
+    def get_const_mem_size(self, signature: Any = None) -> Any:
         """Bytes of constant memory."""
         return self._ask(signature, lambda overload: overload.const_mem_size)
 
-    def get_shared_mem_per_block(self, signature=None):
+    def get_shared_mem_per_block(self, signature: Any = None) -> Any:
         """Bytes of static shared memory of each block; what a launch adds is not in it."""
         return self._ask(signature, lambda overload: overload.shared_mem_per_block)
 
-    def get_local_mem_per_thread(self, signature=None):
+    def get_local_mem_per_thread(self, signature: Any = None) -> Any:
         """Bytes of local memory of each thread."""
         return self._ask(signature, lambda overload: overload.local_mem_per_thread)
 
-    def get_max_threads_per_block(self, signature=None):
+    def get_max_threads_per_block(self, signature: Any = None) -> Any:
         """The most threads that a block of this kernel can have."""
         return self._ask(signature, lambda overload: overload.max_threads_per_block)
 
-    def occupancy(self, block, shared=0, signature=None):
+    def occupancy(self, block: Any, shared: int = 0, signature: Any = None) -> Any:
         """How many blocks of ``block`` threads (an int or a tuple) a multiprocessor holds at once."""
         return self._ask(signature, lambda overload: overload.occupancy(block, shared))
 
-    def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0, signature=None):
+    def max_cooperative_grid_blocks(
+        self, blockdim: Any, dynsmemsize: int = 0, signature: Any = None
+    ) -> Any:
         """The most blocks that a cooperative launch can have."""
         return self._ask(
             signature, lambda overload: overload.max_cooperative_grid_blocks(blockdim, dynsmemsize)
         )
 
-    def get_global(self, name, dtype=None):
+    def get_global(self, name: str, dtype: Any = None) -> Any:
         """A __constant__ or __device__ variable of the kernel's module, as a device array."""
         if self.module is None:
             raise TypeError(
@@ -219,18 +225,18 @@ class Dispatcher(ByTypes, _core.Dispatcher):
             )
         return self.module.get_global(name, dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._given:
             return f"<CUDA kernel {self.__name__}: {', '.join(map(str, self._given))}>"
         return f"<CUDA kernel {self.__name__}({', '.join(self._origin.parameter_names)})>"
 
     _repr_html_ = frontend.picture("kernel")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         extensions = list(self._extensions)
         return _unpickle, (type(self), self._origin, self._given), {"extensions": extensions}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict) -> None:
         self._extensions = Extensions(self, state["extensions"])
 
 
@@ -241,7 +247,7 @@ def _unpickle(kind, origin, given):
 class Extensions(list):
     """The extensions of a kernel. Its launches take the way that knows of them once there is one."""
 
-    def __init__(self, kernel, extensions=()):
+    def __init__(self, kernel: Dispatcher, extensions: Iterable = ()) -> None:
         super().__init__(extensions)
         self._kernel = kernel
 
@@ -253,36 +259,37 @@ class Extensions(list):
             self._kernel.__class__ = ExtendedDispatcher
         return extensions
 
-    def append(self, extension):
+    def append(self, extension: Any) -> None:
         super().extend(self._added([extension]))
 
-    def extend(self, extensions):
+    def extend(self, extensions: Iterable) -> None:
         super().extend(self._added(extensions))
 
-    def insert(self, index, extension):
+    def insert(self, index: SupportsIndex, extension: Any) -> None:
         super().insert(index, *self._added([extension]))
 
-    def __iadd__(self, extensions):
+    def __iadd__(self, extensions: Iterable) -> Extensions:  # type: ignore[misc]
         return super().__iadd__(self._added(extensions))
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         found = self._added(value if isinstance(index, slice) else [value])
         super().__setitem__(index, found if isinstance(index, slice) else found[0])
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return list, (list(self),)
 
 
 class ExtendedDispatcher(Dispatcher):
     """A kernel with ``extensions=``: objects that may change arguments before each launch."""
 
-    def __getitem__(self, configuration):
+    def __getitem__(self, configuration: Any) -> Any:
         launcher = super().__getitem__(configuration)
         items = configuration if isinstance(configuration, tuple) else (configuration,)
         stream = items[2] if len(items) > 2 else 0
 
-        def launch(*args):
-            prepared, afterwards = [], []
+        def launch(*args: Any) -> None:
+            prepared: list = []
+            afterwards: list = []
             for value in args:
                 t = _typeof(value)
                 for extension in reversed(self._extensions):
@@ -311,7 +318,9 @@ def _integer(dispatcher, method, name, value):
 class ForAll:
     """A launch over a number of tasks, with the block's size chosen at the call."""
 
-    def __init__(self, dispatcher, ntasks, tpb=0, stream=0, sharedmem=0):
+    def __init__(
+        self, dispatcher: Dispatcher, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0
+    ) -> None:
         ntasks = _integer(dispatcher, "forall", "ntasks", ntasks)
         if ntasks < 0:
             raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
@@ -325,7 +334,7 @@ class ForAll:
         self.stream = stream
         self.sharedmem = sharedmem
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         if self.ntasks == 0:
             return
         threads = self.thread_per_block or self._threads(args, kwargs)
@@ -338,11 +347,11 @@ class ForAll:
         kernel = self.dispatcher.overload_for(ordered).kernel()
         return kernel.max_block_size(self.sharedmem)[1]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.dispatcher!r} for all {self.ntasks}>"
 
 
-def check(signature, name, parameters):
+def check(signature: Signature, name: str, parameters: Sequence[str]) -> None:
     """A signature must fit the function: void, and as many types as parameters."""
     if signature.return_type not in (None, types.void):
         raise TypeError("CUDA kernel must have void return type.")
@@ -362,7 +371,7 @@ class BodyKernel:
     is_typed = False
     module = None
 
-    def __init__(self, definition, options):
+    def __init__(self, definition: source.Definition, options: options.Options) -> None:
         self.definition = definition
         self.options = options
         self.name = definition.name
@@ -376,10 +385,10 @@ class BodyKernel:
             waits = cooperative.waits(definition.text.value)
             self.cooperative = waits or source.calls_cooperative(definition)
 
-    def find_name(self, name):
+    def find_name(self, name: str) -> Any:
         return self.definition.scope.get(name)
 
-    def overload(self, args):
+    def overload(self, args: tuple) -> Overload:
         """The kernel for these argument types, not yet compiled."""
         signature = Signature(types.void, args)
         definition, options = self.definition.typed(args), self.options
@@ -418,11 +427,16 @@ class BodyKernel:
             options.replace(cooperative=self.cooperative), signature, generated.labels,
         )  # fmt: skip
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return BodyKernel, (self.definition.frozen(), self.options)
 
 
-def body_kernel(definition, options, given=(), py_func=None) -> Dispatcher:
+def body_kernel(
+    definition: source.Definition,
+    options: options.Options,
+    given: Iterable[Signature] = (),
+    py_func: Callable | None = None,
+) -> Dispatcher:
     """A Dispatcher for a body; with signatures it is compiled at once."""
     for signature in given:
         check(signature, definition.name, definition.parameters)

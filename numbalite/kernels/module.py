@@ -13,6 +13,8 @@ import gc
 import os
 import re
 from _thread import RLock
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from numbalite.errors import CompileError, SignatureError
 from numbalite.kernels import source
 from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
 from numbalite.kernels.fault import VARIABLE
+from numbalite.kernels.options import Options
 from numbalite.kernels.program import Overload, Program
 from numbalite.kernels.targets import current_device, target_of
 from numbalite.text import cooperative, linemap, scanner
@@ -35,13 +38,13 @@ class Module:
     def __init__(
         self,
         text: linemap.Text,
-        options,
-        names=(),
-        label="module",
-        only=None,
-        before=None,
-        refused=(),
-    ):
+        options: Options,
+        names: Iterable[str] = (),
+        label: str = "module",
+        only: bool | None = None,
+        before: linemap.Text | None = None,
+        refused: Any = (),
+    ) -> None:
         """``before`` is a Text to compile before the source, ``refused`` are names of the Python scope
         that could not be taken into it -> why."""
         self._text = text
@@ -56,14 +59,15 @@ class Module:
         self._variables = {v.name: v for v in variables}
         known = [v for v in variables if not v.template]
         self._keys = {v.name: f"::{v.name}" if v.conditional else v.name for v in known}
-        self._names, instances = [], []
+        self._names: list[str] = []
+        instances: list[str] = []
         for name in names:
             is_variable = (
                 self._find(scanner.base_name(scanner.normal(name)), self._variables) is not None
             )
             (instances if is_variable else self._names).append(self._expression(name))
         self._lock = RLock()
-        self._dispatchers = {}
+        self._dispatchers: dict[str, Dispatcher] = {}
         for kernel in kernels:
             if not kernel.returns_void:
                 raise TypeError(
@@ -83,7 +87,7 @@ class Module:
             list(dict.fromkeys([*wanted, *self._names])),
             list(dict.fromkeys([*self._keys.values(), *map(self._variable, instances)])),
         )
-        self._late = {}  # expression -> Program
+        self._late: dict[str, Program] = {}  # by expression
 
     def _make_program(self, kernels, variables):
         unit = Unit(
@@ -102,7 +106,7 @@ class Module:
 
     # --- kernels
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Dispatcher:
         if "_kernels" not in self.__dict__ or name.startswith("__"):
             raise AttributeError(name)
         found = self._find(name, self._kernels)
@@ -122,7 +126,7 @@ class Module:
             )
         raise AttributeError(f"{self!r} has no kernel {name!r}; it has {self._listing()}")
 
-    def __getitem__(self, name) -> Dispatcher:
+    def __getitem__(self, name: str) -> Dispatcher:
         if not isinstance(name, str):
             raise TypeError(f"a module's kernels go by name, not by {name!r}")
         expression = self._expression(name)
@@ -263,7 +267,7 @@ class Module:
 
     # --- variables
 
-    def get_global(self, name: str, dtype=None):
+    def get_global(self, name: str, dtype: Any = None) -> Any:
         """A __constant__ or __device__ variable on the current device, as a device array.
 
         A variable of a class type has the dtype "V<size>", unless ``dtype`` gives a structured one
@@ -337,25 +341,25 @@ class Module:
         shown = [f"{n}<...>" if k.template else n for n, k in self._kernels.items()]
         return ", ".join(shown) or "no kernels that could be made out (name them with names=)"
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         plain = [scanner.last_name(n) for n, k in self._kernels.items() if not k.template]
         return sorted({*super().__dir__(), *plain})
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._program.unit.kernels)
 
-    def __contains__(self, name):
+    def __contains__(self, name: str) -> bool:
         return (
             self._find(scanner.normal(name), self._kernels) is not None
             or name in self._program.unit.kernels
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<CUDA module {self._label}: {self._listing()}>"
 
     _repr_html_ = frontend.picture("module")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         instances = [name for name in self._variable_names() if "<" in name]
         names = [*self._program.unit.kernels, *self._late, *instances]
         before = tuple(self._before) if self._before else None
@@ -400,7 +404,7 @@ class UnitOverload(Overload):
 
     program = property(lambda self: self.module._program_of(self.expression))
 
-    def __init__(self, module, *rest):
+    def __init__(self, module: Module, *rest: Any) -> None:
         self.module = module
         super().__init__(None, *rest)
 
@@ -413,7 +417,7 @@ class UnitKernel:
 
     is_typed = True
 
-    def __init__(self, module: Module, expression: str, rows=None):
+    def __init__(self, module: Module, expression: str, rows: list | None = None) -> None:
         self.module = module
         self.expression = expression
         self.options = module._options
@@ -434,7 +438,7 @@ class UnitKernel:
         self.parameter_names = [row.name for row in self.rows]
         self.args = tuple(types.from_parameter(row) for row in self.rows)
 
-    def find_name(self, name):
+    def find_name(self, name: str) -> None:
         return None
 
     def _rows(self, image):
@@ -456,7 +460,7 @@ class UnitKernel:
             )
         return rows
 
-    def overload(self, args):
+    def overload(self, args: tuple) -> UnitOverload:
         module = self.module
         return UnitOverload(
             module, self.expression, self.name, self.rows if self._is_compiled else self._rows_now,
@@ -464,11 +468,11 @@ class UnitKernel:
             [module._text.label],
         )  # fmt: skip
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return UnitKernel, (self.module, self.expression, self.rows)
 
 
-def check_signature(kernel: Dispatcher, signature) -> None:
+def check_signature(kernel: Dispatcher, signature: types.Signature) -> None:
     """A signature beside a source must say what the source says."""
     rows = kernel._origin.rows
     if signature.return_type not in (None, types.void):
@@ -504,7 +508,7 @@ def only_kernel(text: linemap.Text) -> str:
     return kernels[0].name
 
 
-def text_of(code, name, frame) -> linemap.Text:
+def text_of(code: Any, name: str, frame: Any) -> linemap.Text:
     """The Text of a source given as a string, or as the path of a file."""
     if isinstance(code, os.PathLike):
         path = os.fspath(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbalite import _core
+from numbalite.cuda import devices  # noqa: F401  (sets how the driver is opened)
 
 _CAPABILITY = 75, 76  # CUdevice_attribute
 

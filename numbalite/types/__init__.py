@@ -311,6 +311,7 @@ class Tuple(Type):
     """Several values, as numbalite's ``tuple<...>``: what a device function can return."""
 
     __slots__ = ("types",)
+    types: tuple[Type, ...]
 
     def __init__(self, types):
         types = tuple(types)
@@ -397,6 +398,8 @@ class Signature:
     """A return type (None: not said) and the argument types."""
 
     __slots__ = ("args", "return_type")
+    args: tuple
+    return_type: Type | None
 
     def __init__(self, return_type, args):
         # void is numba's none, too: as a result nothing, as an argument None.

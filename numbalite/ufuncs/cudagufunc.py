@@ -12,7 +12,6 @@ import inspect
 import numpy as np
 
 from .. import _core, frontend, types
-from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..cuda.arrays import DeviceNDArray, to_device
 from ..errors import SignatureError
 from . import gufuncloops, gusignature, resolve

@@ -15,7 +15,6 @@ from numbalite import _core, frontend, types
 from numbalite.kernels.options import Options
 from numbalite.kernels.targets import current_device, target_of
 
-from ..cuda import devices  # noqa: F401  (sets how the driver is opened)
 from ..errors import SignatureError
 from . import cudaloops, element, resolve
 from .deviceufunc import DeviceUfunc
