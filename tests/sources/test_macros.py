@@ -12,6 +12,7 @@ from numbalite import cuda, types
 from numbalite.compilers import Unit, compile_unit, toolkit
 from numbalite.cpu import entries
 from numbalite.errors import CudaSupportError
+from numbalite.kernels import results
 from numbalite.kernels.options import Options
 from numbalite.text import capture, scanner
 from numbalite.types import signatures
@@ -109,14 +110,14 @@ def test_kernels_and_what_ufuncs_return():
     for args in ((F4[::1], F4[:]), (F4[:, ::1], F4[::1, :])):
         check(kernel._origin.overload(args).program.unit, GPU)
     builder_of = []
-    keep = element._compile
-    element._compile = lambda *given: builder_of.append(given[1]) or keep(*given)
+    keep = results._compile
+    results._compile = lambda *given: builder_of.append(given[1]) or keep(*given)
     try:
         given = {"headers": (("macros.h", ""),)}
         function = element.element_function(nl_both, options=Options(**given))
         assert element.result_types(function, (F4, types.float64), GPU) == (types.float64, F4)
     finally:
-        element._compile = keep
+        results._compile = keep
     check(Unit(builder_of[0].finish(), kernels=("nl_results",)), GPU)
 
 
