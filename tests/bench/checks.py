@@ -28,7 +28,8 @@ TILE = 16
 TPB = 256
 SETS = {  # the column's title -> the checks
     "memory": ["memory"], "unwritten": ["unwritten"], "race": ["race"], "sync": ["sync"],
-    "hang": ["hang"], "divide": ["divide"], "nan": ["nan"], "stack": ["stack"], "all": ["all"],
+    "hang": ["hang"], "divide": ["divide"], "nan": ["nan"], "stack": ["stack"], "stream": ["stream"],
+    "all": ["all"],
 }  # fmt: skip
 
 

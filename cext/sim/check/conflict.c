@@ -197,7 +197,7 @@ void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, un
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         t->touched = address;
     t->worked |= kind & NL_SIM_ACCESS_WRITE;
-    if (w->job->overlap)
+    if (w->job->overlap && !nl_sim_arena_has(w, address))
         compare_streams(w, address, size, kind, pc);
     space where = w->race ? find_space(w, address) : PRIVATE;
     if (where != PRIVATE)
