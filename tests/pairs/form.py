@@ -178,7 +178,9 @@ class Together:
         if self.module is None:
             both = [(p, r) for p in self.pairs for r in (False, True)]
             text = "\n".join(_in_namespace(p, r) for p, r in both)
-            self.module = cuda.module(text, names=[_qualified(p, r) for p, r in both])
+            names = [_qualified(p, r) for p, r in both]
+            # The level of checked images, which are those that run.
+            self.module = cuda.module(text, names=names, opt=1)
         return self.module[_qualified(pair, right)]
 
 

@@ -190,9 +190,11 @@ def test_dtypes(add, dtype):
 
 
 def test_conversions_in_the_kernel(add):
-    for one, two in itertools.product("b H i q e f d F".split(), repeat=2):
-        x, y = np.arange(7).astype(one), (np.arange(7) * 3).astype(two)
-        check(add, np.add, x, y)
+    codes = "b H i q e f d F".split()
+    for at, one in enumerate(codes):
+        for two in (codes[at - 1], codes[at - 3]):
+            x, y = np.arange(7).astype(one), (np.arange(7) * 3).astype(two)
+            check(add, np.add, x, y)
 
 
 def test_python_numbers_are_weak(add):
