@@ -99,7 +99,7 @@ def copy_settings(
     group: int = ...,
     least: int = ...,
     shared: int = ...,
-    looks: int = ...,
+    polls: int = ...,
     always: bool = ...,
 ) -> Any: ...
 

@@ -1,5 +1,5 @@
 /* base/threads: a list of jobs that threads may join, under one lock. A thread that finds no job
- * looks for a while at the number of invitations, which needs no lock, and then sleeps. The owner
+ * polls the number of invitations for a while, which needs no lock, and then sleeps. The owner
  * of a job waits only for those who have joined: waking up can take longer than the work.
  *
  * Signals are for other threads, but for those that tell of a thread's own mistakes: jobs run
@@ -47,7 +47,7 @@ static void unlink_job_lock_held(nl_threads_job *job) {
 
 /* Runs one job; how often to look for another. */
 static uint64_t join_lock_held(nl_threads_job *job) {
-    uint64_t looks = job->looks;
+    uint64_t polls = job->polls;
     if (--job->open == 0)
         unlink_job_lock_held(job);
     nl_atomic_add(&job->joined, 1);
@@ -58,29 +58,29 @@ static uint64_t join_lock_held(nl_threads_job *job) {
     busy--;
     if (nl_atomic_sub(&job->joined, 1) == 1)
         nl_cond_broadcast(&left); /* `job` may be gone once the lock is free */
-    return looks;
+    return polls;
 }
 
-static void look_lock_held(uint64_t looks) {
+static void poll_lock_held(uint64_t polls) {
     uint64_t seen = nl_atomic_load(&invitations);
     nl_mutex_unlock(&lock);
-    while (looks > 0 && nl_atomic_load(&invitations) == seen) {
+    while (polls > 0 && nl_atomic_load(&invitations) == seen) {
         nl_thread_pause();
-        looks--;
+        polls--;
     }
     nl_mutex_lock(&lock);
 }
 
 static void *work(void *unused) {
     (void)unused;
-    uint64_t looks = 0;
+    uint64_t polls = 0;
     nl_mutex_lock(&lock);
     for (;;) {
-        if (jobs == NULL && looks > 0)
-            look_lock_held(looks);
-        looks = 0;
+        if (jobs == NULL && polls > 0)
+            poll_lock_held(polls);
+        polls = 0;
         if (jobs != NULL) {
-            looks = join_lock_held(jobs);
+            polls = join_lock_held(jobs);
             continue;
         }
         asleep++;
@@ -135,7 +135,7 @@ void nl_threads_close(nl_threads_job *job) {
         unlink_job_lock_held(job);
     job->open = 0;
     nl_mutex_unlock(&lock);
-    for (uint64_t n = job->looks; n > 0 && nl_atomic_load(&job->joined) > 0; n--)
+    for (uint64_t n = job->polls; n > 0 && nl_atomic_load(&job->joined) > 0; n--)
         nl_thread_pause();
     nl_mutex_lock(&lock);
     while (nl_atomic_load(&job->joined) > 0)

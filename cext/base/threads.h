@@ -12,9 +12,9 @@
 typedef struct nl_threads_job {
     void (*run)(void *data);
     void *data;
-    /* How often a thread that has left the job, and an owner that waits for the last ones, look
+    /* How often a thread that has left the job, and an owner that waits for the last ones, poll
      * before they sleep. */
-    uint64_t looks;
+    uint64_t polls;
     /* The pool's own. */
     struct nl_threads_job *next;
     uint64_t joined;

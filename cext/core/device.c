@@ -577,14 +577,14 @@ void nl_device_moved(void) {
     nl_atomic_add(&nl_device_epoch, 1);
 }
 
-int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err) {
+int nl_device_copy_stream(nl_device *dev, CUstream *stream, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
     nl_mutex_lock(&dev->lock);
     int status = 0;
-    if (dev->courier == NULL)
-        status = NL_CU(err, StreamCreateWithPriority, &dev->courier, CU_STREAM_NON_BLOCKING, 0);
-    *stream = dev->courier;
+    if (dev->copy_stream == NULL)
+        status = NL_CU(err, StreamCreateWithPriority, &dev->copy_stream, CU_STREAM_NON_BLOCKING, 0);
+    *stream = dev->copy_stream;
     nl_mutex_unlock(&dev->lock);
     return status;
 }
@@ -604,7 +604,7 @@ static void forget_contents(nl_device *dev) {
     nl_atomic_store(&dev->settled, nl_atomic_load(&dev->allocated));
     dev->fence_ticket = 0;
     dev->fence = NULL;
-    dev->courier = NULL;
+    dev->copy_stream = NULL;
     nl_mutex_unlock(&dev->lock);
     nl_pool_forget(&dev->cache);
 }

@@ -33,9 +33,9 @@ typedef struct nl_device {
      * happened, and an event on the default stream that covers the first fence_ticket of them. */
     uint64_t allocated, settled, fence_ticket;
     CUevent fence;
-    CUstream courier; /* see nl_device_courier */
-    nl_mutex lock;    /* of the fence and the courier */
-    nl_pool cache;    /* of buffers that were freed */
+    CUstream copy_stream; /* see nl_device_copy_stream */
+    nl_mutex lock;        /* of the fence and the copy_stream */
+    nl_pool cache;        /* of buffers that were freed */
 } nl_device;
 
 /* How to open the driver when something first needs it, and the device that threads begin with; set
@@ -136,7 +136,7 @@ int nl_device_ask(CUdeviceptr address, nl_address *answer, nl_error *err);
 nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address);
 /* A stream in no order with others, for this side of copies between devices whose own stream is
  * another device's. Made once. Binds dev. */
-int nl_device_courier(nl_device *dev, CUstream *stream, nl_error *err);
+int nl_device_copy_stream(nl_device *dev, CUstream *stream, nl_error *err);
 /* The process is about to end: waits for all devices, so that what frees things later need not.
  * Where such a wait has been given up, nothing is freed any more. Call without the interpreter's
  * lock. */

@@ -24,8 +24,8 @@ int nl_peer_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_d
 int nl_peer_choose(nl_peer *other, int blocking, nl_error *err) {
     other->stream = NULL;
     other->blocking = blocking;
-    other->courier = !blocking;
-    return blocking ? 0 : nl_device_courier(other->device, &other->stream, err);
+    other->copy_stream = !blocking;
+    return blocking ? 0 : nl_device_copy_stream(other->device, &other->stream, err);
 }
 
 /* Makes what comes into the stream of `later` wait for what is in that of `earlier`. */
@@ -91,7 +91,7 @@ static int abandon(const nl_peer *to, const nl_peer *from) {
 
 static int copy_block(const nl_peer *to, const nl_peer *from, const nl_peer *given, nl_error *err) {
     const nl_peer *by = given == from ? from : to, *other = by == to ? from : to;
-    if (!other->courier && join(by, other, err) < 0)
+    if (!other->copy_stream && join(by, other, err) < 0)
         return -1;
     if (send(to, from, by, err) < 0)
         return -1;

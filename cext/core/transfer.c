@@ -5,7 +5,7 @@
  * waits anyway, the host side is packed into (or unpacked from) a dense block here, in pieces, and
  * where the device side has short rows too, a dense block on the device stands between, for within
  * the device short rows are fast. Sorted by the device's strides, the dense block is often just
- * what is on the device, and one plain copy is left. Large plain copies go by way of core/stage.
+ * what is on the device, and one plain copy is left. Large plain copies go by way of core/bounce.
  *
  * An upload on a stream that nobody waits for reads a copy of its source that is put aside in
  * page-locked memory, so that the call need not wait for the stream. */
@@ -18,7 +18,7 @@
 #include "core/pinned.h"
 #include "core/hostblock.h"
 #include "core/plan.h"
-#include "core/stage.h"
+#include "core/bounce.h"
 #include "core/stream.h"
 
 /* Bytes of a row from which the driver is as fast as packing, measured on an H200 with driver 580;
@@ -55,12 +55,13 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
     nl_host_block *large = NULL;
     nl_error ignored;
     int status = 0;
-    if (size <= NL_PINNED_BYTES && nl_stage_can_lock(size) &&
+    if (size <= NL_PINNED_BYTES && nl_bounce_can_lock(size) &&
         nl_pinned_take(dev, &small, &ignored) == 0 && small != NULL)
         status = fetch(device, host, small->host, size, stream, err);
-    else if (size > NL_PINNED_BYTES && size < nl_stage_least() && nl_stage_can_lock(size) &&
-             !nl_stage_is_locked(host) &&
-             nl_hostblock_take(dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &large, &ignored) == 0)
+    else if (size > NL_PINNED_BYTES && size < nl_bounce_least() && nl_bounce_can_lock(size) &&
+             !nl_bounce_is_locked(host) &&
+             nl_hostblock_take(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &large, &ignored) ==
+                 0)
         status = fetch(device, host, large->memory, size, stream, err);
     nl_pinned_give(small);
     nl_hostblock_give(large);
@@ -77,16 +78,16 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
     if (direction == NL_DEVICE_TO_HOST) {
         int done = fetch_alone(dev, device, host, size, stream, err);
         if (done == 0)
-            done = nl_stage_receive(dev, device, host, size, stream, err);
+            done = nl_bounce_receive(dev, device, host, size, stream, err);
         if (done != 0)
             return done < 0 ? -1 : 0;
         if (stream == NULL)
             return NL_CU(err, MemcpyDtoH, host, device, size);
         return finish(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream), err);
     }
-    if (nl_stage_is_worth(size) && !nl_stage_is_locked(host)) {
-        nl_stage_part part = {device, host, size};
-        int done = nl_stage_send(dev, &part, 1, stream, err);
+    if (nl_bounce_is_worth(size) && !nl_bounce_is_locked(host)) {
+        nl_bounce_part part = {device, host, size};
+        int done = nl_bounce_send(dev, &part, 1, stream, err);
         if (done != 0)
             return done < 0 ? -1 : finish(stream, 0, err);
     }
@@ -219,8 +220,8 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
 
 /* A large dense block is page-locked if it can be: what it holds is to travel. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
-    if (size >= LOCKED_DENSE && nl_stage_can_lock(size) &&
-        nl_hostblock_take(k->dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
+    if (size >= LOCKED_DENSE && nl_bounce_can_lock(size) &&
+        nl_hostblock_take(k->dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
         k->dense = k->locked->memory;
         return 0;
     }
@@ -256,15 +257,15 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;
     size_t size = (size_t)nl_plan_bytes(p);
-    if (p->stream == NULL || size > NL_STAGE_ASIDE || !nl_stage_can_lock(size) || !is_dense(p))
+    if (p->stream == NULL || size > NL_BOUNCE_ASIDE || !nl_bounce_can_lock(size) || !is_dense(p))
         return 0;
-    if (p->rank == 0 && nl_stage_is_worth(size)) {
-        nl_stage_part part = {p->to, (const char *)(uintptr_t)p->from, size};
-        int sent = nl_stage_send(dev, &part, 1, p->stream, err);
+    if (p->rank == 0 && nl_bounce_is_worth(size)) {
+        nl_bounce_part part = {p->to, (const char *)(uintptr_t)p->from, size};
+        int sent = nl_bounce_send(dev, &part, 1, p->stream, err);
         if (sent != 0)
             return sent;
     }
-    if (nl_hostblock_take(dev, nl_stage_round(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+    if (nl_hostblock_take(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
@@ -320,33 +321,33 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
 }
 
 /* Large plain blocks of memory that the device does not reach by itself. */
-static int find_part(const nl_upload *u, nl_stage_part *part) {
+static int find_part(const nl_upload *u, nl_bounce_part *part) {
     nl_plan p = {.direction = NL_HOST_TO_DEVICE, .to = u->to};
     p.from = (CUdeviceptr)(uintptr_t)u->from;
     if (!nl_plan_make(&p, u->to_layout, u->from_layout) || p.rank != 0)
         return 0;
-    *part = (nl_stage_part){p.to, (const char *)(uintptr_t)p.from, (size_t)p.width};
-    return part->size < MAYBE_LOCKED || !nl_stage_is_locked(part->host);
+    *part = (nl_bounce_part){p.to, (const char *)(uintptr_t)p.from, (size_t)p.width};
+    return part->size < MAYBE_LOCKED || !nl_bounce_is_locked(part->host);
 }
 
 int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
                         nl_error *err) {
-    nl_stage_part parts[NL_STAGE_PARTS];
+    nl_bounce_part parts[NL_BOUNCE_PARTS];
     uint64_t among = 0; /* a bit for each upload that is a part */
     int n = 0;
     if (nl_device_bind(dev, err) < 0)
         return -1;
-    for (int i = 0; i < count && i < NL_STAGE_PARTS; i++)
+    for (int i = 0; i < count && i < NL_BOUNCE_PARTS; i++)
         if (find_part(&uploads[i], &parts[n])) {
             among |= (uint64_t)1 << i;
             n++;
         }
-    int sent = nl_stage_send(dev, parts, n, stream, err);
+    int sent = nl_bounce_send(dev, parts, n, stream, err);
     if (sent < 0)
         return -1;
     for (int i = 0; i < count; i++) {
         const nl_upload *u = &uploads[i];
-        if (sent && i < NL_STAGE_PARTS && (among >> i & 1))
+        if (sent && i < NL_BOUNCE_PARTS && (among >> i & 1))
             continue;
         if (nl_transfer(dev, NL_HOST_TO_DEVICE, u->to, u->to_layout,
                         (CUdeviceptr)(uintptr_t)u->from, u->from_layout, stream, 0, err) < 0)

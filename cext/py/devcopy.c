@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "core/graph.h"
 #include "core/peer.h"
-#include "core/stage.h"
+#include "core/bounce.h"
 #include "core/transfer.h"
 #include "py/graph.h"
 #include "py/hostmemory.h"
@@ -231,7 +231,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     Py_BEGIN_ALLOW_THREADS;
     result = nl_device_bind(dev, &err);
     asynchronous =
-        result == 0 && stream && (captured || (!ordinary && nl_stage_is_locked(host->data)));
+        result == 0 && stream && (captured || (!ordinary && nl_bounce_is_locked(host->data)));
     if (result == 0) {
         CUdeviceptr memory = (CUdeviceptr)(uintptr_t)host->data;
         result = direction == NL_HOST_TO_DEVICE

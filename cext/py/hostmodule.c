@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
-#include "base/image.h"
+#include "base/library.h"
 #include "core/hostloop.h"
 #include "py/state.h"
 
@@ -40,7 +40,7 @@ static int find_code(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *ar
 }
 
 static int load(hostmodule *self, const char *bytes, size_t size) {
-    self->library = nl_image_open(bytes, size);
+    self->library = nl_library_open(bytes, size);
     if (self->library == NULL) {
         const char *why = dlerror();
         PyErr_Format(PyExc_ImportError, "host code cannot be loaded: %s", why ? why : "no memory");
@@ -86,7 +86,7 @@ static void hostmodule_dealloc(PyObject *object) {
     hostmodule *self = (hostmodule *)object;
     if (self->code != NULL)
         nl_host_range_remove(self->code);
-    nl_image_close(self->library);
+    nl_library_close(self->library);
     nl_py_free(object);
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/buffer.h"
 #include "core/hostblock.h"
-#include "core/stage.h"
+#include "core/bounce.h"
 #include "py/devarray.h"
 #include "py/hostarray.h"
 
@@ -124,24 +124,24 @@ static size_t in_pages(Py_ssize_t size, size_t pages) {
 
 static PyObject *copy_settings(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs) {
     static char *names[] = {"to_device", "to_host", "to_new", "chunk",  "ring", "group",
-                            "least",     "shared",  "looks",  "always", NULL};
-    nl_stage_settings s = nl_stage_configure(NULL);
+                            "least",     "shared",  "polls",  "always", NULL};
+    nl_bounce_settings s = nl_bounce_configure(NULL);
     Py_ssize_t chunk = 0, ring = 0, group = 0, least = 0, shared = 0;
-    s.to_device = s.to_host = s.to_new = s.looks = 0;
+    s.to_device = s.to_host = s.to_new = s.polls = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|iiinnnnnip:copy_settings", names, &s.to_device,
                                      &s.to_host, &s.to_new, &chunk, &ring, &group, &least, &shared,
-                                     &s.looks, &s.always))
+                                     &s.polls, &s.always))
         return NULL;
     s.chunk = in_pages(chunk, 1);
     s.ring = in_pages(ring, 4);
     s.group = group > 0 ? (size_t)group : 0;
     s.least = least > 0 ? (size_t)least : 0;
     s.shared = shared > 0 ? (size_t)shared : 0;
-    s = nl_stage_configure(&s);
+    s = nl_bounce_configure(&s);
     return Py_BuildValue("{si si si sn sn sn sn sn si sO}", "to_device", s.to_device, "to_host",
                          s.to_host, "to_new", s.to_new, "chunk", (Py_ssize_t)s.chunk, "ring",
                          (Py_ssize_t)s.ring, "group", (Py_ssize_t)s.group, "least",
-                         (Py_ssize_t)s.least, "shared", (Py_ssize_t)s.shared, "looks", s.looks,
+                         (Py_ssize_t)s.least, "shared", (Py_ssize_t)s.shared, "polls", s.polls,
                          "always", s.always ? Py_True : Py_False);
 }
 
@@ -250,7 +250,7 @@ static PyMethodDef functions[] = {
     {"host_trim", host_trim, METH_O, "host_trim(keep)"},
     {"host_reset_peak", host_reset_peak, METH_NOARGS, "host_reset_peak()"},
     {"copy_settings", KEYWORDS(copy_settings),
-     "copy_settings(to_device=, to_host=, to_new=, chunk=, ring=, group=, least=, shared=, looks=, "
+     "copy_settings(to_device=, to_host=, to_new=, chunk=, ring=, group=, least=, shared=, polls=, "
      "always=): threads and bytes of large copies; always: on the simulator too."},
     {"set_allocator", set_allocator, METH_O,
      "set_allocator(function): function(device, nbytes) -> (address, owner) makes device memory; "

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
-#include "core/stage.h"
+#include "core/bounce.h"
 #include "core/transfer.h"
 #include "py/devarray.h"
 #include "py/graph.h"
@@ -463,8 +463,8 @@ static int share(nl_py_operation *call, int64_t size, nl_error *err) {
         }
         return 0;
     }
-    if (!nl_stage_can_lock((size_t)size) ||
-        nl_hostblock_take(call->device, nl_stage_round((size_t)size), NL_HOST_LOCKED, 0,
+    if (!nl_bounce_can_lock((size_t)size) ||
+        nl_hostblock_take(call->device, nl_bounce_round((size_t)size), NL_HOST_LOCKED, 0,
                           &call->large, &ignored) < 0)
         return 0;
     if (nl_hostblock_device_address(call->large, &call->shared_address, err) < 0)
@@ -519,8 +519,8 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
         all += sizes[i] <= SHARED_MOST ? (sizes[i] + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN
                                        : SHARED_MOST + 1;
     }
-    if (call->once && most < nl_stage_shared())
-        most = nl_stage_shared();
+    if (call->once && most < nl_bounce_shared())
+        most = nl_bounce_shared();
     if (!any)
         return 0;
     if (nl_graph_capturing() &&

@@ -15,7 +15,7 @@
  * - The fast intrinsics (__sinf, __expf...) are as accurate as the slow ones.
  * - Threads of a warp run one after the other between warp operations: code that counts on warps in
  *   lockstep, without __syncwarp, is as wrong as it is on any GPU since Volta. With a compiler of the
- *   clang family lanes do meet at volatile accesses to shared memory.
+ *   clang family lanes do synchronise at volatile accesses to shared memory.
  * - A thread that waits by reading memory in a loop must read through volatile, with an atomic, or
  *   call __nanosleep or __threadfence in the loop; with g++, volatile alone is not enough. */
 #ifndef NUMBALITE_SIM_PRELUDE_H

@@ -4,8 +4,8 @@ g++ goes in one step to an object file. A compiler of the clang family goes in t
 LLVM IR, irpatch writes a GPU's meaning of what C++ leaves undefined into it, the back end makes the
 object file. hostlink makes a shared object of it.
 
-The image brings no C++ library and exports nothing but its tables (cuda_src/sim/image.h,
-cuda_src/host/image.h).
+The image brings no C++ library and exports nothing but its tables (cuda_src/sim/exports.h,
+cuda_src/host/exports.h).
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def _whole(unit, text, kind, checks=()):
     begin = [f'#line 1 "{_END}"']  # what the compiler calls its standard input differs
     begin += ['#include "numbalite/describe.cuh"'] if unit.describe else []
     placed = f'#line 1 "{name}"\n{text}'
-    lines = [*begin, f'#include "{kind}/image.h"', placed]
+    lines = [*begin, f'#include "{kind}/exports.h"', placed]
     read = list(_read(unit.source, unit.kernels)) if checks or "__launch_bounds__" in text else []
     lines.append(f'#line 1 "{_END}"')
     lines += [f"constexpr unsigned nl_sim_threads_{i} = {of[0]};" for i, of in enumerate(read)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from numbalite.errors import CompileError
-from numbalite.text import parts
+from numbalite.text import devicelib
 
 _DIRECTIVE = "using namespace numbalite;"
 _AMBIGUOUS = re.compile(
@@ -61,7 +61,7 @@ def _namesakes(log, hidden):
     if hidden:
         for match in _DECLARED.finditer(log):
             found.update(re.findall(r"\w+", match[1]))
-    return found & parts.LIBRARY_NAMES
+    return found & devicelib.LIBRARY_NAMES
 
 
 def _without(unit, hidden, texts):
@@ -74,7 +74,7 @@ def _without(unit, hidden, texts):
         else f"using numbalite::{name};"
         for name in names
     ]
-    if parts.header("half") in unit.source:
+    if devicelib.header("half") in unit.source:
         lines += [f"using numbalite::operator{sign};" for sign in _OPERATORS]
     return unit.replace(source=unit.source.replace(_DIRECTIVE, " ".join(lines), 1))
 
@@ -82,8 +82,10 @@ def _without(unit, hidden, texts):
 def _available(source):
     """The names that are in namespace numbalite when the directive is read."""
     included = set(re.findall(r'#include "numbalite/(\w+)\.cuh"', source))
-    found = {name for name, part in parts.PARTS.items() if part in included - parts.OF_MACROS}
+    found = {
+        name for name, part in devicelib.PARTS.items() if part in included - devicelib.OF_MACROS
+    }
     found |= set(re.findall(r"NUMBALITE_MATH_\w+\((\w+)", source))
     found.update(name for part in included for name in _BESIDE.get(part, ()))
     found -= {"half", "half2", "__half", "__half2", "cooperative_groups"}
-    return found | parts.HEAD_NAMES | (parts.LAYOUTS if "layout" in included else set())
+    return found | devicelib.HEAD_NAMES | (devicelib.LAYOUTS if "layout" in included else set())

@@ -392,11 +392,11 @@ class Builder:
 
     def spelled(self, t) -> str:
         """The C++ type, where names of the Python scope may hide its words."""
-        from numbalite.text import parts
+        from numbalite.text import devicelib
 
         words = identifiers(t.cxx)
         # A header may have words of ours, too.
-        hidden = words & (parts.LIBRARY_NAMES if self.includes else self.hiding)
+        hidden = words & (devicelib.LIBRARY_NAMES if self.includes else self.hiding)
         cxx = t.cxx.replace("layout::", "layout::nl_") if self.has_macros else t.cxx
         if not hidden:
             return cxx
@@ -655,6 +655,6 @@ def included_name(line: str) -> str:
 
 
 def _own_includes(used, includes):
-    from numbalite.text import parts
+    from numbalite.text import devicelib
 
-    return parts.prologue(set(used), includes)
+    return devicelib.prologue(set(used), includes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbalite.text.parts import LAYOUTS, LIBRARY_NAMES
+from numbalite.text.devicelib import LAYOUTS, LIBRARY_NAMES
 
 _MATH = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil conj copysign cos cosh erf erfc exp exp2 expm1 fabs

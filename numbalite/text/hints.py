@@ -1,5 +1,5 @@
 """What can be added to a compiler's messages from what Python knows: the names that could not be
-taken from the Python scope, which arrays are const, and Python's habits in C++ text (slips.py)."""
+taken from the Python scope, which arrays are const, and Python's habits in C++ text (pythonisms.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from numbalite.errors import CompileError
 from numbalite.text.capture import ascii_name
 from numbalite.text.linemap import Text
-from numbalite.text.lint import OTHER_WORDS, WORDS, elsewhere, slips, without_type
+from numbalite.text.pythonisms import OTHER_WORDS, WORDS, elsewhere, pythonisms, without_type
 from numbalite.text.scanner import strip
 
 _UNDEFINED = re.compile(
@@ -229,7 +229,7 @@ def explain(
             wrong = _reported(message, piece)
             if piece is text or wrong:
                 hints += _at_lines(log, wrong)
-                hints += slips(piece, message)
+                hints += pythonisms(piece, message)
         hints = list(dict.fromkeys(hints))
     for letter in sorted(set(text.value) if text else ()):
         if not letter.isascii():

@@ -44,7 +44,7 @@ def test_variables(text):
 
 
 def test_files(text):
-    """Paths in code that begin with one of our rooms."""
-    rooms = "cext|cuda_src|docs|notebooks|numbalite|tests"
-    for path in re.findall(rf"`((?:{rooms})/[\w./]+\w/?)`", text):
+    """Paths in code that begin with one of our packages."""
+    packages = "cext|cuda_src|docs|notebooks|numbalite|tests"
+    for path in re.findall(rf"`((?:{packages})/[\w./]+\w/?)`", text):
         assert (ROOT / path).exists(), path

@@ -47,10 +47,10 @@ LATER = {
     "numbalite.kernels.dispatcher": ("text.hints", FAILED),
     "numbalite.kernels.module": ("kernels.inspection text.hints", FAILED),
     "numbalite.kernels.program": ("kernels.inspection", "inspection loads subprocess"),
-    "numbalite.kernels.source": ("text.parts", "its tables are long; most sources need none"),
+    "numbalite.kernels.source": ("text.devicelib", "its tables are long; most sources need none"),
     "numbalite.sim.checks": ("compilers", "opening the simulator loads no compiler"),
     "numbalite.text.hints": ("sim.translation", FAILED),
-    "numbalite.text.lint": ("cuda.inkernel", FAILED),
+    "numbalite.text.pythonisms": ("cuda.inkernel", FAILED),
     "numbalite.types": ("text.scanner types.describe", QUICK),
     "numbalite.ufuncs.cudagufunc": ("ufuncs.cudaufunc", "only arguments that are cast need it"),
     "numbalite.ufuncs.decorators": (

@@ -15,7 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CEXT = ROOT / "cext"
 SIM = ("sim/engine", "sim/debuginfo", "sim/check", "sim/driver")
-# A room may include from itself and from these.
+# A package may include from itself and from these.
 BELOW = {
     "base": {"base"},
     "driver": {"base", "driver"},
@@ -27,14 +27,14 @@ BELOW = {
     "py": {"base", "driver", "core", "py"},
 }
 CAPTURED = ("buffer", "device", "graph", "kernel", "launch", "module", "stream", "wait")
-SCHEDULER = ("block", "fault", "grid", "schedule", "trampoline", "turn", "warp", "watch")
+SCHEDULER = ("block", "fault", "grid", "scheduler", "trampoline", "interleave", "warp", "watch")
 # Files (a .c and its .h are one) that may include one another in a circle, and why.
 CIRCLES = {
     ("base/lock", "base/mem"): "locks are memory that is counted, the counters are atomic",
     tuple(f"core/{name}" for name in CAPTURED): (
         "a graph keeps its buffers and launches; what waits asks the graph whether it is captured"
     ),
-    ("core/pack", "core/pinned", "core/plan", "core/stage", "core/transfer"): (
+    ("core/pack", "core/pinned", "core/plan", "core/bounce", "core/transfer"): (
         "a transfer is planned, and its parts are made of what it shares with them"
     ),
     ("py/*",): "types of Python refer to one another: arrays have streams, streams make arrays",
@@ -42,7 +42,8 @@ CIRCLES = {
         "whoever waits switches straight to the thread that is next; a fault ends the grid"
     ),
     tuple(
-        f"sim/driver/{name}" for name in ("capture", "context", "module", "past", "sched", "stream")
+        f"sim/driver/{name}"
+        for name in ("capture", "context", "module", "past", "streams", "stream")
     ): ("a context has streams, modules and captures, each of which is in one"),
 }
 C_FILES = sorted(path for path in CEXT.rglob("*") if path.suffix in {".c", ".h"})
@@ -74,8 +75,8 @@ def ours():
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
-def room_of(relative):
-    """The room of a path below cext, or of an include: "core" of "core/stream.h", "sim/check" of ..."""
+def package_of(relative):
+    """The package of a path below cext, or of an include: "core" of "core/stream.h", "sim/check" of ..."""
     parts = pathlib.PurePath(relative).parts
     return "/".join(parts[: 2 if parts[0] == "sim" else 1])
 
@@ -89,30 +90,34 @@ def c_file(request):
     return request.param
 
 
-def test_rooms_are_known():
-    rooms = {room_of(path.relative_to(CEXT)) for path in C_FILES}
-    assert rooms <= set(BELOW), "a new room: say in BELOW what it may include"
+def test_packages_are_known():
+    packages = {package_of(path.relative_to(CEXT)) for path in C_FILES}
+    assert packages <= set(BELOW), "a new package: say in BELOW what it may include"
 
 
 def test_includes_go_down(c_file):
-    room = room_of(c_file.relative_to(CEXT))
+    package = package_of(c_file.relative_to(CEXT))
     quoted = re.findall(r'#\s*include\s*"([^"]+)"', strip_comments(c_file.read_text()))
     for included in quoted:
-        assert "/" in included, f'{included}: write the room too: #include "{room}/{included}"'
+        assert "/" in included, (
+            f'{included}: write the package too: #include "{package}/{included}"'
+        )
     for included in includes(c_file):
         if included == "sim/abi.h":  # plain C shared with cuda_src
-            assert room in SIM
+            assert package in SIM
         elif included.split("/")[0] in {"sim", *BELOW}:
             assert (CEXT / included).exists(), f"{included} does not exist"
-            assert room_of(included) in BELOW[room], f"{name(c_file)} must not include {included}"
+            assert package_of(included) in BELOW[package], (
+                f"{name(c_file)} must not include {included}"
+            )
         if included == "host/abi.h":  # likewise
-            assert room == "core"
+            assert package == "core"
 
 
-def test_rooms_have_no_circle():
-    for room, below in BELOW.items():
-        both_ways = {other for other in below - {room} if room in BELOW[other]}
-        assert not both_ways, f"{room} and {both_ways} may include one another"
+def test_packages_have_no_circle():
+    for package, below in BELOW.items():
+        both_ways = {other for other in below - {package} if package in BELOW[other]}
+        assert not both_ways, f"{package} and {both_ways} may include one another"
 
 
 def circles(graph):
@@ -162,20 +167,20 @@ def test_files_have_no_circle():
 
 
 def test_python_lives_in_py(c_file):
-    room = c_file.relative_to(CEXT).parts[0]
+    package = c_file.relative_to(CEXT).parts[0]
     for included in includes(c_file):
         if included in {"Python.h", "structmember.h", "frameobject.h"}:
-            assert room == "py", f"{included} outside py/"
+            assert package == "py", f"{included} outside py/"
         if included.startswith("numpy/"):
             assert name(c_file) in {"cext/py/hostarray.c", "cext/py/hostufunc.c"}, (
                 f"{included} outside py/hostarray.c and py/hostufunc.c"
             )
-    if room != "py":
+    if package != "py":
         text = strip_comments(c_file.read_text())
         assert not re.search(r"\bPy[A-Z_]\w*\(", text), "a call of Python below py/"
 
 
-def test_threads_have_one_room(c_file):
+def test_threads_have_one_file(c_file):
     """pthread and the atomic builtins are named in base/lock; the rest of cext goes through it.
 
     What only an instrumented build compiles, to tell the sanitizers about fibers, is exempt.
@@ -239,7 +244,7 @@ def test_file_lengths():
         for path in ours()
         if path.suffix in code and (lines := len(path.read_text().splitlines())) > 900
     }
-    assert not long, f"two nouns in one room: {long}"
+    assert not long, f"two nouns in one file: {long}"
 
 
 def test_python_reads_the_environment_in_config():
@@ -299,16 +304,16 @@ def test_no_binaries_in_the_tree():
         assert path.suffix not in {".so", ".o", ".whl", ".cubin", ".pyc", ".zip", ".gz"}, name(path)
 
 
-def test_readme_maps_every_room():
+def test_readme_maps_every_package():
     readme = (ROOT / "README.md").read_text()
     tops = {
         path.relative_to(ROOT).parts[0] for path in ours() if len(path.relative_to(ROOT).parts) > 1
     }
-    rooms = {f"{top}/" for top in tops if not top.startswith(".")}
+    packages = {f"{top}/" for top in tops if not top.startswith(".")}
     for parent in ("cext", "cuda_src", "numbalite", "tests"):
         inside = {path.relative_to(ROOT).parts for path in ours()}
-        rooms |= {f"{parts[1]}/" for parts in inside if parts[0] == parent and len(parts) > 2}
-    missing = sorted(room for room in rooms if room not in readme)
+        packages |= {f"{parts[1]}/" for parts in inside if parts[0] == parent and len(parts) > 2}
+    missing = sorted(package for package in packages if package not in readme)
     assert not missing, f"README.md's map lacks {missing}"
 
 

@@ -298,6 +298,6 @@ def test_results_of_new_pages(rings):
 
 
 def test_the_settings():
-    settings = _core.copy_settings(chunk=5000, ring=70_000, group=1, shared=1, least=7, looks=1)
+    settings = _core.copy_settings(chunk=5000, ring=70_000, group=1, shared=1, least=7, polls=1)
     assert settings["chunk"] == 8192 and settings["ring"] == 81_920 and settings["least"] == 7
     assert settings == _core.copy_settings()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from numbalite.errors import CudaSupportError
-from numbalite.text import parts
+from numbalite.text import devicelib
 from numbalite.types import describe
 
 HERE = Path(__file__).resolve().parent
@@ -156,7 +156,7 @@ def test_everything_compiles_for_the_simulator(monkeypatch, compiler, debug):
 )
 def test_what_must_not_compile(nvrtc, body, message):
     needed = "".join(
-        f'#include "{parts.header(p)}"\n' for p in ("tuple", "groups", "math", "complex")
+        f'#include "{devicelib.header(p)}"\n' for p in ("tuple", "groups", "math", "complex")
     )
     needed += '#include "numbalite/atomics.cuh"\n'
     source = (

@@ -15,7 +15,7 @@ from numbalite.text import hints, linemap
 
 A, M = "float32[:]", "float32[:, :]"
 # body, marked with @ in front of the line that is wrong -> hint; x is the first array, y the second
-SLIPS = {
+PYTHONISMS = {
     "@y[0] = x[0] % 2.0f;": r"% is for integers: fmod\(a, b\)",
     "@x[0] %= 3;": r"% is for integers: fmod\(a, b\)",
     "@y[0] = x[0]^2;": r"\^ is for the bits of integers: powers are x \* x",
@@ -77,7 +77,7 @@ SEVERAL = {
     "@atomic_add(x, {1, 0, 1}, 1.0f);": "an array takes as many indices as its type has dimensions: x is",
 }
 CASES = [
-    *((f"{A}, {A}", body, hint) for body, hint in SLIPS.items()),
+    *((f"{A}, {A}", body, hint) for body, hint in PYTHONISMS.items()),
     *(
         (
             f"const {t}, {A}",

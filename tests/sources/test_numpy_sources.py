@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from numbalite.compilers import Unit, compile_unit, toolkit
-from numbalite.text import parts
+from numbalite.text import devicelib
 from numbalite.ufuncs import protocols
 
 if not toolkit.libraries():
@@ -48,7 +48,7 @@ def source():
         ]
     )
     words = set(re.findall(r"[A-Za-z_]\w*", body))
-    return parts.prologue(words) + "using namespace numbalite;\n" + body
+    return devicelib.prologue(words) + "using namespace numbalite;\n" + body
 
 
 @pytest.mark.parametrize("arch", [(7, 5), (9, 0), (10, 0)], ids=str)

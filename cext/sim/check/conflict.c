@@ -1,5 +1,5 @@
 /* sim/check/conflict: between the checks (check.h) and those who know about races (race.h) and
- * turns (turn.h). */
+ * turns (interleave.h). */
 #include "sim/check/conflict.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "sim/engine/grid.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/shadow.h"
-#include "sim/engine/turn.h"
+#include "sim/engine/interleave.h"
 
 typedef enum space { PRIVATE, SHARED, GLOBAL } space;
 
@@ -109,7 +109,7 @@ int nl_sim_conflict_begin(nl_sim_job *job) {
     job->seed = wanted->seed;
     job->shuffled = wanted->shuffled;
     job->limit_ms = wanted->mask & NL_CHECK_HANG ? wanted->limit_ms : 0;
-    job->in_turns = every || job->shuffled;
+    job->interleaved = every || job->shuffled;
     job->check->every = every;
     if (every)
         nl_sim_shadow_hear_all(1);
@@ -155,13 +155,13 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
 
 int nl_sim_conflict_is_due(nl_sim_worker *w, unsigned kind) {
     if (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE) &&
-        nl_sim_turn_is_due_at_atomic(w->job)) {
+        nl_sim_interleave_is_due_at_atomic(w->job)) {
         w->at_atomic = 1;
         return 1;
     }
     if (w->slice--)
         return 0;
-    w->slice = nl_sim_turn_slice(w->job);
+    w->slice = nl_sim_interleave_slice(w->job);
     return 1;
 }
 

@@ -1,9 +1,10 @@
 /* sim/check/order: what comes before what in a block of a kernel that is checked for races.
  *
- * Each block counts the events at which its threads meet: its time. A thread's own time is that of
- * its last event. All that happened before the time of the last barrier is known to all; what lanes
- * of a warp know of one another since then is in a table of 32 by 32; everything else (other warps,
- * other blocks) is known only where memory was handed over, by way of a clock (clock.h). */
+ * Each block counts the events at which its threads synchronise: its time. A thread's own time is
+ * that of its last event. All that happened before the time of the last barrier is known to all;
+ * what lanes of a warp know of one another since then is in a table of 32 by 32; everything else
+ * (other warps, other blocks) is known only where memory was handed over, by way of a clock
+ * (clock.h). */
 #ifndef NL_SIM_CHECK_ORDER_H
 #define NL_SIM_CHECK_ORDER_H
 

@@ -11,10 +11,10 @@
  *   `write`.
  * - A plain read that only feeds an atomicCAS on the same address, or finds it unnecessary, as in
  *   everybody's atomicMax for floats. It waits in `reads` until the thread has either done the
- *   atomicCAS or gone past the next event at which threads meet; and where some thread has read
- * what it then gave to an atomicCAS, the reads of all are forgiven.
- * A plain read of what another has written waits there, too: if its thread writes the same place
- * before it meets others, both have updated it, and the report says so.
+ *   atomicCAS or gone past the next event at which threads synchronise; and where some thread has
+ * read what it then gave to an atomicCAS, the reads of all are forgiven. A plain read of what
+ * another has written waits there, too: if its thread writes the same place before it synchronises
+ * with others, both have updated it, and the report says so.
  * - Volatile accesses of different warps, which are how flags are made. Within a warp they are what
  *   code of before Volta used in the place of __syncwarp, and do conflict, unless it was a flag
  * indeed: written right after a fence. */

@@ -7,8 +7,8 @@
  * (or through volatile) does so before whatever follows in a thread that has read the flag the same
  * way. Atomic accesses do not conflict with one another.
  *
- * One of these belongs to a launch whose blocks take turns: one thread of the operating system at a
- * time calls anything here. */
+ * One of these belongs to a launch whose blocks are interleaved: one thread of the operating system
+ * at a time calls anything here. */
 #ifndef NL_SIM_CHECK_RACE_H
 #define NL_SIM_CHECK_RACE_H
 
@@ -59,11 +59,11 @@ void nl_sim_race_end_block(struct nl_sim_worker *worker);
 void nl_sim_race_access(struct nl_sim_worker *worker, unsigned thread, uintptr_t address,
                         size_t size, unsigned kind, const void *pc, int shared);
 void nl_sim_race_fence(struct nl_sim_worker *worker, unsigned thread);
-/* All live threads of the block have met. */
+/* All live threads of the block have synchronised. */
 void nl_sim_race_barrier(struct nl_sim_worker *worker);
-/* These lanes have met. */
+/* These lanes have synchronised. */
 void nl_sim_race_warp(struct nl_sim_worker *worker, unsigned warp, uint32_t lanes);
-/* All blocks have met; then, for each of them: it goes on. */
+/* All blocks have synchronised; then, for each of them: it goes on. */
 void nl_sim_race_cross_grid(nl_sim_race *race);
 /* Another block is going to run. */
 void nl_sim_race_settle(struct nl_sim_worker *worker);

@@ -7,7 +7,7 @@
 #include "driver/driver.h"
 #include "sim/driver/capture.h"
 #include "sim/driver/context.h"
-#include "sim/driver/gate.h"
+#include "sim/driver/inflight.h"
 #include "sim/engine/fault.h"
 
 /* CUDA_ERROR_NOT_INITIALIZED before cuInit and in a forked child. */
@@ -24,17 +24,17 @@ void nl_sim_calls_fill_module(nl_driver *table);
 void nl_sim_calls_fill_launch(nl_driver *table);
 void nl_sim_calls_fill_graph(nl_driver *table);
 
-enum { NL_SIM_NOWHERE = -1, NL_SIM_TURNED_AWAY = -2 };
+enum { NL_SIM_NOWHERE = -1, NL_SIM_REFUSED = -2 };
 /* The device that a call is in, for nl_sim_calls_leave. */
 static inline int nl_sim_calls_enter(void) {
     nl_sim_context *context = nl_sim_context_current();
     if (!context)
         return NL_SIM_NOWHERE;
-    return nl_sim_gate_enter(context->device) ? context->device : NL_SIM_TURNED_AWAY;
+    return nl_sim_inflight_enter(context->device) ? context->device : NL_SIM_REFUSED;
 }
 static inline void nl_sim_calls_leave(const int *device) {
     if (*device >= 0)
-        nl_sim_gate_leave(*device);
+        nl_sim_inflight_leave(*device);
 }
 
 /* First in every call. What an earlier call of this thread reported is no longer the last fault. */
@@ -44,7 +44,7 @@ static inline void nl_sim_calls_leave(const int *device) {
         CUresult state_ = nl_sim_calls_state(); \
         if (state_ != CUDA_SUCCESS) \
             return state_; \
-        if (inside_ == NL_SIM_TURNED_AWAY) \
+        if (inside_ == NL_SIM_REFUSED) \
             return CUDA_ERROR_CONTEXT_IS_DESTROYED; \
         nl_sim_fault_forget(); \
     } while (0)

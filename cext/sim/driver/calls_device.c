@@ -188,7 +188,8 @@ static CUresult sim_DeviceGetAttribute(int *value, int attribute, CUdevice devic
 
 /* Contexts */
 
-/* These three are no calls into the context that is current: they stay out of its gate. */
+/* These three are no calls into the context that is current: they are not counted as in flight
+ * there. */
 
 static CUresult sim_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     NL_SIM_CHECK(nl_sim_calls_state());

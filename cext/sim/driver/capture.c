@@ -1,5 +1,5 @@
-/* sim/driver/capture: under the scheduler's lock, all of it. A capture lives as long as streams and
- * events refer to it; what it has recorded belongs to its graph. */
+/* sim/driver/capture: under the lock of all streams, all of it. A capture lives as long as streams
+ * and events refer to it; what it has recorded belongs to its graph. */
 #include "sim/driver/capture.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/lock.h"
 #include "sim/driver/context.h"
 #include "sim/driver/past.h"
-#include "sim/driver/sched.h"
+#include "sim/driver/streams.h"
 
 struct nl_sim_graph {
     nl_sim_op *head, *tail;
@@ -103,9 +103,9 @@ static CUresult begin_lock_held(nl_sim_stream *stream) {
 }
 
 CUresult nl_sim_capture_begin(nl_sim_stream *stream) {
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     CUresult status = begin_lock_held(stream);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }
 
@@ -145,9 +145,9 @@ static CUresult end_lock_held(nl_sim_stream *stream, nl_sim_graph **graph) {
 }
 
 CUresult nl_sim_capture_end(nl_sim_stream *stream, nl_sim_graph **graph) {
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     CUresult status = end_lock_held(stream, graph);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }
 
@@ -188,9 +188,9 @@ static int none(void) {
 int nl_sim_capture_has(nl_sim_stream *stream) {
     if (none())
         return 0;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     int has = stream->capture != NULL;
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return has;
 }
 
@@ -218,20 +218,20 @@ static CUresult admit_lock_held(nl_sim_stream *stream) {
 CUresult nl_sim_capture_admit(nl_sim_stream *stream) {
     if (none())
         return CUDA_SUCCESS;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     CUresult status = admit_lock_held(stream);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }
 
 CUresult nl_sim_capture_refuse(nl_sim_stream *stream) {
     if (none())
         return CUDA_SUCCESS;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     CUresult status = admit_lock_held(stream);
     if (status == CUDA_SUCCESS && stream->capture)
         status = spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }
 
@@ -239,19 +239,19 @@ CUresult nl_sim_capture_refuse_context(struct nl_sim_context *context) {
     CUresult status = CUDA_SUCCESS;
     if (none())
         return status;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
         if (s->capture)
             status = spoil(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }
 
 CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long long *id,
                              nl_sim_graph **graph, const CUgraphNode **nodes, size_t *count) {
     CUresult result = CUDA_SUCCESS;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     nl_sim_capture *capture = stream->capture;
     *status = capture ? capture->status : CU_STREAM_CAPTURE_STATUS_NONE;
     if (stream == stream->context->legacy)
@@ -266,7 +266,7 @@ CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long l
         if (count)
             *count = stream->captured != NULL;
     }
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return result;
 }
 
@@ -359,9 +359,9 @@ CUresult nl_sim_exec_create(const nl_sim_graph *graph, nl_sim_exec **out) {
 
 void nl_sim_exec_destroy(nl_sim_exec *exec) {
     if (exec->last) {
-        nl_sim_sched_lock();
+        nl_sim_streams_lock();
         nl_sim_stream_release_lock_held(exec->last);
-        nl_sim_sched_unlock();
+        nl_sim_streams_unlock();
     }
     free_exec(exec);
 }
@@ -394,7 +394,7 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     nl_sim_op *op = copy_all(exec);
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     nl_sim_stream *last = exec->last;
     uint64_t ticket = exec->ticket;
     stream->references++;
@@ -410,7 +410,7 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     }
     if (last)
         nl_sim_stream_release_lock_held(last);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return CUDA_SUCCESS;
 }
 

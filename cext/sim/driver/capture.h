@@ -28,7 +28,7 @@ CUresult nl_sim_capture_admit(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse_context(struct nl_sim_context *context);
 
-/* With the scheduler's lock: */
+/* With the lock of all streams: */
 void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op);
 /* The stream's handle is destroyed. */
 void nl_sim_capture_lose_lock_held(nl_sim_stream *stream);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/lock.h"
 #include "sim/driver/capture.h"
-#include "sim/driver/gate.h"
+#include "sim/driver/inflight.h"
 #include "sim/driver/handle.h"
 #include "sim/driver/module.h"
 #include "sim/engine/heap.h"
@@ -41,7 +41,7 @@ static void in_child(void) {
     nl_sim_memory_forget();
     nl_sim_handle_forget();
     nl_sim_heap_forget();
-    nl_sim_gate_forget();
+    nl_sim_inflight_forget();
 }
 
 int nl_sim_context_forked(void) {
@@ -120,17 +120,17 @@ static void destroy_contents(nl_sim_context *context) {
 
 /* With the calls of other threads kept out, whose handles would vanish under them. */
 static void destroy_lock_held(nl_sim_context *context) {
-    nl_sim_gate_close(context->device);
+    nl_sim_inflight_close(context->device);
     destroy_contents(context);
-    nl_sim_gate_open(context->device);
+    nl_sim_inflight_open(context->device);
 }
 
 /* What is under way is waited for before others are kept out: it may need them. */
 static void wait_for_work(nl_sim_context *context) {
-    if (!nl_sim_gate_enter(context->device))
+    if (!nl_sim_inflight_enter(context->device))
         return;
     nl_sim_stream_wait_context(context);
-    nl_sim_gate_leave(context->device);
+    nl_sim_inflight_leave(context->device);
 }
 
 void nl_sim_context_reset(nl_sim_context *context) {

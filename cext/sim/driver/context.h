@@ -12,7 +12,7 @@ typedef struct nl_sim_context {
     size_t stack_limit, printf_limit;
     uint64_t release_threshold;
     uint64_t pool_used, pool_high; /* bytes from asynchronous allocation */
-    /* under the scheduler's lock: */
+    /* under the lock of all streams: */
     nl_sim_stream *streams, *legacy;
     nl_sim_pending fault; /* of a stream that is gone */
 } nl_sim_context;

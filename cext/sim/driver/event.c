@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "sim/driver/capture.h"
 #include "sim/driver/past.h"
-#include "sim/driver/sched.h"
+#include "sim/driver/streams.h"
 
 struct nl_sim_event {
     struct nl_sim_context *context;
@@ -38,9 +38,9 @@ nl_sim_event *nl_sim_event_create(struct nl_sim_context *context, unsigned flags
 }
 
 void nl_sim_event_close(nl_sim_event *event) {
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     release_event_lock_held(event);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
 }
 
 struct nl_sim_context *nl_sim_event_context(const nl_sim_event *event) {
@@ -74,7 +74,7 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     r->op.settle = settle_record;
     r->op.drop = drop_record;
     r->event = event;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     event->references++;
     stream->references++;
     if (event->stream)
@@ -90,7 +90,7 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
         nl_sim_stream_issue_lock_held(stream, &r->op);
         event->past = stream->past;
     }
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -103,7 +103,7 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult status = CUDA_SUCCESS;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     int captured = nl_sim_capture_wait_lock_held(stream, &event->mark, &status);
     if (!captured)
         nl_sim_past_join(&stream->past, &event->past);
@@ -114,55 +114,55 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
                                   event->ticket); /* there is room for the first */
         nl_sim_stream_issue_lock_held(stream, op);
     }
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }
 
 CUresult nl_sim_event_admit(nl_sim_event *event) {
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     CUresult status = nl_sim_capture_refuse_mark_lock_held(&event->mark);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }
 
 int nl_sim_event_is_done(nl_sim_event *event) {
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     int done = is_done_lock_held(event);
     if (done)
         nl_sim_past_tell_host(&event->past);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return done;
 }
 
 CUresult nl_sim_event_wait(nl_sim_event *event) {
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     nl_sim_stream *stream = event->stream;
     if (!stream) {
-        nl_sim_sched_unlock();
+        nl_sim_streams_unlock();
         return CUDA_SUCCESS;
     }
     stream->references++;
     event->references++;
     nl_sim_past_tell_host(&event->past);
     nl_sim_stream_wait_ticket_lock_held(stream, event->ticket);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     CUresult fault = nl_sim_stream_report_fault(event->context, stream);
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     release_event_lock_held(event);
     nl_sim_stream_release_lock_held(stream);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return fault;
 }
 
 CUresult nl_sim_event_elapsed(nl_sim_event *start, nl_sim_event *end, float *milliseconds) {
     CUresult status = CUDA_SUCCESS;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     if (!start->records || !end->records || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
         status = CUDA_ERROR_INVALID_HANDLE;
     else if (!is_done_lock_held(start) || !is_done_lock_held(end))
         status = CUDA_ERROR_NOT_READY;
     else
         *milliseconds = (float)((double)(int64_t)(end->time - start->time) / 1e6);
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/image.h"
+#include "base/library.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "sim/debuginfo/elf.h"
@@ -67,7 +67,7 @@ static const void *find_object(const nl_sim_module *m, const char *symbol, size_
 
 static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     nl_mutex_lock(&loader_lock);
-    m->object.handle = nl_image_open(m->bytes, m->object.size);
+    m->object.handle = nl_library_open(m->bytes, m->object.size);
     nl_mutex_unlock(&loader_lock);
     if (!m->object.handle) {
         say(log, log_size, dlerror());
@@ -178,7 +178,7 @@ static void destroy(nl_sim_module *m) {
     }
     if (m->object.handle) {
         nl_mutex_lock(&loader_lock);
-        nl_image_close(m->object.handle);
+        nl_library_close(m->object.handle);
         nl_mutex_unlock(&loader_lock);
     }
     nl_sim_variables_destroy(m->variables);

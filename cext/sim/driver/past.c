@@ -1,9 +1,9 @@
-/* sim/driver/past: vector clocks, under the scheduler's lock. */
+/* sim/driver/past: vector clocks, under the lock of all streams. */
 #include "sim/driver/past.h"
 
 #include <stdio.h>
 #include "sim/driver/context.h"
-#include "sim/driver/sched.h"
+#include "sim/driver/streams.h"
 
 static nl_sim_past host;
 static uint64_t issued[NL_SIM_OVERLAP_STREAMS];
@@ -13,9 +13,9 @@ static uint32_t last_id;
 int nl_sim_past_open(void) {
     if (nl_sim_overlap_is_kept())
         return 0;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     int status = nl_sim_overlap_keep();
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
     return status;
 }
 
@@ -96,7 +96,7 @@ void nl_sim_past_begin_host(const nl_sim_overlap *operation) {
 void nl_sim_past_host_knows(void) {
     if (!host_function)
         return;
-    nl_sim_sched_lock();
+    nl_sim_streams_lock();
     nl_sim_past_tell_host(nl_sim_overlap_past(host_function));
-    nl_sim_sched_unlock();
+    nl_sim_streams_unlock();
 }

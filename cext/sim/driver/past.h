@@ -8,10 +8,10 @@
 struct nl_sim_op;
 struct nl_sim_stream;
 
-/* Begins; 0, or -1 without memory. Takes the scheduler's lock. */
+/* Begins; 0, or -1 without memory. Takes the lock of all streams. */
 int nl_sim_past_open(void);
 
-/* With the scheduler's lock. A place in clocks for a new stream, and back. */
+/* With the lock of all streams. A place in clocks for a new stream, and back. */
 void nl_sim_past_enter(struct nl_sim_stream *stream);
 void nl_sim_past_leave(struct nl_sim_stream *stream);
 /* An operation is issued. */

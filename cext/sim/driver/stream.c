@@ -18,7 +18,7 @@
 #include "sim/driver/capture.h"
 #include "sim/driver/context.h"
 #include "sim/driver/past.h"
-#include "sim/driver/sched.h"
+#include "sim/driver/streams.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
 #include "sim/engine/watch.h"
@@ -35,10 +35,10 @@ static struct {
     char stopped[1000]; /* what the last interrupt has stopped */
 } sched = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .done = NL_COND_INIT};
 
-void nl_sim_sched_lock(void) {
+void nl_sim_streams_lock(void) {
     nl_mutex_lock(&sched.lock);
 }
-void nl_sim_sched_unlock(void) {
+void nl_sim_streams_unlock(void) {
     nl_mutex_unlock(&sched.lock);
 }
 

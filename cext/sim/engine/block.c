@@ -13,9 +13,9 @@
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
 #include "sim/engine/observer.h"
-#include "sim/engine/schedule.h"
+#include "sim/engine/scheduler.h"
 #include "sim/engine/trampoline.h"
-#include "sim/engine/turn.h"
+#include "sim/engine/interleave.h"
 #include "sim/engine/warp.h"
 
 _Noreturn void nl_sim_block_leave(nl_sim_worker *w, nl_sim_leave reason) {
@@ -33,7 +33,7 @@ enum {
 
 /* One of the bits that are set. */
 static unsigned pick_bit(nl_sim_worker *w, uint32_t bits) {
-    for (uint64_t n = nl_sim_turn_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
+    for (uint64_t n = nl_sim_interleave_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
         bits &= bits - 1;
     return (unsigned)__builtin_ctz(bits);
 }
@@ -110,7 +110,7 @@ arrive_in_general(nl_sim_block_op op, int value, unsigned thread, nl_sim_site si
     if (!arrive(w, op, value, thread, site))
         return NULL;
     unsigned next = nl_sim_pick(w, thread);
-    nl_sim_turn_to(w, next);
+    nl_sim_resume(w, next);
     if (next == thread)
         return NULL;
     w->thread[thread].fiber.sp = sp;
@@ -199,14 +199,14 @@ unsigned nl_sim_block_pick_any(nl_sim_worker *w) {
 
 /* Other blocks get a turn. */
 static void let_blocks_run(nl_sim_worker *w, int needed) {
-    nl_sim_turn_pass(w, needed);
+    nl_sim_interleave_pass(w, needed);
     if (nl_sim_job_stopped(w->job))
         nl_sim_fault_stopped(w);
 }
 
 /* The same once this block's threads have had `most` turns each to no avail. */
 static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
-    if (!w->job->turns || ++*count < most * w->live)
+    if (!w->job->interleaver || ++*count < most * w->live)
         return;
     *count = 0;
     let_blocks_run(w, 1);
@@ -224,7 +224,7 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     uint32_t warps = w->ready_warps & nl_sim_above(warp);
     if (!warps) {
         warps = w->ready_warps;
-        if (!w->job->turns)
+        if (!w->job->interleaver)
             nl_thread_yield(); /* once around: perhaps another block has to do something first */
     }
     warp = (unsigned)__builtin_ctz(warps);
@@ -239,7 +239,7 @@ void nl_sim_block_preempt(nl_sim_worker *w) {
     if (nl_sim_job_stopped(w->job))
         nl_sim_fault_stopped(w);
     unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
-    if (w->at_atomic || (w->shuffled && nl_sim_turn_random(w->job, fickle) == 0)) {
+    if (w->at_atomic || (w->shuffled && nl_sim_interleave_random(w->job, fickle) == 0)) {
         w->at_atomic = 0;
         let_blocks_run(w, 0);
     }
@@ -538,7 +538,7 @@ static int step(nl_sim_worker *w) {
     w->fibers = 0;
     if (w->observer && w->observer->begin_block(w) < 0)
         return 0;
-    if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->turns)) {
+    if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->interleaver)) {
         enter_block(w);
         begin_fibers(w, 0);
         w->current = w->shuffled ? nl_sim_block_pick_any(w) : nl_sim_take_ready(w, 0, 1);
@@ -587,12 +587,12 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_sim_fault_enter(w, &scope);
     w->chunk = 1;
     w->observer = job->observer;
-    w->shuffled = job->turns && job->shuffled;
+    w->shuffled = job->interleaver && job->shuffled;
     w->thread_entry = w->observer ? observed_thread_entry : nl_sim_trampoline_threads;
     if (w->observer)
         w->observer->enter(w);
     while (nl_sim_job_take(job, w)) {
-        uint64_t block = nl_sim_turn_block(job, w->next), row = block / launch->grid.x;
+        uint64_t block = nl_sim_interleave_block(job, w->next), row = block / launch->grid.x;
         w->index.x = (unsigned)(block % launch->grid.x);
         w->index.y = (unsigned)(row % launch->grid.y);
         w->index.z = (unsigned)(row / launch->grid.y);

@@ -38,7 +38,7 @@ void nl_sim_fault_endless(nl_sim_worker *worker);
 /* The same where no block can tell. */
 struct nl_sim_job;
 void nl_sim_fault_overdue(struct nl_sim_job *job);
-/* `lanes` of a warp have met in one operation, called at different lines. */
+/* `lanes` of a warp have arrived in one operation, called at different lines. */
 _Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 /* On the worker's own stack: records worker->trap. thread: -1 if it is not known. */
 void nl_sim_fault_trapped(nl_sim_worker *worker, int thread);

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "sim/engine/block.h"
 #include "sim/engine/observer.h"
-#include "sim/engine/turn.h"
+#include "sim/engine/interleave.h"
 
 enum {
     WAKE_NS = 20000,        /* more work than this is worth another thread */
@@ -119,7 +119,7 @@ static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) 
 
 static void wait_in_turn_lock_held(nl_sim_job *job, nl_sim_worker *w) {
     nl_mutex_unlock(&job->lock);
-    if (nl_sim_turn_wait(w) < 0)
+    if (nl_sim_interleave_wait(w) < 0)
         nl_sim_job_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, no_threads);
     nl_mutex_lock(&job->lock);
 }
@@ -134,13 +134,13 @@ int nl_sim_job_arrive(nl_sim_job *job, nl_sim_worker *w, nl_sim_site site) {
         nl_cond_broadcast(&job->crossed);
         if (job->observer)
             job->observer->cross_grid(job);
-        if (job->turns)
-            nl_sim_turn_wake(job);
+        if (job->interleaver)
+            nl_sim_interleave_wake(job);
     } else if (job->ended && job->arrived + job->ended == job->blocks) {
         fail_uncrossable_lock_held(job, w);
     }
     while (job->crossings == crossing && !nl_sim_job_stopped(job)) {
-        if (job->turns)
+        if (job->interleaver)
             wait_in_turn_lock_held(job, w);
         else
             nl_cond_wait(&job->crossed, &job->lock);
@@ -279,8 +279,8 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
     nl_sim_fault_install();
     if (job->limit_ms)
         nl_sim_watch_begin(job, job->limit_ms);
-    if (job->in_turns)
-        nl_sim_turn_run(job);
+    if (job->interleaved)
+        nl_sim_interleave_run(job);
     else if (job->launch.cooperative)
         run_cooperative(job);
     else

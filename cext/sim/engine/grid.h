@@ -26,10 +26,10 @@ typedef struct nl_sim_job {
     const struct nl_sim_object *image; /* what the kernel is of; NULL: not known */
     nl_sim_habits *habits;
     size_t stack_size; /* of each thread */
-    int in_turns;      /* blocks run one at a time (turn.h) */
-    int shuffled;      /* in the order that `seed` gives; in_turns, too */
+    int interleaved;   /* blocks run one at a time (interleave.h) */
+    int shuffled;      /* in the order that `seed` gives; interleaved, too */
     uint64_t seed;
-    struct nl_sim_turns *turns;
+    struct nl_sim_interleaver *interleaver;
     const struct nl_sim_overlap *overlap; /* NULL: not watched (check/overlap.h) */
     uint64_t limit_ms;                    /* how long it may run; 0: for ever */
     nl_sim_watch watch;

@@ -3,17 +3,17 @@
  * arrive computes for all, wakes the others and goes on. Several groups of one warp can be waiting
  * at once, as when branches diverge.
  *
- * Before volatile accesses to the block's memory the lanes of a warp meet without being asked to,
- * as programs expect that were written for warps that execute one instruction at a time. Who comes
- * is not known beforehand: when no lane can run, those that are least far go on, since the others
- * would wait for them where branches join again. */
+ * Before volatile accesses to the block's memory the lanes of a warp synchronise without being
+ * asked to, as programs expect that were written for warps that execute one instruction at a time.
+ * Who comes is not known beforehand: when no lane can run, those that are least far go on, since
+ * the others would wait for them where branches join again. */
 #include "sim/engine/warp.h"
 
 #include <string.h>
 #include "sim/engine/fault.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/observer.h"
-#include "sim/engine/schedule.h"
+#include "sim/engine/scheduler.h"
 
 #define FOR_LANES(lane, set) \
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \

@@ -39,7 +39,7 @@ typedef struct nl_sim_thread {
     uint32_t mask;
     uint16_t stack;
     uint8_t wait;
-    uint8_t worked; /* in a checked launch: it has written, or met others */
+    uint8_t worked; /* in a checked launch: it has written, or synchronised */
 } nl_sim_thread;
 
 /* Lanes that have arrived at one warp operation. */
@@ -103,8 +103,8 @@ typedef struct nl_sim_worker {
     unsigned first;     /* where the loop over the threads starts */
     nl_sim_leave leave;
     void (*thread_entry)(void *);
-    /* Where blocks take turns (turn.h): */
-    unsigned mate, shuffled;
+    /* Where blocks are interleaved (interleave.h): */
+    unsigned carrier, shuffled;
     unsigned slice;                         /* accesses until others may run */
     unsigned at_atomic;                     /* they run now, before an atomic */
     unsigned yields, slices;                /* since it gave others a turn */

@@ -7,33 +7,35 @@ from pathlib import Path
 import pytest
 
 from numbalite.kernels import fault
-from numbalite.text import parts
+from numbalite.text import devicelib
 
 CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
 
 
 def test_a_plain_source_gets_nothing():
-    assert parts.parts_for({"i", "n", "x", "grid", "blockIdx", "array", "float", "printf"}) == []
+    assert (
+        devicelib.parts_for({"i", "n", "x", "grid", "blockIdx", "array", "float", "printf"}) == []
+    )
 
 
 def test_every_name_is_in_the_part_that_it_brings():
-    for name, part in parts.PARTS.items():
-        assert parts.parts_for({name}) == [part]
-        text = (CUDA_SRC / parts.header(part)).read_text()
+    for name, part in devicelib.PARTS.items():
+        assert devicelib.parts_for({name}) == [part]
+        text = (CUDA_SRC / devicelib.header(part)).read_text()
         if part == "math":
             for header in ("math_base", "math_constants"):
-                text += (CUDA_SRC / parts.header(header)).read_text()
+                text += (CUDA_SRC / devicelib.header(header)).read_text()
         assert re.search(rf"\b{name}\b", text) or name.endswith("half2")  # cuda_fp16.h's own
 
 
 def test_parts_come_in_a_fixed_order():
     names = {"xoroshiro128p_next", "complex64", "tuple", "sin", "this_grid", "array", "C"}
-    assert parts.parts_for(names) == ["math", "complex", "tuple", "random", "groups", "layout"]
+    assert devicelib.parts_for(names) == ["math", "complex", "tuple", "random", "groups", "layout"]
 
 
 def test_a_prologue_has_the_mathematical_functions_that_are_named():
-    assert parts.prologue(set()) == '#include "numbalite.cuh"\n'
-    lines = parts.prologue({"sin", "max", "complex", "x"}).splitlines()
+    assert devicelib.prologue(set()) == '#include "numbalite.cuh"\n'
+    lines = devicelib.prologue({"sin", "max", "complex", "x"}).splitlines()
     assert lines == [
         '#include "numbalite.cuh"',
         '#include "numbalite/math_base.cuh"',
@@ -43,28 +45,30 @@ def test_a_prologue_has_the_mathematical_functions_that_are_named():
 
 
 def test_math_has_what_a_prologue_can_name():
-    text = (CUDA_SRC / parts.header("math")).read_text()
-    everything = parts.prologue({name for name, part in parts.PARTS.items() if part == "math"})
+    text = (CUDA_SRC / devicelib.header("math")).read_text()
+    everything = devicelib.prologue(
+        {name for name, part in devicelib.PARTS.items() if part == "math"}
+    )
     made = re.findall(r"NUMBALITE_MATH_\w+\(\w+(?:, \w+)?\)", everything)
     assert sorted(made) == sorted(re.findall(r"^NUMBALITE_MATH_\w+\(.*\)", text, re.M))
 
 
 def test_the_layouts_short_names_come_only_with_array():
-    assert parts.parts_for({"C", "F"}) == []
-    assert parts.parts_for({"array", "F"}) == ["layout"]
+    assert devicelib.parts_for({"C", "F"}) == []
+    assert devicelib.parts_for({"array", "F"}) == ["layout"]
 
 
 def test_the_toolkits_own_header_takes_the_place_of_a_part():
     names = {"cooperative_groups", "this_grid", "INT_MAX"}
-    assert parts.parts_for(names) == ["limits", "groups"]
-    assert parts.parts_for(names, ["cooperative_groups.h"]) == ["limits"]
-    assert parts.parts_for(names, ["cooperative_groups/reduce.h", "climits"]) == ["limits"]
+    assert devicelib.parts_for(names) == ["limits", "groups"]
+    assert devicelib.parts_for(names, ["cooperative_groups.h"]) == ["limits"]
+    assert devicelib.parts_for(names, ["cooperative_groups/reduce.h", "climits"]) == ["limits"]
 
 
 def test_every_part_is_a_file():
-    for part in {*parts.ORDER, "layout", "describe", "check", "array", "index", "random_init"}:
-        assert (CUDA_SRC / parts.header(part)).is_file()
-    assert (CUDA_SRC / parts.HEAD).is_file()
+    for part in {*devicelib.ORDER, "layout", "describe", "check", "array", "index", "random_init"}:
+        assert (CUDA_SRC / devicelib.header(part)).is_file()
+    assert (CUDA_SRC / devicelib.HEAD).is_file()
 
 
 def record(
@@ -175,7 +179,7 @@ def test_a_trap():
 
 
 def test_the_record_is_laid_out_as_the_device_writes_it():
-    text = (CUDA_SRC / parts.header("check")).read_text()
+    text = (CUDA_SRC / devicelib.header("check")).read_text()
     declared = re.search(r"struct fault_record \{(.*?)\n\};", text, re.S)[1]
     declared = re.sub(r"/\*.*?\*/", "", declared)
     sizes = {"int": "i", "unsigned": "I", "int64": "q", "uint64": "Q", "char": "s"}

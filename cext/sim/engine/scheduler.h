@@ -1,8 +1,8 @@
-/* sim/engine/schedule: which thread of a block runs next, and getting there. Inlined into the
+/* sim/engine/scheduler: which thread of a block runs next, and getting there. Inlined into the
  * operations that wait (block.c, warp.c): every return from a function that was called on another
  * stack is one that the processor predicts wrongly. */
-#ifndef NL_SIM_ENGINE_SCHEDULE_H
-#define NL_SIM_ENGINE_SCHEDULE_H
+#ifndef NL_SIM_ENGINE_SCHEDULER_H
+#define NL_SIM_ENGINE_SCHEDULER_H
 
 #include "sim/engine/block.h"
 #include "sim/engine/fault.h"
@@ -75,7 +75,7 @@ NL_SIM_INLINE void nl_sim_start(nl_sim_worker *w, unsigned thread) {
 }
 
 /* `next` is about to run. */
-NL_SIM_INLINE void nl_sim_turn_to(nl_sim_worker *w, unsigned next) {
+NL_SIM_INLINE void nl_sim_resume(nl_sim_worker *w, unsigned next) {
     w->current = next;
     w->thread[next].wait = NL_SIM_WAIT_NONE;
     if (!w->thread[next].fiber.sp)
@@ -85,7 +85,7 @@ NL_SIM_INLINE void nl_sim_turn_to(nl_sim_worker *w, unsigned next) {
 NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned next) {
     if (__builtin_expect(next == thread, 0))
         return;
-    nl_sim_turn_to(w, next);
+    nl_sim_resume(w, next);
     nl_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
 }
 

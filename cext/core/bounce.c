@@ -1,4 +1,4 @@
-/* core/stage: several threads copy, page-locked memory is in between, and the bus is to have
+/* core/bounce: several threads copy, page-locked memory is in between, and the bus is to have
  * something to do all the time. What is to be copied is cut into chunks, the page-locked
  * memory into slots, a ring; a chunk takes the next slot. The driver is asked by one member at a
  * time, because it lets only one in anyway: by whoever has something for it and finds nobody there.
@@ -22,7 +22,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
-#include "core/stage.h"
+#include "core/bounce.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@
 static uint64_t threads_to_device = 8, threads_to_host = 8, threads_to_new = 16;
 static uint64_t largest_chunk = (uint64_t)2 << 20;
 static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
-static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, looks = 1000, always;
+static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, polls = 1000, always;
 
 static struct { /* of the copy that has entered */
     nl_device *device;
@@ -73,7 +73,7 @@ static void set(uint64_t *setting, int64_t value) {
         nl_atomic_store(setting, (uint64_t)value);
 }
 
-nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
+nl_bounce_settings nl_bounce_configure(const nl_bounce_settings *s) {
     if (s != NULL) {
         set(&threads_to_device, s->to_device < MOST_THREADS ? s->to_device : MOST_THREADS);
         set(&threads_to_host, s->to_host < MOST_THREADS ? s->to_host : MOST_THREADS);
@@ -83,45 +83,45 @@ nl_stage_settings nl_stage_configure(const nl_stage_settings *s) {
         set(&largest_group, (int64_t)s->group);
         set(&least, (int64_t)s->least);
         set(&shared, (int64_t)s->shared);
-        set(&looks, s->looks);
+        set(&polls, s->polls);
         nl_atomic_store(&always, s->always != 0);
     }
-    return (nl_stage_settings){.to_device = (int)nl_atomic_load(&threads_to_device),
-                               .to_host = (int)nl_atomic_load(&threads_to_host),
-                               .to_new = (int)nl_atomic_load(&threads_to_new),
-                               .chunk = nl_atomic_load(&largest_chunk),
-                               .ring = nl_atomic_load(&ring_size),
-                               .group = nl_atomic_load(&largest_group),
-                               .least = nl_atomic_load(&least),
-                               .shared = nl_atomic_load(&shared),
-                               .looks = (int)nl_atomic_load(&looks),
-                               .always = (int)nl_atomic_load(&always)};
+    return (nl_bounce_settings){.to_device = (int)nl_atomic_load(&threads_to_device),
+                                .to_host = (int)nl_atomic_load(&threads_to_host),
+                                .to_new = (int)nl_atomic_load(&threads_to_new),
+                                .chunk = nl_atomic_load(&largest_chunk),
+                                .ring = nl_atomic_load(&ring_size),
+                                .group = nl_atomic_load(&largest_group),
+                                .least = nl_atomic_load(&least),
+                                .shared = nl_atomic_load(&shared),
+                                .polls = (int)nl_atomic_load(&polls),
+                                .always = (int)nl_atomic_load(&always)};
 }
 
-int nl_stage_can_lock(size_t size) {
+int nl_bounce_can_lock(size_t size) {
     return size <= nl_hostblock_limit() && (!nl_cu.memory_is_host || nl_atomic_load(&always));
 }
 
-size_t nl_stage_least(void) {
+size_t nl_bounce_least(void) {
     return nl_atomic_load(&least);
 }
 
-int nl_stage_is_worth(size_t size) {
-    return size >= nl_stage_least() && nl_stage_can_lock(nl_stage_least());
+int nl_bounce_is_worth(size_t size) {
+    return size >= nl_bounce_least() && nl_bounce_can_lock(nl_bounce_least());
 }
 
-int64_t nl_stage_shared(void) {
+int64_t nl_bounce_shared(void) {
     return (int64_t)nl_atomic_load(&shared);
 }
 
-size_t nl_stage_round(size_t size) {
+size_t nl_bounce_round(size_t size) {
     size_t rounded = (size_t)64 << 10;
     while (rounded < size)
         rounded *= 2;
     return rounded;
 }
 
-int nl_stage_is_locked(const void *host) {
+int nl_bounce_is_locked(const void *host) {
     nl_address a;
     nl_error ignored;
     return nl_device_ask((CUdeviceptr)(uintptr_t)host, &a, &ignored) == 0 &&
@@ -250,7 +250,7 @@ static void share(int members, void (*own)(void *), void (*others)(void *), void
     nl_threads_job job = {.run = others, .data = data};
     unsigned count = (unsigned)members - 1;
     if (members <= nl_threads_processors())
-        job.looks = nl_atomic_load(&looks);
+        job.polls = nl_atomic_load(&polls);
     if (members > 1)
         nl_threads_invite(&job, count, count);
     own(data);
@@ -294,9 +294,9 @@ static nl_host_block *take_ring(nl_device *dev, int members) {
 typedef struct sending {
     nl_device *device;
     CUstream stream;
-    const nl_stage_part *parts;
+    const nl_bounce_part *parts;
     int count, past_caches;
-    uint64_t first[NL_STAGE_PARTS + 1]; /* chunk of each part */
+    uint64_t first[NL_BOUNCE_PARTS + 1]; /* chunk of each part */
     size_t total, chunk;
     uint64_t slot_count, chunks; /* chunks of all parts */
     uint64_t group;              /* slots that are worth a copy */
@@ -338,7 +338,7 @@ static uint64_t count_ready(const sending *s) {
 
 static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
     uint64_t first = s->asked, slot = first % s->slot_count;
-    const nl_stage_part *part = &s->parts[part_of(s, first)];
+    const nl_bounce_part *part = &s->parts[part_of(s, first)];
     size_t offset = (size_t)(first - s->first[part - s->parts]) * s->chunk;
     size_t size = smaller(part->size - offset, (size_t)count * s->chunk);
     if (NL_CU(err, MemcpyHtoDAsync, part->device + offset, s->ring + (size_t)slot * s->chunk, size,
@@ -354,7 +354,7 @@ static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
     return 0;
 }
 
-/* Puts what is ready on the stream, if nobody is at it; who is looks again before leaving. Two who
+/* Puts what is ready on the stream, if nobody is at it; who is, looks again before leaving. Two who
  * fill slots at the same moment may each miss the other's, and leave: whoever fills the next one,
  * or waits, finds them, and in the end the caller, when all members have returned. */
 static void ask_to_send(sending *s) {
@@ -386,7 +386,7 @@ static void send_some(void *job) {
     if (nl_device_bind(s->device, &err) < 0)
         fail_to_send(s, &err);
     while (!nl_atomic_load(&s->failed) && (k = nl_atomic_add(&s->next, 1)) < s->chunks) {
-        const nl_stage_part *part = &s->parts[part_of(s, k)];
+        const nl_bounce_part *part = &s->parts[part_of(s, k)];
         size_t offset = (size_t)(k - s->first[part - s->parts]) * s->chunk;
         size_t size = smaller(part->size - offset, s->chunk);
         char *slot = s->ring + (size_t)(k % s->slot_count) * s->chunk;
@@ -455,12 +455,12 @@ static int send_shared(sending *s, nl_error *err) {
     return 1;
 }
 
-int nl_stage_send(nl_device *dev, const nl_stage_part *parts, int count, CUstream stream,
-                  nl_error *err) {
+int nl_bounce_send(nl_device *dev, const nl_bounce_part *parts, int count, CUstream stream,
+                   nl_error *err) {
     size_t total = 0;
     for (int i = 0; i < count; i++)
         total += parts[i].size;
-    if (!nl_stage_is_worth(total) || !nl_stage_can_lock(nl_atomic_load(&ring_size)) || !enter())
+    if (!nl_bounce_is_worth(total) || !nl_bounce_can_lock(nl_atomic_load(&ring_size)) || !enter())
         return 0;
     sending s;
     memset(&s, 0, sizeof s);
@@ -719,11 +719,11 @@ static int receive_shared(receiving *r, nl_error *err) {
     return r->failed ? -1 : 1;
 }
 
-int nl_stage_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
-                     nl_error *err) {
+int nl_bounce_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
+                      nl_error *err) {
     receiving r;
-    if (!nl_stage_is_worth(size) || !nl_stage_can_lock(nl_atomic_load(&ring_size)) ||
-        nl_stage_is_locked(host) || !enter())
+    if (!nl_bounce_is_worth(size) || !nl_bounce_can_lock(nl_atomic_load(&ring_size)) ||
+        nl_bounce_is_locked(host) || !enter())
         return 0;
     memset(&r, 0, sizeof r);
     r.device = dev;

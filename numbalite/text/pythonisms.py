@@ -164,7 +164,7 @@ _NO_SEMICOLON = re.compile(r"""\((\d+)\): error: expected (?:a ";"|';'|',' or ';
 _BLOCK = re.compile(r"\s*(?:if|for|while|else|do|switch|template|struct|case|default|#)\b")
 
 
-def slips(text: Text, message: str):
+def pythonisms(text: Text, message: str):
     """Hints for a text that does not compile, with what the compiler said."""
     line = broken_string(text.value)
     if line is not None:

@@ -1,11 +1,12 @@
-/* sim/driver/sched: the scheduler's lock, and what event.c does with streams while it holds it. */
-#ifndef NL_SIM_DRIVER_SCHED_H
-#define NL_SIM_DRIVER_SCHED_H
+/* sim/driver/streams: the lock of all streams, and what event.c does with streams while it holds
+ * it. */
+#ifndef NL_SIM_DRIVER_STREAMS_H
+#define NL_SIM_DRIVER_STREAMS_H
 
 #include "sim/driver/stream.h"
 
-void nl_sim_sched_lock(void);
-void nl_sim_sched_unlock(void);
+void nl_sim_streams_lock(void);
+void nl_sim_streams_unlock(void);
 
 uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op);
 /* Gives the lock up while it waits, or runs operations. */

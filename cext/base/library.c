@@ -1,4 +1,4 @@
-/* base/image: the bytes are written to an anonymous file, which dlopen opens. dlopen remembers
+/* base/library: the bytes are written to an anonymous file, which dlopen opens. dlopen remembers
  * names, and a file descriptor's number is used again: so each load spells the same path in its own
  * way.
  *
@@ -10,7 +10,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
-#include "base/image.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -148,12 +148,12 @@ static void *open_temporary(const void *bytes, size_t size) {
     return library;
 }
 
-void *nl_image_open(const void *bytes, size_t size) {
+void *nl_library_open(const void *bytes, size_t size) {
     void *library = open_anonymous(bytes, size);
     return library != NULL ? library : open_temporary(bytes, size);
 }
 
-void nl_image_close(void *library) {
+void nl_library_close(void *library) {
     if (library == NULL)
         return;
     close_kept(library);

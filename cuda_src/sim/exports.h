@@ -1,4 +1,4 @@
-/* sim/image: turns the kernels and variables of the user's source into what the engine asks an image
+/* sim/exports: turns the kernels and variables of the user's source into what the engine asks an image
  * for (abi.h). It is read before the source, and its macros are used after it: by then the source's own
  * macros may have any name but one that begins with nl_ or NL_.
  *
@@ -9,8 +9,8 @@
  * run_block is the loop over a block's threads with the kernel inlined in it: parameters are copied
  * to locals once, and for a kernel that never calls the engine the compiler sees that `here.called`
  * stays false and is left with a plain loop, which it vectorises. */
-#ifndef NUMBALITE_SIM_IMAGE_H
-#define NUMBALITE_SIM_IMAGE_H
+#ifndef NUMBALITE_SIM_EXPORTS_H
+#define NUMBALITE_SIM_EXPORTS_H
 
 #define NUMBALITE_SIM_EXPORT extern "C" __attribute__((__visibility__("default"), __used__))
 

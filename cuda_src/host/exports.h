@@ -1,12 +1,12 @@
-/* host/image: makes the table that the runtime asks an image for (abi.h). Read before the user's source,
- * and used after it, as sim/image.h.
+/* host/exports: makes the table that the runtime asks an image for (abi.h). Read before the user's source,
+ * and used after it, as sim/exports.h.
  *
  *   NUMBALITE_HOST_TABLE_BEGIN
  *   NUMBALITE_HOST_ENTRY("nl_loop", &nl_loop)
  *   NUMBALITE_HOST_TABLE_END
  *   NUMBALITE_SIM_DESCRIBE(0, some_type)          leaves the type's name in the image */
-#ifndef NUMBALITE_HOST_IMAGE_H
-#define NUMBALITE_HOST_IMAGE_H
+#ifndef NUMBALITE_HOST_EXPORTS_H
+#define NUMBALITE_HOST_EXPORTS_H
 
 #define NUMBALITE_SIM_EXPORT extern "C" __attribute__((__visibility__("default"), __used__))
 
