@@ -3,6 +3,10 @@
 `compile_unit` is the one way in. Its key covers the unit, what it includes, the target, the compiler
 and numbalite's own CUDA C++ and compiling code, so an image from the cache is the one that compiling
 now would give. A hit loads neither compiler.
+
+nvrtc.py and what it includes (headers.py, precompiled.py, toolkit.py) are for GPUs; hostbuild.py, with
+host.py, hostlink.py and forkserver.py, for the CPU. Uses text, types and, for sources of the simulator, sim;
+knows no kernel and no device. Begin with unit.py, then this file.
 """
 
 from __future__ import annotations

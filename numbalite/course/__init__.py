@@ -2,7 +2,8 @@
 
 ``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either,
 ``examine`` looks for mistakes in a launch on either.
-Importing this touches no driver and no compiler.
+Importing this touches no driver and no compiler. Uses the library's public names, as a learner's program
+does, and nothing of the library uses it. Begin with judging.py.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Where numba.cuda has a name, this has the same with the same meaning; what cannot mean anything for
 kernels written in CUDA C++ (cuda.grid in Python code) is spelled in the kernel's own language.
+
+The types behind the names are mostly C's (numbalite._core); what runs once, or for convenience, is here.
+Uses all packages but course, jupyter and numba. Begin with devices.py, then arrays.py.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ cell, in order (output.py), and long compilations say so (progress.py). It happe
 opened or a compiler first run, and costs nothing where there is no IPython. `%load_ext numbalite` adds the
 magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py). How objects look in a notebook is in rich.py, how
 compile errors do in tracebacks.py; highlighting cells of CUDA C++ is done by labextension/, in the browser.
+May use all other packages but course; what is below asks it through numbalite.frontend, and never imports
+it. Begin with this file.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ A type is immutable and compares by what it means, so ``types.f4 is types.float3
 ``float32[:, ::1]`` written in two places are equal and hash alike. Indexing makes array types
 (``float32[:, ::1]``), calling makes signatures (``float32(float32)``) and, with a value instead of
 a type, a NumPy scalar of the type (``float32(0.25)``).
+
+signatures.py reads signatures, describe.py what a compiler says of a kernel's parameters, demangle.py
+mangled names. Uses text and errors alone. Begin with this file.
 """
 
 from __future__ import annotations

@@ -1,1 +1,7 @@
-"""ufuncs, generalized ufuncs and reductions, on every target."""
+"""ufuncs, generalized ufuncs and reductions, on every target.
+
+The decorators make objects whose calls are C (cext/py/ufunc.c, gufunc.c, hostufunc.c, reduction.c); here is
+what happens once for new types: choosing a loop by NumPy's rules, and writing and compiling it. cudaufunc
+and cudagufunc are for GPUs, hostufunc for the CPU. Uses kernels, cpu, text, types and, of cuda, arrays and
+devices. Begin with decorators.py, then cudaufunc.py.
+"""

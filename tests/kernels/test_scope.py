@@ -7,6 +7,7 @@ import pytest
 
 import numbalite
 from numbalite import cuda, errors, float32, types, void
+from numbalite.compilers import compile_count
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
@@ -48,6 +49,23 @@ def test_constants():
     expected = [3, 0.25, 1, 2**40, float(root), 2, math.inf, math.nan, -(2.0**63), 0.5]
     np.testing.assert_array_equal(x, expected)
     assert offset and flag and big and z and infinity and not_a_number and low
+
+
+def test_local_variables_take_nothing_from_the_scope():
+    """Whatever a notebook has under their names: the kernel stays the same, and is compiled once."""
+    counts = []
+    for n in range(3):
+        i, total, at = n, float(n), np.full(9000, n, "f8")  # more than there is constant memory
+
+        @cuda.jit
+        def k(x):
+            "float total = 0; for (int i = 0; i < 3; i++) { float at = x[i]; total += at; } x[0] = total;"
+
+        x = np.arange(3, dtype="f4")
+        k[1, 1](x)
+        assert x[0] == 3 and (i, total, at[0]) == (n, n, n)
+        counts.append(compile_count())
+    assert counts[0] == counts[2]
 
 
 def test_constant_arrays():
