@@ -1,4 +1,5 @@
-"""The source that compilers get: the only place that puts C++ text together.
+"""The source that compilers get, put together by a Builder; the loops of ufuncs (ufuncs/*loops.py) and
+functions on the CPU (cpu/entries.py) are made with the same one.
 
 A kernel written as a body becomes
 

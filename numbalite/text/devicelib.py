@@ -1,7 +1,8 @@
-"""Which parts of the device library a source needs, by the names that occur in it.
+"""Which headers of the device library a source needs, by the names that occur in it.
 
 Everything in cuda_src/numbalite/ but index and array is read by the compiler only when the source
-mentions one of its names: parsing is what compile time goes into.
+mentions one of its names: parsing is what compile time goes into. Measured with NVRTC 13 (processor time of
+a small kernel on a slow machine): 46 ms without any header, 62 with the head, 153 with all of them.
 """
 
 from __future__ import annotations

@@ -317,6 +317,26 @@ def test_readme_maps_every_package():
     assert not missing, f"README.md's map lacks {missing}"
 
 
+def test_every_package_says_where_to_begin():
+    """Python's in its docstring, with what it uses; the others in a table of docs/contributing.md."""
+    for path in sorted((ROOT / "numbalite").glob("*/__init__.py")):
+        text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
+        assert re.search(r"\b(Uses|may use) ", text, re.IGNORECASE), (
+            f"{name(path)}: what may it use?"
+        )
+        found = re.search(r"Begin with (?:(\w+\.py)|this file)", text)
+        assert found, f"{name(path)}: where does a reader begin?"
+        assert found[1] is None or (path.parent / found[1]).is_file(), f"{name(path)}: {found[1]}"
+    page = (ROOT / "docs" / "contributing.md").read_text()
+    table = re.findall(r"^\| `([\w/]+)` \| (.*) \|$", page, re.MULTILINE)
+    packages = {f"cext/{package}" for package in BELOW} | {"tests"}
+    packages |= {f"cuda_src/{package}" for package in ("numbalite", "sim", "host", "std")}
+    assert {package for package, _ in table} == packages
+    for package, text in table:
+        for file in re.findall(r"`([\w.]+\.\w+)`", text):
+            assert (ROOT / package / file).is_file(), f"{package} has no {file}"
+
+
 def test_files_that_the_docs_name_are_there():
     """Whoever reads a walk through the sources finds the files, and the functions in them."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
