@@ -47,6 +47,9 @@ template <class... A> struct run {
         unsigned y = rows % size.y, z = rows / size.y;
         for (; z < size.z; ++z, y = 0)
             for (; y < size.y; ++y, x = 0)
+#ifdef __clang__ /* vectors make it fast; more of them at a time would double what is compiled */
+#pragma clang loop unroll(disable) interleave(disable)
+#endif
                 for (; x < size.x; ++x) {
                     here.thread_x = x;
                     here.thread_y = y;

@@ -13,5 +13,5 @@
     problem.py     what is said of Python that cannot be a kernel
 
 What comes out is a kernels.source.Definition like that of a string; nothing below it knows where the text
-came from.
+came from. Uses text, types, kernels, errors and names of cuda. Begin with read.py.
 """
