@@ -103,6 +103,20 @@ def report(found):
 # --- one file, in a process of its own
 
 
+# Variables of numba.config that its inside reads.
+INSIDE_SETTINGS = {
+    "CUDA_ENABLE_NRT": False,
+    "CUDA_NRT_STATS": False,
+    "CUDA_DEBUGINFO_DEFAULT": False,
+    "CUDA_DEALLOCS_COUNT": 10,
+    "CUDA_DEALLOCS_RATIO": 0.2,
+    "IS_WIN32": False,
+    **{
+        f"DUMP_{what}": False for what in ("ASSEMBLY", "BYTECODE", "CFG", "IR", "LLVM", "OPTIMIZED")
+    },
+}
+
+
 class InsideType(type):
     def __getattr__(cls, name):
         if name.startswith("__"):
@@ -232,6 +246,8 @@ def child(folder, name):
     from numbalite import cuda
 
     cuda.HAS_NUMBA = False
+    cuda.cudadrv.driver._have_nvjitlink = lambda: True
+    vars(numbalite.config).update(INSIDE_SETTINGS)
     testing = importlib.import_module("numba.cuda.testing")
     testing.skip_on_cudasim = lambda reason: (
         lambda test: test
