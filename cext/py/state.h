@@ -97,6 +97,8 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
 /* May this thread still run Python code, given the interpreter's lock? Not while the interpreter
  * ends, unless it is the thread that ends it. */
 int nl_py_lives(void);
+/* When the interpreter ends, what is kept for reuse is given back. 0 or -1. */
+int nl_py_at_exit(void);
 /* Adds functions to the module. 0 or -1. */
 #define nl_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
 

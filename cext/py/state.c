@@ -1,0 +1,79 @@
+/* py/state: the module's definition, which everybody finds the state by, and what becomes of it. */
+#include "py/state.h"
+
+#include "base/lock.h"
+#include "core/buffer.h"
+#include "core/hostblock.h"
+
+int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot) {
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
+    if (type == NULL)
+        return -1;
+    Py_XSETREF(*slot, type);
+    return PyModule_AddType(module, type);
+}
+
+/* ---- the end of the interpreter ---- */
+
+static int ended;
+
+/* When it has let go of all arrays that it can. */
+static void at_exit(void) {
+    ended = 1;
+    nl_buffer_exit();
+    if (nl_device_usable())
+        nl_hostblock_trim(0); /* those that no copy is using any more */
+}
+
+int nl_py_lives(void) {
+    if (Py_IsInitialized() && !Py_IsFinalizing())
+        return 1;
+    return !ended && nl_thread_is_main();
+}
+
+int nl_py_at_exit(void) {
+    static int registered;
+    if (!registered && Py_AtExit(at_exit) < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "no room for one more function at exit");
+        return -1;
+    }
+    registered = 1;
+    return 0;
+}
+
+/* ---- the definition ---- */
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+    nl_py_state *state = nl_py_state_of(module);
+    if (state == NULL)
+        return 0;
+#define NL_VISIT(type, name) Py_VISIT(state->name);
+    NL_STATE_OBJECTS(NL_VISIT)
+#undef NL_VISIT
+    return 0;
+}
+
+static int module_clear(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    if (state == NULL)
+        return 0;
+#define NL_CLEAR(type, name) Py_CLEAR(state->name);
+    NL_STATE_OBJECTS(NL_CLEAR)
+#undef NL_CLEAR
+    return 0;
+}
+
+static void module_free(void *module) {
+    module_clear(module);
+}
+
+PyModuleDef nl_py_module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "numbalite._core",
+    .m_doc = "The runtime of numbalite, in C: devices, memory, kernels, launching.",
+    .m_size = sizeof(nl_py_state),
+    .m_slots = NULL, /* py/module has them */
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
