@@ -43,7 +43,10 @@ def jit(
     name: str | None = None,
     **more: Any,
 ) -> Any:
-    """Makes a kernel from a function whose body is a string of CUDA C++, or from a whole source.
+    """Makes a kernel from a function whose body is a string of CUDA C++, or Python, or from a whole source.
+
+    A Python body has numba's meaning: its types are numba's, ``cuda.grid``, ``cuda.shared.array`` and their
+    like are what they are there. It becomes CUDA C++ for each list of argument types: ``inspect_source()``.
 
     As a decorator: bare; with a signature ("void(float32[:])", types, a tuple of types, a list of
     signatures), which compiles at once; or without one, which compiles for the types of each call.
@@ -64,7 +67,7 @@ def jit(
     to three, a stream, bytes of dynamic shared memory.
 
     Raises CompileError with the lines of the caller's file, SignatureError; TypeError for an option
-    that does not exist and for a function whose body is not one string. A launch raises TypeError,
+    that does not exist; TranslationError for a Python body that is no kernel. A launch raises TypeError,
     ValueError or OverflowError for arguments that do not fit, before anything runs.
 
     >>> @cuda.jit("void(float32, float32[:])")

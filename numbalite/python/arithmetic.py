@@ -163,10 +163,22 @@ def _sum(symbol, compute):
             text = f"{x.at(level)} {symbol} {y.at(level + 1)}"
         limits = None
         if is_whole(t):
-            limits = exact if within(exact, t) else full_range(t)
+            limits = exact if within(exact, t) else _limited(symbol, a, b, exact, t)
         return Value(t, text, level, cxx, limits, **_either(a, b))
 
     return rule
+
+
+def _limited(symbol, a, b, exact, t):
+    """The range of a result that might leave its type. Sums and doublings of signed numbers are taken not to,
+    as C++ takes it for all of them; products are how hashes are made, which go round."""
+    is_doubling = any(
+        x.is_known and x.constant > 0 and not x.constant & (x.constant - 1) for x in (a, b)
+    )
+    if t is not types.int64 or (symbol == "*" and not is_doubling):
+        return full_range(t)
+    low, high = full_range(t)
+    return max(exact[0], low), min(exact[1], high)
 
 
 def _products(a, b):

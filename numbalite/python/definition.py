@@ -58,11 +58,11 @@ class PythonDefinition(source.Definition):
 
     def typed(self, args) -> source.Definition:
         """The kernel's body in C++, for these types of arguments."""
-        return Session(definition_of).definition(self, args, types.void)
+        return Session(definition_of, PythonDefinition).definition(self, args, types.void)
 
     def instances(self, function) -> list:
         """A device function of this body, for each of its signatures, as device functions with a text."""
-        return Session(definition_of).instances(function)
+        return Session(definition_of, PythonDefinition).instances(function)
 
     def capture(self):
         """The device functions that it may call."""

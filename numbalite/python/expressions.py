@@ -50,7 +50,6 @@ UNSUPPORTED = {
     "Yield": ("yield", "a store into an array"),
     "YieldFrom": ("yield", "a loop"),
     "Starred": ("an unpacked argument", "each argument"),
-    "Lambda": ("a function as a value", "a call of it, or a device function"),
 }  # fmt: skip
 
 
@@ -163,6 +162,8 @@ class Expressions:
         self.fail(node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel")
 
     def _member(self, node, owner):
+        if isinstance(owner, types.Scalar) and node.attr == "type":
+            return Value(Known(owner), constant=owner)
         try:
             value = getattr(owner, node.attr)
         except AttributeError as problem:
@@ -243,7 +244,7 @@ class Expressions:
     def truth(self, node: ast.expr) -> Value:
         """An expression as a condition: what C++ takes for true is what Python does."""
         if isinstance(node, ast.BoolOp):
-            return self._joined(node, [self.truth(item) for item in node.values])
+            return self._joined(node, self._until_decided(node, self.truth))
         return self.as_truth(node, self.value(node))
 
     def as_truth(self, node, value: Value) -> Value:
@@ -257,6 +258,15 @@ class Expressions:
         if isinstance(value.type, types.Tuple):
             return number(len(value.type) > 0)
         self.fail(node, f"{described(value.type)} is neither true nor false in a kernel")
+
+    def _until_decided(self, node, value_of) -> list[Value]:
+        """The operands of ``and`` and ``or``, up to one that decides: ``x is None or x[0] > 1``."""
+        values = []
+        for item in node.values:
+            values.append(value_of(item))
+            if values[-1].is_known and bool(values[-1].constant) is isinstance(node.op, ast.Or):
+                break
+        return values
 
     def _joined(self, node, values) -> Value:
         """``and`` and ``or`` of conditions."""
@@ -281,7 +291,7 @@ class Expressions:
                      loads=any(p.loads for p in parts))  # fmt: skip
 
     def _boolop(self, node):
-        values = [self.value(item) for item in node.values]
+        values = self._until_decided(node, self.value)
         if all(value.type is types.boolean for value in values):
             return self._joined(node, values)
         *front, result = values
@@ -398,8 +408,6 @@ class Expressions:
                     )
                 return rule(known.Call(self, node, node.func.attr, [base, *self._arguments(node)]))
             function = self._member(node.func, base.type.value)
-        elif isinstance(node.func, ast.Lambda):
-            self.fail(node, *UNSUPPORTED["Lambda"])
         else:
             function = self.value(node.func)
         if not isinstance(function.type, Known):

@@ -28,6 +28,8 @@ class Blocks:
     def __init__(self, body):
         self.paths: dict[ast.AST, Path] = {}
         """Of the statements, and of the names in them."""
+        self._in_expressions: set[ast.AST] = set()
+        """Targets of :=, which declare nothing."""
         self._count = 0
         self._enter(body, ())
 
@@ -56,6 +58,8 @@ class Blocks:
         for part in ast.walk(node):
             if isinstance(part, ast.Name):
                 self.paths[part] = path
+            elif isinstance(part, ast.NamedExpr):
+                self._in_expressions.add(part.target)
 
     def place(self, definitions, uses, loops) -> Place:
         """Where to declare a variable with these definitions and uses (nodes), which the iterations of these
@@ -71,7 +75,12 @@ class Blocks:
         statement = min(p[depth - 1][1] for p in paths)
         block = (*(paths[0][: depth - 1]), (paths[0][depth - 1][0],))
         here = [n for n, p in zip(nodes, paths, strict=False) if p[depth - 1][1] == statement]
-        is_simple = len(here) == 1 and here[0] in definitions and here[0] not in uses
+        is_simple = (
+            len(here) == 1
+            and here[0] in definitions
+            and here[0] not in uses
+            and here[0] not in self._in_expressions
+        )
         if is_simple and len(self.paths.get(here[0], PARAMETER)) == depth:
             return Place(block, statement, here[0])
         return Place(block, statement, None)

@@ -25,7 +25,7 @@ def text_of(lines, label: str, file: str, first: int) -> Text:
             last = line.number
         else:
             out.append(line.text)
-            last += 1
+            last = max(last, -line.number) + 1
         numbers.append(last)
     return Text("\n".join(out), label, tuple(numbers))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from numbalite import types
@@ -44,9 +45,13 @@ class Instance(DeviceFunction):
 
 
 class Session:
-    def __init__(self, definition_of):
+    def __init__(self, definition_of, definition):
         self._definition_of = definition_of
         """What gives the definition of a function that no decorator has seen."""
+        self._definition = definition
+        """The same, of a Function."""
+        self._inner: dict[ast.AST, Function] = {}
+        self._devices: dict[Function, DeviceFunction] = {}
         self._instances: dict[tuple, Instance] = {}
         self._results: dict[tuple, types.Type] = {}
         self._doubles: dict[Function, int] = {}
@@ -102,6 +107,11 @@ class Session:
 
     def instances(self, function: DeviceFunction) -> list[Instance]:
         """A device function with a Python body for each of its signatures: for callers in C++."""
+        if not function.signatures:
+            raise TypeError(
+                f"the device function {function.name} has a Python body, and C++ calls it: it needs "
+                'signatures, such as cuda.jit("float32(float32)", device=True)'
+            )
         try:
             return [
                 self.instance(function.definition, s.args, s.return_type, function)
@@ -111,6 +121,21 @@ class Session:
             raise_for(problem, function.name)
         except NotYet as unknown:
             raise_for(_untold(unknown).locate(function.definition.function.place), function.name)
+
+    # --- functions in functions
+
+    def inner(self, node, outer: Function) -> Function:
+        """A function that is defined in another one."""
+        if node not in self._inner:
+            self._inner[node] = Function(
+                node, outer.label, outer.file, lambda: outer.scope, defaults={}
+            )
+        return self._inner[node]
+
+    def device_function(self, function: Function) -> DeviceFunction:
+        if function not in self._devices:
+            self._devices[function] = DeviceFunction(self._definition(function))
+        return self._devices[function]
 
     # --- calls
 

@@ -40,23 +40,24 @@ _STATEMENTS = {
     "AsyncFor": ("async for", "for"),
     "AsyncWith": ("async with", "the calls themselves"),
     "ClassDef": ("a class", "a record (a NumPy structured dtype), or a named tuple"),
-    "FunctionDef": ("a function in a kernel", "a device function outside: @cuda.jit(device=True)"),
     "AsyncFunctionDef": ("async def", "a device function outside: @cuda.jit(device=True)"),
     "Import": ("import", "the import at the top of the file"),
     "ImportFrom": ("import", "the import at the top of the file"),
     "Global": ("global", "an array that is an argument: kernels cannot change Python's variables"),
     "Nonlocal": ("nonlocal", "an array that is an argument"),
     "Delete": ("del", "nothing: variables of a kernel need not be deleted"),
+    "Raise": ("raise", "assert, or store a number that says what is wrong"),
     "Match": ("match", "if and elif"),
     "TypeAlias": ("type", "the type itself"),
 }
 
 
 class Line(NamedTuple):
-    """A line of C++, and the Python line that it stands for."""
+    """A line of C++."""
 
     text: str
     number: int
+    """The Python line that it stands for; of a line without a counterpart, the one before it, negative."""
 
 
 class Translation(NamedTuple):
@@ -285,7 +286,8 @@ class Translator(Expressions):
                 f"{variable.name} refers to several records, one after the other",
                 "Give each its own variable, in the block where it is used.",
             )
-        self.emit(f"{spelled(t)} {variable.name};")
+        text = f"{_INDENT * self.depth}{spelled(t)} {variable.name};"
+        self.lines.append(Line(text, -(self.at.lineno - 1)))
         variable.is_declared = True
 
     # --- unpacking
@@ -586,7 +588,39 @@ class Translator(Expressions):
     def _assert_statement(self, node):
         self.emit(f"assert({self.truth(node.test).text});")
 
+    def _functiondef_statement(self, node):
+        self.variables.record(node, self._inner(node))
+
     # --- calls of other functions
+
+    def _lambda(self, node):
+        return self._inner(node)
+
+    def _inner(self, node):
+        """A function in a function: it takes what it needs as arguments, or from the Python scope."""
+        function = self.session.inner(node, self.function)
+        own = set(function.parameters)
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and self.is_local(part.id) and part.id not in own:
+                if isinstance(part.ctx, ast.Store):
+                    own.add(part.id)
+                elif part.id != getattr(node, "name", ""):
+                    self.fail(
+                        part, f"a function in a kernel cannot use the kernel's variable {part.id}",
+                        "Pass it as an argument.",
+                    )  # fmt: skip
+        device = self.session.device_function(function)
+        return Value(Known(device), constant=device)
+
+    def _namedexpr(self, node):
+        value = self.value(node.value)
+        definition = self.variables.record(node.target, value)
+        if isinstance(value.type, Known) or not self.is_final:
+            return value
+        variable = self.variables.variable(definition)
+        stored = self.variables.web_type(definition.web)
+        text = f"({variable.name} = {self.text_as(value, stored)})"
+        return Value(value.type, text, cxx=variable.cxx or stored, range=value.range, calls=True)
 
     def call_function(self, node, function, args, keywords):
         return self.session.call(self, node, function, args, keywords)

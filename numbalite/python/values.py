@@ -110,28 +110,33 @@ class Value:
         return replace(self, **changes)
 
 
+_KINDS = {t.name: t.dtype.kind for t in types.SCALARS}
+_RANGES: dict[str, Range] = {"boolean": (0, 1)} | {
+    t.name: (int(np.iinfo(t.dtype).min), int(np.iinfo(t.dtype).max))
+    for t in types.SCALARS
+    if t.dtype.kind in "iu"
+}
+
+
 def is_number(t) -> bool:
-    return isinstance(t, types.Scalar) and not isinstance(t, types.Time)
+    return type(t) is types.Scalar
 
 
 def is_whole(t) -> bool:
     """An integer or a boolean?"""
-    return is_number(t) and t.dtype.kind in "biu"
+    return type(t) is types.Scalar and t.name in _RANGES
 
 
 def is_real(t) -> bool:
-    return is_number(t) and t.dtype.kind == "f"
+    return type(t) is types.Scalar and _KINDS[t.name] == "f"
 
 
 def is_complex(t) -> bool:
-    return is_number(t) and t.dtype.kind == "c"
+    return type(t) is types.Scalar and _KINDS[t.name] == "c"
 
 
 def full_range(t) -> Range:
-    if t is types.boolean:
-        return 0, 1
-    limits = np.iinfo(t.dtype)
-    return int(limits.min), int(limits.max)
+    return _RANGES[t.name]
 
 
 def within(inner: Range | None, t) -> bool:
@@ -151,6 +156,8 @@ def number(value) -> Value:
         raise OverflowError(f"{value} does not fit in 64 bits")
     semantic = types.typeof(value)
     _, text = capture.literal(value)
+    if is_complex(semantic):
+        text = semantic.name + text[text.index("(") :]
     negative = text.startswith("-")
     limits = (int(value), int(value)) if is_whole(semantic) else None
     return Value(semantic, text, UNARY if negative else PRIMARY, cxx, limits, value)

@@ -42,6 +42,16 @@ def with_class(x):
         pass
 
 
+def with_raise(x):
+    raise ValueError("x")
+
+
+def with_closure(x):
+    y = x[0]
+    f = lambda v: v + y
+    x[0] = f(1)
+
+
 def with_fstring(x):
     print(f"{x[0]}")
 
@@ -110,6 +120,8 @@ REFUSED = {
     with_comprehension: (r"\[i for", "list comprehension", "cuda.local.array"),
     with_list: (r"y = \[1, 2", "a list is not possible", "tuple, or cuda.local.array"),
     with_dict: (r"\{1: 2\}", "a dict", "arrays or a record"),
+    with_raise: (r"raise", "raise is not possible", "assert"),
+    with_closure: (r"lambda v", "cannot use the kernel's variable y", "Pass it"),
     with_class: (r"class A", "a class is not possible", "record"),
     with_fstring: (r"print\(f", "an f-string", 'print\\("x =", x\\)'),
     with_unknown_name: ("nothing_like_it", "'nothing_like_it' is not defined", ""),

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pytest
 
 from numbalite import cuda, float32, int32
 
@@ -139,6 +140,15 @@ def test_strings_call_python():
     out = np.zeros(2, np.float32)
     kernel[1, 1](np.int32(7), out)
     assert out.tolist() == [7, 2.5]
+
+
+def test_strings_need_signatures_of_python():
+    @cuda.jit
+    def kernel(out):
+        "out[0] = scaled(1);"
+
+    with pytest.raises(TypeError, match=r"scaled has a Python body.* needs signatures"):
+        kernel[1, 1](np.zeros(2))
 
 
 def test_the_function_itself():

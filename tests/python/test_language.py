@@ -76,6 +76,29 @@ def control_flow(n, out):
         out[15] += n
 
 
+@cuda.jit
+def odds_and_ends(mask, x, out):
+    if mask is None or mask[0] > 0:
+        out[0] = 1
+    if (n := len(x)) > 2:
+        out[1] = n
+
+    def helper(v, w):
+        return v * 10 + w
+
+    twice = lambda v: v + v
+    out[2] = helper(n, 2) + twice(4)
+    acc = x.dtype.type(0)
+    for v in x:
+        acc += v
+    out[3] = acc
+
+
+def test_odds_and_ends(same):
+    for mask in (None, np.ones(1), np.zeros(1)):
+        same(odds_and_ends, mask, np.ones(3, np.float32), np.zeros(4))
+
+
 def test_control_flow(same):
     same(control_flow, 9, np.zeros(16, np.int64))
     same(control_flow, 4, np.zeros(16, np.int64))
