@@ -158,9 +158,7 @@ def _sum(symbol, compute):
         exact = compute(a.range, b.range) if is_whole(t) else None
         x, y, cxx = _computed(a, b, t, exact)
         level = PRODUCT if symbol == "*" else SUM
-        text = f"{x.at(level)} {symbol} {y.at(level + (symbol == '-'))}"
-        if symbol != "-" and y.precedence == level and not is_whole(t):
-            text = f"{x.at(level)} {symbol} {y.at(level + 1)}"
+        text = f"{x.at(level)} {symbol} {y.at(level + 1)}"
         limits = None
         if is_whole(t):
             limits = exact if within(exact, t) else _limited(symbol, a, b, exact, t)

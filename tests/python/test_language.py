@@ -130,7 +130,7 @@ def numbers(i, j, x, y, ints, floats):
     ints[22] = not i
     ints[23] = (0 <= i < 10 and j != 3) or x > 100
     ints[24] = 1 << 40
-    ints[25] = 7 * (i - (j - 2))
+    ints[25] = 7 * (i - (j - 2)) + i * (j // 2) - i * (j % 2)
     ints[26] = bool(i) + int(True)
     ints[27] = i in (1, 7, 9)
     ints[28] = j not in (1, 7, 9)
