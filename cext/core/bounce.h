@@ -3,7 +3,7 @@
 #ifndef NL_CORE_BOUNCE_H
 #define NL_CORE_BOUNCE_H
 
-#include "core/transfer.h"
+#include "core/device.h"
 
 /* Up to this size an upload on a stream is copied aside and not waited for. */
 #define NL_BOUNCE_ASIDE ((size_t)8 << 20)

@@ -20,7 +20,7 @@
 
 #include <stdio.h>
 #include "base/mem.h"
-#include "core/graph.h"
+#include "core/capture.h"
 
 static uint64_t live;
 
@@ -97,8 +97,11 @@ static void mark(nl_buffer *buffer, uint64_t user) {
 }
 
 int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
-    if (nl_graph_capturing() && !blocking) { /* the graph's launches will use it */
-        int noted = nl_graph_note(stream, buffer, err);
+    if (nl_capture_under_way() && !blocking) { /* the graph's launches will use it */
+        nl_buffer_retain(buffer);
+        int noted = nl_capture_note(stream, buffer, err);
+        if (noted != 1)
+            nl_buffer_release(buffer);
         if (noted != 0)
             return noted < 0 ? -1 : 0;
     }
@@ -207,7 +210,7 @@ static void empty(nl_device *dev) {
 
 void nl_buffer_exit(void) {
     nl_error ignored;
-    if (!nl_device_usable() || nl_device_captures_under_way())
+    if (!nl_device_usable() || nl_capture_under_way())
         return;
     for (int i = 0; nl_device_is_known(i); i++) {
         nl_device *dev = nl_device_is_ready(i) ? nl_device_get(i, &ignored) : NULL;
@@ -262,7 +265,7 @@ static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
 static nl_buffer *take_crowded(nl_device *dev, size_t size, size_t capacity) {
     nl_error ignored;
     nl_buffer *buffer = take(dev, size, capacity);
-    if (buffer != NULL || nl_graph_capturing()) /* which forbids waiting */
+    if (buffer != NULL || nl_capture_under_way()) /* which forbids waiting */
         return buffer;
     if (nl_pool_is_crowded(&dev->cache, NL_POOL_IDLE, CROWD_BYTES, CROWD_BLOCKS)) {
         if (wait_until_idle(dev, &ignored) < 0)
@@ -277,7 +280,7 @@ static nl_buffer *take_crowded(nl_device *dev, size_t size, size_t capacity) {
 
 static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_error *err) {
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
-    int capturing = nl_graph_capturing(), pooled = dev->has_memory_pools && !capturing;
+    int capturing = nl_capture_under_way(), pooled = dev->has_memory_pools && !capturing;
     if (nl_pool_enter(&dev->cache, &buffer->block, capacity) == 0) {
         status = allocate(capacity, pooled, &buffer->address);
         if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)

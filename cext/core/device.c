@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "core/capture.h"
 #include "core/wait.h"
 
 #define MAX_DEVICES 64
@@ -32,7 +33,7 @@ static uint64_t abandoned; /* the process ends, and something may run for ever *
 static nl_mutex postponed_lock = NL_MUTEX_INIT;
 static nl_postponed *postponed; /* by callbacks that have ended: for the next who waits anyway */
 
-uint64_t nl_device_captures, nl_device_epoch;
+uint64_t nl_device_epoch;
 
 static NL_THREAD_LOCAL struct {
     nl_device *bound; /* its context is current, if epoch is still the global one */
@@ -46,7 +47,6 @@ static void after_fork(void) {
     nl_mutex_init(&lock);
     nl_mutex_init(&resets);
     nl_mutex_init(&postponed_lock);
-    nl_atomic_store(&nl_device_captures, 0);
     for (int i = 0; i < device_count; ++i) {
         nl_mutex_init(&devices[i].lock);
         nl_mutex_init(&devices[i].cache.lock);
@@ -382,8 +382,7 @@ void nl_device_callback_end(void) {
 }
 
 void nl_device_release_postponed(void) {
-    if (here.in_callback || nl_atomic_load_entry(&postponed) == NULL ||
-        nl_device_captures_under_way())
+    if (here.in_callback || nl_atomic_load_entry(&postponed) == NULL || nl_capture_under_way())
         return;
     nl_mutex_lock(&postponed_lock);
     nl_postponed *p = postponed;
@@ -400,7 +399,7 @@ int nl_device_in_callback(void) {
 }
 
 int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing) {
-    if (!here.in_callback && !nl_device_captures_under_way())
+    if (!here.in_callback && !nl_capture_under_way())
         return 0;
     place->release = release;
     place->thing = thing;
@@ -414,15 +413,6 @@ int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *
     nl_atomic_store_entry(&postponed, place);
     nl_mutex_unlock(&postponed_lock);
     return 1;
-}
-
-void nl_device_capture_begin(void) {
-    nl_atomic_add(&nl_device_captures, 1);
-}
-
-void nl_device_capture_end(void) {
-    nl_atomic_sub(&nl_device_captures, 1);
-    nl_device_release_postponed();
 }
 
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {

@@ -95,14 +95,6 @@ typedef struct nl_postponed {
 /* 1 if this thread is in a callback, or a capture is under way: release(thing) is called later.
  * Else 0 and nothing happens. */
 int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing);
-/* From begin to end, everywhere in the process, releases are put off: freeing uses the default
- * stream, which a capture may forbid. Captures may overlap. */
-void nl_device_capture_begin(void);
-void nl_device_capture_end(void);
-extern uint64_t nl_device_captures;
-static inline int nl_device_captures_under_way(void) {
-    return nl_atomic_load(&nl_device_captures) != 0;
-}
 /* The same as nl_device_bind for release functions: 1 if calls on things of this generation may be
  * made, else 0. */
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation);

@@ -1,6 +1,7 @@
 /* core/fill: one element all over a strided region. What no memset can do is done by doubling: each
  * copy repeats all that is there already. */
 #include "core/plan.h"
+#include "core/transfer.h"
 
 #include <string.h>
 

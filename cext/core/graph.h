@@ -1,14 +1,13 @@
 /* core/graph: work of a stream, captured once and launched any number of times.
  *
- * While a capture is under way its graph notes the buffers that captured work touches and keeps
- * them; a launch makes its stream come after their allocations, as any other use does. Captures are
- * relaxed: what is put into streams outside of the capture just runs. But the default stream may
- * not be touched while a stream that is ordered with it is captured, so meanwhile memory is
- * allocated outside of the pool, and releases of anything are put off. */
+ * While a capture is under way (core/capture.h) its graph notes the buffers that captured work
+ * touches and keeps them; a launch makes its stream come after their allocations, as any other use
+ * does. */
 #ifndef NL_CORE_GRAPH_H
 #define NL_CORE_GRAPH_H
 
 #include "core/buffer.h"
+#include "core/capture.h"
 #include "core/launch.h"
 #include "core/stream.h"
 
@@ -17,26 +16,15 @@ typedef struct nl_graph {
     nl_device *device;
     uint64_t generation; /* of the device */
     nl_stream *stream;   /* that is captured; held until the capture ends */
-    void *owner;         /* while capturing: a Python object, see nl_graph_owner */
-    const void *thread;  /* that began the capture */
-    unsigned long long id;
-    CUresult spoilt;       /* why what was captured is not complete */
-    struct nl_graph *next; /* of the captures under way */
+    nl_capture capture;  /* its things are buffers, retained */
     CUgraph handle;
     CUgraphExec exec;
-    nl_buffer **buffers; /* sorted by address */
-    size_t count, capacity;
     uint64_t updated;      /* launches have got other arguments than it has noted */
     uint64_t touches_host; /* copies from or to host memory are in it */
     nl_event *done;        /* recorded after each launch, if so */
     nl_mutex lock;         /* of `exec`: the driver wants one call at a time */
     nl_postponed later;
 } nl_graph;
-
-/* Is anything being captured in this process? */
-static inline int nl_graph_capturing(void) {
-    return __builtin_expect(nl_device_captures_under_way(), 0);
-}
 
 /* Begins. `owner` has to stay alive until nl_graph_leave. */
 int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err);
@@ -53,17 +41,6 @@ void nl_graph_retain(nl_graph *graph);
 void nl_graph_release(nl_graph *graph); /* accepts NULL; of one whose capture is over */
 size_t nl_graph_live(void);             /* for leak tests */
 
-/* Is work on this stream being captured by one of ours? */
-int nl_graph_has(CUstream stream);
-/* The owner of that graph, on which `retain` has been called; NULL if there is none. */
-void *nl_graph_owner(CUstream stream, void (*retain)(void *owner));
-/* Is a stream of this device being captured by one of ours, in any thread? */
-int nl_graph_is_on(const nl_device *device);
-/* Did the calling thread begin a capture that goes on? */
-int nl_graph_is_here(void);
-/* Work on `stream` is going to use the buffer: 1 if that is noted, 0 if it is not being captured.
- */
-int nl_graph_note(CUstream stream, nl_buffer *buffer, nl_error *err);
 /* The operation that was captured last on this stream. */
 int nl_graph_last_node(CUstream stream, CUgraphNode *node, nl_error *err);
 

@@ -3,8 +3,9 @@
 #ifndef NL_CORE_PLAN_H
 #define NL_CORE_PLAN_H
 
+#include "core/direction.h"
 #include "core/layout.h"
-#include "core/transfer.h"
+#include "driver/driver.h"
 
 typedef struct nl_axis {
     int64_t count, to, from; /* elements; bytes from one to the next on either side */

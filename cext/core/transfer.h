@@ -9,9 +9,8 @@
 #define NL_CORE_TRANSFER_H
 
 #include "core/device.h"
+#include "core/direction.h"
 #include "core/layout.h"
-
-typedef enum { NL_HOST_TO_DEVICE, NL_DEVICE_TO_HOST, NL_DEVICE_TO_DEVICE } nl_direction;
 
 /* to and from are the addresses of the first elements (a pointer cast to CUdeviceptr on the host
  * side). Both layouts have the same shape and itemsize; `to` must not overlap itself. */

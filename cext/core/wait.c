@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/lock.h"
-#include "core/graph.h"
+#include "core/capture.h"
 
 enum { NAP_NS = 100000 }; /* between questions, once it has taken longer than NL_INTERRUPT_NS */
 
@@ -36,7 +36,7 @@ static CUresult query_event(void *handle) {
 static int wait(query_fn *query, void *handle, const char *call, nl_error *err) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
-    if (nl_cu.ends_waits || !nl_interrupt_heeded(0) || nl_graph_is_here())
+    if (nl_cu.ends_waits || !nl_interrupt_heeded(0) || nl_capture_is_here())
         return 0;
     while ((status = query(handle)) == CUDA_ERROR_NOT_READY) {
         uint64_t time = nl_clock_ns();

@@ -24,6 +24,7 @@ nl_driver nl_cu = {NL_DRIVER_CALLS(NL_FIELD).kind = NULL, .TakeFault = NULL};
 
 static nl_mutex open_lock = NL_MUTEX_INIT;
 static uint64_t is_open;
+static void (*opened)(void);
 
 static void reset_lock_in_child(void) {
     nl_mutex_init(&open_lock);
@@ -81,6 +82,18 @@ int nl_driver_probe(nl_error *err) {
     return try_table(&table, err);
 }
 
+static void call_opened(void) {
+    void (*function)(void) = nl_atomic_load_entry(&opened);
+    if (function != NULL)
+        function();
+}
+
+void nl_driver_on_open(void (*function)(void)) {
+    nl_atomic_store_entry(&opened, function);
+    if (nl_driver_is_open())
+        function();
+}
+
 static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
     nl_driver table = {.kind = NULL};
     if (is_open) {
@@ -95,9 +108,9 @@ static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
     if (fill(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0)
         return -1;
     nl_cu = table;
-    nl_driver_wrap_opened();
-    nl_fork_on_child(reset_lock_in_child);
     nl_atomic_store(&is_open, 1);
+    call_opened();
+    nl_fork_on_child(reset_lock_in_child);
     return 0;
 }
 

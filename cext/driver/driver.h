@@ -76,8 +76,8 @@ void nl_driver_report(CUresult status, const char *call);
 /* The same for a call without arguments, e.g. NL_CU0(err, CtxSynchronize). */
 #define NL_CU0(err, name) nl_driver_check(nl_cu.name(), "cu" #name, (err))
 
-/* driver_wrap: called by nl_driver_open with the table filled; wraps it if tests asked for that. */
-void nl_driver_wrap_opened(void);
+/* Called once the table is filled; at once if it is. */
+void nl_driver_on_open(void (*function)(void));
 /* Wraps the open table in place (once). The n-th call from now (1 = the next) returns
  * `status` instead of reaching the driver; n = 0 switches off. Returns the calls seen since the
  * last call of this function. Destroying calls (Free, Destroy, Unload, Release) are counted apart

@@ -117,7 +117,7 @@ static void wrap_table(void) {
     nl_atomic_store_entry(&nl_cu.Memcpy3DAsync, counting_Memcpy3DAsync);
 }
 
-void nl_driver_wrap_opened(void) {
+static void wrap_opened(void) {
     if (nl_atomic_load(&wanted) && nl_atomic_swap(&wrapped, 1) == 0) {
         wrap_table();
     }
@@ -125,8 +125,7 @@ void nl_driver_wrap_opened(void) {
 
 static void want(void) {
     nl_atomic_store(&wanted, 1);
-    if (nl_driver_is_open())
-        nl_driver_wrap_opened();
+    nl_driver_on_open(wrap_opened);
 }
 
 static void unwant(void) {

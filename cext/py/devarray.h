@@ -4,6 +4,7 @@
 
 #include "py/state.h"
 #include "core/buffer.h"
+#include "core/capture.h"
 #include "core/layout.h"
 #include "py/hostarray.h"
 
@@ -87,7 +88,7 @@ static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blo
     nl_buffer *buffer = a->buffer;
     if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
         return -1;
-    if (nl_device_captures_under_way() && a->owner && nl_py_graph_keep_owner(stream, a, err) < 0)
+    if (nl_capture_under_way() && a->owner && nl_py_graph_keep_owner(stream, a, err) < 0)
         return -1;
     return nl_buffer_use(buffer, stream, blocking, err);
 }

@@ -117,7 +117,7 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     PyObject *keeper;
     CUstream stream;
-    if (nl_graph_capturing() && nl_py_graph_check_default(NULL, "reading an element") < 0)
+    if (nl_capture_under_way() && nl_py_graph_check_default(NULL, "reading an element") < 0)
         return NULL;
     if (own_stream((nl_py_array *)a, &stream, NULL, &keeper) < 0)
         return NULL;
@@ -129,7 +129,7 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
 PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream) {
     if (!stream)
         return nl_py_array_read_element(a, a->address);
-    if (nl_graph_capturing() && nl_py_graph_check_asking(stream, "reading an element") < 0)
+    if (nl_capture_under_way() && nl_py_graph_check_asking(stream, "reading an element") < 0)
         return NULL;
     return read_element(a, a->address, stream);
 }
@@ -180,7 +180,7 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
         return -1;
     if (*stream == NULL && own_stream(a, stream, blocking, keeper) < 0)
         return -1;
-    if (nl_graph_capturing() && nl_py_graph_check_default(*stream, "a copy") < 0)
+    if (nl_capture_under_way() && nl_py_graph_check_default(*stream, "a copy") < 0)
         goto fail;
     if (nl_py_array_use(a, *stream, *blocking, &err) == 0)
         return 0;
@@ -223,7 +223,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     nl_error err;
     int result, asynchronous, captured = 0;
     nl_py_array_layout(a, &device);
-    if (nl_graph_capturing() && (captured = nl_py_graph_keep(stream, host->array, 1)) < 0)
+    if (nl_capture_under_way() && (captured = nl_py_graph_keep(stream, host->array, 1)) < 0)
         return -1;
     if (nl_atomic_load_pointer(&released))
         drop_released(NULL);
@@ -415,7 +415,7 @@ static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int ask
     nl_error err;
     if (!asked && own_stream(source, &own, &own_blocking, &keeper) < 0)
         return -1;
-    if (nl_graph_capturing() &&
+    if (nl_capture_under_way() &&
         (nl_py_graph_check_waiting(stream, "a copy between devices", "") < 0 ||
          nl_py_graph_check_waiting(own, "a copy between devices", "") < 0 ||
          nl_py_graph_check_default(NULL, "a copy between devices") < 0))
@@ -507,7 +507,7 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
                             "the value must be a 0-dimensional NumPy array of the same dtype");
         goto done;
     }
-    if (nl_graph_capturing() && nl_py_graph_keep(stream, value, 0) < 0)
+    if (nl_capture_under_way() && nl_py_graph_keep(stream, value, 0) < 0)
         goto done;
     nl_py_array_layout(a, &layout);
     result = 0;

@@ -330,7 +330,7 @@ static PyObject *synchronize_(nl_device *dev) {
     int status;
     if (dev == NULL)
         return NULL;
-    if (nl_graph_capturing() && nl_py_graph_check_device(dev, "synchronize()") < 0)
+    if (nl_capture_under_way() && nl_py_graph_check_device(dev, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
     return nl_py_none(status, &err);

@@ -272,7 +272,7 @@ static PyObject *ask_capsule(PyObject *obj, PyObject *stream) {
 
 /* The number by which DLPack knows a stream: 1 is the legacy default one. */
 static PyObject *stream_number(CUstream stream) {
-    if (nl_graph_capturing() && nl_graph_has(stream))
+    if (nl_capture_under_way() && nl_capture_has(stream))
         return PyLong_FromLong(-1); /* no waiting: whoever launches the graph sees to it */
     return PyLong_FromVoidPtr(stream ? stream : CU_STREAM_LEGACY);
 }

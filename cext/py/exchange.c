@@ -293,7 +293,7 @@ int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocki
     if (!foreign->has_stream || foreign->stream == stream ||
         (foreign->stream == CU_STREAM_LEGACY && blocking))
         return 0;
-    if (nl_graph_capturing() && nl_graph_has(stream))
+    if (nl_capture_under_way() && nl_capture_has(stream))
         return 0; /* whoever launches the graph sees to it */
     nl_device *dev = nl_device_current(&err);
     NL_UNLOCKED(result = dev ? NL_CU(&err, StreamSynchronize, foreign->stream) : -1);

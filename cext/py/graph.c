@@ -28,7 +28,7 @@ static void retain_object(void *object) {
 }
 
 static nl_py_graph *graph_of(CUstream stream) {
-    return nl_graph_owner(stream, retain_object);
+    return nl_capture_owner(stream, retain_object);
 }
 
 static int append_once(PyObject *list, PyObject *object) {
@@ -69,7 +69,7 @@ int nl_py_graph_keep_owner(CUstream stream, const nl_py_array *array, nl_error *
 }
 
 int nl_py_graph_check_default(CUstream stream, const char *what) {
-    if ((stream && stream != CU_STREAM_LEGACY) || !nl_graph_is_here())
+    if ((stream && stream != CU_STREAM_LEGACY) || !nl_capture_is_here())
         return 0;
     PyErr_Format(PyExc_RuntimeError,
                  "%s on the default stream inside a capture would not be part of the graph: name "
@@ -79,7 +79,7 @@ int nl_py_graph_check_default(CUstream stream, const char *what) {
 }
 
 int nl_py_graph_check_waiting(CUstream stream, const char *what, const char *advice) {
-    if (!nl_graph_has(stream))
+    if (!nl_capture_has(stream))
         return 0;
     PyErr_Format(PyExc_RuntimeError, "%s cannot be captured%s", what, advice);
     return -1;
@@ -94,11 +94,11 @@ static int refuse_asking(const char *what, const char *where) {
 }
 
 int nl_py_graph_check_asking(CUstream stream, const char *what) {
-    return nl_graph_has(stream) ? refuse_asking(what, "the stream") : 0;
+    return nl_capture_has(stream) ? refuse_asking(what, "the stream") : 0;
 }
 
 int nl_py_graph_check_device(const nl_device *device, const char *what) {
-    return nl_graph_is_on(device) ? refuse_asking(what, "a stream of this device") : 0;
+    return nl_capture_is_on(device) ? refuse_asking(what, "a stream of this device") : 0;
 }
 
 int nl_py_graph_add_launch(nl_py_kernel *kernel, const nl_launch *shape, PyObject *const *args,
@@ -286,7 +286,7 @@ static void graph_dealloc(PyObject *self) {
 /* ---- types ---- */
 
 static PyObject *capture_here(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return PyBool_FromLong(nl_graph_is_here());
+    return PyBool_FromLong(nl_capture_is_here());
 }
 
 static PyMethodDef functions[] = {

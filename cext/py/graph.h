@@ -8,7 +8,7 @@
 #include "core/graph.h"
 #include "py/kernel.h"
 
-/* All of these only after nl_graph_capturing(), so that ordinary calls pay for one test. */
+/* All of these only after nl_capture_under_way(), so that ordinary calls pay for one test. */
 
 /* If work on the stream is being captured, keeps the object as long as the graph: 1; else 0, or -1
  * with an exception. `host`: it is an array that the graph will copy from or to. */

@@ -429,7 +429,7 @@ int nl_py_kernel_refuse(const nl_py_kernel *k) {
 int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values, uint64_t epoch) {
     if (nl_py_kernel_check(k, epoch) < 0)
         return -1;
-    if (nl_graph_capturing())
+    if (nl_capture_under_way())
         return run_capturing(k, shape, values);
     if (run(k, shape, values) < 0)
         return -1;

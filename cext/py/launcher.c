@@ -63,7 +63,7 @@ static int run_staged(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call, unsi
 
 /* In a capture device arrays go the longer way too, so that the graph notes them. */
 static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
-    return l->blocking && !nl_graph_has(l->shape.stream);
+    return l->blocking && !nl_capture_has(l->shape.stream);
 }
 
 static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kernel *k,
@@ -109,7 +109,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     nl_device *dev = read->device;
     const nl_params *params = &k->kernel->params;
     nl_error err;
-    int result = -1, capturing = nl_graph_capturing();
+    int result = -1, capturing = nl_capture_under_way();
     nl_py_call call; /* not cleared as a whole: it is large */
     call.state = l->dispatcher->state;
     call.name = k->kernel->name;

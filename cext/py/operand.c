@@ -523,7 +523,7 @@ int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
         most = nl_bounce_shared();
     if (!any)
         return 0;
-    if (nl_graph_capturing() &&
+    if (nl_capture_under_way() &&
         nl_py_graph_check_waiting(call->stream, "a call with host arrays",
                                   ", because it waits for its copies: pass device arrays") < 0)
         return -1;

@@ -86,7 +86,7 @@ fail:
 int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
     if (nl_py_stream_read(state, argument, handle, blocking) < 0)
         return -1;
-    if (nl_graph_capturing() && blocking != NULL && nl_graph_has(*handle))
+    if (nl_capture_under_way() && blocking != NULL && nl_capture_has(*handle))
         *blocking = 0;
     return 0;
 }
@@ -192,7 +192,8 @@ static PyObject *stream_repr(nl_py_stream *self) {
 static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
-    if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "synchronize()") < 0)
+    if (nl_capture_under_way() &&
+        nl_py_graph_check_asking(self->stream->handle, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status = nl_stream_synchronize(self->stream, &err));
     return nl_py_none(status, &err);
@@ -201,7 +202,7 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unus
 static PyObject *stream_query(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int done = 0;
-    if (nl_graph_capturing() && nl_py_graph_check_asking(self->stream->handle, "query()") < 0)
+    if (nl_capture_under_way() && nl_py_graph_check_asking(self->stream->handle, "query()") < 0)
         return NULL;
     if (nl_stream_query(self->stream, &done, &err) < 0)
         return nl_py_raise(&err);
@@ -218,7 +219,7 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
     if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0) {
         return nl_py_raise(&err);
     }
-    if (nl_graph_capturing() &&
+    if (nl_capture_under_way() &&
         nl_py_graph_check_waiting(stream->handle, "a call of a Python function", "") < 0)
         return NULL;
     if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0)

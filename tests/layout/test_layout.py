@@ -26,17 +26,10 @@ BELOW = {
     "core": {"base", "driver", "core"},
     "py": {"base", "driver", "core", "py"},
 }
-CAPTURED = ("buffer", "device", "graph", "kernel", "launch", "module", "stream", "wait")
 SCHEDULER = ("block", "fault", "grid", "scheduler", "trampoline", "interleave", "warp", "watch")
 # Files (a .c and its .h are one) that may include one another in a circle, and why.
 CIRCLES = {
     ("base/lock", "base/mem"): "locks are memory that is counted, the counters are atomic",
-    tuple(f"core/{name}" for name in CAPTURED): (
-        "a graph keeps its buffers and launches; what waits asks the graph whether it is captured"
-    ),
-    ("core/pack", "core/pinned", "core/plan", "core/bounce", "core/transfer"): (
-        "a transfer is planned, and its parts are made of what it shares with them"
-    ),
     ("py/*",): "types of Python refer to one another: arrays have streams, streams make arrays",
     tuple(f"sim/engine/{name}" for name in SCHEDULER): (
         "whoever waits switches straight to the thread that is next; a fault ends the grid"
