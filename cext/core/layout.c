@@ -2,6 +2,8 @@
  * refused where arrays are made, so products here cannot overflow. */
 #include "core/layout.h"
 
+#include <stdlib.h>
+
 int64_t nl_layout_count(const nl_layout *layout) {
     int64_t count = 1;
     for (int i = 0; i < layout->ndim; ++i)
@@ -72,4 +74,38 @@ uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address) {
             bits |= (uint64_t)layout->strides[i];
     }
     return (uint8_t)bits;
+}
+
+/* With the strides sorted by size, each must step over everything below it. */
+int nl_layout_overlaps_itself(const nl_layout *l) {
+    int order[NL_MAX_DIMS], n = 0;
+    for (int i = 0; i < l->ndim; i++) {
+        if (l->shape[i] == 0)
+            return 0;
+        if (l->shape[i] == 1)
+            continue;
+        int j = n++;
+        for (; j > 0 && llabs(l->strides[order[j - 1]]) > llabs(l->strides[i]); j--)
+            order[j] = order[j - 1];
+        order[j] = i;
+    }
+    int64_t reach = l->itemsize;
+    for (int i = 0; i < n; i++) {
+        int64_t stride = llabs(l->strides[order[i]]);
+        if (stride < reach)
+            return l->itemsize > 0;
+        reach += stride * (l->shape[order[i]] - 1);
+    }
+    return 0;
+}
+
+int nl_layout_ranges_meet(uint64_t a, const nl_layout *a_layout, uint64_t b,
+                          const nl_layout *b_layout) {
+    int64_t low[2], high[2];
+    if (nl_layout_count(a_layout) == 0 || nl_layout_count(b_layout) == 0)
+        return 0;
+    nl_layout_extent(a_layout, &low[0], &high[0]);
+    nl_layout_extent(b_layout, &low[1], &high[1]);
+    return a + (uint64_t)low[0] < b + (uint64_t)high[1] &&
+           b + (uint64_t)low[1] < a + (uint64_t)high[0];
 }

@@ -24,5 +24,10 @@ void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high);
 /* Low bits of the addresses of the elements, the first of which is at `address`: an element type of
  * alignment a (a power of two up to 256) may be read where these bits & (a - 1) are 0. */
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);
+/* Do two of its elements share bytes (by strides alone: it may say so where none do)? */
+int nl_layout_overlaps_itself(const nl_layout *layout);
+/* Do the ranges of addresses that two arrays span meet? Those of arrays without elements do not. */
+int nl_layout_ranges_meet(uint64_t address, const nl_layout *layout, uint64_t other_address,
+                          const nl_layout *other);
 
 #endif

@@ -351,7 +351,7 @@ static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigne
     int mode = mode_of(call, index, v);
     if (mode < 0 || check_array(call, index, v, mode) < 0)
         return -1;
-    if ((mode & NL_PY_TRANSFER_OUT) && nl_py_layout_overlaps(&v->memory.host.layout))
+    if ((mode & NL_PY_TRANSFER_OUT) && nl_layout_overlaps_itself(&v->memory.host.layout))
         return nl_py_argument_refuse(call, index, shown(v), PyExc_ValueError,
                                      " whose elements overlap in memory: it cannot be copied back");
     if (nl_py_staging_add(&call->staging, &v->memory.host, index, mode, &staged) < 0)

@@ -123,8 +123,6 @@ PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs)
 PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);
-/* Whether two elements of a layout share bytes (by strides alone: it may say so where none do). */
-int nl_py_layout_overlaps(const nl_layout *layout);
 /* py/arrayufunc */
 PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *keywords);

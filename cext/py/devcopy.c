@@ -192,30 +192,6 @@ fail:
 
 /* ---- host and back ---- */
 
-/* Whether two elements of a layout may share bytes: with the strides sorted by size, each must step
- * over everything below it. */
-int nl_py_layout_overlaps(const nl_layout *l) {
-    int order[NL_MAX_DIMS], n = 0;
-    for (int i = 0; i < l->ndim; i++) {
-        if (l->shape[i] == 0)
-            return 0;
-        if (l->shape[i] == 1)
-            continue;
-        int j = n++;
-        for (; j > 0 && llabs(l->strides[order[j - 1]]) > llabs(l->strides[i]); j--)
-            order[j] = order[j - 1];
-        order[j] = i;
-    }
-    int64_t reach = l->itemsize;
-    for (int i = 0; i < n; i++) {
-        int64_t stride = llabs(l->strides[order[i]]);
-        if (stride < reach)
-            return l->itemsize > 0;
-        reach += stride * (l->shape[order[i]] - 1);
-    }
-    return 0;
-}
-
 static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction direction,
                      CUstream stream) {
     nl_device *dev = a->buffer->device;
@@ -271,7 +247,7 @@ PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
         goto done;
     if (!host.writable)
         PyErr_SetString(PyExc_ValueError, "the host array is read-only");
-    else if (nl_py_layout_overlaps(&host.layout))
+    else if (nl_layout_overlaps_itself(&host.layout))
         PyErr_SetString(PyExc_ValueError,
                         "elements of the host array overlap: it cannot be copied to");
     else
@@ -311,7 +287,7 @@ static int check_destination(const nl_py_array *a) {
     if (check_writable(a) < 0)
         return -1;
     nl_py_array_layout(a, &layout);
-    if (!nl_py_layout_overlaps(&layout))
+    if (!nl_layout_overlaps_itself(&layout))
         return 0;
     PyErr_SetString(PyExc_ValueError,
                     "elements of the device array overlap: it cannot be copied to");
@@ -398,11 +374,7 @@ static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream
 }
 
 static int share_bytes(const place *a, const place *b) {
-    int64_t low[2], high[2];
-    nl_layout_extent(a->layout, &low[0], &high[0]);
-    nl_layout_extent(b->layout, &low[1], &high[1]);
-    return a->address + (CUdeviceptr)low[0] < b->address + (CUdeviceptr)high[1] &&
-           b->address + (CUdeviceptr)low[1] < a->address + (CUdeviceptr)high[0];
+    return nl_layout_ranges_meet(a->address, a->layout, b->address, b->layout);
 }
 
 /* Between devices, in the order of the stream, or of the arrays' own ones where the call named

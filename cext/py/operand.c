@@ -205,7 +205,7 @@ static int check_apart(nl_py_operation *call, int index, const nl_py_operand *op
     nl_layout layout = {.ndim = op->ndim, .itemsize = op->itemsize};
     memcpy(layout.shape, op->shape, (size_t)op->ndim * sizeof(int64_t));
     memcpy(layout.strides, op->strides, (size_t)op->ndim * sizeof(int64_t));
-    if (!nl_py_layout_overlaps(&layout))
+    if (!nl_layout_overlaps_itself(&layout))
         return 0;
     PyErr_Format(PyExc_ValueError, "%U(): elements of operand %d, an output, overlap in memory",
                  call->name, index + 1);

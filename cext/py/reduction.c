@@ -310,21 +310,12 @@ static void append_array(key *k, PyObject *obj, int shared) {
     append(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t));
 }
 
-static void span(PyObject *obj, uint64_t *first, uint64_t *end) {
-    const nl_py_array *a = (const nl_py_array *)obj;
-    nl_layout layout;
-    int64_t low, high;
-    nl_py_array_layout(a, &layout);
-    nl_layout_extent(&layout, &low, &high);
-    *first = a->address + (uint64_t)low;
-    *end = a->address + (uint64_t)high;
-}
-
 static int share_memory(PyObject *a, PyObject *b) {
-    uint64_t a_first, a_end, b_first, b_end;
-    span(a, &a_first, &a_end);
-    span(b, &b_first, &b_end);
-    return a_first < b_end && b_first < a_end;
+    const nl_py_array *x = (const nl_py_array *)a, *y = (const nl_py_array *)b;
+    nl_layout of_x, of_y;
+    nl_py_array_layout(x, &of_x);
+    nl_py_array_layout(y, &of_y);
+    return nl_layout_ranges_meet(x->address, &of_x, y->address, &of_y);
 }
 
 /* 1.0 and True are equal to 1, but are not to be taken for it: only ints have keys. */

@@ -92,12 +92,7 @@ static int really_overlap(PyObject *a, PyObject *b) {
 }
 
 static int meet(const nl_host_array *a, const nl_host_array *b) {
-    int64_t low[2], high[2];
-    if (nl_layout_count(&a->layout) == 0 || nl_layout_count(&b->layout) == 0)
-        return 0;
-    nl_layout_extent(&a->layout, &low[0], &high[0]);
-    nl_layout_extent(&b->layout, &low[1], &high[1]);
-    return a->data + low[0] < b->data + high[1] && b->data + low[1] < a->data + high[0];
+    return nl_layout_ranges_meet((uintptr_t)a->data, &a->layout, (uintptr_t)b->data, &b->layout);
 }
 
 static int parameter_of(const nl_py_staging *s, int staged) {
