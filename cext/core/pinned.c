@@ -74,6 +74,36 @@ void nl_pinned_give(nl_pinned *block) {
     nl_mutex_unlock(&lock);
 }
 
+static nl_pinned *take_idle(void) {
+    nl_mutex_lock(&lock);
+    int i = 0;
+    while (i < MOST_BLOCKS && (blocks[i].taken || !is_live(&blocks[i])))
+        i++;
+    if (i < MOST_BLOCKS)
+        blocks[i].taken = 1;
+    nl_mutex_unlock(&lock);
+    return i < MOST_BLOCKS ? &blocks[i] : NULL;
+}
+
+void nl_pinned_unlock(void) {
+    nl_pinned *b;
+    while ((b = take_idle()) != NULL) {
+        if (nl_device_bind_for_release(b->device, b->generation))
+            nl_driver_report(nl_cu.MemHostUnregister(b->host), "cuMemHostUnregister");
+        b->device = NULL;
+        nl_pinned_give(b);
+    }
+}
+
+int nl_pinned_locked(void) {
+    int count = 0;
+    nl_mutex_lock(&lock);
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        count += is_live(&blocks[i]);
+    nl_mutex_unlock(&lock);
+    return count;
+}
+
 void nl_pinned_gather(char *dense, const nl_layout *dense_layout, const char *host,
                       const nl_layout *host_layout) {
     nl_plan p = {.to = (CUdeviceptr)(uintptr_t)dense, .from = (CUdeviceptr)(uintptr_t)host};

@@ -24,6 +24,10 @@ int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err);
 /* After the device has finished with it. Accepts NULL. */
 void nl_pinned_give(nl_pinned *block);
 
+/* Those that nobody uses are no longer locked, until they are taken again. */
+void nl_pinned_unlock(void);
+int nl_pinned_locked(void);
+
 /* Strided host memory into a dense piece of host memory with another order of dimensions, and
  * back. */
 void nl_pinned_gather(char *dense, const nl_layout *dense_layout, const char *host,

@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "core/buffer.h"
 #include "core/hostblock.h"
+#include "core/pinned.h"
 
 int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot) {
     PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
@@ -17,12 +18,18 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
 
 static int ended;
 
+void nl_py_give_back(void) {
+    nl_buffer_exit();
+    if (nl_device_usable()) { /* those that no copy is using any more */
+        nl_hostblock_trim(0);
+        nl_pinned_unlock();
+    }
+}
+
 /* When it has let go of all arrays that it can. */
 static void at_exit(void) {
     ended = 1;
-    nl_buffer_exit();
-    if (nl_device_usable())
-        nl_hostblock_trim(0); /* those that no copy is using any more */
+    nl_py_give_back();
 }
 
 int nl_py_lives(void) {

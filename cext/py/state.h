@@ -99,6 +99,8 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
 int nl_py_lives(void);
 /* When the interpreter ends, what is kept for reuse is given back. 0 or -1. */
 int nl_py_at_exit(void);
+/* What is kept to be used again goes back to the driver, where nothing is using it. */
+void nl_py_give_back(void);
 /* Adds functions to the module. 0 or -1. */
 #define nl_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
 

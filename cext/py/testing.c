@@ -7,6 +7,7 @@
 #include "core/ipc.h"
 #include "core/module.h"
 #include "core/hostblock.h"
+#include "core/pinned.h"
 #include "core/stream.h"
 #include "py/state.h"
 
@@ -80,14 +81,13 @@ static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) 
 static void report(void) {
     uint64_t used = 0;
     nl_error err;
-    nl_buffer_exit();
-    if (nl_device_usable())
-        nl_hostblock_trim(0);
+    nl_py_give_back();
     nl_device *dev = nl_device_usable() ? nl_device_current(&err) : NULL;
     if (dev && dev->pool)
         (void)NL_CU(&err, MemPoolGetAttribute, dev->pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
-    fprintf(stderr, "at exit: %zu buffers, %zu blocks kept, %llu bytes of the pool used\n",
-            nl_buffer_live(), nl_pool_kept(), (unsigned long long)used);
+    fprintf(stderr,
+            "at exit: %zu buffers, %zu blocks kept, %d locked, %llu bytes of the pool used\n",
+            nl_buffer_live(), nl_pool_kept(), nl_pinned_locked(), (unsigned long long)used);
 }
 
 static PyObject *report_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {

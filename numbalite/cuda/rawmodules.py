@@ -46,7 +46,9 @@ class CudaPythonModule:
         """A kernel by its symbol.
 
         With a signature ("void(float32, int32[:])"; arrays are plain pointers to C-contiguous
-        elements) it can be launched: `function[grid, block](*args)`.
+        elements) it can be launched: `function[grid, block](*args)`. A signature that does not fit the
+        kernel is a RuntimeError. To tell, drivers before CUDA 13.2 are asked for one parameter more
+        than it has, a call that fails, which compute-sanitizer reports.
         """
         return CudaPythonFunction(self, name, signature)
 

@@ -78,6 +78,7 @@ del temporary
 def test_nothing_fails_and_nothing_is_left(run_python):
     report = run_python(PROGRAM).stderr
     found = re.fullmatch(
-        r"at exit: (\d+) buffers, \d+ blocks kept, (\d+) bytes of the pool used\n", report
+        r"at exit: (\d+) buffers, \d+ blocks kept, (\d+) locked, (\d+) bytes of the pool used\n",
+        report,
     )
-    assert found and found.groups() == ("0", "0"), report
+    assert found and found.groups() == ("0", "0", "0"), report
