@@ -133,7 +133,7 @@ class IpcHandle:
 
     def _pointer(self, context, memory):
         offset = self.offset if isinstance(memory, _core.IpcMemory) else 0
-        if offset + self.size > memory.nbytes:
+        if offset < 0 or self.size < 0 or offset + self.size > memory.nbytes:
             self.close()
             raise ValueError(
                 f"{self.size} bytes at offset {offset} are not in the {memory.nbytes} of the handle"

@@ -1,5 +1,13 @@
 """Values made of the bytes that a fuzzer gives: a Source is read like a tape, and is 0 where it has ended."""
 
+from numbalite import errors
+
+# What a mistake of the user's may be answered with.
+EXPECTED = (
+    TypeError, ValueError, OverflowError, IndexError, KeyError, NotImplementedError, BufferError,
+    AttributeError, RuntimeError, MemoryError, ZeroDivisionError, ImportError, errors.NumbaliteError,
+)  # fmt: skip
+
 INTERESTING = (
     0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 1023, 1024, 65535, 65536, 2**31 - 1, 2**31,
     2**32 - 1, 2**32, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**200,
@@ -87,3 +95,11 @@ class Source:
             else:
                 del data[at:]
         return bytes(data)
+
+
+def attempt(function, *args, **keywords):
+    """(answer, None) or (None, exception)."""
+    try:
+        return function(*args, **keywords), None
+    except EXPECTED as problem:
+        return None, problem

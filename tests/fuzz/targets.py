@@ -13,11 +13,17 @@ import sys
 import tempfile
 import warnings
 
+import files
 import numpy as np
-from source import Source
+from source import Source, attempt
 
-from numbalite import _core, cuda, errors, types
-from numbalite.compilers import cache, elf, hostlog, image
+from numbalite import _core, cuda, types
+from numbalite.compilers import (
+    cache,
+    elf,
+    hostlog,
+    image,
+)
 from numbalite.kernels import fault
 from numbalite.sim import divisions, irpatch, translation
 from numbalite.text import freenames, linemap, scanner
@@ -28,11 +34,6 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.dlpack import Managed, Tensor, Versioned
 
 TARGETS = {}
-# What a mistake of the user's may be answered with.
-EXPECTED = (
-    TypeError, ValueError, OverflowError, IndexError, KeyError, NotImplementedError, BufferError,
-    AttributeError, RuntimeError, MemoryError, ZeroDivisionError, ImportError, errors.NumbaliteError,
-)  # fmt: skip
 
 
 def target(function):
@@ -40,20 +41,12 @@ def target(function):
     return function
 
 
-def attempt(function, *args, **keywords):
-    """(answer, None) or (None, exception)."""
-    try:
-        return function(*args, **keywords), None
-    except EXPECTED as problem:
-        return None, problem
-
-
 # ---- texts ----------------------------------------------------------------------------------------------
 
 TYPE_TOKENS = (
     "void", "(", ")", "[", "]", "[:]", "[:,:]", "[::1]", ",", " ", "float32", "int64", "f4", "complex128",
     "bool_", "const ", "*", "::", ":", "1", "Tuple(", "UniTuple(", "Array(", "'C'", "record", "boolean",
-    "uint8", "float16", "=", "->", ".", "array", "none", "CPointer(", "\n", "[:", "x" * 300,
+    "uint8", "float16", "=", "->", ".", "array", "none", "CPointer(", "\n", "[:", "x" * 300, "Optional(", "types.",
 )  # fmt: skip
 
 
@@ -139,8 +132,7 @@ def records(data):
 
 # ---- the disk cache --------------------------------------------------------------------------------------
 
-KEY = cache.digest("fuzz")
-IMAGE = image.Image("sim", b"code" * 50, "sim", {"k": "nl_k"}, {"k": "text"}, "log", None, "source")
+KEY, IMAGE = files.KEY, files.IMAGE
 _folder = None
 
 
@@ -183,6 +175,32 @@ def cached(data):
         os.rmdir(path)
     assert cache.store(KEY, IMAGE) and cache.load(KEY) == IMAGE
     cache.clear()
+
+
+@target
+def folder(data):
+    """What others have in the cache's folder, under names like ours and with links out of it, stays."""
+    files.folder(data)
+
+
+@target
+def headers(data):
+    """Names of headers that lead anywhere, and sources that include the user's files: nothing of theirs
+    is written to, and nothing is written beside our folder."""
+    files.headers(data)
+
+
+@target
+def pickles(data):
+    """Pickles of kernels, functions, types and handles, damaged: an exception or something that can be
+    looked at, and nothing is compiled."""
+    files.pickles(data)
+
+
+@target
+def handles(data):
+    """Handles of another process's memory, changed: what they open is that memory, or nothing."""
+    files.handles(data)
 
 
 # ---- images ------------------------------------------------------------------------------------------------

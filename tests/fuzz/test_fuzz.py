@@ -13,7 +13,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 TARGETS = re.findall(r"^@target\ndef (\w+)", (HERE / "targets.py").read_text(), re.M)
 # Kernels are compiled on the way: fewer inputs.
-INPUTS = {"launches": 60, "ufuncs": 150, "decorators": 60, "interface": 400, "cached": 200}
+INPUTS = {"launches": 60, "ufuncs": 150, "decorators": 60, "interface": 400, "cached": 200,
+          "folder": 150, "headers": 250, "handles": 300, "pickles": 400}  # fmt: skip
 
 
 def run(name, *arguments):
@@ -39,7 +40,7 @@ def test_a_finding_is_reported_and_can_be_run_again(tmp_path):
         (HERE / "targets.py").read_text()
         + "\n\n@target\ndef broken(data):\n    assert b'\\xff' not in data, 'found it'\n"
     )
-    for name in ("run.py", "source.py"):
+    for name in ("run.py", "source.py", "files.py"):
         (tmp_path / name).write_text((HERE / name).read_text())
     package = f"{HERE.parents[1]}:{HERE.parent}"
     command = [sys.executable, str(tmp_path / "run.py"), "broken"]

@@ -1,0 +1,245 @@
+"""What is fuzzed around files and processes: headers, the cache's folder, pickles, handles. See targets.py."""
+
+import io
+import os
+import pathlib
+import pickle
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from source import EXPECTED, Source, attempt
+
+from numbalite import _core, cuda, types
+from numbalite.compilers import Unit, cache, compile_count, folders, hostheaders, image
+from numbalite.cuda.ipchandles import IpcHandle
+from numbalite.kernels import options
+
+KEY = cache.digest("fuzz")
+IMAGE = image.Image("sim", b"code" * 50, "sim", {"k": "nl_k"}, {"k": "text"}, "log", None, "source")
+_folder = None
+
+
+def make_folder(name):
+    """A new folder in the one of this process."""
+    global _folder
+    if _folder is None:
+        _folder = tempfile.TemporaryDirectory(prefix="numbalite-fuzz-")
+    path = pathlib.Path(_folder.name, name)
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(mode=0o700)
+    return path
+
+
+def contents(folder):
+    """Path -> bytes of each file, and of each link where it leads, below a folder."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            found[path] = os.readlink(path)
+        elif path.is_file():
+            found[path] = path.read_bytes()
+    return found
+
+
+ENTRIES = ("{}.image", "{}.image.7-0123456789ab.tmp", "prelude-{}", "texts-{}", "numbalite-{}", "holiday.image",
+           "{}.image.tmp", "{}", "CACHEDIR.TAG")  # fmt: skip
+
+
+def folder(data):
+    """What others have in the cache's folder, under names like ours and with links out of it, stays."""
+    s = Source(data)
+    root = make_folder("around")
+    inside, outside = root / "cache", root / "outside"
+    os.environ["NUMBALITE_CACHE_DIR"] = str(inside)
+    for made in (inside, outside):
+        made.mkdir(mode=0o700)
+    (outside / "notes").write_bytes(b"theirs")
+    folders.mark(str(outside))
+    assert cache.store(KEY, IMAGE)
+    image_of_ours = next(inside.glob("*.image")).read_bytes()
+    files = (b"theirs", b"", b"theirs" * 99, image_of_ours[:3], b"x" + image_of_ours)
+    for _ in range(s.below(8)):
+        path = inside / s.pick(ENTRIES).format(s.pick(("0" * 32, "a" * 32, "x", "7" * 31 + "g")))
+        if os.path.lexists(path):
+            continue
+        kind = s.below(5)
+        if kind == 0:
+            os.symlink(s.pick((outside, outside / "notes", root / "nothing")), path)
+        elif kind < 3:
+            path.mkdir(mode=0o700)
+            (path / s.pick(("notes", "image.so"))).write_bytes(s.pick(files))
+            if kind == 2:
+                (path / "CACHEDIR.TAG").write_bytes(
+                    s.pick((b"", folders._MARK[:-1], b"Signature: 8a477f5"))
+                )
+        else:
+            path.write_bytes(s.pick(files[:3]))
+        os.utime(path, (1000, 1000), follow_symlinks=False)
+    # (An empty temporary file is the beginning of one of ours.)
+    before = {
+        p: c
+        for p, c in contents(root).items()
+        if c != image_of_ours and not (c == b"" and p.suffix == ".tmp")
+    }
+    for _ in range(1 + s.below(3)):
+        s.pick(
+            (cache.clear, cache.usage, lambda: cache.trim(0), lambda: folders.sweep(str(inside)))
+        )()
+    cache.clear()
+    assert before.items() <= contents(root).items(), set(before) - set(contents(root))
+
+
+HEADER_TOKENS = (
+    '#include "theirs.cuh"\n', '#include "{}/theirs.cuh"\n', '#include "../theirs.cuh"\n', "#include <m.h>\n",
+    '#import "m.h"\n', "#include_next <m.h>\n", '#if __has_include("theirs.cuh")\n#endif\n', "__shared__ int a;\n",
+    "extern __shared__ float s[];\n", "__device__ int f(int x, int y) { return x / y; }\n", "#include", '"', "<", "\\\n",
+    "/*", "*/", "#define H <m.h>\n#include H\n", "%:include <m.h>\n", "R\"(", "static ", "\0", "é",
+)  # fmt: skip
+HEADER_NAMES = ("m.h", "a/b.h", "../m.h", "{}/theirs.cuh", "", "a\0b", "x" * 300, "é.h", ".", "..", "a/../../m.h",
+                "numbalite-copies/0/theirs.cuh", "a//b.h", "./m.h", "m.h/", "a/..", "~/m.h", "\ud800.h")  # fmt: skip
+
+
+def headers(data):
+    """Names of headers that lead anywhere, and sources that include the user's files: nothing of theirs
+    is written to, and nothing is written beside our folder."""
+    s = Source(data)
+    root = make_folder("headers")
+    theirs, own = root / "theirs", root / "own"
+    theirs.mkdir()
+    (theirs / "inner").mkdir()
+    tokens = [token.replace("{}", str(theirs)) for token in HEADER_TOKENS]
+    for path in (theirs / "theirs.cuh", theirs / "inner" / "theirs.cuh"):
+        path.write_text(s.text(tokens, 6), encoding="utf-8", errors="surrogatepass")
+    given = {s.pick(HEADER_NAMES).format(theirs): s.text(tokens, 6) for _ in range(s.below(4))}
+    before = contents(root)
+    attempt(options.parse, {"headers": given})
+    unit = Unit(s.text(tokens, 12), headers=tuple(given.items()))
+    near, kind = str(theirs / "inner"), s.pick(("sim", "host"))
+    arguments = unit, "", [str(theirs)], near, str(own), s.flag(), kind, s.flag()
+    try:
+        found = hostheaders.Headers(*arguments)
+        found.with_copies(found.translated(unit.source)), found.search()
+    except (*EXPECTED, OSError):
+        pass
+    after = {p: c for p, c in contents(root).items() if own not in p.parents}
+    assert after == before, set(after) ^ set(before)
+
+
+class Narrow(
+    pickle._Unpickler
+):  # the one in C complains on its own about bytearrays that are cut off
+    """Knows what is in the pickles that it began from, and nothing else."""
+
+    def find_class(self, module, name):
+        if (module, name) not in _known:
+            raise pickle.UnpicklingError(name)
+        return super().find_class(module, name)
+
+
+class Noting(pickle.Unpickler):
+    def find_class(self, module, name):
+        _known.add((module, name))
+        return super().find_class(module, name)
+
+
+_known: set = set()
+_pickles: list = []
+
+
+def good_pickles():
+    """Without NumPy's objects: a dtype ends the process on a damaged state."""
+    if not _pickles:
+        scale = 2.5
+
+        @cuda.jit(device=True)
+        def inner(x):
+            "return scale * x;"
+
+        @cuda.jit
+        def free(x, y):
+            "x[0] = inner(y);"
+
+        @cuda.jit
+        def k(x):
+            "x[0] = 1;"
+
+        foreign = cuda.declare_device("f", "float32(CPointer(float32), int64)")
+        odd_types = types.float32(
+            types.float32[:, ::1], types.Tuple((types.int8, types.typeof(None)))
+        )
+        handle = IpcHandle(None, bytes(range(64)), 16, None, 4)
+        for thing in (inner, free, k, foreign, odd_types, handle):
+            _pickles.append(pickle.dumps(thing))
+            Noting(io.BytesIO(_pickles[-1])).load()
+    return _pickles
+
+
+def pickles(data):
+    """Pickles of kernels, functions, types and handles, damaged: an exception or something that can be
+    looked at, and nothing is compiled."""
+    s = Source(data)
+    count = compile_count()
+    try:
+        made = Narrow(io.BytesIO(s.change(s.pick(good_pickles()), 1))).load()
+        for look in (repr, pickle.dumps, lambda x: x.signatures, lambda x: x.definition.capture()):
+            attempt(look, made)
+    except (*EXPECTED, pickle.PickleError, EOFError, struct.error):
+        pass
+    assert compile_count() == count
+
+
+HANDLE = struct.Struct("8siiQQQQ")  # cext/sim/driver/calls_ipc.c: sim_handle
+EXPORTER = """
+import sys
+from numbalite import cuda
+d = cuda.ipc_array(64, "u1")
+d[:] = 7
+sys.stdout.buffer.write(bytes(d.get_ipc_handle()._ipc_handle.handle))
+sys.stdout.flush()
+sys.stdin.read()
+"""
+_exporter = None
+_good_handle = b""
+
+
+def handles(data):
+    """Handles of another process's memory, changed: what they open is that memory, or nothing."""
+    global _exporter, _good_handle
+    s = Source(data)
+    if _exporter is None:
+        _exporter = subprocess.Popen(
+            [sys.executable, "-c", EXPORTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        _good_handle = _exporter.stdout.read(64)
+    fields = list(HANDLE.unpack_from(_good_handle))
+    kind = s.below(4)
+    if kind == 0:
+        raw = s.change(_good_handle)
+    else:
+        for _ in range(s.below(3)):
+            at = s.below(len(fields) - 1) + 1
+            fields[at] = s.pick(
+                (0, 1, 2, os.getpid(), os.getppid(), fields[at] + 1, fields[at] - 1, 2**31 - 1)
+            )
+        raw = HANDLE.pack(
+            *(n & (2**64 - 1 if i > 2 else 2**31 - 1) if i else n for i, n in enumerate(fields))
+        )
+        raw = raw.ljust(64, b"\0")
+    size, offset = s.pick((64, 64, 0, 1, 65, 2**40, -1)), s.pick((0, 0, 1, 63, 64, -1, 2**62))
+    handle = IpcHandle(None, raw, size, None, offset)
+    context = cuda.current_context()
+    opened, _ = (
+        attempt(handle.open, context)
+        if s.flag()
+        else attempt(handle.open_array, context, size, "u1")
+    )
+    if opened is not None:
+        assert raw[8:32] == _good_handle[8:32], "another file was opened"
+        assert 0 <= offset <= offset + size <= 4096, "beyond its memory"
+        if isinstance(opened, _core.DeviceArray):
+            opened.copy_to_host()
+        del opened
+        handle.close()
