@@ -201,7 +201,7 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
     call.device = kernel->module->device;
     call.stream = NULL;
     call.blocking = 1; /* ordered by whoever launches the graph */
-    call.epoch = nl_atomic_load(&nl_device_epoch);
+    call.epoch = read.epoch;
     call.may_visit = 0;
     call.visited = 0;
     call.values = &read;

@@ -118,7 +118,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     call.device = dev;
     call.stream = l->shape.stream;
     call.blocking = capturing ? is_ordered(l) : l->blocking;
-    call.epoch = nl_atomic_load(&nl_device_epoch);
+    call.epoch = read->epoch;
     call.may_visit = !capturing;
     call.visited = 0;
     call.values = read;

@@ -71,8 +71,9 @@ typedef struct nl_py_values {
     nl_py_state *state;
     nl_device *device; /* NULL: the call is not on one */
     CUstream stream;
-    int blocking;  /* the stream is ordered with the legacy default stream */
-    uint32_t runs; /* how often Python code may have run: host arrays read before may have moved */
+    int blocking;   /* the stream is ordered with the legacy default stream */
+    uint64_t epoch; /* nl_device_epoch when the first one began to be read */
+    uint32_t runs;  /* how often Python code may have run: host arrays read before may have moved */
     int count;
     nl_py_value *first;
     nl_py_value few[NL_PY_FEW_VALUES];
@@ -85,6 +86,7 @@ static inline void nl_py_values_init(nl_py_values *values, nl_py_state *state, n
     values->device = device;
     values->stream = stream;
     values->blocking = blocking;
+    values->epoch = nl_atomic_load(&nl_device_epoch);
     values->runs = 0;
     values->count = 0;
     values->first = NULL;

@@ -603,14 +603,6 @@ def test_a_launcher_can_be_kept():
 
 
 # ---- decorating -------------------------------------------------------------------------------------------
-def test_a_python_body_is_refused():
-    def python_kernel(x):
-        x[0] = 1
-
-    with pytest.raises(TypeError, match="string"):
-        cuda.jit(python_kernel)
-
-
 def test_a_kernel_returns_nothing():
     with pytest.raises(TypeError, match="void"):
         cuda.jit("float32(float32[:])")(saxpy_like)

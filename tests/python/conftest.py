@@ -3,6 +3,14 @@
 import numpy as np
 import pytest
 
+from numbalite import config
+
+
+@pytest.fixture(autouse=True)
+def host_arrays(monkeypatch):
+    """Kernels take host arrays, and say nothing of the copies."""
+    monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", False)
+
 
 @pytest.fixture
 def same():

@@ -630,7 +630,7 @@ def test_names_of_checks():
 def test_on_a_gpu_it_says_what_there_is(monkeypatch):
     from numbalite import _core
 
-    monkeypatch.setattr(_core, "open", lambda: "cuda")
+    monkeypatch.setattr(_core, "driver_has", lambda what: False)
     with pytest.raises(CudaSupportError, match=r"debug=True.*compute-sanitizer"):
         cuda.checks().__enter__()
 

@@ -96,10 +96,6 @@ class Test_forms:
             def three(a, b, c):
                 "return a;"
 
-    def test_a_lambda(self):
-        with pytest.raises(TypeError, match="lambda"):
-            cuda.reduce(lambda a, b: a + b)
-
     def test_checks_itself(self):
         from numbalite.errors import KernelError
 
