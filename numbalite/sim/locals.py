@@ -38,7 +38,7 @@ _MOVE = re.compile(
     r"^  (?:tail )?call void @llvm\.mem(?P<kind>cpy|move|set)\.[^(\n]*\((?P<type>ptr|i8\*) [^%,\n]*(?P<to>%[^,\n]+), "
     r"(?P<what>[^\n]*?), (?P<size>i\d+ [^,\n]+), i1 \w+\)"
 )
-_SOURCE = re.compile(rf"(?:ptr|i8\*) [^%,\n]*(?P<name>{_NAME})")
+_SOURCE = re.compile(rf"(?:ptr|i8\*) (?:\w+(?:\(\d+\))? )*(?P<name>{_NAME})")
 _INDEX = re.compile(
     r"getelementptr [^\n]*?\[\d+ x [^\n]*, i\d+ 0, i(?P<bits>\d+) (?P<index>[^ ,\n]+)"
 )
