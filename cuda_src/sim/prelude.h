@@ -180,6 +180,7 @@ extern "C" {
 }
 #include "libc.h"
 #include <initializer_list> // as in NVRTC; after libc.h, because libc++ asks for size_t
+#include "threadlocal.h"
 #include "vector.h"
 #ifdef NUMBALITE_HOST
 #include "../host/vector.h"

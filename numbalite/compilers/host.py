@@ -144,6 +144,7 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         "-U_FORTIFY_SOURCE",
         _cpu_flag(),
     ]
+    result += _thread_locals(family)
     result.append("-g" if options.debug else "-g1" if options.lineinfo or checks else "-g0")
     if checks or options.lineinfo:
         result.append("-gdwarf-4")  # the engine reads line tables of this version
@@ -169,6 +170,15 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         if kind == "host":
             result += ["-fno-trapping-math", "-fassociative-math"]
     return result
+
+
+def _thread_locals(family):
+    """So that registers of AVX-512 are not lost: see cuda_src/sim/threadlocal.h."""
+    if family != "clang" or os.uname().machine != "x86_64":
+        return []
+    if find().is_zig or not _glibc_version():
+        return ["-mno-avx512f"]  # its linker does not know the C library's function by version
+    return ["-DNUMBALITE_GLIBC"]
 
 
 def checks_mask(checks) -> int:
@@ -220,12 +230,17 @@ def vector_math() -> int:
     """What vector versions of libm's functions the C library has: see cuda_src/host/vector.h."""
     if os.uname().machine != "x86_64":
         return 0
+    version = _glibc_version()
+    return (version >= (2, 22)) + (version >= (2, 35))
+
+
+def _glibc_version():
+    """(2, 36), or () where the C library is another one."""
     try:
         name, _, text = os.confstr("CS_GNU_LIBC_VERSION").partition(" ")
-        version = tuple(map(int, text.split(".")[:2]))
+        return tuple(map(int, text.split(".")[:2])) if name == "glibc" else ()
     except (AttributeError, OSError, ValueError):
-        return 0
-    return (version >= (2, 22)) + (version >= (2, 35)) if name == "glibc" else 0
+        return ()
 
 
 def _std(text):
