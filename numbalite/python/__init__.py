@@ -4,7 +4,9 @@
     flow.py        which assignments reach which uses: the variables
     variables.py   their types, found round by round; what C++ calls them (place.py: where it declares them)
     expressions.py expressions; arithmetic.py operators, subscripts.py elements and slices, memory.py arrays
-                   and records, known.py the table of functions and attributes
+                   and records
+    known.py       the table of functions and attributes; words.py those of numba.cuda; calls.py what the
+                   rules for them are given
     rules.py       numba's rules for types; values.py what an expression is meanwhile
     translate.py   statements; loops.py loops
     printing.py    the text, with the Python lines

@@ -15,6 +15,7 @@ import numpy as np
 
 from numbalite import types
 from numbalite.python import arithmetic, known, subscripts
+from numbalite.python.calls import Call, spelled
 from numbalite.python.problem import Problem
 from numbalite.python.read import lookup
 from numbalite.python.rules import described, unified
@@ -158,7 +159,7 @@ class Expressions:
             return self._member(node, base.type.value)
         rule = known.attribute(base.type, node.attr)
         if rule is not None:
-            return rule(known.Call(self, node, node.attr, [base]))
+            return rule(Call(self, node, node.attr, [base]))
         self.fail(node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel")
 
     def _member(self, node, owner):
@@ -170,7 +171,7 @@ class Expressions:
             self.fail(node, str(problem) or f"{owner!r} has no {node.attr!r}")
         rule = known.word(value)
         if rule is not None:
-            return rule(known.Call(self, node, node.attr, []))
+            return rule(Call(self, node, node.attr, []))
         name = node.attr
         if isinstance(owner, python_types.ModuleType) or isinstance(node.value, ast.Name):
             name = f"{ast.unparse(node.value)}_{node.attr}".replace(".", "_")
@@ -326,8 +327,8 @@ class Expressions:
         if is_number(t):
             a, b, cxx = arithmetic.alike(a, b, t)
         elif a.type != b.type:
-            a = a.replace(text=f"{known.spelled(t)}({a.text})")
-            b = b.replace(text=f"{known.spelled(t)}({b.text})")
+            a = a.replace(text=f"{spelled(t)}({a.text})")
+            b = b.replace(text=f"{spelled(t)}({b.text})")
         text = f"{test.at(CHOICE + 1)} ? {a.at(CHOICE)} : {b.at(CHOICE)}"
         return Value(t, text, CHOICE, cxx, limits, calls=test.calls or a.calls or b.calls,
                      loads=test.loads or a.loads or b.loads)  # fmt: skip
@@ -406,14 +407,14 @@ class Expressions:
                     self.fail(
                         node, f"{described(base.type)} has no method {node.func.attr!r} in a kernel"
                     )
-                return rule(known.Call(self, node, node.func.attr, [base, *self._arguments(node)]))
+                return rule(Call(self, node, node.func.attr, [base, *self._arguments(node)]))
             function = self._member(node.func, base.type.value)
         else:
             function = self.value(node.func)
         if not isinstance(function.type, Known):
             dtype = getattr(function.type, "dtype", None)
             if isinstance(function.type, types.Empty) and dtype is not None:
-                return known.cast(known.Call(self, node, str(dtype), self._arguments(node)), dtype)
+                return known.cast(Call(self, node, str(dtype), self._arguments(node)), dtype)
             self.fail(node.func, f"{described(function.type)} cannot be called")
         return self._called(node, function.type.value)
 
@@ -431,7 +432,7 @@ class Expressions:
         args = self._arguments(node)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         if rule is not None:
-            return rule(known.Call(self, node, known.name_of(function), args, keywords))
+            return rule(Call(self, node, known.name_of(function), args, keywords))
         return self.call_function(node, function, args, keywords)
 
 

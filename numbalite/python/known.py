@@ -2,20 +2,18 @@
 its text in C++.
 
 A table: a new function is a new line. The keys are the Python objects themselves; what exists in kernels
-only (``cuda.grid``) is a Word (numbalite/cuda/inkernel.py), which stands here under its path. A rule gets a
-Call and gives a Value.
+only (``cuda.grid``) is a Word (numbalite/cuda/inkernel.py), whose rules are in words.py. A rule gets a
+Call (calls.py) and gives a Value.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import cmath
 import math
 import operator
 import types as python_types
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +22,16 @@ from numbalite.cpu.prange import prange
 from numbalite.cuda.inkernel import Word
 from numbalite.python import arithmetic, memory, rules, subscripts
 from numbalite.python.arithmetic import alike, converted
+from numbalite.python.calls import (
+    Rule,
+    complex_function,
+    floating,
+    intrinsic,
+    operation,
+    predicate,
+    spelled,
+    whole,
+)
 from numbalite.python.values import (
     EQUAL,
     PRIMARY,
@@ -31,7 +39,6 @@ from numbalite.python.values import (
     Sequence,
     Value,
     full_range,
-    hull,
     is_complex,
     is_number,
     is_real,
@@ -40,166 +47,7 @@ from numbalite.python.values import (
     tuple_of,
     within,
 )
-
-
-class Call:
-    """A call, or the use of an attribute: what a rule needs to know."""
-
-    def __init__(self, of, node, name, args, keywords=None):
-        self.of = of
-        """The Expressions that it is in."""
-        self.node = node
-        self.name = name
-        self.args: list[Value] = list(args)
-        self.keywords: dict[str, Value] = dict(keywords or {})
-
-    def fail(self, message: str, remedy: str = "") -> NoReturn:
-        self.of.fail(self.node, f"{self.name}: {message}", remedy)
-
-    def take(self, *names: str, optional: int = 0) -> list[Value | None]:
-        """The arguments by position or name; the last ``optional`` ones may be missing."""
-        found: list[Value | None] = [*self.args]
-        if len(found) > len(names):
-            self.fail(f"takes {len(names)} argument{'s' * (len(names) != 1)}, not {len(found)}")
-        found += [self.keywords.get(name) for name in names[len(found) :]]
-        for name, value in zip(names[: len(names) - optional], found, strict=False):
-            if value is None:
-                self.fail(f"the argument {name!r} is missing")
-        for name in self.keywords:
-            if name not in names:
-                self.fail(f"there is no argument {name!r}")
-        return found
-
-    def numbers(self, count: int) -> list[Value]:
-        """That many arguments, all of them numbers."""
-        if self.keywords or len(self.args) != count:
-            self.fail(f"takes {count} argument{'s' * (count != 1)}, not {len(self.args)}")
-        for value in self.args:
-            if not is_number(value.type):
-                self.fail(f"takes numbers, not {rules.described(value.type)}")
-        return self.args
-
-    def made(self, t, text, precedence=PRIMARY, **more) -> Value:
-        """The result; it has effects if an argument has."""
-        given = [*self.args, *self.keywords.values()]
-        more.setdefault("calls", any(value.calls for value in given))
-        more.setdefault("loads", any(value.loads for value in given))
-        return Value(t, text, precedence, **more)
-
-
-Rule = Callable[[Call], Value]
-
-
-def spelled(t) -> str:
-    """A type as generated C++ spells it."""
-    t = rules.stored(t)
-    if isinstance(t, types.Scalar):
-        return arithmetic.spelled(t)
-    if isinstance(t, types.Array) and t.ndim > 0:
-        element = ("const " if t.readonly else "") + spelled(t.dtype)
-        layout = "" if t.layout == "A" else f", {types.LAYOUTS[t.layout]}"
-        return f"array<{element}, {t.ndim}{layout}>"
-    if isinstance(t, types.Tuple) and not isinstance(t, types.NamedTuple):
-        return f"tuple<{', '.join(map(spelled, t.types))}>"
-    return t.cxx
-
-
-# --- rules ---------------------------------------------------------------------------------------------
-
-
-def floating(name: str, count: int = 1, complex_too: bool = False) -> Rule:
-    """A function of floats: integers count as float64."""
-
-    def rule(call):
-        args = call.numbers(count)
-        t = args[0].type
-        for value in args[1:]:
-            t = rules.common(t, value.type)
-        if is_whole(t):
-            t = types.float64
-        if is_complex(t) and not complex_too:
-            call.fail(f"takes real numbers, not {t}", f"cmath.{call.name} takes complex ones.")
-        return call.made(t, f"{name}({', '.join(converted(a, t).text for a in args)})")
-
-    return rule
-
-
-def complex_function(name: str) -> Rule:
-    def rule(call):
-        (value,) = call.numbers(1)
-        t = value.type if is_complex(value.type) else types.complex128
-        if value.type is types.float32:
-            t = types.complex64
-        return call.made(t, f"{name}({converted(value, t).text})")
-
-    return rule
-
-
-def predicate(name: str) -> Rule:
-    """A question about a float."""
-
-    def rule(call):
-        (value,) = call.numbers(1)
-        if is_whole(value.type):
-            return number(name == "isfinite")
-        return call.made(types.boolean, f"{name}({value.text})")
-
-    return rule
-
-
-def whole(name: str) -> Rule:
-    """math.floor and the like: a float to an integer."""
-
-    def rule(call):
-        (value,) = call.numbers(1)
-        if is_whole(value.type):
-            return value
-        return call.made(types.int64, f"int64({name}({value.text}))")
-
-    return rule
-
-
-def operation(op: type) -> Rule:
-    """A function that is an operator: operator.add, np.add."""
-
-    def rule(call):
-        if len(call.args) == 1:
-            found = arithmetic.unary(op, call.args[0])
-            if found is None:
-                call.fail(f"has no meaning for {rules.described(call.args[0].type)}")
-            return found
-        a, b = call.take("a", "b")
-        if op in arithmetic.COMPARE:
-            return call.of.compare(call.node, op, a, b)
-        return call.of.binary(call.node, op, a, b)
-
-    return rule
-
-
-def intrinsic(
-    text: str, result=types.void, *parameters, limits=None, effect=True, cxx=None
-) -> Rule:
-    """A function of CUDA C++. ``text`` has {0}, {1} for the arguments, which are converted to the types of
-    ``parameters``; None keeps a type."""
-
-    def rule(call):
-        if len(call.args) != len(parameters):
-            call.fail(f"takes {len(parameters)} argument{'s' * (len(parameters) != 1)}")
-        given = []
-        for value, t in zip(call.args, parameters, strict=True):
-            if not is_number(value.type):
-                call.fail(f"takes numbers, not {rules.described(value.type)}")
-            given.append(value.text if t is None or is_whole(t) else converted(value, t).text)
-        t = result if isinstance(result, types.Type) else result(*(a.type for a in call.args))
-        of_c = t if cxx is None else cxx
-        return call.made(t, text.format(*given), cxx=of_c, range=limits, calls=effect)
-
-    return rule
-
-
-def constant(value) -> Rule:
-    return lambda call: number(value)
-
+from numbalite.python.words import NAMED, WORDS
 
 # --- Python's own ---------------------------------------------------------------------------------------
 
@@ -387,126 +235,6 @@ def _getitem(call):
     return subscripts.load(call.of, call.node, a, [i])
 
 
-# --- CUDA's --------------------------------------------------------------------------------------------
-
-
-def _grid(name: str, most: int) -> Rule:
-    def rule(call):
-        (ndim,) = call.take("ndim")
-        if not ndim.is_known or ndim.constant not in (1, 2, 3):
-            call.fail("takes the number of dimensions: 1, 2 or 3")
-        limits = (0 if name == "grid" else 1, most)
-        text = f"{name}<{ndim.constant}>()"
-        if ndim.constant == 1:
-            return Value(types.int64, text, range=limits)
-        items = (
-            Value(types.int64, f"{text}.{axis}", range=limits) for axis in "xyz"[: ndim.constant]
-        )
-        return tuple_of(items).replace(text=text)
-
-    return rule
-
-
-def special(text: str, low: int, high: int) -> Rule:
-    """A special register: an int32 to numba, unsigned in C++."""
-    return lambda call: Value(types.int32, text, cxx=types.uint32, range=(low, high))
-
-
-def _atomic(name: str, values: int = 1) -> Rule:
-    names = ("val",) if values == 1 else ("old", "val")
-
-    def rule(call):
-        target, index, *given = call.take("ary", "idx", *names)
-        return _atomic_on(call, name, target, index, given)
-
-    return rule
-
-
-def _atomic_on(call, name, target, index, given):
-    if not isinstance(target.type, types.Array) or target.type.readonly:
-        what = (
-            "a read-only array"
-            if isinstance(target.type, types.Array)
-            else rules.described(target.type)
-        )
-        call.fail(f"an array is wanted that can be written to, not {what}")
-    indices = call.of.items(call.node, index) if isinstance(index.type, types.Tuple) else [index]
-    element = subscripts.load(call.of, call.node, target, list(indices))
-    if not isinstance(element.type, types.Scalar):
-        call.fail(f"one index for each of the {target.type.ndim} dimensions is wanted")
-    texts = ", ".join(value.text for value in given)
-    return call.made(element.type, f"{name}(&{element.at(PRIMARY)}, {texts})", calls=True)
-
-
-def _compare_and_swap(call):
-    target, old, value = call.take("ary", "old", "val")
-    zero = tuple_of([number(0)] * getattr(target.type, "ndim", 1))
-    return _atomic_on(call, "atomic_cas", target, zero, [old, value])
-
-
-def _shuffle(name: str) -> Rule:
-    def rule(call):
-        mask, value, lane = call.numbers(3)
-        return call.made(
-            value.type, f"{name}({mask.text}, {_exactly(value).text}, {lane.text})", calls=True
-        )
-
-    return rule
-
-
-def _exactly(value):
-    return value if value.cxx == value.type else converted(value, value.type)
-
-
-def _match_all(call):
-    mask, value = call.numbers(2)
-    t = types.Tuple((types.int32, types.boolean))
-    return call.made(t, f"py::match_all({mask.text}, {_exactly(value).text})", calls=True)
-
-
-def _selp(call):
-    test, a, b = call.take("test", "a", "b")
-    return call.of.choice(call.node, call.of.as_truth(call.node, test), a, b)
-
-
-def _syncwarp(call):
-    (mask,) = call.take("mask", optional=1)
-    return Value(types.void, f"__syncwarp({'' if mask is None else mask.text})", calls=True)
-
-
-def _random(name: str, t) -> Rule:
-    def rule(call):
-        states, index = call.take("states", "index")
-        where = subscripts.load(call.of, call.node, states, [index])
-        return call.made(t, f"{name}({where.text})", calls=True)
-
-    return rule
-
-
-def _bits(narrow: str, wide: str, result=types.int32) -> Rule:
-    """A function that counts bits, which has a name for 32 and one for 64 of them."""
-
-    def rule(call):
-        (value,) = call.numbers(1)
-        if not is_whole(value.type):
-            call.fail(f"takes an integer, not {value.type}")
-        value = _exactly(value)
-        t = result or value.type
-        text = f"{wide if value.type.size == 8 else narrow}({value.text})"
-        return call.made(
-            t, text if result else f"{spelled(t)}({text})", range=(0, 64) if result else None
-        )
-
-    return rule
-
-
-def _fma(call):
-    a, b, c = call.numbers(3)
-    t = rules.common(rules.common(a.type, b.type), c.type)
-    t = types.float64 if is_whole(t) else t
-    return call.made(t, f"fma({', '.join(converted(v, t).text for v in (a, b, c))})")
-
-
 # --- the table -----------------------------------------------------------------------------------------
 
 FUNCTIONS: dict[Any, Rule] = {
@@ -592,70 +320,6 @@ for _name, _names in _FLOATING_2.items():
     _fill([math, np], _names, floating(_name, 2))
 for _op, _names in _OPERATORS.items():
     _fill([operator, np], _names, operation(_op))
-
-_BLOCK = 1024  # threads of a block, at most
-_MOST = (2**31 - 1) * _BLOCK
-
-WORDS: dict[str, Rule] = {
-    "grid": _grid("grid", _MOST),
-    "gridsize": _grid("gridsize", _MOST),
-    **{f"threadIdx.{x}": special(f"threadIdx.{x}", 0, _BLOCK - 1) for x in "xyz"},
-    **{f"blockIdx.{x}": special(f"blockIdx.{x}", 0, 2**31 - 2) for x in "xyz"},
-    **{f"blockDim.{x}": special(f"blockDim.{x}", 1, _BLOCK) for x in "xyz"},
-    **{f"gridDim.{x}": special(f"gridDim.{x}", 1, 2**31 - 1) for x in "xyz"},
-    "laneid": lambda call: Value(types.int32, "laneid()", range=(0, 31)),
-    "warpsize": lambda call: Value(types.int32, "warpSize", range=(32, 32)),
-    "syncthreads": intrinsic("__syncthreads()"),
-    "syncthreads_count": intrinsic(
-        "__syncthreads_count({0})", types.int32, None, limits=(0, _BLOCK)
-    ),
-    "syncthreads_and": intrinsic("__syncthreads_and({0})", types.int32, None),
-    "syncthreads_or": intrinsic("__syncthreads_or({0})", types.int32, None),
-    "syncwarp": _syncwarp,
-    "threadfence": intrinsic("__threadfence()"),
-    "threadfence_block": intrinsic("__threadfence_block()"),
-    "threadfence_system": intrinsic("__threadfence_system()"),
-    "nanosleep": intrinsic("__nanosleep({0})", types.void, types.uint32),
-    "shared.array": memory.array("shared"),
-    "local.array": memory.array("local"),
-    "const.array_like": memory.constant,
-    **{
-        f"atomic.{name}": _atomic(f"atomic_{of}")
-        for name, of in (
-            *((n, n) for n in "add sub max min nanmax nanmin inc dec exch xor".split()),
-            ("and_", "and"),
-            ("or_", "or"),
-        )
-    },
-    "atomic.cas": _atomic("atomic_cas", 2),
-    "atomic.compare_and_swap": _compare_and_swap,
-    **{
-        name: _shuffle(name)
-        for name in ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
-    },
-    "all_sync": intrinsic("__all_sync({0}, {1}) != 0", types.boolean, types.uint32, None),
-    "any_sync": intrinsic("__any_sync({0}, {1}) != 0", types.boolean, types.uint32, None),
-    "eq_sync": intrinsic("eq_sync({0}, {1})", types.boolean, types.uint32, None),
-    "ballot_sync": intrinsic("int32(__ballot_sync({0}, {1}))", types.int32, types.uint32, None),
-    "match_any_sync": intrinsic("int32(match_any_sync({0}, {1}))", types.int32, types.uint32, None),
-    "match_all_sync": _match_all,
-    "activemask": intrinsic("int32(__activemask())", types.int32),
-    "lanemask_lt": intrinsic("int32(lanemask_lt())", types.int32),
-    "popc": _bits("__popc", "__popcll"),
-    "clz": _bits("__clz", "__clzll"),
-    "ffs": _bits("__ffs", "__ffsll"),
-    "brev": _bits("__brev", "__brevll", None),
-    "fma": _fma,
-    "cbrt": floating("cbrt"),
-    "selp": _selp,
-}
-
-# By the name and the module of the function, which need not be imported for it.
-NAMED: dict[tuple[str, str], Rule] = {
-    ("numbalite.cuda.random", f"xoroshiro128p_{kind}_{t}"): _random(f"xoroshiro128p_{kind}_{t}", types.NAMES[t])
-    for kind in ("uniform", "normal")
-    for t in ("float32", "float64")
-}  # fmt: skip
 
 
 def function(value: Any) -> Rule | None:
@@ -744,6 +408,3 @@ def attribute(t, name: str) -> Rule | None:
 def method(t, name: str) -> Rule | None:
     """The rule for a method of a value."""
     return _METHODS_OF_NUMBERS.get(name) if is_number(t) else None
-
-
-__all__ = ["FUNCTIONS", "NAMED", "WORDS", "Call", "Rule", "builtins", "hull"]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.python import arithmetic, loops, rules, subscripts
+from numbalite.python.calls import spelled
 from numbalite.python.expressions import Expressions
 from numbalite.python.flow import Flow
-from numbalite.python.known import spelled
 from numbalite.python.names import RESERVED
 from numbalite.python.place import Blocks
 from numbalite.python.problem import Problem

@@ -1,0 +1,180 @@
+"""What a rule of a function or an attribute is given, a Call, and the rules that many functions share.
+
+A rule gets a Call and gives a Value: the type, by numba's rules, and the text in C++.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from numbalite import types
+from numbalite.python import arithmetic, rules
+from numbalite.python.arithmetic import converted
+from numbalite.python.values import (
+    PRIMARY,
+    Value,
+    is_complex,
+    is_number,
+    is_whole,
+    number,
+)
+
+
+class Call:
+    """A call, or the use of an attribute: what a rule needs to know."""
+
+    def __init__(self, of, node, name, args, keywords=None):
+        self.of = of
+        """The Expressions that it is in."""
+        self.node = node
+        self.name = name
+        self.args: list[Value] = list(args)
+        self.keywords: dict[str, Value] = dict(keywords or {})
+
+    def fail(self, message: str, remedy: str = "") -> NoReturn:
+        self.of.fail(self.node, f"{self.name}: {message}", remedy)
+
+    def take(self, *names: str, optional: int = 0) -> list[Value | None]:
+        """The arguments by position or name; the last ``optional`` ones may be missing."""
+        found: list[Value | None] = [*self.args]
+        if len(found) > len(names):
+            self.fail(f"takes {len(names)} argument{'s' * (len(names) != 1)}, not {len(found)}")
+        found += [self.keywords.get(name) for name in names[len(found) :]]
+        for name, value in zip(names[: len(names) - optional], found, strict=False):
+            if value is None:
+                self.fail(f"the argument {name!r} is missing")
+        for name in self.keywords:
+            if name not in names:
+                self.fail(f"there is no argument {name!r}")
+        return found
+
+    def numbers(self, count: int) -> list[Value]:
+        """That many arguments, all of them numbers."""
+        if self.keywords or len(self.args) != count:
+            self.fail(f"takes {count} argument{'s' * (count != 1)}, not {len(self.args)}")
+        for value in self.args:
+            if not is_number(value.type):
+                self.fail(f"takes numbers, not {rules.described(value.type)}")
+        return self.args
+
+    def made(self, t, text, precedence=PRIMARY, **more) -> Value:
+        """The result; it has effects if an argument has."""
+        given = [*self.args, *self.keywords.values()]
+        more.setdefault("calls", any(value.calls for value in given))
+        more.setdefault("loads", any(value.loads for value in given))
+        return Value(t, text, precedence, **more)
+
+
+Rule = Callable[[Call], Value]
+
+
+def spelled(t) -> str:
+    """A type as generated C++ spells it."""
+    t = rules.stored(t)
+    if isinstance(t, types.Scalar):
+        return arithmetic.spelled(t)
+    if isinstance(t, types.Array) and t.ndim > 0:
+        element = ("const " if t.readonly else "") + spelled(t.dtype)
+        layout = "" if t.layout == "A" else f", {types.LAYOUTS[t.layout]}"
+        return f"array<{element}, {t.ndim}{layout}>"
+    if isinstance(t, types.Tuple) and not isinstance(t, types.NamedTuple):
+        return f"tuple<{', '.join(map(spelled, t.types))}>"
+    return t.cxx
+
+
+# --- rules ---------------------------------------------------------------------------------------------
+
+
+def floating(name: str, count: int = 1, complex_too: bool = False) -> Rule:
+    """A function of floats: integers count as float64."""
+
+    def rule(call):
+        args = call.numbers(count)
+        t = args[0].type
+        for value in args[1:]:
+            t = rules.common(t, value.type)
+        if is_whole(t):
+            t = types.float64
+        if is_complex(t) and not complex_too:
+            call.fail(f"takes real numbers, not {t}", f"cmath.{call.name} takes complex ones.")
+        return call.made(t, f"{name}({', '.join(converted(a, t).text for a in args)})")
+
+    return rule
+
+
+def complex_function(name: str) -> Rule:
+    def rule(call):
+        (value,) = call.numbers(1)
+        t = value.type if is_complex(value.type) else types.complex128
+        if value.type is types.float32:
+            t = types.complex64
+        return call.made(t, f"{name}({converted(value, t).text})")
+
+    return rule
+
+
+def predicate(name: str) -> Rule:
+    """A question about a float."""
+
+    def rule(call):
+        (value,) = call.numbers(1)
+        if is_whole(value.type):
+            return number(name == "isfinite")
+        return call.made(types.boolean, f"{name}({value.text})")
+
+    return rule
+
+
+def whole(name: str) -> Rule:
+    """math.floor and the like: a float to an integer."""
+
+    def rule(call):
+        (value,) = call.numbers(1)
+        if is_whole(value.type):
+            return value
+        return call.made(types.int64, f"int64({name}({value.text}))")
+
+    return rule
+
+
+def operation(op: type) -> Rule:
+    """A function that is an operator: operator.add, np.add."""
+
+    def rule(call):
+        if len(call.args) == 1:
+            found = arithmetic.unary(op, call.args[0])
+            if found is None:
+                call.fail(f"has no meaning for {rules.described(call.args[0].type)}")
+            return found
+        a, b = call.take("a", "b")
+        if op in arithmetic.COMPARE:
+            return call.of.compare(call.node, op, a, b)
+        return call.of.binary(call.node, op, a, b)
+
+    return rule
+
+
+def intrinsic(
+    text: str, result=types.void, *parameters, limits=None, effect=True, cxx=None
+) -> Rule:
+    """A function of CUDA C++. ``text`` has {0}, {1} for the arguments, which are converted to the types of
+    ``parameters``; None keeps a type."""
+
+    def rule(call):
+        if len(call.args) != len(parameters):
+            call.fail(f"takes {len(parameters)} argument{'s' * (len(parameters) != 1)}")
+        given = []
+        for value, t in zip(call.args, parameters, strict=True):
+            if not is_number(value.type):
+                call.fail(f"takes numbers, not {rules.described(value.type)}")
+            given.append(value.text if t is None or is_whole(t) else converted(value, t).text)
+        t = result if isinstance(result, types.Type) else result(*(a.type for a in call.args))
+        of_c = t if cxx is None else cxx
+        return call.made(t, text.format(*given), cxx=of_c, range=limits, calls=effect)
+
+    return rule
+
+
+def constant(value) -> Rule:
+    return lambda call: number(value)

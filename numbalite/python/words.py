@@ -1,0 +1,194 @@
+"""The words of numba.cuda in kernels: a thread's place, barriers, atomics, warps, bits.
+
+Each is a Word outside of kernels (numbalite/cuda/inkernel.py); WORDS has the rule for each path.
+"""
+
+from __future__ import annotations
+
+from numbalite import types
+from numbalite.python import memory, rules, subscripts
+from numbalite.python.arithmetic import converted
+from numbalite.python.calls import Rule, floating, intrinsic, spelled
+from numbalite.python.values import PRIMARY, Value, is_whole, number, tuple_of
+
+
+def _grid(name: str, most: int) -> Rule:
+    def rule(call):
+        (ndim,) = call.take("ndim")
+        if not ndim.is_known or ndim.constant not in (1, 2, 3):
+            call.fail("takes the number of dimensions: 1, 2 or 3")
+        limits = (0 if name == "grid" else 1, most)
+        text = f"{name}<{ndim.constant}>()"
+        if ndim.constant == 1:
+            return Value(types.int64, text, range=limits)
+        items = (
+            Value(types.int64, f"{text}.{axis}", range=limits) for axis in "xyz"[: ndim.constant]
+        )
+        return tuple_of(items).replace(text=text)
+
+    return rule
+
+
+def special(text: str, low: int, high: int) -> Rule:
+    """A special register: an int32 to numba, unsigned in C++."""
+    return lambda call: Value(types.int32, text, cxx=types.uint32, range=(low, high))
+
+
+def _atomic(name: str, values: int = 1) -> Rule:
+    names = ("val",) if values == 1 else ("old", "val")
+
+    def rule(call):
+        target, index, *given = call.take("ary", "idx", *names)
+        return _atomic_on(call, name, target, index, given)
+
+    return rule
+
+
+def _atomic_on(call, name, target, index, given):
+    if not isinstance(target.type, types.Array) or target.type.readonly:
+        what = (
+            "a read-only array"
+            if isinstance(target.type, types.Array)
+            else rules.described(target.type)
+        )
+        call.fail(f"an array is wanted that can be written to, not {what}")
+    indices = call.of.items(call.node, index) if isinstance(index.type, types.Tuple) else [index]
+    element = subscripts.load(call.of, call.node, target, list(indices))
+    if not isinstance(element.type, types.Scalar):
+        call.fail(f"one index for each of the {target.type.ndim} dimensions is wanted")
+    texts = ", ".join(value.text for value in given)
+    return call.made(element.type, f"{name}(&{element.at(PRIMARY)}, {texts})", calls=True)
+
+
+def _compare_and_swap(call):
+    target, old, value = call.take("ary", "old", "val")
+    zero = tuple_of([number(0)] * getattr(target.type, "ndim", 1))
+    return _atomic_on(call, "atomic_cas", target, zero, [old, value])
+
+
+def _shuffle(name: str) -> Rule:
+    def rule(call):
+        mask, value, lane = call.numbers(3)
+        return call.made(
+            value.type, f"{name}({mask.text}, {_exactly(value).text}, {lane.text})", calls=True
+        )
+
+    return rule
+
+
+def _exactly(value):
+    return value if value.cxx == value.type else converted(value, value.type)
+
+
+def _match_all(call):
+    mask, value = call.numbers(2)
+    t = types.Tuple((types.int32, types.boolean))
+    return call.made(t, f"py::match_all({mask.text}, {_exactly(value).text})", calls=True)
+
+
+def _selp(call):
+    test, a, b = call.take("test", "a", "b")
+    return call.of.choice(call.node, call.of.as_truth(call.node, test), a, b)
+
+
+def _syncwarp(call):
+    (mask,) = call.take("mask", optional=1)
+    return Value(types.void, f"__syncwarp({'' if mask is None else mask.text})", calls=True)
+
+
+def _random(name: str, t) -> Rule:
+    def rule(call):
+        states, index = call.take("states", "index")
+        where = subscripts.load(call.of, call.node, states, [index])
+        return call.made(t, f"{name}({where.text})", calls=True)
+
+    return rule
+
+
+def _bits(narrow: str, wide: str, result=types.int32) -> Rule:
+    """A function that counts bits, which has a name for 32 and one for 64 of them."""
+
+    def rule(call):
+        (value,) = call.numbers(1)
+        if not is_whole(value.type):
+            call.fail(f"takes an integer, not {value.type}")
+        value = _exactly(value)
+        t = result or value.type
+        text = f"{wide if value.type.size == 8 else narrow}({value.text})"
+        return call.made(
+            t, text if result else f"{spelled(t)}({text})", range=(0, 64) if result else None
+        )
+
+    return rule
+
+
+def _fma(call):
+    a, b, c = call.numbers(3)
+    t = rules.common(rules.common(a.type, b.type), c.type)
+    t = types.float64 if is_whole(t) else t
+    return call.made(t, f"fma({', '.join(converted(v, t).text for v in (a, b, c))})")
+
+
+_BLOCK = 1024  # threads of a block, at most
+_MOST = (2**31 - 1) * _BLOCK
+
+WORDS: dict[str, Rule] = {
+    "grid": _grid("grid", _MOST),
+    "gridsize": _grid("gridsize", _MOST),
+    **{f"threadIdx.{x}": special(f"threadIdx.{x}", 0, _BLOCK - 1) for x in "xyz"},
+    **{f"blockIdx.{x}": special(f"blockIdx.{x}", 0, 2**31 - 2) for x in "xyz"},
+    **{f"blockDim.{x}": special(f"blockDim.{x}", 1, _BLOCK) for x in "xyz"},
+    **{f"gridDim.{x}": special(f"gridDim.{x}", 1, 2**31 - 1) for x in "xyz"},
+    "laneid": lambda call: Value(types.int32, "laneid()", range=(0, 31)),
+    "warpsize": lambda call: Value(types.int32, "warpSize", range=(32, 32)),
+    "syncthreads": intrinsic("__syncthreads()"),
+    "syncthreads_count": intrinsic(
+        "__syncthreads_count({0})", types.int32, None, limits=(0, _BLOCK)
+    ),
+    "syncthreads_and": intrinsic("__syncthreads_and({0})", types.int32, None),
+    "syncthreads_or": intrinsic("__syncthreads_or({0})", types.int32, None),
+    "syncwarp": _syncwarp,
+    "threadfence": intrinsic("__threadfence()"),
+    "threadfence_block": intrinsic("__threadfence_block()"),
+    "threadfence_system": intrinsic("__threadfence_system()"),
+    "nanosleep": intrinsic("__nanosleep({0})", types.void, types.uint32),
+    "shared.array": memory.array("shared"),
+    "local.array": memory.array("local"),
+    "const.array_like": memory.constant,
+    **{
+        f"atomic.{name}": _atomic(f"atomic_{of}")
+        for name, of in (
+            *((n, n) for n in "add sub max min nanmax nanmin inc dec exch xor".split()),
+            ("and_", "and"),
+            ("or_", "or"),
+        )
+    },
+    "atomic.cas": _atomic("atomic_cas", 2),
+    "atomic.compare_and_swap": _compare_and_swap,
+    **{
+        name: _shuffle(name)
+        for name in ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
+    },
+    "all_sync": intrinsic("__all_sync({0}, {1}) != 0", types.boolean, types.uint32, None),
+    "any_sync": intrinsic("__any_sync({0}, {1}) != 0", types.boolean, types.uint32, None),
+    "eq_sync": intrinsic("eq_sync({0}, {1})", types.boolean, types.uint32, None),
+    "ballot_sync": intrinsic("int32(__ballot_sync({0}, {1}))", types.int32, types.uint32, None),
+    "match_any_sync": intrinsic("int32(match_any_sync({0}, {1}))", types.int32, types.uint32, None),
+    "match_all_sync": _match_all,
+    "activemask": intrinsic("int32(__activemask())", types.int32),
+    "lanemask_lt": intrinsic("int32(lanemask_lt())", types.int32),
+    "popc": _bits("__popc", "__popcll"),
+    "clz": _bits("__clz", "__clzll"),
+    "ffs": _bits("__ffs", "__ffsll"),
+    "brev": _bits("__brev", "__brevll", None),
+    "fma": _fma,
+    "cbrt": floating("cbrt"),
+    "selp": _selp,
+}
+
+# By the name and the module of the function, which need not be imported for it.
+NAMED: dict[tuple[str, str], Rule] = {
+    ("numbalite.cuda.random", f"xoroshiro128p_{kind}_{t}"): _random(f"xoroshiro128p_{kind}_{t}", types.NAMES[t])
+    for kind in ("uniform", "normal")
+    for t in ("float32", "float64")
+}  # fmt: skip
