@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 
 from numbalite.numba import finder
+from numbalite.text import executed
 
 __all__ = ["install"]
 
@@ -21,7 +22,7 @@ def install() -> None:
 
     ``from numba import cuda, vectorize, guvectorize, jit, njit, prange, float32, types`` and numba's
     modules (``numba.cuda.random``, ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``,
-    ...) are numbalite's then. What numba has and numbalite has not is an error that says so, when it is
+    ...) are numbalite's then. Functions that ``exec`` makes of a text can be kernels from then on, too. What numba has and numbalite has not is an error that says so, when it is
     used. Calling it again changes nothing.
 
     Raises ImportError where numba itself has been imported already. ::
@@ -40,3 +41,4 @@ def install() -> None:
             "numbalite.install_as_numba() before the first import of numba"
         )
     sys.meta_path.insert(0, finder.Finder())
+    executed.watch()

@@ -62,12 +62,14 @@ class Expressions:
     def __init__(self) -> None:
         self.taken: dict[str, Any] = {}
         """What the text names of the Python scope: the name in C++ -> the value."""
-        self.names: set[str] = set()
-        """Names that the text may not use for anything else."""
 
     # --- what the inheriting class says
 
     def is_local(self, name: str) -> bool:
+        raise NotImplementedError
+
+    def is_said(self, name: str) -> bool:
+        """Means the name something in the text already?"""
         raise NotImplementedError
 
     def variable(self, node: ast.Name) -> Value:
@@ -147,7 +149,7 @@ class Expressions:
         """The C++ name of a value of the Python scope, which the source builder then defines."""
         wanted, count = capture.ascii_name(name), 1
         free = wanted
-        while (free in self.taken and not _same(self.taken[free], value)) or free in self.names:
+        while (free in self.taken and not _same(self.taken[free], value)) or self.is_said(free):
             count += 1
             free = f"{wanted}_{count}"
         self.taken[free] = value
@@ -201,6 +203,8 @@ class Expressions:
             return value.items
         if not isinstance(value.type, types.Tuple):
             self.fail(node, f"{described(value.type)} is no tuple")
+        if value.is_known:
+            return tuple(map(_literal, value.constant))
         return tuple(
             Value(t, f"get<{i}>({value.text})", cxx=t, calls=value.calls, loads=value.loads)
             for i, t in enumerate(value.type.types)
@@ -326,9 +330,13 @@ class Expressions:
         cxx = t
         if is_number(t):
             a, b, cxx = arithmetic.alike(a, b, t)
-        elif a.type != b.type:
-            a = a.replace(text=f"{spelled(t)}({a.text})")
-            b = b.replace(text=f"{spelled(t)}({b.text})")
+        else:
+            a, b = (
+                x.replace(text=f"{spelled(t)}({x.text})", precedence=PRIMARY)
+                if x.type != t or x.text.startswith("make_tuple(")
+                else x
+                for x in map(subscripts.as_view, (a, b))
+            )
         text = f"{test.at(CHOICE + 1)} ? {a.at(CHOICE)} : {b.at(CHOICE)}"
         return Value(t, text, CHOICE, cxx, limits, calls=test.calls or a.calls or b.calls,
                      loads=test.loads or a.loads or b.loads)  # fmt: skip

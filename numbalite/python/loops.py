@@ -158,11 +158,11 @@ def _bound(node):
 
 def _steady(of, node, value, name, bound):
     """A bound that does not change while the loop runs."""
-    if value.is_known:
-        return value
     used = {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)}
     if not value.calls and not value.loads and not used & bound:
         return value
+    if value.is_known:
+        return number(value.constant)
     free = of.fresh(name)
     of.emit(f"const {spelled(value.cxx)} {free} = {value.text};")
     return value.replace(text=free, precedence=100, calls=False, loads=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from numbalite import types
@@ -27,10 +29,16 @@ def array(space: str):
             return Value(Fixed(t, (0,), "dynamic"), "", calls=True)
         if any(n <= 0 for n in extents):
             call.fail(f"the shape {extents} has no elements")
-        text = "".join(f"[{item.text}]" for item in items)
+        text = "".join(f"[{_extent(call.of, item)}]" for item in items)
         return Value(Fixed(t, extents, space), text, calls=True)
 
     return rule
+
+
+def _extent(of, item):
+    """As the user writes it, but for variables, which are no constants to C++."""
+    words = set(re.findall(r"[^\W\d]\w*", item.text))
+    return int(item.constant) if any(map(of.is_said, words)) else item.text
 
 
 def element_type(call, dtype):

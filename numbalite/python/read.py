@@ -14,6 +14,7 @@ from typing import Any
 from numbalite.python.problem import Place, Problem
 from numbalite.text import linemap
 from numbalite.text.capture import Scope
+from numbalite.text.executed import file_of
 
 
 class Function:
@@ -88,9 +89,10 @@ def read(function: Any) -> Function:
             None,
             "the source of the function is not to be found",
             "A function with a Python body is translated from its source: define it in a file or a cell "
-            "of a notebook.",
+            "of a notebook, or put the text that exec gets into linecache.cache under the name that "
+            "compile gives it.",
         )
-    file = function.__code__.co_filename
+    file = file_of(function.__code__)
     label = linemap.label_of(file)
     return Function(node, label, file, _scope_of(function), _defaults(function))
 
@@ -99,7 +101,7 @@ def is_python(function: Any) -> bool:
     """Has the function a body in Python, and not one string of CUDA C++?"""
     if not isinstance(function, python_types.FunctionType):
         return False
-    return function.__name__ == "<lambda>" or not linemap.is_text(function)
+    return function.__code__.co_name == "<lambda>" or not linemap.is_text(function)
 
 
 def _in_a_line(node):

@@ -14,13 +14,15 @@ from numbalite.python.printing import text_of
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, is_python
 from numbalite.python.translate import Translator
-from numbalite.python.values import Value, is_number
+from numbalite.python.values import Known, Value, is_number, is_whole, number, tuple_of
 from numbalite.python.variables import NotYet
 from numbalite.text import capture
 
 
 class Instance(DeviceFunction):
-    """A Python function for one list of argument types, as a device function."""
+    """A Python function for one list of arguments, as a device function. An argument is a type, or a Value:
+    what exists when compiling only, or a number that the function needs to know then. It has no parameter
+    in C++."""
 
     def __init__(self, function: Function, args, given: DeviceFunction | None):
         self.function = function
@@ -37,7 +39,8 @@ class Instance(DeviceFunction):
 
     def finish(self, definition):
         """Makes a device function of it."""
-        signature = types.Signature(self.result, map(types.by_reference, self.args))
+        passed = (t for t in self.args if not isinstance(t, Value))
+        signature = types.Signature(self.result, map(types.by_reference, passed))
         options = self.given.options if self.given else None
         py_func = self.given._py_func if self.given else None
         super().__init__(definition, (signature,), options, py_func)
@@ -54,6 +57,8 @@ class Session:
         self._devices: dict[Function, DeviceFunction] = {}
         self._instances: dict[tuple, Instance] = {}
         self._results: dict[tuple, types.Type] = {}
+        self._on_literals: set[tuple] = set()
+        """Functions that need the values of numbers among their arguments, with the arguments' types."""
         self._doubles: dict[Function, int] = {}
 
     # --- translating
@@ -80,9 +85,9 @@ class Session:
         )  # fmt: skip
 
     def instance(self, python, args, result=None, given=None) -> Instance:
-        """A Python function as a device function for these types of arguments."""
-        args = tuple(map(rules.stored, args))
-        key = python, args
+        """A Python function as a device function for these arguments: types, and Values."""
+        args = tuple(a if isinstance(a, Value) else rules.stored(a) for a in args)
+        key = python, tuple((a.type, a.constant) if isinstance(a, Value) else a for a in args)
         instance = self._instances.get(key)
         if instance is None:
             instance = self._instances[key] = Instance(python.function, args, given)
@@ -187,10 +192,30 @@ class Session:
 
     def _call_python(self, of, node, function, args):
         wanted, result = _declared(function, [rules.stored(a.type) for a in args])
-        instance = self.instance(function.definition, wanted, result, function)
+        if not function.signatures:
+            wanted = [
+                a if isinstance(a.type, Known) else t for a, t in zip(args, wanted, strict=True)
+            ]
+        instance = self._instance_for(function, args, wanted, result)
         if instance.result is None:
             raise NotYet(node)
-        return self._called(of, node, function, instance, args, wanted, instance.result)
+        passed = [a for a, t in zip(args, instance.args, strict=True) if not isinstance(t, Value)]
+        wanted = [t for t in instance.args if not isinstance(t, Value)]
+        return self._called(of, node, function, instance, passed, wanted, instance.result)
+
+    def _instance_for(self, function, args, wanted, result):
+        """The instance for a call. Literal integers are variables to the function where that will do; where
+        it needs to know them (the shape of a shared array), there is an instance for each."""
+        literal = [_as_literal(a) or t for a, t in zip(args, wanted, strict=True)]
+        key = function.definition, tuple(a.type for a in args)
+        if function.signatures or literal == wanted or key not in self._on_literals:
+            try:
+                return self.instance(function.definition, wanted, result, function)
+            except Problem:
+                if function.signatures or literal == wanted:
+                    raise
+                self._on_literals.add(key)
+        return self.instance(function.definition, literal, result, function)
 
     def _call_string(self, of, node, function, args):
         given = [rules.stored(a.type) for a in args]
@@ -250,6 +275,15 @@ def _untold(unknown):
         f"the type of {name} cannot be told",
         "It is only computed from itself, or from a function that calls itself without an end.",
     )
+
+
+def _as_literal(value: Value) -> Value | None:
+    """An argument that numba takes for a literal: an integer, or a tuple of such, known when compiling."""
+    if not value.is_known:
+        return None
+    if isinstance(value.type, types.Tuple) and all(map(is_whole, value.type.types)):
+        return tuple_of(map(number, value.constant)).replace(type=value.type)
+    return number(value.constant).replace(type=value.type) if is_whole(value.type) else None
 
 
 _plain_functions: dict = {}

@@ -81,7 +81,9 @@ def is_raw(t) -> bool:
 
 
 def as_view(value: Value) -> Value:
-    """An array as array<...>: what functions take and variables hold."""
+    """An array as array<...>, a place in the grid as a tuple: what functions take and variables hold."""
+    if value.items is not None and value.text.startswith("grid"):
+        return tuple_of(value.items)
     if not isinstance(value.type, Fixed):
         return value
     text = f"py::as_array({value.text})" if is_raw(value.type) else value.text

@@ -70,8 +70,8 @@ class Translation(NamedTuple):
 
 
 class Translator(Expressions):
-    """Translates a function for these types of arguments; ``result``: the type that it returns, if that is
-    declared."""
+    """Translates a function for these arguments: a type of each, or a Value that is known when compiling.
+    ``result``: the type that it returns, if that is declared."""
 
     def __init__(self, function: Function, args, session, result):
         super().__init__()
@@ -85,15 +85,18 @@ class Translator(Expressions):
         self.flow = Flow(nodes, function.body)
         self.blocks = Blocks(function.body)
         self.variables = Variables(self.flow, self.blocks, RESERVED)
-        self.parameters = tuple(cxx_name(name, RESERVED) for name in function.parameters)
-        self.arguments = dict(zip(function.parameters, args, strict=True))
+        given = dict(zip(function.parameters, args, strict=True))
+        self.fixed = {name: v for name, v in given.items() if isinstance(v, Value)}
+        """Arguments that are no parameters in C++."""
+        self.arguments = {name: t for name, t in given.items() if name not in self.fixed}
+        self.parameters = tuple(cxx_name(name, RESERVED) for name in self.arguments)
         self.names = set(self.flow.assigned) | set(self.parameters)
         self.lines: list[Line] = []
         self.depth = 1
         self.at: ast.stmt | None = None
         self.is_final = False
         self.loops: list[loops.Loop] = []
-        self._fresh: dict[tuple, str] = {}
+        self._fresh: set[str] = set()
 
     # --- rounds
 
@@ -114,6 +117,7 @@ class Translator(Expressions):
         self.is_final = True
         self._narrow()
         self._round()
+        self._drop_unused()
         if self.result is None:
             self.result = types.void
         self._check_end()
@@ -123,11 +127,14 @@ class Translator(Expressions):
         """Walks the body; was there anything new?"""
         self.lines = []
         self.taken = {}
+        self._fresh = set()
         before = self.result
         self.variables.changed = False
         self.variables.round += 1
         for name, t in self.arguments.items():
             self.variables.record(self.flow.parameters[name].node, Value(t, name))
+        for name, value in self.fixed.items():
+            self.variables.record(self.flow.parameters[name].node, value)
         if self.is_final:
             self._copy_parameters()
         self.block(self.function.body)
@@ -135,7 +142,7 @@ class Translator(Expressions):
 
     def _copy_parameters(self):
         """A parameter that becomes of another type has a variable of that."""
-        for name, spelling in zip(self.function.parameters, self.parameters, strict=True):
+        for name, spelling in zip(self.arguments, self.parameters, strict=True):
             definition = self.flow.parameters[name]
             variable = self.variables.variable(definition)
             if variable is None:
@@ -146,6 +153,20 @@ class Translator(Expressions):
                     variable.name = self.fresh(name)
                 self.emit(f"{spelled(stored)} {variable.name} = {spelling};", self.function.node)
             variable.is_declared = True
+        for name, value in self.fixed.items():
+            definition = self.flow.parameters[name]
+            if definition.web.uses and not isinstance(value.type, Known):
+                self.emit(self._binding(definition, definition.node, value), self.function.node)
+
+    def _drop_unused(self):
+        """Leaves out the constants of fixed arguments that only chose between statements."""
+        for name in self.fixed:
+            variable = self.variables.variable(self.flow.parameters[name])
+            said = [
+                line for line in self.lines if variable and _mentions(line.text, [variable.name])
+            ]
+            if len(said) == 1 and said[0].number == self.function.node.lineno:
+                self.lines.remove(said[0])
 
     def _narrow(self):
         """Counters of loops whose bounds are small numbers are ints, as a person would have it."""
@@ -182,11 +203,15 @@ class Translator(Expressions):
     def fresh(self, base: str) -> str:
         """A name that nothing else has; the same in each round."""
         count, name = 2, f"{base}_2"
-        while name in self.names or name in self.taken or name in self.variables.names:
+        taken = (self.names, self.taken, self.variables.names, self._fresh)
+        while any(name in names for names in taken):
             count += 1
             name = f"{base}_{count}"
-        self.names.add(name)
+        self._fresh.add(name)
         return name
+
+    def is_said(self, name):
+        return any(name in names for names in (self.names, self.variables.names, self._fresh))
 
     # --- variables
 
@@ -255,8 +280,7 @@ class Translator(Expressions):
 
     def text_as(self, value: Value, t) -> str:
         """The text of a value that initialises a variable of a type."""
-        if isinstance(value.type, Fixed):
-            return subscripts.as_view(value).text
+        value = subscripts.as_view(value)
         if is_number(t) and is_number(value.type):
             if is_complex(value.type) and not is_complex(t):
                 raise Problem(
@@ -336,7 +360,7 @@ class Translator(Expressions):
         kept, bound, stores = [], set(), False
         for target, value in pairs:
             hazard = (stores and value.loads) or _mentions(value.text, bound)
-            if hazard and not value.is_known:
+            if hazard:
                 name = self.fresh("old")
                 t = rules.stored(value.type)
                 if self.is_final:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 from numbalite import types
 from numbalite.python import rules
 from numbalite.python.arithmetic import converted
@@ -81,16 +83,17 @@ class Variables:
         if old != new:
             self.types[definition] = new
             self.changed = True
-        constant = value.constant if definition not in self.types or old == new else NOTHING
-        if (
-            len(definition.web.definitions) == 1
-            and self.constants.get(definition, constant) == constant
-        ):
-            self.constants[definition] = constant
-        else:
-            self.constants[definition] = NOTHING
+        self._record_constant(definition, value.constant)
         self._record_range(definition, value.range if is_whole(new) else None, new)
         return definition
+
+    def _record_constant(self, definition, found):
+        """A variable with one assignment is as constant as what is assigned."""
+        if definition not in self.constants:
+            self.constants[definition] = found if len(definition.web.definitions) == 1 else NOTHING
+        elif not _same(self.constants[definition], found):
+            self.changed = self.changed or self.constants[definition] is not NOTHING
+            self.constants[definition] = NOTHING
 
     def _record_range(self, definition, found, t):
         if definition in self.ranges:
@@ -243,6 +246,11 @@ def cxx_name(name: str, reserved) -> str:
     """A Python variable's name in C++, where some words mean something else."""
     plain = ascii_name(name)
     return f"{plain}_" if plain in reserved else plain
+
+
+def _same(a, b):
+    plain = (int, float, complex, str, tuple, np.generic)
+    return a is b or (type(a) is type(b) and isinstance(a, plain) and a == b)
 
 
 def _order(definition):

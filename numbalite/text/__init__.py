@@ -2,6 +2,6 @@
 
 `scanner` gives tokens and what stands at namespace scope; `freenames` the names that a piece of text uses
 and does not declare; `capture` finds these in the Python scope; `linemap` knows the file and line of each
-line; `hints` and `pythonisms` explain a compiler's messages. Uses types and errors; knows no compiler and
+line, `executed` the texts of exec; `hints` and `pythonisms` explain a compiler's messages. Uses types and errors; knows no compiler and
 no device. Begin with capture.py.
 """

@@ -16,6 +16,8 @@ import tokenize
 import types
 from typing import NamedTuple
 
+from numbalite.text.executed import file_of
+
 
 class Text(NamedTuple):
     """A piece of C++ and its origin."""
@@ -64,7 +66,7 @@ def of_function(function, what="kernel") -> Text:
             literal = node.body[0].value
             if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
                 if _same_text(literal.value, function.__doc__):
-                    return _literal_text(literal, code.co_filename, function.__globals__)
+                    return _literal_text(literal, file_of(code), function.__globals__)
                 node = None  # the file has changed since it was imported
     if node is not None:
         raise TypeError(_usage(function, what, node))
@@ -150,12 +152,12 @@ def _first_python(node):
 def function_node(function):
     """The function's definition in the syntax tree of its file, or None."""
     code = function.__code__
-    tree = _file(code.co_filename, function.__globals__)
+    tree = _file(file_of(code), function.__globals__)
     if tree is None:
         return None
     found = []
     for node in tree.functions:
-        is_named = getattr(node, "name", "<lambda>") == function.__name__
+        is_named = getattr(node, "name", "<lambda>") == code.co_name
         if is_named and code.co_firstlineno == min(
             node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ())), node.lineno
         ):

@@ -111,6 +111,53 @@ def test_calls():
     np.testing.assert_allclose(out, wanted, rtol=1e-14)
 
 
+@cuda.jit(device=True)
+def exchanged(x, out, n, dtype, convert, combine, is_reversed):
+    i = cuda.threadIdx.x
+    both = cuda.shared.array(n, dtype)
+    both[i] = convert(x[i])
+    cuda.syncthreads()
+    if is_reversed:
+        combine(out, i, both[n - 1 - i])
+    else:
+        combine(out, i, both[i])
+
+
+@cuda.jit(device=True)
+def corner(shape, out, at):
+    tile = cuda.local.array(shape, int32)
+    tile[shape[0] - 1, -1] = 7
+    out[at] = tile[1, 2] * 10 + len(shape)
+
+
+def half(x):
+    return x / 2
+
+
+def test_arguments_that_are_known_when_compiling():
+    """Types, functions, and numbers that the function needs for a shape: a function for each of them."""
+
+    @cuda.jit
+    def kernel(x, out):
+        exchanged(x, out[0], 4, int32, half, cuda.atomic.add, False)
+        exchanged(x, out[1], 4, float32, half, cuda.atomic.sub, True)
+        exchanged(x, out[2], 4, np.float64, square, cuda.atomic.max, False)
+        rows = 2
+        corner((rows, 3), out[3], cuda.threadIdx.x)
+        at = cuda.grid(2)
+        here = at if cuda.threadIdx.x < 9 else (0, 0)
+        out[4, 0] = here[1]
+
+    x, out = np.array([1.0, 2, 3, 5]), np.zeros((5, 4))
+    kernel[1, 4](x, out)
+    wanted = [[0, 1, 1, 2], [-2.5, -1.5, -1, -0.5], [1, 4, 9, 25], [72] * 4, [0] * 4]
+    np.testing.assert_array_equal(out, wanted)
+    source = kernel.inspect_source(kernel.signatures[0])
+    assert "__shared__ float32 both[4];" in source
+    assert "exchanged(x, out[0]);" in source
+    assert "is_reversed =" not in source
+
+
 def test_functions_that_call_each_other():
     @cuda.jit
     def kernel(out):

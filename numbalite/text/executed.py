@@ -1,0 +1,58 @@
+"""Texts that a program gives to ``exec``. They are in no file, and Python keeps none of them; with `watch`
+the functions that they define have a source all the same."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import sys
+import threading
+import types
+import weakref
+
+_pending = threading.local()
+"""What the thread has compiled last, and under which name."""
+_texts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+"""Code of a function -> the text that it is in."""
+_names: dict[str, str] = {}
+"""Text -> the name under which linecache has it."""
+_numbers = itertools.count(1)
+
+
+def watch() -> None:
+    """Notes the texts of ``exec`` from now on, for the rest of the process."""
+    sys.addaudithook(_note)
+
+
+def file_of(code: types.CodeType) -> str:
+    """The name under which linecache knows the source of a function."""
+    text = _texts.get(code)
+    if text is None:
+        return code.co_filename
+    if text not in _names:
+        name = _names[text] = f"<exec {next(_numbers)}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    return _names[text]
+
+
+def _note(event, args):
+    """Python tells of a text that it compiles, and then of the code that it executes."""
+    if event == "compile":
+        text, name = args
+        if isinstance(text, bytes):
+            text = text.decode(errors="replace")
+        is_nameless = str(name).startswith("<") and str(name) not in linecache.cache
+        is_wanted = is_nameless and isinstance(text, str) and ("def " in text or "lambda" in text)
+        _pending.last = (str(name), text) if is_wanted else None
+    elif event == "exec":
+        last = getattr(_pending, "last", None)
+        if last is not None and args[0].co_filename == last[0]:
+            _keep(args[0], last[1])
+            _pending.last = None
+
+
+def _keep(code, text):
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            _texts[inner] = text
+            _keep(inner, text)
