@@ -392,7 +392,10 @@ class BodyKernel:
         """The kernel for these argument types, not yet compiled."""
         signature = Signature(types.void, args)
         definition, options = self.definition.typed(args), self.options
-        args = tuple(map(types.by_reference, args))
+        args = tuple(
+            t.copy(readonly=True) if name in definition.read_only else types.by_reference(t)
+            for name, t in zip(self.parameter_names, args, strict=True)
+        )
         generated = source.kernel_source(
             definition, Signature(types.void, args), options.launch_bounds, options.link,
             bool(options.options),

@@ -42,6 +42,8 @@ class Definition:
     """Is it a Python body (python/definition.py), which has a text in C++ for given types only?"""
     defaults: dict = {}  # noqa: RUF012
     """Values of parameters that a call may leave out."""
+    read_only: frozenset = frozenset()
+    """Parameters that are arrays to which the body does not write, as far as that is known."""
 
     def __init__(
         self, name, parameters, text: Text, scope, *, is_unit=False, qualname=None, module=None

@@ -9,6 +9,7 @@
                    rules for them are given
     rules.py       numba's rules for types; values.py what an expression is meanwhile
     translate.py   statements; loops.py loops
+    readonly.py    which parameters are only read
     printing.py    the text, with the Python lines
     session.py     the functions that a body calls, and one compilation as a whole
     definition.py  the place in the rest of numbalite: a Definition whose text comes when types are known

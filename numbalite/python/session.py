@@ -13,6 +13,7 @@ from numbalite.python import arithmetic, rules, subscripts
 from numbalite.python.printing import text_of
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, is_python
+from numbalite.python.readonly import read_only
 from numbalite.python.translate import Translator
 from numbalite.python.values import Known, Value, is_number, is_whole, number, tuple_of
 from numbalite.python.variables import NotYet
@@ -79,10 +80,12 @@ class Session:
         made = translator.run()
         text = text_of(made.lines, function.label, function.file, function.first_line)
         self._warn(function, translator)
-        return source.Definition(
+        definition = source.Definition(
             python.name, made.parameters, text, capture.Scope(made.taken),
             qualname=python.qualname, module=python.module,
         )  # fmt: skip
+        definition.read_only = read_only(function, translator.arguments.values())
+        return definition
 
     def instance(self, python, args, result=None, given=None) -> Instance:
         """A Python function as a device function for these arguments: types, and Values."""

@@ -1,0 +1,56 @@
+"""The arrays that a kernel only reads: its parameters of these are const, so that they are not copied back,
+may be read-only arrays, and may share memory with each other."""
+
+from __future__ import annotations
+
+import ast
+
+from numbalite import types
+
+_ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nbytes"})
+
+
+def read_only(function, args) -> frozenset[str]:
+    """The parameters of a Function that are arrays of numbers, of which the body reads elements and asks
+    for shapes. Whatever else is done with an array (a view, a call) may write to it."""
+    arrays = {
+        name: t
+        for name, t in zip(function.parameters, args, strict=True)
+        if isinstance(t, types.Array) and t.ndim and isinstance(t.dtype, types.Scalar)
+    }
+    harmless, seen = set(), []
+    for statement in function.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and node.id in arrays:
+                seen.append(node)
+            elif isinstance(node, ast.arg) and node.arg in arrays:  # of a function inside
+                arrays[node.arg] = None
+            elif (found := _read(node, arrays)) is not None:
+                harmless.add(found)
+    written = {name.id for name in seen if name not in harmless}
+    return frozenset(n for n, t in arrays.items() if t is not None and n not in written)
+
+
+def _read(node, arrays):
+    """The ast.Name of the array of which the expression reads an element, or asks for a shape."""
+    if isinstance(node, ast.Attribute):
+        return node.value if node.attr in _ASKED else None
+    if isinstance(node, ast.Call):
+        is_len = isinstance(node.func, ast.Name) and node.func.id == "len"
+        return node.args[0] if is_len and len(node.args) == 1 else None
+    count = 0
+    while isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(
+            isinstance(i, (ast.Slice, ast.Starred, ast.Constant)) and not _is_number(i)
+            for i in indices
+        ):
+            return None
+        count += len(indices)
+        node = node.value
+    t = arrays.get(node.id) if isinstance(node, ast.Name) else None
+    return node if t is not None and count == t.ndim else None
+
+
+def _is_number(index):
+    return isinstance(index, ast.Constant) and type(index.value) is int
