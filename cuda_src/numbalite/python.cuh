@@ -4,6 +4,7 @@
  *     py::floor_div(a, b)  py::floor_mod(a, b)   rounding down, the sign of the divisor
  *     py::power(a, n)                            a to a whole power, by multiplications
  *     py::round_to(x, digits)
+ *     py::frexp(x)  py::modf(x)  py::remquo(x, y)  py::sincos(x)  py::sincospi(x)   as tuples
  *     py::wrap(i, n)                             an index that counts from the end if it is negative
  *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
  *     py::as_array(s)                            a plain array as array<T, N, layout::C>
@@ -75,8 +76,47 @@ NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
     if (x != x || x - x != 0)
         return x;
     double scale = power(10.0, digits < 0 ? -digits : digits);
-    double y = ::rint(digits < 0 ? x / scale : x * scale);
+    double y = digits < 0 ? x / scale : x * scale;
+    if (y - y != 0) /* has no such digit */
+        return x;
+    y = ::rint(y);
     return digits < 0 ? y * scale : y / scale;
+}
+
+/* What C gives through pointers, as a tuple. */
+#define NUMBALITE_TUPLES(T, f) \
+    NUMBALITE_FUNCTION tuple<T, int> frexp(T x) { \
+        int exponent; \
+        T fraction = ::frexp##f(x, &exponent); \
+        return {fraction, x - x == 0 ? exponent : 0}; \
+    } \
+    NUMBALITE_FUNCTION tuple<T, T> modf(T x) { \
+        T whole; \
+        T fraction = ::modf##f(x, &whole); \
+        return {fraction, whole}; \
+    } \
+    NUMBALITE_FUNCTION tuple<T, int> remquo(T x, T y) { \
+        int quotient; \
+        T rest = ::remquo##f(x, y, &quotient); \
+        return {rest, quotient}; \
+    } \
+    NUMBALITE_FUNCTION tuple<T, T> sincos(T x) { \
+        T s, c; \
+        ::sincos##f(x, &s, &c); \
+        return {s, c}; \
+    } \
+    NUMBALITE_FUNCTION tuple<T, T> sincospi(T x) { \
+        T s, c; \
+        ::sincospi##f(x, &s, &c); \
+        return {s, c}; \
+    }
+NUMBALITE_TUPLES(double, )
+NUMBALITE_TUPLES(float, f)
+#undef NUMBALITE_TUPLES
+NUMBALITE_FUNCTION tuple<float, float> fast_sincos(float x) {
+    float s, c;
+    __sincosf(x, &s, &c);
+    return {s, c};
 }
 
 /* --- arrays ------------------------------------------------------------------------------------- */

@@ -157,6 +157,7 @@ _LATER = {
     "driver": "numbalite.cuda.cudadrv.driver",
     "devicearray": "numbalite.cuda.cudadrv.devicearray",
     "random": "numbalite.cuda.random",
+    "libdevice": "numbalite.cuda.libdevice",
     "types": "numbalite.types",
     "config": "numbalite.config",
     "cudadrv": "numbalite.cuda.cudadrv",

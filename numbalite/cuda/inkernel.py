@@ -93,12 +93,16 @@ def message(name: str) -> str:
 # Words of more than one part, and those that are values and no functions.
 _AXES = "xyz"
 _ATOMICS = "add sub max min nanmax nanmin inc dec and_ or_ xor exch cas compare_and_swap".split()
+_HALVES = """hadd hsub hmul hdiv hfma hneg habs hmax hmin heq hne hge hgt hle hlt hsin hcos hlog hlog10 hlog2
+    hexp hexp10 hexp2 hfloor hceil hsqrt hrsqrt hrcp hrint htrunc""".split()
 PARTS = {
     **{name: tuple(_AXES) for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")},
     "shared": ("array",),
     "local": ("array",),
     "const": ("array_like",),
     "atomic": tuple(_ATOMICS),
+    "cg": ("this_grid",),
+    "fp16": tuple(_HALVES),
 }
 _VALUES = frozenset(("laneid", "warpsize"))
 

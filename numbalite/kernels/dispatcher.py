@@ -15,7 +15,6 @@ from numbalite.errors import CompileError, PerformanceWarning, SignatureError, w
 from numbalite.kernels import options, pyfunc, source
 from numbalite.kernels.compiled import ByTypes
 from numbalite.kernels.program import Overload, Program
-from numbalite.text import cooperative
 from numbalite.text.capture import ascii_name
 from numbalite.types import Array, Signature
 
@@ -382,8 +381,7 @@ class BodyKernel:
         declared = options.cooperative
         self.cooperative = declared
         if declared is None:
-            waits = cooperative.waits(definition.text.value)
-            self.cooperative = waits or source.calls_cooperative(definition)
+            self.cooperative = definition.waits_for_grid or source.calls_cooperative(definition)
 
     def find_name(self, name: str) -> Any:
         return self.definition.scope.get(name)

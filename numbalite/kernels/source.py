@@ -28,7 +28,7 @@ from typing import NamedTuple
 from numbalite import types
 from numbalite.compilers import headers, templates
 from numbalite.text import capture as capturing
-from numbalite.text import scanner
+from numbalite.text import cooperative, scanner
 from numbalite.text.capture import ascii_name
 from numbalite.text.freenames import free_names
 from numbalite.text.linemap import Text, plain, quote
@@ -68,6 +68,11 @@ class Definition:
     def expression(self) -> str:
         """The text, of a Python body the expression that it returns: what says whether it commutes."""
         return self.text.value
+
+    @property
+    def waits_for_grid(self) -> bool:
+        """May the text wait for the whole grid, which only cooperative launches can?"""
+        return cooperative.waits(self.text.value)
 
     def typed(self, args) -> Definition:
         """What a kernel with these types of arguments is made of."""
@@ -134,6 +139,8 @@ def calls_cooperative(definition: Definition) -> bool:
         scope, names = todo[-1].scope, todo.pop().names
         for function in filter(None, map(capturing.device_function_of, map(scope.get, names))):
             if function.options and function.options.cooperative:
+                return True
+            if function.definition.is_python and function.definition.waits_for_grid:
                 return True
             if function not in seen:
                 seen.add(function)

@@ -138,6 +138,18 @@ def whole(name: str) -> Rule:
     return rule
 
 
+def several(name: str, *results: types.Type | None) -> Rule:
+    """A function of a float that gives several values; None is the argument's type."""
+
+    def rule(call):
+        (value,) = call.numbers(1)
+        t = types.float64 if is_whole(value.type) else value.type
+        made = types.Tuple([result or t for result in results])
+        return call.made(made, f"{name}({converted(value, t).text})")
+
+    return rule
+
+
 def operation(op: type) -> Rule:
     """A function that is an operator: operator.add, np.add."""
 

@@ -56,6 +56,11 @@ class PythonDefinition(source.Definition):
         is_returned = isinstance(only, ast.Return) and only.value is not None
         return ast.unparse(only.value) if is_returned else ""
 
+    @property
+    def waits_for_grid(self) -> bool:
+        nodes = ast.walk(self.function.node)
+        return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
+
     def typed(self, args) -> source.Definition:
         """The kernel's body in C++, for these types of arguments."""
         return Session(definition_of, PythonDefinition).definition(self, args, types.void)

@@ -20,7 +20,7 @@ import numpy as np
 from numbalite import types
 from numbalite.cpu.prange import prange
 from numbalite.cuda.inkernel import Word
-from numbalite.python import arithmetic, memory, rules, subscripts
+from numbalite.python import arithmetic, memory, rules, subscripts, vectors, words
 from numbalite.python.arithmetic import alike, converted
 from numbalite.python.calls import (
     Rule,
@@ -29,6 +29,7 @@ from numbalite.python.calls import (
     intrinsic,
     operation,
     predicate,
+    several,
     spelled,
     whole,
 )
@@ -47,7 +48,7 @@ from numbalite.python.values import (
     tuple_of,
     within,
 )
-from numbalite.python.words import NAMED, WORDS
+from numbalite.python.words import NAMED, WORDS, bits
 
 # --- Python's own ---------------------------------------------------------------------------------------
 
@@ -133,6 +134,36 @@ def _to_type(choose) -> Rule:
     return lambda call: _as(call.numbers(1)[0], choose(call.args[0].type))
 
 
+def _tuple(call):
+    (value,) = call.take("iterable")
+    if isinstance(value.type, types.Tuple):
+        return value
+    call.fail(f"a tuple can be made of a tuple, not of {rules.described(value.type)}")
+
+
+def _isinstance(call):
+    value, classes = call.take("obj", "class_or_tuple")
+    wanted = [item.type for item in call.of.items(call.node, classes)] if isinstance(
+        classes.type, types.Tuple
+    ) else [classes.type]  # fmt: skip
+    if not all(isinstance(t, Known) for t in wanted):
+        call.fail("the second argument is a type, or a tuple of types")
+    return number(any(_is_a(value.type, t.value) for t in wanted))
+
+
+def _is_a(t, wanted) -> bool:
+    """Is a value of type t, to Python, of this class?"""
+    if isinstance(wanted, types.Type):
+        return t == wanted
+    if isinstance(t, types.Tuple):
+        return issubclass(getattr(t, "instance_class", tuple), wanted)
+    if isinstance(t, types.Array):
+        return wanted is np.ndarray
+    python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+    kind = t.dtype.kind if is_number(t) else ""
+    return wanted in (python.get(kind), object) or (is_number(t) and wanted is t.dtype.type)
+
+
 def _complex(call):
     a, b = call.take("real", "imag", optional=1)
     if b is None:
@@ -147,6 +178,14 @@ def _divmod(call):
     a, b = call.numbers(2)
     pair = [arithmetic.binary(op, a, b) for op in (ast.FloorDiv, ast.Mod)]
     return tuple_of(pair)
+
+
+def _ldexp(call):
+    x, n = call.numbers(2)
+    if not is_whole(n.type):
+        call.fail(f"the second argument is an integer, not {n.type}")
+    t = types.float64 if is_whole(x.type) else x.type
+    return call.made(t, f"ldexp({converted(x, t).text}, {converted(n, types.int32).text})")
 
 
 def _gcd(call):
@@ -255,6 +294,8 @@ FUNCTIONS: dict[Any, Rule] = {
     float: _to_type(lambda t: t if is_real(t) else types.float64),
     bool: _to_type(lambda t: types.boolean),
     complex: _complex,
+    tuple: _tuple,
+    isinstance: _isinstance,
     pow: operation(ast.Pow),
     math.pow: floating("pow", 2),
     math.floor: whole("floor"),
@@ -264,6 +305,9 @@ FUNCTIONS: dict[Any, Rule] = {
     math.isinf: predicate("isinf"),
     math.isfinite: predicate("isfinite"),
     math.gcd: _gcd,
+    math.frexp: several("py::frexp", None, types.int32),
+    math.modf: several("py::modf", None, None),
+    math.ldexp: _ldexp,
     np.isnan: predicate("isnan"),
     np.isinf: predicate("isinf"),
     np.isfinite: predicate("isfinite"),
@@ -328,6 +372,8 @@ def function(value: Any) -> Rule | None:
         return WORDS.get(value.path)
     if isinstance(value, types.Scalar):
         return lambda call: cast(call, value)
+    if isinstance(value, types.Vector):
+        return lambda call: vectors.made(call, value)
     if isinstance(value, type) and issubclass(value, np.generic):
         return lambda call: cast(call, types.from_dtype(value))
     try:
@@ -385,7 +431,10 @@ _OF_ARRAYS: dict[str, Rule] = {
     "T": lambda call: subscripts.transposed(call.args[0]),
 }  # fmt: skip
 _OF_NUMBERS: dict[str, Rule] = {"real": _part("real"), "imag": _part("imag")}
-_METHODS_OF_NUMBERS: dict[str, Rule] = {"conjugate": _conjugate}
+_METHODS_OF_NUMBERS: dict[str, Rule] = {
+    "conjugate": _conjugate,
+    "bit_count": bits("__popc", "__popcll"),
+}
 
 
 def attribute(t, name: str) -> Rule | None:
@@ -400,6 +449,8 @@ def attribute(t, name: str) -> Rule | None:
             if name in t.dtype.names
             else None
         )
+    if isinstance(t, types.Vector) and name in t.axes:
+        return lambda call: vectors.component(call.args[0], name)
     if isinstance(t, types.NamedTuple) and name in t.instance_class._fields:
         return lambda call: memory.member(call, name)
     return _OF_NUMBERS.get(name) if is_number(t) else None
@@ -407,4 +458,4 @@ def attribute(t, name: str) -> Rule | None:
 
 def method(t, name: str) -> Rule | None:
     """The rule for a method of a value."""
-    return _METHODS_OF_NUMBERS.get(name) if is_number(t) else None
+    return _METHODS_OF_NUMBERS.get(name) if is_number(t) else words.method(t, name)

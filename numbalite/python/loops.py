@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from numbalite import types
 from numbalite.python import arithmetic, parallel, rules, subscripts
-from numbalite.python.arithmetic import spelled
+from numbalite.python.calls import spelled
 from numbalite.python.values import (
     Fixed,
     Sequence,
     Value,
+    is_number,
     is_whole,
     number,
     tuple_of,
@@ -215,10 +216,12 @@ def _held_tuple(of, over):
             t = rules.unified(t, item.type)
             if t is None:
                 return over
-        if not isinstance(t, types.Scalar):
+        if not isinstance(t, (types.Scalar, types.Vector)):
             return over
         name = of.fresh("items")
-        texts = ", ".join(arithmetic.converted(i, t).text for i in over.items)
+        texts = ", ".join(
+            arithmetic.converted(i, t).text if is_number(t) else i.text for i in over.items
+        )
         of.emit(f"const {spelled(t)} {name}[] = {{{texts}}};")
         return Value(Fixed(t, (len(over.items),), "local", True), name)
     if isinstance(over.type, Sequence) and over.type.kind in ("enumerate", "zip"):

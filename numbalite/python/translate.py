@@ -233,9 +233,20 @@ class Translator(Expressions):
         elif isinstance(target, ast.Subscript):
             self._store(target, value)
         elif isinstance(target, ast.Attribute):
+            self._refuse_vector(target)
             self._store_to(target, self.value(target), value)
         else:
             self.fail(target, f"{type(target).__name__} cannot be assigned to in a kernel")
+
+    def _refuse_vector(self, target):
+        """A vector does not change: another variable of the same one would not see it."""
+        t = self.value(target.value).type
+        if isinstance(t, types.Vector):
+            self.fail(
+                target,
+                f"the numbers of a {t} cannot be assigned to",
+                f"Make another one: {t}(...).",
+            )
 
     def _bind_name(self, target, value):
         if value.type is types.void:
@@ -424,7 +435,7 @@ class Translator(Expressions):
             self._store_all(target, element, value)
             return
         t = element.type
-        if isinstance(t, types.Record):
+        if isinstance(t, (types.Record, types.Vector)):
             if value.type != t:
                 self.fail(target, f"{rules.described(value.type)} is no {rules.described(t)}")
         elif not isinstance(value.type, types.Scalar) and not is_number(

@@ -6,10 +6,18 @@ Each is a Word outside of kernels (numbalite/cuda/inkernel.py); WORDS has the ru
 from __future__ import annotations
 
 from numbalite import types
-from numbalite.python import memory, rules, subscripts
+from numbalite.python import half, libdevice, memory, rules, subscripts
 from numbalite.python.arithmetic import converted
-from numbalite.python.calls import Rule, floating, intrinsic, spelled
-from numbalite.python.values import PRIMARY, Value, is_whole, number, tuple_of
+from numbalite.python.calls import Call, Rule, floating, intrinsic, spelled
+from numbalite.python.values import (
+    PRIMARY,
+    Value,
+    is_complex,
+    is_number,
+    is_whole,
+    number,
+    tuple_of,
+)
 
 
 def _grid(name: str, most: int) -> Rule:
@@ -60,6 +68,39 @@ def _atomic_on(call, name, target, index, given):
     return call.made(element.type, f"{name}(&{element.at(PRIMARY)}, {texts})", calls=True)
 
 
+_GRID = types.Opaque("cg::grid_group")
+
+
+def _cached(call: Call, target: Value, index: Value) -> Value:
+    """The element that a load or a store with a cache hint is about."""
+    t = target.type
+    dtype = getattr(t, "dtype", None)
+    if not isinstance(t, (types.Array, types.Pointer)) or not is_number(dtype) or is_complex(dtype):
+        call.fail(f"an array of integers or floats is wanted, not {rules.described(t)}")
+    is_tuple = isinstance(index.type, types.Tuple)
+    return subscripts.load(
+        call.of, call.node, target, list(call.of.items(call.node, index)) if is_tuple else [index]
+    )
+
+
+def _cached_load(name: str) -> Rule:
+    def rule(call):
+        element = _cached(call, *call.take("array", "index"))
+        return call.made(element.type, f"__{name}(&{element.at(PRIMARY)})", calls=True)
+
+    return rule
+
+
+def _cached_store(name: str) -> Rule:
+    def rule(call):
+        target, index, value = call.take("array", "index", "value")
+        element = _cached(call, target, index)
+        stored = converted(value, element.type).text
+        return Value(types.void, f"__{name}(&{element.at(PRIMARY)}, {stored})", calls=True)
+
+    return rule
+
+
 def _compare_and_swap(call):
     target, old, value = call.take("ary", "old", "val")
     zero = tuple_of([number(0)] * getattr(target.type, "ndim", 1))
@@ -105,7 +146,7 @@ def _random(name: str, t) -> Rule:
     return rule
 
 
-def _bits(narrow: str, wide: str, result=types.int32) -> Rule:
+def bits(narrow: str, wide: str, result=types.int32) -> Rule:
     """A function that counts bits, which has a name for 32 and one for 64 of them."""
 
     def rule(call):
@@ -177,14 +218,29 @@ WORDS: dict[str, Rule] = {
     "match_all_sync": _match_all,
     "activemask": intrinsic("int32(__activemask())", types.int32),
     "lanemask_lt": intrinsic("int32(lanemask_lt())", types.int32),
-    "popc": _bits("__popc", "__popcll"),
-    "clz": _bits("__clz", "__clzll"),
-    "ffs": _bits("__ffs", "__ffsll"),
-    "brev": _bits("__brev", "__brevll", None),
+    "popc": bits("__popc", "__popcll"),
+    "clz": bits("__clz", "__clzll"),
+    "ffs": bits("__ffs", "__ffsll"),
+    "brev": bits("__brev", "__brevll", None),
     "fma": _fma,
     "cbrt": floating("cbrt"),
     "selp": _selp,
+    "cg.this_grid": lambda call: Value(_GRID, "cg::this_grid()"),
+    **{f"ld{how}": _cached_load(f"ld{how}") for how in ("ca", "cg", "cs", "lu", "cv")},
+    **{f"st{how}": _cached_store(f"st{how}") for how in ("cg", "cs", "wb", "wt")},
+    **half.WORDS,
+    **libdevice.WORDS,
 }
+
+_METHODS_OF_GRIDS: dict[str, Rule] = {
+    "sync": lambda call: Value(types.void, f"{call.args[0].at(PRIMARY)}.sync()", calls=True),
+}
+
+
+def method(t: types.Type, name: str) -> Rule | None:
+    """The rule for a method of something that only CUDA has."""
+    return _METHODS_OF_GRIDS.get(name) if t == _GRID else None
+
 
 # By the name and the module of the function, which need not be imported for it.
 NAMED: dict[tuple[str, str], Rule] = {

@@ -28,6 +28,7 @@ _RANDOM = (
         ).split()
     ),
 )
+_WIDE = ("double", "longlong", "ulonglong")
 _CPU = ("parallel_for", "random_uniform", "random_normal", "random_seed")
 _GROUPS = (
     *("cg", "cooperative_groups", "groups", "this_thread_block", "this_grid", "coalesced_threads"),
@@ -84,6 +85,7 @@ PARTS = {
         ("none", ("none_type", "is_none")),
         ("foreign", ("foreign_pointer",)),
         ("python", ("py",)),
+        ("vectors", tuple(f"{make}{t}4_16a" for make in ("", "make_") for t in _WIDE)),
         ("numpy", _NUMPY),
         ("atomics", _ATOMICS),
         ("warp", _WARP),

@@ -5,13 +5,12 @@ A type is immutable and compares by what it means, so ``types.f4 is types.float3
 (``float32[:, ::1]``), calling makes signatures (``float32(float32)``) and, with a value instead of
 a type, a NumPy scalar of the type (``float32(0.25)``).
 
-signatures.py reads signatures, describe.py what a compiler says of a kernel's parameters, demangle.py
+structs.py writes the C++ structs of records, signatures.py reads signatures, describe.py what a compiler says of a kernel's parameters, demangle.py
 mangled names. Uses text and errors alone. Begin with this file.
 """
 
 from __future__ import annotations
 
-import re
 import zlib
 from enum import Enum
 
@@ -220,7 +219,60 @@ class Record(Type):
 
     def definition(self) -> str:
         """The C++ struct; nested records first."""
-        return _record_definition(self)
+        from numbalite.types import structs
+
+        return structs.of_record(self, _record_layout(self.dtype)[0], _member)
+
+
+class Vector(Type):
+    """One of CUDA's vectors, ``float32x4``, which is ``float4`` in C++: up to four numbers of one type."""
+
+    __slots__ = ("_cxx", "align", "base_type", "dtype")
+
+    def __init__(self, base: Scalar, count: int):
+        super().__init__(f"{base.name}x{count}")
+        axes = [(axis, base.dtype) for axis in "xyzw"[:count]]
+        wide = "_16a" if (base.size, count) == (8, 4) else ""
+        object.__setattr__(self, "base_type", base)
+        object.__setattr__(self, "dtype", np.dtype(axes))
+        object.__setattr__(self, "align", min(base.size * (count if count != 3 else 1), 16))
+        object.__setattr__(self, "_cxx", f"{_VECTORS_OF[base.name]}{count}{wide}")
+
+    @property
+    def cxx(self):
+        return self._cxx
+
+    @property
+    def size(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def num_elements(self) -> int:
+        return len(self.dtype)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of its numbers."""
+        return self.dtype.names
+
+    @property
+    def user_facing_object(self) -> Vector:
+        """What programs make one with: the type itself."""
+        return self
+
+    def __call__(self, *args):
+        if not all(isinstance(arg, Type) for arg in args):
+            raise TypeError(f"{self.name}(...) makes a vector in kernels only")
+        return super().__call__(*args)
+
+    def __reduce__(self):
+        return Vector, (self.base_type, self.num_elements)
+
+
+_VECTORS_OF = {
+    "int8": "char", "int16": "short", "int32": "int", "int64": "longlong", "uint8": "uchar",
+    "uint16": "ushort", "uint32": "uint", "uint64": "ulonglong", "float32": "float", "float64": "double",
+}  # fmt: skip
 
 
 class Array(Type):
@@ -232,7 +284,7 @@ class Array(Type):
     __slots__ = ("dtype", "layout", "ndim", "readonly")
 
     def __init__(self, dtype, ndim, layout="A", readonly=False):
-        if not isinstance(dtype, (Scalar, Record)):
+        if not isinstance(dtype, (Scalar, Record, Vector)):
             raise TypeError(f"there are no arrays of {dtype!r}")
         if layout not in LAYOUTS:
             raise ValueError(f"layout is 'A', 'C' or 'F', not {layout!r}")
@@ -391,7 +443,9 @@ class NamedTuple(Tuple):
 
     def definition(self) -> str:
         """The C++ struct."""
-        return _named_tuple_definition(self)
+        from numbalite.types import structs
+
+        return structs.of_named_tuple(self)
 
     def __reduce__(self):
         return NamedTuple, (self.types, self.instance_class)
@@ -523,41 +577,6 @@ def _record_layout(dtype):
     return packed, 1 if packed else align
 
 
-def _record_definition(record):
-    from numbalite.text.scanner import KEYWORDS
-
-    dtype = record.dtype
-    packed, _ = _record_layout(dtype)
-    nested, lines, position = [], [], 0
-    for name in sorted(dtype.names, key=lambda n: dtype.fields[n][1]):
-        field, offset = dtype.fields[name][:2]
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:
-            raise TypeError(f"the field name {name!r} of the record {dtype} is no C++ name")
-        if offset < position:
-            raise TypeError(f"fields of the record {dtype} overlap, which no C++ struct can do")
-        if offset > position:
-            lines.append(f"    unsigned char padding_{position}[{offset - position}];")
-        cxx, extents, _, inner = _member(field)
-        if inner is not None and not inner.is_known and inner not in nested:
-            nested.append(inner)
-        lines.append(f"    {cxx} {name}{extents};")
-        position = offset + field.itemsize
-    if dtype.itemsize > position:
-        lines.append(f"    unsigned char padding_{position}[{dtype.itemsize - position}];")
-    guard = f"NUMBALITE_{record.cxx.upper()}"
-    text = "".join(inner.definition() for inner in nested)
-    text += f"#ifndef {guard}\n#define {guard}\n"
-    if packed:
-        text += "#pragma pack(push, 1)\n"
-    text += f"struct {record.cxx} {{\n" + "\n".join(lines) + "\n};\n"
-    if packed:
-        text += "#pragma pack(pop)\n"
-    return text + (
-        f"static_assert(sizeof({record.cxx}) == {dtype.itemsize}, "
-        f'"a record has another size than in NumPy");\n#endif\n'
-    )
-
-
 # --- tuples ---------------------------------------------------------------------------------------
 
 
@@ -579,28 +598,6 @@ def _tuple_layout(types):
     more = Tuple(types[8:])
     offsets, size = _struct_layout((*types[:8], more))
     return (*offsets[:8], *(offsets[8] + offset for offset in more.offsets)), size
-
-
-def _named_tuple_definition(t):
-    from numbalite.text.scanner import KEYWORDS
-
-    names = t.instance_class._fields
-    for name in names:
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:
-            raise TypeError(f"the field name {name!r} of {t} is no C++ name")
-    cxx, guard = t.cxx, f"NUMBALITE_{t.cxx.upper()}"
-    members = "".join(
-        f"    {item.cxx} {name};\n" for item, name in zip(t.types, names, strict=True)
-    )
-    text = (
-        f"#ifndef {guard}\n#define {guard}\nnamespace numbalite {{\nstruct {cxx} {{\n{members}}};\n"
-    )
-    for const in ("", "const ") if names else ():
-        text += f"template <int I> __device__ constexpr {const}auto &get({const}{cxx} &t) {{\n"
-        for i, name in enumerate(names):
-            text += f"    if constexpr (I == {i}) return (t.{name});\n"
-        text += "}\n"
-    return f"{text}}}\n#endif\n"
 
 
 # --- the types ------------------------------------------------------------------------------------
@@ -627,6 +624,7 @@ SCALARS = (
     boolean, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
     float16, float32, float64, complex64, complex128,
 )  # fmt: skip
+_BY_NAME = {s.name: s for s in SCALARS}
 # numba's sets of them
 signed_domain = frozenset([int8, int16, int32, int64])
 unsigned_domain = frozenset([uint8, uint16, uint32, uint64])
@@ -634,6 +632,13 @@ integer_domain = signed_domain | unsigned_domain
 real_domain = frozenset([float32, float64])
 complex_domain = frozenset([complex64, complex128])
 number_domain = integer_domain | real_domain | complex_domain
+_VECTOR_NAMES = {
+    name: Vector(_BY_NAME[base], n)
+    for base, of in _VECTORS_OF.items()
+    for n in (1, 2, 3, 4)
+    for name in (f"{base}x{n}", f"{of}{n}", *([f"{of[:-4]}{n}"] if of.endswith("longlong") else ()))
+}
+globals().update(_VECTOR_NAMES)
 NAMES = {name: value for name, value in list(globals().items()) if isinstance(value, Type)}
 NAMES["bool"] = boolean
 _BY_DTYPE = {(s.dtype.kind, s.dtype.itemsize): s for s in SCALARS}

@@ -32,6 +32,12 @@ KERNELS = {
         "warps": "void(float32[:], float64[:])",
         "memory": "void(float32[:], float64[:])",
     },
+    "test_words.py": {
+        "rows": "void(float64[:, ::1])",
+        "halves": "void(float16, float16, float16[::1], boolean[::1])",
+        "vectors": "void(float64[::1])",
+        "library": "void(float64, float32, float64[::1], float64[::1], int32[::1])",
+    },
 }
 
 

@@ -1,0 +1,32 @@
+"""numba.cuda.libdevicefuncs: what libdevice's functions take and give."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+
+from numbalite.cuda.libdevice import SIGNATURES
+from numbalite.types import Signature, Tuple, Type, void
+
+arg = namedtuple("arg", ("name", "ty", "is_ptr"))
+
+
+def _described(name):
+    """(what is returned, all parameters): all values but the first, of sines and cosines all, are written
+    through pointers."""
+    returns, signature = SIGNATURES[name].returns, SIGNATURES[name]
+    pointers = returns if "sincos" in name else returns[1:]
+    args = [arg(f"x{i}", t, False) for i, t in enumerate(signature.args)]
+    args += [arg(f"p{i}", t, True) for i, t in enumerate(pointers)]
+    return (void if pointers == returns else returns[0]), args
+
+
+functions = {f"__nv_{name}": _described(name) for name in SIGNATURES}
+
+
+def create_signature(retty: Type, args: Sequence[arg]) -> Signature:
+    """The signature that the function has in kernels: what is written through pointers is returned."""
+    returns = [] if retty == void else [retty]
+    returns += [a.ty for a in args if a.is_ptr]
+    result = returns[0] if len(returns) == 1 else Tuple(returns)
+    return Signature(result, [a.ty for a in args if not a.is_ptr])

@@ -1,0 +1,7 @@
+"""numba.cuda.vector_types: the vectors, by their names."""
+
+from __future__ import annotations
+
+from numbalite.types import NAMES, Vector
+
+vector_types = {str(t): t for t in NAMES.values() if isinstance(t, Vector)}

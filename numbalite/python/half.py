@@ -1,0 +1,38 @@
+"""cuda.fp16: numba.cuda's names for the arithmetic of float16."""
+
+from __future__ import annotations
+
+from numbalite import types
+from numbalite.python.arithmetic import converted
+from numbalite.python.calls import Call, Rule
+from numbalite.python.values import Value
+
+_ARITHMETIC = {
+    "hneg": 1,
+    "habs": 1,
+    "hadd": 2,
+    "hsub": 2,
+    "hmul": 2,
+    "hdiv": 2,
+    "hmax": 2,
+    "hmin": 2,
+    "hfma": 3,
+}
+_COMPARISONS = "heq hne hge hgt hle hlt".split()
+_FUNCTIONS = """hsin hcos hlog hlog10 hlog2 hexp hexp10 hexp2 hfloor hceil hsqrt hrsqrt hrcp hrint
+    htrunc""".split()  # fmt: skip
+
+
+def _rule(name: str, count: int, result: types.Type) -> Rule:
+    def rule(call: Call) -> Value:
+        texts = [converted(value, types.float16).text for value in call.numbers(count)]
+        return call.made(result, f"{name}({', '.join(texts)})")
+
+    return rule
+
+
+WORDS: dict[str, Rule] = {
+    **{f"fp16.{name}": _rule(f"__{name}", n, types.float16) for name, n in _ARITHMETIC.items()},
+    **{f"fp16.{name}": _rule(f"__{name}", 2, types.boolean) for name in _COMPARISONS},
+    **{f"fp16.{name}": _rule(name, 1, types.float16) for name in _FUNCTIONS},
+}

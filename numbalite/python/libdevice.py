@@ -1,0 +1,69 @@
+"""libdevice's functions in CUDA C++, where most have their name, or two underscores before it."""
+
+from __future__ import annotations
+
+import re
+
+from numbalite import types
+from numbalite.cuda.libdevice import SIGNATURES, Signature
+from numbalite.python.arithmetic import converted
+from numbalite.python.calls import Call, Rule
+from numbalite.python.values import Value, is_whole
+
+_UNDERSCORES = re.compile(
+    r"brev|clz|ffs|popc|byte_perm|u?sad|u?mul24|u?mulhi|u?mul64hi|u?r?hadd|saturatef|hiloint2double"
+    r"|double2hiint|double2loint|\w+_as_\w+|\w+_r[dnuz]"
+)
+_UNSIGNED = re.compile(
+    r"brev|byte_perm|u?sad|u(ll)?(max|min)|u(r?hadd|mul24|mulhi|mul64hi)|\w+2u(int|ll)_\w+"
+)
+_OTHER = {
+    "finitef": "isfinite", "isfinited": "isfinite", "isinfd": "isinf", "isinff": "isinf", "isnand": "isnan",
+    "isnanf": "isnan", "signbitd": "signbit", "signbitf": "signbit", "powi": "pow", "powif": "pow",
+}  # fmt: skip
+_TEXTS = {
+    "float2half_rn": "__half_as_short(float16({0}))",
+    "half2float": "float32(float16(__short_as_half({0})))",
+}
+
+
+def _spelled(name: str) -> str:
+    """The name in CUDA C++."""
+    if name in _OTHER:
+        return _OTHER[name]
+    plain = name.removesuffix("ll") if name in ("brevll", "clzll", "ffsll", "popcll") else name
+    if name.startswith("fast_"):
+        return f"__{name.removeprefix('fast_')}"
+    return f"__{name}" if _UNDERSCORES.fullmatch(plain) else name
+
+
+def _text(name: str, args: list[str]) -> str:
+    signature = SIGNATURES[name]
+    if name in _TEXTS:
+        return _TEXTS[name].format(*args)
+    call = f"({', '.join(args)})"
+    if len(signature.returns) > 1:
+        is_float = signature.args[0] is types.float32
+        return f"py::{name.removesuffix('f') if is_float else name}{call}"
+    (result,) = signature.returns
+    plain = name.removesuffix("ll") if name == "brevll" else name
+    if is_whole(result) and (_UNSIGNED.fullmatch(plain) or name in _OTHER):
+        return f"{result.name}({_spelled(name)}{call})"
+    return _spelled(name) + call
+
+
+def _rule(name: str, signature: Signature) -> Rule:
+    returns = signature.returns
+    result = returns[0] if len(returns) == 1 else types.Tuple(returns)
+
+    def rule(call: Call) -> Value:
+        given = call.numbers(len(signature.args))
+        texts = [converted(v, t).text for v, t in zip(given, signature.args, strict=True)]
+        return call.made(result, _text(name, texts))
+
+    return rule
+
+
+WORDS: dict[str, Rule] = {
+    f"libdevice.{name}": _rule(name, signature) for name, signature in SIGNATURES.items()
+}

@@ -1,0 +1,162 @@
+"""What numba.cuda has for kernels beside the language: grid groups, float16, vectors, libdevice, cache hints."""
+
+import math
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, types
+from numbalite.cuda import libdevice
+from numbalite.errors import TranslationError
+
+
+@cuda.jit(device=True)
+def wait(group):
+    group.sync()
+
+
+@cuda.jit
+def rows(m):
+    g = cuda.cg.this_grid()
+    i = cuda.grid(1)
+    for row in range(1, m.shape[0]):
+        m[row, i] = m[row - 1, m.shape[1] - i - 1] + 1
+        wait(g)
+
+
+def test_the_grid_waits():
+    m = np.zeros((5, 64))
+    rows[2, 32](m)
+    assert (m == np.arange(5)[:, None]).all()
+    assert rows.overloads[rows.signatures[0]].cooperative
+
+
+@cuda.jit
+def halves(a, b, r, t):
+    f = cuda.fp16
+    r[0] = f.hadd(a, b)
+    r[1] = f.hsub(a, b)
+    r[2] = f.hmul(a, 2.5)
+    r[3] = f.hdiv(a, b)
+    r[4] = f.hfma(a, b, 1.5)
+    r[5] = f.habs(f.hneg(a))
+    r[6] = f.hmax(a, b) + f.hmin(a, b)
+    r[7] = f.hsin(a)
+    r[8] = f.hexp10(a)
+    r[9] = f.htrunc(a) + f.hfloor(a) + f.hceil(a)
+    r[10] = f.hsqrt(b)
+    r[11] = f.hlog2(b)
+    r[12] = f.hrcp(b)
+    t[0] = f.hlt(a, b) and f.heq(b, b)
+    t[1] = f.hge(a, b)
+
+
+def test_halves():
+    a, b = np.float16(1.25), np.float16(2.5)
+    r, t = np.zeros(13, np.float16), np.zeros(2, bool)
+    halves[1, 1](a, b, r, t)
+    expected = [
+        a + b,
+        a - b,
+        a * b,
+        a / b,
+        4.625,
+        a,
+        a + b,
+        np.sin(a),
+        10**1.25,
+        4,
+        np.sqrt(b),
+        np.log2(b),
+        0.4,
+    ]
+    np.testing.assert_allclose(r, np.array(expected, np.float16), rtol=1e-3)
+    assert t.tolist() == [True, False]
+
+
+@cuda.jit
+def vectors(r):
+    shared = cuda.shared.array(2, cuda.float32x4)
+    v = cuda.float4(1, 2, cuda.float2(3, 4))
+    shared[0] = v
+    w = cuda.float64x4(v.x, cuda.double3(v.y, v.z, v.w))
+    k = 0
+    for u in (v, shared[0]):
+        r[k] = u.x + 10 * u.y
+        k += 1
+    q = cuda.short2(10, 11.7)
+    z = cuda.long4(q, w.z, w.w)
+    r[2] = z.x + z.y
+    r[3] = z.w
+
+
+def test_vectors():
+    r = np.zeros(4)
+    vectors[1, 1](r)
+    assert r.tolist() == [21, 21, 21, 4]
+    assert cuda.float32x4 == cuda.float4
+    assert (cuda.float3.align, cuda.double4.align, cuda.float4.size) == (4, 16, 16)
+
+    with pytest.raises(TypeError, match="in kernels only"):
+        cuda.float2(1, 2)
+
+    def assigns(r):
+        v = cuda.float2(1, 2)
+        v.x = r[0]
+
+    def too_few(r):
+        r[0] = cuda.float3(cuda.float2(1, 2)).x
+
+    for wrong, message in ((assigns, "Make another one"), (too_few, "takes 3 numbers, not 2")):
+        with pytest.raises(TranslationError, match=message):
+            cuda.jit("void(float64[:])")(wrong)
+
+
+@cuda.jit
+def library(x, f, y, r, i):
+    r[0], r[1] = libdevice.sincos(x)
+    r[2], i[0] = math.frexp(x)
+    r[3], r[4] = math.modf(x)
+    r[5] = math.ldexp(x, 3)
+    r[6] = libdevice.fast_fdividef(f, f)
+    r[7] = libdevice.powi(x, 3)
+    r[8] = round(x, 300) + round(x, 1)
+    r[9] = libdevice.dadd_ru(x, 1e-30)
+    r[10], i[1] = libdevice.remquof(f, 1)
+    r[11] = cuda.ldcs(y, 1) + cuda.ldcv(y, (2,))
+    cuda.stcg(y, 0, 5)
+    i[2] = libdevice.brev(7)
+    i[3] = libdevice.usad(3, 9, 1)
+    i[4] = i[3].bit_count()
+    i[5] = libdevice.isnand(x)
+    i[6] = libdevice.float2half_rn(f)
+    i[7] = isinstance(x, float) + isinstance((x, 1), tuple) + isinstance(x, (int, np.int64))
+
+
+def test_library():
+    x, f, y, r, i = 2.75, np.float32(0.75), np.arange(3.0), np.zeros(12), np.zeros(8, np.int32)
+    library[1, 1](x, f, y, r, i)
+    expected = [
+        math.sin(x),
+        math.cos(x),
+        0.6875,
+        0.75,
+        2,
+        22,
+        1,
+        x**3,
+        x + 2.8,
+        np.nextafter(x, 3),
+        -0.25,
+        3,
+    ]
+    np.testing.assert_allclose(r, expected, rtol=1e-15)
+    assert r[9] > x and y[0] == 5
+    assert i.tolist() == [2, 1, -536870912, 7, 3, 0, np.float16(f).view(np.int16), 2]
+    assert len(libdevice.SIGNATURES) == 317 and types.float32 in libdevice.SIGNATURES["sinf"].args
+
+    def wrong(x):
+        x[0] = cuda.ldcs(x, 1.0)
+
+    with pytest.raises(TranslationError, match="an index is an integer, not float64"):
+        cuda.jit("void(float32[:])")(wrong)
