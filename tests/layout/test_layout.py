@@ -26,14 +26,10 @@ BELOW = {
     "core": {"base", "driver", "core"},
     "py": {"base", "driver", "core", "py"},
 }
-SCHEDULER = ("block", "fault", "grid", "scheduler", "trampoline", "interleave", "warp", "watch")
 # Files (a .c and its .h are one) that may include one another in a circle, and why.
 CIRCLES = {
     ("base/lock", "base/mem"): "locks are memory that is counted, the counters are atomic",
     ("py/*",): "types of Python refer to one another: arrays have streams, streams make arrays",
-    tuple(f"sim/engine/{name}" for name in SCHEDULER): (
-        "whoever waits switches straight to the thread that is next; a fault ends the grid"
-    ),
     tuple(
         f"sim/driver/{name}"
         for name in ("capture", "context", "module", "past", "streams", "stream")

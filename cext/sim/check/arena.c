@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "sim/engine/fault.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
 #include "sim/engine/limits.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/shadow.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include "sim/check/check.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
 
 static void number(char *text, size_t size, const nl_sim_arithmetic *what) {
     if (what->is_signed)

@@ -10,8 +10,8 @@
 #include "sim/check/named.h"
 #include "sim/debuginfo/elf.h"
 #include "sim/debuginfo/names.h"
-#include "sim/engine/grid.h"
 #include "sim/engine/heap.h"
+#include "sim/engine/job.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/shadow.h"
 

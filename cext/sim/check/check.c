@@ -15,10 +15,9 @@
 #include "sim/check/attribution.h"
 #include "sim/check/conflict.h"
 #include "sim/debuginfo/names.h"
-#include "sim/engine/block.h"
-#include "sim/engine/fault.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
 #include "sim/engine/shadow.h"
+#include "sim/engine/thread.h"
 
 static _Thread_local nl_checks own;
 static _Thread_local int has_own;
@@ -99,7 +98,7 @@ _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, u
         nl_sim_attribution_describe(w, &f);
         nl_sim_check_report(w, &f);
     }
-    nl_sim_block_exit_thread(w->current);
+    nl_sim_thread_exit(w->current);
 }
 
 static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
@@ -116,7 +115,7 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
                  f.access, size, (unsigned long long)address, name, size);
         nl_sim_check_report(w, &f);
     }
-    nl_sim_block_exit_thread(w->current);
+    nl_sim_thread_exit(w->current);
 }
 
 static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
@@ -217,7 +216,7 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
         nl_sim_attribution_describe_index(w, what, &f);
         nl_sim_check_report(w, &f);
     }
-    nl_sim_block_exit_thread(w->current);
+    nl_sim_thread_exit(w->current);
 }
 
 /* "uses t[5], but t has 4 elements"; of an array with several dimensions, the axis. `type` is
@@ -262,7 +261,7 @@ void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site,
                            is_named ? &name : NULL, &f);
         nl_sim_check_report(w, &f);
     }
-    nl_sim_block_exit_thread(w->current);
+    nl_sim_thread_exit(w->current);
 }
 
 void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {

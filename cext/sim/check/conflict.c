@@ -10,11 +10,12 @@
 #include "sim/check/overlap.h"
 #include "sim/check/race.h"
 #include "sim/debuginfo/lines.h"
-#include "sim/engine/block.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/fault.h"
 #include "sim/engine/heap.h"
-#include "sim/engine/shadow.h"
 #include "sim/engine/interleave.h"
+#include "sim/engine/job.h"
+#include "sim/engine/scheduler.h"
+#include "sim/engine/shadow.h"
 
 typedef enum space { PRIVATE, SHARED, GLOBAL } space;
 
@@ -211,5 +212,5 @@ void nl_sim_conflict_fence(void) {
 }
 
 void nl_sim_conflict_preempt(void) {
-    nl_sim_block_preempt(nl_sim_current);
+    nl_sim_scheduler_preempt(nl_sim_current);
 }

@@ -1,7 +1,7 @@
 /* sim/check/launch: what is asked of a launch, and told to it, by every checker. */
 #include "sim/check/launch.h"
 
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
 
 int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
     return w->job->check && (w->job->check->wanted.mask & bit);

@@ -11,7 +11,8 @@
 #include "sim/check/race.h"
 #include "sim/check/reals.h"
 #include "sim/check/shuffle.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/job.h"
 #include "sim/engine/shadow.h"
 
 static void enter(nl_sim_worker *w) {
@@ -20,7 +21,7 @@ static void enter(nl_sim_worker *w) {
     w->image_high = check->image->high;
     w->race = check->race;
     if (nl_sim_arena_open(w) < 0)
-        nl_sim_job_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
+        nl_sim_fault_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
     w->reals = nl_sim_reals_are_trapped(w->job);
     if (w->reals)
         w->modes = nl_sim_reals_enter();
@@ -35,7 +36,7 @@ static int begin_block(nl_sim_worker *w) {
     nl_sim_arena_block(w);
     if (!w->race || nl_sim_race_begin_block(w) == 0)
         return 0;
-    nl_sim_job_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
+    nl_sim_fault_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
     return -1;
 }
 

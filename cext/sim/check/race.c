@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "sim/abi.h"
 #include "sim/check/order.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include "base/lock.h"
 #include "sim/check/check.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <ucontext.h>

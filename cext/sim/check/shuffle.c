@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include "base/mem.h"
 #include "sim/check/check.h"
-#include "sim/engine/block.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
 
 typedef struct doubt {
     uint64_t order;   /* of the block, plus 1 */

@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "sim/check/check.h"
 #include "sim/check/observer.h"
+#include "sim/driver/outcome.h"
 #include "sim/driver/past.h"
 #include "sim/engine/limits.h"
 
@@ -132,7 +133,7 @@ static CUresult sim_ProfilerStop(void) {
 
 static int take_fault(nl_fault *fault) {
     uint64_t id;
-    if (!nl_sim_fault_take(fault, &id))
+    if (!nl_sim_outcome_take_fault(fault, &id))
         return 0;
     nl_sim_stream_clear_fault(id);
     return 1;

@@ -8,7 +8,7 @@
 #include "sim/driver/capture.h"
 #include "sim/driver/context.h"
 #include "sim/driver/inflight.h"
-#include "sim/engine/fault.h"
+#include "sim/driver/outcome.h"
 
 /* CUDA_ERROR_NOT_INITIALIZED before cuInit and in a forked child. */
 CUresult nl_sim_calls_state(void);
@@ -46,7 +46,7 @@ static inline void nl_sim_calls_leave(const int *device) {
             return state_; \
         if (inside_ == NL_SIM_REFUSED) \
             return CUDA_ERROR_CONTEXT_IS_DESTROYED; \
-        nl_sim_fault_forget(); \
+        nl_sim_outcome_forget(); \
     } while (0)
 
 /* The same for calls that need a context: declares `context`. */

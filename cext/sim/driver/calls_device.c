@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/lock.h"
-#include "sim/engine/grid.h"
 #include "sim/engine/heap.h"
+#include "sim/engine/job.h"
 #include "sim/engine/limits.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/ops.h"
+#include "sim/engine/worker.h"
 
 #define REQUIRE_DEVICE(device) \
     do { \
@@ -176,7 +177,7 @@ static CUresult sim_DeviceGetAttribute(int *value, int attribute, CUdevice devic
     REQUIRE_DEVICE(device);
     *value = 0;
     if (attribute == ATTRIBUTE_MULTIPROCESSORS)
-        *value = (int)nl_sim_grid_workers();
+        *value = (int)nl_sim_worker_limit();
     else if (attribute == ATTRIBUTE_PCI_BUS)
         *value = device + 1;
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {

@@ -11,10 +11,14 @@
 #include "sim/check/observer.h"
 #include "sim/driver/function.h"
 #include "sim/driver/handle.h"
+#include "sim/driver/outcome.h"
 #include "sim/driver/past.h"
 #include "sim/driver/variables.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/grid.h"
 #include "sim/engine/limits.h"
 #include "sim/engine/memory.h"
+#include "sim/engine/worker.h"
 
 typedef struct shape {
     nl_sim_dim grid, block;
@@ -76,7 +80,7 @@ static CUresult run_checked(launch_op *l) {
 
 static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     launch_op *l = (launch_op *)op;
-    nl_sim_grid_open(&l->job);
+    nl_sim_job_open(&l->job);
     l->job.overlap = op->overlap;
     nl_sim_stream_set_job(stream, &l->job);
     if (!(l->checks.mask & NL_CHECK_ACCESSES))
@@ -87,7 +91,7 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     if (status != CUDA_SUCCESS)
         nl_sim_stream_fail(stream, status, &l->job.fault);
     check_arrays(l, stream);
-    nl_sim_grid_close(&l->job);
+    nl_sim_job_close(&l->job);
 }
 
 /* Checks */
@@ -105,7 +109,7 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
         return CUDA_SUCCESS;
     uint64_t blocks = (uint64_t)g->x * g->y * g->z;
     uint64_t fit =
-        (uint64_t)nl_sim_calls_occupancy(f, (int)threads, s->shared) * nl_sim_grid_workers();
+        (uint64_t)nl_sim_calls_occupancy(f, (int)threads, s->shared) * nl_sim_worker_limit();
     return blocks > fit ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
@@ -211,7 +215,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     if (nl_sim_memory_watch() < 0) {
         nl_fault_say(&fault, "kernels cannot be checked: there is no room for what is noted of "
                              "memory (a limit of the process, or of the system)");
-        nl_sim_fault_report(0, &fault);
+        nl_sim_outcome_report(0, &fault);
         return NULL;
     }
     *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
@@ -219,7 +223,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
         return twin;
     nl_fault_say(&fault, "kernel %s cannot be checked: %s", fault.kernel,
                  *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
-    nl_sim_fault_report(0, &fault);
+    nl_sim_outcome_report(0, &fault);
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include "sim/driver/handle.h"
 #include "sim/driver/module.h"
 #include "sim/engine/limits.h"
+#include "sim/engine/worker.h"
 
 /* What the options say about the log. */
 static void find_log(unsigned count, const int *options, void **values, char **log, size_t *size) {
@@ -245,7 +246,7 @@ static CUresult sim_OccupancyMaxPotentialBlockSize(int *min_grid, int *block, CU
         }
     }
     *block = best_size;
-    *min_grid = best_blocks * (int)nl_sim_grid_workers();
+    *min_grid = best_blocks * (int)nl_sim_worker_limit();
     return CUDA_SUCCESS;
 }
 

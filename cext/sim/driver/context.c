@@ -6,12 +6,13 @@
 #include <string.h>
 #include "base/lock.h"
 #include "sim/driver/capture.h"
-#include "sim/driver/inflight.h"
 #include "sim/driver/handle.h"
+#include "sim/driver/inflight.h"
 #include "sim/driver/module.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/limits.h"
 #include "sim/engine/memory.h"
+#include "sim/engine/watch.h"
 #include "sim/engine/worker.h"
 #include "sim/engine/xorwow.h"
 

@@ -5,7 +5,7 @@
 #include "driver/checks.h"
 #include "sim/debuginfo/object.h"
 #include "sim/driver/context.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
 
 typedef struct nl_sim_module nl_sim_module;
 

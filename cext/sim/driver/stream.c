@@ -17,10 +17,12 @@
 #include "base/lock.h"
 #include "sim/driver/capture.h"
 #include "sim/driver/context.h"
+#include "sim/driver/outcome.h"
 #include "sim/driver/past.h"
 #include "sim/driver/streams.h"
 #include "sim/engine/fault.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/job.h"
+#include "sim/engine/signal.h"
 #include "sim/engine/watch.h"
 
 enum { IDLE, BLOCKED, READY, RUNNING };
@@ -304,7 +306,7 @@ static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t t
 
 static void *scheduler_thread(void *unused) {
     (void)unused;
-    nl_sim_fault_block_signals();
+    nl_sim_signal_block_others();
     nl_mutex_lock(&sched.lock);
     for (;;) {
         nl_sim_stream *stream = sched.ready;
@@ -403,7 +405,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
         }
     }
     if (patience.interrupted) {
-        nl_sim_fault_interrupt();
+        nl_sim_outcome_interrupt();
         nl_interrupt_tell(sched.stopped);
     }
     nl_sim_stream_release_lock_held(stream);
@@ -529,14 +531,14 @@ void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
 static CUresult report(const nl_sim_pending *pending) {
     nl_fault unknown;
     if (pending->status)
-        nl_sim_fault_report(pending->id,
-                            pending->fault ? pending->fault : plain(&unknown, "out of memory"));
+        nl_sim_outcome_report(pending->id,
+                              pending->fault ? pending->fault : plain(&unknown, "out of memory"));
     return pending->status;
 }
 
 CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_stream *stream) {
     CUresult status = CUDA_SUCCESS;
-    int interrupted = nl_sim_fault_interrupted();
+    int interrupted = nl_sim_outcome_interrupted();
     nl_mutex_lock(&sched.lock);
     if (stream)
         status = report(&stream->fault);
@@ -550,7 +552,7 @@ CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_strea
         status = report(&context->fault);
     if (!status && interrupted) {
         nl_fault fault;
-        nl_sim_fault_report(0, plain(&fault, "interrupted"));
+        nl_sim_outcome_report(0, plain(&fault, "interrupted"));
         status = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
     nl_mutex_unlock(&sched.lock);
@@ -598,7 +600,7 @@ static void at_exit(void) {
             for (nl_sim_stream *s = nl_sim_context_at(i)->streams; s; s = s->next) {
                 if (!s->job)
                     continue;
-                nl_sim_job_fail(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
+                nl_sim_fault_fail(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
                 nl_sim_watch_stop(s->job, NL_SIM_INTERRUPTED);
             }
         }

@@ -3,10 +3,10 @@
 #include "sim/engine/interleave.h"
 
 #include "base/mem.h"
-#include "sim/engine/block.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/job.h"
 #include "sim/engine/observer.h"
-#include "sim/engine/worker.h"
+#include "sim/engine/signal.h"
 
 enum {
     MOST_CARRIERS = 64,
@@ -28,6 +28,7 @@ typedef struct carrier {
 
 struct nl_sim_interleaver {
     nl_sim_job *job;
+    void (*run)(nl_sim_job *job, unsigned carrier);
     nl_mutex lock;
     nl_cond passed;
     unsigned holder, count, most; /* count: carriers that have been made */
@@ -176,15 +177,7 @@ static void run_carrier(carrier *m) {
     nl_mutex_lock(&t->lock);
     await_token_lock_held(t, m->index);
     nl_mutex_unlock(&t->lock);
-    nl_sim_worker *w = nl_sim_worker_acquire(t->job);
-    if (w) {
-        w->owner = 0;
-        w->carrier = m->index;
-        nl_sim_block_run(w, t->job);
-        nl_sim_worker_release(w);
-    } else {
-        nl_sim_job_fail(t->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
-    }
+    t->run(t->job, m->index);
     nl_mutex_lock(&t->lock);
     m->state = HAS_ENDED;
     pass_token_lock_held(t, m->index, 0);
@@ -192,7 +185,7 @@ static void run_carrier(carrier *m) {
 }
 
 static void *carrier_thread(void *argument) {
-    nl_sim_fault_block_signals();
+    nl_sim_signal_block_others();
     run_carrier(argument);
     return NULL;
 }
@@ -205,15 +198,16 @@ static int is_made(nl_sim_interleaver *t, unsigned index) {
     return made;
 }
 
-void nl_sim_interleave_run(nl_sim_job *job) {
+void nl_sim_interleave_run(nl_sim_job *job, void (*run)(nl_sim_job *job, unsigned carrier)) {
     uint64_t most =
         job->launch.cooperative || job->blocks < MOST_CARRIERS ? job->blocks : MOST_CARRIERS;
     nl_sim_interleaver *t = nl_mem_zalloc(sizeof *t + most * sizeof *t->carriers, NULL);
     if (!t) {
-        nl_sim_job_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
+        nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
         return;
     }
     t->job = job;
+    t->run = run;
     t->most = (unsigned)most;
     t->count = 1;
     t->carriers[0] = (carrier){.interleaver = t, .state = CAN_RUN};

@@ -19,8 +19,10 @@ struct nl_sim_worker;
 
 typedef struct nl_sim_interleaver nl_sim_interleaver;
 
-/* Runs all blocks. Needs job->interleaver to be NULL, and leaves it so. */
-void nl_sim_interleave_run(struct nl_sim_job *job);
+/* Runs all blocks: run(job, carrier) on each carrier's thread, which takes blocks until none is
+ * left. Needs job->interleaver to be NULL, and leaves it so. */
+void nl_sim_interleave_run(struct nl_sim_job *job,
+                           void (*run)(struct nl_sim_job *job, unsigned carrier));
 /* Others may run; returns when this worker has the token again. needed: this one gets no further
  * without them. */
 void nl_sim_interleave_pass(struct nl_sim_worker *worker, int needed);

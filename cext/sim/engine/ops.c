@@ -6,12 +6,14 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/print.h"
-#include "sim/engine/block.h"
+#include "sim/engine/barrier.h"
 #include "sim/engine/fault.h"
-#include "sim/engine/grid.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/report.h"
+#include "sim/engine/scheduler.h"
 #include "sim/engine/shadow.h"
+#include "sim/engine/thread.h"
 #include "sim/engine/warp.h"
 #include "sim/engine/xorwow.h"
 
@@ -24,7 +26,7 @@ static void *dynamic_shared(void) {
     return nl_sim_current->shared;
 }
 static unsigned smid(void) {
-    return nl_sim_current->id % nl_sim_grid_workers();
+    return nl_sim_current->id % nl_sim_worker_limit();
 }
 
 __attribute__((noreturn)) static void fault(int status, const char *message, unsigned thread,
@@ -38,7 +40,7 @@ static int print(const char *format, va_list arguments) {
     if (w->replaying)
         return 0;
     if (nl_sim_job_stopped(w->job))
-        nl_sim_fault_stopped(w);
+        nl_sim_report_stopped(w);
     int length = nl_print(format, arguments);
     if (length > 0)
         nl_atomic_store32(&printed, 1);
@@ -70,14 +72,14 @@ static void free_block(void *block) {
 
 const nl_sim_ops nl_sim_engine = {
     .abi = NL_SIM_ABI,
-    .barrier = nl_sim_block_barrier,
+    .barrier = nl_sim_barrier_wait,
     .warp = nl_sim_warp_collective,
-    .grid_barrier = nl_sim_block_grid_barrier,
-    .yield = nl_sim_block_yield,
+    .grid_barrier = nl_sim_barrier_wait_grid,
+    .yield = nl_sim_scheduler_yield,
     .is_fibers = is_fibers,
     .dynamic_shared = dynamic_shared,
     .fault = fault,
-    .exit_thread = nl_sim_block_exit_thread,
+    .exit_thread = nl_sim_thread_exit,
     .clock = nl_clock_cycles,
     .globaltimer = nl_clock_ns,
     .smid = smid,

@@ -1,21 +1,21 @@
 /* sim/engine/report: the text about a block that cannot go on: which threads wait where, for what,
  * and which threads they wait for; and about lanes whose warp operations do not fit together. */
-#include "sim/engine/fault.h"
+#include "sim/engine/report.h"
 
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
 #include "sim/debuginfo/lines.h"
-#include "sim/engine/block.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/fault.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/signal.h"
 
 static void mark_cut(nl_text *t) {
     if (t->is_cut)
         memcpy(t->at + t->length - 3, "...", 3);
 }
 
-const char *nl_sim_fault_operation(unsigned wait) {
+const char *nl_sim_report_operation(unsigned wait) {
     static const char *const block[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
                                         "__syncthreads_or"};
     static const char *const warp[] = {
@@ -182,7 +182,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             continue;
         }
         add_place(f, t, thread->site);
-        nl_text_add(t, " in %s", nl_sim_fault_operation(thread->wait));
+        nl_text_add(t, " in %s", nl_sim_report_operation(thread->wait));
         if (thread->wait >= NL_SIM_WAIT_WARP && thread->wait < NL_SIM_WAIT_GRID) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
@@ -190,7 +190,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
     }
 }
 
-_Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
+_Noreturn void nl_sim_report_stuck(nl_sim_worker *w) {
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
@@ -204,7 +204,7 @@ _Noreturn void nl_sim_fault_stuck(nl_sim_worker *w) {
     }
     mark_cut(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
-    nl_sim_block_leave(w, NL_SIM_FAULT);
+    nl_sim_worker_leave(w, NL_SIM_FAULT);
 }
 
 /* Why the grid was stopped, at the end of a sentence about what it did. */
@@ -216,7 +216,7 @@ static void add_stop(nl_text *t, const nl_sim_job *job, const char *limit_text) 
         nl_text_add(t, "%s after %g s, the limit", limit_text, (double)job->limit_ms / 1000);
 }
 
-void nl_sim_fault_overdue(nl_sim_job *job) {
+void nl_sim_report_overdue(nl_sim_job *job) {
     nl_fault fault;
     nl_fault_init(&fault, NL_CHECK_HANG, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(job->kernel));
@@ -254,7 +254,7 @@ static void find_lines(nl_sim_worker *w) {
     }
 }
 
-void nl_sim_fault_endless(nl_sim_worker *w) {
+void nl_sim_report_endless(nl_sim_worker *w) {
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_HANG, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
@@ -269,10 +269,10 @@ void nl_sim_fault_endless(nl_sim_worker *w) {
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
-_Noreturn void nl_sim_fault_stopped(nl_sim_worker *w) {
+_Noreturn void nl_sim_report_stopped(nl_sim_worker *w) {
     if (nl_atomic_load32(&w->job->watch.stopped))
-        nl_sim_fault_endless(w);
-    nl_sim_block_leave(w, NL_SIM_STOPPED);
+        nl_sim_report_endless(w);
+    nl_sim_worker_leave(w, NL_SIM_STOPPED);
 }
 
 typedef struct lanes {
@@ -286,7 +286,7 @@ static int is_lane(const nl_sim_worker *w, unsigned thread, const void *data) {
     return thread / NL_SIM_LANES == l->warp && (l->set >> thread % NL_SIM_LANES & 1);
 }
 
-_Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_t set) {
+_Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_t set) {
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
@@ -296,14 +296,14 @@ _Noreturn void nl_sim_fault_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_t
     add_waiting(&fault, &t, w, is_lane, &(lanes){warp, set});
     mark_cut(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, &fault);
-    nl_sim_block_leave(w, NL_SIM_FAULT);
+    nl_sim_worker_leave(w, NL_SIM_FAULT);
 }
 
-_Noreturn void nl_sim_fault_bad_mask(nl_sim_worker *w, unsigned thread) {
+_Noreturn void nl_sim_report_bad_mask(nl_sim_worker *w, unsigned thread) {
     char message[160];
     const nl_sim_thread *t = &w->thread[thread];
     snprintf(message, sizeof message,
              "%s with mask 0x%08x, which does not name the calling lane %u",
-             nl_sim_fault_operation(t->wait), t->mask, thread % NL_SIM_LANES);
+             nl_sim_report_operation(t->wait), t->mask, thread % NL_SIM_LANES);
     nl_sim_fault_raise(w, CUDA_ERROR_ILLEGAL_INSTRUCTION, NL_CHECK_SYNC, message, thread, t->site);
 }

@@ -9,22 +9,15 @@
  * the others would wait for them where branches join again. */
 #include "sim/engine/warp.h"
 
-#include <string.h>
-#include "sim/engine/fault.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/report.h"
 #include "sim/engine/scheduler.h"
-
-#define FOR_LANES(lane, set) \
-    for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
-         left_ &= left_ - 1)
-
-enum { PATIENT_READS = 1000 };
 
 static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t set) {
     uint32_t first = (uint32_t)__builtin_ctz(set);
     uint32_t result = (uint32_t)lanes[first].value;
-    FOR_LANES(lane, set & (set - 1)) {
+    NL_SIM_FOR_LANES(lane, set & (set - 1)) {
         uint32_t value = (uint32_t)lanes[lane].value;
         int less = op == NL_SIM_WARP_MIN_S || op == NL_SIM_WARP_MAX_S
                        ? (int32_t)value < (int32_t)result
@@ -58,7 +51,7 @@ static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t s
 /* Lanes of `set` whose value is `value`. */
 static uint32_t equal(const nl_sim_thread *lanes, uint32_t set, uint64_t value) {
     uint32_t result = 0;
-    FOR_LANES(lane, set) {
+    NL_SIM_FOR_LANES(lane, set) {
         if (lanes[lane].value == value)
             result |= 1u << lane;
     }
@@ -74,20 +67,20 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
     case NL_SIM_WARP_STEP:
         return;
     case NL_SIM_WARP_SHFL:
-        FOR_LANES(lane, set) {
+        NL_SIM_FOR_LANES(lane, set) {
             brought[lane] = lanes[lane].value;
         }
-        FOR_LANES(lane, set) {
+        NL_SIM_FOR_LANES(lane, set) {
             uint32_t source = lanes[lane].argument % NL_SIM_LANES;
             if (set >> source & 1)
                 lanes[lane].value = brought[source];
         }
         return;
     case NL_SIM_WARP_MATCH_ANY:
-        FOR_LANES(lane, set) {
+        NL_SIM_FOR_LANES(lane, set) {
             brought[lane] = equal(lanes, set, lanes[lane].value);
         }
-        FOR_LANES(lane, set) {
+        NL_SIM_FOR_LANES(lane, set) {
             lanes[lane].value = brought[lane];
         }
         return;
@@ -102,7 +95,7 @@ static void compute(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
         result = reduce(op, lanes, set);
         break;
     }
-    FOR_LANES(lane, set) {
+    NL_SIM_FOR_LANES(lane, set) {
         lanes[lane].value = result;
     }
 }
@@ -112,7 +105,7 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     nl_sim_warp *warp = &w->warp[index];
     uint32_t set = group->arrived;
     if (__builtin_expect(group->mixed, 0))
-        nl_sim_fault_mixed_warp(w, index, set);
+        nl_sim_report_mixed_warp(w, index, set);
     if (w->observer)
         w->observer->exchange(w, index, group);
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
@@ -172,7 +165,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     if (op == NL_SIM_WARP_ACTIVE || op == NL_SIM_WARP_STEP)
         return wait_active(w, thread);
     if (!(mask & self))
-        nl_sim_fault_bad_mask(w, thread);
+        nl_sim_report_bad_mask(w, thread);
     nl_sim_group *group = find_group(w, index, op, mask, site.line);
     group->arrived |= self;
     if (group->arrived == (mask & warp->live)) {
@@ -195,63 +188,5 @@ void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
             finish(w, index, group); /* the last group takes its place */
         else
             i++;
-    }
-}
-
-static int same_site(nl_sim_site a, nl_sim_site b) {
-    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
-}
-
-/* Lanes of `set` that wait where `lane` does. */
-static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
-    uint32_t together = 0;
-    FOR_LANES(other, set) {
-        if (same_site(lanes[lane].site, lanes[other].site))
-            together |= 1u << other;
-    }
-    return together;
-}
-
-static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
-    uint32_t stepping = 0;
-    FOR_LANES(lane, set) {
-        if (lanes[lane].wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_STEP)
-            stepping |= 1u << lane;
-    }
-    return stepping;
-}
-
-/* Who of `stepping` makes the access that comes first in the program. Lanes that read again and
- * again are waiting for one of the others: after a while all go on. */
-static uint32_t next_in_step(nl_sim_warp *warp, const nl_sim_thread *lanes, uint32_t stepping) {
-    uint32_t place = UINT32_MAX, set = 0;
-    FOR_LANES(lane, stepping) {
-        place = lanes[lane].argument < place ? lanes[lane].argument : place;
-    }
-    FOR_LANES(lane, stepping) {
-        if (lanes[lane].argument == place)
-            set |= 1u << lane;
-    }
-    warp->alone = set == warp->active || place & 1 ? 0 : warp->alone + 1;
-    if (warp->alone < PATIENT_READS)
-        return set;
-    warp->alone = 0;
-    return warp->active;
-}
-
-void nl_sim_warp_complete_active(nl_sim_worker *w) {
-    for (unsigned i = 0; i < w->warps && w->active_waiting > w->shuffled; i++) {
-        nl_sim_warp *warp = &w->warp[i];
-        if (!warp->active || (warp->ready & ~warp->yielded))
-            continue;
-        nl_sim_thread *lanes = &w->thread[i * NL_SIM_LANES];
-        uint32_t stepping = in_step(lanes, warp->active);
-        uint32_t set = stepping ? next_in_step(warp, lanes, stepping) : warp->active;
-        FOR_LANES(lane, set & ~stepping) {
-            lanes[lane].value = waiting_with(lanes, set & ~stepping, lane);
-        }
-        w->active_waiting -= (unsigned)__builtin_popcount(set);
-        warp->active &= ~set;
-        nl_sim_wake(w, i, set);
     }
 }

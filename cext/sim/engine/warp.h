@@ -10,7 +10,5 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned thread, nl_sim_site site);
 /* Completes the operations of a warp that only waited for a lane that has exited. */
 void nl_sim_warp_complete(nl_sim_worker *worker, unsigned warp);
-/* Completes __activemask in warps none of whose lanes can run. */
-void nl_sim_warp_complete_active(nl_sim_worker *worker);
 
 #endif

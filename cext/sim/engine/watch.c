@@ -7,10 +7,9 @@
 
 #include <link.h>
 #include <string.h>
-#include <ucontext.h>
 #include "base/clock.h"
 #include "base/lock.h"
-#include "sim/engine/grid.h"
+#include "sim/engine/signal.h"
 #include "sim/engine/worker.h"
 
 enum { AGAIN_NS = 5000000 }; /* how long until who could not be interrupted is tried again */
@@ -25,32 +24,10 @@ static struct {
 
 /* The signal */
 
-uintptr_t nl_sim_watch_instruction(const void *context) {
-#if defined(__x86_64__)
-    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.pc;
-#else
-    (void)context;
-    return 0;
-#endif
-}
-
-uintptr_t nl_sim_watch_stack(const void *context) {
-#if defined(__x86_64__)
-    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
-#elif defined(__aarch64__)
-    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.sp;
-#else
-    (void)context;
-    return 0;
-#endif
-}
-
 static void interrupt(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_current;
     if (w && w->inside && w->job && nl_atomic_load32(&w->job->watch.stopped)) {
-        uintptr_t at = nl_sim_watch_instruction(context);
+        uintptr_t at = nl_sim_signal_instruction(context);
         if (at >= w->job->watch.code && at < w->job->watch.code_end) {
             w->trap = (nl_sim_trap){.signal = number, .instruction = at};
             w->leave = NL_SIM_TRAP;

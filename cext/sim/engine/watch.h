@@ -7,32 +7,13 @@
 #ifndef NL_SIM_ENGINE_WATCH_H
 #define NL_SIM_ENGINE_WATCH_H
 
-#include <signal.h>
-#include <stdint.h>
-
-struct nl_sim_job;
-
-enum { NL_SIM_WATCH_SIGNAL = SIGURG };
-
-typedef enum nl_sim_stop { NL_SIM_GOES_ON, NL_SIM_OVERDUE, NL_SIM_INTERRUPTED } nl_sim_stop;
-
-/* One launch; part of its job. */
-typedef struct nl_sim_watch {
-    uint64_t deadline;        /* when, in nanoseconds */
-    uint32_t stopped;         /* an nl_sim_stop */
-    uintptr_t code, code_end; /* of the image */
-    struct nl_sim_job *next;
-} nl_sim_watch;
+#include "sim/engine/job.h"
 
 /* Around a launch with a limit. */
-void nl_sim_watch_begin(struct nl_sim_job *job, uint64_t limit_ms);
-void nl_sim_watch_end(struct nl_sim_job *job);
+void nl_sim_watch_begin(nl_sim_job *job, uint64_t limit_ms);
+void nl_sim_watch_end(nl_sim_job *job);
 /* Stops it, as far as that is possible at this moment: to be called again a little later. */
-void nl_sim_watch_stop(struct nl_sim_job *job, nl_sim_stop why);
-/* What was running when a signal came: the address of the instruction; 0 if that is not known. */
-uintptr_t nl_sim_watch_instruction(const void *signal_context);
-/* And its stack pointer. */
-uintptr_t nl_sim_watch_stack(const void *signal_context);
+void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why);
 void nl_sim_watch_forget(void); /* in a forked child */
 
 #endif

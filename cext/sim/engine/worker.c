@@ -5,17 +5,35 @@
 #endif
 #include "sim/engine/worker.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/threads.h"
 #include "sim/engine/limits.h"
+
+enum { MAX_WORKERS = 1024 };
 
 _Thread_local nl_sim_worker *nl_sim_current;
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_sim_worker *idle, *busy;
 static unsigned made;
+
+unsigned nl_sim_worker_limit(void) {
+    static uint32_t known;
+    uint32_t count = nl_atomic_peek32(&known);
+    if (count)
+        return count;
+    const char *text = getenv("NUMBALITE_NUM_THREADS");
+    long wanted = text ? strtol(text, NULL, 10) : 0;
+    if (wanted <= 0)
+        wanted = nl_threads_processors();
+    count = wanted < 1 ? 1 : wanted > MAX_WORKERS ? MAX_WORKERS : (uint32_t)wanted;
+    nl_atomic_poke32(&known, count);
+    return count;
+}
 
 static void *map(size_t size) {
     void *memory = nl_mem_refuses() ? MAP_FAILED
@@ -84,6 +102,11 @@ void nl_sim_worker_release(nl_sim_worker *worker) {
     worker->later = idle;
     idle = worker;
     nl_mutex_unlock(&lock);
+}
+
+void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason) {
+    worker->leave = reason;
+    nl_fiber_leave(&worker->main);
 }
 
 void nl_sim_worker_signal(const struct nl_sim_job *job, int number) {

@@ -149,13 +149,23 @@ typedef struct nl_sim_worker {
 #else
 #define NL_SIM_FAST_TLS __attribute__((visibility("hidden")))
 #endif
+/* Do threads enter barriers, and begin, by way of trampoline.c? */
+#if defined(__x86_64__) && defined(__LP64__) && defined(NL_SIM_INITIAL_EXEC) && \
+    !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && !defined(NL_SIM_TSAN)
+#define NL_SIM_TRAMPOLINES 1
+#define NL_SIM_LOCAL __attribute__((visibility("hidden")))
+#endif
 /* The worker that runs kernel code on this OS thread, or NULL. */
 extern _Thread_local nl_sim_worker *nl_sim_current NL_SIM_FAST_TLS;
 
+/* How many blocks run at once: NUMBALITE_NUM_THREADS, or the processors that we may use. */
+unsigned nl_sim_worker_limit(void);
 /* For the blocks of a job that the calling thread will run. NULL if there is no memory. A worker is
  * never destroyed. */
 nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job);
 void nl_sim_worker_release(nl_sim_worker *worker);
+/* On a fiber: back to the worker's own stack, for good. */
+_Noreturn void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason);
 /* Sends a signal to all threads that run blocks of the job. */
 void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
 /* All workers as they were after fork: the child uses none. */

@@ -1,0 +1,42 @@
+/* sim/driver/outcome: a fault is large and rare, so it is allocated when there is one. */
+#include "sim/driver/outcome.h"
+
+#include <stdlib.h>
+
+static _Thread_local nl_fault *reported;
+static _Thread_local uint64_t reported_id;
+static _Thread_local int interrupted;
+
+void nl_sim_outcome_report(uint64_t id, const nl_fault *fault) {
+    reported = reported ? reported : malloc(sizeof *reported);
+    if (reported)
+        *reported = *fault;
+    reported_id = id;
+}
+
+void nl_sim_outcome_interrupt(void) {
+    interrupted = 1;
+}
+
+int nl_sim_outcome_interrupted(void) {
+    int was = interrupted;
+    interrupted = 0;
+    return was;
+}
+
+void nl_sim_outcome_forget(void) {
+    interrupted = 0;
+    if (reported) {
+        free(reported);
+        reported = NULL;
+    }
+}
+
+int nl_sim_outcome_take_fault(nl_fault *fault, uint64_t *id) {
+    if (!reported)
+        return 0;
+    *fault = *reported;
+    nl_sim_outcome_forget();
+    *id = reported_id;
+    return 1;
+}

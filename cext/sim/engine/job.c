@@ -1,0 +1,120 @@
+/* sim/engine/job: workers take blocks in order, in chunks, from one atomic counter. Threads of the
+ * pool (base/threads) join the one that launches only if the kernel's blocks are known to take long
+ * enough, or nothing is known yet. */
+#include "sim/engine/job.h"
+
+#include "base/clock.h"
+#include "sim/engine/worker.h"
+
+enum {
+    WAKE_NS = 20000,        /* more work than this is worth another thread */
+    MAX_CHUNK = 1024,       /* blocks */
+    CHUNKS_PER_WORKER = 16, /* at least, so that all end at about the same time */
+};
+
+void nl_sim_job_open(nl_sim_job *job) {
+    nl_mutex_init(&job->lock);
+    nl_cond_init(&job->crossed);
+}
+
+void nl_sim_job_close(nl_sim_job *job) {
+    nl_cond_destroy(&job->crossed);
+    nl_mutex_destroy(&job->lock);
+}
+
+/* Sharing blocks out */
+
+/* Lets up to `count` other threads join. */
+static void invite(nl_sim_job *job, unsigned count) {
+    job->guests += count;
+    nl_threads_invite(&job->shared, count, nl_sim_worker_limit() - 1);
+}
+
+/* How many other threads a grid seems to be worth. */
+static unsigned guests(const nl_sim_job *job) {
+    uint64_t cost = nl_atomic_peek32(&job->habits->cost);
+    if (cost == 0)
+        return job->most;
+    uint64_t worth = cost * job->blocks / WAKE_NS;
+    return worth < job->most ? (unsigned)worth : job->most;
+}
+
+static void remember_cost(nl_sim_job *job) {
+    uint64_t cost = (nl_clock_ns() - job->started) * (job->guests + 1) / job->blocks;
+    nl_atomic_poke32(&job->habits->cost, cost < 1            ? 1
+                                         : cost > UINT32_MAX ? UINT32_MAX
+                                                             : (uint32_t)cost);
+}
+
+void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job)) {
+    uint64_t most = nl_sim_worker_limit() - 1;
+    job->most = (unsigned)(most < job->blocks ? most : job->blocks - 1);
+    uint64_t chunk = job->blocks / ((uint64_t)(job->most + 1) * CHUNKS_PER_WORKER);
+    job->chunk = chunk < 1 ? 1 : chunk > MAX_CHUNK ? MAX_CHUNK : (uint32_t)chunk;
+    job->shared = (nl_threads_job){.run = run, .data = job};
+    unsigned count = guests(job);
+    if (count)
+        invite(job, count);
+}
+
+void nl_sim_job_unshare(nl_sim_job *job) {
+    if (job->guests)
+        nl_threads_close(&job->shared);
+    remember_cost(job);
+}
+
+/* From time to time: is what is left worth more threads than thought? */
+static void reconsider(nl_sim_job *job) {
+    uint64_t taken = nl_atomic_load(&job->next), elapsed = nl_clock_ns() - job->started;
+    if (!taken || taken >= job->blocks)
+        return;
+    uint64_t left = job->blocks - taken, worth = elapsed / taken * left / WAKE_NS;
+    unsigned wanted = worth < job->most ? (unsigned)worth : job->most;
+    if (wanted > left)
+        wanted = (unsigned)left;
+    if (wanted > job->guests)
+        invite(job, wanted - job->guests);
+}
+
+/* A worker begins with one block and takes twice as many each time: what blocks cost is not known
+ * beforehand. */
+int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
+    if (nl_sim_job_stopped(job))
+        return 0;
+    if (w->owner && job->guests < job->most)
+        reconsider(job);
+    uint32_t chunk = w->chunk < job->chunk ? w->chunk : job->chunk;
+    uint64_t first = nl_atomic_add(&job->next, chunk);
+    if (first >= job->blocks)
+        return 0;
+    w->chunk = chunk * 2;
+    w->next = first;
+    w->end = first + chunk < job->blocks ? first + chunk : job->blocks;
+    return 1;
+}
+
+/* Faults */
+
+void nl_sim_job_fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault *fault) {
+    if (job->status == CUDA_SUCCESS) {
+        job->status = status;
+        job->fault = *fault;
+        job->fault.is_shuffled = job->shuffled && status != CUDA_ERROR_OUT_OF_MEMORY;
+        job->fault.seed = job->seed;
+    }
+    nl_atomic_store32(&job->stop, 1);
+    nl_cond_broadcast(&job->crossed);
+}
+
+void nl_sim_job_stop(nl_sim_job *job) {
+    nl_mutex_lock(&job->lock);
+    nl_atomic_store32(&job->stop, 1);
+    nl_cond_broadcast(&job->crossed);
+    nl_mutex_unlock(&job->lock);
+}
+
+void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault) {
+    nl_mutex_lock(&job->lock);
+    nl_sim_job_fault_lock_held(job, status, fault);
+    nl_mutex_unlock(&job->lock);
+}

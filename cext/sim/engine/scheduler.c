@@ -1,0 +1,208 @@
+/* sim/engine/scheduler: how blocks begin to have fibers, and who runs in the cases that are not
+ * everyday. */
+#include "sim/engine/scheduler.h"
+
+#include "base/lock.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/interleave.h"
+#include "sim/engine/job.h"
+
+enum {
+    /* A thread's turns while nothing happens in its block, until other blocks get one. */
+    PATIENT_YIELDS = 4,
+    PATIENT_SLICES = 256,
+    FICKLE_SLICES =
+        32, /* where the order is shuffled: after one in at most so many they do anyway */
+    PATIENT_READS = 1000,
+};
+
+/* Fibers */
+
+void nl_sim_scheduler_lacks_stack(nl_sim_worker *w, unsigned thread) {
+    nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 0,
+                       "no memory for the stacks of the block's threads", thread,
+                       (nl_sim_site){NULL, 0});
+}
+
+void nl_sim_scheduler_begin(nl_sim_worker *w, unsigned first) {
+    w->fibers = 1;
+    w->live = w->threads - first;
+    w->ready_warps = 0;
+    w->grid_waiting = w->yields = w->slices = w->slice = w->at_atomic = 0;
+    w->active_waiting = w->shuffled;
+    w->barrier.arrived = 0;
+    for (unsigned i = 0; i < w->warps; i++) {
+        unsigned low = i * NL_SIM_LANES, count = w->threads - low;
+        uint32_t lanes = count < NL_SIM_LANES ? (1u << count) - 1 : UINT32_MAX;
+        if (first > low)
+            lanes = first - low >= NL_SIM_LANES ? 0 : lanes & (UINT32_MAX << (first - low));
+        nl_sim_warp *warp = &w->warp[i];
+        warp->live = lanes;
+        warp->ready = 0;
+        warp->barrier = warp->grid = warp->active = warp->yielded = 0;
+        warp->group_count = warp->alone = 0;
+        nl_sim_wake(w, i, lanes);
+    }
+    for (unsigned i = first; i < w->threads; i++) {
+        w->thread[i].fiber.sp = NULL;
+        w->thread[i].wait = NL_SIM_WAIT_NONE;
+        w->thread[i].worked = 0;
+        w->thread[i].pc = NULL;
+        w->thread[i].touched = 0;
+        w->thread[i].named = NULL;
+    }
+}
+
+void nl_sim_scheduler_convert(nl_sim_worker *w, unsigned thread) {
+    if (w->replaying)
+        nl_sim_worker_leave(w, NL_SIM_REPLAYED);
+    nl_sim_job_set_synchronises(w->job);
+    nl_sim_scheduler_begin(w, thread);
+    (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+    w->current = thread;
+    w->thread[thread].fiber = w->root;
+    w->thread[thread].stack = w->root_stack;
+}
+
+/* Lanes that wait until none of their warp can run */
+
+/* Lanes of `set` that wait where `lane` does. */
+static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
+    uint32_t together = 0;
+    NL_SIM_FOR_LANES(other, set) {
+        if (nl_sim_same_site(lanes[lane].site, lanes[other].site))
+            together |= 1u << other;
+    }
+    return together;
+}
+
+static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
+    uint32_t stepping = 0;
+    NL_SIM_FOR_LANES(lane, set) {
+        if (lanes[lane].wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_STEP)
+            stepping |= 1u << lane;
+    }
+    return stepping;
+}
+
+/* Who of `stepping` makes the access that comes first in the program. Lanes that read again and
+ * again are waiting for one of the others: after a while all go on. */
+static uint32_t next_in_step(nl_sim_warp *warp, const nl_sim_thread *lanes, uint32_t stepping) {
+    uint32_t place = UINT32_MAX, set = 0;
+    NL_SIM_FOR_LANES(lane, stepping) {
+        place = lanes[lane].argument < place ? lanes[lane].argument : place;
+    }
+    NL_SIM_FOR_LANES(lane, stepping) {
+        if (lanes[lane].argument == place)
+            set |= 1u << lane;
+    }
+    warp->alone = set == warp->active || place & 1 ? 0 : warp->alone + 1;
+    if (warp->alone < PATIENT_READS)
+        return set;
+    warp->alone = 0;
+    return warp->active;
+}
+
+void nl_sim_scheduler_complete_active(nl_sim_worker *w) {
+    for (unsigned i = 0; i < w->warps && w->active_waiting > w->shuffled; i++) {
+        nl_sim_warp *warp = &w->warp[i];
+        if (!warp->active || (warp->ready & ~warp->yielded))
+            continue;
+        nl_sim_thread *lanes = &w->thread[i * NL_SIM_LANES];
+        uint32_t stepping = in_step(lanes, warp->active);
+        uint32_t set = stepping ? next_in_step(warp, lanes, stepping) : warp->active;
+        NL_SIM_FOR_LANES(lane, set & ~stepping) {
+            lanes[lane].value = waiting_with(lanes, set & ~stepping, lane);
+        }
+        w->active_waiting -= (unsigned)__builtin_popcount(set);
+        warp->active &= ~set;
+        nl_sim_wake(w, i, set);
+    }
+}
+
+/* Turns */
+
+/* One of the bits that are set. */
+static unsigned pick_bit(nl_sim_worker *w, uint32_t bits) {
+    for (uint64_t n = nl_sim_interleave_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
+        bits &= bits - 1;
+    return (unsigned)__builtin_ctz(bits);
+}
+
+unsigned nl_sim_scheduler_pick_any(nl_sim_worker *w) {
+    if (w->active_waiting > w->shuffled)
+        nl_sim_scheduler_complete_active(w);
+    if (!w->ready_warps)
+        nl_sim_report_stuck(w);
+    unsigned warp = pick_bit(w, w->ready_warps);
+    return nl_sim_take_ready(w, warp, 1u << pick_bit(w, w->warp[warp].ready));
+}
+
+/* Other blocks get a turn. */
+static void let_blocks_run(nl_sim_worker *w, int needed) {
+    nl_sim_interleave_pass(w, needed);
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_report_stopped(w);
+}
+
+/* The same once this block's threads have had `most` turns each to no avail. */
+static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
+    if (!w->job->interleaver || ++*count < most * w->live)
+        return;
+    *count = 0;
+    let_blocks_run(w, 1);
+}
+
+/* The thread that follows in a loop over all that can run: the others of its warp may be waiting
+ * for another warp. */
+static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
+    unsigned warp = thread / NL_SIM_LANES;
+    if (w->active_waiting)
+        nl_sim_scheduler_complete_active(w);
+    uint32_t later = w->warp[warp].ready & nl_sim_above(thread % NL_SIM_LANES);
+    if (later)
+        return nl_sim_take_ready(w, warp, later);
+    uint32_t warps = w->ready_warps & nl_sim_above(warp);
+    if (!warps) {
+        warps = w->ready_warps;
+        if (!w->job->interleaver)
+            nl_thread_yield(); /* once around: perhaps another block has to do something first */
+    }
+    warp = (unsigned)__builtin_ctz(warps);
+    return nl_sim_take_ready(w, warp, w->warp[warp].ready);
+}
+
+void nl_sim_scheduler_preempt(nl_sim_worker *w) {
+    unsigned thread = w->current;
+    nl_sim_thread *t = &w->thread[thread];
+    t->site = (nl_sim_site){NULL, 0};
+    t->wait = NL_SIM_WAIT_TURN;
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_report_stopped(w);
+    unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
+    if (w->at_atomic || (w->shuffled && nl_sim_interleave_random(w->job, fickle) == 0)) {
+        w->at_atomic = 0;
+        let_blocks_run(w, 0);
+    }
+    consider_others(w, &w->slices, PATIENT_SLICES);
+    nl_sim_wake(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+    nl_sim_switch_to(w, thread,
+                     w->shuffled ? nl_sim_scheduler_pick_any(w) : pick_in_turn(w, thread));
+    t->wait = NL_SIM_WAIT_NONE;
+}
+
+void nl_sim_scheduler_yield(unsigned thread, nl_sim_site site) {
+    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_thread *t = &w->thread[thread];
+    unsigned warp = thread / NL_SIM_LANES;
+    t->site = site;
+    t->wait = NL_SIM_WAIT_SPIN;
+    if (nl_sim_job_stopped(w->job))
+        nl_sim_report_stopped(w);
+    consider_others(w, &w->yields, PATIENT_YIELDS);
+    w->warp[warp].yielded |= nl_sim_lane_bit(thread);
+    nl_sim_wake(w, warp, nl_sim_lane_bit(thread));
+    nl_sim_switch_to(w, thread,
+                     w->shuffled ? nl_sim_scheduler_pick_any(w) : pick_in_turn(w, thread));
+    t->wait = NL_SIM_WAIT_NONE;
+}

@@ -1,0 +1,140 @@
+/* sim/engine/signal: a handler does as little as it can: it notes what happened in the worker and
+ * arranges for the OS thread to continue on the worker's own stack (nl_fiber_escape); the sentence
+ * is made there (trap.h). A signal that does not come from kernel code goes to the handler that was
+ * installed before ours. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/engine/signal.h"
+
+#include <ucontext.h>
+#include <unistd.h>
+#include "base/divide.h"
+#include "base/lock.h"
+#include "sim/engine/observer.h"
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+enum { SIGNALS = 4 };
+static struct sigaction previous[SIGNALS];
+static nl_mutex install_lock = NL_MUTEX_INIT;
+/* Handling a signal that is not ours: if it comes back here meanwhile, two handlers are calling one
+ * another; and a handler that has said its word raises the signal once more to end the process. */
+static _Thread_local volatile sig_atomic_t chaining, chained;
+
+uintptr_t nl_sim_signal_instruction(const void *context) {
+#if defined(__x86_64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+uintptr_t nl_sim_signal_stack(const void *context) {
+#if defined(__x86_64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.sp;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+static void give_up(int number) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(number, &action, NULL);
+    raise(number);
+}
+
+static void chain(int number, siginfo_t *info, void *context) {
+    const struct sigaction *old = NULL;
+    for (int i = 0; i < SIGNALS; i++) {
+        if (signals[i] == number)
+            old = &previous[i];
+    }
+    int raised = info->si_code <= 0 && info->si_pid == getpid();
+    if (chaining || !old || (raised && chained)) {
+        give_up(number);
+        return;
+    }
+    chaining = chained = 1;
+    if (old->sa_flags & SA_SIGINFO)
+        old->sa_sigaction(number, info, context);
+    else if (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)
+        give_up(number);
+    else
+        old->sa_handler(number);
+    chaining = 0;
+}
+
+static int resume_division(nl_sim_worker *w, void *context) {
+    const void *at = (const void *)nl_sim_signal_instruction(context);
+    int what = nl_divide_resume(context);
+    if (what == 2 && w->observer && w->fibers)
+        w->observer->overflowed(w, at);
+    return what;
+}
+
+static void handle(int number, siginfo_t *info, void *context) {
+    nl_sim_worker *w = nl_sim_current;
+    int sent = info->si_code <= 0; /* by kill() */
+    if (!w || !w->inside || sent) {
+        chain(number, info, context);
+        return;
+    }
+    if (number == SIGFPE && info->si_code == FPE_INTDIV && resume_division(w, context))
+        return;
+    if (number == SIGFPE && w->observer && w->observer->trapped(w, info, context))
+        return;
+    w->trap = (nl_sim_trap){.signal = number,
+                            .code = info->si_code,
+                            .address = (uintptr_t)info->si_addr,
+                            .instruction = nl_sim_signal_instruction(context),
+                            .stack = nl_sim_signal_stack(context)};
+    w->leave = NL_SIM_TRAP;
+    nl_fiber_escape(context, &w->main);
+}
+
+void nl_sim_signal_install(void) {
+    struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&ours.sa_mask);
+    /* One look is enough nearly always: whoever changes one of the four changes SIGSEGV. */
+    if (sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+        now.sa_sigaction == handle)
+        return;
+    nl_mutex_lock(&install_lock);
+    for (int i = 0; i < SIGNALS; i++) {
+        if (sigaction(signals[i], NULL, &now) != 0 ||
+            ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle))
+            continue;
+        previous[i] = now;
+        sigaction(signals[i], &ours, NULL);
+    }
+    nl_mutex_unlock(&install_lock);
+}
+
+void nl_sim_signal_block_others(void) {
+    sigset_t set;
+    sigfillset(&set);
+    for (int i = 0; i < SIGNALS; i++)
+        sigdelset(&set, signals[i]);
+    sigdelset(&set, SIGABRT);
+    sigdelset(&set, SIGTRAP);
+    sigdelset(&set, NL_SIM_WATCH_SIGNAL);
+    nl_thread_set_signals(&set); /* the pool's threads begin with more of them blocked */
+}
+
+void nl_sim_signal_enter(nl_sim_worker *w, nl_sim_signal_scope *scope) {
+    stack_t own = {.ss_sp = w->signal_stack, .ss_size = NL_SIM_SIGNAL_STACK};
+    scope->restore = sigaltstack(&own, &scope->stack) == 0;
+    nl_sim_current = w;
+}
+
+void nl_sim_signal_leave(const nl_sim_signal_scope *scope) {
+    nl_sim_current = NULL;
+    if (scope->restore)
+        (void)sigaltstack(&scope->stack, NULL);
+}

@@ -1,0 +1,137 @@
+/* sim/engine/thread: what was only waiting for a thread that has ended goes on, and its stack is
+ * the next thread's. */
+#include "sim/engine/thread.h"
+
+#include "sim/engine/barrier.h"
+#include "sim/engine/job.h"
+#include "sim/engine/observer.h"
+#include "sim/engine/scheduler.h"
+#include "sim/engine/warp.h"
+
+NL_SIM_INLINE void end_lane(nl_sim_worker *w, unsigned thread) {
+    nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
+    warp->live &= ~nl_sim_lane_bit(thread);
+    warp->yielded &= ~nl_sim_lane_bit(thread);
+    w->live--;
+}
+
+/* A thread has ended: what was only waiting for it goes on. Returns the thread to run next. */
+NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
+    nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
+    end_lane(w, thread);
+    if (w->live == 0) {
+        nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
+        nl_sim_worker_leave(w, NL_SIM_DONE);
+    }
+    if (w->barrier.arrived == w->live)
+        nl_sim_barrier_release(w);
+    if (w->grid_waiting == w->live)
+        nl_sim_barrier_cross_grid(w);
+    if (warp->group_count)
+        nl_sim_warp_complete(w, thread / NL_SIM_LANES);
+    return nl_sim_pick(w, thread);
+}
+
+/* `next` runs after `ended`. Returns it if it is to be resumed, or NULL if it has not started: it
+ * can run on the same stack. */
+NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned next) {
+    nl_sim_thread *t = &w->thread[next];
+    w->current = next;
+    t->wait = NL_SIM_WAIT_NONE;
+    if (t->fiber.sp) {
+        const char *ahead = t[1].fiber.sp; /* most likely the next: its stack is cold */
+        if (ahead) {
+            __builtin_prefetch(ahead);
+            __builtin_prefetch(ahead + 64);
+            __builtin_prefetch(ahead + 128);
+        }
+        nl_sim_stacks_give(&w->stacks, w->thread[ended].stack);
+        return t;
+    }
+    t->fiber = w->thread[ended].fiber;
+    t->stack = w->thread[ended].stack;
+    return NULL;
+}
+
+/* The running thread's function has returned: who is next? As above. */
+NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
+    unsigned ended = w->current;
+    return relieve(w, ended, retire(w, ended));
+}
+
+/* The same; returns if the next thread is to be called, else leaves. */
+NL_SIM_INLINE void go_on(nl_sim_worker *w) {
+    nl_sim_thread *next = follow(w);
+    if (next)
+        nl_fiber_leave(&next->fiber);
+}
+
+void nl_sim_thread_ended(nl_sim_worker *w) {
+    for (;;) {
+        go_on(w);
+        w->kernel->run_thread(&w->job->launch, w->index, w->current);
+    }
+}
+
+#ifdef NL_SIM_TRAMPOLINES
+void nl_sim_thread_run(nl_sim_worker *w) {
+    w->kernel->run_thread(&w->job->launch, w->index, w->current);
+}
+
+NL_SIM_INLINE void *place_of(const nl_sim_thread *next) {
+    return next ? next->fiber.sp : NULL;
+}
+
+static __attribute__((noinline)) void *next_in_general(nl_sim_worker *w) {
+    return place_of(follow(w));
+}
+
+/* Most often nobody has waited for a thread's end, and the next lane can run: without a call, so
+ * that nothing has to be saved. */
+void *nl_sim_thread_next(nl_sim_worker *w) {
+    unsigned ended = w->current, index = ended / NL_SIM_LANES, live = w->live - 1;
+    nl_sim_warp *warp = &w->warp[index];
+    uint32_t later = warp->ready & nl_sim_above(ended % NL_SIM_LANES);
+    if (__builtin_expect(live == 0 || live == w->barrier.arrived || live == w->grid_waiting ||
+                             warp->group_count != 0 || w->active_waiting != 0 || later == 0,
+                         0))
+        return next_in_general(w);
+    end_lane(w, ended);
+    return place_of(relieve(w, ended, nl_sim_take_ready(w, index, later)));
+}
+#else
+void nl_sim_thread_entry(void *argument) {
+    nl_sim_worker *w = argument;
+    nl_fiber_entered();
+    for (;;) {
+        w->kernel->run_thread(&w->job->launch, w->index, w->current);
+        go_on(w);
+    }
+}
+#endif
+
+void nl_sim_thread_entry_observed(void *argument) {
+    nl_sim_worker *w = argument;
+    nl_fiber_entered();
+    for (;;) {
+        w->kernel->run_thread(&w->job->launch, w->index, w->current);
+        w->observer->end_thread(w, w->current);
+        go_on(w);
+    }
+}
+
+void nl_sim_thread_exit(unsigned thread) {
+    nl_sim_worker *w = nl_sim_current;
+    if (!w->fibers) {
+        w->current = thread;
+        nl_sim_worker_leave(w, NL_SIM_EXIT);
+    }
+    if (w->observer)
+        w->observer->end_thread(w, thread);
+    unsigned next = retire(w, thread);
+    w->current = next;
+    if (!w->thread[next].fiber.sp)
+        nl_sim_start(w, next);
+    nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
+    nl_fiber_leave(&w->thread[next].fiber);
+}

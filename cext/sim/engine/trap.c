@@ -1,0 +1,118 @@
+/* sim/engine/trap: what the signal means is known from its address: a guard below a stack, one
+ * behind shared memory, memory of the device. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#endif
+#include "sim/engine/trap.h"
+
+#include "sim/debuginfo/lines.h"
+#include "sim/engine/fault.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/observer.h"
+#include "sim/engine/report.h"
+#include "sim/engine/signal.h"
+
+#ifndef SI_KERNEL
+#define SI_KERNEL 0x80
+#endif
+
+/* Is it in the kernel's own shared memory's guard? */
+static int describe_shared(const nl_sim_worker *w, uintptr_t address, nl_text *text) {
+    uintptr_t end = (uintptr_t)w->shared_end;
+    if (address < end || address >= end + 65536)
+        return 0;
+    nl_text_add(text, ", %zu bytes after the end of %u bytes of dynamic shared memory",
+                (size_t)(address - end), w->job->launch.shared_bytes);
+    return 1;
+}
+
+static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *text) {
+    const nl_sim_trap *trap = &w->trap;
+    switch (trap->signal) {
+    case SIGFPE:
+        nl_text_add(text, "arithmetic exception");
+        return CUDA_ERROR_LAUNCH_FAILED;
+    case SIGILL:
+        nl_text_add(
+            text,
+            "illegal instruction (a trap, or code that the compiler found impossible to reach)");
+        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    default:
+        break;
+    }
+    fault->kind = NL_CHECK_MEMORY;
+    if (trap->code == SI_KERNEL) {
+        nl_text_add(text, "access to a misaligned address, or to one that no memory can have");
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
+    }
+    if (nl_sim_stacks_overflown(&w->stacks, trap->address)) {
+        fault->kind = NL_CHECK_STACK;
+        nl_text_add(
+            text,
+            "stack overflow: the thread uses more than %zu bytes of stack (recursion, or large "
+            "local arrays); the limit CU_LIMIT_STACK_SIZE can be raised",
+            w->stacks.size);
+        return CUDA_ERROR_LAUNCH_FAILED;
+    }
+    fault->address = trap->address;
+    nl_text_add(text, "illegal access to address 0x%llx", (unsigned long long)trap->address);
+    if (!describe_shared(w, trap->address, text)) {
+        char where[NL_SIM_MEMORY_TEXT] = "";
+        nl_sim_memory_describe(trap->address, where, sizeof where);
+        nl_text_add(text, "%s", where);
+    }
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+/* A word of somebody else's stack, wherever between its variables. */
+__attribute__((noinline, no_sanitize_address)) static uintptr_t peek(uintptr_t at) {
+    return *(const uintptr_t *)at;
+}
+
+/* Where the user's code was, if the image has a line table (checks, lineinfo=True). A stack may end
+ * within a function of ours; then the first address on it that is one of the user's code is where
+ * that function was called. */
+static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
+    enum { MOST_WORDS = 256 };
+    const nl_sim_object *image = w->job->image;
+    if (!image || nl_sim_lines_find(image, (const char *)w->trap.instruction + 1, site) ||
+        thread < 0)
+        return;
+    const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
+    uintptr_t low = (uintptr_t)stack->low, at = w->trap.stack, end = low + stack->size;
+    at = (at < low ? low : at) & ~(uintptr_t)(sizeof at - 1);
+    for (unsigned i = 0; i < MOST_WORDS && at < end; i++, at += sizeof at) {
+        uintptr_t word = peek(at);
+        if (word - image->low < image->high - image->low &&
+            nl_sim_lines_find(image, (const void *)word, site))
+            return;
+    }
+}
+
+/* What checks would tell beyond this. */
+static void advise(int has_line, CUresult status, nl_text *text) {
+    int has_address =
+        status == CUDA_ERROR_ILLEGAL_ADDRESS || status == CUDA_ERROR_MISALIGNED_ADDRESS;
+    if (has_line && !has_address)
+        return;
+    nl_text_add(text, "; run it under `with cuda.checks():` to see %s%s%s",
+                has_line ? "" : "the line", has_line || !has_address ? "" : " and ",
+                has_address ? "the array" : "");
+}
+
+void nl_sim_trap_record(nl_sim_worker *w, int thread) {
+    nl_fault fault;
+    nl_sim_site site = {NULL, 0};
+    if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
+        nl_sim_report_endless(w);
+        return;
+    }
+    find_line(w, thread, &site);
+    nl_sim_fault_begin(&fault, w, 0, NL_FAULT_HEAD_THREAD);
+    nl_sim_fault_place(&fault.at, w, (unsigned)thread, site);
+    nl_text text = nl_sim_fault_text(&fault);
+    CUresult status = describe_trap(w, &fault, &text);
+    if (!w->observer || !w->observer->sees_accesses(w))
+        advise(site.file != NULL, status, &text);
+    nl_sim_job_fault(w->job, status, &fault);
+}
