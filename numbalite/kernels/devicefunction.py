@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from numbalite import frontend, types
 from numbalite.kernels import pyfunc, source
+from numbalite.text import readable
 
 
 class DeviceFunction:
@@ -66,7 +67,8 @@ class DeviceFunction:
 
     def inspect_source(self) -> str:
         """The generated C++ of the function and of what it calls."""
-        return source.device_source(self)
+        text = source.device_source(self)
+        return readable.readable(text) if self.definition.is_python else text
 
     def __reduce__(self):
         return DeviceFunction, (self.definition.frozen(), self.signatures, self.options)

@@ -423,10 +423,12 @@ class BodyKernel:
         rows = [
             types.parameter(t, name) for name, t in zip(self.parameter_names, args, strict=True)
         ]
-        return Overload(
+        made = Overload(
             Program(unit, explain, generated.pointers), generated.kernel, self.name, rows,
             options.replace(cooperative=self.cooperative), signature, generated.labels,
         )  # fmt: skip
+        made.is_python = self.definition.is_python
+        return made
 
     def __reduce__(self) -> tuple:
         return BodyKernel, (self.definition.frozen(), self.options)

@@ -11,6 +11,8 @@ from numbalite.compilers import Unit, compile_unit, origin
 from numbalite.errors import CompileError, CudaAPIError, KernelError
 from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, target_of
+from numbalite.text import readable
+from numbalite.text.capture import ascii_name
 
 # CUfunction_attribute
 MAX_THREADS_PER_BLOCK, SHARED_SIZE, CONST_SIZE, LOCAL_SIZE, NUM_REGISTERS = range(5)
@@ -146,6 +148,9 @@ def _is_alive(module):
 class Overload:
     """A kernel for one list of argument types; numba's ``_Kernel``."""
 
+    is_python = False
+    """Has its kernel a Python body?"""
+
     def __init__(self, program, expression, name, parameters, options, signature=None, labels=()):
         if program is not None:
             self.program = program
@@ -251,7 +256,10 @@ class Overload:
         return self.occupancy(blockdim, dynsmemsize) * count
 
     def inspect_source(self) -> str:
-        return self.program.unit.source
+        source = self.program.unit.source
+        if self.is_python:
+            return readable.readable(source, ascii_name(self.name))
+        return source
 
     def inspect_asm(self) -> str:
         from numbalite.kernels import inspection

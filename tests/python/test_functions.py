@@ -1,6 +1,7 @@
 """Functions that kernels with Python bodies call: device functions in Python and in CUDA C++, and back."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -247,3 +248,48 @@ def test_rebinding_does_not_change_what_is_compiled():
     pickled[1, 1](1.0, out)
     assert out[0] == 11
     OFFSET = 5
+
+
+N = 3
+WEIGHTS = np.arange(4.0)
+
+
+@cuda.jit(device=True)
+def weighted(v):
+    return v * WEIGHTS[N]
+
+
+@cuda.jit
+def shown(x, out):
+    i = cuda.grid(1)
+    if i < x.size and i <= N:
+        out[i] = weighted(x[i]) + N
+
+
+def test_the_source_is_for_readers():
+    x, out = np.arange(5.0), np.zeros(5)
+    shown[1, 8](x, out)
+    (text,) = shown.inspect_source().values()
+    assert (
+        """
+__device__ double weighted(double v) {
+    return v * WEIGHTS[N];  // return v * WEIGHTS[N]
+}
+
+__global__ void shown(array<const double, 1, layout::C> x, array<double, 1, layout::C> out) {
+    int64 i = grid<1>();              // i = cuda.grid(1)
+    if (i < x.size() && i <= N) {     // if i < x.size and i <= N:
+        out[i] = weighted(x[i]) + N;  // out[i] = weighted(x[i]) + N
+    }
+}
+"""
+        in text
+    )
+    assert (
+        not re.search(r"#line|namespace f|nl_|extern", text)
+        and text.count("constexpr int N = 3;") == 1
+    )
+    assert text == shown.inspect_source(shown.signatures[0])
+    again = np.zeros(5)
+    cuda.module(text)["shown"][1, 8](x, again)
+    assert (again == out).all() and out.tolist() == [3, 6, 9, 12, 0]

@@ -1,0 +1,52 @@
+"""The generated C++ of a Python kernel as a person would have written it: without what only the compiler
+needs, which are #line, a namespace for each function, and names that it does not mangle."""
+
+from __future__ import annotations
+
+import re
+
+_OPENING = re.compile(r"namespace (?:k|f\d+)_\w+ \{")
+_CLOSING = re.compile(r"\} // namespace (?:k|f\d+)_\w+")
+_USING = re.compile(r"using f\d+_\w+::\w+;")
+_CONSTANT = re.compile(r"(?:constexpr|__constant__|static) .*?(\w+)(?:\[\w*\])* = .*")
+_QUALIFIED = re.compile(r"\bf\d+_\w+::\w")
+_BLANKS = re.compile(r"\n{3,}")
+
+
+def readable(source: str, kernel: str = "") -> str:
+    """A generated source, of a kernel of this name, for readers."""
+    lines = [line for line in source.split("\n") if not line.startswith("#line ")]
+    lines = _without_namespaces(lines) or lines
+    text = _single_braces("\n".join(lines)).replace('extern "C" ', "")
+    text = re.sub(r"^inline (?=__device__)", "", text, flags=re.MULTILINE)
+    if kernel:
+        text = text.replace("__global__", "\n__global__", 1).replace(
+            f" nl_{kernel}(", f" {kernel}(", 1
+        )
+    return _BLANKS.sub("\n\n", text).strip("\n") + "\n"
+
+
+def _without_namespaces(lines) -> list[str] | None:
+    """None where names would mean two things: namespaces keep them apart."""
+    kept, known = [], {}
+    for line in lines:
+        if _OPENING.fullmatch(line) or _CLOSING.fullmatch(line) or _USING.fullmatch(line):
+            continue
+        if _QUALIFIED.search(line):
+            return None
+        constant = _CONSTANT.fullmatch(line)
+        if constant:
+            name = constant[1]
+            if known.setdefault(name, line) != line:
+                return None
+            if line in kept:
+                if line.endswith(";"):
+                    continue
+                return None
+        kept.append(line)
+    return kept
+
+
+def _single_braces(text):
+    """A body has braces of its own, so that its variables may have the names of parameters."""
+    return text.replace(" {\n{\n", " {\n").replace("\n} }\n", "\n}\n")
