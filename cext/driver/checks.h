@@ -36,9 +36,22 @@ typedef struct nl_checks {
     uint64_t limit_ms; /* a kernel that runs longer hangs; 0: none */
 } nl_checks;
 
-/* Compiles the unit that `image` came from once more, with what the checks in `mask` (of
- * NL_CHECK_COMPILED) need. Returns 0 and *twin, which the caller frees with free(); or -1, with a
- * sentence in `log`. May call Python; called without any lock. */
+/* What a launch is checked for by a thread that asks for `mask`; is_debug: the kernel was compiled
+ * with debug=True. */
+static inline uint32_t nl_checks_of_launch(uint32_t mask, int is_debug) {
+    if (is_debug && !(mask & NL_CHECK_NONE))
+        mask |= NL_CHECK_DEBUG;
+    return mask & ~(uint32_t)NL_CHECK_NONE;
+}
+
+/* What the kernel of such a launch is compiled for, of NL_CHECK_COMPILED. */
+static inline uint32_t nl_checks_of_image(uint32_t checks) {
+    return (checks & NL_CHECK_COMPILED) | (checks & NL_CHECK_ACCESSES ? NL_CHECK_TWIN : 0);
+}
+
+/* Compiles the unit that `image` came from once more, for the checks in `mask` (of
+ * NL_CHECK_COMPILED; 0: for none). Returns 0 and *twin, which the caller frees with free(); or -1,
+ * with a sentence in `log`. May call Python; called without any lock. */
 typedef int (*nl_checks_compile_fn)(const void *image, size_t size, uint32_t mask, void **twin,
                                     char *log, size_t log_size);
 

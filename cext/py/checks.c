@@ -1,8 +1,9 @@
 /* py/checks: telling the driver which mistakes of kernels to look for, and compiling kernels for
  * it.
  *
- * The driver asks for an instrumented image when one is first launched; numbalite.sim.checks makes
- * it. What goes wrong there is left as the pending exception of the thread that launches. */
+ * A unit is first compiled for the checks of the thread that needs it. When a launch has other
+ * ones, the driver asks for another image; numbalite.sim.checks makes it. What goes wrong there is
+ * left as the pending exception of the thread that launches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,19 @@ static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *image_checks(PyObject *Py_UNUSED(module), PyObject *is_debug) {
+    int debug = PyObject_IsTrue(is_debug);
+    if (debug < 0)
+        return NULL;
+    uint32_t mask = nl_cu.Checks ? nl_checks_of_launch(nl_cu.Checks(), debug) : 0;
+    return PyLong_FromUnsignedLong(nl_checks_of_image(mask));
+}
+
 static PyMethodDef methods[] = {
+    {"image_checks", image_checks, METH_O,
+     "image_checks(is_debug): the mask of the checks that images of kernels are compiled for if "
+     "the "
+     "calling thread launches them; is_debug: with debug=True."},
     {"set_checks", set_checks, METH_VARARGS,
      "set_checks(mask, seed, limit): what the calling thread's launches are checked for, where the "
      "driver can; without arguments, what the process says."},

@@ -185,6 +185,10 @@ NUMBALITE_SIM_EXPORT const unsigned nl_sim_traps_reals = 1;
 #endif
 #endif
 
+#ifdef NUMBALITE_SIM_CHECKED
+NUMBALITE_SIM_EXPORT const unsigned nl_sim_checks = NUMBALITE_SIM_CHECKED;
+#endif
+
 #ifdef NUMBALITE_DEBUG /* the unit was compiled with debug=True */
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_debug = 1;
 #endif

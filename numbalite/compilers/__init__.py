@@ -50,7 +50,7 @@ def compile_unit(unit: Unit, target: tuple, again: bool = False) -> Image:
     if image is None:
         image = _compile(unit, target)
         cache.store(key, image)
-    if target == ("sim",):
+    if target[0] == "sim":
         _units[_digest(shared_object(image.data))] = unit
     return image
 

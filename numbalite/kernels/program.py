@@ -10,7 +10,7 @@ from numbalite import frontend
 from numbalite.compilers import Unit, compile_unit, origin
 from numbalite.errors import CompileError, CudaAPIError, KernelError
 from numbalite.kernels import fault
-from numbalite.kernels.targets import current_device, target_of
+from numbalite.kernels.targets import current_device, image_target, target_of
 from numbalite.text import readable
 from numbalite.text.capture import ascii_name
 
@@ -51,8 +51,19 @@ class Program:
         with self.lock:
             image = self.images.get(target)
             if image is None:
-                image = self.images[target] = self.compile(target)
+                image = self.images[target] = self._first(target)
             return image
+
+    def _first(self, target, again=False):
+        """The image to load: on the simulator for the checks of this thread, which is likely to launch it.
+        Mistakes of the source are told as they are without checks."""
+        chosen = image_target(target, self.unit.debug)
+        if chosen != target:
+            try:
+                return compile_unit(self.unit, chosen, again)
+            except CompileError:
+                pass
+        return self.compile(target, again=again)
 
     def compile(self, target, unit=None, again=False):
         """Compiles for a target without keeping the image; ``again``: whatever the cache has."""
@@ -86,9 +97,9 @@ class Program:
         except (ValueError, CudaAPIError) as problem:
             if isinstance(problem, CudaAPIError) and problem.code not in _REFUSED:
                 raise
-            where = origin(self.unit, target)
+            where = origin(self.unit, image_target(target, self.unit.debug))
             refused = self.images.pop(target)
-            fresh = self.compile(target, again=True)
+            fresh = self._first(target, again=True)
             if fresh.data == refused.data:
                 raise type(problem)(*_told(problem, f"{self.unit.name}, from {where}")) from None
         self.images[target] = fresh

@@ -1,10 +1,10 @@
 /* sim/check/check: looking for mistakes in kernels while they run.
  *
- * A launch that is checked runs an instrumented twin of its kernel (sim/driver/module.h), whose
- * accesses of memory come here when the shadow (sim/engine/shadow.h) does not plainly allow them,
- * or all of them if somebody wants all. Everything that is found is put into the launch's list
- * (sim/check/finding.h). job->check is NULL for a launch that is not checked, and nothing here
- * runs. */
+ * A launch that is checked runs an image of its kernel that is compiled for it
+ * (sim/driver/module.h), whose accesses of memory come here when the shadow (sim/engine/shadow.h)
+ * does not plainly allow them, or all of them if somebody wants all. Everything that is found is
+ * put into the launch's list (sim/check/finding.h). job->check is NULL for a launch that is not
+ * checked, and nothing here runs. */
 #ifndef NL_SIM_CHECK_CHECK_H
 #define NL_SIM_CHECK_CHECK_H
 

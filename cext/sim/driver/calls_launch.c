@@ -30,7 +30,7 @@ typedef struct launch_op {
     nl_sim_op op;
     nl_sim_job job;
     nl_checks checks;
-    nl_sim_function *function; /* what runs: if accesses are checked, the instrumented twin */
+    nl_sim_function *function; /* what runs: the one launched, or its twin for these checks */
     size_t words;              /* of arguments */
     void **pointers;
     uintptr_t arguments[]; /* the values, then the pointers to them */
@@ -64,14 +64,9 @@ static CUresult run_checked(launch_op *l) {
     l->job.observer = &nl_sim_check_observer;
     l->job.check->parameters = nl_sim_module_parameters(l->function);
     l->job.check->traps_reals = nl_sim_module_traps_reals(l->function->module);
-    nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
-    if (variables)
-        nl_sim_variables_bring(variables);
     if (nl_sim_conflict_begin(&l->job) == 0)
         (void)nl_sim_grid_run(&l->job);
     CUresult status = nl_sim_conflict_end(&l->job);
-    if (variables)
-        nl_sim_variables_return(variables);
     CUresult found = nl_sim_check_end(l->job.check, kernel, &fault);
     if (found != CUDA_SUCCESS) /* what was found first has led to the fault, too */
         l->job.fault = fault;
@@ -86,7 +81,12 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     if (!(l->checks.mask & NL_CHECK_ACCESSES))
         nl_sim_memory_written();
     int plain = !l->checks.mask && !l->checks.shuffled;
+    nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
+    if (variables)
+        nl_sim_variables_bring(variables);
     CUresult status = plain ? nl_sim_grid_run(&l->job) : run_checked(l);
+    if (variables)
+        nl_sim_variables_return(variables);
     nl_sim_stream_set_job(stream, NULL);
     if (status != CUDA_SUCCESS)
         nl_sim_stream_fail(stream, status, &l->job.fault);
@@ -199,20 +199,18 @@ static size_t stack_size(const nl_sim_context *context) {
     return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
 }
 
-/* What runs when `f` is launched with these checks: `f` or an instrumented twin. NULL with *status
- * set if it cannot be had. */
+/* What runs when `f` is launched with these checks: `f`, or its twin that was compiled for them.
+ * NULL with *status set if it cannot be had. */
 static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, CUresult *status) {
     char log[900] = "";
     nl_fault fault;
-    uint32_t mask = checks->mask & NL_CHECK_COMPILED;
-    if (checks->mask & NL_CHECK_ACCESSES)
-        mask |= NL_CHECK_TWIN;
+    uint32_t mask = nl_checks_of_image(checks->mask);
     nl_sim_function *twin = NULL;
-    if (!mask)
+    if (!mask && !nl_sim_module_checks(f->module))
         return f;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(f->kernel));
-    if (nl_sim_memory_watch() < 0) {
+    if (mask && nl_sim_memory_watch() < 0) {
         nl_fault_say(&fault, "kernels cannot be checked: there is no room for what is noted of "
                              "memory (a limit of the process, or of the system)");
         nl_sim_outcome_report(0, &fault);
@@ -221,7 +219,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
     if (*status == CUDA_SUCCESS)
         return twin;
-    nl_fault_say(&fault, "kernel %s cannot be checked: %s", fault.kernel,
+    nl_fault_say(&fault, "kernel %s cannot be %s: %s", fault.kernel, mask ? "checked" : "compiled",
                  *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
     nl_sim_outcome_report(0, &fault);
     return NULL;
@@ -234,10 +232,8 @@ static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void
     if (*status != CUDA_SUCCESS)
         return NULL;
     nl_checks checks = *nl_sim_check_wanted();
-    if (nl_sim_module_is_debug(f->module) && !(checks.mask & NL_CHECK_NONE))
-        checks.mask |= NL_CHECK_DEBUG;
-    checks.mask &= ~(uint32_t)NL_CHECK_NONE;
-    if (checks.mask && !(f = find_twin(f, &checks, status)))
+    checks.mask = nl_checks_of_launch(checks.mask, nl_sim_module_is_debug(f->module));
+    if (!(f = find_twin(f, &checks, status)))
         return NULL;
     launch_op *l = make_launch(f->kernel, params, extra, status);
     if (!l)

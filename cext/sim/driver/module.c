@@ -35,8 +35,8 @@ struct nl_sim_module {
     global *globals;
     int is_debug;
     int traps_reals;                  /* by the processor (reals.h) */
-    nl_sim_module *twins, *next_twin; /* the same unit, instrumented */
-    uint32_t checks;                  /* of a twin */
+    uint32_t checks;                  /* that it was compiled for */
+    nl_sim_module *twins, *next_twin; /* the same unit, compiled for other checks */
     nl_sim_variables *variables;      /* of a twin: beside its original's */
 };
 
@@ -89,6 +89,8 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     m->traps_reals = dlsym(m->object.handle, "nl_sim_traps_reals") != NULL;
     const char *const *names = find_object(m, "nl_sim_names", sizeof *names);
     m->object.names = names ? *names : NULL;
+    const unsigned *checks = find_object(m, "nl_sim_checks", sizeof *checks);
+    m->checks = checks ? *checks : 0;
     init(&nl_sim_engine);
     return CUDA_SUCCESS;
 }
@@ -281,6 +283,10 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
 
 CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
                             nl_sim_function **out, char *log, size_t log_size) {
+    if (function->module->checks == mask) {
+        *out = function;
+        return CUDA_SUCCESS;
+    }
     nl_mutex_lock(&lock);
     nl_sim_module *twin = find_twin_lock_held(function->module, mask);
     nl_mutex_unlock(&lock);
@@ -290,6 +296,10 @@ CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_
     if (status == CUDA_SUCCESS)
         status = nl_sim_module_function(twin, function->symbol, out);
     return status;
+}
+
+uint32_t nl_sim_module_checks(const nl_sim_module *m) {
+    return m->checks;
 }
 
 int nl_sim_module_traps_reals(const nl_sim_module *m) {

@@ -25,11 +25,13 @@ int nl_sim_function_max_threads(const nl_sim_function *function);
 /* image: nl_sim_image_header and what follows. `log` gets a sentence if it cannot be loaded. */
 CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
                             char *log, size_t log_size);
-/* The instrumented twin of a function for the checks in `mask` (of NL_CHECK_COMPILED): compiled and
- * loaded when it is first asked for. It lives as long as the function. `log` gets a sentence if
- * there is none. */
+/* The function for the checks in `mask` (of NL_CHECK_COMPILED; 0: none): itself if it was compiled
+ * for them, else its twin, compiled and loaded when it is first asked for. It lives as long as the
+ * function. `log` gets a sentence if there is none. */
 CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
                             nl_sim_function **out, char *log, size_t log_size);
+/* The checks that it was compiled for, of NL_CHECK_COMPILED. */
+uint32_t nl_sim_module_checks(const nl_sim_module *module);
 /* Does the processor tell of NaN and infinity in its kernels (reals.h)? */
 int nl_sim_module_traps_reals(const nl_sim_module *module);
 /* Was it compiled with debug=True? */

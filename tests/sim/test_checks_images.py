@@ -1,0 +1,61 @@
+"""Images of checked kernels: a unit is compiled for the checks that are on when it is first needed, and once
+more for others."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.compilers import compile_count
+from numbalite.errors import CompileError, KernelError
+
+pytestmark = pytest.mark.sim
+
+
+COUNT = """
+__device__ int later, calls = 3;
+__global__ void count(int *x, int k) { x[threadIdx.x + k] = atomicAdd(&calls, 1) + later; }
+// %s
+"""
+ORDERS = [(["memory"], ["none"], ["divide"]), (["none"], ["memory"], ["divide"])]
+
+
+@pytest.mark.parametrize("orders", ORDERS, ids=["checked first", "unchecked first"])
+def test_one_compilation_for_each_kind_and_the_same_variables_in_all(orders):
+    x, count = cuda.to_device(np.zeros(4, np.int32)), compile_count()
+    for compiled, names in enumerate(orders):
+        with cuda.checks(*names):
+            if not compiled:
+                module = cuda.module(COUNT % (orders,))
+            module.get_global("later").copy_to_device(np.array(100 * compiled, np.int32))
+            module.count[1, 4](x, 0)
+        assert compile_count() == count + compiled + 1
+        begin = 3 + (4 + 100) * compiled
+        assert sorted(x.copy_to_host()) == list(range(begin, begin + 4))
+    assert int(module.get_global("calls").copy_to_host()) == 15
+    with pytest.raises(KernelError, match=r"writes x\[4\], but x points to 4"), cuda.checks():
+        module.count[1, 4](x, 1)
+
+
+def test_debug_kernels_are_compiled_once():
+    count = compile_count()
+
+    @cuda.jit("(float32[:])", debug=True)
+    def fill(x):
+        "x[threadIdx.x] = 1;"
+
+    fill[1, 4](np.zeros(4, np.float32))
+    assert compile_count() == count + 1
+
+
+def test_a_wrong_source_is_told_the_same_under_checks():
+    def wrong(x):
+        """
+        x[0] = missing;
+        """
+
+    told = []
+    for names in ["none"], ["memory", "race"]:
+        with cuda.checks(*names), pytest.raises(CompileError) as caught:
+            cuda.jit("(int32[:])")(wrong)
+        told.append(str(caught.value))
+    assert told[0] == told[1] and "missing" in told[0]
