@@ -18,7 +18,7 @@ const char nl_sim_overlap_remedy[] =
 
 struct nl_sim_overlap {
     uint32_t id;
-    nl_sim_past past;
+    nl_sim_streamclock clock;
     char where[48];
 };
 
@@ -69,26 +69,26 @@ int nl_sim_overlap_keep(void) {
     return status;
 }
 
-nl_sim_overlap *nl_sim_overlap_make(uint32_t id, const nl_sim_past *past, unsigned place,
+nl_sim_overlap *nl_sim_overlap_make(uint32_t id, const nl_sim_streamclock *clock, unsigned place,
                                     const char *what, const char *where) {
     nl_sim_overlap *o = malloc(sizeof *o);
     if (!o)
         return NULL;
     o->id = id % (ID_LIMIT - 1) + 1;
-    o->past = *past;
+    o->clock = *clock;
     snprintf(o->where, sizeof o->where, "%s", where);
     nl_mutex_lock(&lock);
     note *n = &notes[o->id % NOTES];
     n->id = o->id;
     n->place = place;
-    n->ticket = past->ticket[place];
+    n->ticket = clock->ticket[place];
     snprintf(n->who, sizeof n->who, "%.72s %s", what, where);
     nl_mutex_unlock(&lock);
     return o;
 }
 
-const nl_sim_past *nl_sim_overlap_past(const nl_sim_overlap *o) {
-    return &o->past;
+const nl_sim_streamclock *nl_sim_overlap_clock(const nl_sim_overlap *o) {
+    return &o->clock;
 }
 
 /* Memory */
@@ -126,7 +126,7 @@ void nl_sim_overlap_drop(uintptr_t address, size_t size) {
 static int is_before(const nl_sim_overlap *o, uint32_t touched) {
     uint32_t id = touched >> ID_SHIFT;
     const note *n = &notes[id % NOTES];
-    return !id || id == o->id || n->id != id || n->ticket <= o->past.ticket[n->place];
+    return !id || id == o->id || n->id != id || n->ticket <= o->clock.ticket[n->place];
 }
 
 static int clashes(const nl_sim_overlap *o, uint32_t touched, uint32_t bytes) {

@@ -17,9 +17,9 @@
 enum { NL_SIM_OVERLAP_STREAMS = 32, NL_SIM_OVERLAP_TEXT = 128 };
 
 /* A vector clock. Streams share places when there are too many of them. */
-typedef struct nl_sim_past {
+typedef struct nl_sim_streamclock {
     uint64_t ticket[NL_SIM_OVERLAP_STREAMS];
-} nl_sim_past;
+} nl_sim_streamclock;
 
 /* A watched operation, from when it is issued. */
 typedef struct nl_sim_overlap nl_sim_overlap;
@@ -36,12 +36,12 @@ typedef struct nl_sim_overlap_clash {
 int nl_sim_overlap_is_kept(void);
 int nl_sim_overlap_keep(void);
 
-/* A new one, which free() releases: the number `number` of all, the last in `past` of the stream at
- * `place`; "kernel fill", "on stream 94". NULL without memory. */
-nl_sim_overlap *nl_sim_overlap_make(uint32_t number, const nl_sim_past *past, unsigned place,
-                                    const char *what, const char *where);
+/* A new one, which free() releases: the number `number` of all, the last in `clock` of the stream
+ * at `place`; "kernel fill", "on stream 94". NULL without memory. */
+nl_sim_overlap *nl_sim_overlap_make(uint32_t number, const nl_sim_streamclock *clock,
+                                    unsigned place, const char *what, const char *where);
 /* What has happened before it. */
-const nl_sim_past *nl_sim_overlap_past(const nl_sim_overlap *operation);
+const nl_sim_streamclock *nl_sim_overlap_clock(const nl_sim_overlap *operation);
 
 /* While the operation runs: it touches these bytes. Returns 1 if another does, unordered. */
 int nl_sim_overlap_touch(const nl_sim_overlap *operation, uintptr_t address, size_t size,

@@ -2,30 +2,17 @@
  * and the names of errors. */
 #include "sim/driver/calls.h"
 
-#include "base/lock.h"
 #include "sim/check/check.h"
 #include "sim/check/observer.h"
 #include "sim/driver/outcome.h"
-#include "sim/driver/past.h"
+#include "sim/driver/primary.h"
+#include "sim/driver/stream.h"
+#include "sim/driver/streamclock.h"
 #include "sim/engine/limits.h"
-
-static uint32_t initialised;
-
-CUresult nl_sim_calls_state(void) {
-    return nl_atomic_peek32(&initialised) && !nl_sim_context_forked() ? CUDA_SUCCESS
-                                                                      : CUDA_ERROR_NOT_INITIALIZED;
-}
-
-int nl_sim_calls_has_device(CUdevice device) {
-    return device >= 0 && device < nl_sim_context_count();
-}
 
 static CUresult sim_Init(unsigned flags) {
     NL_SIM_REQUIRE(flags == 0);
-    if (nl_sim_context_forked())
-        return CUDA_ERROR_NOT_INITIALIZED;
-    nl_atomic_store32(&initialised, 1);
-    return CUDA_SUCCESS;
+    return nl_sim_call_initialise();
 }
 
 static CUresult sim_DriverGetVersion(int *version) {
@@ -145,7 +132,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
         return nl_error_set(err, NL_ERR_SUPPORT,
                             "there can be at most %d simulated devices, not %d", NL_SIM_MAX_DEVICES,
                             devices);
-    if (nl_sim_context_open(devices) < 0)
+    if (nl_sim_primary_open(devices) < 0)
         return nl_error_set(err, NL_ERR_SUPPORT, "there is no memory for simulated devices");
     nl_sim_check_install();
     table->Init = sim_Init;
@@ -167,7 +154,7 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetChecks = nl_sim_check_set;
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
-    table->HostKnows = nl_sim_past_host_knows;
+    table->HostKnows = nl_sim_streamclock_host_knows;
     table->watches_freed = table->ends_waits = 1;
     table->memory_is_host = table->serial_threads = table->loads_host_code = 1;
     return 0;

@@ -10,7 +10,8 @@
 #include <string.h>
 #include "sim/check/check.h"
 #include "sim/check/overlap.h"
-#include "sim/driver/past.h"
+#include "sim/driver/stream.h"
+#include "sim/driver/streamclock.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/ops.h"
 #include "sim/engine/shadow.h"
@@ -47,7 +48,7 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
 
 /* Is what it touches to be compared with what other streams do? */
 static void watch(nl_sim_op *op) {
-    if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_past_open() == 0)
+    if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_streamclock_open() == 0)
         op->flags |= NL_SIM_OP_WATCHED;
 }
 

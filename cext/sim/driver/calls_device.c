@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/lock.h"
+#include "sim/driver/primary.h"
+#include "sim/driver/stream.h"
 #include "sim/engine/heap.h"
 #include "sim/engine/job.h"
 #include "sim/engine/limits.h"
@@ -13,7 +15,7 @@
 
 #define REQUIRE_DEVICE(device) \
     do { \
-        if (!nl_sim_calls_has_device(device)) \
+        if (!nl_sim_call_has_device(device)) \
             return CUDA_ERROR_INVALID_DEVICE; \
     } while (0)
 
@@ -193,22 +195,22 @@ static CUresult sim_DeviceGetAttribute(int *value, int attribute, CUdevice devic
  * there. */
 
 static CUresult sim_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
-    NL_SIM_CHECK(nl_sim_calls_state());
+    NL_SIM_CHECK(nl_sim_call_state());
     NL_SIM_REQUIRE(context);
     REQUIRE_DEVICE(device);
-    return nl_sim_context_retain(device, (nl_sim_context **)context);
+    return nl_sim_primary_retain(device, (nl_sim_context **)context);
 }
 
 static CUresult sim_DevicePrimaryCtxRelease(CUdevice device) {
-    NL_SIM_CHECK(nl_sim_calls_state());
+    NL_SIM_CHECK(nl_sim_call_state());
     REQUIRE_DEVICE(device);
-    return nl_sim_context_release(device);
+    return nl_sim_primary_release(device);
 }
 
 static CUresult sim_DevicePrimaryCtxReset(CUdevice device) {
-    NL_SIM_CHECK(nl_sim_calls_state());
+    NL_SIM_CHECK(nl_sim_call_state());
     REQUIRE_DEVICE(device);
-    nl_sim_context_reset(nl_sim_context_at(device));
+    nl_sim_primary_reset(nl_sim_context_at(device));
     nl_sim_ops_flush();
     return CUDA_SUCCESS;
 }

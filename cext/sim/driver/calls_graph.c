@@ -1,6 +1,8 @@
 /* sim/driver/calls_graph: capturing streams, and graphs. */
 #include "sim/driver/calls.h"
 
+#include "sim/driver/exec.h"
+#include "sim/driver/graph.h"
 #include "sim/driver/handle.h"
 
 static CUresult sim_StreamBeginCapture(CUstream handle, int mode) {

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "sim/driver/stream.h"
 #include "sim/engine/memory.h"
 
 typedef struct sim_handle {

@@ -9,10 +9,12 @@
 #include "sim/check/check.h"
 #include "sim/check/conflict.h"
 #include "sim/check/observer.h"
+#include "sim/driver/exec.h"
 #include "sim/driver/function.h"
 #include "sim/driver/handle.h"
 #include "sim/driver/outcome.h"
-#include "sim/driver/past.h"
+#include "sim/driver/stream.h"
+#include "sim/driver/streamclock.h"
 #include "sim/driver/variables.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/grid.h"
@@ -242,7 +244,7 @@ static launch_op *prepare(nl_sim_function *f, const shape *s, size_t stack, void
     l->op.copy = copy_launch;
     l->op.flags = NL_SIM_OP_LAUNCH;
     l->op.name = nl_sim_fault_kernel_name(f->kernel);
-    if ((checks.mask & NL_CHECK_STREAM) && nl_sim_past_open() == 0)
+    if ((checks.mask & NL_CHECK_STREAM) && nl_sim_streamclock_open() == 0)
         l->op.flags |= NL_SIM_OP_WATCHED;
     l->checks = checks;
     l->function = f;

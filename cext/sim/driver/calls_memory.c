@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/lock.h"
+#include "sim/driver/stream.h"
 #include "sim/engine/memory.h"
 
 static CUresult sim_MemGetInfo(size_t *free_bytes, size_t *total) {
@@ -124,7 +125,7 @@ static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
 static CUresult sim_DeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(pool);
-    if (!nl_sim_calls_has_device(device))
+    if (!nl_sim_call_has_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     *pool = (CUmemoryPool)nl_sim_context_at(device);
     return CUDA_SUCCESS;
@@ -260,7 +261,7 @@ static CUresult sim_MemPrefetchAsync(CUdeviceptr pointer, size_t size, CUdevice 
     NL_SIM_STREAM(stream, context, handle);
     (void)stream;
     NL_SIM_REQUIRE(is_managed(pointer, size));
-    if (device != CU_DEVICE_CPU && !nl_sim_calls_has_device(device))
+    if (device != CU_DEVICE_CPU && !nl_sim_call_has_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     return CUDA_SUCCESS;
 }
@@ -269,7 +270,7 @@ static CUresult sim_MemAdvise(CUdeviceptr pointer, size_t size, int advice, CUde
     NL_SIM_BEGIN_IN(context);
     (void)context;
     NL_SIM_REQUIRE(is_managed(pointer, size) && advice >= 1 && advice <= 6);
-    if (advice > 2 && device != CU_DEVICE_CPU && !nl_sim_calls_has_device(device))
+    if (advice > 2 && device != CU_DEVICE_CPU && !nl_sim_call_has_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     return CUDA_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include "sim/driver/function.h"
 #include "sim/driver/handle.h"
 #include "sim/driver/module.h"
+#include "sim/driver/stream.h"
 #include "sim/engine/limits.h"
 #include "sim/engine/worker.h"
 

@@ -2,8 +2,10 @@
 #include "sim/driver/calls.h"
 
 #include <stdlib.h>
+#include "sim/driver/event.h"
 #include "sim/driver/handle.h"
-#include "sim/driver/past.h"
+#include "sim/driver/stream.h"
+#include "sim/driver/streamclock.h"
 #include "sim/engine/ops.h"
 
 static CUresult sim_StreamCreateWithPriority(CUstream *handle, unsigned flags, int priority) {
@@ -87,9 +89,9 @@ typedef struct host_op {
 static void run_host(nl_sim_op *op, nl_sim_stream *stream) {
     host_op *h = (host_op *)op;
     (void)stream;
-    nl_sim_past_begin_host(op->overlap);
+    nl_sim_streamclock_begin_host(op->overlap);
     h->function(h->data);
-    nl_sim_past_begin_host(NULL);
+    nl_sim_streamclock_begin_host(NULL);
 }
 
 static nl_sim_op *copy_host(const nl_sim_op *op) {

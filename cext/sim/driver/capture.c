@@ -3,16 +3,7 @@
 #include "sim/driver/capture.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include "base/lock.h"
-#include "sim/driver/context.h"
-#include "sim/driver/past.h"
-#include "sim/driver/streams.h"
-
-struct nl_sim_graph {
-    nl_sim_op *head, *tail;
-    size_t count;
-};
 
 struct nl_sim_capture {
     uint64_t references, id;
@@ -21,36 +12,7 @@ struct nl_sim_capture {
     nl_sim_graph *graph;
 };
 
-typedef struct exec_node {
-    const void *node; /* of the graph */
-    nl_sim_op *op;
-} exec_node;
-
-struct nl_sim_exec {
-    size_t count;
-    nl_sim_stream *last; /* where it was launched last, and the ticket of its end there */
-    uint64_t ticket;
-    exec_node nodes[];
-};
-
 static uint32_t captures; /* under way: without any, the questions below are answered at once */
-
-static void free_op(nl_sim_op *op) {
-    if (op->drop)
-        op->drop(op);
-    free(op);
-}
-
-nl_sim_op *nl_sim_op_copy(const nl_sim_op *op, size_t size) {
-    nl_sim_op *copy = malloc(size);
-    if (!copy)
-        return NULL;
-    memcpy(copy, op, size);
-    copy->next = NULL;
-    copy->after = NULL;
-    copy->after_count = copy->after_capacity = 0;
-    return copy;
-}
 
 /* Captures */
 
@@ -87,7 +49,7 @@ static CUresult begin_lock_held(nl_sim_stream *stream) {
         return CUDA_ERROR_ILLEGAL_STATE;
     static uint64_t last_id;
     nl_sim_capture *capture = calloc(1, sizeof *capture);
-    nl_sim_graph *graph = calloc(1, sizeof *graph);
+    nl_sim_graph *graph = nl_sim_graph_create();
     if (!capture || !graph) {
         free(capture);
         free(graph);
@@ -166,14 +128,7 @@ void nl_sim_capture_lose_lock_held(nl_sim_stream *stream) {
 }
 
 void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
-    nl_sim_graph *graph = stream->capture->graph;
-    op->next = NULL;
-    if (graph->tail)
-        graph->tail->next = op;
-    else
-        graph->head = op;
-    graph->tail = op;
-    graph->count++;
+    nl_sim_graph_add(stream->capture->graph, op);
     stream->captured = op;
     stream->captured_count++;
     stream->unjoined = stream != stream->capture->origin;
@@ -195,7 +150,7 @@ int nl_sim_capture_has(nl_sim_stream *stream) {
 }
 
 /* The default stream stands for all that are ordered with it, those being captured too. */
-static CUresult ask_legacy_lock_held(struct nl_sim_context *context, int harmless) {
+static CUresult ask_legacy_lock_held(nl_sim_context *context, int harmless) {
     CUresult status = CUDA_SUCCESS;
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
         if (s->capture && !(s->flags & CU_STREAM_NON_BLOCKING)) {
@@ -235,7 +190,7 @@ CUresult nl_sim_capture_refuse(nl_sim_stream *stream) {
     return status;
 }
 
-CUresult nl_sim_capture_refuse_context(struct nl_sim_context *context) {
+CUresult nl_sim_capture_refuse_context(nl_sim_context *context) {
     CUresult status = CUDA_SUCCESS;
     if (none())
         return status;
@@ -323,113 +278,4 @@ int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark
 
 CUresult nl_sim_capture_refuse_mark_lock_held(const nl_sim_mark *mark) {
     return mark->capture ? spoil(mark->capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_SUCCESS;
-}
-
-/* Graphs */
-
-void nl_sim_graph_destroy(nl_sim_graph *graph) {
-    for (nl_sim_op *op = graph->head, *next; op; op = next) {
-        next = op->next;
-        free_op(op);
-    }
-    free(graph);
-}
-
-static void free_exec(nl_sim_exec *exec) {
-    for (size_t i = 0; i < exec->count; i++)
-        free_op(exec->nodes[i].op);
-    free(exec);
-}
-
-CUresult nl_sim_exec_create(const nl_sim_graph *graph, nl_sim_exec **out) {
-    nl_sim_exec *exec = calloc(1, sizeof *exec + graph->count * sizeof exec->nodes[0]);
-    if (!exec)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    for (const nl_sim_op *op = graph->head; op; op = op->next) {
-        nl_sim_op *copy = op->copy ? op->copy(op) : NULL;
-        if (!copy) {
-            free_exec(exec);
-            return op->copy ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_SUPPORTED;
-        }
-        exec->nodes[exec->count++] = (exec_node){op, copy};
-    }
-    *out = exec;
-    return CUDA_SUCCESS;
-}
-
-void nl_sim_exec_destroy(nl_sim_exec *exec) {
-    if (exec->last) {
-        nl_sim_streams_lock();
-        nl_sim_stream_release_lock_held(exec->last);
-        nl_sim_streams_unlock();
-    }
-    free_exec(exec);
-}
-
-/* Copies of all operations, or NULL. */
-static nl_sim_op *copy_all(const nl_sim_exec *exec) {
-    nl_sim_op *head = NULL, **tail = &head;
-    for (size_t i = 0; i < exec->count; i++) {
-        const nl_sim_op *op = exec->nodes[i].op;
-        *tail = op->copy(op);
-        if (!*tail)
-            break;
-        tail = &(*tail)->next;
-        *tail = NULL;
-        if (i + 1 == exec->count)
-            return head;
-    }
-    for (nl_sim_op *next; head; head = next) {
-        next = head->next;
-        free_op(head);
-    }
-    return NULL;
-}
-
-/* An executable graph runs once at a time: a launch comes after the one before, wherever that
- * was. */
-CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
-    if (!exec->count)
-        return CUDA_SUCCESS;
-    nl_sim_op *op = copy_all(exec);
-    if (!op)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    nl_sim_streams_lock();
-    nl_sim_stream *last = exec->last;
-    uint64_t ticket = exec->ticket;
-    stream->references++;
-    exec->last = stream;
-    exec->ticket = stream->issued + exec->count;
-    if (last && !stream->capture)
-        nl_sim_past_join(&stream->past, &last->past);
-    if (last && last != stream && last->done < ticket && !stream->capture)
-        (void)nl_sim_op_add_after(op, last, ticket); /* there is room for the first */
-    for (nl_sim_op *next; op; op = next) {
-        next = op->next;
-        nl_sim_stream_issue_lock_held(stream, op);
-    }
-    if (last)
-        nl_sim_stream_release_lock_held(last);
-    nl_sim_streams_unlock();
-    return CUDA_SUCCESS;
-}
-
-static exec_node *find(const nl_sim_exec *exec, const void *node) {
-    for (size_t i = 0; i < exec->count; i++) {
-        if (exec->nodes[i].node == node)
-            return (exec_node *)(uintptr_t)&exec->nodes[i];
-    }
-    return NULL;
-}
-
-const nl_sim_op *nl_sim_exec_find(const nl_sim_exec *exec, const void *node) {
-    const exec_node *found = find(exec, node);
-    return found ? found->op : NULL;
-}
-
-void nl_sim_exec_replace(nl_sim_exec *exec, const void *node, nl_sim_op *op) {
-    exec_node *found = find(exec, node);
-    nl_sim_op *old = found->op;
-    found->op = op;
-    free_op(old);
 }

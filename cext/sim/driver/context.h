@@ -1,9 +1,19 @@
-/* sim/driver/context: the simulated devices, each with its one (primary) context, and which is
- * current. */
+/* sim/driver/context: the simulated devices' contexts, one for each, and which is current. */
 #ifndef NL_SIM_DRIVER_CONTEXT_H
 #define NL_SIM_DRIVER_CONTEXT_H
 
-#include "sim/driver/stream.h"
+#include <stdint.h>
+#include "base/fault.h"
+#include "driver/cuda_abi.h"
+
+typedef struct nl_sim_stream nl_sim_stream;
+
+/* A fault that nobody has been told of yet. */
+typedef struct nl_sim_pending {
+    CUresult status; /* CUDA_SUCCESS: there is none */
+    uint64_t id;
+    nl_fault *fault; /* NULL: there was no memory for it */
+} nl_sim_pending;
 
 typedef struct nl_sim_context {
     int device;
@@ -17,23 +27,17 @@ typedef struct nl_sim_context {
     nl_sim_pending fault; /* of a stream that is gone */
 } nl_sim_context;
 
-int nl_sim_context_open(int devices);
 int nl_sim_context_count(void);
+void nl_sim_context_set_count(int count);
 nl_sim_context *nl_sim_context_at(int device);
 int nl_sim_context_is(const void *handle);
-CUresult nl_sim_context_retain(int device, nl_sim_context **out);
-CUresult nl_sim_context_release(int device);
-/* Waits for everything and destroys all that was made in it; it stays retained as often as it was.
- */
-void nl_sim_context_reset(nl_sim_context *context);
 
 /* Of the calling thread; NULL if it has none. */
 nl_sim_context *nl_sim_context_current(void);
 void nl_sim_context_set_current(nl_sim_context *context);
-/* What a stream argument means to the calling thread; NULL if it means nothing. */
-nl_sim_stream *nl_sim_context_stream(nl_sim_context *context, CUstream handle);
 
 /* Are we in a child of the process that opened the simulator? Then nothing works any more. */
 int nl_sim_context_forked(void);
+void nl_sim_context_forget(void); /* in that child */
 
 #endif

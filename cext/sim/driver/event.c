@@ -1,21 +1,21 @@
 /* sim/driver/event: an event is a place in a stream: the ticket of the operation that recorded it
  * last. The stream may be closed before the event is; references keep it. */
-#include "sim/driver/stream.h"
+#include "sim/driver/event.h"
 
 #include <stdlib.h>
 #include "base/clock.h"
 #include "sim/driver/capture.h"
-#include "sim/driver/past.h"
-#include "sim/driver/streams.h"
+#include "sim/driver/stream.h"
+#include "sim/driver/streamclock.h"
 
 struct nl_sim_event {
-    struct nl_sim_context *context;
+    nl_sim_context *context;
     uint64_t references;
     nl_sim_stream *stream; /* where it was recorded last, or NULL */
     uint64_t ticket, time, records, reached;
     unsigned flags;
-    nl_sim_past past; /* there */
-    nl_sim_mark mark; /* where it was recorded last, if that was in a capture */
+    nl_sim_streamclock clock; /* there */
+    nl_sim_mark mark;         /* where it was recorded last, if that was in a capture */
 };
 
 static void release_event_lock_held(nl_sim_event *event) {
@@ -27,7 +27,7 @@ static void release_event_lock_held(nl_sim_event *event) {
     free(event);
 }
 
-nl_sim_event *nl_sim_event_create(struct nl_sim_context *context, unsigned flags) {
+nl_sim_event *nl_sim_event_create(nl_sim_context *context, unsigned flags) {
     nl_sim_event *event = calloc(1, sizeof *event);
     if (event) {
         event->context = context;
@@ -43,7 +43,7 @@ void nl_sim_event_close(nl_sim_event *event) {
     nl_sim_streams_unlock();
 }
 
-struct nl_sim_context *nl_sim_event_context(const nl_sim_event *event) {
+nl_sim_context *nl_sim_event_context(const nl_sim_event *event) {
     return event->context;
 }
 
@@ -88,7 +88,7 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     } else {
         event->ticket = stream->issued + 1;
         nl_sim_stream_issue_lock_held(stream, &r->op);
-        event->past = stream->past;
+        event->clock = stream->clock;
     }
     nl_sim_streams_unlock();
     return CUDA_SUCCESS;
@@ -106,7 +106,7 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
     nl_sim_streams_lock();
     int captured = nl_sim_capture_wait_lock_held(stream, &event->mark, &status);
     if (!captured)
-        nl_sim_past_join(&stream->past, &event->past);
+        nl_sim_streamclock_join(&stream->clock, &event->clock);
     if (captured || is_done_lock_held(event)) {
         free(op);
     } else {
@@ -129,7 +129,7 @@ int nl_sim_event_is_done(nl_sim_event *event) {
     nl_sim_streams_lock();
     int done = is_done_lock_held(event);
     if (done)
-        nl_sim_past_tell_host(&event->past);
+        nl_sim_streamclock_tell_host(&event->clock);
     nl_sim_streams_unlock();
     return done;
 }
@@ -143,7 +143,7 @@ CUresult nl_sim_event_wait(nl_sim_event *event) {
     }
     stream->references++;
     event->references++;
-    nl_sim_past_tell_host(&event->past);
+    nl_sim_streamclock_tell_host(&event->clock);
     nl_sim_stream_wait_ticket_lock_held(stream, event->ticket);
     nl_sim_streams_unlock();
     CUresult fault = nl_sim_stream_report_fault(event->context, stream);

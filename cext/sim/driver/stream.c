@@ -16,10 +16,8 @@
 #include "base/interrupt.h"
 #include "base/lock.h"
 #include "sim/driver/capture.h"
-#include "sim/driver/context.h"
 #include "sim/driver/outcome.h"
-#include "sim/driver/past.h"
-#include "sim/driver/streams.h"
+#include "sim/driver/streamclock.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/job.h"
 #include "sim/engine/signal.h"
@@ -29,20 +27,12 @@ enum { IDLE, BLOCKED, READY, RUNNING };
 enum { MAX_THREADS = 1024, EXIT_WAIT_MS = 500, AGAIN_NS = 5000000 };
 
 static struct {
-    nl_mutex lock;
     nl_cond work, done;
     nl_sim_stream *ready, *blocked;
     unsigned ready_count, threads, idle, waiting, running;
     int exiting;
     char stopped[1000]; /* what the last interrupt has stopped */
-} sched = {.lock = NL_MUTEX_INIT, .work = NL_COND_INIT, .done = NL_COND_INIT};
-
-void nl_sim_streams_lock(void) {
-    nl_mutex_lock(&sched.lock);
-}
-void nl_sim_streams_unlock(void) {
-    nl_mutex_unlock(&sched.lock);
-}
+} sched = {.work = NL_COND_INIT, .done = NL_COND_INIT};
 
 /* References */
 
@@ -53,7 +43,7 @@ void nl_sim_stream_release_lock_held(nl_sim_stream *stream) {
     free(stream);
 }
 
-nl_sim_stream *nl_sim_stream_create(struct nl_sim_context *context, unsigned flags, int priority) {
+nl_sim_stream *nl_sim_stream_create(nl_sim_context *context, unsigned flags, int priority) {
     nl_sim_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return NULL;
@@ -61,11 +51,11 @@ nl_sim_stream *nl_sim_stream_create(struct nl_sim_context *context, unsigned fla
     stream->flags = flags;
     stream->priority = priority;
     stream->references = 1;
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     stream->next = context->streams;
     context->streams = stream;
-    nl_sim_past_enter(stream);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streamclock_enter(stream);
+    nl_sim_streams_unlock();
     return stream;
 }
 
@@ -77,7 +67,7 @@ static void retire_lock_held(nl_sim_stream *stream) {
     if (!*p)
         return;
     *p = stream->next;
-    nl_sim_past_leave(stream);
+    nl_sim_streamclock_leave(stream);
     if (stream->fault.status && !stream->context->fault.status) {
         stream->context->fault = stream->fault;
         stream->fault = (nl_sim_pending){.status = CUDA_SUCCESS};
@@ -86,12 +76,12 @@ static void retire_lock_held(nl_sim_stream *stream) {
 }
 
 void nl_sim_stream_close(nl_sim_stream *stream) {
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     stream->closed = 1;
     nl_sim_capture_lose_lock_held(stream);
     if (stream->state == IDLE)
         retire_lock_held(stream);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
 /* What an operation comes after */
@@ -280,9 +270,9 @@ static void run_first_lock_held(nl_sim_stream *stream) {
         return;
     }
     sched.running++;
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
     op->run(op, stream);
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     sched.running--;
 }
 
@@ -307,12 +297,12 @@ static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t t
 static void *scheduler_thread(void *unused) {
     (void)unused;
     nl_sim_signal_block_others();
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     for (;;) {
         nl_sim_stream *stream = sched.ready;
         if (!stream || sched.exiting) {
             sched.idle++;
-            nl_cond_wait(&sched.work, &sched.lock);
+            nl_cond_wait(&sched.work, &nl_sim_streams_mutex);
             sched.idle--;
             continue;
         }
@@ -359,9 +349,9 @@ typedef struct patience {
 } patience;
 
 static void ask_lock_held(patience *p) {
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
     int asked = nl_interrupt_asked();
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     if (asked) {
         *sched.stopped = '\0';
         for_all_lock_held(cancel_lock_held);
@@ -383,7 +373,7 @@ static void wait_patiently_lock_held(patience *p) {
     if (!p->next)
         p->next = time + (p->interrupted ? AGAIN_NS : NL_INTERRUPT_NS);
     sched.waiting++;
-    nl_cond_wait_for(&sched.done, &sched.lock, p->next - time);
+    nl_cond_wait_for(&sched.done, &nl_sim_streams_mutex, p->next - time);
     sched.waiting--;
 }
 
@@ -400,7 +390,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
             wait_patiently_lock_held(&patience);
         } else {
             sched.waiting++;
-            nl_cond_wait(&sched.done, &sched.lock);
+            nl_cond_wait(&sched.done, &nl_sim_streams_mutex);
             sched.waiting--;
         }
     }
@@ -416,7 +406,7 @@ uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
         nl_sim_capture_add_lock_held(stream, op);
         return 0;
     }
-    nl_sim_past_issue(stream, op);
+    nl_sim_streamclock_issue(stream, op);
     add_legacy_lock_held(stream, op);
     op->next = NULL;
     if (stream->tail)
@@ -440,29 +430,29 @@ uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
 }
 
 uint64_t nl_sim_stream_issue(nl_sim_stream *stream, nl_sim_op *op) {
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
     return ticket;
 }
 
 void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
     op->flags |= NL_SIM_OP_INLINE;
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
-    nl_sim_past_tell_host(&stream->past);
+    nl_sim_streamclock_tell_host(&stream->clock);
     nl_sim_stream_wait_ticket_lock_held(stream, ticket);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
 /* The host knows that all is done that an operation issued now would come after. */
 static void tell_host_lock_held(nl_sim_stream *stream) {
-    nl_sim_past_tell_host(&stream->past);
+    nl_sim_streamclock_tell_host(&stream->clock);
     if (stream != stream->context->legacy)
         return;
     for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
         if (!(s->flags & CU_STREAM_NON_BLOCKING))
-            nl_sim_past_tell_host(&s->past);
+            nl_sim_streamclock_tell_host(&s->clock);
     }
 }
 
@@ -482,13 +472,13 @@ restart:
 }
 
 void nl_sim_stream_wait(nl_sim_stream *stream) {
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     wait_stream_lock_held(stream);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
 int nl_sim_stream_is_done(nl_sim_stream *stream) {
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     int done = stream->issued == stream->done;
     if (stream == stream->context->legacy) {
         for (nl_sim_stream *s = stream->context->streams; s; s = s->next)
@@ -496,14 +486,14 @@ int nl_sim_stream_is_done(nl_sim_stream *stream) {
     }
     if (done)
         tell_host_lock_held(stream);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
     return done;
 }
 
-void nl_sim_stream_wait_context(struct nl_sim_context *context) {
-    nl_mutex_lock(&sched.lock);
+void nl_sim_stream_wait_context(nl_sim_context *context) {
+    nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next)
-        nl_sim_past_tell_host(&s->past);
+        nl_sim_streamclock_tell_host(&s->clock);
 restart:
     for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
         if (s->issued != s->done) {
@@ -511,21 +501,21 @@ restart:
             goto restart;
         }
     }
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
 /* Faults */
 
 void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const nl_fault *fault) {
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     fail_lock_held(stream, status, fault);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
 void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     stream->job = job;
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
 static CUresult report(const nl_sim_pending *pending) {
@@ -536,10 +526,10 @@ static CUresult report(const nl_sim_pending *pending) {
     return pending->status;
 }
 
-CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_stream *stream) {
+CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stream) {
     CUresult status = CUDA_SUCCESS;
     int interrupted = nl_sim_outcome_interrupted();
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     if (stream)
         status = report(&stream->fault);
     if (!stream || stream == context->legacy) {
@@ -555,7 +545,7 @@ CUresult nl_sim_stream_report_fault(struct nl_sim_context *context, nl_sim_strea
         nl_sim_outcome_report(0, plain(&fault, "interrupted"));
         status = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
     return status;
 }
 
@@ -567,23 +557,23 @@ static void clear(nl_sim_pending *fault, uint64_t id) {
     *fault = (nl_sim_pending){.status = CUDA_SUCCESS};
 }
 
-static void clear_lock_held(struct nl_sim_context *context, uint64_t id) {
+static void clear_lock_held(nl_sim_context *context, uint64_t id) {
     clear(&context->fault, id);
     for (nl_sim_stream *s = context->streams; s; s = s->next)
         clear(&s->fault, id);
 }
 
 void nl_sim_stream_clear_fault(uint64_t id) {
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     for (int i = 0; i < nl_sim_context_count(); i++)
         clear_lock_held(nl_sim_context_at(i), id);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
-void nl_sim_stream_clear_faults(struct nl_sim_context *context) {
-    nl_mutex_lock(&sched.lock);
+void nl_sim_stream_clear_faults(nl_sim_context *context) {
+    nl_sim_streams_lock();
     clear_lock_held(context, 0);
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
 /* The end */
@@ -593,7 +583,7 @@ void nl_sim_stream_clear_faults(struct nl_sim_context *context) {
 static void at_exit(void) {
     if (nl_sim_context_forked())
         return;
-    nl_mutex_lock(&sched.lock);
+    nl_sim_streams_lock();
     sched.exiting = 1;
     for (int waited = 0; sched.running && waited < EXIT_WAIT_MS; waited++) {
         for (int i = 0; i < nl_sim_context_count(); i++) {
@@ -604,11 +594,11 @@ static void at_exit(void) {
                 nl_sim_watch_stop(s->job, NL_SIM_INTERRUPTED);
             }
         }
-        nl_mutex_unlock(&sched.lock);
+        nl_sim_streams_unlock();
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        nl_mutex_lock(&sched.lock);
+        nl_sim_streams_lock();
     }
-    nl_mutex_unlock(&sched.lock);
+    nl_sim_streams_unlock();
 }
 
 void nl_sim_stream_open(void) {
@@ -616,7 +606,7 @@ void nl_sim_stream_open(void) {
 }
 
 void nl_sim_stream_forget(void) {
-    nl_mutex_init(&sched.lock);
+    nl_mutex_init(&nl_sim_streams_mutex);
     nl_cond_init(&sched.work);
     nl_cond_init(&sched.done);
     sched.ready = sched.blocked = NULL;

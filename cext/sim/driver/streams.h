@@ -1,20 +1,48 @@
-/* sim/driver/streams: the lock of all streams, and what event.c does with streams while it holds
- * it. */
+/* sim/driver/streams: what a stream is, and the lock that all of them are under.
+ *
+ * A stream is a queue of operations. An operation runs when those before it in its stream have run
+ * and those of other streams that it must come after (events, the default stream's rule) have run.
+ *
+ * Tickets: the n-th operation issued to a stream has ticket n; `done` is the ticket of the last
+ * that has run. "After" always means: after a ticket of a stream. */
 #ifndef NL_SIM_DRIVER_STREAMS_H
 #define NL_SIM_DRIVER_STREAMS_H
 
-#include "sim/driver/stream.h"
+#include "base/lock.h"
+#include "sim/driver/context.h"
+#include "sim/driver/op.h"
 
-void nl_sim_streams_lock(void);
-void nl_sim_streams_unlock(void);
+struct nl_sim_job;
+struct nl_sim_capture;
 
-uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op);
-/* Gives the lock up while it waits, or runs operations. */
-void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket);
-/* Takes one reference away. */
-void nl_sim_stream_release_lock_held(nl_sim_stream *stream);
-/* Before op is issued: lets it run only after that ticket. Takes a reference. -1 without memory,
- * which cannot happen for the first three. */
-int nl_sim_op_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket);
+struct nl_sim_stream {
+    nl_sim_context *context;
+    nl_sim_stream *next;        /* of the context */
+    nl_sim_stream *next_queued; /* in the list that belongs to its state */
+    uint64_t references;        /* the handle's, and those of `after`s and events */
+    uint64_t issued, done;
+    uint64_t cancelled; /* launches up to this ticket are not run */
+    nl_sim_op *head, *tail;
+    int state, priority;
+    unsigned flags;
+    unsigned place; /* in vector clocks */
+    nl_sim_streamclock clock;
+    int closed;             /* the handle is gone */
+    struct nl_sim_job *job; /* being run */
+    nl_sim_pending fault;
+    /* While it is being captured, see capture.h: */
+    struct nl_sim_capture *capture;
+    nl_sim_op *captured;     /* its last operation in the capture */
+    uint64_t captured_count; /* of its operations */
+    int unjoined;            /* nothing in the first stream of the capture comes after them yet */
+};
+
+extern nl_mutex nl_sim_streams_mutex;
+static inline void nl_sim_streams_lock(void) {
+    nl_mutex_lock(&nl_sim_streams_mutex);
+}
+static inline void nl_sim_streams_unlock(void) {
+    nl_mutex_unlock(&nl_sim_streams_mutex);
+}
 
 #endif

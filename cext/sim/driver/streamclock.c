@@ -1,16 +1,14 @@
-/* sim/driver/past: vector clocks, under the lock of all streams. */
-#include "sim/driver/past.h"
+/* sim/driver/streamclock: vector clocks, under the lock of all streams. */
+#include "sim/driver/streamclock.h"
 
 #include <stdio.h>
-#include "sim/driver/context.h"
-#include "sim/driver/streams.h"
 
-static nl_sim_past host;
+static nl_sim_streamclock host;
 static uint64_t issued[NL_SIM_OVERLAP_STREAMS];
 static unsigned users[NL_SIM_OVERLAP_STREAMS], last_place;
 static uint32_t last_id;
 
-int nl_sim_past_open(void) {
+int nl_sim_streamclock_open(void) {
     if (nl_sim_overlap_is_kept())
         return 0;
     nl_sim_streams_lock();
@@ -21,7 +19,7 @@ int nl_sim_past_open(void) {
 
 /* A free place if there is one, and not the one that was given back just now: what a stream has
  * done that is gone is then told apart from what a new one does. */
-void nl_sim_past_enter(nl_sim_stream *stream) {
+void nl_sim_streamclock_enter(nl_sim_stream *stream) {
     unsigned place = (last_place + 1) % NL_SIM_OVERLAP_STREAMS;
     for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
         place = (place + 1) % NL_SIM_OVERLAP_STREAMS;
@@ -30,21 +28,21 @@ void nl_sim_past_enter(nl_sim_stream *stream) {
 }
 
 /* The default stream comes after what blocking streams have done that are gone. */
-void nl_sim_past_leave(nl_sim_stream *stream) {
+void nl_sim_streamclock_leave(nl_sim_stream *stream) {
     users[stream->place]--;
     if (!(stream->flags & CU_STREAM_NON_BLOCKING) && stream->context->legacy)
-        nl_sim_past_join(&stream->context->legacy->past, &stream->past);
+        nl_sim_streamclock_join(&stream->context->legacy->clock, &stream->clock);
 }
 
-void nl_sim_past_join(nl_sim_past *later, const nl_sim_past *earlier) {
+void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock *earlier) {
     for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS; i++) {
         if (later->ticket[i] < earlier->ticket[i])
             later->ticket[i] = earlier->ticket[i];
     }
 }
 
-void nl_sim_past_tell_host(const nl_sim_past *past) {
-    nl_sim_past_join(&host, past);
+void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock) {
+    nl_sim_streamclock_join(&host, clock);
 }
 
 /* As add_legacy in stream.c. */
@@ -53,12 +51,12 @@ static void join_legacy(nl_sim_stream *stream) {
     if (stream->flags & CU_STREAM_NON_BLOCKING)
         return;
     if (stream != legacy) {
-        nl_sim_past_join(&stream->past, &legacy->past);
+        nl_sim_streamclock_join(&stream->clock, &legacy->clock);
         return;
     }
     for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
         if (!(s->flags & CU_STREAM_NON_BLOCKING))
-            nl_sim_past_join(&stream->past, &s->past);
+            nl_sim_streamclock_join(&stream->clock, &s->clock);
     }
 }
 
@@ -74,29 +72,29 @@ static void watch(const nl_sim_stream *stream, nl_sim_op *op) {
     name_stream(stream, where, sizeof where);
     snprintf(what, sizeof what, "%s%.64s", op->name ? "kernel " : "",
              op->name ? op->name : "a copy");
-    op->overlap = nl_sim_overlap_make(last_id++, &stream->past, stream->place, what, where);
+    op->overlap = nl_sim_overlap_make(last_id++, &stream->clock, stream->place, what, where);
 }
 
-void nl_sim_past_issue(nl_sim_stream *stream, nl_sim_op *op) {
+void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op) {
     if (!nl_sim_overlap_is_kept())
         return;
-    nl_sim_past_join(&stream->past, &host);
+    nl_sim_streamclock_join(&stream->clock, &host);
     join_legacy(stream);
-    stream->past.ticket[stream->place] = ++issued[stream->place];
+    stream->clock.ticket[stream->place] = ++issued[stream->place];
     if (op->flags & NL_SIM_OP_WATCHED)
         watch(stream, op);
 }
 
 static _Thread_local const nl_sim_overlap *host_function;
 
-void nl_sim_past_begin_host(const nl_sim_overlap *operation) {
+void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation) {
     host_function = operation;
 }
 
-void nl_sim_past_host_knows(void) {
+void nl_sim_streamclock_host_knows(void) {
     if (!host_function)
         return;
     nl_sim_streams_lock();
-    nl_sim_past_tell_host(nl_sim_overlap_past(host_function));
+    nl_sim_streamclock_tell_host(nl_sim_overlap_clock(host_function));
     nl_sim_streams_unlock();
 }

@@ -1,0 +1,75 @@
+/* sim/driver/call: how every call begins: may it be made, in which context, to which stream? */
+#ifndef NL_SIM_DRIVER_CALL_H
+#define NL_SIM_DRIVER_CALL_H
+
+#include "sim/driver/capture.h"
+#include "sim/driver/context.h"
+#include "sim/driver/inflight.h"
+#include "sim/driver/outcome.h"
+
+/* After cuInit, which calls this, CUDA_SUCCESS; before, and in a forked child,
+ * CUDA_ERROR_NOT_INITIALIZED. */
+CUresult nl_sim_call_initialise(void);
+CUresult nl_sim_call_state(void);
+/* Is there such a device? */
+int nl_sim_call_has_device(CUdevice device);
+/* What a stream argument means to the calling thread; NULL if it means nothing. */
+nl_sim_stream *nl_sim_call_stream(nl_sim_context *context, CUstream handle);
+
+enum { NL_SIM_NOWHERE = -1, NL_SIM_REFUSED = -2 };
+/* The device that a call is in, for nl_sim_call_leave. */
+static inline int nl_sim_call_enter(void) {
+    nl_sim_context *context = nl_sim_context_current();
+    if (!context)
+        return NL_SIM_NOWHERE;
+    return nl_sim_inflight_enter(context->device) ? context->device : NL_SIM_REFUSED;
+}
+static inline void nl_sim_call_leave(const int *device) {
+    if (*device >= 0)
+        nl_sim_inflight_leave(*device);
+}
+
+/* First in every call. What an earlier call of this thread reported is no longer the last fault. */
+#define NL_SIM_BEGIN() \
+    int inside_ __attribute__((cleanup(nl_sim_call_leave))) = nl_sim_call_enter(); \
+    do { \
+        CUresult state_ = nl_sim_call_state(); \
+        if (state_ != CUDA_SUCCESS) \
+            return state_; \
+        if (inside_ == NL_SIM_REFUSED) \
+            return CUDA_ERROR_CONTEXT_IS_DESTROYED; \
+        nl_sim_outcome_forget(); \
+    } while (0)
+
+/* The same for calls that need a context: declares `context`. */
+#define NL_SIM_BEGIN_IN(context) \
+    NL_SIM_BEGIN(); \
+    nl_sim_context *context = nl_sim_context_current(); \
+    if (!context) \
+    return CUDA_ERROR_INVALID_CONTEXT
+
+/* Declares `stream` for a handle. */
+#define NL_SIM_ANY_STREAM(stream, context, handle) \
+    nl_sim_stream *stream = nl_sim_call_stream(context, handle); \
+    if (!stream) \
+    return CUDA_ERROR_INVALID_HANDLE
+
+#define NL_SIM_CHECK(call) \
+    do { \
+        CUresult checked_ = (call); \
+        if (checked_ != CUDA_SUCCESS) \
+            return checked_; \
+    } while (0)
+
+/* The same for calls that give it work, which captures may forbid. */
+#define NL_SIM_STREAM(stream, context, handle) \
+    NL_SIM_ANY_STREAM(stream, context, handle); \
+    NL_SIM_CHECK(nl_sim_capture_admit(stream))
+
+#define NL_SIM_REQUIRE(condition) \
+    do { \
+        if (!(condition)) \
+            return CUDA_ERROR_INVALID_VALUE; \
+    } while (0)
+
+#endif

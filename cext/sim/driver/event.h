@@ -1,0 +1,20 @@
+/* sim/driver/event: places in streams. */
+#ifndef NL_SIM_DRIVER_EVENT_H
+#define NL_SIM_DRIVER_EVENT_H
+
+#include "sim/driver/streams.h"
+
+typedef struct nl_sim_event nl_sim_event;
+
+nl_sim_event *nl_sim_event_create(nl_sim_context *context, unsigned flags);
+void nl_sim_event_close(nl_sim_event *event);
+nl_sim_context *nl_sim_event_context(const nl_sim_event *event);
+CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream);
+CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event);
+/* CUDA_ERROR_CAPTURED_EVENT for an event that was recorded in a capture. */
+CUresult nl_sim_event_admit(nl_sim_event *event);
+int nl_sim_event_is_done(nl_sim_event *event);
+CUresult nl_sim_event_wait(nl_sim_event *event); /* reports the fault of its stream */
+CUresult nl_sim_event_elapsed(nl_sim_event *start, nl_sim_event *end, float *milliseconds);
+
+#endif

@@ -1,0 +1,127 @@
+/* sim/driver/primary: retaining counts, and when nobody retains a context any more, what was made
+ * in it is destroyed. */
+#include "sim/driver/primary.h"
+
+#include "base/lock.h"
+#include "sim/driver/event.h"
+#include "sim/driver/exec.h"
+#include "sim/driver/graph.h"
+#include "sim/driver/handle.h"
+#include "sim/driver/inflight.h"
+#include "sim/driver/module.h"
+#include "sim/driver/stream.h"
+#include "sim/engine/heap.h"
+#include "sim/engine/memory.h"
+#include "sim/engine/watch.h"
+#include "sim/engine/worker.h"
+#include "sim/engine/xorwow.h"
+
+enum { DEFAULT_STACK = 1024, DEFAULT_PRINTF = 1 << 20 };
+
+static nl_mutex lock = NL_MUTEX_INIT;
+
+static void in_child(void) {
+    nl_sim_context_forget();
+    nl_mutex_init(&lock);
+    nl_sim_stream_forget();
+    nl_sim_watch_forget();
+    nl_sim_xorwow_forget();
+    nl_sim_worker_forget();
+    nl_sim_memory_forget();
+    nl_sim_handle_forget();
+    nl_sim_heap_forget();
+    nl_sim_inflight_forget();
+}
+
+int nl_sim_primary_open(int devices) {
+    int status = 0;
+    nl_mutex_lock(&lock);
+    if (!nl_sim_context_count()) {
+        nl_sim_memory_open(devices);
+        for (int i = 0; i < devices && status == 0; i++) {
+            nl_sim_context *context = nl_sim_context_at(i);
+            context->device = i;
+            context->stack_limit = DEFAULT_STACK;
+            context->printf_limit = DEFAULT_PRINTF;
+            context->legacy = nl_sim_stream_create(context, CU_STREAM_DEFAULT, 0);
+            status = context->legacy ? 0 : -1;
+        }
+        if (status == 0) {
+            nl_fork_on_child(in_child);
+            nl_sim_stream_open();
+            nl_sim_context_set_count(devices);
+        }
+    }
+    nl_mutex_unlock(&lock);
+    return status;
+}
+
+/* Whoever retains a context while the last user's contents are destroyed gets it when that is over.
+ */
+CUresult nl_sim_primary_retain(int device, nl_sim_context **out) {
+    nl_mutex_lock(&lock);
+    nl_atomic_add(&nl_sim_context_at(device)->retained, 1);
+    nl_mutex_unlock(&lock);
+    *out = nl_sim_context_at(device);
+    return CUDA_SUCCESS;
+}
+
+static void destroy_contents(nl_sim_context *context) {
+    int device = context->device;
+    void *object;
+    nl_sim_stream_wait_context(context);
+    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_EVENT, device)))
+        nl_sim_event_close(object);
+    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_STREAM, device)))
+        nl_sim_stream_close(object);
+    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_EXEC, device)))
+        nl_sim_exec_destroy(object);
+    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_GRAPH, device)))
+        nl_sim_graph_destroy(object);
+    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_MODULE, device)))
+        nl_sim_module_destroy(object);
+    nl_sim_stream_wait_context(context);
+    nl_sim_stream_clear_faults(context);
+    nl_sim_memory_clear(device);
+    nl_sim_heap_reset();
+    context->stack_limit = DEFAULT_STACK;
+    context->printf_limit = DEFAULT_PRINTF;
+    nl_atomic_store(&context->pool_used, 0);
+    nl_atomic_add(&context->epoch, 1);
+}
+
+/* With the calls of other threads kept out, whose handles would vanish under them. */
+static void destroy_lock_held(nl_sim_context *context) {
+    nl_sim_inflight_close(context->device);
+    destroy_contents(context);
+    nl_sim_inflight_open(context->device);
+}
+
+/* What is under way is waited for before others are kept out: it may need them. */
+static void wait_for_work(nl_sim_context *context) {
+    if (!nl_sim_inflight_enter(context->device))
+        return;
+    nl_sim_stream_wait_context(context);
+    nl_sim_inflight_leave(context->device);
+}
+
+void nl_sim_primary_reset(nl_sim_context *context) {
+    wait_for_work(context);
+    nl_mutex_lock(&lock);
+    destroy_lock_held(context);
+    nl_mutex_unlock(&lock);
+}
+
+CUresult nl_sim_primary_release(int device) {
+    nl_sim_context *context = nl_sim_context_at(device);
+    CUresult status = CUDA_SUCCESS;
+    if (nl_atomic_load(&context->retained) == 1)
+        wait_for_work(context);
+    nl_mutex_lock(&lock);
+    if (nl_atomic_load(&context->retained) == 0)
+        status = CUDA_ERROR_INVALID_CONTEXT;
+    else if (nl_atomic_sub(&context->retained, 1) == 1)
+        destroy_lock_held(context);
+    nl_mutex_unlock(&lock);
+    return status;
+}
