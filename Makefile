@@ -89,7 +89,7 @@ LIBRARY_address = libasan.so
 LIBRARY_thread = libtsan.so
 TESTS_address = tests
 # What never runs our instrumented code teaches nothing here (tests/sim_engine has sanitizer builds of its own).
-IGNORED = layout build abi null sim_engine
+IGNORED = layout build abi null sim_engine notebooks
 TESTS_thread = tests/threads
 # ThreadSanitizer tells of what it found by the exit status of the process, which has to be the first one.
 WORKERS_address = $(WORKERS)

@@ -246,9 +246,22 @@ def _value(row):
     return row.default
 
 
+OF_NUMBA = frozenset(
+    """BOUNDSCHECK CAPTURED_ERRORS COLOR_SCHEME CUDA_DEBUG_POISON DEBUG DEBUG_ARRAY_OPT DEBUG_CACHE
+    DEBUG_FRONTEND DEBUG_JIT DEBUG_NRT DEBUG_TYPEINFER DEBUGINFO_DEFAULT DEVELOPER_MODE
+    DISABLE_ERROR_MESSAGE_HIGHLIGHTING DUMP_ANNOTATION DUMP_ASSEMBLY DUMP_BYTECODE DUMP_CFG DUMP_FUNC_OPT
+    DUMP_IR DUMP_LLVM DUMP_OPTIMIZED DUMP_SSA EMBED_SOURCE_IN_COREDUMP ENABLE_AVX ENABLE_PROFILING
+    FULL_TRACEBACKS HTML LOOP_VECTORIZE OPT_LEVEL PARALLEL_DIAGNOSTICS SHOW_HELP SLP_VECTORIZE
+    THREADING_LAYER THREADING_LAYER_PRIORITY TRACE VERBOSE WARNINGS""".split()
+)
+"""Variables of numba's config about what numbalite has not: they may be assigned, which changes nothing."""
+
+
 def __getattr__(name: str) -> Any:
     if name == "ENABLE_CUDASIM":  # numba's word for it
         return _current("DRIVER") == "sim"
+    if name in OF_NUMBA:
+        return 0
     row = VARIABLES.get(name)
     if row is None:
         raise AttributeError(f"numbalite.config has no {name!r}")
@@ -298,7 +311,7 @@ class _Config(ModuleType):
         row = VARIABLES.get(name)
         if row is not None:
             value = _assigned(row, value)
-        elif name not in self.__dict__ and not name.startswith("__"):
+        elif name not in self.__dict__ and not name.startswith("__") and name not in OF_NUMBA:
             import difflib
 
             near = difflib.get_close_matches(name, VARIABLES, 1, 0.6)

@@ -154,8 +154,9 @@ static int register_drain(PyObject *stream) {
     return status;
 }
 
-static int enqueue(callback *c, CUstream handle, nl_error *err) {
-    if (nl_device_bind(c->device, err) < 0)
+/* `c` may be gone: a reset drops what is from before it. */
+static int enqueue(callback *c, nl_device *dev, CUstream handle, nl_error *err) {
+    if (nl_device_bind(dev, err) < 0)
         return -1;
     return NL_CU(err, LaunchHostFunc, handle, hand_over, c);
 }
@@ -193,7 +194,7 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
         return -1;
     }
     int status;
-    NL_UNLOCKED(status = enqueue(c, handle, &err));
+    NL_UNLOCKED(status = enqueue(c, dev, handle, &err));
     if (status == 0)
         return 0; /* c may be gone by now */
     nl_mutex_lock(&lock);

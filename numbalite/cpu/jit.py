@@ -319,7 +319,8 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         if len(lists) == 1:
             title += f"({', '.join(map(str, lists[0]))})"
         others = source.device_texts(definition)
-        return hints.explain(problem, title, generated.refused, arrays, definition.text, others)
+        text = None if definition.is_python else definition.text  # hints are about C++
+        return hints.explain(problem, title, generated.refused, arrays, text, others)
 
     def _note_parallel(self, names):
         if self._parallel and not {"parallel_for", "prange"} & names:

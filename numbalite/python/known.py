@@ -195,9 +195,11 @@ def _gcd(call):
 
 
 def _range(call):
-    if not 1 <= len(call.args) <= 3 or any(not is_whole(a.type) for a in call.args):
+    if not 1 <= len(call.args) <= 3 or any(
+        not (is_whole(a.type) or is_real(a.type)) for a in call.args
+    ):
         call.fail("takes one to three integers")
-    args = list(call.args)
+    args = [a if is_whole(a.type) else converted(a, types.int64) for a in call.args]
     start, stop = (number(0), args[0]) if len(args) == 1 else args[:2]
     step = args[2] if len(args) == 3 else number(1)
     kinds = {a.type for a in args if not (a.is_known and a.text.isdigit())}

@@ -41,7 +41,7 @@ class Problem(Exception):
     """Raised inside the translator at a node of the syntax tree; ``raise_for`` makes the user's of it."""
 
     def __init__(self, node: ast.AST | None, message: str, remedy: str = "", others=()):
-        super().__init__(message)
+        super().__init__(None, message, remedy)  # what a pickle keeps
         self.node = node
         self.message = message
         self.remedy = remedy
@@ -49,6 +49,9 @@ class Problem(Exception):
         """(node, note): further places that belong to it."""
         self.place: Place | None = None
         self.notes: list[tuple[Place, str]] = []
+
+    def __str__(self) -> str:
+        return self.message
 
     def locate(self, place_of) -> Problem:
         """Keeps the places, before the tree that the nodes belong to is left."""

@@ -155,6 +155,8 @@ def test_what_is_refused(function):
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == message and again.line == caught.value.line
     assert isinstance(again, (errors.UnsupportedError, errors.TypingError))
+    inner = caught.value.__context__  # tblib, which Dask uses, pickles it, too
+    assert str(pickle.loads(pickle.dumps(inner))) == str(inner)
 
 
 def test_types_that_do_not_unify():
