@@ -16,7 +16,7 @@
 
 namespace numbalite {
 
-enum fault_kind { fault_none, fault_index, fault_assert, fault_trap };
+enum fault_kind { fault_none, fault_index, fault_assert, fault_trap, fault_raise };
 
 /* 336 bytes, little-endian, no padding; the kind is written last of all. */
 struct fault_record {
@@ -29,8 +29,8 @@ struct fault_record {
     int64 shape[4]; /* fault_index: of the first four dimensions */
     uint64 address; /* fault_index: of the array's first element */
     uint64 count;   /* of threads that failed a check, this one among them */
-    char name[40];  /* fault_assert and fault_trap: the function */
-    char text[128]; /* fault_assert: the condition */
+    char name[40];  /* but fault_index: the function */
+    char text[128]; /* fault_assert: the condition; fault_raise: the exception */
     char file[64];  /* the end of the path */
 };
 static_assert(sizeof(fault_record) == 336, "fault_record is 336 bytes");
@@ -98,7 +98,7 @@ fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *p
     exit_thread();
 }
 
-/* A failed assert, or a trap. */
+/* A failed assert, a trap, or an exception of Python's (python.cuh). */
 [[noreturn]] static __device__ __noinline__ void
 fail_here(int kind, const char *condition, const char *function, int line, const char *file) {
     if (claim_fault(line, file)) {

@@ -7,9 +7,12 @@
  *     py::frexp(x)  py::modf(x)  py::remquo(x, y)  py::sincos(x)  py::sincospi(x)   as tuples
  *     py::wrap(i, n)                             an index that counts from the end if it is negative
  *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
- *     py::as_array(s)                            a plain array as array<T, N, layout::C>
+ *     py::as_array(s)                            a plain array as array<T, N, layout::C>; extern __shared__ T s[]
+ *                                                has as many elements as fit into what the launch gives
  *     py::fill(a, value)  py::assign(a, b)       a[...] = value, a[...] = b
  *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their sums
+ *     NUMBALITE_RAISE("ValueError: text")        ends the thread; with debug=True the host raises the exception
+ *     NUMBALITE_DIVISOR(b)                       b, which is not 0
  *     py::match_all(mask, value)                 the mask and the predicate, as a tuple */
 #ifndef NUMBALITE_PYTHON_CUH
 #define NUMBALITE_PYTHON_CUH
@@ -148,6 +151,21 @@ NUMBALITE_FUNCTION array<T, 4, layout::C> as_array(T (&a)[A][B][C][D]) {
              int64(sizeof(T))}};
 }
 
+#ifndef NUMBALITE_HOST
+NUMBALITE_FUNCTION unsigned int dynamic_bytes() {
+#ifdef NUMBALITE_SIM
+    return (unsigned int)numbalite_sim::here.dynamic_bytes;
+#else
+    unsigned int bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+#endif
+}
+template <class T> NUMBALITE_FUNCTION array<T, 1, layout::C> as_array(T (&a)[]) {
+    return {a, {int64(dynamic_bytes() / sizeof(T))}, {int64(sizeof(T))}};
+}
+#endif
+
 /* start:stop:step; none_type is what is not said. */
 template <class Start, class Stop, class Step> struct slice_of {
     Start start;
@@ -248,6 +266,35 @@ NUMBALITE_FUNCTION void assign(array<T, N, L> a, array<U, M, K> b) {
             assign(a[i], b[b.shape[0] == 1 ? 0 : i]);
     }
 }
+
+/* --- exceptions --------------------------------------------------------------------------------- */
+
+#if defined(NUMBALITE_HOST)
+#define NUMBALITE_RAISE_AT(text, function, line, file) ::numbalite_sim::fault(710, text, file, line)
+#elif defined(NUMBALITE_FAIL) /* check.cuh */
+#define NUMBALITE_RAISE_AT(text, function, line, file) \
+    NUMBALITE_FAIL_AT(fault_raise, text, function, line, file)
+#else
+#define NUMBALITE_RAISE_AT(text, function, line, file) ::numbalite::py::end_thread()
+[[noreturn]] static __device__ __forceinline__ void end_thread() {
+#ifdef NUMBALITE_SIM
+    __nl_sim_exit();
+#else
+    asm volatile("exit;");
+    __builtin_unreachable();
+#endif
+}
+#endif
+#define NUMBALITE_RAISE(text) NUMBALITE_RAISE_AT(text, __FUNCTION__, __LINE__, __FILE__)
+
+template <class T>
+NUMBALITE_FUNCTION T divisor(T b, const char *function, int line, const char *file) {
+    if (b == T(0))
+        NUMBALITE_RAISE_AT("ZeroDivisionError: division by zero", function, line, file);
+    return b;
+}
+#define NUMBALITE_DIVISOR(...) \
+    ::numbalite::py::divisor(__VA_ARGS__, __FUNCTION__, __LINE__, __FILE__)
 
 /* --- loops whose iterations may run side by side: body(first, last) for parts of start..stop ------- */
 

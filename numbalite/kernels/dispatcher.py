@@ -389,7 +389,8 @@ class BodyKernel:
     def overload(self, args: tuple) -> Overload:
         """The kernel for these argument types, not yet compiled."""
         signature = Signature(types.void, args)
-        definition, options = self.definition.typed(args), self.options
+        options = self.options
+        definition = self.definition.typed(args, options.debug)
         args = tuple(
             t.copy(readonly=True) if name in definition.read_only else types.by_reference(t)
             for name, t in zip(self.parameter_names, args, strict=True)
@@ -427,7 +428,7 @@ class BodyKernel:
             Program(unit, explain, generated.pointers), generated.kernel, self.name, rows,
             options.replace(cooperative=self.cooperative), signature, generated.labels,
         )  # fmt: skip
-        made.is_python = self.definition.is_python
+        made.is_python, made.exceptions = self.definition.is_python, definition.exceptions
         return made
 
     def __reduce__(self) -> tuple:

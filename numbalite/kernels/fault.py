@@ -7,13 +7,24 @@ launch's arguments that was is found out here.
 
 from __future__ import annotations
 
+import os
 import struct
+from typing import NamedTuple
 
 VARIABLE = "nl_fault_record"
 # kind, line, block[3], thread[3], ndim, axis, index, extent, shape[4], address, count, name, text, file
 FORMAT = "<2i3I3I2i2q4q2Q40s128s64s"
+_TEXT = 127  # bytes of a text
 SIZE = struct.calcsize(FORMAT)
-KINDS = {0: None, 1: "index", 2: "assert", 3: "trap"}
+KINDS = {0: None, 1: "index", 2: "assert", 3: "trap", 4: "raise"}
+
+
+class Raised(NamedTuple):
+    """An exception that a kernel with a Python body may raise."""
+
+    function: str
+    kind: type[BaseException]
+    args: tuple
 
 
 def _text(field):
@@ -23,10 +34,10 @@ def _text(field):
 def decode(record: bytes) -> dict:
     """The record as a dict.
 
-    kind: None (nothing happened), "index", "assert" or "trap". file (its end only, where it is long), line
+    kind: None (nothing happened), "index", "assert", "trap" or "raise". file (its end only, where it is long), line
     (0: the compiler could not tell). block, thread: (x, y, z). others: how many more threads failed. For
-    "index": address, shape (of the first four dimensions), ndim, axis, index, extent. For "assert" and
-    "trap": condition, function.
+    "index": address, shape (of the first four dimensions), ndim, axis, index, extent. For the others:
+    condition (of "raise" the exception's text), function.
     """
     kind, line, *numbers, name, text, file = struct.unpack_from(FORMAT, record)
     fault = {
@@ -47,7 +58,7 @@ def decode(record: bytes) -> dict:
             index=index,
             extent=extent,
         )
-    elif kind in (2, 3):
+    elif kind in (2, 3, 4):
         fault.update(condition=_text(text), function=_text(name))
     return fault
 
@@ -70,6 +81,8 @@ def message(fault: dict, kernel: str = "") -> str:
         )
     elif fault["kind"] == "assert":
         what = f"assertion `{fault['condition']}` failed"
+    elif fault["kind"] == "raise":
+        what = fault["condition"]
     elif fault["kind"] == "trap":
         what = f"{'abort' if fault['function'] == 'abort' else '__trap'}() was called"
     else:
@@ -78,6 +91,23 @@ def message(fault: dict, kernel: str = "") -> str:
     others = fault.get("others")
     more = f"; {others} more thread{'s' * (others != 1)} failed a check" if others else ""
     return f"{kernel + ': ' if kernel else ''}{what} [{where}{more}]"
+
+
+def exception(fault: dict, exceptions: dict[str, Raised], where: str) -> BaseException | None:
+    """The Python exception that the fault is, as numba words it; None if it is none. ``exceptions``: text or
+    condition -> what it stands for."""
+    if fault["kind"] not in ("raise", "assert"):
+        return None
+    texts = {_text(text.encode()[:_TEXT]): raised for text, raised in exceptions.items()}
+    raised = texts.get(fault["condition"])
+    if raised is None:
+        return None
+    place = (
+        f"In function {raised.function!r}, file {os.path.abspath(where)}, line {fault['line']}, "
+    )
+    prefix = f"{place}tid={list(fault['thread'])} ctaid={list(fault['block'])}"
+    first, *more = raised.args or (None,)
+    return raised.kind(prefix if first is None else f"{prefix}: {first}", *more)
 
 
 # --- which array -------------------------------------------------------------------------------------

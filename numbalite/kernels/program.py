@@ -161,6 +161,8 @@ class Overload:
 
     is_python = False
     """Has its kernel a Python body?"""
+    exceptions: dict = {}  # noqa: RUF012
+    """What its kernel may raise, with a Python body (fault.py)."""
 
     def __init__(self, program, expression, name, parameters, options, signature=None, labels=()):
         if program is not None:
@@ -218,7 +220,7 @@ class Overload:
         return kernel
 
     def _fault(self, record, kernels, arrays):
-        """Raises KernelError for a record. kernels: names of those that may have left it; arrays: what they
+        """Raises KernelError for a record, or the kernel's own exception. kernels: names of those that may have left it; arrays: what they
         were given (fault.name_array)."""
         found = fault.decode(record)
         fault.name_array(found, arrays)
@@ -228,6 +230,9 @@ class Overload:
             if where and label.endswith(where):
                 where = label
         line = found["line"] or None
+        raised = fault.exception(found, self.exceptions, where)
+        if raised is not None:
+            raise raised
         place = f"{where}({line}): " if where and line else ""
         raise KernelError(
             place + fault.message(found, name),

@@ -44,6 +44,8 @@ class Definition:
     """Values of parameters that a call may leave out."""
     read_only: frozenset = frozenset()
     """Parameters that are arrays to which the body does not write, as far as that is known."""
+    exceptions: dict = {}  # noqa: RUF012
+    """What a Python body may raise (fault.Raised), by the texts that stand for it."""
 
     def __init__(
         self, name, parameters, text: Text, scope, *, is_unit=False, qualname=None, module=None
@@ -74,8 +76,8 @@ class Definition:
         """May the text wait for the whole grid, which only cooperative launches can?"""
         return cooperative.waits(self.text.value)
 
-    def typed(self, args) -> Definition:
-        """What a kernel with these types of arguments is made of."""
+    def typed(self, args, debug=False) -> Definition:
+        """What a kernel with these types of arguments is made of; ``debug``: one that is debugged."""
         return self
 
     @functools.cached_property

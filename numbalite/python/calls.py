@@ -190,3 +190,16 @@ def intrinsic(
 
 def constant(value) -> Rule:
     return lambda call: number(value)
+
+
+def quoted(text: str) -> str:
+    """A text as a literal of C++."""
+    for plain, escaped in (
+        ("\\", "\\\\"),
+        ('"', '\\"'),
+        ("\n", "\\n"),
+        ("\t", "\\t"),
+        ("\r", "\\r"),
+    ):
+        text = text.replace(plain, escaped)
+    return f'"{text}"'

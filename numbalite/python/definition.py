@@ -61,9 +61,10 @@ class PythonDefinition(source.Definition):
         nodes = ast.walk(self.function.node)
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
-    def typed(self, args) -> source.Definition:
+    def typed(self, args, debug=False) -> source.Definition:
         """The kernel's body in C++, for these types of arguments."""
-        return Session(definition_of, PythonDefinition).definition(self, args, types.void)
+        session = Session(definition_of, PythonDefinition, debug)
+        return session.definition(self, args, types.void)
 
     def instances(self, function) -> list:
         """A device function of this body, for each of its signatures, as device functions with a text."""

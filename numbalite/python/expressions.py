@@ -118,6 +118,8 @@ class Expressions:
         """What a name of the Python scope is; ``name`` is how C++ shall call it."""
         if isinstance(value, np.ndarray) and value.ndim > 0:
             return self._captured_array(node, name, value)
+        if hasattr(value, "__cuda_array_interface__") and not isinstance(value, type):
+            return self._captured_device_array(node, name, value)
         if isinstance(value, Enum) and not isinstance(value, int):
             value = value.value
         semantic = capture.constant_type(value) and types.typeof(value)
@@ -144,6 +146,15 @@ class Expressions:
         if trial.refused:
             self.fail(node, trial.refused[name])
         return Value(Fixed(element, value.shape, "captured", True), self.take(name, value))
+
+    def _captured_device_array(self, node, name, value):
+        try:
+            t = types.typeof(value)
+        except TypeError as problem:
+            self.fail(node, f"{name} is an array that kernels cannot use: {problem}")
+        if t.ndim == 0:
+            self.fail(node, f"{name} is an array of no dimensions", "Pass it as an argument.")
+        return Value(t, self.take(name, value), loads=True)
 
     def take(self, name: str, value: Any) -> str:
         """The C++ name of a value of the Python scope, which the source builder then defines."""

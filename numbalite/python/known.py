@@ -29,6 +29,7 @@ from numbalite.python.calls import (
     intrinsic,
     operation,
     predicate,
+    quoted,
     several,
     spelled,
     whole,
@@ -236,7 +237,7 @@ def _print(call):
             call.of.items(call.node, value) if isinstance(value.type, types.Tuple) else (value,)
         ):
             _print_number(call, item, parts, values)
-    text = _quoted(" ".join(parts) + "\\n")
+    text = quoted(" ".join(parts) + "\n")
     return Value(types.void, f"printf({', '.join([text, *values])})", calls=True)
 
 
@@ -265,10 +266,6 @@ def _print_number(call, value, parts, values):
         wide = types.uint64 if value.type.dtype.kind == "u" else types.int64
         parts.append("%llu" if wide is types.uint64 else "%lld")
         values.append(converted(value, wide).text)
-
-
-def _quoted(text):
-    return '"' + text.replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
 
 
 def _getitem(call):

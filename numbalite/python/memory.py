@@ -26,7 +26,7 @@ def array(space: str):
         extents = tuple(int(item.constant) for item in items)
         t = element_type(call, dtype)
         if space == "shared" and extents == (0,):
-            return Value(Fixed(t, (0,), "dynamic"), "", calls=True)
+            return Value(Fixed(t, (0,), "dynamic"), "[]", calls=True)
         if any(n <= 0 for n in extents):
             call.fail(f"the shape {extents} has no elements")
         text = "".join(f"[{_extent(call.of, item)}]" for item in items)

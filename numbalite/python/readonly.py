@@ -10,16 +10,16 @@ from numbalite import types
 _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nbytes"})
 
 
-def read_only(function, args) -> frozenset[str]:
-    """The parameters of a Function that are arrays of numbers, of which the body reads elements and asks
+def read_only(arguments, body) -> frozenset[str]:
+    """The parameters (name -> type) that are arrays of numbers, of which the body reads elements and asks
     for shapes. Whatever else is done with an array (a view, a call) may write to it."""
     arrays = {
         name: t
-        for name, t in zip(function.parameters, args, strict=True)
+        for name, t in arguments.items()
         if isinstance(t, types.Array) and t.ndim and isinstance(t.dtype, types.Scalar)
     }
     harmless, seen = set(), []
-    for statement in function.body:
+    for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and node.id in arrays:
                 seen.append(node)

@@ -7,7 +7,7 @@ from typing import Any
 
 from numbalite import types
 from numbalite.errors import PerformanceWarning, warn
-from numbalite.kernels import results, source, targets
+from numbalite.kernels import fault, results, source, targets
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.python import arithmetic, rules, subscripts
 from numbalite.python.printing import text_of
@@ -49,11 +49,15 @@ class Instance(DeviceFunction):
 
 
 class Session:
-    def __init__(self, definition_of, definition):
+    def __init__(self, definition_of, definition, debug=False):
         self._definition_of = definition_of
         """What gives the definition of a function that no decorator has seen."""
         self._definition = definition
         """The same, of a Function."""
+        self.debug = debug
+        """Is it for a kernel with debug=True?"""
+        self.exceptions: dict[str, fault.Raised] = {}
+        """What the text may raise, by the texts that stand for it."""
         self._inner: dict[ast.AST, Function] = {}
         self._devices: dict[Function, DeviceFunction] = {}
         self._instances: dict[tuple, Instance] = {}
@@ -84,7 +88,8 @@ class Session:
             python.name, made.parameters, text, capture.Scope(made.taken),
             qualname=python.qualname, module=python.module,
         )  # fmt: skip
-        definition.read_only = read_only(function, translator.arguments.values())
+        definition.read_only = read_only(translator.arguments, function.body)
+        definition.exceptions = self.exceptions
         return definition
 
     def instance(self, python, args, result=None, given=None) -> Instance:

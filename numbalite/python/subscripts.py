@@ -140,8 +140,6 @@ def _index(of, node, base, axis, item: Value) -> str:
         of.fail(node, f"an index is an integer, not {described(item.type)}", remedy)
     if item.is_natural:
         return item.text
-    if isinstance(base.type, Fixed) and base.type.space == "dynamic":
-        return item.text
     n = extent(base, axis)
     if item.is_known:
         return str(n.constant + item.constant) if n.is_known else f"{n.text} - {-item.constant}"

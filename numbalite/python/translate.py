@@ -10,8 +10,9 @@ import ast
 from typing import Any, NamedTuple
 
 from numbalite import types
+from numbalite.kernels import fault
 from numbalite.python import arithmetic, loops, rules, subscripts
-from numbalite.python.calls import spelled
+from numbalite.python.calls import quoted, spelled
 from numbalite.python.expressions import Expressions
 from numbalite.python.flow import Flow
 from numbalite.python.names import RESERVED
@@ -19,6 +20,8 @@ from numbalite.python.place import Blocks
 from numbalite.python.problem import Problem
 from numbalite.python.read import Function
 from numbalite.python.values import (
+    AND,
+    PRIMARY,
     Fixed,
     Known,
     Value,
@@ -46,7 +49,6 @@ _STATEMENTS = {
     "Global": ("global", "an array that is an argument: kernels cannot change Python's variables"),
     "Nonlocal": ("nonlocal", "an array that is an argument"),
     "Delete": ("del", "nothing: variables of a kernel need not be deleted"),
-    "Raise": ("raise", "assert, or store a number that says what is wrong"),
     "Match": ("match", "if and elif"),
     "TypeAlias": ("type", "the type itself"),
 }
@@ -258,8 +260,6 @@ class Translator(Expressions):
     def _binding(self, definition, target, value) -> str:
         variable = self.variables.variable(definition)
         declares = variable.place.node is target and not variable.is_declared
-        if isinstance(value.type, Fixed) and value.type.space == "dynamic":
-            return f"extern __shared__ {spelled(value.type.dtype)} {variable.name}[];"
         if isinstance(value.type, Fixed) and value.text.startswith("["):
             return self._allocation(variable, value, declares)
         stored = self.variables.web_type(definition.web)
@@ -280,7 +280,7 @@ class Translator(Expressions):
         return f"{kind}{variable.name} = {text};"
 
     def _allocation(self, variable, value, declares):
-        space = "__shared__ " if value.type.space == "shared" else ""
+        space = {"shared": "__shared__ ", "dynamic": "extern __shared__ "}.get(value.type.space, "")
         element = spelled(value.type.dtype)
         if declares and self.variables.is_single_fixed(variable):
             return f"{space}{element} {variable.name}{value.text};"
@@ -621,7 +621,41 @@ class Translator(Expressions):
             self.emit(f"return {self.text_as(value, self.result)};")
 
     def _assert_statement(self, node):
-        self.emit(f"assert({self.truth(node.test).text});")
+        test, args = self.truth(node.test), ()
+        text = "false" if test.is_known and not test.constant else test.text
+        if node.msg is not None:
+            args = self._exception_args([node.msg])
+            text = f"{test.at(AND)} && {quoted(str(args[0]))}"
+        self.session.exceptions[text] = fault.Raised(self.function.name, AssertionError, args)
+        self.emit(f"assert({text});")
+
+    def _raise_statement(self, node):
+        """The exception and its arguments are known when compiling; the host raises it (fault.py)."""
+        given, args = node.exc, ()
+        if isinstance(given, ast.Call):
+            given, args = given.func, self._exception_args([*given.args, *given.keywords])
+        known = self.value(given).constant if given is not None else None
+        if isinstance(known, BaseException):
+            known, args = type(known), known.args
+        if not isinstance(known, type) or not issubclass(known, BaseException):
+            self.fail(
+                node,
+                "what a kernel raises is an exception by its name",
+                'Write raise ValueError("text").',
+            )
+        text = ": ".join([known.__name__, *map(str, args[:1])])
+        self.session.exceptions[text] = fault.Raised(self.function.name, known, args)
+        self.emit(f"NUMBALITE_RAISE({quoted(text)});")
+
+    def _exception_args(self, nodes):
+        values = [(node, self.value(node)) for node in nodes if not isinstance(node, ast.keyword)]
+        for node in nodes:
+            if isinstance(node, ast.keyword) or not self.value(node).is_known:
+                self.fail(
+                    node, "the arguments of an exception must be known when compiling",
+                    "Write a text; printf can print a number before.",
+                )  # fmt: skip
+        return tuple(value.constant for _, value in values)
 
     def _functiondef_statement(self, node):
         self.variables.record(node, self._inner(node))
@@ -676,6 +710,13 @@ class Translator(Expressions):
         return self.choice(node, test, known[0], known[-1])
 
     def binary(self, node, op, left, right):
+        if self.session.debug and op in (ast.Div, ast.FloorDiv, ast.Mod) and _may_be_zero(right):
+            text = "ZeroDivisionError: division by zero"
+            raised = fault.Raised(self.function.name, ZeroDivisionError, ("division by zero",))
+            self.session.exceptions[text] = raised
+            right = right.replace(
+                text=f"NUMBALITE_DIVISOR({right.text})", precedence=PRIMARY, calls=True
+            )
         found = super().binary(node, op, left, right)
         if self.is_final and found.type is types.float64:
             self._note_double(node, left, right)
@@ -688,6 +729,12 @@ class Translator(Expressions):
         ]
         if literal and types.float32 in (left.type, right.type):
             self.session.note_double(self.function, literal[0])
+
+
+def _may_be_zero(value):
+    if not is_number(value.type) or (value.is_known and value.constant):
+        return False
+    return not is_whole(value.type) or value.range[0] <= 0 <= value.range[1]
 
 
 def _as_load(target):

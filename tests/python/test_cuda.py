@@ -193,3 +193,43 @@ def test_monte_carlo_pi():
     out = np.zeros(64, np.float32)
     monte_carlo_pi[2, 32](states, 200, out)
     assert abs(out.mean() - math.pi) < 0.1
+
+
+@cuda.jit
+def dynamic(x, out):
+    whole = cuda.shared.array(0, float32)
+    front, back = whole[:2], whole[2:]
+    i = cuda.threadIdx.x
+    if i < 2:
+        front[i] = i + 1
+        back[i - 1] = x[i]
+    cuda.syncthreads()
+    if i < 2:
+        whole[i - 2] += 10
+    cuda.syncthreads()
+    out[i] = whole[i]
+    out[4] = whole.size + back.shape[0]
+
+
+def test_dynamic_shared_memory():
+    out = np.zeros(5)
+    dynamic[1, 4, 0, 16](np.array([3.0, 4]), out)
+    assert out.tolist() == [1, 2, 14, 13, 6]
+
+
+def test_captured_device_arrays():
+    table = cuda.to_device(np.arange(6.0).reshape(2, 3))
+
+    @cuda.jit(device=True)
+    def last(i):
+        return table[i, -1]
+
+    @cuda.jit
+    def kernel(out):
+        out[0] = last(1) + table.shape[1]
+        table[0, 1] = 7
+
+    out = np.zeros(1)
+    kernel[1, 1](out)
+    assert out[0] == 8
+    assert table.copy_to_host().tolist() == [[0, 7, 2], [3, 4, 5]]

@@ -43,7 +43,7 @@ def with_class(x):
 
 
 def with_raise(x):
-    raise ValueError("x")
+    raise ValueError(x[0])
 
 
 def with_closure(x):
@@ -120,7 +120,7 @@ REFUSED = {
     with_comprehension: (r"\[i for", "list comprehension", "cuda.local.array"),
     with_list: (r"y = \[1, 2", "a list is not possible", "tuple, or cuda.local.array"),
     with_dict: (r"\{1: 2\}", "a dict", "arrays or a record"),
-    with_raise: (r"raise", "raise is not possible", "assert"),
+    with_raise: (r"x\[0\]", "arguments of an exception must be known", "Write a text"),
     with_closure: (r"lambda v", "cannot use the kernel's variable y", "Pass it"),
     with_class: (r"class A", "a class is not possible", "record"),
     with_fstring: (r"print\(f", "an f-string", 'print\\("x =", x\\)'),

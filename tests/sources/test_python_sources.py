@@ -31,6 +31,11 @@ KERNELS = {
         "atomics": "void(uint32[:], float32[:], float64[:, :], int64[:])",
         "warps": "void(float32[:], float64[:])",
         "memory": "void(float32[:], float64[:])",
+        "dynamic": "void(float64[:], float64[:])",
+    },
+    "test_exceptions.py": {
+        "debugged": "void(int64[:], float64[:])",
+        "released": "void(int64[:], float64[:])",
     },
     "test_words.py": {
         "rows": "void(float64[:, ::1])",

@@ -1,0 +1,76 @@
+"""Exceptions of kernels with Python bodies: debug=True raises them on the host, as numba words them."""
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+
+
+class Unlike(Exception):
+    pass
+
+
+ready_made = KeyError("ready", 2)
+
+
+@cuda.jit(device=True)
+def checked(x):
+    if x == 1:
+        raise Unlike
+    if x == 2:
+        raise Unlike('a "text" with \\ and %', 3)
+    if x == 3:
+        raise ready_made
+    assert x != 4
+    assert x != 5 and x < 100, "five"
+    return x
+
+
+def steps(x, out):
+    i = cuda.grid(1)
+    out[i] = checked(x[i])
+    out[i] = 60 / x[i] + 60 // x[i] + 61 % x[i] - x[i] % 7
+
+
+debugged, released = cuda.jit(debug=True)(steps), cuda.jit(steps)
+
+
+def test_exceptions_on_the_host():
+    line = checked.py_func.__code__.co_firstlineno
+
+    def raised(kind, value):
+        x, out = np.full(4, 10), cuda.to_device(np.zeros(4))
+        x[3] = value
+        with pytest.raises(kind) as found:
+            debugged[2, 2](x, out)
+        assert type(found.value) is kind
+        assert out.copy_to_host()[:3].tolist() == [6 + 6 + 1 - 3] * 3
+        return found.value
+
+    def place(function, line):
+        return (
+            f"In function {function!r}, file {__file__}, line {line}, tid=[1, 0, 0] ctaid=[1, 0, 0]"
+        )
+
+    assert raised(Unlike, 1).args == (place("checked", line + 3),)
+    two = raised(Unlike, 2)
+    assert two.args == (f'{place("checked", line + 5)}: a "text" with \\ and %', 3)
+    assert raised(KeyError, 3).args == (f"{place('checked', line + 7)}: ready", 2)
+    assert raised(AssertionError, 4).args == (place("checked", line + 8),)
+    assert raised(AssertionError, 5).args == (f"{place('checked', line + 9)}: five",)
+    line = steps.__code__.co_firstlineno + 3
+    assert raised(ZeroDivisionError, 0).args == (f"{place('steps', line)}: division by zero",)
+
+
+def test_without_debug_the_thread_ends():
+    x, out = np.array([10, 2, 1, 10]), np.zeros(4)
+    released[2, 2](x, out)
+    assert out.tolist() == [10, 0, 0, 10]
+
+
+def test_arguments_of_exceptions_are_known():
+    with pytest.raises(Exception, match="by its name"):
+
+        @cuda.jit("void(int64)")
+        def kernel(x):
+            raise x
