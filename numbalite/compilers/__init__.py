@@ -1,12 +1,12 @@
 """From source to machine code: the disk cache, NVRTC for GPUs, the host compiler for the CPU.
 
-`compile_unit` is the one way in. Its key covers the unit, what it includes, the target, the compiler
+`compile_source` is the one way in. Its key covers the source, what it includes, the target, the compiler
 and numbalite's own CUDA C++ and compiling code, so an image from the cache is the one that compiling
 now would give. A hit loads neither compiler.
 
 nvrtc.py and what it includes (headers.py, precompiled.py, toolkit.py) are for GPUs; hostbuild.py, with
 host.py, hostlink.py and forkserver.py, for the CPU. Uses text, types and, for sources of the simulator, sim;
-knows no kernel and no device. Begin with unit.py, then this file.
+knows no kernel and no device. Begin with source.py, then this file.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from _thread import allocate_lock
 from numbalite import config, frontend
 from numbalite.compilers import cache, headers, linking, toolkit
 from numbalite.compilers.image import Image, shared_object
-from numbalite.compilers.unit import Unit
+from numbalite.compilers.source import Source
 
-__all__ = ["Image", "Unit", "compile_count", "compile_unit", "origin", "unit_of"]
+__all__ = ["Image", "Source", "compile_count", "compile_source", "origin", "source_of"]
 
 _ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()
 _count = 0
-_units: dict[bytes, Unit] = {}  # digest of an image for the simulator -> its Unit
+_sources: dict[bytes, Source] = {}  # digest of an image for the simulator -> its Source
 
 watcher = None
-"""watcher(unit, target) is a context manager around each compilation: notebooks tell of long ones."""
+"""watcher(source, target) is a context manager around each compilation: notebooks tell of long ones."""
 
 
 def compile_count() -> int:
@@ -36,37 +36,37 @@ def compile_count() -> int:
     return _count
 
 
-def compile_unit(unit: Unit, target: tuple, again: bool = False) -> Image:
-    """Compiles a unit, or finds it compiled; ``again`` does not look, and replaces what is kept.
+def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
+    """Compiles a source, or finds it compiled; ``again`` does not look, and replaces what is kept.
 
     target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator, or
     ("sim", *names of checks) for an instrumented image (see numbalite.sim.checks);
-    or ("host",): plain functions for the CPU, which the unit's ``kernels`` names (see host.py).
+    or ("host",): plain functions for the CPU, which the source's ``kernels`` names (see host.py).
     CompileError tells what is wrong with the source.
     """
     target = _effective(target)
-    key = _key(unit, target)
+    key = _key(source, target)
     image = None if again else cache.load(key)
     if image is None:
-        image = _compile(unit, target)
+        image = _compile(source, target)
         cache.store(key, image)
     if target[0] == "sim":
-        _units[_digest(shared_object(image.data))] = unit
+        _sources[_digest(shared_object(image.data))] = source
     return image
 
 
-def unit_of(image: bytes) -> Unit | None:
+def source_of(image: bytes) -> Source | None:
     """What an image for the simulator was compiled from: the driver asks by the image."""
-    return _units.get(_digest(image))
+    return _sources.get(_digest(image))
 
 
 def _digest(data):
     return cache.blake2b(data, digest_size=16).digest()
 
 
-def origin(unit: Unit, target: tuple) -> str:
-    """Where the image of a unit comes from, for messages."""
-    path = cache.location(_key(unit, _effective(target)))
+def origin(source: Source, target: tuple) -> str:
+    """Where the image of a source comes from, for messages."""
+    path = cache.location(_key(source, _effective(target)))
     return path or "the compiler, just now"
 
 
@@ -76,52 +76,52 @@ def _effective(target):
     return target
 
 
-def _compile(unit, target):
+def _compile(source, target):
     global _count
     with _lock:
         _count += 1
     frontend.attach()
     if watcher is not None:
-        with watcher(unit, target):
-            return _run(unit, target)
-    return _run(unit, target)
+        with watcher(source, target):
+            return _run(source, target)
+    return _run(source, target)
 
 
-def _run(unit, target):
+def _run(source, target):
     from numbalite.compilers import namesakes
 
-    unit = unit.with_macros_inside()
+    source = source.with_macros_inside()
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import hostbuild
 
-        linking.refuse(unit)
+        linking.refuse(source)
 
-        def run(unit):
-            return hostbuild.compile(unit, *target)
+        def run(source):
+            return hostbuild.compile(source, *target)
     else:
         from numbalite.compilers import nvrtc
 
-        def run(unit):
-            return nvrtc.compile(unit, target[1:])
+        def run(source):
+            return nvrtc.compile(source, target[1:])
 
-    return namesakes.compile(unit, run, lambda: headers.texts(unit))
+    return namesakes.compile(source, run, lambda: headers.texts(source))
 
 
-def _key(unit, target):
-    """The key in the disk cache; None if this unit is not to be kept."""
+def _key(source, target):
+    """The key in the disk cache; None if this source is not to be kept."""
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
-        compiler = host.fingerprint(unit, *target)
+        compiler = host.fingerprint(source, *target)
         folders = toolkit.include_directories
     else:
-        compiler = toolkit.fingerprint(with_linker=bool(unit.linked))
+        compiler = toolkit.fingerprint(with_linker=bool(source.linked))
         folders = functools.partial(toolkit.include_directories, compiler[0])
-    included = headers.closure(unit, folders)  # which also says of what is no file
+    included = headers.closure(source, folders)  # which also says of what is no file
     if included is None or cache.directory() is None:
         return None
-    unit = unit.replace(name=_lasting(unit.name), source=_lasting(unit.source))
-    return cache.digest(cache.SCHEMA, target, compiler, _own_code(), included, tuple(unit))
+    source = source.replace(name=_lasting(source.name), text=_lasting(source.text))
+    return cache.digest(cache.SCHEMA, target, compiler, _own_code(), included, tuple(source))
 
 
 def _lasting(text):

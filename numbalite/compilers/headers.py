@@ -155,12 +155,12 @@ def find(name: str, folders) -> str | None:
 
 
 class Places:
-    """Where NVRTC finds the headers that a unit includes itself."""
+    """Where NVRTC finds the headers that a source includes itself."""
 
-    def __init__(self, unit, toolkit_directories):
-        self.memory = frozenset(name for name, _ in unit.headers)
-        self._beside = os.path.dirname(unit.name)
-        self._users = [*user_directories(unit.options), *config.INCLUDE_PATH]
+    def __init__(self, source, toolkit_directories):
+        self.memory = frozenset(name for name, _ in source.headers)
+        self._beside = os.path.dirname(source.name)
+        self._users = [*user_directories(source.options), *config.INCLUDE_PATH]
         self._toolkit = toolkit_directories
 
     def is_of_toolkit(self, name, quoted) -> bool:
@@ -174,15 +174,15 @@ class Places:
 class Closure:
     """What a source includes, transitively. `parts` decides the cache key; None: cannot be known."""
 
-    def __init__(self, unit, toolkit_directories, forced=()):
+    def __init__(self, source, toolkit_directories, forced=()):
         self._parts = []
         self._is_known = True
-        self._memory = dict(unit.headers)
-        self._directories = [*user_directories(unit.options), *config.INCLUDE_PATH]
+        self._memory = dict(source.headers)
+        self._directories = [*user_directories(source.options), *config.INCLUDE_PATH]
         self._toolkit = toolkit_directories  # called when the first header is looked for on disk
         self._seen = set()
         before = "".join(f'#include "{name}"\n' for name in forced)
-        self._scan(before + unit.source, os.path.dirname(unit.name))
+        self._scan(before + source.text, os.path.dirname(source.name))
         for text in self._memory.values():
             self._scan(text, None)
 
@@ -250,29 +250,29 @@ def _is_own(name):
     return name in _own_names
 
 
-def closure(unit, toolkit_directories):
-    """All that `unit` includes beside numbalite's own, as a list that a key can be made of.
+def closure(source, toolkit_directories):
+    """All that `source` includes beside numbalite's own, as a list that a key can be made of.
 
-    None if it cannot be told (an #include of a macro, options in a file): such a unit is not cached.
+    None if it cannot be told (an #include of a macro, options in a file): such a source is not cached.
     `toolkit_directories` is called when it is needed.
     """
     forced = []
-    for option in unit.options:
+    for option in source.options:
         if option.startswith(("--options-file", "-optf", "@")):
             return None
         if option.startswith(("--pre-include", "-include")):
             forced.append(option.partition("=")[2])
-    if not unit.headers and not forced and not config.INCLUDE_PATH:
-        found = includes(unit.source)
+    if not source.headers and not forced and not config.INCLUDE_PATH:
+        found = includes(source.text)
         if not found:
             return []
         if all(name.startswith("numbalite") and _is_own(name) for name, _ in found):
             return []  # the usual case
-    return Closure(unit, toolkit_directories, forced).parts
+    return Closure(source, toolkit_directories, forced).parts
 
 
-def texts(unit) -> list:
-    """What `unit` includes of the user's."""
-    parts = Closure(unit, toolkit.include_directories).parts or ()
+def texts(source) -> list:
+    """What `source` includes of the user's."""
+    parts = Closure(source, toolkit.include_directories).parts or ()
     read = [part[1] for part in parts if isinstance(part[1], bytes)]
-    return [*dict(unit.headers).values(), *(raw.decode("utf-8", "replace") for raw in read)]
+    return [*dict(source.headers).values(), *(raw.decode("utf-8", "replace") for raw in read)]

@@ -1,7 +1,7 @@
 """The host C++ compiler: which one, and what decides how it compiles.
 
 It serves two targets. "sim" is the CPU simulator: kernels with a grid. "host" is code that runs on the
-CPU for its own sake, the cpu and parallel targets of vectorize and guvectorize and jit: a unit's kernels
+CPU for its own sake, the cpu and parallel targets of vectorize and guvectorize and jit: a source's kernels
 are any functions then, each found under its name in the image, and what needs a grid is an error.
 
 A compiler of the clang family is preferred, because a GPU's meaning of what C++ leaves undefined can be
@@ -82,13 +82,13 @@ def which(name):
     return None
 
 
-def fingerprint(unit, kind="sim", *checks) -> bytes:
-    """What decides, beside the unit, how it comes out: the compiler and the CPU compiled for."""
+def fingerprint(source, kind="sim", *checks) -> bytes:
+    """What decides, beside the source, how it comes out: the compiler and the CPU compiled for."""
     compiler = find()
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
     parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu())
-    return repr((*parts, flags("", hostoptions.read(unit), unit.opt, kind, checks))).encode()
+    return repr((*parts, flags("", hostoptions.read(source), source.opt, kind, checks))).encode()
 
 
 _cpu_text = None

@@ -1,4 +1,4 @@
-"""The host C++ compiler: a unit to a shared object, for the simulator or for the CPU itself.
+"""The host C++ compiler: a source to a shared object, for the simulator or for the CPU itself.
 
 g++ goes in one step to an object file. A compiler of the clang family goes in two: the front end gives
 LLVM IR, irpatch writes a GPU's meaning of what C++ leaves undefined into it, the back end makes the
@@ -166,66 +166,66 @@ def _absolute(path):
         return os.path.join("/deleted", path)
 
 
-def compile(unit, kind="sim", *checks) -> Image:
-    """Compiles a unit for the simulator ("sim") or for the CPU itself ("host"): an Image of that kind.
+def compile(source, kind="sim", *checks) -> Image:
+    """Compiles a source for the simulator ("sim") or for the CPU itself ("host"): an Image of that kind.
 
     checks, for the simulator: what the image is instrumented for (the names in config.CHECKS).
     """
     compiler = host.find()
     family = _family(compiler)
-    options = hostoptions.read(unit)
-    flags = host.flags(family, options, unit.opt, kind, checks)
-    text = unit.source
+    options = hostoptions.read(source)
+    flags = host.flags(family, options, source.opt, kind, checks)
+    text = source.text
     users = [_absolute(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
-        text = translation.without_host_headers(text, dict(unit.headers), users)
+        text = translation.without_host_headers(text, dict(source.headers), users)
         if family == "gcc" and _IN_STEP.search(text):
             warn(_NOT_IN_STEP, SimulatorWarning)
-    near = _absolute(os.path.dirname(unit.name))
+    near = _absolute(os.path.dirname(source.name))
     with folders.Working() as folder:
         own = os.path.join(folder, "include")
         marks = family == "gcc" and "divide" not in checks
-        included = Headers(unit, options.before, users, near, own, bool(checks), kind, marks)
+        included = Headers(source, options.before, users, near, own, bool(checks), kind, marks)
         text = included.translated(text)
-        source = _whole(unit, included.with_copies(text), kind, checks)
-        source = included.with_copies(options.before) + source
+        whole = _whole(source, included.with_copies(text), kind, checks)
+        whole = included.with_copies(options.before) + whole
         cuda_src = headers.cuda_src()
         search = [*included.search(), "-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
         if options.debug:
-            search += _text_flags(unit, folder)
+            search += _text_flags(source, folder)
         output = os.path.join(folder, "image.so")
-        build = _Build(unit, compiler, family, flags, search, output, kind, checks)
+        build = _Build(source, compiler, family, flags, search, output, kind, checks)
         build.marked = included.marked
-        log = build.run(source)
+        log = build.run(whole)
         with open(output, "rb") as file:
             data = file.read()
-    names = [*unit.kernels, *unit.variables]
+    names = [*source.kernels, *source.variables]
     told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
     symbols = names  # the runtime looks into the image's table
     if kind == "sim":
-        if "__shared__" in unit.source:
-            _check_shared(data, unit.source)
+        if "__shared__" in source.text:
+            _check_shared(data, source.text)
         data = simulated(data)
-        symbols = [f"nl_sim_kernel_{i}" for i in range(len(unit.kernels))]
-        symbols += [f"nl_sim_variable_{i}" for i in range(len(unit.variables))]
+        symbols = [f"nl_sim_kernel_{i}" for i in range(len(source.kernels))]
+        symbols += [f"nl_sim_variable_{i}" for i in range(len(source.variables))]
     return Image(
         kind=kind,
         data=data,
         arch=kind,
         lowered=dict(zip(names, symbols, strict=True)),
-        descriptions={name: told[i] for i, name in enumerate(names)} if unit.describe else {},
-        log="" if family == "gcc" else _reader(unit).warnings(log),
-        source=unit.source,
+        descriptions={name: told[i] for i, name in enumerate(names)} if source.describe else {},
+        log="" if family == "gcc" else _reader(source).warnings(log),
+        source=source.text,
     )
 
 
-def _text_flags(unit, folder):
+def _text_flags(source, folder):
     """Says that everything was compiled where debuggers find the texts that are in no file."""
-    texts = debugger.keep_texts(unit.source)
+    texts = debugger.keep_texts(source.text)
     return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
 
 
-def _check_shared(data, source):
+def _check_shared(data, text):
     """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern, in one
     variable or in all of one function. Those of one name are in different scopes of it, and may share.
     """
@@ -244,7 +244,7 @@ def _check_shared(data, source):
                 f"error: the shared variable{'s' * several} {names} {'have' if several else 'has'} {total} "
                 f"bytes{' together' * several}, {_SHARED_LIMIT} are possible; extern __shared__ memory, "
                 "sized by the launch, can be larger",
-                source=source,
+                source=text,
             )
 
 
@@ -258,25 +258,25 @@ def _split_local(name):
     return "", "", re.sub(r"^_ZL?\d+(?=\D)", "", name)
 
 
-def _whole(unit, text, kind, checks=()):
+def _whole(source, text, kind, checks=()):
     """All that the compiler gets but the prelude: the user's source as `text`, then the tables."""
     # In reports of checks, what was generated around the user's text is nobody's place.
-    name = quoted(unit.name)
+    name = quoted(source.name)
     if checks:
         either = "|".join(map(re.escape, {name, os.path.basename(name)}))
         own = re.compile(rf'^(#line \d+ )"({either})"$', re.MULTILINE)
         text = own.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
         name = f"numbalite/{name}"
     begin = [f'#line 1 "{_END}"']  # what the compiler calls its standard input differs
-    begin += ['#include "numbalite/describe.cuh"'] if unit.describe else []
+    begin += ['#include "numbalite/describe.cuh"'] if source.describe else []
     placed = f'#line 1 "{name}"\n{text}'
     lines = [*begin, f'#include "{kind}/exports.h"', placed]
-    read = list(_read(unit.source, unit.kernels)) if checks or "__launch_bounds__" in text else []
+    read = list(_read(source.text, source.kernels)) if checks or "__launch_bounds__" in text else []
     lines.append(f'#line 1 "{_END}"')
     lines += [f"constexpr unsigned nl_sim_threads_{i} = {of[0]};" for i, of in enumerate(read)]
     if kind == "host":
         lines.append("NUMBALITE_HOST_TABLE_BEGIN")
-        for i, name in enumerate((*unit.kernels, *unit.variables)):
+        for i, name in enumerate((*source.kernels, *source.variables)):
             lines.append(f'#line 1 "{_END}/{i}"')
             lines.append(f'NUMBALITE_HOST_ENTRY("{quoted(name)}", &{name})')
         lines += [f'#line 1 "{_END}"', "NUMBALITE_HOST_TABLE_END"]
@@ -284,7 +284,7 @@ def _whole(unit, text, kind, checks=()):
         "sim": "numbalite::nl_kernel_description<{}>",
         "host": "numbalite_sim::nl_described<{}>",
     }[kind]
-    for i, name in enumerate(unit.kernels):
+    for i, name in enumerate(source.kernels):
         lines.append(f'#line 1 "{_END}/{i}"')
         address = scanner.address(name)
         if kind == "sim":
@@ -293,28 +293,28 @@ def _whole(unit, text, kind, checks=()):
         if checks:
             names = "".join(f"{p}," for p in read[i][1])
             lines.append(f'NUMBALITE_SIM_PARAMETERS({i}, ({address}), "{names}")')
-        if unit.describe:
+        if source.describe:
             lines.append(f"NUMBALITE_SIM_DESCRIBE({i}, {described.format(f'decltype({address})')})")
     if checks:
         lines.append(f"NUMBALITE_SIM_NAMES({places.literal(places.names(placed))})")
-    for i, name in enumerate(unit.variables):
-        at = len(unit.kernels) + i
+    for i, name in enumerate(source.variables):
+        at = len(source.kernels) + i
         lines.append(f'#line 1 "{_END}/{at}"')
         if kind == "sim":
             lines.append(f"NUMBALITE_SIM_VARIABLE({i}, {name})")
-        if unit.describe:
+        if source.describe:
             lines.append(
                 f"NUMBALITE_SIM_DESCRIBE({at}, numbalite::nl_variable_description<decltype({name})>)"
             )
     return "\n".join(lines) + "\n"
 
 
-def _read(source, kernels):
+def _read(text, kernels):
     """(most threads of a block, names of the parameters) of each kernel, as far as the source tells.
 
     The first is an expression, "0" where nothing is known.
     """
-    scanned = scanner.scan(source)[0]
+    scanned = scanner.scan(text)[0]
     similar = {scanner.last_name(found.name): found for found in scanned}
     known = {found.name: found for found in scanned}
     for kernel in kernels:
@@ -335,15 +335,15 @@ def _is_ours(file):
 class _Build:
     """One run of the compiler's steps."""
 
-    def __init__(self, unit, compiler, family, flags, search, output, kind, checks=()):
-        self.unit, self.compiler, self.family, self.flags = unit, compiler, family, flags
+    def __init__(self, source, compiler, family, flags, search, output, kind, checks=()):
+        self.source, self.compiler, self.family, self.flags = source, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
         self.checks, self.log = checks, ""
         self.marked = False  # has the source marks at divisions?
 
-    def run(self, source):
+    def run(self, whole):
         """Leaves the shared object at `output`; gives the log."""
-        text = source.encode("utf-8", "surrogatepass")
+        text = whole.encode("utf-8", "surrogatepass")
         prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run, self.kind)
         try:
             self._steps(text, prelude)
@@ -430,16 +430,15 @@ class _Build:
             raise self._failure(log)
 
     def _failure(self, log):
-        source = self.unit.source
-        text = _reader(self.unit, self.marked).errors(log)
+        text = _reader(self.source, self.marked).errors(log)
         if not text:
             identify(self.compiler)  # which says so if it is too old
             text = f"{shlex.join(self.compiler.command)} failed:\n{log.strip()[-2000:]}"
         elif all(
             _END in line or _is_ours(line) for line in text.splitlines() if "): error" in line
         ):
-            text = _unclosed(self.unit) or text
-        return CompileError(text, log=log, source=source)
+            text = _unclosed(self.source) or text
+        return CompileError(text, log=log, source=self.source.text)
 
 
 def _plain(name):
@@ -450,21 +449,21 @@ def _plain(name):
         return name
 
 
-def _reader(unit, marked=False):
-    names = [*unit.kernels, *unit.variables]
+def _reader(source, marked=False):
+    names = [*source.kernels, *source.variables]
     meanings = {f"{_END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
-    source = f'#line 1 "{quoted(unit.name)}"\n{unit.source}'
-    return hostlog.Reader(source, _is_ours, meanings, marked)
+    text = f'#line 1 "{quoted(source.name)}"\n{source.text}'
+    return hostlog.Reader(text, _is_ours, meanings, marked)
 
 
-def _unclosed(unit):
+def _unclosed(source):
     """Says of a bracket that is never closed where it stands; compilers tell where they noticed."""
-    tokens = scanner.tokenize(unit.source)
+    tokens = scanner.tokenize(source.text)
     partner = scanner.brackets(tokens)
     for at in reversed(range(len(tokens))):
         token = tokens[at]
         if token.kind == "sign" and token.text in ("{", "(", "[") and at not in partner:
-            before = f'#line 1 "{quoted(unit.name)}"\n' + unit.source[: token.start + 1]
+            before = f'#line 1 "{quoted(source.name)}"\n' + source.text[: token.start + 1]
             file, line = list(hostlog.places(before))[-1]
             return f'{file}({line}): error: this "{token.text}" is never closed'
     return ""

@@ -31,22 +31,22 @@ class _Header:
 
 
 class Headers:
-    """What a unit includes beside our own headers, in a folder.
+    """What a source includes beside our own headers, in a folder.
 
-    before: what is compiled before the unit's source; users: the user's include directories, near: the
+    before: what is compiled before the source; users: the user's include directories, near: the
     folder of the source, all of them absolute; marks: does the compiler need marks at divisions?
     """
 
-    def __init__(self, unit, before, users, near, folder, checked, kind, marks=False):
-        self._memory = dict(unit.headers)
+    def __init__(self, source, before, users, near, folder, checked, kind, marks=False):
+        self._memory = dict(source.headers)
         self._users, self._near, self._folder = users, near, folder
         self._checked, self._kind = checked, kind
         self._known = {}  # real path -> _Header
         self._gather(before, None)
-        self._gather(unit.source, None)
+        self._gather(source.text, None)
         for text in self._memory.values():
             self._gather(text, None)
-        texts = [unit.source, *self._memory.values(), *(h.text for h in self._known.values())]
+        texts = [source.text, *self._memory.values(), *(h.text for h in self._known.values())]
         self._spared = divisions.spared(texts) if marks else None
         for header in self._known.values():
             header.is_copied = self.translated(header.text) != header.text
@@ -83,7 +83,7 @@ class Headers:
         return self._spared is not None
 
     def translated(self, text: str) -> str:
-        """A text of the unit, with what is changed for the host compiler."""
+        """A text of the source, with what is changed for the host compiler."""
         return translation.translate(text, self._checked, self._kind, self._spared)
 
     def _directive(self, text, directory):

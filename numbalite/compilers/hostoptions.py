@@ -56,15 +56,17 @@ class Options(NamedTuple):
     lineinfo: bool = False
 
 
-def read(unit) -> Options:
-    """The options of a unit. CompileError for one that NVRTC would not know either."""
-    result = Options(std=unit.std, fastmath=unit.fastmath, debug=unit.debug, lineinfo=unit.lineinfo)
-    lines = ["#define NUMBALITE_DEBUG 1"] if unit.has_checks else []
+def read(source) -> Options:
+    """The options of a source. CompileError for one that NVRTC would not know either."""
+    result = Options(
+        std=source.std, fastmath=source.fastmath, debug=source.debug, lineinfo=source.lineinfo
+    )
+    lines = ["#define NUMBALITE_DEBUG 1"] if source.has_checks else []
     includes = []
-    rest = list(unit.options)
+    rest = list(source.options)
     while rest:
         option = rest.pop(0)
-        meaning, value = _split(option, rest, unit.source)
+        meaning, value = _split(option, rest, source.text)
         if meaning == "include":
             includes.append(value)
         elif meaning == "define":
@@ -85,14 +87,14 @@ def read(unit) -> Options:
     return result._replace(includes=tuple(includes), before="".join(f"{x}\n" for x in lines))
 
 
-def _split(option, rest, source):
+def _split(option, rest, text):
     """(meaning, value) of an option, taking its value from `rest` where it stands apart."""
     name, equals, value = option.partition("=")
     if name in _OPTIONS:
         takes_value, meaning = _OPTIONS[name]
         if takes_value and not equals:
             if not rest:
-                raise CompileError(f"the compiler option {option!r} lacks its value", source=source)
+                raise CompileError(f"the compiler option {option!r} lacks its value", source=text)
             value = rest.pop(0)
         return meaning, value
     for short in ("-I", "-D", "-U"):
@@ -101,4 +103,4 @@ def _split(option, rest, source):
     bare = name.lstrip("-")
     if option.startswith("-") and (bare in _IGNORED or bare.startswith(("arch", "O"))):
         return None, ""
-    raise CompileError(f"the compiler option {option!r} is not known", source=source)
+    raise CompileError(f"the compiler option {option!r} is not known", source=text)

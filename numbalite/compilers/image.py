@@ -35,7 +35,7 @@ def shared_object(data: bytes) -> memoryview:
 
 
 class Image(NamedTuple):
-    """A compiled unit, ready to be loaded by a driver."""
+    """A compiled source, ready to be loaded by a driver."""
 
     kind: str
     """"cubin", "ptx", "sim" or "host"."""

@@ -1,6 +1,6 @@
 """Linking with code that is compiled already: PTX, cubins, LTO-IR, objects and archives, for GPUs.
 
-The toolkit's nvJitLink makes one cubin of a unit's own and of what ``link=`` names. It runs in a process of
+The toolkit's nvJitLink makes one cubin of a source's own and of what ``link=`` names. It runs in a process of
 its own, because files that are damaged can bring it down.
 """
 
@@ -39,34 +39,34 @@ class Binary(NamedTuple):
     data: bytes
 
 
-def refuse(unit) -> None:
-    """NotImplementedError for a unit with compiled code, where there is no GPU to run that."""
-    if unit.linked:
-        names = ", ".join(binary.name for binary in unit.linked)
+def refuse(source) -> None:
+    """NotImplementedError for a source with compiled code, where there is no GPU to run that."""
+    if source.linked:
+        names = ", ".join(binary.name for binary in source.linked)
         raise NotImplementedError(
             f"link=: {names}: code that is compiled for GPUs cannot run on the CPU; for the simulator give "
             "the CUDA C++ source of it"
         )
 
 
-def link(unit, image: bytes, architecture: str, library: str) -> bytes:
-    """The cubin of a unit, `image`, linked with all that it names. CompileError says what is missing."""
+def link(source, image: bytes, architecture: str, library: str) -> bytes:
+    """The cubin of a source, `image`, linked with all that it names. CompileError says what is missing."""
     options = [f"-arch={architecture}"]
-    if any(binary.kind == "ltoir" for binary in unit.linked):
+    if any(binary.kind == "ltoir" for binary in source.linked):
         options.append("-lto")
-    if unit.max_registers:
-        options.append(f"-maxrregcount={unit.max_registers}")
-    inputs = [(_TYPES["cubin"], image, unit.name)]
-    inputs += [(_TYPES[binary.kind], binary.data, binary.name) for binary in unit.linked]
+    if source.max_registers:
+        options.append(f"-maxrregcount={source.max_registers}")
+    inputs = [(_TYPES["cubin"], image, source.name)]
+    inputs += [(_TYPES[binary.kind], binary.data, binary.name) for binary in source.linked]
     answer = _run(library, tuple(options), tuple(inputs))
     if isinstance(answer, str):
         raise CudaSupportError(f"{answer}: link= needs the toolkit's nvJitLink")
     if answer["status"]:
-        names = ", ".join(binary.name for binary in unit.linked)
+        names = ", ".join(binary.name for binary in source.linked)
         log = answer["log"].replace("\0", "").strip()
         why = log or f"status {answer['status']}"
         text = f"error: linking with {names} failed: {why}"
-        raise CompileError(text, log=log, source=unit.source)
+        raise CompileError(text, log=log, source=source.text)
     return answer["cubin"]
 
 

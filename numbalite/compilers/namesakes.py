@@ -36,19 +36,19 @@ _OPERATORS = "+ - * / == != < <= > >=".split()  # of half: it is no class of our
 _NAMESPACES = ("cg", "groups")
 
 
-def compile(unit, run, texts):
-    """run(unit), with names of ours taken away as long as they stand in the way.
+def compile(source, run, texts):
+    """run(source), with names of ours taken away as long as they stand in the way.
 
-    ``texts()`` gives what the unit includes of the user's.
+    ``texts()`` gives what the source includes of the user's.
     """
     hidden, first = set(), None
     for _ in range(_ROUNDS):
         try:
-            return run(_without(unit, hidden, texts) if hidden else unit)
+            return run(_without(source, hidden, texts) if hidden else source)
         except CompileError as problem:
             first, last = first or problem, problem
         found = _namesakes(last.log, hidden) - hidden
-        if not found or _DIRECTIVE not in unit.source:
+        if not found or _DIRECTIVE not in source.text:
             break
         hidden |= found
     told = " ".join(re.findall(r"error: ([^\n]*)", str(last)))
@@ -64,28 +64,28 @@ def _namesakes(log, hidden):
     return found & devicelib.LIBRARY_NAMES
 
 
-def _without(unit, hidden, texts):
-    """The unit with declarations of names of ours in place of the directive; lines stay where they are."""
-    words = set(re.findall(r"[^\W\d]\w*", "\n".join([unit.source, *texts()])))
-    names = sorted((_available(unit.source) & words) - hidden)
+def _without(source, hidden, texts):
+    """The source with declarations of names of ours in place of the directive; lines stay where they are."""
+    words = set(re.findall(r"[^\W\d]\w*", "\n".join([source.text, *texts()])))
+    names = sorted((_available(source.text) & words) - hidden)
     lines = [
         f"namespace {name} = numbalite::{name};"
         if name in _NAMESPACES
         else f"using numbalite::{name};"
         for name in names
     ]
-    if devicelib.header("half") in unit.source:
+    if devicelib.header("half") in source.text:
         lines += [f"using numbalite::operator{sign};" for sign in _OPERATORS]
-    return unit.replace(source=unit.source.replace(_DIRECTIVE, " ".join(lines), 1))
+    return source.replace(text=source.text.replace(_DIRECTIVE, " ".join(lines), 1))
 
 
-def _available(source):
+def _available(text):
     """The names that are in namespace numbalite when the directive is read."""
-    included = set(re.findall(r'#include "numbalite/(\w+)\.cuh"', source))
+    included = set(re.findall(r'#include "numbalite/(\w+)\.cuh"', text))
     found = {
         name for name, part in devicelib.PARTS.items() if part in included - devicelib.OF_MACROS
     }
-    found |= set(re.findall(r"NUMBALITE_MATH_\w+\((\w+)", source))
+    found |= set(re.findall(r"NUMBALITE_MATH_\w+\((\w+)", text))
     found.update(name for part in included for name in _BESIDE.get(part, ()))
     found -= {"half", "half2", "__half", "__half2", "cooperative_groups"}
     return found | devicelib.HEAD_NAMES | (devicelib.LAYOUTS if "layout" in included else set())

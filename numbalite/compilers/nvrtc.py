@@ -1,4 +1,4 @@
-"""NVRTC: a unit to a cubin for one kind of GPU.
+"""NVRTC: a source to a cubin for one kind of GPU.
 
 The library is opened on the first compilation, never for a kernel that comes from the cache.
 What NVRTC says about a source is cleared of what is not about the user's text: repetitions, hints,
@@ -67,45 +67,45 @@ def _has(options, *prefixes):
     return any(option.startswith(prefixes) for option in options)
 
 
-def options(unit, architecture: str, directories=()) -> list:
-    """NVRTC's options for a unit; the user's come last and replace ours."""
-    given = unit.options
+def options(source, architecture: str, directories=()) -> list:
+    """NVRTC's options for a source; the user's come last and replace ours."""
+    given = source.options
     result = []
     if not _has(given, "-arch", "--gpu-architecture"):
         result.append(f"--gpu-architecture={architecture}")
     if not _has(given, "-std", "--std"):
-        result.append(f"--std={unit.std}")
+        result.append(f"--std={source.std}")
     if not _has(given, "-default-device", "--device-as-default-execution-space"):
         result.append("--device-as-default-execution-space")
-    if unit.fastmath:
+    if source.fastmath:
         result.append("--use_fast_math")
-    if unit.has_checks:
+    if source.has_checks:
         result.append("-DNUMBALITE_DEBUG=1")
-    if unit.debug:
+    if source.debug:
         result.append("--device-debug")
-    elif unit.lineinfo:
+    elif source.lineinfo:
         result.append("--generate-line-info")
-    if unit.opt is not True and unit.opt is not None and not unit.debug:
-        result.append(f"--ptxas-options=-O{int(unit.opt)}")
-    if unit.max_registers:
-        result.append(f"--maxrregcount={unit.max_registers}")
-    if unit.linked:
+    if source.opt is not True and source.opt is not None and not source.debug:
+        result.append(f"--ptxas-options=-O{int(source.opt)}")
+    if source.max_registers:
+        result.append(f"--maxrregcount={source.max_registers}")
+    if source.linked:
         result.append("--relocatable-device-code=true")
-    if "__int128" in unit.source and not _has(given, "-device-int128", "--device-int128"):
+    if "__int128" in source.text and not _has(given, "-device-int128", "--device-int128"):
         result.append("--device-int128")
     result += given
     result += [f"-I{folder}" for folder in (*config.INCLUDE_PATH, *directories)]
     return result
 
 
-def expressions(unit) -> tuple:
+def expressions(source) -> tuple:
     """({name: expression that gives its symbol}, {name: expression that describes it})."""
-    symbols = {name: scanner.address(name, name) for name in unit.kernels}
-    symbols.update((name, f"&{name}") for name in unit.variables)
-    if not unit.describe:
+    symbols = {name: scanner.address(name, name) for name in source.kernels}
+    symbols.update((name, f"&{name}") for name in source.variables)
+    if not source.describe:
         return symbols, {}
-    texts = {name: describe.kernel_expression(name) for name in unit.kernels}
-    texts.update((name, describe.variable_expression(name)) for name in unit.variables)
+    texts = {name: describe.kernel_expression(name) for name in source.kernels}
+    texts.update((name, describe.variable_expression(name)) for name in source.variables)
     return symbols, texts
 
 
@@ -113,44 +113,44 @@ def expressions(unit) -> tuple:
 _MARKED_LAMBDA = re.compile(r"(?<=[^\]]\] )(?:__device__|__host__ __device__)(?= ?[({])")
 
 
-def compile(unit, capability) -> Image:
-    """Compiles a unit for a GPU of compute capability (major, minor)."""
+def compile(source, capability) -> Image:
+    """Compiles a source for a GPU of compute capability (major, minor)."""
     from numbalite import _core
 
     chosen, version, supported = open_library()
     kind, architecture = choose_architecture(*capability, supported)
-    symbols, texts = expressions(unit)
-    source = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), unit.source)
+    symbols, texts = expressions(source)
+    text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
     if texts:
-        source = f'#include "numbalite/describe.cuh"\n#line 1 "{quote(unit.name)}"\n{source}'
+        text = f'#include "numbalite/describe.cuh"\n#line 1 "{quote(source.name)}"\n{text}'
     directories = toolkit.include_directories(chosen.path)
-    memory = {**headers.in_memory(), **dict(unit.headers)}
+    memory = {**headers.in_memory(), **dict(source.headers)}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
-    arguments = options(unit, architecture, directories)
+    arguments = options(source, architecture, directories)
 
     def run(text, more=()):
-        return _core.nvrtc_compile(text, unit.name, memory, [*arguments, *more], wanted)
+        return _core.nvrtc_compile(text, source.name, memory, [*arguments, *more], wanted)
 
     result = None
     if version >= precompiled.SINCE:
-        result = precompiled.compile(run, unit, source, arguments, directories)
+        result = precompiled.compile(run, source, text, arguments, directories)
     if result is None or (result["status"] and _is_about_headers(result["log"], directories)):
-        result = run(source)
+        result = run(text)
     if result["status"]:
-        raise _failure(unit, result, source, directories, version)
+        raise _failure(source, result, text, directories, version)
     lowered = result["lowered"]
     ptx = result["ptx"]
     if kind == "ptx" or not result["cubin"]:
         kind, data = "ptx", ptx if ptx.endswith(b"\0") else ptx + b"\0"
     else:
         data = result["cubin"]
-    if unit.linked:
+    if source.linked:
         if kind == "ptx":
             raise CudaSupportError(
                 f"link= with compiled code needs an NVRTC that knows the GPU; this one is "
                 f"{version[0]}.{version[1]} ({chosen.path}): {toolkit.INSTALL}"
             )
-        data = linking.link(unit, data, architecture, toolkit.linker_library())
+        data = linking.link(source, data, architecture, toolkit.linker_library())
     return Image(
         kind=kind,
         data=data,
@@ -159,7 +159,7 @@ def compile(unit, capability) -> Image:
         descriptions={name: lowered[expression] for name, expression in texts.items()},
         log="\n".join(_worth_reading(_messages(result["log"]), directories)),
         ptx=ptx.rstrip(b"\0"),
-        source=unit.source,
+        source=source.text,
     )
 
 
@@ -199,10 +199,10 @@ def _is_about_headers(log, directories):
     return any(m.startswith(foreign) and "error" in m for m in _messages(log))
 
 
-def _about_expressions(messages, unit):
+def _about_expressions(messages, source):
     """Says of name expressions that failed which kernel or variable was meant, once."""
     kept = []
-    meant = {scanner.address(name): name for name in unit.kernels if name.endswith(")")}
+    meant = {scanner.address(name): name for name in source.kernels if name.endswith(")")}
     # NVRTC 12.0 and 12.1 list the names after all of the causes, in the same order.
     old = iter(m[1].replace(" ", "") for m in map(_OLD_EXPRESSION.search, messages) if m)
     for message in messages:
@@ -237,13 +237,13 @@ def _at_the_users_line(message):
     return message
 
 
-def _failure(unit, result, source, directories, version):
+def _failure(source, result, text, directories, version):
     """The exception for a compilation that failed."""
     log = result["log"]
     messages = _messages(log)
-    readable = [_at_the_users_line(m) for m in _about_expressions(messages, unit) or messages]
+    readable = [_at_the_users_line(m) for m in _about_expressions(messages, source) or messages]
     readable = [m for m in readable if "): warning" not in m] or readable
-    readable = [text for m in readable if (text := _TRIED.sub("", m).rstrip())] or readable
+    readable = [rest for m in readable if (rest := _TRIED.sub("", m).rstrip())] or readable
     for name in dict.fromkeys(_NOT_FOUND.findall(log)):
         packages = toolkit.packages_for(name, version[0])
         if packages:
@@ -262,4 +262,4 @@ def _failure(unit, result, source, directories, version):
         )
     if not readable:
         readable = [f"NVRTC failed with status {result['status']}"]
-    return CompileError("\n".join(readable), log=log, source=source)
+    return CompileError("\n".join(readable), log=log, source=text)

@@ -75,29 +75,29 @@ def _forget_locks():
 os.register_at_fork(after_in_child=_forget_locks)
 
 
-def compile(run, unit, source, arguments, directories):
-    """The result of compiling `source` with its heavy headers precompiled; None to do it without.
+def compile(run, source, text, arguments, directories):
+    """The result of compiling `text` with its heavy headers precompiled; None to do it without.
 
-    run(source, options) is NVRTC, for a dict with "status" and "log"; arguments are its options, directories
+    run(text, options) is NVRTC, for a dict with "status" and "log"; arguments are its options, directories
     those of the toolkit. A result with a bad status is one that the source would have without, too.
     """
-    start = preamble(unit, source, directories)
+    start = preamble(source, text, directories)
     if not start or _has(arguments, _OPTIONS + _FORCED):
         return None
-    kept = _find(cache.digest(start, arguments, unit.headers, _stamps(start, directories)))
+    kept = _find(cache.digest(start, arguments, source.headers, _stamps(start, directories)))
     kept.asked += 1
     if not kept.works or (start == _OWN and kept.asked <= _PATIENCE):
         return None
-    text = f'{start}namespace numbalite {{}}\n#line 1 "{quote(unit.name)}"\n{source}'
+    whole = f'{start}namespace numbalite {{}}\n#line 1 "{quote(source.name)}"\n{text}'
     try:
         if kept.file is None:
             with kept.lock:
                 if kept.file is None and kept.works:
-                    return _trusted(kept, _make(kept, run, text))
+                    return _trusted(kept, _make(kept, run, whole))
         file = kept.file
         if file is None:
             return None
-        return _trusted(kept, run(text, [f"--use-pch=/proc/self/fd/{file.number}"]))
+        return _trusted(kept, run(whole, [f"--use-pch=/proc/self/fd/{file.number}"]))
     except CompileError:
         kept.works = False  # NVRTC itself failed, not on the source
         return None
@@ -120,15 +120,15 @@ _LINE = re.compile(r"#[ \t]*(\w+)((?:[^\n\\]|\\.)*)", re.DOTALL)
 _INCLUDED = re.compile(r'[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*(?://.*)?$', re.DOTALL)
 
 
-def preamble(unit, source, directories) -> str:
+def preamble(source, text, directories) -> str:
     """The #include lines of heavy headers, and of what comes with them, that a source begins with; of
     numbalite's own alone if there are none; "" if it does not begin with that either."""
     names, own, is_heavy, at = [], [], False, 0
-    places = headers.Places(unit, directories)
+    places = headers.Places(source, directories)
     while True:
-        passed = _PASSED.match(source, at)
+        passed = _PASSED.match(text, at)
         at = passed.end() if passed else at
-        line = _LINE.match(source, at)
+        line = _LINE.match(text, at)
         if line is None or not (line[1] in ("include", "line") or line[2].strip() == "once"):
             break
         at = line.end()

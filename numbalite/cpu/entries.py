@@ -11,30 +11,17 @@ cuda_src/host/function.h has the rest.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from numbalite import types
 from numbalite.compilers import templates
-from numbalite.kernels import source
+from numbalite.kernels.builder import Builder
 from numbalite.text.capture import ascii_name
 from numbalite.ufuncs import element
 
 
-class Generated(NamedTuple):
-    """A source with the entries of a function."""
-
-    text: str
-    entries: tuple
-    """Their symbols, in the order of the lists of types."""
-    refused: dict
-    labels: tuple
-    names: frozenset
-    """Every identifier that occurs."""
-
-
-def function_source(function, lists) -> Generated:
-    """The source of a DeviceFunction with an entry for each of these lists of argument types."""
-    builder = source.Builder(element.plain_name(function), f"{function.name} for the CPU")
+def function_source(function, lists) -> tuple[Builder, list]:
+    """What builds the source of a DeviceFunction with an entry for each of these lists of argument types, and
+    the entries' symbols."""
+    builder = Builder(element.plain_name(function), f"{function.name} for the CPU")
     for args in lists:
         builder.use_types(*args)
     function = function.of(*lists)
@@ -42,14 +29,7 @@ def function_source(function, lists) -> Generated:
     builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):
         builder.write_own(_entry(function, namespace, index, args))
-    labels = [f.definition.text.label for f in builder.functions]
-    return Generated(
-        builder.finish(),
-        tuple(f"nl_function_{i}" for i in range(len(lists))),
-        builder.refused,
-        tuple(dict.fromkeys(labels)),
-        frozenset(builder.names),
-    )
+    return builder, [f"nl_function_{i}" for i in range(len(lists))]
 
 
 def _entry(function, namespace, index, args):

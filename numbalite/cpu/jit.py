@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from numbalite import _core, types
-from numbalite.compilers import Unit, compile_unit
+from numbalite.compilers import compile_source
 from numbalite.compilers.image import Image
 from numbalite.cpu import entries
 from numbalite.errors import (
@@ -28,11 +28,10 @@ from numbalite.errors import (
     warn,
 )
 from numbalite.kernels import options as options_
-from numbalite.kernels import source
 from numbalite.kernels.compiled import ByTypes
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.text import hints, scanner
-from numbalite.text.capture import ascii_name
+from numbalite.text.definition import device_texts
 from numbalite.types import Array, Signature, signatures
 from numbalite.ufuncs import element
 
@@ -170,14 +169,14 @@ class Overload:
         module: Any,
         symbol: str,
         parameters: list,
-        generated: entries.Generated,
+        labels: tuple,
     ) -> None:
         self.args = args
         self.image = image
         self.module = module
         self.symbol = symbol
         self.parameters = parameters
-        self.labels = generated.labels
+        self.labels = labels
 
     @property
     def signature(self) -> Signature:
@@ -266,34 +265,27 @@ class HostDispatcher(ByTypes, _core.HostFunction):
     def _build_all(self, lists):
         """Overloads for these lists of argument types, compiled in one go."""
         rows = [self._rows(args) for args in lists]
-        generated = entries.function_source(self._function, lists)
-        self._note_parallel(generated.names)
-        label = self._function.definition.text.label
-        fields = self._options.unit_fields()
+        builder, symbols = entries.function_source(self._function, lists)
+        self._note_parallel(builder.names)
+        options = self._options
         is_serial = self._parallel is False
         if self._function.definition.is_python:
             is_serial = not self._parallel  # prange is range then
         if is_serial:
-            fields["options"] = ("-DNUMBALITE_SERIAL=1", *fields["options"])
-        unit = Unit(
-            source=generated.text,
-            name=source.file_name(ascii_name(self.__name__), label),
-            kernels=generated.entries,
-            describe=False,
-            **fields,
-        )
+            options = options.replace(options=("-DNUMBALITE_SERIAL=1", *options.options))
+        source = builder.source(self._function.definition, options, symbols)
         try:
-            image = compile_unit(unit, ("host",))
+            image = compile_source(source, ("host",))
         except CompileError as problem:
-            explained = self._explain(problem, generated, lists)
+            explained = self._explain(problem, builder.refused, lists)
         else:
             explained = None
         if explained is not None:
             raise explained
         module = _core.HostModule(image.data)
         return {
-            args: Overload(args, image, module, entry, row, generated)
-            for args, row, entry in zip(lists, rows, generated.entries, strict=True)
+            args: Overload(args, image, module, symbol, row, builder.labels())
+            for args, row, symbol in zip(lists, rows, symbols, strict=True)
         }
 
     def _check(self, signature):
@@ -308,7 +300,7 @@ class HostDispatcher(ByTypes, _core.HostFunction):
             raise TypeError(f"{self.__name__}(): more than {_MOST_PARAMETERS} arguments")
         return [types.parameter(t, name) for t, name in zip(args, names, strict=True)]
 
-    def _explain(self, problem, generated, lists):
+    def _explain(self, problem, refused, lists):
         definition = self._function.definition
         names = self._parameter_names or ()
         arrays = []
@@ -318,9 +310,9 @@ class HostDispatcher(ByTypes, _core.HostFunction):
         title = self.__name__
         if len(lists) == 1:
             title += f"({', '.join(map(str, lists[0]))})"
-        others = source.device_texts(definition)
+        others = device_texts(definition)
         text = None if definition.is_python else definition.text  # hints are about C++
-        return hints.explain(problem, title, generated.refused, arrays, text, others)
+        return hints.explain(problem, title, refused, arrays, text, others)
 
     def _note_parallel(self, names):
         if self._parallel and not {"parallel_for", "prange"} & names:

@@ -14,10 +14,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from numbalite.kernels import options, source
+from numbalite.kernels import builder, options
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.module import Module
 from numbalite.text import capture, linemap, scanner
+from numbalite.text.definition import Definition
 
 
 def _add(*names, **keywords):
@@ -108,7 +109,7 @@ class CudaCell(Magics):
         scope = capture.Scope({}, self.shell.user_ns)
         made = {}
         if kernels:
-            before, refused = source.scope_source(_definition("cell", text, scope))
+            before, refused = builder.scope_source(_definition("cell", text, scope))
             before = linemap.plain(_macros(given.define) + before.value, before.label)
             module = Module(
                 text, parsed, [e for _, e in instances], given.module or "the cell",
@@ -129,7 +130,7 @@ class CudaCell(Magics):
 
 
 def _definition(name, text, scope):
-    return source.Definition(name, (), text, scope, is_unit=True)
+    return Definition(name, (), text, scope, is_unit=True)
 
 
 def _origin(shell, cell):

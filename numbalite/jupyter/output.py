@@ -17,7 +17,7 @@ import sys
 import threading
 
 from numbalite import _core
-from numbalite.kernels import program
+from numbalite.kernels import images
 
 _pipe = None  # the Pipe that file 1 leads to, once there is one
 
@@ -105,9 +105,9 @@ def take_over() -> None:
 
 def end_of_cell(result=None) -> None:
     """Waits for the devices whose kernels may have printed, and shows what they did."""
-    if not program.printing or not _core.is_open() or _core.capture_here():
+    if not images.printing or not _core.is_open() or _core.capture_here():
         return
-    for device in sorted(program.printing):
+    for device in sorted(images.printing):
         try:
             _core.synchronize_device(device)
         except Exception as problem:  # the kernel's own mistake, found only now

@@ -20,19 +20,19 @@ STEP = 1.0
 
 
 def place(target) -> str:
-    """What a unit is compiled for, in words."""
+    """What a source is compiled for, in words."""
     if target[0] == "cuda":
         return f"sm_{target[1]}{target[2]}"
     return "the simulator" if target[0] == "sim" else "the CPU"
 
 
 @contextlib.contextmanager
-def watch(unit, target):
+def watch(source, target):
     """Around one compilation: shows the line after a second, in a notebook only."""
     if not session.in_notebook():
         yield
         return
-    name = unit.name.rpartition("/")[2].removesuffix(".cu")
+    name = source.name.rpartition("/")[2].removesuffix(".cu")
     done = threading.Event()
     context = contextvars.copy_context()
     thread = threading.Thread(

@@ -10,7 +10,7 @@ from html import escape
 
 from numbalite import _core
 from numbalite.cuda import devices
-from numbalite.kernels.program import threads_of
+from numbalite.kernels.kernel import threads_of
 from numbalite.kernels.targets import current_device, target_of
 
 BLOCKS = (64, 128, 256, 512, 1024)
@@ -86,7 +86,7 @@ _HEADS = ("parameters", "registers", "shared", "local", "constant", "most thread
 
 def _asked(question, overload, *more):
     """The answer of a compiled kernel; None if it is not compiled for the current device."""
-    if not _core.is_open() or target_of(current_device()) not in overload.program.images:
+    if not _core.is_open() or target_of(current_device()) not in overload.images.compiled:
         return None
     try:
         return question(overload, *more)
@@ -142,8 +142,8 @@ def _as_text(item):
 
 def _types(dispatcher, overload):
     """ "x: float32[::1], n: int32"; of a whole source as it spells them: "float* x, int n" """
-    if dispatcher._origin.is_typed:
-        return ", ".join(f"{row.ctype} {row.name}" for row in dispatcher._origin.rows)
+    if dispatcher._source.is_typed:
+        return ", ".join(f"{row.ctype} {row.name}" for row in dispatcher._source.rows)
     names = dispatcher._parameter_names
     args = overload.signature.args if overload.signature else ()
     if len(names) != len(args):

@@ -1,6 +1,11 @@
 """From a decorated string to a launch: what runs once for each kernel.
 
-`decorators` is the way in; `options` checks keywords; `source` puts the text together that compilers get;
-`program` compiles and loads it when it is needed; `dispatcher` and `module` are what users call. The
-launch itself is C (cext/py/dispatcher.c). Uses text, types and compilers. Begin with decorators.py.
+A string becomes a Source (`compilers/source.py`): the whole text with its names, headers and options. A compiler
+makes an Image of it. The image is loaded, and a Kernel in it has the parameters. ``kernel[grid, block]`` is a
+Launcher.
+
+`decorators` is the way in, `options` checks keywords. `source` is what the user wrote, `builder` makes the Source
+of it for given types. `images` has it compiled and loaded when it is needed; `kernel` is a kernel in there.
+`dispatcher` and `module` are what users hold: they choose or make the kernel that fits a call. The launch itself
+is C (cext/py/dispatcher.c, launcher.c). Uses text, types and compilers. Begin with decorators.py.
 """

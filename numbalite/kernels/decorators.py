@@ -8,13 +8,15 @@ import types as python_types
 from typing import TYPE_CHECKING
 
 from numbalite import types
-from numbalite.compilers import Unit
+from numbalite.compilers import Source
 from numbalite.errors import SignatureError
-from numbalite.kernels import options, pyfunc, source
+from numbalite.kernels import builder, options, pyfunc
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.kernels.dispatcher import BodyKernel, Dispatcher, body_kernel, check
-from numbalite.kernels.program import Program
+from numbalite.kernels.dispatcher import Dispatcher, body_kernel, check
+from numbalite.kernels.images import Images
+from numbalite.kernels.source import BodySource
 from numbalite.text import capture, linemap, scanner
+from numbalite.text.definition import Definition, device_texts
 from numbalite.types import signatures
 
 if TYPE_CHECKING:
@@ -120,7 +122,7 @@ def _check_given(what):
 # --- functions whose body is a string ------------------------------------------------------------------
 
 
-def definition_of(function: Any, what: str = "kernel") -> source.Definition:
+def definition_of(function: Any, what: str = "kernel") -> Definition:
     """The user's C++ in a function, with its parameters and scope; of a function with a Python body, what
     becomes C++ when the types are known."""
     function = pyfunc.unwrap(function)
@@ -135,7 +137,7 @@ def definition_of(function: Any, what: str = "kernel") -> source.Definition:
     parameters = _parameters(function)
     capture.check_parameters(name, parameters)
     scope = capture.Scope({}, function.__globals__)
-    made = source.Definition(
+    made = Definition(
         name, parameters, text, scope,
         qualname=function.__qualname__, module=function.__module__,
     )  # fmt: skip
@@ -225,7 +227,7 @@ def _device_source(code, given, name, parsed, frame):
     text = modules.text_of(code, name or "a device function", frame)
     if name is None:
         name = _only_device_function(text.value)
-    definition = source.Definition(
+    definition = Definition(
         name, (), text, capture.Scope(), is_unit=True, module=frame.f_globals.get("__name__")
     )
     found = [] if given is None else signatures.signatures(given)
@@ -279,7 +281,7 @@ def module(
         raise TypeError("cuda.module has no device= and launch_bounds=: the source says these")
     text = modules.text_of(code if source is None else source, name, sys._getframe(1))
     made = modules.Module(text, parsed, names, name)
-    if made._program.unit.kernels or made._program.unit.variables:
+    if made._images.source.kernels or made._images.source.variables:
         made._compile()
     return made
 
@@ -317,9 +319,9 @@ def compile(
         raise NotImplementedError(f"output is 'ptx' or 'cubin', not {output!r}")
     if cc is not None and not (isinstance(cc, tuple) and len(cc) == 2):
         raise TypeError(f"cc is a compute capability such as (9, 0), not {cc!r}")
-    unit, result, explain = _ahead(func_or_source, sig, device, name, abi_info or {}, given)
+    made, result, explain = _ahead(func_or_source, sig, device, name, abi_info or {}, given)
     target = ("cuda", *cc) if cc is not None else inspection.gpu_target()
-    image = Program(unit, explain).image(target)
+    image = Images(made, explain).image(target)
     if output == "ptx":
         return image.ptx.decode(), result
     if image.kind != "cubin":
@@ -328,35 +330,34 @@ def compile(
 
 
 def _ahead(what, sig, device, name, abi_info, given):
-    """(unit, return type, how to explain its errors)"""
+    """(Source, return type, how to explain its errors)"""
     from numbalite.kernels import module as modules
 
     if isinstance(what, Dispatcher):
-        origin = what._origin
+        origin = what._source
         if origin.is_typed:
-            return origin.module._program.unit, types.void, None
+            return origin.module._images.source, types.void, None
         args = signatures.signature(sig).args if sig is not None else what._given[0].args
-        program = origin.overload(args).program
-        return program.unit, types.void, program.explain
+        images = origin.kernel(args).images
+        return images.source, types.void, images.explain
     parsed = options.parse({**given, "device": bool(device)}, "cuda.compile")
     if isinstance(what, str) or hasattr(what, "__fspath__"):
         text = modules.text_of(what, name or "source", sys._getframe(2))
         made = modules.Module(text, parsed, [name] if name else (), name or "source")
-        return made._program.unit, types.void, made._explain
+        return made._images.source, types.void, made._explain
     if sig is None:
         raise TypeError("cuda.compile needs the types: a signature or a tuple of types")
     if isinstance(what, DeviceFunction) or device or device is None:
         return _ahead_device(what, sig, abi_info, parsed)
-    kernel_parts = _kernel_parts(what, sig, parsed)
-    return kernel_parts.unit, types.void, kernel_parts.explain
+    images = _kernel_images(what, sig, parsed)
+    return images.source, types.void, images.explain
 
 
-def _kernel_parts(function, sig, parsed):
-
+def _kernel_images(function, sig, parsed):
     definition = definition_of(function)
     signature = signatures.signature(sig, definition.scope.get)
     check(signature, definition.name, definition.parameters)
-    return BodyKernel(definition, parsed).overload(signature.args).program
+    return BodySource(definition, parsed).kernel(signature.args).images
 
 
 def _ahead_device(what, sig, abi_info, parsed):
@@ -370,24 +371,24 @@ def _ahead_device(what, sig, abi_info, parsed):
     if not function.definition.is_unit:
         _check_count(signature, function.definition)
     exported = abi_info.get("abi_name", function.name)
-    text = source.device_source(function, exported, signature)
-    fields = parsed.unit_fields()
+    text = builder.device_source(function, exported, signature)
+    fields = parsed.source_fields()
     if parsed.linked:
         raise NotImplementedError(
             "cuda.compile links nothing: link= is for kernels that are launched"
         )
     fields["options"] = ("--relocatable-device-code=true", *fields["options"])
-    unit = Unit(source=text, name=f"{function.name}.cu", describe=False, **fields)
+    made = Source(text=text, name=f"{function.name}.cu", describe=False, **fields)
 
     def explain(problem):
         from numbalite.text import hints
 
         definition = function.definition
         refused = definition.capture().refused
-        others = source.device_texts(definition)
+        others = device_texts(definition)
         return hints.explain(problem, function.name, refused, (), definition.text, others)
 
-    return unit, signature.return_type, explain
+    return made, signature.return_type, explain
 
 
 def compile_ptx(

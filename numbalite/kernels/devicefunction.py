@@ -7,7 +7,7 @@ several it becomes that many overloads. It is compiled only as part of the kerne
 from __future__ import annotations
 
 from numbalite import frontend, types
-from numbalite.kernels import pyfunc, source
+from numbalite.kernels import builder, pyfunc
 from numbalite.text import readable
 
 
@@ -67,7 +67,7 @@ class DeviceFunction:
 
     def inspect_source(self) -> str:
         """The generated C++ of the function and of what it calls."""
-        text = source.device_source(self)
+        text = builder.device_source(self)
         return readable.readable(text) if self.definition.is_python else text
 
     def __reduce__(self):

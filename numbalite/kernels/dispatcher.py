@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex
 
 from numbalite import _core, config, frontend, types
-from numbalite.compilers import Unit
 from numbalite.errors import CompileError, PerformanceWarning, SignatureError, warn
-from numbalite.kernels import options, pyfunc, source
+from numbalite.kernels import options, pyfunc
 from numbalite.kernels.compiled import ByTypes
-from numbalite.kernels.program import Overload, Program
-from numbalite.text.capture import ascii_name
-from numbalite.types import Array, Signature
+from numbalite.kernels.kernel import Kernel
+from numbalite.kernels.source import BodySource
+from numbalite.text.definition import Definition
+from numbalite.types import Signature
 
 
 def _warn_host():
@@ -40,26 +40,26 @@ class Dispatcher(ByTypes, _core.Dispatcher):
 
     source_role = "kernel"
 
-    # `origin` is what overloads are made from: a BodyKernel or a module's kernel.
+    # `source` is what kernels are made from: a BodySource or a ModuleSource.
 
     def __init__(
-        self, origin: Any, given: Iterable[Signature] = (), py_func: Callable | None = None
+        self, source: Any, given: Iterable[Signature] = (), py_func: Callable | None = None
     ) -> None:
         self._begin(given)
-        self._origin = origin
+        self._source = source
         self._specialized: dict[tuple, Dispatcher] = {}
         self._py_func = py_func
-        self.__name__ = origin.name
-        self.__qualname__ = origin.qualname
-        self.__module__ = origin.module_name
-        self.__doc__ = origin.doc if origin.options.doc is None else origin.options.doc
-        self._extensions = Extensions(self, origin.options.extensions)
+        self.__name__ = source.name
+        self.__qualname__ = source.qualname
+        self.__module__ = source.module_name
+        self.__doc__ = source.doc if source.options.doc is None else source.options.doc
+        self._extensions = Extensions(self, source.options.extensions)
         super().__init__(
-            origin.name,
-            tuple(origin.parameter_names),
+            source.name,
+            tuple(source.parameter_names),
             typed=self._only_types is not None,
-            cooperative=origin.cooperative,
-            cluster=origin.options.cluster,
+            cooperative=source.cooperative,
+            cluster=source.options.cluster,
             warn_host=_warn_host,
         )
 
@@ -70,23 +70,23 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         with self._lock:
             overload = self._overload_for(codes, args)
             try:
-                return overload.kernel(device)
+                return overload.load(device)
             except CompileError:
                 self._forget(overload)
                 raise
 
     @property
     def _only_types(self):
-        return self._origin.args if self._origin.is_typed else super()._only_types
+        return self._source.args if self._source.is_typed else super()._only_types
 
     def _build(self, args):
-        return self._origin.overload(args)
+        return self._source.kernel(args)
 
     def _check(self, signature):
-        check(signature, self.__name__, self._origin.parameter_names)
+        check(signature, self.__name__, self._source.parameter_names)
 
     def _name_in_scope(self, name):
-        return self._origin.find_name(name)
+        return self._source.find_name(name)
 
     # --- launching
 
@@ -105,7 +105,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
                 f"Dispatcher already specialized: {self.__name__} takes "
                 f"{', '.join(map(str, self._given)) or 'what its source says'}, and nothing else"
             )
-        names = self._origin.parameter_names
+        names = self._source.parameter_names
         if len(args) != len(names):
             raise TypeError(
                 f"{self.__name__}.specialize: {len(names)} arguments or types are needed "
@@ -114,7 +114,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         wanted = tuple(self._type_of(name, arg) for name, arg in zip(names, args, strict=True))
         if wanted not in self._specialized:
             signature = Signature(types.void, wanted)
-            made = type(self)(self._origin, [signature], self._py_func)
+            made = type(self)(self._source, [signature], self._py_func)
             made._extensions = Extensions(made, self._extensions)
             self._specialized[wanted] = made.compile_given()
         return self._specialized[wanted]
@@ -139,7 +139,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     def specializations(self) -> dict:
         return dict(self._specialized)
 
-    def overload_for(self, args: Sequence) -> Overload:
+    def overload_for(self, args: Sequence) -> Kernel:
         """The compiled kernel that these arguments would be launched with."""
         codes = b"" if self.specialized else _core.typecodes(tuple(args))
         with self._lock:
@@ -149,7 +149,7 @@ class Dispatcher(ByTypes, _core.Dispatcher):
 
     @property
     def options(self) -> options.Options:
-        return self._origin.options
+        return self._source.options
 
     @property
     def extensions(self) -> list:
@@ -160,21 +160,21 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     @property
     def py_func(self) -> Any:
         """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
-        definition = getattr(self._origin, "definition", None)
+        definition = getattr(self._source, "definition", None)
         return pyfunc.of(self._py_func, self.__name__, getattr(definition, "is_python", False))
 
     @property
     def _parameter_names(self):
-        return self._origin.parameter_names
+        return self._source.parameter_names
 
     @property
     def module(self) -> Any:
         """The cuda.module that the kernel is from, or None."""
-        return self._origin.module
+        return self._source.module
 
     def _find(self, signature):
         found = self._parsed(signature)
-        if self._origin.is_typed:  # the source has the types, whatever the signature calls them
+        if self._source.is_typed:  # the source has the types, whatever the signature calls them
             return self._overload(self._only_types)
         return super()._find(found)
 
@@ -227,20 +227,20 @@ class Dispatcher(ByTypes, _core.Dispatcher):
     def __repr__(self) -> str:
         if self._given:
             return f"<CUDA kernel {self.__name__}: {', '.join(map(str, self._given))}>"
-        return f"<CUDA kernel {self.__name__}({', '.join(self._origin.parameter_names)})>"
+        return f"<CUDA kernel {self.__name__}({', '.join(self._source.parameter_names)})>"
 
     _repr_html_ = frontend.picture("kernel")
 
     def __reduce__(self) -> tuple:
         extensions = list(self._extensions)
-        return _unpickle, (type(self), self._origin, self._given), {"extensions": extensions}
+        return _unpickle, (type(self), self._source, self._given), {"extensions": extensions}
 
     def __setstate__(self, state: dict) -> None:
         self._extensions = Extensions(self, state["extensions"])
 
 
-def _unpickle(kind, origin, given):
-    return kind(origin, given)
+def _unpickle(kind, source, given):
+    return kind(source, given)
 
 
 class Extensions(list):
@@ -341,9 +341,9 @@ class ForAll:
         self.dispatcher[blocks, threads, self.stream, self.sharedmem](*args, **kwargs)
 
     def _threads(self, args, kwargs):
-        names = self.dispatcher._origin.parameter_names[len(args) :]
+        names = self.dispatcher._source.parameter_names[len(args) :]
         ordered = [*args, *(kwargs[name] for name in names if name in kwargs)]
-        kernel = self.dispatcher.overload_for(ordered).kernel()
+        kernel = self.dispatcher.overload_for(ordered).load()
         return kernel.max_block_size(self.sharedmem)[1]
 
     def __repr__(self) -> str:
@@ -361,82 +361,11 @@ def check(signature: Signature, name: str, parameters: Sequence[str]) -> None:
         )
 
 
-# --- kernels written as a body -------------------------------------------------------------------------
-
-
-class BodyKernel:
-    """Makes overloads of a kernel whose body is given."""
-
-    is_typed = False
-    module = None
-
-    def __init__(self, definition: source.Definition, options: options.Options) -> None:
-        self.definition = definition
-        self.options = options
-        self.name = definition.name
-        self.qualname = definition.qualname
-        self.module_name = definition.module
-        self.doc = definition.doc
-        self.parameter_names = definition.parameters
-        declared = options.cooperative
-        self.cooperative = declared
-        if declared is None:
-            self.cooperative = definition.waits_for_grid or source.calls_cooperative(definition)
-
-    def find_name(self, name: str) -> Any:
-        return self.definition.scope.get(name)
-
-    def overload(self, args: tuple) -> Overload:
-        """The kernel for these argument types, not yet compiled."""
-        signature = Signature(types.void, args)
-        options = self.options
-        definition = self.definition.typed(args, options.debug)
-        args = tuple(
-            t.copy(readonly=True) if name in definition.read_only else types.by_reference(t)
-            for name, t in zip(self.parameter_names, args, strict=True)
-        )
-        generated = source.kernel_source(
-            definition, Signature(types.void, args), options.launch_bounds, options.link,
-            bool(options.options),
-        )  # fmt: skip
-        unit = Unit(
-            source=generated.text,
-            name=source.file_name(ascii_name(self.name), definition.text.label),
-            kernels=(generated.kernel,),
-            variables=tuple(generated.pointers),
-            describe=False,
-            **{**options.unit_fields(), "linked": source.linked_of(definition, options)},
-        )
-        arrays = [
-            (name, t)
-            for name, t in zip(self.parameter_names, args, strict=True)
-            if isinstance(t, Array)
-        ]
-
-        def explain(problem):
-            from numbalite.text import hints
-
-            others = source.device_texts(definition)
-            return hints.explain(
-                problem, self.name, generated.refused, arrays, definition.text, others
-            )
-
-        rows = [
-            types.parameter(t, name) for name, t in zip(self.parameter_names, args, strict=True)
-        ]
-        made = Overload(
-            Program(unit, explain, generated.pointers), generated.kernel, self.name, rows,
-            options.replace(cooperative=self.cooperative), signature, generated.labels,
-        )  # fmt: skip
-        made.is_python, made.exceptions = self.definition.is_python, definition.exceptions
-        return made
-
-    def __reduce__(self) -> tuple:
-        return BodyKernel, (self.definition.frozen(), self.options)
+BodyKernel = BodySource  # its name in pickles of earlier versions
 
 
 def body_kernel(
-    definition: source.Definition,
+    definition: Definition,
     options: options.Options,
     given: Iterable[Signature] = (),
     py_func: Callable | None = None,
@@ -445,4 +374,4 @@ def body_kernel(
     for signature in given:
         check(signature, definition.name, definition.parameters)
     kind = ExtendedDispatcher if options.extensions else Dispatcher
-    return kind(BodyKernel(definition, options), given, py_func).compile_given()
+    return kind(BodySource(definition, options), given, py_func).compile_given()

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from numbalite import types
 from numbalite.errors import SignatureError
-from numbalite.kernels import options, source
+from numbalite.kernels import options
+from numbalite.kernels.builder import DECLARATION
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.text import capture, scanner
+from numbalite.text.definition import Definition
 from numbalite.text.linemap import plain
 from numbalite.types import signatures
 
@@ -74,11 +76,11 @@ def declare_device(
     parsed = options.parse({"device": True, "link": link}, "cuda.declare_device")
     _check(name, signature)
     declaration, body = _TEXTS[abi](name, signature)
-    link = (*parsed.link, plain(declaration, source.DECLARATION))
+    link = (*parsed.link, plain(declaration, DECLARATION))
     parsed = parsed.replace(link=link, cooperative=bool(use_cooperative) or None)
     parameters = [f"nl_{i}" for i in range(len(signature.args))]
     text = plain(body, f"<call of {name}>")
-    definition = source.Definition(name, parameters, text, capture.Scope())
+    definition = Definition(name, parameters, text, capture.Scope())
     return ForeignFunction(definition, (signature,), parsed)
 
 

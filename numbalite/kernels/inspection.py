@@ -25,15 +25,15 @@ def gpu_target() -> tuple:
     return ("cuda", *(config.FORCE_CUDA_CC or (9, 0)))
 
 
-def ptx(program) -> str:
-    """The PTX of a program. On the simulator it is compiled for this purpose, where NVRTC is."""
-    image = program.image(gpu_target())
+def ptx(images) -> str:
+    """The PTX of a kernel's or module's Images. On the simulator it is compiled for this purpose, where NVRTC is."""
+    image = images.image(gpu_target())
     return (image.ptx or b"").decode()
 
 
-def sass(program) -> str:
-    """The machine code of a program, disassembled by a tool of the CUDA toolkit."""
-    image = program.image(gpu_target())
+def sass(images) -> str:
+    """The machine code of Images, disassembled by a tool of the CUDA toolkit."""
+    image = images.image(gpu_target())
     if image.kind != "cubin":
         raise CudaSupportError(
             "there is no machine code to show: this GPU is newer than NVRTC, which gave PTX"

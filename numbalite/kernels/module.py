@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from numbalite import frontend, types
-from numbalite.compilers import Unit, files
+from numbalite.compilers import Source, files
 from numbalite.cuda import devices
 from numbalite.errors import CompileError, SignatureError
-from numbalite.kernels import source
+from numbalite.kernels import builder
 from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
 from numbalite.kernels.fault import VARIABLE
+from numbalite.kernels.images import Images
+from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
-from numbalite.kernels.program import Overload, Program
 from numbalite.kernels.targets import current_device, target_of
 from numbalite.text import cooperative, linemap, scanner
 from numbalite.types import describe
@@ -81,23 +82,23 @@ class Module:
         if only is not None:
             wanted = []
         prepended = (*options.link, before) if before else options.link
-        self._source = source.unit_source(text, prepended)
-        self._source += source.stand_ins([v.name for v in known if v.conditional])
-        self._program = self._make_program(
+        self._whole = builder.unit_source(text, prepended)
+        self._whole += builder.stand_ins([v.name for v in known if v.conditional])
+        self._images = self._make_images(
             list(dict.fromkeys([*wanted, *self._names])),
             list(dict.fromkeys([*self._keys.values(), *map(self._variable, instances)])),
         )
-        self._late: dict[str, Program] = {}  # by expression
+        self._late: dict[str, Images] = {}  # by expression
 
-    def _make_program(self, kernels, variables):
-        unit = Unit(
-            source=self._source,
-            name=source.file_name(self._label, self._text.label),
+    def _make_images(self, kernels, variables):
+        source = Source(
+            text=self._whole,
+            name=builder.file_name(self._label, self._text.label),
             kernels=tuple(kernels),
             variables=tuple(variables),
-            **self._options.unit_fields(),
+            **self._options.source_fields(),
         )
-        return Program(unit, self._explain)
+        return Images(source, self._explain)
 
     def _explain(self, problem):
         from numbalite.text import hints
@@ -149,7 +150,7 @@ class Module:
             if scanned is None:
                 raise KeyError(f"{self!r} has no kernel {name!r}; it has {self._listing()}")
             kind = ExtendedDispatcher if self._options.extensions else Dispatcher
-            kernel = kind(UnitKernel(self, expression)).compile_given()
+            kernel = kind(ModuleSource(self, expression)).compile_given()
             self._dispatchers[expression] = kernel
         return kernel
 
@@ -189,21 +190,21 @@ class Module:
         return any(re.search(rf"\b{word}\b", text.value) for text in texts)
 
     def _include(self, expression):
-        """Makes sure that a program has the kernel."""
-        if expression in self._program.unit.kernels or expression in self._late:
+        """Makes sure that there are images with the kernel."""
+        if expression in self._images.source.kernels or expression in self._late:
             return
         with self._lock:
-            unit = self._program.unit
-            if not self._program.is_loaded:
-                program = self._make_program([*unit.kernels, expression], self._variable_names())
-                program.image()  # a mistake in the expression leaves the module as it was
-                self._program = program
+            known = self._images.source.kernels
+            if not self._images.is_loaded:
+                images = self._make_images([*known, expression], self._variable_names())
+                images.image()  # a mistake in the expression leaves the module as it was
+                self._images = images
             elif self._may_use_variables(expression):
                 self._compile_anew(expression, kernels=[expression])
             else:
-                program = self._make_program([expression], [])
-                program.image()
-                self._late[expression] = program
+                images = self._make_images([expression], [])
+                images.image()
+                self._late[expression] = images
 
     def _may_use_variables(self, expression):
         """Is a variable named in what the kernel may use, beside its declaration?"""
@@ -219,16 +220,16 @@ class Module:
         return any(named.count(name.rpartition("::")[2]) > 1 for name in self._variables)
 
     def _compile_anew(self, expression, kernels=(), variables=()):
-        """A unit with more in it takes the place of the one that is loaded, and what is in the variables is
+        """A source with more in it takes the place of the one that is loaded, and what is in the variables is
         copied into it."""
         templates = [v.name for v in self._variables.values() if v.template]
         if templates and self._loaded_kernels():
             self._refuse_late(expression, f"instances of {', '.join(templates)}")
-        old, names = self._program, self._variable_names()
-        program = self._make_program([*old.unit.kernels, *kernels], [*names, *variables])
-        program.image()
+        old, names = self._images, self._variable_names()
+        images = self._make_images([*old.source.kernels, *kernels], [*names, *variables])
+        images.image()
         with old.lock:
-            loaded = {n: m for n, m in old.modules.items() if m.alive}
+            loaded = {n: m for n, m in old.loaded.items() if m.alive}
             if any(map(self._is_held, loaded.values())):
                 raise RuntimeError(
                     f"{self._label}: {expression} may use the variables "
@@ -237,8 +238,8 @@ class Module:
                     f"when the module is made: cuda.module(..., names=[{expression!r}])"
                 )
             for device, module in loaded.items():
-                _take_variables_over(old, module, program, device, names)
-            self._program = program
+                _take_variables_over(old, module, images, device, names)
+            self._images = images
             for kernel in self._dispatchers.values():
                 kernel._clear()
 
@@ -255,14 +256,14 @@ class Module:
         return captured or module.references > 1 + len(kernels)
 
     def _variable_names(self):
-        return [name for name in self._program.unit.variables if name != VARIABLE]
+        return [name for name in self._images.source.variables if name != VARIABLE]
 
-    def _program_of(self, expression) -> Program:
-        return self._late.get(expression, self._program)
+    def _images_of(self, expression) -> Images:
+        return self._late.get(expression, self._images)
 
     def _compile(self):
         """Compiles what is known so far; mistakes in the source show here."""
-        self._program.image()
+        self._images.image()
         return self
 
     # --- variables
@@ -274,11 +275,11 @@ class Module:
         of that size.
         """
         found = self._variable(name)
-        if found not in self._program.unit.variables:
+        if found not in self._images.source.variables:
             self._include_variable(found)
         device = current_device()
-        image = self._program.image(target_of(device))
-        if source.STAND_IN in image.descriptions[found]:
+        image = self._images.image(target_of(device))
+        if builder.STAND_IN in image.descriptions[found]:
             raise KeyError(f"{self!r} has no variable {name!r}: the #if that it stands in is false")
         kind, shape = describe.variable(image.descriptions[found])
         if dtype is not None:
@@ -288,11 +289,11 @@ class Module:
                     f"{name} has elements of {np.dtype(kind).itemsize} bytes, "
                     f"the dtype {dtype} has {dtype.itemsize}"
                 )
-        module = self._program.module(device)
+        module = self._images.module(device)
         return module.variable(image.lowered[found], np.dtype(dtype or kind), tuple(shape))
 
     def _variable(self, name):
-        """The name expression by which the program has a variable."""
+        """The name expression by which the images have a variable."""
         expression = scanner.normal(name)
         base = scanner.base_name(expression)
         found = self._find(base, self._variables)
@@ -306,7 +307,7 @@ class Module:
         return self._keys.get(found) or found + expression[len(base) :]
 
     def _include_variable(self, expression):
-        """Makes sure that the program has the instance of a template."""
+        """Makes sure that the images have the instance of a template."""
         with self._lock:
             if self._loaded_kernels():
                 self._refuse_late(expression, expression)
@@ -323,19 +324,19 @@ class Module:
 
     def inspect_source(self) -> str:
         """The CUDA C++ that the compiler gets."""
-        return self._source
+        return self._whole
 
     def inspect_asm(self) -> str:
         """The PTX."""
         from numbalite.kernels import inspection
 
-        return inspection.ptx(self._program)
+        return inspection.ptx(self._images)
 
     def inspect_sass(self) -> str:
         """The machine code, disassembled; needs nvdisasm or cuobjdump."""
         from numbalite.kernels import inspection
 
-        return inspection.sass(self._program)
+        return inspection.sass(self._images)
 
     def _listing(self):
         shown = [f"{n}<...>" if k.template else n for n, k in self._kernels.items()]
@@ -346,12 +347,12 @@ class Module:
         return sorted({*super().__dir__(), *plain})
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._program.unit.kernels)
+        return iter(self._images.source.kernels)
 
     def __contains__(self, name: str) -> bool:
         return (
             self._find(scanner.normal(name), self._kernels) is not None
-            or name in self._program.unit.kernels
+            or name in self._images.source.kernels
         )
 
     def __repr__(self) -> str:
@@ -361,17 +362,17 @@ class Module:
 
     def __reduce__(self) -> tuple:
         instances = [name for name in self._variable_names() if "<" in name]
-        names = [*self._program.unit.kernels, *self._late, *instances]
+        names = [*self._images.source.kernels, *self._late, *instances]
         before = tuple(self._before) if self._before else None
         return _unpickle, (tuple(self._text), self._options, names, self._label, before)
 
 
-def _take_variables_over(old, module, program, device, names):
-    """Loads a program on a device, with its variables as they are in a module of the old one."""
+def _take_variables_over(old, module, images, device, names):
+    """Loads new images on a device, with its variables as they are in a module of the old one."""
     with devices.gpus[device]:
         target = target_of(device)
-        was, now = old.image(target).lowered, program.image(target).lowered
-        fresh = program.module(device)
+        was, now = old.image(target).lowered, images.image(target).lowered
+        fresh = images.module(device)
         devices.synchronize()
         for name in names:
             value = module.variable(was[name], np.uint8, None)
@@ -399,18 +400,8 @@ def _has_types_of_namespace(expression):
     return "(" in expression and "::" in scanner.base_name(expression)
 
 
-class UnitOverload(Overload):
-    """A kernel of a module, whose program may be replaced by one with more kernels."""
-
-    program = property(lambda self: self.module._program_of(self.expression))
-
-    def __init__(self, module: Module, *rest: Any) -> None:
-        self.module = module
-        super().__init__(None, *rest)
-
-
-class UnitKernel:
-    """Makes the overload of a kernel in a module: there is one, its types are the source's.
+class ModuleSource:
+    """The source of a kernel in a module. It has the types itself, so one kernel is made of it.
 
     rows: the parameters as they were when it was pickled; they are read anew as it is compiled.
     """
@@ -433,7 +424,7 @@ class UnitKernel:
         self.cooperative = declared
         self._is_compiled = rows is None
         if rows is None:
-            rows = self._rows(module._program_of(expression).image())
+            rows = self._rows(module._images_of(expression).image())
         self.rows = rows
         self.parameter_names = [row.name for row in self.rows]
         self.args = tuple(types.from_parameter(row) for row in self.rows)
@@ -460,21 +451,25 @@ class UnitKernel:
             )
         return rows
 
-    def overload(self, args: tuple) -> UnitOverload:
-        module = self.module
-        return UnitOverload(
-            module, self.expression, self.name, self.rows if self._is_compiled else self._rows_now,
+    def kernel(self, args: tuple) -> Kernel:
+        module, expression = self.module, self.expression
+        return Kernel(
+            lambda: module._images_of(expression),  # others, when the module gets more kernels
+            expression, self.name, self.rows if self._is_compiled else self._rows_now,
             self.options.replace(cooperative=self.cooperative), types.Signature(types.void, args),
             [module._text.label],
         )  # fmt: skip
 
     def __reduce__(self) -> tuple:
-        return UnitKernel, (self.module, self.expression, self.rows)
+        return ModuleSource, (self.module, self.expression, self.rows)
+
+
+UnitKernel = ModuleSource  # its name in pickles of earlier versions
 
 
 def check_signature(kernel: Dispatcher, signature: types.Signature) -> None:
     """A signature beside a source must say what the source says."""
-    rows = kernel._origin.rows
+    rows = kernel._source.rows
     if signature.return_type not in (None, types.void):
         raise TypeError("CUDA kernel must have void return type.")
     declared = [types.parameter(t, row.name) for t, row in zip(signature.args, rows)]

@@ -43,8 +43,8 @@ class Options(NamedTuple):
     """What `link` names that is compiled already, as linking.Binary."""
     doc: str | None = None
 
-    def unit_fields(self) -> dict:
-        """What of it goes into a compilers.Unit."""
+    def source_fields(self) -> dict:
+        """What of it goes into a compilers.Source."""
         return {
             "options": self.options, "std": self.std, "headers": self.headers,
             "fastmath": self.fastmath, "debug": self.debug, "lineinfo": self.lineinfo,

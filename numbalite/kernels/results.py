@@ -4,12 +4,14 @@ terms."""
 from __future__ import annotations
 
 from numbalite import types
-from numbalite.compilers import Unit, compile_unit, templates
+from numbalite.compilers import compile_source, templates
 from numbalite.errors import CompileError
-from numbalite.kernels import source
+from numbalite.kernels.builder import Builder
 from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.options import Options
 from numbalite.text import hints
 from numbalite.text.capture import ascii_name
+from numbalite.text.definition import device_texts
 
 MOST_RESULTS = 8  # items of numbalite's tuple
 
@@ -25,14 +27,14 @@ def results(call, types, attribute="") -> str:
 def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     """The types of what a call with these argument types returns, as the compiler deduces them.
 
-    One for a number, several for a tuple<...>, none for void. ``target`` is one of compile_unit's.
+    One for a number, several for a tuple<...>, none for void. ``target`` is one of compile_source's.
     CompileError if the function does not take these types, TypeError for a result that is no number.
     """
     arg_types = tuple(arg_types)
     if function.definition.is_python:
         (instance,) = function.definition.instances(function.of(arg_types))
         return _listed(function, instance.result, arg_types)
-    builder = source.Builder(function.name, f"the results of {function!r}")
+    builder = Builder(function.name, f"the results of {function!r}")
     builder.use_types(*arg_types)
     builder.names.add("tuple")
     namespace = builder.add_function(function)
@@ -76,17 +78,10 @@ def result_type(function: DeviceFunction, row, arg_types):
 
 
 def _compile(function, builder, target, arg_types):
-    fields = function.options.unit_fields() if function.options else {}
-    fields["linked"] = source.linked_of(function.definition, function.options)
-    label = function.definition.text.label
-    unit = Unit(
-        source=builder.finish(),
-        name=source.file_name(ascii_name(function.definition.name.partition("<")[0]), label),
-        kernels=("nl_results",),
-        **fields,
-    )
+    options = function.options or Options()
+    source = builder.source(function.definition, options, ["nl_results"], describe=True)
     try:
-        return compile_unit(unit, target)
+        return compile_source(source, target)
     except CompileError as problem:
         title = f"{function.name}({', '.join(map(str, arg_types))})"
         explained = explainer(function, title, builder.refused)(problem)
@@ -104,7 +99,7 @@ def explainer(function: DeviceFunction, title: str = "", refused=None):
     def explain(problem):
         definition = function.definition
         names = definition.capture().refused if refused is None else refused
-        others = source.device_texts(definition)
+        others = device_texts(definition)
         return hints.explain(problem, title or function.name, names, (), definition.text, others)
 
     return explain

@@ -17,8 +17,8 @@ def target_of(device: int) -> tuple:
 
 
 def image_target(target: tuple, debug: bool) -> tuple:
-    """What to compile a unit for that the calling thread is about to launch: on the simulator the checks of
-    this thread are a part of it. ``debug``: the unit is of debug=True."""
+    """What to compile a source for that the calling thread is about to launch: on the simulator the checks of
+    this thread are a part of it. ``debug``: the source is of debug=True."""
     if target != SIMULATOR:
         return target
     return (*target, *config.check_names(_core.image_checks(debug)))

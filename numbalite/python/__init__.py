@@ -15,6 +15,6 @@
     definition.py  the place in the rest of numbalite: a Definition whose text comes when types are known
     problem.py     what is said of Python that cannot be a kernel
 
-What comes out is a kernels.source.Definition like that of a string; nothing below it knows where the text
+What comes out is a text.definition.Definition like that of a string; nothing below it knows where the text
 came from. Uses text, types, kernels, errors and names of cuda. Begin with read.py.
 """

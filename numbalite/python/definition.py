@@ -7,15 +7,15 @@ import linecache
 from types import ModuleType
 
 from numbalite import types
-from numbalite.kernels import source
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, read, reread
 from numbalite.python.session import Session
 from numbalite.text import capture
+from numbalite.text.definition import Definition
 from numbalite.text.linemap import Text
 
 
-class PythonDefinition(source.Definition):
+class PythonDefinition(Definition):
     """A function with a Python body, before its types are known; ``text`` is the Python."""
 
     is_python = True
@@ -61,7 +61,7 @@ class PythonDefinition(source.Definition):
         nodes = ast.walk(self.function.node)
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
-    def typed(self, args, debug=False) -> source.Definition:
+    def typed(self, args, debug=False) -> Definition:
         """The kernel's body in C++, for these types of arguments."""
         session = Session(definition_of, PythonDefinition, debug)
         return session.definition(self, args, types.void)

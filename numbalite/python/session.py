@@ -7,7 +7,7 @@ from typing import Any
 
 from numbalite import types
 from numbalite.errors import PerformanceWarning, warn
-from numbalite.kernels import fault, results, source, targets
+from numbalite.kernels import fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.python import arithmetic, rules, subscripts
 from numbalite.python.printing import text_of
@@ -18,6 +18,7 @@ from numbalite.python.translate import Translator
 from numbalite.python.values import Known, Value, is_number, is_whole, number, tuple_of
 from numbalite.python.variables import NotYet
 from numbalite.text import capture
+from numbalite.text.definition import Definition
 
 
 class Instance(DeviceFunction):
@@ -68,7 +69,7 @@ class Session:
 
     # --- translating
 
-    def definition(self, python, args, result=None) -> source.Definition:
+    def definition(self, python, args, result=None) -> Definition:
         """The Definition of a PythonDefinition for these types of arguments."""
         function = python.function
         try:
@@ -84,7 +85,7 @@ class Session:
         made = translator.run()
         text = text_of(made.lines, function.label, function.file, function.first_line)
         self._warn(function, translator)
-        definition = source.Definition(
+        definition = Definition(
             python.name, made.parameters, text, capture.Scope(made.taken),
             qualname=python.qualname, module=python.module,
         )  # fmt: skip

@@ -1,9 +1,9 @@
 """Which mistakes of kernels are looked for on the simulator: ``cuda.checks``, NUMBALITE_SIM_CHECKS.
 
 A launch for which accesses of memory are checked runs an image of its kernel that was compiled with the
-host compiler's instrumentation. A unit is compiled for what the thread that first needs it looks for
+host compiler's instrumentation. A source is compiled for what the thread that first needs it looks for
 (numbalite.kernels.targets). When a launch comes that looks for something else, the driver asks
-`instrumented` for another image of the same unit. So nothing between here and the driver knows of checks.
+`instrumented` for another image of the same source. So nothing between here and the driver knows of checks.
 """
 
 from __future__ import annotations
@@ -136,10 +136,10 @@ def on_open() -> None:
 
 
 def instrumented(image: bytes, mask: int) -> bytes:
-    """The image of the same unit for the checks in ``mask``, 0 for none; called by the driver."""
+    """The image of the same source for the checks in ``mask``, 0 for none; called by the driver."""
     from numbalite import compilers
 
-    unit = compilers.unit_of(image)
-    if unit is None:
+    source = compilers.source_of(image)
+    if source is None:
         raise RuntimeError("a kernel whose source is not known cannot be checked")
-    return compilers.compile_unit(unit, ("sim", *check_names(mask))).data
+    return compilers.compile_source(source, ("sim", *check_names(mask))).data

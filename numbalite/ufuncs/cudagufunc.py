@@ -177,7 +177,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
                 if special in known or len(known) < MOST_FIXED:
                     known.add(special)
                     plan = special
-            kernel = self._compiled(plan).kernel(device)
+            kernel = self._compiled(plan).load(device)
             if plan.types not in self._loops:
                 self._loops.append(plan.types)
             return kernel, plan.threads
@@ -188,7 +188,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         )
 
     def _build(self, plan):
-        return gufuncloops.overload(self._function, plan, self._options)
+        return gufuncloops.kernel(self._function, plan, self._options)
 
     def _cast(self, array, dtype, stream):
         if isinstance(array, np.ndarray):

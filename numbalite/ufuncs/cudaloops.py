@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from numbalite import types
 from numbalite.compilers import templates
-from numbalite.kernels import source
-from numbalite.kernels.program import Overload, Program
+from numbalite.kernels.builder import Builder
+from numbalite.kernels.images import Images
+from numbalite.kernels.kernel import Kernel
 from numbalite.text.capture import ascii_name
 from numbalite.types.describe import Parameter
 
@@ -84,23 +85,23 @@ def parameter_size(plan: Plan) -> int:
     return -(-size // 16) * 16
 
 
-def overload(function, plan: Plan, options) -> Overload:
+def kernel(function, plan: Plan, options) -> Kernel:
     """The kernel, not yet compiled."""
     typed = element.typed(function, plan.signature)
-    kernel = f"nl_{ascii_name(element.plain_name(function))}"
-    text, labels, refused = _source(typed, plan, kernel)
-    unit = element.unit(function, text, (kernel,), options)
+    name = f"nl_{ascii_name(element.plain_name(function))}"
+    builder = _builder(typed, plan, name)
+    source = builder.source(function.definition, options, [name])
     size = parameter_size(plan)
     row = Parameter("operands", "struct", plan.kind, "", size, size, 16, 0, "", False)
     title = f"{function.name} for {plan.signature}"
-    return Overload(
-        Program(unit, element.explainer(typed, title, refused)), kernel, function.name, [row], options,
-        plan.signature, labels,
+    return Kernel(
+        Images(source, element.explainer(typed, title, builder.refused)), name, function.name, [row],
+        options, plan.signature, builder.labels(),
     )  # fmt: skip
 
 
-def _source(function, plan, kernel):
-    builder = source.Builder(element.plain_name(function), f"{function.name}: {plan.signature}")
+def _builder(function, plan, kernel):
+    builder = Builder(element.plain_name(function), f"{function.name}: {plan.signature}")
     stored = [types.SCALARS[(code & ~BY_VALUE) - 1] for code in plan.stored]
     builder.use_types(*plan.loop, *stored)
     builder.ahead.append('#include "numbalite/ufunc.cuh"\n')
@@ -125,8 +126,7 @@ def _source(function, plan, kernel):
             operands=", ".join(_operands(plan, stored)),
         )
     )
-    labels = [f.definition.text.label for f in builder.functions]
-    return builder.finish(), tuple(dict.fromkeys(labels)), builder.refused
+    return builder
 
 
 def _operands(plan, stored):

@@ -73,7 +73,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         scalars = tuple(types.SCALARS[code - 1] for code in loop)
         plan = cudaloops.Plan(scalars, self.nin, bytes(stored), kind, dims)
         return (
-            self._compiled(plan).kernel(device),
+            self._compiled(plan).load(device),
             cudaloops.BLOCK_THREADS,
             cudaloops.per_thread(plan),
         )
@@ -108,7 +108,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     # --- kernels
 
     def _build(self, plan):
-        return cudaloops.overload(self._function, plan, self._options)
+        return cudaloops.kernel(self._function, plan, self._options)
 
     def _shown(self, signature):
         """Dense operands of the loop's own types."""

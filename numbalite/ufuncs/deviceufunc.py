@@ -52,12 +52,12 @@ class DeviceUfunc(Compiled):
         target = target_of(current_device()) if made else None
         if len(made) < 2:
             for overload in made.values():
-                overload.program.image(target)
+                overload.images.image(target)
         else:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(min(len(made), os.cpu_count() or 1)) as pool:
-                for future in [pool.submit(o.program.image, target) for o in made.values()]:
+                for future in [pool.submit(o.images.image, target) for o in made.values()]:
                     future.result()
         with self._lock:
             self._overloads.update(made)

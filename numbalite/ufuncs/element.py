@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 
 from numbalite import types
-from numbalite.kernels import source
+from numbalite.kernels import builder
 from numbalite.kernels.decorators import definition_of
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.results import (  # noqa: F401  (found here by loops)
@@ -25,8 +25,8 @@ from numbalite.kernels.results import (  # noqa: F401  (found here by loops)
 )
 from numbalite.text import capture, scanner
 from numbalite.text.capture import ascii_name
+from numbalite.text.definition import Definition
 
-from ..compilers import Unit
 from ..errors import CompileError, SignatureError
 
 
@@ -84,9 +84,7 @@ def _from_body(code, name, args, options, frame):
     if not text.value.strip():
         raise TypeError(f"{name}: the source is empty")
     here = frame.f_globals
-    made = source.Definition(
-        name, parameters, text, capture.Scope({}, here), module=here.get("__name__")
-    )
+    made = Definition(name, parameters, text, capture.Scope({}, here), module=here.get("__name__"))
     if frame.f_locals is not here:
         local = {key: frame.f_locals[key] for key in made.names if key in frame.f_locals}
         made.scope = capture.Scope(local, here)
@@ -105,7 +103,7 @@ def _from_unit(code, name, options, frame):
                 "'float f(float x) { return x; }', or give args= for a body or an expression"
             )
         name = defined[-1]  # those before it are its helpers
-    made = source.Definition(
+    made = Definition(
         name, (), text, capture.Scope(), is_unit=True, module=frame.f_globals.get("__name__")
     )
     return DeviceFunction(made, (), options)
@@ -165,21 +163,9 @@ def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
     return f"{namespace}::{ascii_name(function.name)}({arguments})"
 
 
-def unit(function: DeviceFunction, text, kernels, options, suffix="", describe=False) -> Unit:
-    """A source generated for a function, in a file that is named for it and lies beside the user's."""
-    name = ascii_name(plain_name(function)) + suffix
-    return Unit(
-        source=text,
-        name=source.file_name(name, function.definition.text.label),
-        kernels=tuple(kernels),
-        describe=describe,
-        **{**options.unit_fields(), "linked": source.linked_of(function.definition, options)},
-    )
-
-
 def plain_name(function: DeviceFunction) -> str:
     """The name without namespaces and template arguments."""
-    return function.name.partition("<")[0].rpartition("::")[2].strip()
+    return builder.plain_name(function.name)
 
 
 def result_count(function: DeviceFunction, target) -> int:
@@ -212,7 +198,7 @@ def _mentions_tuple(function, seen):
     definition = function.definition
     if definition.is_python:
         return True  # to be asked, which costs no compiler
-    if source.identifiers(definition.text.value) & {"tuple", "make_tuple"}:
+    if builder.identifiers(definition.text.value) & {"tuple", "make_tuple"}:
         return True
     inner = definition.capture().functions.values()
     return any(_mentions_tuple(f, seen) for f in inner)

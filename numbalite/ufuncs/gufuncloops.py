@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 from numbalite import types
 from numbalite.compilers import templates
-from numbalite.kernels import source
-from numbalite.kernels.program import Overload, Program
+from numbalite.kernels.builder import Builder
+from numbalite.kernels.images import Images
+from numbalite.kernels.kernel import Kernel
 from numbalite.text.capture import ascii_name
 from numbalite.types.describe import Parameter
 
@@ -74,22 +75,23 @@ def parameter_size(plan: Plan) -> int:
     return 16 * -(-words // 2)
 
 
-def overload(function, plan: Plan, options) -> Overload:
+def kernel(function, plan: Plan, options) -> Kernel:
     """The kernel, not yet compiled."""
-    kernel = f"nl_{ascii_name(element.plain_name(function))}"
-    text, labels = _source(function, plan, kernel)
-    unit = element.unit(function, text, (kernel,), options)
+    name = f"nl_{ascii_name(element.plain_name(function))}"
+    builder = _builder(function, plan, name)
+    source = builder.source(function.definition, options, [name])
     size = parameter_size(plan)
     row = Parameter("operands", "struct", "gufunc_call", "", size, size, 16, 0, "", False)
     explain = element.explainer(function, f"{function.name} for {plan.signature}")
-    return Overload(
-        Program(unit, explain), kernel, function.name, [row], options, plan.signature, labels
-    )
+    return Kernel(
+        Images(source, explain), name, function.name, [row], options, plan.signature,
+        builder.labels(),
+    )  # fmt: skip
 
 
-def _source(function, plan, kernel):
+def _builder(function, plan, kernel):
     title = f"{function.name}: {plan.signature}"
-    builder = source.Builder(element.plain_name(function), title)
+    builder = Builder(element.plain_name(function), title)
     builder.use_types(*plan.types)
     builder.ahead.append('#include "numbalite/gufunc.cuh"\n')
     function = function.of(
@@ -110,8 +112,7 @@ def _source(function, plan, kernel):
         call = element.call(function, namespace, ", ".join(values)) + ";\n"
     body = "".join([*(part.before for part in parts), call, *(part.after for part in parts)])
     builder.write_own(_kernel(plan, kernel, "\n".join(f"        {s}" for s in body.splitlines())))
-    labels = [f.definition.text.label for f in builder.functions]
-    return builder.finish(), tuple(dict.fromkeys(labels))
+    return builder
 
 
 def _kernel(plan, kernel, body):

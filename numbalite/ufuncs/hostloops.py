@@ -1,6 +1,6 @@
 """The compiled loops of the cpu and parallel targets: sources, compiling, what comes out.
 
-One unit holds all loops of a list of signatures, each under a name for either target: what differs is a
+One source holds all loops of a list of signatures, each under a name for either target: what differs is a
 few instructions, and who uses both targets, or the other one later, compiles once. Its functions have the form in which NumPy calls
 inner loops; the templates behind them are cuda_src/host/ufunc.h and gufunc.h.
 """
@@ -11,10 +11,10 @@ import re
 from typing import NamedTuple
 
 from numbalite import types
-from numbalite.kernels import source
+from numbalite.kernels.builder import Builder
 from numbalite.types import describe
 
-from ..compilers import compile_unit, templates
+from ..compilers import compile_source, templates
 from ..errors import CompileError, SignatureError
 from . import element, gusignature
 
@@ -97,7 +97,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
 
 
 def _builder(function):
-    return source.Builder(function.name, f"loops of {function!r}"), []
+    return Builder(function.name, f"loops of {function!r}"), []
 
 
 def _write_head(builder, kind):
@@ -274,9 +274,9 @@ def _module(image):
 
 
 def _compile(function, builder, names, options, signatures, describe=False):
-    unit = element.unit(function, builder.finish(), names, options, describe=describe)
+    source = builder.source(function.definition, options, names, describe=describe)
     try:
-        return compile_unit(unit, TARGET)
+        return compile_source(source, TARGET)
     except CompileError as problem:
         title = element.plain_name(function)
         if len(signatures) == 1 and isinstance(signatures[0], types.Signature):

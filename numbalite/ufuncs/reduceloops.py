@@ -14,9 +14,10 @@ import numpy as np
 
 from numbalite import _core, types
 from numbalite.compilers import templates
-from numbalite.kernels import source
+from numbalite.kernels.builder import Builder
+from numbalite.kernels.images import Images
+from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
-from numbalite.kernels.program import Overload, Program
 from numbalite.types.describe import Parameter
 
 from . import commuting, element, operands
@@ -28,12 +29,12 @@ _KEPT_PLANS = 256
 class Loop(_core.Dispatcher):
     """A generated kernel, launched as any other."""
 
-    def __init__(self, overload, names):
-        self._overload = overload
-        super().__init__(overload.name, names, typed=True)
+    def __init__(self, kernel, names):
+        self._kernel = kernel
+        super().__init__(kernel.name, names, typed=True)
 
     def _resolve(self, device, codes, args):
-        return self._overload.kernel(device)
+        return self._kernel.load(device)
 
 
 def are_serial() -> bool:
@@ -86,10 +87,10 @@ class Loops:
         self._plans = {}
 
     def generated(self, kind, stored, loop, result, masked=False, wide=False, unary=False):
-        """(source, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``."""
+        """(Builder, function) of a kernel: it reads ``stored``, folds ``loop``, writes ``result``."""
         function = self.function_for(loop)
         used = [types.from_dtype(dtype) for dtype in (stored, loop, result)]
-        builder = source.Builder(f"{function.name}_{kind}", f"{self.name}: {kind} {loop}")
+        builder = Builder(f"{function.name}_{kind}", f"{self.name}: {kind} {loop}")
         builder.use_types(*used)
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
         builder.ahead.append('#include "numbalite/scan.cuh"\n')
@@ -114,7 +115,7 @@ class Loops:
         builder.write_own(
             templates.fill("reduce", threads=plans.THREADS, kernel=f"nl_{kind}", body=body)
         )
-        return builder.finish(), function
+        return builder, function
 
     def commutes(self, dtype) -> bool:
         """Whether elements of this dtype may be combined in any order."""
@@ -126,15 +127,17 @@ class Loops:
         with self._lock:
             found = self._loops.get(key)
             if found is None:
-                text, function = self.generated(kind, stored, loop, result, masked, wide, unary)
-                kernels = (f"nl_{kind}",)
-                unit = element.unit(function, text, kernels, self.options, suffix=f"_{kind}")
-                program = Program(unit, element.explainer(function, f"{self.name}({loop}, {loop})"))
-                overload = Overload(
-                    program, f"nl_{kind}", self.name, _rows(wide), self.options,
+                name = f"nl_{kind}"
+                builder, function = self.generated(kind, stored, loop, result, masked, wide, unary)
+                source = builder.source(
+                    function.definition, self.options, [name], suffix=f"_{kind}"
+                )
+                explain = element.explainer(function, f"{self.name}({loop}, {loop})")
+                kernel = Kernel(
+                    Images(source, explain), name, self.name, _rows(wide), self.options,
                     labels=(function.definition.text.label,),
                 )  # fmt: skip
-                found = self._loops[key] = Loop(overload, _NAMES)
+                found = self._loops[key] = Loop(kernel, _NAMES)
             return found
 
     def planned(self, key, make):

@@ -151,7 +151,7 @@ class Reduce(_core.Reduction):
     def inspect_source(self, dtype=np.float64) -> str:
         """The CUDA C++ of the kernel that folds contiguous numbers of a dtype."""
         dtype = np.dtype(dtype)
-        return self._loops.generated("packed", dtype, dtype, dtype)[0]
+        return self._loops.generated("packed", dtype, dtype, dtype)[0].finish()
 
     def __repr__(self):
         return f"<CUDA reduction {self.__name__}>"

@@ -153,7 +153,7 @@ def compile_new(floor):
     with ours by this process: in a process of its own, in C, the same call takes longer.
     """
     from numbalite import compilers, cuda
-    from numbalite.compilers.unit import Unit
+    from numbalite.compilers.source import Source
 
     def fresh_source():
         number = next(FRESH)
@@ -167,10 +167,10 @@ def compile_new(floor):
         prefix = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
 
         def run():
-            unit = Unit(
-                source=prefix + fresh_source(), name="bench.cu", kernels=("k",), describe=True
+            unit = Source(
+                text=prefix + fresh_source(), name="bench.cu", kernels=("k",), describe=True
             )
-            return compilers.compile_unit(unit, ("cuda", 9, 0))
+            return compilers.compile_source(unit, ("cuda", 9, 0))
 
         assert run().data[:4] == b"\x7fELF"
     else:
@@ -200,7 +200,7 @@ def compile_heavy(floor):
     """From the source to the cubin, the headers precompiled by an earlier kernel of the process."""
     from numbalite import compilers
     from numbalite.compilers import precompiled
-    from numbalite.compilers.unit import Unit
+    from numbalite.compilers.source import Source
 
     if nvrtc_version() < precompiled.SINCE:
         raise LeftOut("this NVRTC cannot precompile headers")
@@ -212,8 +212,8 @@ def compile_heavy(floor):
             "__global__ void k(float* x) { auto block = cooperative_groups::this_thread_block();"
             f" x[block.thread_rank()] *= {number}; }}"
         )
-        return compilers.compile_unit(
-            Unit(source=source, name="heavy.cu", kernels=("k",)), target, again=True
+        return compilers.compile_source(
+            Source(text=source, name="heavy.cu", kernels=("k",)), target, again=True
         )
 
     def without(number):

@@ -199,11 +199,11 @@ def scale_image():
     target = ("sim",)
     if not cuda.is_simulated():
         target = ("cuda", *cuda.get_current_device().compute_capability)
-    unit = compilers.Unit(
+    unit = compilers.Source(
         source='#include "numbalite.cuh"\n' + KERNEL, name="scale.cu", kernels=("scale",),
         variables=("factor",), describe=True,
     )  # fmt: skip
-    image = compilers.compile_unit(unit, target)
+    image = compilers.compile_source(unit, target)
     return image.data, image.lowered["scale"], image.lowered["factor"]
 
 

@@ -34,11 +34,11 @@ class World:
     """What the operations work with."""
 
     def __init__(self):
-        unit = compilers.Unit(source=SOURCE, name="faults.cu", kernels=("saxpy", "many"),
+        unit = compilers.Source(text=SOURCE, name="faults.cu", kernels=("saxpy", "many"),
                               variables=("fault_record", "table"), describe=True)  # fmt: skip
         simulated = cuda.is_simulated()
         target = ("sim",) if simulated else ("cuda", *cuda.get_current_device().compute_capability)
-        self.image = image = compilers.compile_unit(unit, target)
+        self.image = image = compilers.compile_source(unit, target)
         self.rows = [
             row._replace(name=name)
             for row, name in zip(

@@ -12,8 +12,8 @@ import tempfile
 
 from source import EXPECTED, Source, attempt
 
-from numbalite import _core, cuda, types
-from numbalite.compilers import Unit, cache, compile_count, folders, hostheaders, image
+from numbalite import _core, compilers, cuda, types
+from numbalite.compilers import cache, compile_count, folders, hostheaders, image
 from numbalite.cuda.ipchandles import IpcHandle
 from numbalite.kernels import options
 
@@ -116,12 +116,12 @@ def headers(data):
     given = {s.pick(HEADER_NAMES).format(theirs): s.text(tokens, 6) for _ in range(s.below(4))}
     before = contents(root)
     attempt(options.parse, {"headers": given})
-    unit = Unit(s.text(tokens, 12), headers=tuple(given.items()))
+    unit = compilers.Source(s.text(tokens, 12), headers=tuple(given.items()))
     near, kind = str(theirs / "inner"), s.pick(("sim", "host"))
     arguments = unit, "", [str(theirs)], near, str(own), s.flag(), kind, s.flag()
     try:
         found = hostheaders.Headers(*arguments)
-        found.with_copies(found.translated(unit.source)), found.search()
+        found.with_copies(found.translated(unit.text)), found.search()
     except (*EXPECTED, OSError):
         pass
     after = {p: c for p, c in contents(root).items() if own not in p.parents}

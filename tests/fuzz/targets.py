@@ -211,11 +211,13 @@ _good_image = None
 def _image():
     global _good_image
     if _good_image is None:
-        from numbalite.compilers import compile_unit
-        from numbalite.compilers.unit import Unit
+        from numbalite.compilers import compile_source
+        from numbalite.compilers.source import Source
 
         source = '#include "numbalite.cuh"\n__device__ int v[3];\nextern "C" __global__ void k(int* x) { x[0] = 1; }'
-        _good_image = compile_unit(Unit(source, kernels=("k",), variables=("v",)), ("sim",)).data
+        _good_image = compile_source(
+            Source(source, kernels=("k",), variables=("v",)), ("sim",)
+        ).data
     return _good_image
 
 

@@ -31,8 +31,8 @@ def test_a_notebook(notebook):
     shell_too = "import os\nos.system('echo shell')\nprint('python')"
     slow = (
         "import time\nfrom numbalite.jupyter import progress\n"
-        "from numbalite.compilers import Unit\n"
-        "with progress.watch(Unit('', name='/x/slow <1>.cu'), ('cuda', 9, 0)):\n    time.sleep(1.3)"
+        "from numbalite.compilers import Source\n"
+        "with progress.watch(Source('', name='/x/slow <1>.cu'), ('cuda', 9, 0)):\n    time.sleep(1.3)"
     )
     outputs = notebook(
         SETUP, PRINTS, in_order, late, "print('next')", shell_too, wrong, "tell", slow
@@ -73,7 +73,7 @@ def test_progress_tells_and_goes(monkeypatch):
     """What is sent to the front end, in order."""
     from types import SimpleNamespace
 
-    from numbalite.compilers import Unit
+    from numbalite.compilers import Source
     from numbalite.jupyter import progress, session
 
     sent = []
@@ -88,19 +88,19 @@ def test_progress_tells_and_goes(monkeypatch):
     monkeypatch.setattr(progress, "STEP", 0.05)
     import time
 
-    with progress.watch(Unit("", name="matmul.cu"), ("cuda", 9, 0)):
+    with progress.watch(Source("", name="matmul.cu"), ("cuda", 9, 0)):
         time.sleep(0.3)
     assert sent[0][0] == "compiling matmul for sm_90 … 0 s" and not sent[0][1]
     assert len(sent) > 2 and all(update for _, update, _ in sent[1:])
     assert sent[-1][0] is None
     assert len({identity for _, _, identity in sent}) == 1
     sent.clear()
-    with progress.watch(Unit("", name="matmul.cu"), ("sim",)):
+    with progress.watch(Source("", name="matmul.cu"), ("sim",)):
         pass
     assert not sent
     shell.kernel = None  # a terminal
     monkeypatch.setattr(progress, "DELAY", 0)
-    with progress.watch(Unit("", name="matmul.cu"), ("sim",)):
+    with progress.watch(Source("", name="matmul.cu"), ("sim",)):
         time.sleep(0.05)
     assert not sent
 

@@ -72,14 +72,14 @@ def test_a_compiled_kernel():
 
 def test_a_lost_device_is_no_reason_not_to_look(monkeypatch):
     from numbalite.errors import CudaAPIError
-    from numbalite.kernels.program import Overload
+    from numbalite.kernels.kernel import Kernel
 
     def lost(self, device=None):
         raise CudaAPIError(700, "gone")
 
     kernel = new_kernel()
     kernel[1, 1](np.ones(4, np.float32), 2.0)
-    monkeypatch.setattr(Overload, "kernel", lost)
+    monkeypatch.setattr(Kernel, "load", lost)
     assert "x: float32[::1], a: float64 — — — — —" in html(kernel)
 
 

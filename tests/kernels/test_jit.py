@@ -623,6 +623,23 @@ def test_unpickling_compiles_and_loads_nothing(monkeypatch):
     assert repr(again["unit"]) == repr(made["unit"])
 
 
+def test_pickles_with_names_that_have_changed():
+    unit = "template <class T> __global__ void k(T *x) { x[0] += 1; }"
+    made = cuda.jit(unit, name="k<float>"), cuda.jit("void(float32[:])")(_adds_one)
+    pickled = pickle.dumps(made, 2)
+    for now, before in (
+        (b"source\nBodySource", b"dispatcher\nBodyKernel"),
+        (b"module\nModuleSource", b"module\nUnitKernel"),
+        (b"numbalite.text.definition\nunpickle", b"numbalite.kernels.source\n_definition"),
+    ):
+        assert now in pickled
+        pickled = pickled.replace(now, before)
+    for kernel in pickle.loads(pickled):
+        x = np.ones(1, "f4")
+        kernel[1, 1](x)
+        assert x[0] == 2
+
+
 def _adds_one(x):
     "x[0] += 1;"
 

@@ -41,7 +41,7 @@ PLAIN = "template <class T> __global__ void fill(T* x, T v) { x[threadIdx.x] = v
 def compiles_for_gpus(module):
     """The module compiles for a GPU, too, wherever NVRTC is."""
     if toolkit.libraries():
-        module._program.image(("cuda", 9, 0))
+        module._images.image(("cuda", 9, 0))
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_instances_of_templates():
     assert (x == 1.5).all() and (y == 2**40).all()
     assert module["fill<float>"] is module["fill< float >"]
     assert module["fill<float>"].__name__ == "fill<float>"
-    assert [p.ctype for p in module["fill<double>"]._origin.rows] == ["double*", "double"]
+    assert [p.ctype for p in module["fill<double>"]._source.rows] == ["double*", "double"]
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -60,7 +60,7 @@ def test_a_sources_own(kind):
     before = compile_count()
     module = cuda.module(source)
     if toolkit.libraries():
-        module._program.image(("cuda", 9, 0))
+        module._images.image(("cuda", 9, 0))
     assert compile_count() - before <= 2, "one for each target, as messages and the cache see it"
     x = np.zeros(1, "f4")
     module.k[1, 1](x)

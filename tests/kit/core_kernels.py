@@ -91,10 +91,10 @@ class CoreKernels:
 
 
 def compile_core_kernels():
-    unit = compilers.Unit(source=SOURCE, name="kernels.cu", kernels=tuple(NAMES),
+    unit = compilers.Source(text=SOURCE, name="kernels.cu", kernels=tuple(NAMES),
                           variables=("fault_record", "table"), describe=True)  # fmt: skip
     if cuda.is_simulated():
         target = ("sim",)
     else:
         target = ("cuda", *cuda.get_current_device().compute_capability)
-    return CoreKernels(compilers.compile_unit(unit, target))
+    return CoreKernels(compilers.compile_source(unit, target))

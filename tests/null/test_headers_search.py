@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from numbalite import compilers, errors
-from numbalite.compilers import Unit, headers, linking, nvrtc, toolkit
+from numbalite.compilers import Source, headers, linking, nvrtc, toolkit
 from numbalite.compilers import _key as unit_key
 
 
@@ -232,7 +232,7 @@ def test_include_lines_however_they_are_written(text, found):
 
 
 def closure(source, **fields):
-    return headers.closure(Unit(source, **fields), lambda: ())
+    return headers.closure(Source(source, **fields), lambda: ())
 
 
 def test_own_headers_are_no_part_of_it():
@@ -267,7 +267,7 @@ def test_headers_in_memory_may_include_files(tmp_path):
 
 def test_toolkit_headers_count_by_date(tmp_path):
     touch(tmp_path / "cuda_fp16.h", "#include <another.h>")
-    found = headers.closure(Unit("#include <cuda_fp16.h>"), lambda: (str(tmp_path),))
+    found = headers.closure(Source("#include <cuda_fp16.h>"), lambda: (str(tmp_path),))
     assert len(found) == 1 and found[0][0] == str(tmp_path / "cuda_fp16.h")
 
 
@@ -319,7 +319,7 @@ def test_a_header_that_is_no_file_is_not_waited_for(tmp_path, monkeypatch, is_ca
         for source in (f"#include <{name}>", f'#include MACRO\n#include "{name}"'):
             for target in (("sim",), ("host",), ("cuda", 9, 0)):
                 with pytest.raises(errors.CompileError, match=f'"{name}" is {kind}, not a file'):
-                    compilers.compile_unit(Unit(source, options=options), target)
+                    compilers.compile_source(Source(source, options=options), target)
 
 
 def test_what_cannot_be_known_is_not_cached():
@@ -338,15 +338,15 @@ def test_forced_headers(tmp_path):
 def test_every_field_is_in_the_key(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_NVRTC", touch(tmp_path / "libnvrtc.so.13"))
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
-    base = Unit('#include "numbalite.cuh"\n')
+    base = Source('#include "numbalite.cuh"\n')
     touch(tmp_path / "libnvJitLink.so.13")
     changes = {
-        "source": base.source + " ", "name": "other.cu", "kernels": ("k",), "variables": ("v",),
+        "text": base.text + " ", "name": "other.cu", "kernels": ("k",), "variables": ("v",),
         "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
         "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
         "boundscheck": True, "linked": (linking.Binary("ptx", "a.ptx", b""),),
     }  # fmt: skip
-    assert set(changes) == set(Unit._fields)
+    assert set(changes) == set(Source._fields)
     keys = {
         unit_key(base.replace(**{field: value}), ("cuda", 9, 0)) for field, value in changes.items()
     }
@@ -362,7 +362,7 @@ def test_notebook_cells_keep_their_key(tmp_path, monkeypatch):
 
     def key():
         cell = f"/tmp/ipykernel_{os.getpid()}/123.py"
-        return unit_key(Unit(f'#line 1 "{cell}"\n', name=cell), ("cuda", 9, 0))
+        return unit_key(Source(f'#line 1 "{cell}"\n', name=cell), ("cuda", 9, 0))
 
     first = key()
     monkeypatch.setattr(os, "getpid", lambda: 99)
@@ -384,17 +384,17 @@ def test_architectures():
 
 
 def test_options():
-    unit = Unit("", fastmath=True, lineinfo=True, opt=0, max_registers=32, options=("-DX=1",))
+    unit = Source("", fastmath=True, lineinfo=True, opt=0, max_registers=32, options=("-DX=1",))
     found = nvrtc.options(unit, "sm_90", ("/inc",))
     for option in ("--gpu-architecture=sm_90", "--std=c++17", "--use_fast_math", "-DX=1", "-I/inc",
                    "--generate-line-info", "--ptxas-options=-O0", "--maxrregcount=32"):  # fmt: skip
         assert option in found
-    own = nvrtc.options(Unit("", options=("-std=c++20", "-arch=sm_80")), "sm_90")
+    own = nvrtc.options(Source("", options=("-std=c++20", "-arch=sm_80")), "sm_90")
     assert not [o for o in own if "c++17" in o or "sm_90" in o]
-    assert "--device-debug" in nvrtc.options(Unit("", debug=True), "sm_90")
-    assert "--device-debug" not in nvrtc.options(Unit("", boundscheck=True), "sm_90")
+    assert "--device-debug" in nvrtc.options(Source("", debug=True), "sm_90")
+    assert "--device-debug" not in nvrtc.options(Source("", boundscheck=True), "sm_90")
     for checked in ({"debug": True}, {"boundscheck": True}):
-        assert "-DNUMBALITE_DEBUG=1" in nvrtc.options(Unit("", **checked), "sm_90")
+        assert "-DNUMBALITE_DEBUG=1" in nvrtc.options(Source("", **checked), "sm_90")
 
 
 LOG = """lesson.py(14): error: identifier "undefined_x" is undefined
@@ -425,7 +425,7 @@ Compilation terminated.
 
 
 def test_messages_are_about_the_users_text():
-    failure = nvrtc._failure(Unit(""), {"status": 6, "log": LOG}, "source", (), (13, 0))
+    failure = nvrtc._failure(Source(""), {"status": 6, "log": LOG}, "source", (), (13, 0))
     text = str(failure)
     assert text.startswith('lesson.py(14): error: identifier "undefined_x" is undefined\n')
     assert 'in the name "k<flot>": error: identifier "flot" is undefined' in text

@@ -9,10 +9,12 @@ import textwrap
 import numpy as np
 import pytest
 
-from numbalite.kernels import source
+from numbalite.kernels import builder
 from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.options import Options
 from numbalite.text import linemap
 from numbalite.text.capture import Scope
+from numbalite.text.definition import Definition
 from numbalite.text.hints import explain, undefined_names
 from numbalite.text.linemap import of_function, of_source
 from numbalite.types import signatures
@@ -240,12 +242,18 @@ def test_other_strings_have_the_name_of_the_kernel():
 
 def definition(body, parameters=("x",), name="kernel", **values):
     text = linemap.plain(body, "lesson.py", 10)
-    return source.Definition(name, parameters, text, Scope({}, values))
+    return Definition(name, parameters, text, Scope({}, values))
 
 
 def kernel_source(body, signature="void(float32[:])", parameters=("x",), **values):
-    made = definition(body, parameters, **values)
-    return source.kernel_source(made, signatures.parse(signature))
+    return source_of(definition(body, parameters, **values), signatures.parse(signature))
+
+
+def source_of(made, *given):
+    built, kernel = builder.kernel_source(made, *given)
+    assert kernel == "k_kernel::nl_kernel" and built.refused == {}
+    assert built.labels(made) == ("lesson.py",)
+    return built.source(made, Options(), [kernel])
 
 
 def device(body, parameters, name, *given, **values):
@@ -255,11 +263,10 @@ def device(body, parameters, name, *given, **values):
 
 def test_a_kernel():
     made = kernel_source("x[0] = N;", N=3)
-    assert made.kernel == "k_kernel::nl_kernel" and made.refused == {}
+    assert (made.name, made.kernels) == ("kernel.cu", ("k_kernel::nl_kernel",))
     assert 'extern "C" __global__ void nl_kernel(array<float, 1> x) {' in made.text
     assert '#line 10 "lesson.py"\nx[0] = N;\n' in made.text and "constexpr int N = 3;" in made.text
     assert made.text.startswith('// kernel: void(float32[:])\n#include "numbalite.cuh"\n')
-    assert made.labels == ("lesson.py",)
 
 
 def test_after_the_users_lines_the_generated_file_is_named():
@@ -271,7 +278,7 @@ def test_after_the_users_lines_the_generated_file_is_named():
 
 
 def test_launch_bounds():
-    made = source.kernel_source(definition(""), signatures.parse("void(int32)"), (128, 2))
+    made = source_of(definition(""), signatures.parse("void(int32)"), (128, 2))
     assert "void __launch_bounds__(128, 2) nl_kernel(int x)" in made.text
 
 
@@ -338,7 +345,7 @@ def test_records_are_defined_once():
     record = np.dtype([("a", "f4")])
     made = definition("x[0].a = y.a;", ("x", "y"))
     signature = signatures.parse("void(r[:], r)", {"r": record}.get)
-    assert source.kernel_source(made, signature).text.count("struct record_") == 1
+    assert source_of(made, signature).text.count("struct record_") == 1
 
 
 def test_names_beyond_ascii():
@@ -348,7 +355,9 @@ def test_names_beyond_ascii():
 
 
 def test_a_whole_source():
-    text = source.unit_source(linemap.plain("complex64 z;", "a.cu"), [linemap.plain("int h;", "h")])
+    text = builder.unit_source(
+        linemap.plain("complex64 z;", "a.cu"), [linemap.plain("int h;", "h")]
+    )
     assert '#include "numbalite/complex.cuh"' in text and "using namespace numbalite;" in text
     assert text.index("int h;") < text.index('#line 1 "a.cu"\ncomplex64 z;')
 

@@ -133,11 +133,11 @@ def test_cut_images(count, run_python):
 import sys, warnings
 warnings.simplefilter("ignore")
 from numbalite import _core, cuda
-from numbalite.compilers import compile_unit
-from numbalite.compilers.unit import Unit
+from numbalite.compilers import compile_source
+from numbalite.compilers.source import Source
 cuda.synchronize()
 target = ("sim",) if cuda.is_simulated() else ("cuda", *cuda.get_current_device().compute_capability)
-image = compile_unit(Unit(source='#include "numbalite.cuh"\\nextern "C" __global__ void k(int* x) { x[0] = 1; }', name="k.cu", kernels=("k",)), target)
+image = compile_source(Source(text='#include "numbalite.cuh"\\nextern "C" __global__ void k(int* x) { x[0] = 1; }', name="k.cu", kernels=("k",)), target)
 part = image.data[: int(sys.argv[1])] if int(sys.argv[1]) < 40 else image.data[: len(image.data) // 2]
 try:
     _core.Module(part).function("k", "k", [])

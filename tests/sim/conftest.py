@@ -185,14 +185,14 @@ def compiler(request):
 @pytest.fixture
 def alone(compiled, tmp_path):
     """alone(source, *kernels, **fields of the unit) -> the loaded image."""
-    from numbalite.compilers.unit import Unit
+    from numbalite.compilers.source import Source
 
     count = iter(range(sys.maxsize))
 
     def load(source, *kernels, **fields):
         fields.setdefault("describe", False)
         fields.setdefault("name", "user.py")
-        unit = Unit(source, kernels=kernels, **fields)
+        unit = Source(source, kernels=kernels, **fields)
         return Alone(compiled(unit), tmp_path / f"image{next(count)}.so")
 
     return load

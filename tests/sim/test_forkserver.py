@@ -153,12 +153,12 @@ def test_kernels_are_compiled_by_it(monkeypatch, tmp_path):
         "_start",
         lambda command, *rest: started.append(command[0]) or start(command, *rest),
     )
-    from numbalite.compilers.unit import Unit
+    from numbalite.compilers.source import Source
 
     images = []
     for _ in range(3):
         started.clear()
-        unit = Unit('extern "C" __global__ void k(int *x) { *x = 1 / *x; }', kernels=("k",))
+        unit = Source('extern "C" __global__ void k(int *x) { *x = 1 / *x; }', kernels=("k",))
         images.append(hostbuild.compile(unit).data)
     assert started == [shutil.which("ld")]  # the linker alone
     assert images[0] == images[2]  # the first was made by a compiler that was started

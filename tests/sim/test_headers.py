@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from numbalite.compilers import hostbuild
-from numbalite.compilers.unit import Unit
+from numbalite.compilers.source import Source
 from numbalite.errors import CompileError
 
 STANDARD = """algorithm array assert.h bit cassert cfloat cinttypes climits cmath complex concepts cstddef
@@ -33,7 +33,7 @@ def test_all_together(compiled, compiler, names):
         + "\n".join(lines)
         + "\n__global__ void k(float* x) { x[0] = sin(x[1]); }"
     )
-    assert compiled(Unit(source, "user.cu", ("k",), std="c++20")).data
+    assert compiled(Source(source, "user.cu", ("k",), std="c++20")).data
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_all_together(compiled, compiler, names):
 def test_alone(compiled, name):
     """In the oldest C++ that there is; the newest one has them all together."""
     source = f"#include <{name}>\n__global__ void k() {{}}"
-    assert compiled(Unit(source, "user.cu", ("k",), std="c++14", describe=False)).data
+    assert compiled(Source(source, "user.cu", ("k",), std="c++14", describe=False)).data
 
 
 SHARED = """#pragma once
@@ -95,7 +95,7 @@ def test_mistakes_in_copies_are_told_at_the_users_lines(compiled, tmp_path):
     path.write_text("extern __shared__ int m[];\n__device__ int f() { return unknown; }\n")
     source = f'#include "{path}"\n__global__ void k() {{}}'
     with pytest.raises(CompileError) as caught:
-        compiled(Unit(source, "user.cu", ("k",), describe=False))
+        compiled(Source(source, "user.cu", ("k",), describe=False))
     assert f"{path}(2): error: " in str(caught.value) and "unknown" in str(caught.value)
 
 
@@ -106,7 +106,7 @@ def test_headers_in_memory_stay_in_their_folder(tmp_path, name):
     path.write_text("mine")
     name = name if name.startswith("..") else str(path)
     with pytest.raises(ValueError, match="leads out of the folder"):
-        hostbuild.compile(Unit("", "user.cu", headers=((name, "#define MINE"),), describe=False))
+        hostbuild.compile(Source("", "user.cu", headers=((name, "#define MINE"),), describe=False))
     assert path.read_text() == "mine"
 
 

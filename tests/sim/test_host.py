@@ -15,7 +15,7 @@ import pytest
 
 import numbalite
 from numbalite.compilers import elf, folders, host, hostbuild, hostoptions, hostprelude
-from numbalite.compilers.unit import Unit
+from numbalite.compilers.source import Source
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.types import describe
 
@@ -74,7 +74,7 @@ def test_a_working_directory_that_is_gone(compiled, monkeypatch, tmp_path):
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    assert compiled(Unit(PLAIN, "user.cu", ("k",), options=("-Imine",))).data
+    assert compiled(Source(PLAIN, "user.cu", ("k",), options=("-Imine",))).data
 
 
 @pytest.mark.parametrize("name", ["NUMBALITE_CXX", "CXX"])
@@ -115,7 +115,7 @@ def test_a_description_is_found_behind_other_bytes():
 
 
 def test_image(compiled):
-    image = compiled(Unit(PLAIN, "user.cu", ("k",), ("c",)))
+    image = compiled(Source(PLAIN, "user.cu", ("k",), ("c",)))
     assert image.kind == image.arch == "sim"
     assert image.lowered == {"k": "nl_sim_kernel_0", "c": "nl_sim_variable_0"}
     assert image.source == PLAIN and image.log == ""
@@ -134,7 +134,7 @@ def test_image(compiled):
 
 
 def test_fingerprint(compiled, monkeypatch):
-    unit = Unit(PLAIN, "user.cu", ("k",))
+    unit = Source(PLAIN, "user.cu", ("k",))
     found = host.fingerprint(unit)
     assert found == host.fingerprint(unit)
     assert found != host.fingerprint(unit.replace(fastmath=True))
@@ -148,8 +148,8 @@ def test_hits_do_not_pay_for_compiling(run_python):
     code = """
 import sys
 before = set(sys.modules)
-from numbalite.compilers import host, unit
-host.fingerprint(unit.Unit("", "user.cu"))
+from numbalite.compilers import host, source
+host.fingerprint(source.Source("", "user.cu"))
 new = set(sys.modules) - before
 print(*sorted({"subprocess", "tempfile", "shutil", "shlex", "numbalite.text.scanner"} & new))
 """
@@ -160,7 +160,7 @@ def test_options():
     options = ("-DA=2", "-D", "B", "--define-macro=C(x)=x", "-UD", "-I/one", "--include-path=/two", "-I", "/three",
                "--std=c++20", "--fmad=false", "-lineinfo", "--use_fast_math", "-arch=sm_80", "--maxrregcount=32",
                "--pre-include=x.h", "-default-device", "--ptxas-options=-O1")  # fmt: skip
-    read = hostoptions.read(Unit("", options=options, debug=True))
+    read = hostoptions.read(Source("", options=options, debug=True))
     assert read.before.splitlines() == [
         "#define NUMBALITE_DEBUG 1", "#define A 2", "#define B 1", "#define C(x) x", "#undef D", '#include "x.h"',
     ]  # fmt: skip
@@ -173,7 +173,7 @@ def test_options():
         True,
     )
     with pytest.raises(CompileError, match="lacks its value"):
-        hostoptions.read(Unit("", options=("-I",)))
+        hostoptions.read(Source("", options=("-I",)))
 
 
 def test_options_reach_the_source(compiled, tmp_path):
@@ -188,7 +188,7 @@ def test_options_reach_the_source(compiled, tmp_path):
     __global__ void k(float* x) { extern_shared()[0] = 1; }
     """
     memory = "#define MEMORY 9\n__device__ float* extern_shared() { extern __shared__ float s[]; return s; }"
-    unit = Unit(source, str(tmp_path / "sub" / "user.cu"), ("k",), options=(f"-I{tmp_path}", "-DOPTION=10"),
+    unit = Source(source, str(tmp_path / "sub" / "user.cu"), ("k",), options=(f"-I{tmp_path}", "-DOPTION=10"),
                 std="c++20", headers=(("memory.h", memory),), describe=False)  # fmt: skip
     assert compiled(unit).data
 
@@ -201,7 +201,7 @@ __device__ float* dynamic() { extern __shared__ float s[]; return s; }
     source = (
         '#include "outer.h"\nstatic_assert(OUTER, "");\n__global__ void k() { dynamic()[0] = 1; }'
     )
-    unit = Unit(source, str(tmp_path / "user.cu"), ("k",), describe=False)
+    unit = Source(source, str(tmp_path / "user.cu"), ("k",), describe=False)
     (tmp_path / "outer.h").write_text("#pragma once\n" + (tmp_path / "outer.h").read_text())
     assert compiled(unit).data
     (tmp_path / "inner.h").write_text(
@@ -271,8 +271,8 @@ COMPILES = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 from numbalite.compilers import hostbuild
-from numbalite.compilers.unit import Unit
-hostbuild.compile(Unit("__global__ void k() {}", kernels=("k",)))
+from numbalite.compilers.source import Source
+hostbuild.compile(Source("__global__ void k() {}", kernels=("k",)))
 """
 
 
@@ -384,7 +384,7 @@ def test_a_machine_with_zig_alone(run_python, tmp_path):
 
 def test_precompiled_prelude(compiled, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
-    unit = Unit(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)
+    unit = Source(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)
     for _ in range(3):
         assert compiled(unit).data
     made = [path for path in tmp_path.iterdir() if path.name.startswith("prelude-")]

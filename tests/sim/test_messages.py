@@ -7,7 +7,7 @@ import re
 import pytest
 
 from numbalite.compilers import hostlog
-from numbalite.compilers.unit import Unit
+from numbalite.compilers.source import Source
 from numbalite.errors import CompileError
 
 HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n#line 1 "lesson.py"\n'
@@ -17,7 +17,7 @@ HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n#line 1 "lesson.py
 def message(compiled):
     def compile_and_fail(source, *kernels, **fields):
         with pytest.raises(CompileError) as caught:
-            compiled(Unit(HEAD + source, "whole.cu", kernels or ("k",), **fields))
+            compiled(Source(HEAD + source, "whole.cu", kernels or ("k",), **fields))
         assert caught.value.source
         return str(caught.value)
 
@@ -126,7 +126,7 @@ def test_what_is_refused_where_it_is_used(message, names):
 
 
 def test_a_header_that_is_not_used_refuses_nothing(compiled):
-    assert compiled(Unit(f"{HEAD}{INCLUDES}__global__ void k() {{}}", "whole.cu", ("k",))).data
+    assert compiled(Source(f"{HEAD}{INCLUDES}__global__ void k() {{}}", "whole.cu", ("k",))).data
 
 
 def test_cub_is_included_by_its_parts(message):
@@ -170,7 +170,7 @@ def test_extensions_in_templates_and_headers_of_the_user(message, compiled, tmp_
     header.write_text("\ntemplate <class T> void f(T* x, int n) {\n  T a[n]; x[0] = a[0];\n}\n")
     source = f'#include "{header}"\n__global__ void k(float* x) {{ f(x, 3); }}'
     with pytest.raises(CompileError) as caught:
-        compiled(Unit(HEAD + source, "whole.cu", ("k",)))
+        compiled(Source(HEAD + source, "whole.cu", ("k",)))
     assert f"{header}(3): error: " in str(caught.value)
 
 
@@ -193,7 +193,7 @@ def test_what_nvrtc_lets_pass(compiled):
         x[0] = h(a[0]) + table[n & 1] + calls;;
     }
     """
-    assert compiled(Unit(HEAD + source, "whole.cu", ("k",))).data
+    assert compiled(Source(HEAD + source, "whole.cu", ("k",))).data
 
 
 def test_headers_of_the_host_are_refused_as_on_a_gpu(message, compiled):
@@ -203,7 +203,9 @@ def test_headers_of_the_host_are_refused_as_on_a_gpu(message, compiled):
     source = (
         "#ifndef __CUDACC_RTC__\n#include <vector>\n#endif\n#include <list>\n__global__ void k() {}"
     )
-    assert compiled(Unit(source, "whole.cu", ("k",), describe=False, headers=(("list", ""),))).data
+    assert compiled(
+        Source(source, "whole.cu", ("k",), describe=False, headers=(("list", ""),))
+    ).data
     assert "NUMBALITE_SIM" not in text
 
 
@@ -218,7 +220,7 @@ __global__ void k(unsigned* x) {
     asm("mov.u32 %0, %%laneid;" : "=r"(x[0]));
 #endif
 }"""
-    assert compiled(Unit(HEAD + source, "whole.cu", ("k",))).data
+    assert compiled(Source(HEAD + source, "whole.cu", ("k",))).data
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ def test_marks_of_divisions_move_no_caret(compiled, tmp_path):
     path = tmp_path / "user.cu"
     path.write_text(source)
     with pytest.raises(CompileError) as caught:
-        compiled(Unit(source, str(path), ("k",)))
+        compiled(Source(source, str(path), ("k",)))
     shown, below = str(caught.value).splitlines()[1:3]
     assert below.index("^") == shown.index("wrong")
 
@@ -274,7 +276,7 @@ def test_an_option_that_is_not_known(message):
 
 def test_the_log_is_kept(compiled):
     with pytest.raises(CompileError) as caught:
-        compiled(Unit("__global__ void k() { x; }", "user.py", ("k",)))
+        compiled(Source("__global__ void k() { x; }", "user.py", ("k",)))
     assert "error" in caught.value.log and caught.value.source == "__global__ void k() { x; }"
 
 

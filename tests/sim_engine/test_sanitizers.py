@@ -9,7 +9,7 @@ import pytest
 import sim_driver as sim
 
 from numbalite import config
-from numbalite.compilers import Unit, compile_unit
+from numbalite.compilers import Source, compile_source
 
 BUILDS = {
     "plain": [],
@@ -25,10 +25,10 @@ def checked(tmp_path_factory):
     source = sim.HERE / "checked.cu"
     kernels = re.findall(r"__global__ void (\w+)", source.read_text())
     text = f'#line 1 "{source}"\n{source.read_text()}'
-    unit = Unit(text, kernels=tuple(kernels), describe=False)
+    unit = Source(text, kernels=tuple(kernels), describe=False)
     folder = tmp_path_factory.mktemp("checked")
     for name, checks in ("plain", ()), ("instrumented", config.check_names(config.ALL_CHECKS)):
-        (folder / name).write_bytes(compile_unit(unit, ("sim", *checks)).data)
+        (folder / name).write_bytes(compile_source(unit, ("sim", *checks)).data)
     return [str(folder / "plain"), str(folder / "instrumented")]
 
 

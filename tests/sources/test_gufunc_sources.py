@@ -38,8 +38,8 @@ template <class T, layout L> __device__ void scale(T a, array<const T, 1, L> x, 
 
 
 def compiled(function, plan, target):
-    overload = gufuncloops.overload(function, plan, options.parse({}, "guvectorize"))
-    image = overload.program.compile(target)
+    overload = gufuncloops.kernel(function, plan, options.parse({}, "guvectorize"))
+    image = overload.images.compile(target)
     assert (image.data[:4] == b"\x7fELF") == (image.kind != "ptx")  # PTX for GPUs newer than NVRTC
     return (image.ptx or b"").decode()
 

@@ -118,14 +118,14 @@ def test_the_head_compiles_as_any_cxx(nvrtc, std):
 @pytest.mark.parametrize("compiler", ["clang++", "g++"])
 def test_everything_compiles_for_the_simulator(monkeypatch, compiler, debug):
     from numbalite.compilers import hostbuild
-    from numbalite.compilers.unit import Unit
+    from numbalite.compilers.source import Source
 
     monkeypatch.setenv("NUMBALITE_CXX", compiler)
     source = source_of("everything.cu")
     kernels = tuple(re.findall(r"__global__ void (\w+)\(", source))
     assert len(kernels) > 8
     head = "#define NUMBALITE_DEBUG 1\n" if debug else ""
-    unit = Unit(head + source, kernels=kernels, debug=debug)
+    unit = Source(head + source, kernels=kernels, debug=debug)
     try:
         assert set(hostbuild.compile(unit).descriptions) == set(kernels)
     except CudaSupportError as error:
@@ -321,11 +321,11 @@ def test_descriptions_by_nvrtc(nvrtc):
 @pytest.mark.parametrize("compiler", ["clang++", "g++"])
 def test_descriptions_by_a_host_compiler(monkeypatch, compiler):
     from numbalite.compilers import hostbuild
-    from numbalite.compilers.unit import Unit
+    from numbalite.compilers.source import Source
 
     monkeypatch.setenv("NUMBALITE_CXX", compiler)
     source = HEAD + '#include "numbalite/complex.cuh"\n' + source_of("described.cu")
-    unit = Unit(source, kernels=tuple(KERNELS), variables=tuple(VARIABLES))
+    unit = Source(source, kernels=tuple(KERNELS), variables=tuple(VARIABLES))
     try:
         descriptions = hostbuild.compile(unit).descriptions
     except CudaSupportError as error:

@@ -94,7 +94,7 @@ CASES = [
 def compiles(target_of_each):
     """compiles(kernel, signature), with one of the compilers."""
     given = options.parse({}, "cuda.jit")
-    return lambda kernel, sig: decorators._kernel_parts(kernel, sig, given).image(target_of_each)
+    return lambda kernel, sig: decorators._kernel_images(kernel, sig, given).image(target_of_each)
 
 
 @pytest.mark.parametrize(("types", "body", "hint"), CASES)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from numbalite import cuda, errors, int32, int64
-from numbalite.compilers import Unit, compile_unit, linking, toolkit
+from numbalite.compilers import Source, compile_source, linking, toolkit
 
 GPU = ("cuda", 9, 0)
 SOURCE = 'extern "C" __device__ int after(int x) { return x + 1; }'
@@ -30,8 +30,8 @@ def after_as(output):
 
 
 def linked(*binaries, **fields):
-    unit = Unit(KERNEL, kernels=("k",), describe=False, linked=binaries, **fields)
-    return compile_unit(unit, GPU)
+    unit = Source(KERNEL, kernels=("k",), describe=False, linked=binaries, **fields)
+    return compile_source(unit, GPU)
 
 
 @pytest.mark.parametrize("kind", ["ptx", "cubin"])
@@ -63,10 +63,10 @@ def test_declared_functions():
         "x[0] = late(x[0]);"
 
     for kernel in (k, with_code):
-        program = kernel._origin.overload((int64[:],)).program
-        assert program.image(GPU).data[:4] == b"\x7fELF"
+        images = kernel._source.kernel((int64[:],)).images
+        assert images.image(GPU).data[:4] == b"\x7fELF"
     with pytest.raises(errors.CompileError, match=r"'twice'(?s:.*)hint: .* goes into link="):
-        without._origin.overload((int64[:],)).program.image(GPU)
+        without._source.kernel((int64[:],)).images.image(GPU)
 
 
 NVCC = shutil.which("nvcc")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda, types
-from numbalite.compilers import Unit, compile_unit, toolkit
+from numbalite.compilers import Source, compile_source, toolkit
 from numbalite.cpu import entries
 from numbalite.errors import CudaSupportError
 from numbalite.kernels import results
@@ -55,9 +55,9 @@ def header_against(text):
 
 def check(unit, target):
     """Compiles a unit with such a header."""
-    unit = unit.replace(headers=(("macros.h", header_against(unit.source)),))
+    unit = unit.replace(headers=(("macros.h", header_against(unit.text)),))
     try:
-        assert compile_unit(unit, target).data
+        assert compile_source(unit, target).data
     except CudaSupportError as problem:
         pytest.skip(str(problem))
 
@@ -74,8 +74,8 @@ def test_ufuncs(function, kind):
     stored = [types.SCALARS.index(t) + 1 for t in loop]
     stored.insert(2, cudaloops.BOOL)
     plan = cudaloops.Plan(loop, 2, bytes(stored), kind, int(kind != "flat"))
-    made = cudaloops.overload(element.element_function(function), plan, Options())
-    check(made.program.unit, GPU)
+    made = cudaloops.kernel(element.element_function(function), plan, Options())
+    check(made.images.source, GPU)
 
 
 @needs_nvrtc
@@ -85,7 +85,7 @@ def test_generalized_ufuncs(change):
         change = {"fixed": (gufuncloops.Fixed((4,), "C", 16),) * 2}
     for function in (element.element_function(nl_copy), a_source("nl_copy")):
         plan = gufuncloops.Plan((F4[::1], F4[:]), 1, (1, 1), **change)
-        check(gufuncloops.overload(function, plan, Options()).program.unit, GPU)
+        check(gufuncloops.kernel(function, plan, Options()).images.source, GPU)
 
 
 def a_source(name):
@@ -100,15 +100,15 @@ def a_source(name):
 def test_reductions(kind):
     function = element.element_function(nl_sum)
     f4 = np.dtype("f4")
-    text, _ = reduceloops.Loops(lambda dtype: function, "total").generated(kind, f4, f4, f4)
-    check(Unit(text, kernels=(f"nl_{kind}",), describe=False), GPU)
+    made, _ = reduceloops.Loops(lambda dtype: function, "total").generated(kind, f4, f4, f4)
+    check(Source(made.finish(), kernels=(f"nl_{kind}",), describe=False), GPU)
 
 
 @needs_nvrtc
 def test_kernels_and_what_ufuncs_return():
     kernel = cuda.jit(nl_copy)
     for args in ((F4[::1], F4[:]), (F4[:, ::1], F4[::1, :])):
-        check(kernel._origin.overload(args).program.unit, GPU)
+        check(kernel._source.kernel(args).images.source, GPU)
     builder_of = []
     keep = results._compile
     results._compile = lambda *given: builder_of.append(given[1]) or keep(*given)
@@ -118,7 +118,7 @@ def test_kernels_and_what_ufuncs_return():
         assert element.result_types(function, (F4, types.float64), GPU) == (types.float64, F4)
     finally:
         results._compile = keep
-    check(Unit(builder_of[0].finish(), kernels=("nl_results",)), GPU)
+    check(Source(builder_of[0].finish(), kernels=("nl_results",)), GPU)
 
 
 class Taken(Exception):
@@ -134,7 +134,7 @@ def test_the_cpu(monkeypatch, compiler):
         units.append(unit)
         raise Taken
 
-    monkeypatch.setattr(hostloops, "compile_unit", take)
+    monkeypatch.setattr(hostloops, "compile_source", take)
     both = signatures.signatures(["f4(f4, f4)", "f8(f8, i4)"])
     functions = list(map(element.element_function, (nl_sum, nl_both, nl_copy)))
     for make, *given in (
@@ -148,7 +148,7 @@ def test_the_cpu(monkeypatch, compiler):
         with pytest.raises(Taken):
             make(*given, "cpu", Options())
     lists = [(F4[:, ::1], F4[::1, :]), (F4[:], F4[:])]
-    generated = entries.function_source(functions[2], lists)
-    units.append(Unit(generated.text, kernels=generated.entries, describe=False, debug=True))
+    made, symbols = entries.function_source(functions[2], lists)
+    units.append(made.source(functions[2].definition, Options(debug=True), symbols))
     for unit in units:
         check(unit, ("host",))

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from numbalite.compilers import Unit, compile_unit, toolkit
+from numbalite.compilers import Source, compile_source, toolkit
 from numbalite.text import devicelib
 from numbalite.ufuncs import protocols
 
@@ -53,5 +53,5 @@ def source():
 
 @pytest.mark.parametrize("arch", [(7, 5), (9, 0), (10, 0)], ids=str)
 def test_compiles(arch):
-    unit = Unit(source=source(), name="numpy.cu", kernels=("everything",), describe=False)
-    assert compile_unit(unit, ("cuda", *arch)).data
+    unit = Source(text=source(), name="numpy.cu", kernels=("everything",), describe=False)
+    assert compile_source(unit, ("cuda", *arch)).data

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from numbalite import errors
-from numbalite.compilers import Unit, headers, nvrtc, precompiled, toolkit
+from numbalite.compilers import Source, headers, nvrtc, precompiled, toolkit
 
 if not toolkit.libraries():
     pytest.skip("NVRTC is not installed", allow_module_level=True)
@@ -31,7 +31,7 @@ def nothing_kept(own_cache, monkeypatch):
 def unit(number=1, start=HEAVY, **fields):
     text = f"{{ int unused; for (int i = 0; i < x.size(); ++i) x[i] *= {number}; }}\n"
     source = HEAD + start + "__global__ void k(array<float> x) " + text
-    return Unit(**{"source": source, "kernels": ("k",), **fields})
+    return Source(**{"text": source, "kernels": ("k",), **fields})
 
 
 def plain(one):
@@ -49,7 +49,7 @@ def is_used():
 
 
 def preamble(text, **fields):
-    return precompiled.preamble(Unit(source=text, **fields), text, DIRECTORIES)
+    return precompiled.preamble(Source(text=text, **fields), text, DIRECTORIES)
 
 
 def test_the_code_and_the_messages_are_the_same():
@@ -171,7 +171,7 @@ def test_nvrtc_fails_on_it():
 
     one = unit()
     for _ in range(2):
-        assert precompiled.compile(run, one, one.source, [], DIRECTORIES) is None
+        assert precompiled.compile(run, one, one.text, [], DIRECTORIES) is None
     assert not is_used()
 
 

@@ -59,7 +59,7 @@ def test_kernels_compile(kernels, target):
     module, wanted = kernels
     for name, signature in wanted.items():
         args = signatures.signature(signature).args
-        image = getattr(module, name)._origin.overload(args).program.compile(target)
+        image = getattr(module, name)._source.kernel(args).images.compile(target)
         assert b"nl_" in image.ptx
 
 
@@ -69,7 +69,7 @@ def test_arithmetic_is_as_by_hand(kernels):
     if "matmul" not in wanted:
         return
     args = signatures.signature(wanted["matmul"]).args
-    made = module.matmul._origin.overload(args)
-    source = made.program.unit.source
+    made = module.matmul._source.kernel(args)
+    source = made.images.source.text
     assert "py::wrap" not in source and "int64(tx)" not in source
     assert "auto [x, y] = grid<2>();" in source and "for (int j = 0; j < TPB; ++j)" in source

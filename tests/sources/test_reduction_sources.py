@@ -8,8 +8,8 @@ from numbalite.ufuncs import element, reduceloops
 KINDS = ("packed", "strided", "columns4", "serial", "scan_serial", "scan_blocks", "at")
 
 
-def compiled(nvrtc, text, arch, options=()):
-    result = nvrtc(text, arch, options)
+def compiled(nvrtc, builder, arch, options=()):
+    result = nvrtc(builder.finish(), arch, options)
     assert result.status == 0, result.log
     assert result.cubin
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from numbalite import types
-from numbalite.compilers import compile_unit, toolkit
+from numbalite.compilers import compile_source, toolkit
 from numbalite.kernels.options import Options
 from numbalite.ufuncs import cudaloops, element
 
@@ -29,7 +29,7 @@ def overload(loop, stored=None, kind="flat", dims=0, source="x + y", mask=False)
         codes.insert(2, cudaloops.BOOL)
     plan = cudaloops.Plan(loop, 2, bytes(codes), kind, dims)
     function = element.element_function(source=source, args="x, y", name="f")
-    return cudaloops.overload(function, plan, Options()), plan
+    return cudaloops.kernel(function, plan, Options()), plan
 
 
 CASES = {
@@ -67,14 +67,14 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_compiles(case, arch):
     made, _ = overload(*CASES[case])
-    image = compile_unit(made.program.unit, ("cuda", *arch))
+    image = compile_source(made.images.source, ("cuda", *arch))
     assert image.lowered[made.expression] == "nl_f"
     assert b".local" not in image.ptx, "elements went into local memory"
 
 
 def ptx_of(*given, **more):
     made, plan = overload(*given, **more)
-    return compile_unit(made.program.unit, ("cuda", 9, 0)).ptx.decode(), plan
+    return compile_source(made.images.source, ("cuda", 9, 0)).ptx.decode(), plan
 
 
 def test_wide_accesses():
@@ -115,7 +115,7 @@ def test_elements_of_a_thread():
 
 def test_lines_are_the_users():
     made, _ = overload("f4 f4 f4", source="return x +\n  y;")
-    text = made.program.unit.source
+    text = made.images.source.text
     assert re.search(r'#line \d+ "[^"]*test_ufunc_sources.py"', text)
 
 
@@ -123,10 +123,10 @@ def test_lines_are_the_users():
 def test_parameters_have_the_size_that_the_compiler_gives_them(kind):
     dims = 0 if kind == "flat" else 3
     made, plan = overload("f4 f4 f4", None, kind, dims, "x + y", True)
-    unit = made.program.unit
+    unit = made.images.source
     size = cudaloops.parameter_size(plan)
-    text = unit.source.replace("run<", f'static_assert(sizeof(p) == {size}, "");\n    run<')
-    compile_unit(unit.replace(source=text), ("cuda", 9, 0))
+    text = unit.text.replace("run<", f'static_assert(sizeof(p) == {size}, "");\n    run<')
+    compile_source(unit.replace(text=text), ("cuda", 9, 0))
 
 
 def test_deduced_results():

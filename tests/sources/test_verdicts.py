@@ -15,7 +15,7 @@ def verdict(target_of_each):
     def compile(source):
         given = options.parse({}, "cuda.module")
         try:
-            Module(linemap.plain(source, "user.cu"), given)._program.image(target_of_each)
+            Module(linemap.plain(source, "user.cu"), given)._images.image(target_of_each)
         except CompileError as problem:
             return str(problem)
         return ""

@@ -44,7 +44,7 @@ class Engine(_core.Ufunc):
         self.compiled.append((kind, dims))
         scalars = tuple(types.SCALARS[c - 1] for c in loop)
         plan = cudaloops.Plan(scalars, self.nin, stored, kind, dims)
-        kernel = cudaloops.overload(self.function, plan, Options()).kernel(device)
+        kernel = cudaloops.kernel(self.function, plan, Options()).load(device)
         return kernel, cudaloops.BLOCK_THREADS, cudaloops.per_thread(plan)
 
 

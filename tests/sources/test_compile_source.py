@@ -1,11 +1,11 @@
-"""compile_unit with the real NVRTC, which needs no GPU: names, types, messages, headers, the cache."""
+"""compile_source with the real NVRTC, which needs no GPU: names, types, messages, headers, the cache."""
 
 import os
 
 import pytest
 
 from numbalite import compilers, errors
-from numbalite.compilers import Unit, compile_unit, headers, toolkit
+from numbalite.compilers import Source, compile_source, headers, toolkit
 
 if not toolkit.libraries():
     pytest.skip("NVRTC is not installed", allow_module_level=True)
@@ -19,16 +19,16 @@ GPU = ("cuda", 9, 0)
 def test_names_and_descriptions():
     from numbalite.types import describe
 
-    unit = Unit(
+    unit = Source(
         HEAD + "__constant__ float table[3][4];\n"
         "template <typename T> __global__ void k(T a, const T* x, array<int, 2> y) {}\n",
         kernels=("k<float>", "k<double>"),
         variables=("table",),
     )
-    image = compile_unit(unit, GPU)
+    image = compile_source(unit, GPU)
     assert image.kind == "cubin" and image.arch == "sm_90" and image.data[:4] == b"\x7fELF"
     assert image.lowered["k<float>"].startswith("_Z1kIfE") and image.lowered["table"] == "table"
-    assert b".entry" in image.ptx and image.source == unit.source
+    assert b".entry" in image.ptx and image.source == unit.text
     kinds = [one.kind for one in describe.parameters(image.descriptions["k<double>"])]
     assert kinds == ["scalar", "pointer", "array"]
     dtype, shape = describe.variable(image.descriptions["table"])
@@ -36,38 +36,38 @@ def test_names_and_descriptions():
 
 
 def test_the_second_time_is_from_the_cache():
-    unit = Unit(HEAD + "__global__ void k() {}", kernels=("k",))
+    unit = Source(HEAD + "__global__ void k() {}", kernels=("k",))
     before = compilers.compile_count()
-    first = compile_unit(unit, GPU)
-    assert compile_unit(unit, GPU) == first
+    first = compile_source(unit, GPU)
+    assert compile_source(unit, GPU) == first
     assert compilers.compile_count() == before + 1
-    compile_unit(unit.replace(fastmath=True), GPU)
-    compile_unit(unit, ("cuda", 8, 0))
+    compile_source(unit.replace(fastmath=True), GPU)
+    compile_source(unit, ("cuda", 8, 0))
     assert compilers.compile_count() == before + 3
 
 
 def test_a_changed_header_is_noticed(tmp_path):
     header = tmp_path / "mine.h"
-    unit = Unit(
+    unit = Source(
         '#include <mine.h>\nextern "C" __global__ void k(int* x) { *x = VALUE; }\n',
         kernels=("k",),
         describe=False,
         options=(f"-I{tmp_path}",),
     )
     header.write_text("#define VALUE 17\n")
-    first = compile_unit(unit, GPU)
+    first = compile_source(unit, GPU)
     header.write_text("#define VALUE 18\n")
-    assert compile_unit(unit, GPU).ptx != first.ptx
+    assert compile_source(unit, GPU).ptx != first.ptx
 
 
 def test_a_gpu_newer_than_the_compiler_gets_ptx():
-    image = compile_unit(Unit(HEAD + "__global__ void k() {}", kernels=("k",)), ("cuda", 99, 0))
+    image = compile_source(Source(HEAD + "__global__ void k() {}", kernels=("k",)), ("cuda", 99, 0))
     assert image.kind == "ptx" and image.data.endswith(b"\0") and b".entry" in image.data
 
 
 def test_force_capability(monkeypatch):
     monkeypatch.setenv("NUMBA_FORCE_CUDA_CC", "8.0")
-    image = compile_unit(Unit(HEAD + "__global__ void k() {}", kernels=("k",)), GPU)
+    image = compile_source(Source(HEAD + "__global__ void k() {}", kernels=("k",)), GPU)
     assert image.arch == "sm_80"
 
 
@@ -84,7 +84,7 @@ def test_force_capability(monkeypatch):
     ids=str,
 )
 def test_options(fields):
-    compile_unit(Unit(HEAD + "__global__ void k() {}", kernels=("k",), **fields), GPU)
+    compile_source(Source(HEAD + "__global__ void k() {}", kernels=("k",), **fields), GPU)
 
 
 def test_what_needs_an_option_or_a_hand():
@@ -94,7 +94,7 @@ def test_what_needs_an_option_or_a_hand():
         auto g = [&] __host__ __device__ { return f(1); };
         x[0] = g();
     }"""
-    assert compile_unit(Unit(HEAD + source, kernels=("k",)), GPU).data
+    assert compile_source(Source(HEAD + source, kernels=("k",)), GPU).data
 
 
 # ---- what goes wrong
@@ -102,7 +102,7 @@ def test_what_needs_an_option_or_a_hand():
 
 def failure(source, **fields):
     with pytest.raises(errors.CompileError) as caught:
-        compile_unit(Unit(HEAD + source, **{"kernels": ("k",), **fields}), GPU)
+        compile_source(Source(HEAD + source, **{"kernels": ("k",), **fields}), GPU)
     return caught.value
 
 
@@ -157,8 +157,8 @@ def has_cccl():
 @pytest.mark.parametrize("header", [h for h in STANDARD if h not in NEEDS_TOOLKIT])
 def test_standard_header_alone(header, monkeypatch):
     monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
-    image = compile_unit(
-        Unit(f"#include <{header}>\n{HEAD}__global__ void k() {{}}", kernels=("k",)), GPU
+    image = compile_source(
+        Source(f"#include <{header}>\n{HEAD}__global__ void k() {{}}", kernels=("k",)), GPU
     )
     assert image.log == ""
 
@@ -167,8 +167,8 @@ def test_toolkits_standard_headers():
     if not has_cccl():
         pytest.skip("the toolkit's C++ library is not installed")
     text = "".join(f"#include <{name}>\n" for name in STANDARD)
-    image = compile_unit(
-        Unit(
+    image = compile_source(
+        Source(
             HEAD + text + "__global__ void k(float* x) {\n"
             "auto [a, b] = std::make_tuple(1, 2.0f);\n"
             'static_assert(std::is_same<int, decltype(a)>::value, "");\n'
@@ -199,4 +199,4 @@ __global__ void k(float* x, std::uint64_t n) {
     x[0] = std::sqrt(both.first) + std::pow(b, 2) + std::isnan(a) + M_PI + FLT_MAX + INFINITY + UINT32_MAX;
     x[1] = std::strlen("text") + offsetof(float4, y) + INT64_C(3);
 }"""
-    compile_unit(Unit(HEAD + source, kernels=("k",)), GPU)
+    compile_source(Source(HEAD + source, kernels=("k",)), GPU)

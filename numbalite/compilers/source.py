@@ -1,6 +1,6 @@
 """What is compiled: one translation unit with all that decides how it comes out.
 
-A value: two equal units give the same image, which is what the disk cache relies on.
+A value: two equal sources give the same image, which is what the disk cache relies on.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MACRO = re.compile(
 _READ_FIRST = ("-include", "--pre-include", "-U", "--undefine-macro")
 
 
-class Unit(NamedTuple):
+class Source(NamedTuple):
     """A complete CUDA C++ translation unit and the options to compile it with."""
 
-    source: str
-    """All of the text, with its ``#include "numbalite.cuh"``."""
+    text: str
+    """All of it, with its ``#include "numbalite.cuh"``."""
     name: str = "kernel.cu"
     """The file's name in messages, where no #line says otherwise."""
     kernels: tuple = ()
@@ -61,10 +61,10 @@ class Unit(NamedTuple):
     def has_checks(self):
         return self.debug or self.boundscheck
 
-    def with_macros_inside(self) -> Unit:
-        """The unit with the user's macros, such as -DN=128, as text behind the headers of ours that it begins
+    def with_macros_inside(self) -> Source:
+        """The source with the user's macros, such as -DN=128, as text behind the headers of ours that it begins
         with: their own names (N, T, ...) are not the user's business."""
-        head = _HEAD.match(self.source)
+        head = _HEAD.match(self.text)
         given = self._joined_options()
         found = [_MACRO.fullmatch(option) for option in given]
         if head is None or not any(found) or any(o.startswith(_READ_FIRST) for o in given):
@@ -77,7 +77,7 @@ class Unit(NamedTuple):
         number, end = head[0].count("\n") + 1, head.end()
         lines.append(f'#line {number} "{quote(self.name)}"\n')
         return self._replace(
-            source="".join((head[0], *lines, self.source[end:])),
+            text="".join((head[0], *lines, self.text[end:])),
             options=tuple(o for o, macro in zip(given, found, strict=True) if not macro),
         )
 

@@ -1,0 +1,482 @@
+"""The source that compilers get, put together by a Builder; the loops of ufuncs (ufuncs/*loops.py) and
+functions on the CPU (cpu/entries.py) are made with the same one.
+
+A kernel written as a body becomes
+
+    #include "numbalite.cuh"            and the parts of it that the source names
+    using namespace numbalite;
+    struct record_... { ... };          records among the parameters
+    namespace f1_axpy { ... }           each device function, after those that it calls
+    namespace k_saxpy {
+        constants, constant arrays, the device functions that it names
+        extern "C" __global__ void nl_saxpy(float a, array<float, 1> x) { the user's lines }
+    }
+
+so that a Python name hides what C++ has under it, and a C++ declaration hides the Python name.
+The user's lines stand under #line directives with their own file and numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import re
+
+from numbalite import types
+from numbalite.compilers import Source, headers, templates
+from numbalite.text import capture as capturing
+from numbalite.text import scanner
+from numbalite.text.capture import ascii_name
+from numbalite.text.definition import INCLUDES, Definition, linked_of
+from numbalite.text.freenames import free_names
+from numbalite.text.linemap import Text, plain, quote
+from numbalite.text.scanner import KEYWORDS, directive_word, tokenize
+
+
+def has_statement(text: str) -> bool:
+    """False for a bare expression such as ``a + b``, which needs a ``return`` around it."""
+    return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
+
+
+# Names that a macro of the user's may have, in text of ours.
+_NAME = re.compile(r"\b(?!nl_|NUMBALITE|numbalite)[A-Za-z]\w*")
+
+# Words of array types: numbalite.cuh has them, and the short names of layouts are not meant.
+_OF_THE_HEAD = frozenset(["array", "layout", "any", "C", "F"])
+
+
+class Builder:
+    """Collects the pieces of one source."""
+
+    def __init__(self, name: str, title: str = ""):
+        self.file = f"{ascii_name(name)}.cu"
+        self.title = title
+        self.pieces = []
+        self.ahead = []  # of ours, read before the user's headers: their macros may have any name
+        self.line = 1
+        self.names = set()  # every identifier that occurs
+        self.includes = []  # (line, #include line, file)
+        self.records = {}
+        self.functions = {}  # DeviceFunction -> its namespace
+        self.linked = {}  # Texts of link= -> None: each once
+        self.given = False  # options such as -DN=5
+        self.unfinished = []
+        self.refused = {}
+        self.array_bytes = 0
+        self.pointers = None  # in kernels: name expression -> (name, device array)
+        self.hiding = frozenset()  # names of the open namespace, and of its function's parameters
+        self.macros = frozenset()  # those of them that a compiler may know as macros
+
+    @property
+    def has_macros(self) -> bool:
+        """May there be macros of the user's behind what defines them?"""
+        is_unit = any(function.definition.is_unit for function in self.functions)
+        return bool(self.includes or self.linked or self.given or is_unit)
+
+    # --- writing
+
+    def write(self, text: str):
+        self.pieces.append(text)
+
+    def write_own(self, text: str):
+        """Text of ours that comes after all of the user's: what macros have the names in it end here."""
+        if self.has_macros:
+            functions = {ascii_name(function.name) for function in self.functions}
+            for name in sorted(set(_NAME.findall(text)) - functions - KEYWORDS):
+                if not capturing.may_be_macro(name):
+                    self.write(f"#undef {name}\n")
+        self.write(text)
+
+    def write_user(self, text: Text, closing: str = ""):
+        """The user's lines; afterwards messages are about the generated file again.
+
+        ``closing`` ends the function that they are the body of, as if it stood at their end: a
+        debugger that steps past the last statement stays in the user's file.
+        """
+        self.pieces.append(f"{text.numbered()}\n")
+        if closing:
+            self.pieces.append(f'#line {text.lines[-1]} "{quote(text.label)}"\n{closing}\n')
+        self.pieces.append(None)  # a #line back, when the number is known
+
+    def finish(self) -> str:
+        """The whole text."""
+        head = f"// {self.title}\n" if self.title else ""
+        includes = [included_name(text) for _, text, _ in self.includes]
+        pieces = [head + _own_includes(self.names, includes), *self.ahead]
+        for number, include, label in dict.fromkeys(self.includes):
+            pieces += [f'#line {number} "{quote(label)}"\n{include}\n']
+        if self.includes:
+            pieces.append(None)
+        pieces.append("using namespace numbalite;\n\n")
+        pieces += self.records.values()
+        for text in self.links():
+            pieces += [f"{text.numbered()}\n", None]
+        out, line = [], 1
+        for piece in pieces + self.pieces:
+            if piece is None:
+                piece = f'#line {line + 1} "{self.file}"\n'
+            out.append(piece)
+            line += piece.count("\n")
+        return "".join(out)
+
+    def source(self, definition, options, kernels, *, suffix="", describe=False) -> Source:
+        """What compilers get: the text under the name of a definition, in a file beside the user's."""
+        name = ascii_name(plain_name(definition.name)) + suffix
+        fields = {**options.source_fields(), "linked": linked_of(definition, options)}
+        return Source(
+            text=self.finish(),
+            name=file_name(name, definition.text.label),
+            kernels=tuple(kernels),
+            variables=tuple(self.pointers or ()),
+            describe=describe,
+            **fields,
+        )
+
+    def labels(self, *first) -> tuple:
+        """The files that the user's lines are from; ``first`` are definitions beside the device functions."""
+        definitions = (*first, *(function.definition for function in self.functions))
+        return tuple(dict.fromkeys(definition.text.label for definition in definitions))
+
+    def use_types(self, *used):
+        """Makes sure that the types can be spelled: records are defined, parts are included."""
+        for t in used:
+            self.names |= identifiers(t.cxx) - _OF_THE_HEAD
+            if isinstance(t, (types.Array, types.Pointer)):
+                t = t.dtype
+            if isinstance(t, types.Tuple):
+                self.use_types(*t.types)
+            if isinstance(t, types.NamedTuple):
+                self.names.add("tuple")
+                self.records[t.cxx] = t.definition() + "\n"
+            elif isinstance(t, types.Record) and not t.is_known and t.cxx not in self.records:
+                self.names |= identifiers(t.definition())
+                self.records[t.cxx] = t.definition() + "\n"
+
+    def link(self, texts):
+        """Texts of whole declarations to compile before all others."""
+        for text in texts:
+            self.names |= identifiers(text.value)
+            self.linked[text] = None
+
+    def links(self) -> list:
+        """The Texts to compile first. What is defined among them is not declared: a definition's types may
+        be others that are the same in memory."""
+        found = [text for text in self.linked if text.label != DECLARATION]
+        if len(found) == len(self.linked):
+            return found
+        defined = {name for text in found for name in scanner.functions(text.value)}
+        declared = [text for text in self.linked if text.label == DECLARATION]
+        return found + [text for text in declared if defined.isdisjoint(_declared(text.value))]
+
+    # --- what a definition takes from the Python scope
+
+    def open_namespace(self, namespace: str, definition: Definition):
+        """Starts the namespace of a definition with all that it captures."""
+        taken = definition.capture()
+        self.refused.update(taken.refused)
+        for name, array in list(taken.arrays.items()):
+            if self.array_bytes + array.nbytes > capturing.CONSTANT_MEMORY:
+                self.refused[name] = capturing.too_large(name, array.nbytes)
+                del taken.arrays[name]
+            else:
+                self.array_bytes += array.nbytes
+        if self.pointers is None:
+            self.refused.update((n, capturing.no_pointer(n)) for n in taken.pointers)
+            taken.pointers.clear()
+        inner = {name: self.add_function(f) for name, f in taken.functions.items()}
+        named = (*taken.names(), *taken.macros, *definition.parameters)
+        self.macros = frozenset(filter(capturing.may_be_macro, named))
+        if self.functions.get(taken.functions.get(definition.name)) == namespace:
+            del taken.functions[definition.name]  # it calls itself
+        self.names |= identifiers(definition.text.value, definition.parameters)
+        for number, include in definition.includes:
+            self.includes.append((number, include, definition.text.label))
+        self.hiding = frozenset(map(ascii_name, (*taken.names(), *definition.parameters)))
+        self.write(f"namespace {namespace} {{\n")
+        for name, function in taken.functions.items():
+            self.write_alias(ascii_name(name), function, inner[name])
+        for name, t in taken.types.items():
+            self.use_types(t)
+            self.write(f"using {ascii_name(name)} = {self.spelled(t)};\n")
+        for name, value in taken.macros.items():
+            self.write(capturing.macro(ascii_name(name), value))
+        for name, value in taken.constants.items():
+            self.use_types(capturing.constant_type(value))
+            text = capturing.constant(ascii_name(name), value)
+            self.names |= identifiers(text)
+            self.write(text)
+        for name, array in taken.pointers.items():
+            t = types.typeof(array)
+            self.use_types(t)
+            self.pointers[f"{namespace}::{ascii_name(name)}"] = name, array
+            self.write(f"__constant__ {self.spelled(t)} {ascii_name(name)};\n")
+        for name, array in taken.arrays.items():
+            self.names.add("constant_array")
+            self.use_types(types.from_dtype(array.dtype))
+            self.write(capturing.constant_array(ascii_name(name), array))
+        return taken
+
+    def user_text(self, definition: Definition) -> Text:
+        """The user's lines, for the namespace that has been opened for them."""
+        return definition.text.replace(definition.body(self.macros))
+
+    def close_namespace(self, namespace: str, definition: Definition, taken):
+        for name in (*taken.macros, *(() if definition.is_unit else definition.names.defined)):
+            self.write(f"#undef {ascii_name(name)}\n")
+        self.write(f"}} // namespace {namespace}\n\n")
+
+    def spelled(self, t) -> str:
+        """The C++ type, where names of the Python scope may hide its words."""
+        from numbalite.text import devicelib
+
+        words = identifiers(t.cxx)
+        # A header may have words of ours, too.
+        hidden = words & (devicelib.LIBRARY_NAMES if self.includes else self.hiding)
+        cxx = t.cxx.replace("layout::", "layout::nl_") if self.has_macros else t.cxx
+        if not hidden:
+            return cxx
+        return re.sub(rf"(?<!:)\b({'|'.join(sorted(hidden))})\b", r"numbalite::\1", cxx)
+
+    def add_function(self, function) -> str:
+        """Writes a device function, unless it is there; gives its namespace."""
+        if function in self.functions:
+            namespace = self.functions[function]
+            if function in self.unfinished and function is not self.unfinished[-1]:
+                self.forward_declare(function)
+            return namespace
+        if function.definition.is_python:
+            return self.add_instances(function)
+        plain = re.sub(r"\W+", "_", ascii_name(function.name)).strip("_")  # "f<float>"
+        namespace = f"f{len(self.functions) + 1}_{plain}"
+        self.functions[function] = namespace
+        self.unfinished.append(function)
+        if function.options:
+            self.link(function.options.link)
+            self.given = self.given or bool(function.options.options)
+        definition = function.definition
+        taken = self.open_namespace(namespace, definition)
+        if definition.is_unit:
+            self.write_user(self.user_text(definition))
+        else:
+            self.write_bodies(function, self.user_text(definition))
+        self.close_namespace(namespace, definition, taken)
+        self.unfinished.remove(function)
+        return namespace
+
+    def add_instances(self, function) -> str:
+        """Writes a function with a Python body, as it is for each of its signatures."""
+        inner = [self.add_function(i) for i in function.definition.instances(function)]
+        name = ascii_name(function.name)
+        namespace = self.functions[function] = f"f{len(self.functions) + 1}_{name}"
+        using = "".join(f"using {of}::{name};\n" for of in inner)
+        self.write(f"namespace {namespace} {{\n{using}}} // namespace {namespace}\n\n")
+        return namespace
+
+    def write_alias(self, name, function, namespace):
+        """Makes a device function known by a name of the Python scope."""
+        own = ascii_name(function.name)
+        if own == name:
+            self.write(f"using {namespace}::{own};\n")
+            return
+        # Its result is part of its head, and the lines are nobody's: a wrong call is one at the user's line.
+        call = f"{namespace}::{own}(static_cast<nl_T &&>(nl_t)...)"
+        self.write(
+            f'#line 1 "numbalite/{name}"\n'
+            f"template <class... nl_T> __device__ __forceinline__ auto {name}(nl_T &&...nl_t) -> decltype({call}) "
+            f"{{ return {call}; }}\n"
+        )
+        self.pieces.append(None)
+
+    def forward_declare(self, function):
+        """For functions that call each other: possible where the types are said."""
+        if not function.signatures or any(s.return_type is None for s in function.signatures):
+            raise TypeError(
+                f"the device function {function.name} calls itself through others: it needs a "
+                f'signature with its return type, such as cuda.jit("float32(float32)", device=True)'
+            )
+        self.write(f"namespace {self.functions[function]} {{\n")
+        for signature in function.signatures:
+            self.write(self.function_head(function, signature) + ";\n")
+        self.write("}\n")
+
+    def function_head(self, function, signature):
+        definition = function.definition
+        parameters = [ascii_name(p) for p in definition.parameters]
+        inline = "__forceinline__ " if function.options and function.options.forceinline else ""
+        name = ascii_name(definition.name)
+        if signature is None:
+            if not parameters:
+                return f"inline __device__ {inline}auto {name}()"
+            heads = ", ".join(f"class {p}_type" for p in parameters)
+            args = ", ".join(f"{p}_type {p}" for p in parameters)
+            return f"template <{heads}>\n__device__ {inline}auto {name}({args})"
+        self.use_types(*signature.args, *filter(None, [signature.return_type]))
+        result = "auto" if signature.return_type is None else self.spelled(signature.return_type)
+        pairs = zip(signature.args, parameters, strict=True)
+        args = ", ".join(f"{self.spelled(t)} {p}" for t, p in pairs)
+        return f"inline __device__ {inline}{result} {name}({args})"
+
+    def write_bodies(self, function, body):
+        expression = not has_statement(body.value)
+        for signature in function.signatures or (None,):
+            self.write(self.function_head(function, signature) + " {\n")
+            self.write("return (\n" if expression else "")
+            self.write_user(body, "); }" if expression else "}")
+
+
+# --- whole sources -----------------------------------------------------------------------------------
+
+
+def kernel_source(
+    definition: Definition, signature, launch_bounds=(), prepended=(), macros=False
+) -> tuple[Builder, str]:
+    """What builds the source of a kernel whose body is given, for one signature, and the kernel's name
+    expression. ``prepended`` are Texts of whole declarations to compile before it; ``macros``: the compiler is
+    given some."""
+    name = ascii_name(definition.name)
+    builder = Builder(definition.name, f"{definition.name}: {signature}")
+    builder.pointers = {}
+    builder.given = macros
+    builder.use_types(*signature.args)
+    builder.link(prepended)
+    namespace = f"k_{name}"
+    taken = builder.open_namespace(namespace, definition)
+    args, lead = _kernel_parameters(builder, definition.parameters, signature.args)
+    bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
+    before, behind = templates.fill_around(
+        "kernel", kernel=f"nl_{name}", bounds=bounds, parameters=args, lead=lead
+    )
+    builder.write(before)
+    builder.write_user(builder.user_text(definition), behind)
+    builder.close_namespace(namespace, definition, taken)
+    return builder, f"{namespace}::nl_{name}"
+
+
+def _kernel_parameters(builder, names, args):
+    """(the parameters of a kernel, what stands before the user's lines). A kernel cannot have a reference
+    as a parameter, so it gets a pointer; a dtype is a name for the type."""
+    heads, lead = [], ""
+    for name, t in zip(map(ascii_name, names), args, strict=True):
+        ctype = builder.spelled(t)
+        if isinstance(t, types.Array) and t.ndim == 0:
+            heads.append(f"{ctype.removesuffix('&')}*nl_{name}")
+            lead += f"{ctype}{name} = *nl_{name};\n"
+        elif isinstance(t, types.Empty) and t.dtype is not None:
+            heads.append(ctype)
+            lead += f"using {name} = {builder.spelled(t.dtype)};\n"
+        else:
+            heads.append(f"{ctype} {name}")
+        if isinstance(t, types.Tuple):
+            lead += f'static_assert(sizeof({ctype}) == {t.size}, "a tuple of another size");\n'
+    return ", ".join(heads), lead
+
+
+def device_source(function, exported: str = "", signature=None) -> str:
+    """The source of a device function; ``exported`` also gives it a C name for other programs."""
+    builder = Builder(function.name, repr(function))
+    namespace = builder.add_function(function)
+    if exported:
+        builder.use_types(*signature.args)
+        names = [f"a{i}" for i in range(len(signature.args))]
+        args = ", ".join(f"{t.cxx} {n}" for t, n in zip(signature.args, names, strict=True))
+        result = "auto" if signature.return_type is None else signature.return_type.cxx
+        builder.write(
+            f'extern "C" __device__ {result} {exported}({args}) '
+            f"{{ return {namespace}::{ascii_name(function.name)}({', '.join(names)}); }}\n"
+        )
+    return builder.finish()
+
+
+def unit_source(text: Text, prepended=()) -> str:
+    """A whole translation unit of the user; ``prepended`` are Texts to compile before it."""
+    used, includes = set(), []
+    for piece in (*prepended, text):
+        used |= identifiers(piece.value)
+        for token in tokenize(piece.value):
+            if token.kind == "directive" and directive_word(token.text) in INCLUDES:
+                includes.append(included_name(token.text))
+    head = _own_includes(used, includes) + "using namespace numbalite;\n"
+    return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
+
+
+DECLARATION = "<declaration>"
+"""The label of a Text that declares a function for others."""
+
+
+def _declared(text):
+    return re.findall(r"(\w+)\(", text)
+
+
+STAND_IN = "nl_absent"
+
+
+def stand_ins(variables) -> str:
+    """What a unit ends with to have something under the names of variables inside #if, so that they can be
+    asked for: ``::x`` is the source's own x, and if there is none that of the namespace used here."""
+    if not variables:
+        return ""
+    inner = {name.rpartition("::")[2]: True for name in variables}
+    text = f"namespace nl_not_there {{ struct {STAND_IN} {{}}; "
+    text += " ".join(f"__device__ {STAND_IN} {name};" for name in inner) + " }\n"
+    for outer in dict.fromkeys(name.rpartition("::")[0] for name in variables):
+        use = "using namespace nl_not_there;"
+        for part in reversed(outer.split("::") if outer else ()):
+            use = f"namespace {part} {{ {use} }}"
+        text += use + "\n"
+    return text
+
+
+def scope_source(definition: Definition) -> tuple[Text, dict]:
+    """What a whole unit takes from the Python scope, as a Text to compile before it, and the names that
+    could not be taken -> why. The value is "" where it takes nothing."""
+    builder = Builder(definition.name)
+    taken = builder.open_namespace(_SCOPE, definition)
+    builder.write(f"}} // namespace {_SCOPE}\nusing namespace {_SCOPE};\n")
+    for name in sorted(builder.macros):
+        builder.write(f"#undef {name}\n#define {name} {ascii_name(name)}\n")
+    kinds = taken.constants, taken.macros, taken.arrays, taken.functions, taken.types
+    included = [line for _, line, label in builder.includes if label != definition.text.label]
+    pieces = [*dict.fromkeys(included), *builder.records.values()]
+    pieces += [text.numbered() for text in builder.links()]
+    pieces += filter(None, builder.pieces)
+    value = "\n".join(pieces) if any(kinds) else ""
+    return plain(value, "<names of the Python scope>"), builder.refused
+
+
+_SCOPE = "from_python"
+
+
+def plain_name(name: str) -> str:
+    """The name without namespaces and template arguments."""
+    return name.partition("<")[0].rpartition("::")[2].strip()
+
+
+def file_name(name: str, label: str) -> str:
+    """The name of the generated file: beside the user's, where quoted #includes are looked for."""
+    folder = os.path.dirname(label) if os.path.isabs(label) else ""
+    return os.path.join(folder, f"{name}.cu")
+
+
+@functools.lru_cache(maxsize=128)
+def identifiers(text: str, parameters=()) -> frozenset:
+    """The names in a source that may be the library's: free ones, and those beside a ``::``."""
+    found = set(free_names(text, parameters))
+    tokens = tokenize(text)
+    for before, token in itertools.pairwise(tokens):
+        if token.text == "::" and before.kind == "name":
+            found.add(before.text)
+        elif before.text == "::" and token.kind == "name":
+            found.add(token.text)
+    return frozenset(found)
+
+
+def included_name(line: str) -> str:
+    """ "x.h" for ``#include <x.h>``"""
+    return next((name for name, _ in headers.includes(line)), "")
+
+
+def _own_includes(used, includes):
+    from numbalite.text import devicelib
+
+    return devicelib.prologue(set(used), includes)

@@ -1,0 +1,169 @@
+"""A compiled kernel: the images that it is in, its parameters, and what the compiler made of it."""
+
+from __future__ import annotations
+
+from math import prod
+
+from numbalite import frontend
+from numbalite.errors import KernelError
+from numbalite.kernels import fault
+from numbalite.kernels.images import Images
+from numbalite.kernels.targets import current_device, target_of
+from numbalite.text import readable
+from numbalite.text.capture import ascii_name
+
+# CUfunction_attribute
+MAX_THREADS_PER_BLOCK, SHARED_SIZE, CONST_SIZE, LOCAL_SIZE, NUM_REGISTERS = range(5)
+CARVEOUT = 9
+# CUdevice_attribute
+MULTIPROCESSOR_COUNT = 16
+
+
+class Kernel:
+    """A kernel for one list of argument types, an overload of its Dispatcher; numba's ``_Kernel``.
+
+    ``images`` are its source's, or a function that gives them, where another source may take the place of
+    that one. ``parameters`` are Parameter rows, or a function that gives them for an image.
+    """
+
+    is_python = False
+    """Has its source a Python body?"""
+    exceptions: dict = {}  # noqa: RUF012
+    """What it may raise, with a Python body (fault.py)."""
+
+    def __init__(self, images, expression, name, parameters, options, signature=None, labels=()):
+        self._images = images
+        self.expression = expression
+        self.name = name
+        self._parameters = parameters
+        self.options = options
+        self.signature = signature
+        self.labels = labels
+        self._kernels = {}  # device -> _core.Kernel
+
+    @property
+    def images(self) -> Images:
+        return self._images() if callable(self._images) else self._images
+
+    @property
+    def parameters(self):
+        """The Parameter rows."""
+        if callable(self._parameters):
+            self._parameters = self._parameters(self.images.image())
+        return self._parameters
+
+    def compile(self):
+        """Compiles for the current device, if that has not been done."""
+        self.images.image()
+
+    @property
+    def entry_name(self) -> str:
+        """The symbol in the compiled code."""
+        return self.images.image().lowered[self.expression]
+
+    def load(self, device=None):
+        """The _core.Kernel on a device, which must be the current one; loaded if that has not been done."""
+        if device is None:
+            device = current_device()
+        with self.images.lock:
+            kernel = self._kernels.get(device)
+            if kernel is None or kernel.module is not self.images.module(device):
+                kernel = self._kernels[device] = self._loaded_on(device)
+            return kernel
+
+    @property
+    def loaded(self) -> list:
+        """The _core.Kernels that there are so far."""
+        return list(self._kernels.values())
+
+    def _loaded_on(self, device):
+        module = self.images.module(device)
+        image = self.images.image(target_of(device))
+        hook = None
+        if self.images.source.has_checks:
+            hook = image.lowered[fault.VARIABLE], self._fault
+        kernel = module.function(
+            image.lowered[self.expression], self.name, list(self.parameters), hook
+        )
+        if self.options.shared_memory_carveout is not None:
+            kernel.set_attribute(CARVEOUT, self.options.shared_memory_carveout)
+        return kernel
+
+    def _fault(self, record, kernels, arrays):
+        """Raises KernelError for a record, or the kernel's own exception. kernels: names of those that may have
+        left it; arrays: what they were given (fault.name_array)."""
+        found = fault.decode(record)
+        fault.name_array(found, arrays)
+        name = " or ".join(dict.fromkeys(kernels))
+        where = found["file"]
+        for label in self.labels:
+            if where and label.endswith(where):
+                where = label
+        line = found["line"] or None
+        raised = fault.exception(found, self.exceptions, where)
+        if raised is not None:
+            raise raised
+        place = f"{where}({line}): " if where and line else ""
+        raise KernelError(
+            place + fault.message(found, name),
+            kernel=name,
+            block=found["block"],
+            thread=found["thread"],
+            array=found.get("array") or None,
+            index=found.get("index"),
+            file=where or None,
+            line=line,
+            others=found["others"],
+            address=found.get("address"),
+            kind={"index": "memory", "assert": "assert"}.get(found["kind"]),
+        )
+
+    # --- what the compiler made of it
+
+    regs_per_thread = property(lambda self: self.load().attribute(NUM_REGISTERS))
+    const_mem_size = property(lambda self: self.load().attribute(CONST_SIZE))
+    shared_mem_per_block = property(lambda self: self.load().attribute(SHARED_SIZE))
+    local_mem_per_thread = property(lambda self: self.load().attribute(LOCAL_SIZE))
+    max_threads_per_block = property(lambda self: self.load().attribute(MAX_THREADS_PER_BLOCK))
+    cooperative = property(lambda self: bool(self.options.cooperative))
+
+    def occupancy(self, block, shared=0) -> int:
+        """How many blocks of ``block`` threads (an int or a tuple) a multiprocessor holds at once."""
+        threads = threads_of(block)
+        if not hasattr(shared, "__index__"):
+            raise TypeError(f"shared is bytes of dynamic shared memory, an integer, not {shared!r}")
+        return self.load().occupancy(threads, shared.__index__())
+
+    def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0) -> int:
+        """The most blocks of a cooperative launch: as many as the device holds at once."""
+        from numbalite import _core
+
+        count = _core.device_attribute(current_device(), MULTIPROCESSOR_COUNT)
+        return self.occupancy(blockdim, dynsmemsize) * count
+
+    def inspect_source(self) -> str:
+        text = self.images.source.text
+        return readable.readable(text, ascii_name(self.name)) if self.is_python else text
+
+    def inspect_asm(self) -> str:
+        from numbalite.kernels import inspection
+
+        return inspection.ptx(self.images)
+
+    def inspect_sass(self) -> str:
+        from numbalite.kernels import inspection
+
+        return inspection.sass(self.images)
+
+    _repr_html_ = frontend.picture("overload")
+
+    def __repr__(self):
+        return f"<compiled kernel {self.name}: {self.signature or self.expression}>"
+
+
+def threads_of(block) -> int:
+    """The threads in a block given as an int or a tuple."""
+    dims = block if isinstance(block, (tuple, list)) else (block,)
+    if not 1 <= len(dims) <= 3 or not all(hasattr(n, "__index__") for n in dims):
+        raise TypeError(f"a block is its number of threads, or a tuple of 1 to 3, not {block!r}")
+    return prod(n.__index__() for n in dims)
