@@ -3,6 +3,15 @@
 #include "core/layout.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+void nl_layout_copy(nl_layout *to, const nl_layout *from) {
+    size_t size = (size_t)from->ndim * sizeof(int64_t);
+    to->ndim = from->ndim;
+    to->itemsize = from->itemsize;
+    memcpy(to->shape, from->shape, size);
+    memcpy(to->strides, from->strides, size);
+}
 
 int64_t nl_layout_count(const nl_layout *layout) {
     int64_t count = 1;
@@ -52,17 +61,56 @@ void nl_layout_set_f(nl_layout *layout) {
     set_contiguous(layout, 0, 1);
 }
 
-void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
+/* The dimensions of more than one element, those with the largest strides first; of equal ones the
+ * first comes first. Returns how many there are. */
+static int sort_dimensions(const nl_layout *l, int *order) {
+    int n = 0;
+    for (int i = 0; i < l->ndim; i++) {
+        if (l->shape[i] == 1)
+            continue;
+        int j = n++;
+        for (; j > 0 && llabs(l->strides[order[j - 1]]) < llabs(l->strides[i]); j--)
+            order[j] = order[j - 1];
+        order[j] = i;
+    }
+    return n;
+}
+
+void nl_layout_set_k(nl_layout *l) {
+    int order[NL_MAX_DIMS], n;
+    if (l->ndim == 1) { /* as nearly always */
+        l->strides[0] = l->shape[0] > 1 ? l->itemsize : 0;
+        return;
+    }
+    n = sort_dimensions(l, order);
+    int64_t stride = nl_layout_count(l) != 0 ? l->itemsize : 0;
+    for (int i = 0; i < l->ndim; i++)
+        if (l->shape[i] == 1)
+            l->strides[i] = 0;
+    while (n-- > 0) {
+        l->strides[order[n]] = stride;
+        stride *= l->shape[order[n]];
+    }
+}
+
+/* 0: it has no elements. */
+static int find_extent(const nl_layout_view *v, int64_t *low, int64_t *high) {
     *low = *high = 0;
-    for (int i = 0; i < layout->ndim; ++i) {
-        if (layout->shape[i] == 0) {
+    for (int i = 0; i < v->ndim; i++) {
+        if (v->shape[i] == 0) {
             *low = *high = 0;
-            return;
+            return 0;
         }
-        int64_t last = (layout->shape[i] - 1) * layout->strides[i];
+        int64_t last = (v->shape[i] - 1) * v->strides[i];
         *(last < 0 ? low : high) += last;
     }
-    *high += layout->itemsize;
+    *high += v->itemsize;
+    return 1;
+}
+
+void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
+    nl_layout_view view = nl_layout_at(layout, 0);
+    (void)find_extent(&view, low, high);
 }
 
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address) {
@@ -78,34 +126,62 @@ uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address) {
 
 /* With the strides sorted by size, each must step over everything below it. */
 int nl_layout_overlaps_itself(const nl_layout *l) {
-    int order[NL_MAX_DIMS], n = 0;
-    for (int i = 0; i < l->ndim; i++) {
-        if (l->shape[i] == 0)
-            return 0;
-        if (l->shape[i] == 1)
-            continue;
-        int j = n++;
-        for (; j > 0 && llabs(l->strides[order[j - 1]]) > llabs(l->strides[i]); j--)
-            order[j] = order[j - 1];
-        order[j] = i;
-    }
+    int order[NL_MAX_DIMS], n = sort_dimensions(l, order);
     int64_t reach = l->itemsize;
-    for (int i = 0; i < n; i++) {
-        int64_t stride = llabs(l->strides[order[i]]);
+    if (nl_layout_count(l) == 0)
+        return 0;
+    while (n-- > 0) {
+        int64_t stride = llabs(l->strides[order[n]]);
         if (stride < reach)
             return l->itemsize > 0;
-        reach += stride * (l->shape[order[i]] - 1);
+        reach += stride * (l->shape[order[n]] - 1);
     }
     return 0;
 }
 
+/* ---- two of them ---- */
+
+static int ranges_meet(const nl_layout_view *a, const nl_layout_view *b) {
+    int64_t low[2], high[2];
+    return find_extent(a, &low[0], &high[0]) && find_extent(b, &low[1], &high[1]) &&
+           a->address + (uint64_t)low[0] < b->address + (uint64_t)high[1] &&
+           b->address + (uint64_t)low[1] < a->address + (uint64_t)high[0];
+}
+
 int nl_layout_ranges_meet(uint64_t a, const nl_layout *a_layout, uint64_t b,
                           const nl_layout *b_layout) {
-    int64_t low[2], high[2];
-    if (nl_layout_count(a_layout) == 0 || nl_layout_count(b_layout) == 0)
+    nl_layout_view one = nl_layout_at(a_layout, a), other = nl_layout_at(b_layout, b);
+    return ranges_meet(&one, &other);
+}
+
+int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b) {
+    size_t size = (size_t)a->ndim * sizeof(int64_t);
+    return a->address == b->address && a->ndim == b->ndim && a->itemsize == b->itemsize &&
+           memcmp(a->shape, b->shape, size) == 0 && memcmp(a->strides, b->strides, size) == 0;
+}
+
+/* The largest number that divides all distances between elements; 0 for one element. */
+static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
+    for (int i = 0; i < v->ndim; i++) {
+        uint64_t other = v->shape[i] > 1 ? (uint64_t)llabs(v->strides[i]) : 0;
+        while (other) {
+            uint64_t rest = grid % other;
+            grid = other;
+            other = rest;
+        }
+    }
+    return grid;
+}
+
+/* Every other element, say: all elements of both may lie on one grid, apart from each other. */
+int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
+    if (!ranges_meet(a, b))
         return 0;
-    nl_layout_extent(a_layout, &low[0], &high[0]);
-    nl_layout_extent(b_layout, &low[1], &high[1]);
-    return a + (uint64_t)low[0] < b + (uint64_t)high[1] &&
-           b + (uint64_t)low[1] < a + (uint64_t)high[0];
+    uint64_t grid = grid_of(a, grid_of(b, 0));
+    if (grid == 0)
+        return 1;
+    uint64_t ahead = (b->address - a->address) % grid;
+    if (b->address < a->address)
+        ahead = (grid - (a->address - b->address) % grid) % grid;
+    return ahead < (uint64_t)a->itemsize || grid - ahead < (uint64_t)b->itemsize;
 }

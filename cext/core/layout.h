@@ -14,11 +14,16 @@ typedef struct nl_layout {
     int64_t strides[NL_MAX_DIMS]; /* bytes; may be negative or zero */
 } nl_layout;
 
+/* As many dimensions as there are: most of a layout is unused. */
+void nl_layout_copy(nl_layout *to, const nl_layout *from);
 int64_t nl_layout_count(const nl_layout *layout); /* elements */
 int nl_layout_is_c(const nl_layout *layout); /* as NumPy: size-1 and empty arrays are contiguous */
 int nl_layout_is_f(const nl_layout *layout);
 void nl_layout_set_c(nl_layout *layout); /* strides from shape */
 void nl_layout_set_f(nl_layout *layout);
+/* Those of a block without gaps in which the dimensions have the order that their strides have now.
+ * Dimensions of one element get 0. */
+void nl_layout_set_k(nl_layout *layout);
 /* Byte offsets [low, high) that the elements touch, relative to the first element. */
 void nl_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high);
 /* Low bits of the addresses of the elements, the first of which is at `address`: an element type of
@@ -29,5 +34,22 @@ int nl_layout_overlaps_itself(const nl_layout *layout);
 /* Do the ranges of addresses that two arrays span meet? Those of arrays without elements do not. */
 int nl_layout_ranges_meet(uint64_t address, const nl_layout *layout, uint64_t other_address,
                           const nl_layout *other);
+
+/* An array in memory, whose geometry lies elsewhere. */
+typedef struct nl_layout_view {
+    uint64_t address; /* of the first element */
+    int ndim;
+    int64_t itemsize;
+    const int64_t *shape, *strides;
+} nl_layout_view;
+
+static inline nl_layout_view nl_layout_at(const nl_layout *layout, uint64_t address) {
+    return (nl_layout_view){address, layout->ndim, layout->itemsize, layout->shape,
+                            layout->strides};
+}
+/* The very same elements, in the same order? */
+int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b);
+/* 0: the two have no byte in common. May say 1 where they have none. */
+int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b);
 
 #endif

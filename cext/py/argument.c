@@ -334,7 +334,7 @@ static __attribute__((noinline)) int write_own(nl_py_call *call, int index, PyOb
 static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
     const nl_param *p = &call->params->items[index];
     if (v->mode == 0)
-        call->staging.implicit |= !v->is_record;
+        call->implicit |= !v->is_record;
     else if (p->is_const && v->mode == NL_PY_TRANSFER_OUT)
         return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
                                      ": cuda.Out makes no sense for a parameter that is const");
@@ -343,8 +343,9 @@ static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
                        : NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT;
 }
 
+/* On the device it is C contiguous, unless it is Fortran contiguous only. */
 static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
-    nl_py_staged *staged;
+    char order = v->order == NL_PY_ARRAY_F ? 'F' : 'C';
     if (v->is_masked)
         return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
                                      ": a kernel would not see the mask");
@@ -354,10 +355,37 @@ static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigne
     if ((mode & NL_PY_TRANSFER_OUT) && nl_layout_overlaps_itself(&v->memory.host.layout))
         return nl_py_argument_refuse(call, index, shown(v), PyExc_ValueError,
                                      " whose elements overlap in memory: it cannot be copied back");
-    if (nl_py_staging_add(&call->staging, &v->memory.host, index, mode, &staged) < 0)
+    nl_py_hostcopy *copy = nl_py_hostcopies_next(&call->hosts);
+    if (!copy)
         return -1;
-    write_array(&call->params->items[index], at, 0, staged->device.shape, staged->device.strides);
+    copy->mode = mode;
+    copy->tag = index;
+    copy->array = v->array;
+    copy->data = v->memory.host.data;
+    nl_layout_copy(&copy->host, &v->memory.host.layout);
+    nl_py_hostcopies_add(&call->hosts, copy, order);
+    write_array(&call->params->items[index], at, 0, copy->device.shape, copy->device.strides);
     return 0;
+}
+
+int nl_py_argument_check_apart(const nl_py_call *call) {
+    int first, second, found = nl_py_hostcopies_overlap(&call->hosts, &first, &second);
+    if (found <= 0)
+        return found;
+    const nl_param *a = &call->params->items[first], *b = &call->params->items[second];
+    PyErr_Format(PyExc_ValueError,
+                 "%s(): parameters %d '%s' and %d '%s': the arrays overlap in memory and one is "
+                 "written, but each would have a copy of its own on the device; pass device "
+                 "arrays, or copies",
+                 call->name, a->number + 1, a->name, b->number + 1, b->name);
+    return -1;
+}
+
+void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block) {
+    for (int i = 0; i < call->hosts.count; i++) {
+        const nl_py_hostcopy *copy = &call->hosts.items[i];
+        memcpy(block + call->params->items[copy->tag].offset, &copy->address, sizeof copy->address);
+    }
 }
 
 /* None and 0 are NULL; any other address must be in memory that the driver knows. Whether it is

@@ -90,7 +90,7 @@ static int write_arguments(nl_py_call *call, PyObject *const *args, unsigned cha
         if (nl_py_argument_write(call, i, args[i], block) < 0)
             return -1;
     }
-    if (!call->staging.use_count)
+    if (!call->hosts.count)
         return 0;
     PyErr_Format(PyExc_TypeError,
                  "%s(): a graph's launch takes no host arrays: pass device arrays "
@@ -205,7 +205,8 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
     call.may_visit = 0;
     call.visited = 0;
     call.values = &read;
-    nl_py_staging_init(&call.staging);
+    call.implicit = 0;
+    nl_py_hostcopies_init(&call.hosts, 1);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
     PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
     PyObject *made = tuple ? nl_py_values_made(&read) : NULL;
@@ -217,8 +218,7 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
         replace_arguments(c, tuple, Py_XNewRef(made));
     else
         Py_XDECREF(tuple);
-    if (call.staging.use_count)
-        nl_py_staging_clear(&call.staging);
+    nl_py_hostcopies_clear(&call.hosts);
     Py_XDECREF(made);
     nl_py_values_clear(&read);
     nl_mem_free(values);

@@ -49,7 +49,7 @@ int nl_py_gucall_dimensions(nl_py_gucall *c);
 int nl_py_gucall_inputs(nl_py_gucall *c);
 int nl_py_gucall_outputs(nl_py_gucall *c);
 /* Inputs that share memory with an output are copied; what is on the host goes to the device. */
-int nl_py_gucall_stage(nl_py_gucall *c);
+int nl_py_gucall_enter(nl_py_gucall *c);
 /* Are the elements of an operand's core one after the other, in C or Fortran order? */
 int nl_py_gucall_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize);
 PyObject *nl_py_gucall_stream(const nl_py_gucall *c); /* borrowed; None: the default one */

@@ -9,7 +9,6 @@
 
 #include <string.h>
 #include "base/mem.h"
-#include "core/pinned.h"
 #include "py/override.h"
 #include "py/stream.h"
 
@@ -113,13 +112,13 @@ static int run(nl_py_gucall *c) {
         return raise_from(&err);
     if (c->packed.count == 0)
         return 0;
-    if (nl_py_gucall_stage(c) < 0)
+    if (nl_py_gucall_enter(c) < 0)
         return -1;
     if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0 ||
         nl_device_bind(c->operation.device, &err) < 0)
         return raise_from(&err);
     return nl_py_gucall_launch(c) < 0 ? -1
-                                      : nl_py_operands_return(&c->operation, c->operands, c->count);
+                                      : nl_py_operands_leave(&c->operation, c->operands, c->count);
 }
 
 static PyObject *result_of(nl_py_gucall *c, int i) {
@@ -160,9 +159,7 @@ static int open_call(nl_py_gucall *c, nl_py_gufunc *g, PyObject *const *args, Py
     c->count = g->core.nin + g->core.nout;
     c->read = c->replaced = c->on_device = 0;
     c->chosen = NULL;
-    memset(o, 0, sizeof *o);
-    o->state = g->state;
-    o->name = g->name;
+    nl_py_operation_init(o, g->state, g->name);
     nl_py_keywords_init(g->state, &c->keywords);
     if (names && nl_py_keywords_read(g->state, g->name, names, args + nargs, 1u << NL_PY_KEY_WHERE,
                                      &c->keywords) < 0)

@@ -123,7 +123,7 @@ int nl_py_gucall_is_dense(const nl_py_gucall *c, int i, char order, int64_t item
     return 1;
 }
 
-/* A host array that is staged is dense in its own order; the core keeps together only if the loop
+/* A copy of a host array is dense in its own order; the core keeps together only if the loop
  * strides over it. */
 static int stays_dense(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
@@ -264,14 +264,14 @@ static int separate_inputs(nl_py_gucall *c) {
     return 0;
 }
 
-int nl_py_gucall_stage(nl_py_gucall *c) {
+int nl_py_gucall_enter(nl_py_gucall *c) {
     if (separate_inputs(c) < 0)
         return -1;
     for (int i = 0; i < c->count; i++)
-        c->operands[i].stage = c->operands[i].place != NL_PY_PLACE_HOST ? 0
-                               : i < c->nin                             ? NL_PY_STAGE_IN
-                                                                        : NL_PY_STAGE_OUT;
-    if (nl_py_operands_stage(&c->operation, c->operands, c->count) < 0)
+        c->operands[i].copied = c->operands[i].place != NL_PY_PLACE_HOST ? 0
+                                : i < c->nin                             ? NL_PY_TRANSFER_IN
+                                                                         : NL_PY_TRANSFER_OUT;
+    if (nl_py_operands_enter(&c->operation, c->operands, c->count, NL_PY_READS_SOME) < 0)
         return -1;
     for (int i = 0; i < c->count; i++) {
         nl_py_operand *op = &c->operands[i];
@@ -280,7 +280,7 @@ int nl_py_gucall_stage(nl_py_gucall *c) {
         if (op->place == NL_PY_PLACE_VALUE &&
             nl_py_operand_value(op, (nl_dtype)c->dtypes[i], c->slots[i]) < 0)
             return -1;
-        if (op->stage)
+        if (op->copied)
             show_operand(c, i);
     }
     return 0;

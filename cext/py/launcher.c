@@ -43,22 +43,24 @@ static int warn_host(nl_py_dispatcher *d) {
 }
 
 /* With host arrays: in, launch, out. */
-static int run_staged(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call, unsigned char *block,
-                      void **values) {
+static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
+                          unsigned char *block, void **values) {
     nl_error err;
-    if (nl_py_staging_check(&call->staging, k->kernel) < 0)
+    if (nl_py_argument_check_apart(call) < 0)
         return -1;
-    if (call->staging.implicit && warn_host(l->dispatcher) < 0)
+    if (call->implicit && warn_host(l->dispatcher) < 0)
         return -1;
     if (nl_device_bind(call->device, &err) < 0) {
         nl_py_raise(&err);
         return -1;
     }
-    if (nl_py_staging_enter(&call->staging, k->kernel, block, l->shape.stream, l->blocking) < 0)
+    if (nl_py_hostcopies_enter(&call->hosts, call->device, l->shape.stream, l->blocking,
+                               NL_PY_READS_ANY) < 0)
         return -1;
+    nl_py_argument_write_addresses(call, block);
     if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
         return -1;
-    return nl_py_staging_leave(&call->staging, k->kernel, l->shape.stream);
+    return nl_py_hostcopies_leave(&call->hosts) < 0 ? -1 : 0;
 }
 
 /* In a capture device arrays go the longer way too, so that the graph notes them. */
@@ -69,11 +71,11 @@ static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
 static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kernel *k,
                                                    nl_py_call *call, PyObject *const *args,
                                                    unsigned char *block, void **values) {
-    if (call->staging.use_count) {
+    if (call->hosts.count) {
         if (nl_py_graph_check_waiting(l->shape.stream, "a launch with host arrays",
                                       ", because it waits for its copies: pass device arrays") < 0)
             return -1;
-        return run_staged(l, k, call, block, values);
+        return run_with_hosts(l, k, call, block, values);
     }
     if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
         return -1;
@@ -122,7 +124,8 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     call.may_visit = !capturing;
     call.visited = 0;
     call.values = read;
-    nl_py_staging_init(&call.staging);
+    call.implicit = 0;
+    nl_py_hostcopies_init(&call.hosts, 1);
     for (int i = 0; i < params->count; i++) {
         values[i] = block + params->items[i].offset;
         if (nl_py_argument_write(&call, i, args[i], block) < 0)
@@ -134,14 +137,13 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     }
     if (__builtin_expect(call.visited != 0, 0) && wait_for_visit(&call, NULL) < 0)
         goto done;
-    result = capturing                ? run_capturing(l, k, &call, args, block, values)
-             : call.staging.use_count ? run_staged(l, k, &call, block, values)
-                                      : nl_py_kernel_run(k, &l->shape, values, call.epoch);
+    result = capturing          ? run_capturing(l, k, &call, args, block, values)
+             : call.hosts.count ? run_with_hosts(l, k, &call, block, values)
+                                : nl_py_kernel_run(k, &l->shape, values, call.epoch);
     if (__builtin_expect(call.visited != 0, 0) && result == 0)
         result = wait_for_visit(&call, &l->shape);
 done:
-    if (call.staging.use_count)
-        nl_py_staging_clear(&call.staging);
+    nl_py_hostcopies_clear(&call.hosts);
     return result;
 }
 

@@ -8,19 +8,12 @@
 #include "py/operand.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include "base/mem.h"
-#include "core/bounce.h"
 #include "core/transfer.h"
 #include "py/devarray.h"
 #include "py/graph.h"
 #include "py/hostmemory.h"
 #include "py/value.h"
-
-#define BLOCK_ALIGN 64 /* of operands in the page-locked block */
-#define FEW_UPLOADS 6  /* that need no memory of their own */
-#define SHARED_MOST ((int64_t)1 << 30)
 
 /* ---- reading ---- */
 
@@ -352,219 +345,59 @@ PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
 
 /* ---- to the device ---- */
 
-/* Strides of a block that has the order of the original and holds every distinct element once.
- * Returns its size in bytes. */
-static int64_t set_dense(const nl_py_operand *op, int64_t *dense) {
-    int order[NL_MAX_DIMS], n = 0;
-    int64_t stride = op->itemsize;
-    for (int i = 0; i < op->ndim; i++) {
-        dense[i] = 0;
-        if (op->shape[i] == 0)
-            stride = 0;
-        if (op->shape[i] == 1 || op->strides[i] == 0)
-            continue;
-        int j = n++;
-        for (; j > 0 && llabs(op->strides[order[j - 1]]) < llabs(op->strides[i]); j--)
-            order[j] = order[j - 1];
-        order[j] = i;
-    }
-    while (n-- > 0) {
-        dense[order[n]] = stride;
-        stride *= op->shape[order[n]];
-    }
-    return stride;
-}
-
 /* The distinct elements only. */
-static void distinct_layout(const nl_py_operand *op, const int64_t *strides, nl_layout *layout) {
+static void distinct_layout(const nl_py_operand *op, nl_layout *layout) {
     layout->ndim = op->ndim;
     layout->itemsize = op->itemsize;
     for (int i = 0; i < op->ndim; i++) {
         layout->shape[i] = op->strides[i] == 0 && op->shape[i] > 1 ? 1 : op->shape[i];
-        layout->strides[i] = strides[i];
+        layout->strides[i] = op->strides[i];
     }
 }
 
-/* From the device, or from the block, to the host. */
-static int copy_back(nl_py_operation *call, nl_py_operand *op, nl_error *err) {
-    nl_layout host, device;
-    distinct_layout(op, op->host_strides, &host);
-    distinct_layout(op, op->strides, &device);
-    if (nl_layout_count(&host) == 0)
-        return 0;
-    if (!op->mirror)
-        return nl_transfer(call->device, NL_DEVICE_TO_HOST, (CUdeviceptr)(uintptr_t)op->host, &host,
-                           op->address, &device, call->stream, 0, err);
-    nl_pinned_scatter(op->host, &host, op->mirror, &device);
+static int note(nl_py_operation *call, const nl_py_operand *op, int index) {
+    nl_py_hostcopy *copy = nl_py_hostcopies_next(&call->hosts);
+    if (!copy)
+        return -1;
+    copy->mode = op->copied;
+    copy->tag = index;
+    copy->array = op->array;
+    copy->data = (char *)(uintptr_t)op->address;
+    distinct_layout(op, &copy->host);
+    nl_py_hostcopies_add(&call->hosts, copy, 'K');
     return 0;
 }
 
-static void copy_to_mirror(nl_py_operand *op) {
-    nl_layout host, device;
-    distinct_layout(op, op->host_strides, &host);
-    distinct_layout(op, op->strides, &device);
-    if (nl_layout_count(&host) != 0)
-        nl_pinned_gather(op->mirror, &device, op->host, &host);
-}
-
-/* To the device, all at once. */
-static int upload(nl_py_operation *call, nl_py_operand *ops, int count, nl_error *err) {
-    nl_upload uploads[NL_PY_MAX_OPERANDS];
-    nl_layout few[2 * FEW_UPLOADS], *layouts = few;
-    int n = 0, status;
+int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads) {
+    nl_py_hostcopies *hosts = &call->hosts;
     for (int i = 0; i < count; i++)
-        n += (ops[i].stage & NL_PY_STAGE_IN) != 0;
-    if (n > FEW_UPLOADS)
-        layouts = nl_mem_alloc(2 * (size_t)n * sizeof *layouts, err);
-    if (layouts == NULL)
-        return -1;
-    n = 0;
-    for (int i = 0; i < count; i++) {
-        const nl_py_operand *op = &ops[i];
-        if (!(op->stage & NL_PY_STAGE_IN))
-            continue;
-        nl_layout *host = &layouts[2 * n], *device = host + 1;
-        distinct_layout(op, op->host_strides, host);
-        distinct_layout(op, op->strides, device);
-        if (nl_layout_count(host) != 0)
-            uploads[n++] = (nl_upload){op->address, device, op->host, host};
-    }
-    status = nl_transfer_uploads(call->device, uploads, n, call->stream, err);
-    if (layouts != few)
-        nl_mem_free(layouts);
-    return status;
-}
-
-static int place(nl_py_operation *call, nl_py_operand *op, int64_t size, int64_t *used,
-                 nl_error *err) {
-    if (call->shared) {
-        op->mirror = call->shared + *used;
-        op->address = call->shared_address + (CUdeviceptr)*used;
-        *used += (size + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
-        return 0;
-    }
-    if (nl_buffer_alloc(call->device, (size_t)size, &op->buffer, err) < 0)
-        return -1;
-    op->address = op->buffer->address;
-    return nl_buffer_use(op->buffer, call->stream, call->blocking, err);
-}
-
-/* Page-locked memory that the kernel uses where it is, if there is some at hand. */
-static int share(nl_py_operation *call, int64_t size, nl_error *err) {
-    nl_error ignored;
-    if (nl_cu.Checks && (nl_cu.Checks() & NL_CHECK_UNWRITTEN))
-        return 0; /* of page-locked memory nobody knows what is written */
-    if (size <= NL_PINNED_BYTES) {
-        if (nl_pinned_take(call->device, &call->block, err) < 0)
+        if (ops[i].copied && note(call, &ops[i], i) < 0)
             return -1;
-        if (call->block) {
-            call->shared = call->block->host;
-            call->shared_address = call->block->address;
-        }
-        return 0;
-    }
-    if (!nl_bounce_can_lock((size_t)size) ||
-        nl_hostblock_take(call->device, nl_bounce_round((size_t)size), NL_HOST_LOCKED, 0,
-                          &call->large, &ignored) < 0)
-        return 0;
-    if (nl_hostblock_device_address(call->large, &call->shared_address, err) < 0)
-        return -1;
-    call->shared = call->large->memory;
-    return 0;
-}
-
-void nl_py_operands_done(nl_py_operation *call) {
-    nl_pinned_give(call->block);
-    if (call->large) {
-        NL_UNLOCKED(nl_hostblock_give(call->large));
-    }
-    call->block = NULL;
-    call->large = NULL;
-    call->shared = NULL;
-}
-
-static int stage_all(nl_py_operation *call, nl_py_operand *ops, int count, const int64_t *sizes,
-                     int64_t shared, nl_error *err) {
-    int64_t used = 0;
-    if (nl_device_bind(call->device, err) < 0)
-        return -1;
-    if (shared > 0 && share(call, shared, err) < 0)
-        return -1;
-    for (int i = 0; i < count; i++) {
-        nl_py_operand *op = &ops[i];
-        if (!op->stage)
-            continue;
-        if (place(call, op, sizes[i], &used, err) < 0)
-            return -1;
-        if ((op->stage & NL_PY_STAGE_IN) && op->mirror)
-            copy_to_mirror(op);
-    }
-    return call->shared ? 0 : upload(call, ops, count, err);
-}
-
-int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count) {
-    int64_t sizes[NL_PY_MAX_OPERANDS], most = NL_PINNED_BYTES, all = 0;
-    nl_error err;
-    int any = 0, back = 0, result;
-    for (int i = 0; i < count; i++) {
-        nl_py_operand *op = &ops[i];
-        if (!op->stage)
-            continue;
-        any = 1;
-        back |= op->stage & NL_PY_STAGE_OUT;
-        op->host = (char *)(uintptr_t)op->address;
-        op->host_strides = op->strides;
-        op->mirror = NULL;
-        sizes[i] = set_dense(op, op->dims + 2 * NL_MAX_DIMS);
-        all += sizes[i] <= SHARED_MOST ? (sizes[i] + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN
-                                       : SHARED_MOST + 1;
-    }
-    if (call->once && most < nl_bounce_shared())
-        most = nl_bounce_shared();
-    if (!any)
+    if (hosts->count == 0)
         return 0;
     if (nl_capture_under_way() &&
         nl_py_graph_check_waiting(call->stream, "a call with host arrays",
                                   ", because it waits for its copies: pass device arrays") < 0)
         return -1;
-    /* the layouts above are those of the host until here: distinct_layout reads op->strides */
-    for (int i = 0; i < count; i++)
-        if (ops[i].stage)
-            ops[i].strides = ops[i].dims + 2 * NL_MAX_DIMS;
-    NL_UNLOCKED(result = stage_all(call, ops, count, sizes, back && all <= most ? all : 0, &err));
-    if (result < 0)
-        nl_py_raise(&err);
-    return result;
-}
-
-static int return_all(nl_py_operation *call, nl_py_operand *ops, int count, nl_error *err) {
-    if (nl_device_bind(call->device, err) < 0 ||
-        (call->shared && NL_CU(err, StreamSynchronize, call->stream) < 0))
+    if (nl_py_hostcopies_enter(hosts, call->device, call->stream, call->blocking, reads) < 0)
         return -1;
-    for (int i = 0; i < count; i++)
-        if ((ops[i].stage & NL_PY_STAGE_OUT) && copy_back(call, &ops[i], err) < 0)
-            return -1;
+    for (int i = 0; i < hosts->count; i++) {
+        ops[hosts->items[i].tag].address = hosts->items[i].address;
+        ops[hosts->items[i].tag].strides = hosts->items[i].device.strides;
+    }
     return 0;
 }
 
-int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count) {
-    nl_error err;
-    int back = 0, result;
-    for (int i = 0; i < count; i++)
-        back |= ops[i].stage & NL_PY_STAGE_OUT;
-    if (!back)
-        return 0;
-    NL_UNLOCKED(result = return_all(call, ops, count, &err));
-    if (result < 0) {
-        nl_py_raise(&err);
-        return -1;
-    }
+int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
+    int waited = nl_py_hostcopies_leave(&call->hosts);
+    if (waited <= 0)
+        return waited;
     for (int i = 0; i < count; i++) {
         nl_py_operand *op = &ops[i];
         if (op->buffer)
-            nl_buffer_settle(op->buffer); /* the stream has been waited for */
+            nl_buffer_settle(op->buffer);
         /* an output in the other byte order */
-        if ((op->stage & NL_PY_STAGE_OUT) && !op->made && op->array != op->given &&
+        if ((op->copied & NL_PY_TRANSFER_OUT) && !op->made && op->array != op->given &&
             nl_host_is_array(op->given) && nl_host_array_assign(op->given, op->array) < 0)
             return -1;
     }
@@ -574,12 +407,12 @@ int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count) 
 int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
     nl_layout from, to;
     nl_error err;
-    int64_t *dense = op->dims + 2 * NL_MAX_DIMS, size = set_dense(op, dense);
     int result;
-    if (alloc(call, size, &op->buffer) < 0)
+    distinct_layout(op, &from);
+    to = from;
+    nl_layout_set_k(&to);
+    if (alloc(call, nl_layout_count(&to) * to.itemsize, &op->buffer) < 0)
         return -1;
-    distinct_layout(op, op->strides, &from);
-    distinct_layout(op, dense, &to);
     NL_UNLOCKED(result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to,
                                      op->address, &from, call->stream, 1, &err));
     if (result < 0) {
@@ -587,61 +420,21 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
         return -1;
     }
     op->address = op->buffer->address;
-    op->strides = dense;
+    op->strides = memcpy(op->dims + NL_MAX_DIMS, to.strides, (size_t)to.ndim * sizeof(int64_t));
     return 0;
 }
 
 /* ---- geometry ---- */
 
-static int same_elements(const nl_py_operand *a, const nl_py_operand *b) {
-    size_t size = (size_t)a->ndim * sizeof(int64_t);
-    return a->address == b->address && a->ndim == b->ndim && a->itemsize == b->itemsize &&
-           memcmp(a->shape, b->shape, size) == 0 && memcmp(a->strides, b->strides, size) == 0;
-}
-
-/* [low, high) around the address; 0 if there are no elements. */
-static int extent(const nl_py_operand *op, int64_t *low, int64_t *high) {
-    *low = 0;
-    *high = op->itemsize;
-    for (int i = 0; i < op->ndim; i++) {
-        if (op->shape[i] == 0)
-            return 0;
-        int64_t last = (op->shape[i] - 1) * op->strides[i];
-        *(last < 0 ? low : high) += last;
-    }
-    return 1;
-}
-
-/* The largest number that divides all distances between elements; 0 for one element. */
-static uint64_t grid_of(const nl_py_operand *op, uint64_t grid) {
-    for (int i = 0; i < op->ndim; i++) {
-        uint64_t other = op->shape[i] > 1 ? (uint64_t)llabs(op->strides[i]) : 0;
-        while (other) {
-            uint64_t rest = grid % other;
-            grid = other;
-            other = rest;
-        }
-    }
-    return grid;
+static nl_layout_view view_of(const nl_py_operand *op) {
+    return (nl_layout_view){op->address, op->ndim, op->itemsize, op->shape, op->strides};
 }
 
 int nl_py_operands_overlap(const nl_py_operand *a, const nl_py_operand *b, int same_is_fine) {
-    int64_t low[2], high[2];
-    if (!extent(a, &low[0], &high[0]) || !extent(b, &low[1], &high[1]))
+    nl_layout_view of_a = view_of(a), of_b = view_of(b);
+    if (same_is_fine && nl_layout_same_elements(&of_a, &of_b))
         return 0;
-    if (a->address + (uint64_t)low[0] >= b->address + (uint64_t)high[1] ||
-        b->address + (uint64_t)low[1] >= a->address + (uint64_t)high[0])
-        return 0;
-    if (same_is_fine && same_elements(a, b))
-        return 0;
-    /* every other element, say: all elements of both lie on one grid, apart from each other */
-    uint64_t grid = grid_of(a, grid_of(b, 0));
-    if (grid == 0)
-        return 1;
-    uint64_t ahead = (b->address - a->address) % grid;
-    if (b->address < a->address)
-        ahead = (grid - (a->address - b->address) % grid) % grid;
-    return ahead < (uint64_t)a->itemsize || grid - ahead < (uint64_t)b->itemsize;
+    return nl_layout_may_overlap(&of_a, &of_b);
 }
 
 PyObject *nl_py_shape_text(const nl_py_shape *shapes, int count) {

@@ -1,15 +1,13 @@
-/* py/operand: one input or output of a ufunc or gufunc call: what it is, where it lies, how it gets
- * to the device and back. */
+/* py/operand: one input or output of a ufunc or gufunc call: what it is, and where it lies. */
 #ifndef NL_PY_OPERAND_H
 #define NL_PY_OPERAND_H
 
 #include "py/state.h"
 #include "core/buffer.h"
-#include "core/hostblock.h"
 #include "core/layout.h"
-#include "core/pinned.h"
 #include "core/scalar.h"
 #include "py/hostarray.h"
+#include "py/hostcopy.h"
 
 #define NL_PY_MAX_OPERANDS 64 /* inputs, mask and outputs of one call */
 
@@ -28,8 +26,6 @@ typedef enum nl_py_weak {
     NL_PY_WEAK_COMPLEX,
 } nl_py_weak;
 
-enum { NL_PY_STAGE_IN = 1, NL_PY_STAGE_OUT = 2 };
-
 /* Large, and most of it unused: never cleared as a whole. */
 typedef struct nl_py_operand {
     PyObject *given; /* as the caller passed it, borrowed; outputs return it */
@@ -38,22 +34,19 @@ typedef struct nl_py_operand {
     uint8_t weak;    /* nl_py_weak, of values */
     uint8_t dtype;   /* nl_dtype; NL_OPAQUE: nothing that a kernel takes */
     uint8_t readonly;
-    uint8_t stage; /* what nl_py_operands_stage is to do with it */
-    uint8_t made;  /* by nl_py_operand_make: not the caller's */
+    uint8_t
+        copied;   /* NL_PY_TRANSFER_IN, _OUT: which ways nl_py_operands_enter and _leave copy it */
+    uint8_t made; /* by nl_py_operand_make: not the caller's */
     int ndim;
     int64_t itemsize;
-    uint64_t address; /* of the first element, on the host or, once staged, on the device */
+    uint64_t address; /* of the first element, on the host or, once entered, on the device */
     const int64_t *shape, *strides; /* of what is at address */
     nl_scalar value;                /* VALUE */
-    /* while staged: */
-    nl_buffer *buffer;
-    char *host;   /* first element on the host */
-    char *mirror; /* the same in the page-locked block, or NULL */
-    const int64_t *host_strides;
-    int64_t dims[3 * NL_MAX_DIMS]; /* copies of host shape and strides, and staged strides */
+    nl_buffer *buffer;              /* of nl_py_operand_separate */
+    int64_t dims[2 * NL_MAX_DIMS];  /* shape and strides, where nobody else keeps them */
 } nl_py_operand;
 
-/* What one call is about. */
+/* What one call is about: large, and never cleared as a whole. */
 typedef struct nl_py_operation {
     nl_py_state *state;
     PyObject *name; /* of the ufunc, for messages: borrowed */
@@ -61,15 +54,18 @@ typedef struct nl_py_operation {
     CUstream stream;
     int blocking;   /* the stream is ordered with the legacy default stream */
     uint64_t epoch; /* nl_device_epoch when the operands began to be read */
-    int once;       /* every element of an operand is read at most once, or nearly so */
-    /* page-locked memory of this call, on the host and as the device sees it, or NULL; one of the
-     * blocks that it lies in */
-    char *shared;
-    CUdeviceptr shared_address;
-    nl_pinned *block;
-    nl_host_block *large;
+    nl_py_hostcopies hosts;
 } nl_py_operation;
 
+/* On the default stream of no device yet. */
+static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *state, PyObject *name) {
+    call->state = state;
+    call->name = name;
+    call->device = NULL;
+    call->stream = NULL;
+    call->blocking = 1;
+    nl_py_hostcopies_init(&call->hosts, 0);
+}
 /* Fills *op; nl_py_operand_clear afterwards, also on failure. `index` counts from 0, for messages.
  * Device arrays of other libraries have been waited for, and every device memory is on call->device
  * and ordered before call->stream. 0 or -1 with an exception. */
@@ -81,10 +77,9 @@ void nl_py_operand_clear(nl_py_operand *op);
 static inline void nl_py_operand_none(nl_py_operand *op) {
     op->given = op->array = NULL;
     op->buffer = NULL;
-    op->host = op->mirror = NULL;
     op->weak = NL_PY_STRONG;
     op->place = NL_PY_PLACE_NONE;
-    op->stage = op->made = 0;
+    op->copied = op->made = 0;
     op->ndim = 0;
 }
 /* For _choose: the numpy dtype, or int, float, complex for what is weak. New reference. */
@@ -96,16 +91,16 @@ int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, void *bytes);
  * those of a block without gaps. */
 int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, nl_dtype dtype,
                        int ndim, const int64_t *shape, const int64_t *strides);
-/* Gives memory on the device to every operand with `stage` set, which is a HOST one, and copies
- * those with NL_PY_STAGE_IN. Dimensions that do not move on the host do not on the device either;
- * else the copy has no gaps and the order of the original. address and strides are the device's
- * afterwards. Small ones share a page-locked block if some go back to the host. */
-int nl_py_operands_stage(nl_py_operation *call, nl_py_operand *ops, int count);
-/* After the launch: operands with NL_PY_STAGE_OUT go back to the host, which waits for the
- * stream. */
-int nl_py_operands_return(nl_py_operation *call, nl_py_operand *ops, int count);
-/* Gives the page-locked memory of the call back; on any path. */
-void nl_py_operands_done(nl_py_operation *call);
+/* Every operand with `copied` set, which is a HOST one, gets memory on the device (py/hostcopy).
+ * Dimensions that do not move on the host do not on the device either; else the copy has no gaps
+ * and the order of the original. address and strides are the device's afterwards. */
+int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads);
+/* After the launch: results go back to the host, which waits for the stream. */
+int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count);
+/* Gives back what nl_py_operands_enter took; on any path. */
+static inline void nl_py_operands_done(nl_py_operation *call) {
+    nl_py_hostcopies_clear(&call->hosts);
+}
 /* For an input that shares memory with an output: a copy on the device takes its place. */
 int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op);
 /* The result that an output stands for: the given object, or what was made, a NumPy scalar if

@@ -322,21 +322,22 @@ static int is_whole(const call *c, const nl_py_operand *op) {
     return 1;
 }
 
-static int stage(call *c) {
+static int enter(call *c) {
+    nl_py_reads reads = NL_PY_READS_ONCE;
     int any = 0;
-    c->op.once = 1;
     for (int i = 0; i < c->count; i++) {
         nl_py_operand *op = &c->operands[i];
         if (op->place != NL_PY_PLACE_HOST)
             continue;
         any = 1;
-        c->op.once &= is_whole(c, op);
+        if (!is_whole(c, op))
+            reads = NL_PY_READS_SOME;
         if (i < c->nin + c->nmask)
-            op->stage = NL_PY_STAGE_IN;
+            op->copied = NL_PY_TRANSFER_IN;
         else
-            op->stage = NL_PY_STAGE_OUT | (c->nmask && !op->made ? NL_PY_STAGE_IN : 0);
+            op->copied = NL_PY_TRANSFER_OUT | (c->nmask && !op->made ? NL_PY_TRANSFER_IN : 0);
     }
-    return any ? nl_py_operands_stage(&c->op, c->operands, c->count) : 0;
+    return any ? nl_py_operands_enter(&c->op, c->operands, c->count, reads) : 0;
 }
 
 static void write_variant(const call *c, const nl_loop *loop, nl_py_ufunc_variant *variant) {
@@ -411,9 +412,9 @@ static int compute(call *c) {
         count *= c->shape[d];
     if (count == 0 || c->nowhere)
         return 0;
-    if (separate_inputs(c) < 0 || stage(c) < 0 || launch(c) < 0)
+    if (separate_inputs(c) < 0 || enter(c) < 0 || launch(c) < 0)
         return -1;
-    return nl_py_operands_return(&c->op, c->operands, c->count);
+    return nl_py_operands_leave(&c->op, c->operands, c->count);
 }
 
 static PyObject *results(call *c) {
@@ -454,7 +455,7 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
                  PyObject *keywords) {
     nl_error err;
     c->ufunc = u;
-    c->op = (nl_py_operation){.state = u->state, .name = u->name, .blocking = 1};
+    nl_py_operation_init(&c->op, u->state, u->name);
     c->nin = u->nin;
     c->nmask = 0;
     c->nout = u->nout;

@@ -30,6 +30,11 @@ def kernel(x, y, z):
     "for (int i = grid<1>(); i < z.size(); i += gridsize<1>()) { z[i] = x[i] + y[i]; y[i] += 0; }"
 
 
+@cuda.jit
+def many(a, b, c, d, e, f, g, out):
+    "for (int i = grid<1>(); i < out.size(); i += gridsize<1>()) out[i] = a[i]+b[i]+c[i]+d[i]+e[i]+f[i]+g[i];"
+
+
 @pytest.fixture(autouse=True, params=["as is", "tiny ring"])
 def _as_on_a_gpu(request):
     settings = _core.copy_settings()
@@ -83,6 +88,26 @@ def arguments():
     np.testing.assert_array_equal(z, LARGE * 2 + 1)
 
 
+def small_arguments():
+    x = MIDDLE[:500]
+    y, z = x + 1, np.empty(1000)[::2]
+    kernel[2, 128](x, cuda.InOut(y), cuda.Out(z))
+    np.testing.assert_array_equal(z, x * 2 + 1)
+
+
+def small_and_large_arguments():
+    y, z = MIDDLE[:4000] + 1, np.empty(4000)
+    kernel[2, 128](LARGE, cuda.InOut(y), cuda.Out(z))
+    np.testing.assert_array_equal(z, LARGE[:4000] + y)
+
+
+def many_arguments():
+    xs = [np.full(200, i, "f4") for i in range(7)]
+    out = np.empty(200, "f4")
+    many[1, 128](*xs, out)
+    assert (out == 21).all()
+
+
 def fresh_ring():
     cuda.host_memory_pool().trim()
     ring_of_two()
@@ -99,7 +124,7 @@ def new_pages():
 
 OPERATIONS = [
     ring, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, arguments,
-    fresh_ring, new_pages,
+    small_arguments, small_and_large_arguments, many_arguments, fresh_ring, new_pages,
 ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Host arrays of one call travel together, large ones in chunks by several threads, middling ones where
-they are in page-locked memory: any mixture of sizes, strides and kinds gives NumPy's results."""
+they are in page-locked memory, a kernel's small ones as one copy: any mixture of sizes, strides and kinds
+gives NumPy's results."""
 
 import mmap
 import random
@@ -8,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from numbalite import _core, cuda, guvectorize, vectorize
+from numbalite import _core, cuda, errors, guvectorize, vectorize
 
 # host arrays as arguments of kernels
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.PerformanceWarning")
@@ -177,6 +178,81 @@ def test_kernel_arguments(rings, n, streamed):
         np.testing.assert_array_equal(c, wanted)
         np.testing.assert_array_equal(b, before + 1)
         assert (d == 2 * turn + 2).all()
+
+
+def traced(operation):
+    """The driver calls that it makes the second time."""
+    operation()
+    _core.trace(True)
+    try:
+        operation()
+        return _core.traced()
+    finally:
+        _core.trace(False)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    "n, all_fit", [(3, True), (600, True), (2_500, True), (5_000, False), (40_000, False)]
+)
+def test_small_arguments_of_kernels_travel_as_one(n, all_fit):
+    """One copy each way, whatever their number, layout and direction; what does not fit goes by itself."""
+    a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::-2], np.full((2, n), -1, "f4")
+    d, e = np.arange(4 * n, dtype="i4")[3::4], np.full(n, 3, "u1")
+    turns = 0
+
+    def operation():
+        nonlocal turns
+        kernel[8, 128](a, cuda.InOut(b), cuda.Out(c[1]), cuda.InOut(d), cuda.In(e))
+        turns += 1
+
+    calls = traced(operation)
+    np.testing.assert_array_equal(c[1], a + turns + 3)
+    assert (b == 1 + turns).all() and (d == np.arange(n) * 4 + 3 + 2 * turns).all()
+    assert (c[0] == -1).all()
+    if all_fit:
+        assert [name for name in calls if "Memcpy" in name] == [
+            "cuMemcpyHtoDAsync",
+            "cuMemcpyDtoHAsync",
+        ]
+        assert calls.count("cuStreamSynchronize") == 1 and "cuMemHostRegister" not in calls
+
+
+@pytest.mark.sim
+def test_an_array_given_twice_travels_once():
+    x, y = np.arange(300_000.0), np.ones(300_000)
+    traced(lambda: combined(x, x, out=y))
+    np.testing.assert_array_equal(y, x * 3)
+    assert _core.copied() == (x.nbytes, y.nbytes)
+    small = np.arange(5, dtype="f4")
+    traced(lambda: kernel[1, 8](small, small, small, np.zeros(2, "i4"), np.zeros(0, "u1")))
+    assert max(_core.copied()) <= 2 * 256
+
+
+@pytest.mark.sim
+def test_arguments_that_only_go_in_are_not_waited_for():
+    @cuda.jit("void(const float32[:], float32[:])")
+    def add(x, y):
+        "y[0] += x[0] + x[2];"
+
+    x, y = np.array([1, 0, 2], "f4"), cuda.to_device(np.zeros(1, "f4"))
+    calls = traced(lambda: add[1, 1](x, y))
+    assert "cuStreamSynchronize" not in calls[calls.index("cuLaunchKernel") :]
+    assert y.copy_to_host()[0] == 6
+
+
+@pytest.mark.sim
+def test_checks_see_each_argument_as_memory_of_its_own():
+    @cuda.jit("void(float32*, float32*, int32)")
+    def beyond(x, y, i):
+        "x[i] = y[0];"
+
+    x, y = np.zeros(64, "f4"), np.ones(64, "f4")
+    with cuda.checks("memory"):
+        beyond[1, 1](x, y, 63)
+        with pytest.raises(errors.KernelError, match="x points to 64 elements"):
+            beyond[1, 1](x, y, 64)
+    assert x[63] == 1
 
 
 def test_generalized(rings):

@@ -1,0 +1,392 @@
+/* py/hostcopy: host arrays that are arguments of a call: noted while the arguments are read,
+ * brought to the device when all of them have been accepted, brought back after the kernel.
+ *
+ * There are three ways. A large array has device memory of its own, which is filled by
+ * core/transfer. Small ones share a page-locked block:
+ *   - a ufunc's kernel, which reads an element once or nearly so, uses it where it is (mapped);
+ *   - a kernel of the user's may read it any number of times, each time over the bus, so the block
+ *     has its like on the device, and is copied there at once and back at once (packed).
+ * A block is used only if something comes back: then the call waits for the stream anyway, and can
+ * give the block back. */
+#include "py/hostcopy.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "core/bounce.h"
+#include "core/transfer.h"
+#include "py/devarray.h"
+
+#define ALIGNMENT 256 /* in a block, as of device memory */
+/* Up to so many bytes in all, the arrays of a kernel are copied as one. */
+#define PACKED_MOST NL_PINNED_BYTES
+
+/* ---- notes ---- */
+
+static void begin(nl_py_hostcopies *c) {
+    c->capacity = NL_PY_FEW_HOSTCOPIES;
+    c->items = c->few;
+    c->modes = 0;
+    c->is_pending = 0;
+    c->block = NULL;
+    c->small = NULL;
+    c->large = NULL;
+    c->packed = NULL;
+    c->used = 0;
+}
+
+static int grow(nl_py_hostcopies *c) {
+    nl_error err;
+    size_t capacity = (size_t)c->capacity * 4;
+    nl_py_hostcopy *items = nl_mem_alloc(capacity * sizeof *items, &err);
+    if (!items) {
+        nl_py_raise(&err);
+        return -1;
+    }
+    memcpy(items, c->items, (size_t)c->count * sizeof *items);
+    if (c->items != c->few)
+        nl_mem_free(c->items);
+    c->items = items;
+    c->capacity = (int)capacity;
+    return 0;
+}
+
+static nl_layout_view view_of(const nl_py_hostcopy *item) {
+    return nl_layout_at(&item->host, (uintptr_t)item->data);
+}
+
+/* An earlier one whose copy does for `item`, or -1. */
+static int find_same(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
+    nl_layout_view wanted = view_of(item);
+    for (int i = 0; i < c->count; i++) {
+        const nl_py_hostcopy *other = &c->items[i];
+        nl_layout_view view = view_of(other);
+        if (other->same < 0 && nl_layout_same_elements(&view, &wanted) &&
+            (c->shares || (other->mode | item->mode) == NL_PY_TRANSFER_IN))
+            return i;
+    }
+    return -1;
+}
+
+nl_py_hostcopy *nl_py_hostcopies_next(nl_py_hostcopies *c) {
+    if (c->count == 0)
+        begin(c);
+    if (c->count == c->capacity && grow(c) < 0)
+        return NULL;
+    return &c->items[c->count];
+}
+
+void nl_py_hostcopies_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
+    nl_layout_copy(&item->device, &item->host);
+    if (order == 'K')
+        nl_layout_set_k(&item->device);
+    else if (order == 'F')
+        nl_layout_set_f(&item->device);
+    else
+        nl_layout_set_c(&item->device);
+    item->size = nl_layout_count(&item->device) * item->device.itemsize;
+    item->offset = -1;
+    item->buffer = NULL;
+    item->address = 0;
+    item->same = find_same(c, item);
+    if (item->same >= 0)
+        c->items[item->same].mode |= item->mode;
+    c->modes |= item->mode;
+    c->count++;
+}
+
+/* ---- overlaps ---- */
+
+/* NumPy decides; what is too hard for it counts as an overlap. */
+static int really_overlap(PyObject *a, PyObject *b) {
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *answer =
+        numpy ? PyObject_CallMethod(numpy, "shares_memory", "OOi", a, b, 10000) : NULL;
+    int result = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    Py_XDECREF(numpy);
+    if (result < 0 && PyErr_ExceptionMatches(PyExc_RuntimeError)) { /* numpy TooHardError */
+        PyErr_Clear();
+        result = 1;
+    }
+    return result;
+}
+
+static int overlap(const nl_py_hostcopy *a, const nl_py_hostcopy *b) {
+    nl_layout_view of_a = view_of(a), of_b = view_of(b);
+    if (a->same >= 0 || b->same >= 0 || !((a->mode | b->mode) & NL_PY_TRANSFER_OUT) ||
+        !nl_layout_may_overlap(&of_a, &of_b))
+        return 0;
+    return really_overlap(a->array, b->array);
+}
+
+int nl_py_hostcopies_overlap(const nl_py_hostcopies *c, int *first, int *second) {
+    for (int i = 0; i < c->count; i++)
+        for (int j = 0; j < i; j++) {
+            int result = overlap(&c->items[j], &c->items[i]);
+            if (result == 0)
+                continue;
+            *first = c->items[j].tag;
+            *second = c->items[i].tag;
+            return result;
+        }
+    return 0;
+}
+
+/* ---- the way that they go ---- */
+
+static int comes_back(const nl_py_hostcopies *c) {
+    return (c->modes & NL_PY_TRANSFER_OUT) != 0;
+}
+
+/* The simulator's checks want to know each array as memory of its own. */
+static int is_checked(void) {
+    return nl_cu.Checks && (nl_cu.Checks() & NL_CHECK_ACCESSES) != 0;
+}
+
+/* Up to how many bytes in a block are worth it; 0: none. */
+static int64_t room_for(const nl_py_hostcopies *c, nl_py_reads reads) {
+    int64_t shared = nl_bounce_shared();
+    if (!comes_back(c) || is_checked())
+        return 0;
+    if (reads == NL_PY_READS_ANY)
+        return nl_bounce_can_lock(PACKED_MOST) ? PACKED_MOST : 0;
+    return reads == NL_PY_READS_ONCE && shared > NL_PINNED_BYTES ? shared : NL_PINNED_BYTES;
+}
+
+/* Those of one mode that still fit: are these all of them? */
+static int place_mode(nl_py_hostcopies *c, int mode, int64_t room) {
+    int all = 1;
+    for (int i = 0; i < c->count; i++) {
+        nl_py_hostcopy *item = &c->items[i];
+        if (item->mode != mode || item->same >= 0 || item->size == 0)
+            continue;
+        if (item->size > room - c->used) {
+            all = 0;
+            continue;
+        }
+        item->offset = c->used;
+        c->used += (item->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    return all;
+}
+
+/* What is only read, what goes both ways, what only comes back: so each way is one piece. */
+static int place(nl_py_hostcopies *c, int64_t room) {
+    int all = place_mode(c, NL_PY_TRANSFER_IN, room);
+    c->out_begin = c->used;
+    all &= place_mode(c, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT, room);
+    c->in_end = c->used;
+    return all & place_mode(c, NL_PY_TRANSFER_OUT, room);
+}
+
+static void do_without_block(nl_py_hostcopies *c) {
+    c->used = 0;
+    for (int i = 0; i < c->count; i++)
+        c->items[i].offset = -1;
+}
+
+/* ---- memory ---- */
+
+/* Page-locked memory for what has been placed, and where the device sees it: c->block, if there is
+ * some to be had. */
+static void lock_block(nl_py_hostcopies *c) {
+    nl_error ignored;
+    size_t size = (size_t)c->used;
+    if (size <= NL_PINNED_BYTES) {
+        if (nl_pinned_take(c->device, &c->small, &ignored) == 0 && c->small) {
+            c->block = c->small->host;
+            c->address = c->small->address;
+        }
+    } else if (nl_bounce_can_lock(size) &&
+               nl_hostblock_take(c->device, nl_bounce_round(size), NL_HOST_LOCKED, 0, &c->large,
+                                 &ignored) == 0 &&
+               nl_hostblock_device_address(c->large, &c->address, &ignored) == 0) {
+        c->block = c->large->memory;
+    }
+}
+
+static int alloc(const nl_py_hostcopies *c, int64_t size, nl_buffer **buffer, CUdeviceptr *address,
+                 nl_error *err) {
+    if (nl_buffer_alloc(c->device, (size_t)size, buffer, err) < 0)
+        return -1;
+    *address = (*buffer)->address;
+    return nl_buffer_use(*buffer, c->stream, c->blocking, err);
+}
+
+/* The block, on both sides, or no block. */
+static int open_block(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
+    int64_t room = room_for(c, reads);
+    if (room == 0)
+        return 0;
+    if (!place(c, room) && reads != NL_PY_READS_ANY)
+        do_without_block(c);
+    if (c->used == 0)
+        return 0;
+    lock_block(c);
+    if (!c->block)
+        do_without_block(c);
+    else if (reads == NL_PY_READS_ANY)
+        return alloc(c, c->used, &c->packed, &c->address, err);
+    return 0;
+}
+
+static int get_memory(nl_py_hostcopies *c, nl_error *err) {
+    for (int i = 0; i < c->count; i++) {
+        nl_py_hostcopy *item = &c->items[i];
+        if (item->same >= 0)
+            item->address = c->items[item->same].address;
+        else if (item->offset >= 0)
+            item->address = c->address + (CUdeviceptr)item->offset;
+        else if (item->size > 0 && alloc(c, item->size, &item->buffer, &item->address, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- in ---- */
+
+/* Does this array itself travel that way? */
+static int travels(const nl_py_hostcopy *item, int mode) {
+    return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
+}
+
+static int send_block(nl_py_hostcopies *c, nl_error *err) {
+    for (int i = 0; i < c->count; i++) {
+        nl_py_hostcopy *item = &c->items[i];
+        if (item->offset >= 0 && travels(item, NL_PY_TRANSFER_IN))
+            nl_pinned_gather(c->block + item->offset, &item->device, item->data, &item->host);
+    }
+    c->is_pending = c->block != NULL;
+    if (!c->packed || c->in_end == 0)
+        return 0;
+    return NL_CU(err, MemcpyHtoDAsync, c->address, c->block, (size_t)c->in_end, c->stream);
+}
+
+static int send_others(const nl_py_hostcopies *c, nl_error *err) {
+    nl_upload few[NL_PY_FEW_HOSTCOPIES], *uploads = few;
+    int n = 0;
+    for (int i = 0; i < c->count; i++)
+        n += c->items[i].offset < 0 && travels(&c->items[i], NL_PY_TRANSFER_IN);
+    if (n == 0)
+        return 0;
+    if (n > NL_PY_FEW_HOSTCOPIES)
+        uploads = nl_mem_alloc((size_t)n * sizeof *uploads, err);
+    if (!uploads)
+        return -1;
+    n = 0;
+    for (int i = 0; i < c->count; i++) {
+        const nl_py_hostcopy *item = &c->items[i];
+        if (item->offset < 0 && travels(item, NL_PY_TRANSFER_IN))
+            uploads[n++] = (nl_upload){item->address, &item->device, item->data, &item->host};
+    }
+    int status = nl_transfer_uploads(c->device, uploads, n, c->stream, err);
+    if (uploads != few)
+        nl_mem_free(uploads);
+    return status;
+}
+
+static int enter(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
+    if (nl_device_bind(c->device, err) < 0 || open_block(c, reads, err) < 0 ||
+        get_memory(c, err) < 0 || send_block(c, err) < 0)
+        return -1;
+    return send_others(c, err);
+}
+
+int nl_py_hostcopies_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
+                           nl_py_reads reads) {
+    nl_error err;
+    int result;
+    if (c->count == 0)
+        return 0;
+    c->device = dev;
+    c->stream = stream;
+    c->blocking = blocking;
+    NL_UNLOCKED(result = enter(c, reads, &err));
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
+/* ---- out ---- */
+
+/* The block is the host's again when this returns. */
+static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
+    size_t size = (size_t)(c->used - c->out_begin);
+    if (!c->block)
+        return 0;
+    if (c->packed && size > 0 &&
+        NL_CU(err, MemcpyDtoHAsync, c->block + c->out_begin, c->address + (CUdeviceptr)c->out_begin,
+              size, c->stream) < 0)
+        return -1;
+    if (NL_CU(err, StreamSynchronize, c->stream) < 0)
+        return -1;
+    c->is_pending = 0;
+    return 0;
+}
+
+/* The stream has been waited for: whoever wants memory next may have theirs. */
+static void settle(nl_py_hostcopies *c) {
+    for (int i = 0; i < c->count; i++)
+        if (c->items[i].buffer)
+            nl_buffer_settle(c->items[i].buffer);
+    if (c->packed)
+        nl_buffer_settle(c->packed);
+}
+
+static int fetch(nl_py_hostcopies *c, nl_error *err) {
+    int waited = c->block != NULL;
+    if (nl_device_bind(c->device, err) < 0 || fetch_block(c, err) < 0)
+        return -1;
+    for (int i = 0; i < c->count; i++) {
+        nl_py_hostcopy *item = &c->items[i];
+        if (!travels(item, NL_PY_TRANSFER_OUT))
+            continue;
+        if (item->offset >= 0)
+            nl_pinned_scatter(item->data, &item->host, c->block + item->offset, &item->device);
+        else if (nl_transfer(c->device, NL_DEVICE_TO_HOST, (CUdeviceptr)(uintptr_t)item->data,
+                             &item->host, item->address, &item->device, c->stream, 0, err) < 0)
+            return -1;
+        waited = 1;
+    }
+    if (waited)
+        settle(c);
+    return waited;
+}
+
+int nl_py_hostcopies_leave(nl_py_hostcopies *c) {
+    nl_error err;
+    int result;
+    if (c->count == 0 || !comes_back(c))
+        return 0;
+    NL_UNLOCKED(result = fetch(c, &err));
+    if (result < 0)
+        nl_py_raise(&err);
+    return result;
+}
+
+/* ---- the end ---- */
+
+/* After a failure: nobody else may have the block before the device is done with it. */
+static void wait_for_block(const nl_py_hostcopies *c) {
+    nl_error ignored;
+    if (nl_device_bind(c->device, &ignored) == 0)
+        (void)NL_CU(&ignored, StreamSynchronize, c->stream);
+}
+
+void nl_py_hostcopies_release(nl_py_hostcopies *c) {
+    if (c->is_pending) {
+        NL_UNLOCKED(wait_for_block(c));
+    }
+    for (int i = 0; i < c->count; i++)
+        if (c->items[i].buffer)
+            nl_py_buffer_release(c->items[i].buffer);
+    if (c->packed)
+        nl_py_buffer_release(c->packed);
+    nl_pinned_give(c->small);
+    if (c->large) {
+        NL_UNLOCKED(nl_hostblock_give(c->large));
+    }
+    if (c->items != c->few)
+        nl_mem_free(c->items);
+    c->count = 0;
+}
