@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections.abc import Callable
 
 from numbalite import types
 from numbalite.python import rules
@@ -322,6 +323,13 @@ _RULES = {
 }
 
 
+_UNARY: dict[type, Callable[[int], int]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+
+
 def plain(left: Value, symbol: str, right: Value) -> tuple[str, str]:
     """How ``left op right`` reads where nothing is converted."""
     return f"{left.text} {symbol} {right.text}", f"{left.text} {symbol} ({right.text})"
@@ -339,8 +347,8 @@ def unary(op, a: Value) -> Value | None:
             return None
     if is_whole(t):
         t = rules.widened(t)
-        ends = [{ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[op](v)
-                for v in a.range]  # fmt: skip
+        low, high = a.range or full_range(t)
+        ends = [_UNARY[op](low), _UNARY[op](high)]
         exact = min(ends), max(ends)
         c = rules.promoted(a.cxx, a.cxx)
         if not (within(exact, c) and within(a.range, c)):

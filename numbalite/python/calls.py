@@ -5,12 +5,14 @@ A rule gets a Call and gives a Value: the type, by numba's rules, and the text i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NoReturn
+import ast
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
 from numbalite import types
 from numbalite.python import arithmetic, rules
 from numbalite.python.arithmetic import converted
+from numbalite.python.problem import Problem
 from numbalite.python.values import (
     PRIMARY,
     Value,
@@ -24,8 +26,10 @@ from numbalite.python.values import (
 class Call:
     """A call, or the use of an attribute: what a rule needs to know."""
 
-    def __init__(self, of, node, name, args, keywords=None):
-        self.of = of
+    def __init__(
+        self, of: Any, node: ast.AST, name: str, args: Iterable[Value], keywords: Any = None
+    ):
+        self.of: Any = of
         """The Expressions that it is in."""
         self.node = node
         self.name = name
@@ -33,7 +37,7 @@ class Call:
         self.keywords: dict[str, Value] = dict(keywords or {})
 
     def fail(self, message: str, remedy: str = "") -> NoReturn:
-        self.of.fail(self.node, f"{self.name}: {message}", remedy)
+        raise Problem(self.node, f"{self.name}: {message}", remedy)
 
     def take(self, *names: str, optional: int = 0) -> list[Value | None]:
         """The arguments by position or name; the last ``optional`` ones may be missing."""

@@ -20,8 +20,6 @@ class PythonDefinition(Definition):
 
     is_python = True
     is_unit = False
-    includes = ()
-    members = ()
     doc = None
 
     def __init__(self, function: Function, *, qualname=None, module=None, doc=None):
@@ -31,6 +29,7 @@ class PythonDefinition(Definition):
         self.defaults = function.defaults
         self.qualname = qualname or self.name
         self.module = module or "__main__"
+        self.names = _names(function)
         self.doc = doc
         first, last = function.first_line, function.node.end_lineno
         lines = [linecache.getline(function.file, n).rstrip("\n") for n in range(first, last + 1)]
@@ -41,20 +40,19 @@ class PythonDefinition(Definition):
         return self.function.scope
 
     @property
-    def names(self) -> dict:
-        """The names that it takes from the Python scope -> how they are used."""
-        found = {}
-        for node in ast.walk(self.function.node):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                if node.id not in self.function.parameters:
-                    found[node.id] = {"call"}
-        return found
+    def includes(self) -> list:
+        return []
+
+    @property
+    def members(self) -> list:
+        return []
 
     @property
     def expression(self) -> str:
-        (only,) = self.function.body if len(self.function.body) == 1 else (None,)
-        is_returned = isinstance(only, ast.Return) and only.value is not None
-        return ast.unparse(only.value) if is_returned else ""
+        only = self.function.body[0]
+        if len(self.function.body) > 1 or not isinstance(only, ast.Return) or only.value is None:
+            return ""
+        return ast.unparse(only.value)
 
     @property
     def waits_for_grid(self) -> bool:
@@ -88,6 +86,16 @@ class PythonDefinition(Definition):
         origin = (self.text.value, self.name, self.text.label, self.function.file)
         return _unpickle, (*origin, self.function.first_line, values, self.defaults, self.qualname,
                            self.module, self.doc)  # fmt: skip
+
+
+def _names(function):
+    """The names that a Function takes from the Python scope -> how they are used."""
+    found = {}
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if node.id not in function.parameters:
+                found[node.id] = {"call"}
+    return found
 
 
 class _Module:

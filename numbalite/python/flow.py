@@ -29,7 +29,7 @@ class Definition:
     def __init__(self, name: str, node: ast.AST):
         self.name = name
         self.node = node
-        self.web: Web | None = None
+        self.web: Web
 
 
 class Web:

@@ -424,8 +424,8 @@ _OF_ARRAYS: dict[str, Rule] = {
     "ndim": lambda call: number(call.args[0].type.ndim),
     "dtype": lambda call: Value(Known(call.args[0].type.dtype), constant=call.args[0].type.dtype),
     "itemsize": lambda call: number(call.args[0].type.dtype.size),
-    "nbytes": lambda call: arithmetic.binary(
-        ast.Mult, subscripts.size(call.args[0]), number(call.args[0].type.dtype.size)
+    "nbytes": lambda call: call.of.binary(
+        call.node, ast.Mult, subscripts.size(call.args[0]), number(call.args[0].type.dtype.size)
     ),
     "T": lambda call: subscripts.transposed(call.args[0]),
 }  # fmt: skip
@@ -445,7 +445,7 @@ def attribute(t, name: str) -> Rule | None:
     if isinstance(t, types.Record):
         return (
             (lambda call: subscripts.field(call.of, call.node, call.args[0], name))
-            if name in t.dtype.names
+            if name in (t.dtype.names or ())
             else None
         )
     if isinstance(t, types.Vector) and name in t.axes:

@@ -4,16 +4,17 @@ may be read-only arrays, and may share memory with each other."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from numbalite import types
 
 _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nbytes"})
 
 
-def read_only(arguments, body) -> frozenset[str]:
+def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> frozenset[str]:
     """The parameters (name -> type) that are arrays of numbers, of which the body reads elements and asks
     for shapes. Whatever else is done with an array (a view, a call) may write to it."""
-    arrays = {
+    arrays: dict[str, types.Array | None] = {
         name: t
         for name, t in arguments.items()
         if isinstance(t, types.Array) and t.ndim and isinstance(t.dtype, types.Scalar)

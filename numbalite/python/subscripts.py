@@ -38,7 +38,7 @@ def indices(of, node) -> list:
     for item in nodes:
         if isinstance(item, ast.Slice):
             parts = (item.lower, item.upper, item.step)
-            found.append(Slice(*(part and of.value(part) for part in parts)))
+            found.append(Slice(*(None if part is None else of.value(part) for part in parts)))
         elif isinstance(item, ast.Constant) and item.value is Ellipsis:
             found.append(Ellipsis)
         else:
@@ -215,9 +215,9 @@ __all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "st
 def field(of, node, value: Value, name: str) -> Value:
     """``r.x``, ``r["x"]``"""
     record = value.type.dtype if isinstance(value.type, types.Array) else value.type
-    if not isinstance(record, types.Record) or name not in record.dtype.names:
+    if not isinstance(record, types.Record) or name not in (record.dtype.names or ()):
         of.fail(node, f"{described(record)} has no field {name!r}")
-    dtype = record.dtype.fields[name][0]
+    dtype = record.dtype[name]
     text = f"{value.at(PRIMARY)}.{name}"
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype

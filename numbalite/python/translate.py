@@ -258,7 +258,7 @@ class Translator(Expressions):
             self.emit(self._binding(definition, target, value))
 
     def _binding(self, definition, target, value) -> str:
-        variable = self.variables.variable(definition)
+        variable = self.variables.known(definition)
         declares = variable.place.node is target and not variable.is_declared
         if isinstance(value.type, Fixed) and value.text.startswith("["):
             return self._allocation(variable, value, declares)

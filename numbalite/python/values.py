@@ -28,6 +28,7 @@ class Known(types.Type):
     Python object."""
 
     __slots__ = ("value",)
+    value: Any
 
     def __init__(self, value: Any):
         super().__init__(f"{type(value).__name__} {getattr(value, '__name__', value)}")
@@ -41,6 +42,8 @@ class Fixed(types.Array):
     """An array in shared, local or constant memory, whose shape is known when compiling."""
 
     __slots__ = ("shape", "space")
+    shape: tuple[int, ...]
+    space: str
 
     def __init__(self, dtype, shape, space, readonly=False):
         super().__init__(dtype, len(shape), "C", readonly)
@@ -60,6 +63,8 @@ class Sequence(types.Type):
     """What a ``for`` may go over: ``range``, ``enumerate``, ``zip``. ``item`` is the type of an item."""
 
     __slots__ = ("item", "kind")
+    item: types.Type | None
+    kind: str
 
     def __init__(self, kind, item):
         super().__init__(f"{kind}({item})")
@@ -71,7 +76,8 @@ class Sequence(types.Type):
 class Value:
     """A typed expression."""
 
-    type: types.Type
+    type: Any
+    """A types.Type."""
     text: str = ""
     precedence: int = PRIMARY
     cxx: Any = None

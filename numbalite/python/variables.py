@@ -216,6 +216,10 @@ class Variables:
     def variable(self, definition: Definition) -> Variable | None:
         return self._of.get(definition.web)
 
+    def known(self, definition: Definition) -> Variable:
+        """The C++ variable of a definition of a value that exists when the kernel runs."""
+        return self._of[definition.web]
+
     def is_single(self, definition: Definition) -> bool:
         """Is this the variable's only assignment?"""
         variable = self._of.get(definition.web)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import unicodedata
+from typing import Any
 
 from numbalite.text import capture as capturing
 from numbalite.text import cooperative
@@ -41,7 +42,7 @@ class Definition:
         self.qualname = qualname or name
         self.module = module or "__main__"
         normal = (unicodedata.normalize("NFKC", p) for p in self.parameters)
-        self.names = free_names(text.value, normal)
+        self.names: dict[str, Any] = free_names(text.value, normal)
 
     @property
     def doc(self):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import zlib
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class Type:
     """Base of all types. ``name`` is how the type is written in a signature."""
 
     __slots__ = ("name",)
+    name: str
 
     def __init__(self, name: str):
         object.__setattr__(self, "name", name)
@@ -97,6 +99,8 @@ class Scalar(Type):
     """A number: ``dtype`` is NumPy's, ``cxx`` the C++ type of the same bits."""
 
     __slots__ = ("_cxx", "align", "dtype")
+    dtype: np.dtype
+    align: int
 
     def __init__(self, name, cxx, align=0):
         super().__init__(name)
@@ -158,6 +162,7 @@ class Empty(Type):
     C++. ``dtype``: the type that it is, or None."""
 
     __slots__ = ("dtype",)
+    dtype: Scalar | None
 
     def __init__(self, dtype=None):
         super().__init__("none" if dtype is None else f"dtype({dtype})")
@@ -180,6 +185,7 @@ class Record(Type):
     """A NumPy structured dtype, as a C++ struct with the same layout."""
 
     __slots__ = ("_cxx", "dtype")
+    dtype: np.dtype
 
     def __init__(self, dtype, name=None):
         dtype = np.dtype(dtype)
@@ -228,6 +234,9 @@ class Vector(Type):
     """One of CUDA's vectors, ``float32x4``, which is ``float4`` in C++: up to four numbers of one type."""
 
     __slots__ = ("_cxx", "align", "base_type", "dtype")
+    base_type: Scalar
+    dtype: np.dtype
+    align: int
 
     def __init__(self, base: Scalar, count: int):
         super().__init__(f"{base.name}x{count}")
@@ -282,6 +291,10 @@ class Array(Type):
     """
 
     __slots__ = ("dtype", "layout", "ndim", "readonly")
+    dtype: Scalar | Record | Vector
+    ndim: int
+    layout: str
+    readonly: bool
 
     def __init__(self, dtype, ndim, layout="A", readonly=False):
         if not isinstance(dtype, (Scalar, Record, Vector)):
@@ -328,6 +341,8 @@ class Pointer(Type):
     """``CPointer(float32)``: a plain C pointer."""
 
     __slots__ = ("dtype", "readonly")
+    dtype: Type
+    readonly: bool
 
     def __init__(self, dtype, readonly=False):
         if not isinstance(dtype, (Scalar, Record, Void)):
@@ -414,6 +429,7 @@ class NamedTuple(Tuple):
     """A named tuple: in C++ a struct with its fields, which ``get<I>`` takes as well."""
 
     __slots__ = ("instance_class",)
+    instance_class: Any
 
     def __init__(self, types, cls):
         super().__init__(types)
