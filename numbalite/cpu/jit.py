@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Any, NoReturn
 
-from numbalite import _core, types
+from numbalite import _core, config, types
 from numbalite.compilers import compile_source
 from numbalite.compilers.image import Image
 from numbalite.cpu import entries
@@ -32,6 +33,7 @@ from numbalite.kernels.compiled import ByTypes
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.text import hints, scanner
 from numbalite.text.definition import device_texts
+from numbalite.text.linemap import is_text
 from numbalite.types import Array, Signature, signatures
 from numbalite.ufuncs import element
 
@@ -115,6 +117,8 @@ def jit(
     def make(function):
         if isinstance(function, HostDispatcher):
             raise TypeError(f"{function!r} is compiled already; jit takes the function itself")
+        if config.DISABLE_JIT and isinstance(function, FunctionType) and not is_text(function):
+            return function
         made = element.element_function(
             function, source=source, name=name, args=args, what="host function",
             options=options, frame=frame,

@@ -77,11 +77,21 @@ def is_simulated() -> bool:
     return _kind() == "sim"
 
 
+simulator_is_available = False
+"""Is a simulator that was asked for available? For programs of numba's, to which it is."""
+
+
 def is_available() -> bool:
-    """Is there a real GPU to run kernels on, and NVRTC to compile them? Never raises."""
+    """Is there a real GPU to run kernels on, and NVRTC to compile them? Never raises.
+
+    After `numbalite.install_as_numba` the simulator counts, too, if it was asked for
+    (NUMBALITE_DRIVER=sim, NUMBA_ENABLE_CUDASIM=1), as in numba.
+    """
     try:
         from numbalite.compilers import toolkit
 
+        if simulator_is_available and config.driver() == "sim":
+            return True
         return _kind() == "cuda" and cuda_error() is None and bool(toolkit.libraries())
     except Exception:
         return False

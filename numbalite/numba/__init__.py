@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 
+from numbalite.cuda import devices
 from numbalite.numba import finder
 from numbalite.text import executed
 
@@ -22,8 +23,9 @@ def install() -> None:
 
     ``from numba import cuda, vectorize, guvectorize, jit, njit, prange, float32, types`` and numba's
     modules (``numba.cuda.random``, ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``,
-    ...) are numbalite's then. Functions that ``exec`` makes of a text can be kernels from then on, too. What numba has and numbalite has not is an error that says so, when it is
-    used. Calling it again changes nothing.
+    ...) are numbalite's then. Functions that ``exec`` makes of a text can be kernels from then on, too.
+    What numba has and numbalite has not is an error that says so, when it is used. Calling it again
+    changes nothing.
 
     Raises ImportError where numba itself has been imported already. ::
 
@@ -40,5 +42,6 @@ def install() -> None:
             f"numba itself is imported already ({getattr(own, '__file__', None) or own}): call "
             "numbalite.install_as_numba() before the first import of numba"
         )
+    devices.simulator_is_available = True
     sys.meta_path.insert(0, finder.Finder())
     executed.watch()

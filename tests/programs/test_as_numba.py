@@ -64,10 +64,16 @@ def test_a_program_runs_as_it_is(python):
         def add(a, b):
             "return a + b;"
 
+        @njit
+        def plain(a, b, c=3, *more):
+            return [a, b, c, *more]
+
+        assert cuda.is_available() and config.DISABLE_JIT and plain(1, b=2) == [1, 2, 3]
+        config.DEBUG_TYPEINFER = True
         print(add(np.float32(1), np.float32(2)), cuda.is_simulated())
         numbalite.install_as_numba()  # a second time
         """,
-        NUMBA_ENABLE_CUDASIM="1", NUMBALITE_DRIVER="",
+        NUMBA_ENABLE_CUDASIM="1", NUMBALITE_DRIVER="", NUMBA_DISABLE_JIT="1",
     )  # fmt: skip
     assert (status, out, err) == (0, "3.0 True\n", "")
 
