@@ -210,6 +210,10 @@ static void after_fork(void) {
     taken = 0;
 }
 
+static int is_possible(size_t size) {
+    return nl_bounce_is_worth(size) && nl_bounce_can_lock(nl_atomic_load(&ring_size));
+}
+
 /* 1: the ring, the events and the stream are this thread's until it leaves. */
 static int enter(void) {
     nl_fork_on_child(after_fork);
@@ -460,15 +464,9 @@ int nl_bounce_send(nl_device *dev, const nl_bounce_part *parts, int count, CUstr
     size_t total = 0;
     for (int i = 0; i < count; i++)
         total += parts[i].size;
-    if (!nl_bounce_is_worth(total) || !nl_bounce_can_lock(nl_atomic_load(&ring_size)) || !enter())
+    if (!is_possible(total) || !enter())
         return 0;
-    sending s;
-    memset(&s, 0, sizeof s);
-    s.device = dev;
-    s.stream = stream;
-    s.parts = parts;
-    s.count = count;
-    s.total = total;
+    sending s = {.device = dev, .stream = stream, .parts = parts, .count = count, .total = total};
     int done = send_shared(&s, err);
     leave();
     return done;
@@ -721,16 +719,9 @@ static int receive_shared(receiving *r, nl_error *err) {
 
 int nl_bounce_receive(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                       nl_error *err) {
-    receiving r;
-    if (!nl_bounce_is_worth(size) || !nl_bounce_can_lock(nl_atomic_load(&ring_size)) ||
-        nl_bounce_is_locked(host) || !enter())
+    if (!is_possible(size) || nl_bounce_is_locked(host) || !enter())
         return 0;
-    memset(&r, 0, sizeof r);
-    r.device = dev;
-    r.there = device;
-    r.here = host;
-    r.size = size;
-    r.before = stream;
+    receiving r = {.device = dev, .there = device, .here = host, .size = size, .before = stream};
     int done = receive_shared(&r, err);
     leave();
     return done;
