@@ -153,6 +153,10 @@ static int64_t room_for(const nl_py_hostcopies *c, nl_py_reads reads) {
     return reads == NL_PY_READS_ONCE && shared > NL_PINNED_BYTES ? shared : NL_PINNED_BYTES;
 }
 
+static int64_t aligned(int64_t offset) {
+    return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
 /* Those of one mode that still fit: are these all of them? */
 static int place_mode(nl_py_hostcopies *c, int mode, int64_t room) {
     int all = 1;
@@ -160,12 +164,12 @@ static int place_mode(nl_py_hostcopies *c, int mode, int64_t room) {
         nl_py_hostcopy *item = &c->items[i];
         if (item->mode != mode || item->same >= 0 || item->size == 0)
             continue;
-        if (item->size > room - c->used) {
+        if (item->size > room - aligned(c->used)) {
             all = 0;
             continue;
         }
-        item->offset = c->used;
-        c->used += (item->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        item->offset = aligned(c->used);
+        c->used = item->offset + item->size;
     }
     return all;
 }
@@ -173,7 +177,7 @@ static int place_mode(nl_py_hostcopies *c, int mode, int64_t room) {
 /* What is only read, what goes both ways, what only comes back: so each way is one piece. */
 static int place(nl_py_hostcopies *c, int64_t room) {
     int all = place_mode(c, NL_PY_TRANSFER_IN, room);
-    c->out_begin = c->used;
+    c->out_begin = aligned(c->used);
     all &= place_mode(c, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT, room);
     c->in_end = c->used;
     return all & place_mode(c, NL_PY_TRANSFER_OUT, room);
@@ -311,12 +315,12 @@ int nl_py_hostcopies_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream,
 
 /* The block is the host's again when this returns. */
 static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
-    size_t size = (size_t)(c->used - c->out_begin);
+    int64_t size = c->used - c->out_begin;
     if (!c->block)
         return 0;
     if (c->packed && size > 0 &&
         NL_CU(err, MemcpyDtoHAsync, c->block + c->out_begin, c->address + (CUdeviceptr)c->out_begin,
-              size, c->stream) < 0)
+              (size_t)size, c->stream) < 0)
         return -1;
     if (NL_CU(err, StreamSynchronize, c->stream) < 0)
         return -1;
