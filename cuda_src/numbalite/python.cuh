@@ -22,6 +22,8 @@
 #include "numbalite/tuple.cuh"
 
 namespace numbalite {
+template <class T> struct complex;
+
 namespace py {
 
 template <class T> struct same { typedef T type; };
@@ -116,6 +118,12 @@ NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
 NUMBALITE_TUPLES(double, )
 NUMBALITE_TUPLES(float, f)
 #undef NUMBALITE_TUPLES
+template <class T> NUMBALITE_FUNCTION complex<T> rect(T r, T angle) {
+    return complex<T>(r * ::cos(angle), r * ::sin(angle));
+}
+template <class Z> NUMBALITE_FUNCTION auto polar(Z z) -> tuple<decltype(z.real()), decltype(z.real())> {
+    return {abs(z), arg(z)};
+}
 NUMBALITE_FUNCTION tuple<float, float> fast_sincos(float x) {
     float s, c;
     __sincosf(x, &s, &c);
@@ -247,6 +255,48 @@ NUMBALITE_FUNCTION auto transposed(array<T, N, L> a) {
     return r;
 }
 
+/* The real (0) or the imaginary (1) parts. */
+template <class Z, class T> struct part_of { typedef T type; };
+template <class Z, class T> struct part_of<const Z, T> { typedef const T type; };
+template <class Z, int N, layout L>
+NUMBALITE_FUNCTION auto parts(array<Z, N, L> a, int which) {
+    typedef typename part_of<Z, decltype(a.pointer->real())>::type T;
+    array<T, N> r = {};
+    r.pointer = (T *)a.pointer + which;
+    for (int k = 0; k < N; ++k) {
+        r.shape[k] = a.shape[k];
+        r.strides[k] = a.strides[k];
+    }
+    return r;
+}
+template <class T, int N, class... Extents>
+NUMBALITE_FUNCTION auto reshaped(array<T, N, layout::C> a, Extents... extents) {
+    constexpr int M = sizeof...(Extents);
+    array<T, M, layout::C> r = {a.pointer, {extents...}, {}};
+    int64 known = 1, stride = sizeof(T);
+    for (int k = 0; k < M; ++k)
+        known *= r.shape[k] < 0 ? 1 : r.shape[k];
+    for (int k = M - 1; k >= 0; --k) {
+        if (r.shape[k] < 0)
+            r.shape[k] = known ? a.size() / known : 0;
+        r.strides[k] = stride;
+        stride *= r.shape[k];
+    }
+    return r;
+}
+/* The same bytes as elements of another type. */
+template <class U, class T, int N, layout L> NUMBALITE_FUNCTION auto viewed(array<T, N, L> a) {
+    typedef typename part_of<T, U>::type E;
+    constexpr int last = L == layout::F ? 0 : N - 1;
+    array<E, N, L> r = {};
+    r.pointer = (E *)a.pointer;
+    for (int k = 0; k < N; ++k) {
+        r.shape[k] = k == last ? a.shape[k] * int64(sizeof(T)) / int64(sizeof(U)) : a.shape[k];
+        r.strides[k] = k == last ? int64(sizeof(U)) : a.strides[k];
+    }
+    return r;
+}
+
 template <class T, int N, layout L, class V> NUMBALITE_FUNCTION void fill(array<T, N, L> a, V value) {
     for (int64 i = 0; i < a.shape[0]; ++i) {
         if constexpr (N == 1)
@@ -332,6 +382,49 @@ template <class Combine> NUMBALITE_FUNCTION void combine(const Combine &step) {
     step();
 }
 #endif
+
+/* --- datetime64 and timedelta64, whose smallest number is NaT -------------------------------------- */
+
+NUMBALITE_FUNCTION constexpr bool is_nat(int64 t) {
+    return t == -0x7fffffffffffffff - 1;
+}
+constexpr int64 NAT = -0x7fffffffffffffff - 1;
+NUMBALITE_FUNCTION int64 time_sum(int64 a, int64 b) {
+    return is_nat(a) || is_nat(b) ? NAT : a + b;
+}
+NUMBALITE_FUNCTION int64 time_difference(int64 a, int64 b) {
+    return is_nat(a) || is_nat(b) ? NAT : a - b;
+}
+template <class X> NUMBALITE_FUNCTION int64 time_times(int64 a, X x) {
+    if constexpr (is_real<X>)
+        return is_nat(a) || x - x != 0 ? NAT : int64(a * x);
+    else
+        return is_nat(a) ? NAT : a * int64(x);
+}
+template <class X> NUMBALITE_FUNCTION int64 time_over(int64 a, X x) {
+    if constexpr (is_real<X>)
+        return is_nat(a) || x == 0 || x != x ? NAT : int64(a / x);
+    else
+        return is_nat(a) || x == 0 ? NAT : a / int64(x);
+}
+NUMBALITE_FUNCTION double time_ratio(int64 a, int64 b) {
+    return is_nat(a) || is_nat(b) ? ::nan("") : double(a) / double(b);
+}
+NUMBALITE_FUNCTION int64 time_floor_div(int64 a, int64 b) {
+    return is_nat(a) || is_nat(b) || b == 0 ? NAT : floor_div(a, b);
+}
+NUMBALITE_FUNCTION int64 time_floor_mod(int64 a, int64 b) {
+    return is_nat(a) || is_nat(b) || b == 0 ? NAT : floor_mod(a, b);
+}
+NUMBALITE_FUNCTION bool time_less(int64 a, int64 b) {
+    return !is_nat(a) && !is_nat(b) && a < b;
+}
+NUMBALITE_FUNCTION bool time_less_equal(int64 a, int64 b) {
+    return !is_nat(a) && !is_nat(b) && a <= b;
+}
+NUMBALITE_FUNCTION bool time_equal(int64 a, int64 b) {
+    return !is_nat(a) && a == b;
+}
 
 /* --- warps -------------------------------------------------------------------------------------- */
 

@@ -367,8 +367,6 @@ def unary(op, a: Value) -> Value | None:
 def compare(op, a: Value, b: Value) -> Value | None:
     """``a < b`` and its like, of numbers; None where they have no order."""
     if not is_number(a.type) or not is_number(b.type):
-        if isinstance(a.type, types.Time) and a.type == b.type:
-            return _comparison(op, a, b)
         return None
     if is_complex(a.type) or is_complex(b.type):
         if op not in (ast.Eq, ast.NotEq):

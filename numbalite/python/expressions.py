@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import types as python_types
-from enum import Enum
+from enum import Enum, EnumMeta
 from typing import Any, NoReturn
 
 import numpy as np
 
 from numbalite import types
-from numbalite.python import arithmetic, known, subscripts
+from numbalite.python import arithmetic, known, subscripts, times
 from numbalite.python.calls import Call, spelled
 from numbalite.python.problem import Problem
 from numbalite.python.read import lookup
@@ -194,7 +194,16 @@ class Expressions:
 
     def _subscript(self, node):
         base = self.value(node.value)
+        if isinstance(base.type, Known) and isinstance(base.type.value, EnumMeta):
+            return self._enum_member(node, base.type.value)
         return subscripts.load(self, node, base, subscripts.indices(self, node.slice))
+
+    def _enum_member(self, node, members):
+        """``Color["red"]``"""
+        name = self.value(node.slice).constant
+        if not isinstance(name, str) or name not in members.__members__:
+            self.fail(node, f"{members.__name__} has no such member")
+        return self.captured(node, f"{members.__name__}_{name}", members[name])
 
     def _slice(self, node):
         self.fail(node, "a slice stands in brackets behind an array")
@@ -232,7 +241,8 @@ class Expressions:
             and isinstance(right.type, types.Tuple)
         ):
             return tuple_of((*self.items(node, left), *self.items(node, right)))
-        found = arithmetic.binary(op, left, right)
+        of = times if times.is_time(left.type) or times.is_time(right.type) else arithmetic
+        found = of.binary(op, left, right)
         if found is None:
             symbol = arithmetic.SYMBOLS.get(op, "@")
             self.fail(
@@ -249,9 +259,10 @@ class Expressions:
                 return number(not operand.constant)
             return Value(types.boolean, f"!{operand.at(UNARY)}", UNARY, calls=operand.calls,
                          loads=operand.loads)  # fmt: skip
-        found = arithmetic.unary(type(node.op), self.value(node.operand))
+        operand = self.value(node.operand)
+        of = times if times.is_time(operand.type) else arithmetic
+        found = of.unary(type(node.op), operand)
         if found is None:
-            operand = self.value(node.operand)
             self.fail(node, f"the operator has no meaning for {described(operand.type)}")
         return found
 
@@ -378,7 +389,8 @@ class Expressions:
             return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
         if isinstance(a.type, types.Tuple) and isinstance(b.type, types.Tuple):
             return self._compared_tuples(node, op, a, b)
-        found = arithmetic.compare(op, a, b)
+        is_time = times.is_time(a.type) and times.is_time(b.type)
+        found = (times if is_time else arithmetic).compare(op, a, b)
         if found is None:
             self.fail(node, f"{described(a.type)} and {described(b.type)} cannot be compared")
         return found
@@ -389,7 +401,11 @@ class Expressions:
             return number(all(empty) is wanted)
         if isinstance(a.type, Known) and isinstance(b.type, Known):
             return number((a.type.value is b.type.value) is wanted)
-        if a.type is types.boolean and b.type is types.boolean:
+        if is_number(a.type) and is_number(b.type):  # numba's rule for what does not change
+            if a.type != b.type:
+                return number(not wanted)
+            return self.compare(node, ast.Eq if wanted else ast.NotEq, a, b)
+        if isinstance(a.type, types.Tuple) and a.type == b.type:
             return self.compare(node, ast.Eq if wanted else ast.NotEq, a, b)
         self.fail(node, "'is' compares with None in a kernel", "Write == for values.")
 

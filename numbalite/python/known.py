@@ -20,7 +20,7 @@ import numpy as np
 from numbalite import types
 from numbalite.cpu.prange import prange
 from numbalite.cuda.inkernel import Word
-from numbalite.python import arithmetic, memory, rules, subscripts, vectors, words
+from numbalite.python import arithmetic, memory, rules, subscripts, times, vectors, words
 from numbalite.python.arithmetic import alike, converted
 from numbalite.python.calls import (
     Rule,
@@ -181,6 +181,59 @@ def _divmod(call):
     return tuple_of(pair)
 
 
+def _about_complex(name: str) -> Rule:
+    """cmath.isnan and its like."""
+
+    def rule(call):
+        (value,) = call.numbers(1)
+        return call.made(types.boolean, f"{name}({_as_complex(value).text})")
+
+    return rule
+
+
+def _as_complex(value):
+    if is_complex(value.type):
+        return value
+    return converted(value, types.complex64 if value.type is types.float32 else types.complex128)
+
+
+def _log_of(call):
+    value, base = call.take("x", "base", optional=1)
+    if base is None:
+        return complex_function("log")(call)
+    z, of = _as_complex(value), _as_complex(base)
+    return call.of.binary(
+        call.node,
+        ast.Div,
+        call.made(z.type, f"log({z.text})"),
+        call.made(of.type, f"log({of.text})"),
+    )
+
+
+def _phase(call):
+    z = _as_complex(*call.numbers(1))
+    return call.made(z.type.underlying_float, f"arg({z.text})")
+
+
+def _polar(call):
+    z = _as_complex(*call.numbers(1))
+    t = z.type.underlying_float
+    return call.made(types.Tuple((t, t)), f"py::polar({z.text})")
+
+
+def _rect(call):
+    r, angle = call.numbers(2)
+    t = types.float32 if r.type is angle.type is types.float32 else types.float64
+    made = types.complex64 if t is types.float32 else types.complex128
+    return call.made(made, f"py::rect({converted(r, t).text}, {converted(angle, t).text})")
+
+
+def _isnat(call):
+    if len(call.args) != 1 or not times.is_time(call.args[0].type):
+        call.fail("takes a datetime64 or a timedelta64")
+    return call.made(types.boolean, f"py::is_nat({call.args[0].text})")
+
+
 def _ldexp(call):
     x, n = call.numbers(2)
     if not is_whole(n.type):
@@ -304,6 +357,15 @@ FUNCTIONS: dict[Any, Rule] = {
     math.isinf: predicate("isinf"),
     math.isfinite: predicate("isfinite"),
     math.gcd: _gcd,
+    math.remainder: floating("remainder", 2),
+    np.isnat: _isnat,
+    cmath.isnan: _about_complex("isnan"),
+    cmath.isinf: _about_complex("isinf"),
+    cmath.isfinite: _about_complex("isfinite"),
+    cmath.log: _log_of,
+    cmath.phase: _phase,
+    cmath.polar: _polar,
+    cmath.rect: _rect,
     math.frexp: several("py::frexp", None, types.int32),
     math.modf: several("py::modf", None, None),
     math.ldexp: _ldexp,
@@ -417,6 +479,46 @@ def _conjugate(call):
     return call.made(value.type, f"conj({value.text})") if is_complex(value.type) else value
 
 
+def _dense(call, array: Value) -> Value:
+    if array.type.layout != "C":
+        call.fail(
+            "the elements do not lie one behind the other",
+            "Index the array with one index for each dimension.",
+        )
+    return array
+
+
+def _flat(call):
+    return subscripts.reshaped(_dense(call, call.args[0]), [number(-1)])
+
+
+def _reshape(call):
+    array, *shape = call.args
+    if len(shape) == 1 and isinstance(shape[0].type, types.Tuple):
+        shape = list(call.of.items(call.node, shape[0]))
+    if not shape or not all(is_whole(item.type) for item in shape):
+        call.fail("a shape is made of integers")
+    return subscripts.reshaped(_dense(call, array), shape)
+
+
+def _view(call):
+    array, dtype = call.take("self", "dtype")
+    return subscripts.viewed(array, *_scalar_type(call, dtype))
+
+
+def _scalar_type(call, dtype):
+    t = memory.element_type(call, dtype)
+    if not is_number(t):
+        call.fail(f"a type of numbers is wanted, not {t}")
+    return t, spelled(t)
+
+
+_METHODS_OF_ARRAYS: dict[str, Rule] = {
+    "reshape": _reshape,
+    "ravel": _flat,
+    "view": _view,
+    "transpose": lambda call: subscripts.transposed(call.args[0]),
+}
 _OF_ARRAYS: dict[str, Rule] = {
     "size": lambda call: subscripts.size(call.args[0]),
     "shape": lambda call: tuple_of(subscripts.extent(call.args[0], k) for k in range(call.args[0].type.ndim)),
@@ -428,6 +530,9 @@ _OF_ARRAYS: dict[str, Rule] = {
         call.node, ast.Mult, subscripts.size(call.args[0]), number(call.args[0].type.dtype.size)
     ),
     "T": lambda call: subscripts.transposed(call.args[0]),
+    "real": lambda call: subscripts.parts(call.args[0], 0),
+    "imag": lambda call: subscripts.parts(call.args[0], 1),
+    "flat": lambda call: _flat(call),
 }  # fmt: skip
 _OF_NUMBERS: dict[str, Rule] = {"real": _part("real"), "imag": _part("imag")}
 _METHODS_OF_NUMBERS: dict[str, Rule] = {
@@ -457,4 +562,6 @@ def attribute(t, name: str) -> Rule | None:
 
 def method(t, name: str) -> Rule | None:
     """The rule for a method of a value."""
+    if isinstance(t, types.Array) and t.ndim > 0:
+        return _METHODS_OF_ARRAYS.get(name)
     return _METHODS_OF_NUMBERS.get(name) if is_number(t) else words.method(t, name)

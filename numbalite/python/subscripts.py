@@ -10,6 +10,7 @@ import ast
 from typing import NamedTuple
 
 from numbalite import types
+from numbalite.python.problem import Problem
 from numbalite.python.rules import described
 from numbalite.python.values import (
     PRIMARY,
@@ -17,6 +18,8 @@ from numbalite.python.values import (
     Fixed,
     Known,
     Value,
+    is_complex,
+    is_number,
     is_whole,
     number,
     tuple_of,
@@ -94,6 +97,33 @@ def _view(base):
     return as_view(base).at(PRIMARY) if is_raw(base.type) else base.at(PRIMARY)
 
 
+def parts(base: Value, which: int) -> Value:
+    """``a.real``, ``a.imag``: a view of one half of each element, where they are complex."""
+    t = base.type
+    if not is_complex(t.dtype):
+        if which:
+            raise Problem(None, "the imaginary parts of real numbers would be a new array")
+        return base
+    base = as_view(base)
+    made = types.Array(t.dtype.underlying_float, t.ndim, "A", t.readonly)
+    return Value(made, f"py::parts({base.text}, {which})", loads=base.loads)
+
+
+def reshaped(base: Value, shape: list[Value]) -> Value:
+    """``a.reshape(n, -1)``: of elements that lie one behind the other."""
+    base = as_view(base)
+    t = types.Array(base.type.dtype, len(shape), "C", base.type.readonly)
+    texts = ", ".join(f"int64({item.text})" for item in shape)
+    return Value(t, f"py::reshaped({base.text}, {texts})", loads=base.loads)
+
+
+def viewed(base: Value, dtype: types.Scalar, spelling: str) -> Value:
+    """``a.view(dtype)``: the same bytes as elements of another type."""
+    base = as_view(base)
+    t = types.Array(dtype, base.type.ndim, base.type.layout, base.type.readonly)
+    return Value(t, f"py::viewed<{spelling}>({base.text})", loads=base.loads)
+
+
 def transposed(base: Value) -> Value:
     base = as_view(base)
     layout = {"C": "F", "F": "C", "A": "A"}[base.type.layout]
@@ -114,6 +144,8 @@ def load(of, node, base: Value, items: list) -> Value:
             of.fail(node, f"{described(t)} has no field {named.value!r}")
     if isinstance(t, types.Array) and t.ndim == 0 and items in ([], [Ellipsis]):
         return Value(t.dtype, base.text, loads=True)
+    if isinstance(t, types.Pointer) and is_number(t.dtype):
+        return _pointed(of, node, base, items)
     if not isinstance(t, types.Array):
         of.fail(node, f"{described(t)} has no elements")
     if Ellipsis in items:
@@ -129,6 +161,14 @@ def load(of, node, base: Value, items: list) -> Value:
     return _indexed(
         of, node, base, [_index(of, node, base, k, item) for k, item in enumerate(items)]
     )
+
+
+def _pointed(of, node, base, items):
+    """``p[i]``: a pointer knows no length, so that a negative index is before it."""
+    (item,) = items if len(items) == 1 else (None,)
+    if not isinstance(item, Value) or not is_whole(item.type):
+        of.fail(node, "an element of a pointer is asked for by one integer")
+    return Value(base.type.dtype, f"{base.at(PRIMARY)}[{item.text}]", loads=True)
 
 
 def _index(of, node, base, axis, item: Value) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.kernels import fault
-from numbalite.python import arithmetic, loops, rules, subscripts
+from numbalite.python import arithmetic, loops, rules, subscripts, times
 from numbalite.python.calls import quoted, spelled
 from numbalite.python.expressions import Expressions
 from numbalite.python.flow import Flow
@@ -292,6 +292,11 @@ class Translator(Expressions):
     def text_as(self, value: Value, t) -> str:
         """The text of a value that initialises a variable of a type."""
         value = subscripts.as_view(value)
+        if times.is_time(t) and times.is_time(value.type):
+            found = times.converted(value, t)
+            if found is None:
+                raise Problem(self.at, f"{value.type} does not fit into {t}")
+            return found.text
         if is_number(t) and is_number(value.type):
             if is_complex(value.type) and not is_complex(t):
                 raise Problem(

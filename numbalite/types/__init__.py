@@ -741,9 +741,16 @@ def NPTimedelta(unit="") -> Time:
     return Time(f"m8[{unit}]" if unit else "m8")
 
 
-def UniTuple(t, count) -> Tuple:
-    """``count`` values of the same type."""
-    return Tuple([as_type(t)] * count)
+class _Uniform(type):
+    def __instancecheck__(cls, t):
+        return isinstance(t, Tuple) and len(set(t.types)) == 1
+
+
+class UniTuple(metaclass=_Uniform):
+    """``UniTuple(t, count)``: the Tuple of ``count`` values of the same type."""
+
+    def __new__(cls, t, count) -> Tuple:  # type: ignore[misc]
+        return Tuple([as_type(t)] * count)
 
 
 def typeof(value) -> Type:

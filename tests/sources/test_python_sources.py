@@ -37,6 +37,10 @@ KERNELS = {
         "debugged": "void(int64[:], float64[:])",
         "released": "void(int64[:], float64[:])",
     },
+    "test_values.py": {
+        "complexes": "void(complex128, complex128, boolean[::1], float64[::1], complex128[::1])",
+        "views": "void(complex128[::1], int64[:, ::1], uint8[::1], int64[::1])",
+    },
     "test_words.py": {
         "rows": "void(float64[:, ::1])",
         "halves": "void(float16, float16, float16[::1], boolean[::1])",

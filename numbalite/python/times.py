@@ -1,0 +1,143 @@
+"""datetime64 and timedelta64: counts of units, of which the smallest number is NaT. Operands of several units
+are brought to the finer one, as NumPy does; where that depends on the calendar, there is no operation."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python.values import UNARY, Value, is_number, is_real, is_whole
+
+_COMPARISONS = {
+    # of (a, b): the function, are they swapped?, is it negated?
+    ast.Lt: ("time_less", False, False),
+    ast.Gt: ("time_less", True, False),
+    ast.LtE: ("time_less_equal", False, False),
+    ast.GtE: ("time_less_equal", True, False),
+    ast.Eq: ("time_equal", False, False),
+    ast.NotEq: ("time_equal", False, True),
+}
+
+
+def is_time(t: types.Type) -> bool:
+    return isinstance(t, types.Time)
+
+
+def _is_delta(t):
+    return is_time(t) and t.dtype.kind == "m"
+
+
+def _delta(t):
+    """The timedelta64 of a time's unit."""
+    return np.dtype(t.dtype.str.replace("M8", "m8"))
+
+
+def _common(a, b):
+    """The finer one of two units, as a timedelta64; None where that depends on the calendar."""
+    try:
+        found = np.promote_types(_delta(a), _delta(b))
+    except TypeError:
+        return None
+    return found if all(_factor(t, found) for t in (a, b)) else None
+
+
+def _factor(t, unit):
+    """How many of a unit one of a time's is; 0 if that is no whole number, or the calendar's to say."""
+    if np.datetime_data(t.dtype)[0] == "generic":
+        return 1
+    try:
+        ratio = np.timedelta64(1, np.datetime_data(t.dtype)) / np.timedelta64(
+            1, np.datetime_data(unit)
+        )
+    except TypeError:
+        return 0
+    return int(ratio) if ratio == int(ratio) else 0
+
+
+def converted(value: Value, t: Any) -> Value | None:
+    """The same moment or duration in another unit; None where it has no whole number of them."""
+    if value.type == t:
+        return value
+    if not is_time(t) or value.type.dtype.kind != t.dtype.kind:
+        return None
+    factor = _factor(value.type, t.dtype)
+    if not factor:
+        return None
+    text = value.text if factor == 1 else f"py::time_times({value.text}, {factor})"
+    return value.replace(
+        type=t, cxx=t, text=text, precedence=value.precedence if factor == 1 else 100
+    )
+
+
+def _pair(a, b):
+    """(a, b, their unit) in one unit, or None."""
+    unit = _common(a.type, b.type)
+    if unit is None:
+        return None
+    of = {"m": unit, "M": np.dtype(unit.str.replace("m8", "M8"))}
+    pair = [converted(v, types.Time(of[v.type.dtype.kind])) for v in (a, b)]
+    return None if None in pair else (*pair, of)
+
+
+def binary(op: type, a: Value, b: Value) -> Value | None:
+    """``a op b``, one of which is a time; None if there is no such operation."""
+    if not (is_time(a.type) and is_time(b.type)):
+        return _scaled(op, a, b)
+    pair = _pair(a, b)
+    if pair is None:
+        return None
+    x, y, of = pair
+    kinds = a.type.dtype.kind + b.type.dtype.kind
+    if op is ast.Add and kinds in ("mm", "mM", "Mm"):
+        return _made("time_sum", types.Time(of["m" if kinds == "mm" else "M"]), x, y)
+    if op is ast.Sub and kinds in ("mm", "MM", "Mm"):
+        return _made("time_difference", types.Time(of["M" if kinds == "Mm" else "m"]), x, y)
+    if kinds != "mm":
+        return None
+    if op is ast.Div:
+        return _made("time_ratio", types.float64, x, y)
+    if op is ast.FloorDiv:
+        return _made("time_floor_div", types.int64, x, y)
+    return _made("time_floor_mod", types.Time(of["m"]), x, y) if op is ast.Mod else None
+
+
+def _scaled(op, a, b):
+    """A duration by a number."""
+    if op is ast.Mult and is_number(a.type):
+        a, b = b, a
+    if not _is_delta(a.type) or not (is_whole(b.type) or is_real(b.type)):
+        return None
+    if op is ast.Mult:
+        return _made("time_times", a.type, a, b)
+    if op is ast.Div:
+        return _made("time_over", a.type, a, b)
+    return (
+        _made("time_floor_div", a.type, a, b) if op is ast.FloorDiv and is_whole(b.type) else None
+    )
+
+
+def _made(name, t, a, b):
+    return Value(
+        t, f"py::{name}({a.text}, {b.text})", calls=a.calls or b.calls, loads=a.loads or b.loads
+    )
+
+
+def unary(op: type, a: Value) -> Value | None:
+    """``-a``, ``+a`` of a duration: NaT is its own opposite."""
+    if not _is_delta(a.type) or op is ast.Invert:
+        return None
+    return a if op is ast.UAdd else a.replace(text=f"-{a.at(100)}", precedence=UNARY)
+
+
+def compare(op: type, a: Value, b: Value) -> Value | None:
+    """``a < b``: NaT is neither less than anything nor equal to it."""
+    pair = _pair(a, b) if a.type.dtype.kind == b.type.dtype.kind else None
+    if pair is None or op not in _COMPARISONS:
+        return None
+    x, y, _ = pair
+    name, swap, negated = _COMPARISONS[op]
+    made = _made(name, types.boolean, *((y, x) if swap else (x, y)))
+    return made.replace(text=f"!{made.text}", precedence=UNARY) if negated else made

@@ -1,0 +1,162 @@
+"""Values that are not plain numbers, and views of arrays: times, enumerations, complex parts, pointers."""
+
+import cmath
+import enum
+import math
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, types
+from numbalite.errors import TranslationError
+
+
+@cuda.jit
+def times(days, hours, day, hour, out_days, out_hours, numbers, tests):
+    out_days[0] = days[0] + day
+    out_days[1] = days[1] - 2 * day
+    out_hours[0] = days[1] - days[0]
+    out_hours[1] = hours[0] + hour * 2.5
+    out_hours[2] = -hour
+    out_hours[3] = days[2] - days[0]
+    out_hours[4] = (day + hour) % day
+    out_hours[5] = day / 2
+    numbers[0] = day / hour
+    numbers[1] = (day + hour) // day
+    tests[0] = days[0] < days[1]
+    tests[1] = days[2] == days[2]
+    tests[2] = days[2] != days[2]
+    tests[3] = days[0] + day == days[1]
+    tests[4] = day > hour
+    tests[5] = np.isnat(days[2])
+    tests[6] = days[2] <= days[0]
+
+
+def test_times(same):
+    days = np.array(["2005-02-03", "2005-02-04", "NaT"], "M8[D]")
+    hours = np.array(["2005-02-03T05"], "M8[h]")
+    day, hour = np.timedelta64(1, "D"), np.timedelta64(1, "h")
+    out_hours = np.zeros(6, "m8[h]")
+    args = (
+        days,
+        hours[:1] - hours[:1],
+        day,
+        hour,
+        np.zeros(2, "M8[D]"),
+        out_hours,
+        np.zeros(2),
+        np.zeros(7, bool),
+    )
+    same(times, *args)
+
+    def loses(out, moment):
+        out[0] = moment
+
+    out = np.zeros(1, "M8[D]")
+    with pytest.raises(TranslationError, match="does not fit into"):
+        cuda.jit(loses)[1, 1](out, np.datetime64("2005-02-03T05", "h"))
+
+    def mixed(out, month, day):
+        out[0] = month - day
+
+    with pytest.raises(TranslationError, match="has no meaning"):
+        cuda.jit(mixed)[1, 1](np.zeros(1, "m8[D]"), np.timedelta64(1, "M"), day)
+
+
+class Color(enum.Enum):
+    RED = 1
+    GREEN = 2
+
+
+@cuda.jit
+def members(a, b, out):
+    out[0] = a == b
+    out[1] = a is b
+    out[2] = a is not Color.RED
+    out[3] = Color["RED"] == Color.GREEN
+    out[4] = Color.RED is Color["RED"]
+    out[5] = b is True
+
+
+def test_enumerations():
+    for a, b in ((Color.RED, Color.RED), (Color.RED, Color.GREEN)):
+        out = np.zeros(6, bool)
+        members[1, 1](a, b, out)
+        assert out.tolist() == [a is b, a is b, False, False, True, False]
+
+    def wrong(out):
+        out[0] = Color["BLUE"] == Color.RED
+
+    with pytest.raises(TranslationError, match="Color has no such member"):
+        cuda.jit("void(boolean[:])")(wrong)
+
+
+@cuda.jit
+def complexes(z, w, tests, reals, out):
+    tests[0] = cmath.isnan(z)
+    tests[1] = cmath.isinf(z)
+    tests[2] = cmath.isfinite(z)
+    reals[0] = cmath.phase(z)
+    reals[1], reals[2] = cmath.polar(z)
+    reals[3] = math.remainder(7.5, 2.0)
+    out[0] = cmath.rect(reals[1], reals[2])
+    out[1] = cmath.log(z, w)
+    out[2] = z**w
+    out[3] = z**3
+
+
+def test_complex_functions():
+    for z in (1 + 2j, complex(math.inf, -1)):
+        tests, reals, out = np.zeros(3, bool), np.zeros(4), np.zeros(4, complex)
+        complexes[1, 1](z, 2 - 1j, tests, reals, out)
+        assert tests.tolist() == [cmath.isnan(z), cmath.isinf(z), cmath.isfinite(z)]
+        np.testing.assert_allclose(reals, [cmath.phase(z), *cmath.polar(z), math.remainder(7.5, 2)])
+        if cmath.isfinite(z):
+            np.testing.assert_allclose(
+                out, [z, cmath.log(z, 2 - 1j), z ** (2 - 1j), z**3], rtol=1e-12
+            )
+
+
+@cuda.jit
+def views(z, a, raw, out):
+    i = cuda.grid(1)
+    cuda.atomic.add(z.real, i, 1)
+    z.imag[i] *= 2
+    if i == 0:
+        b = a.reshape(3, -1)
+        out[0] = b[2, 1]
+        out[1] = a.reshape((2, 3, -1))[1, 2, 0]
+        out[2] = a.ravel()[5]
+        out[3] = a.flat[7]
+        out[4] = raw[4:12].view(np.int32)[1]
+        out[5] = a.transpose()[1, 0]
+        out[6] = a.real[1, 2]
+
+
+def test_views():
+    z, a, raw = np.arange(4) * (1 + 1j), np.arange(12).reshape(4, 3), np.arange(16, dtype=np.uint8)
+    out = np.zeros(7, np.int64)
+    expected = z.real + 1 + 2j * z.imag
+    views[1, 4](z, a, raw, out)
+    np.testing.assert_array_equal(z, expected)
+    assert out.tolist() == [9, 10, 5, 7, raw[4:12].view(np.int32)[1], 1, 5]
+
+    def wrong(a, out):
+        out[0] = a.T.ravel()[0]
+
+    with pytest.raises(TranslationError, match="do not lie one behind the other"):
+        cuda.jit("void(int64[:, ::1], int64[:])")(wrong)
+
+
+def test_pointers():
+    @cuda.jit(types.void(types.CPointer(types.uint8), types.uint32))
+    def add_one(x, n):
+        i = cuda.grid(1)
+        if i < n:
+            x[i] += 1
+
+    x = cuda.to_device(np.arange(10, dtype=np.uint8))
+    add_one[1, 32](x.__cuda_array_interface__["data"][0], len(x))
+    assert x.copy_to_host().tolist() == list(range(1, 11))
+    assert isinstance(types.UniTuple(types.int64, 2), types.UniTuple)
+    assert not isinstance(types.Tuple((types.int64, types.int32)), types.UniTuple)
