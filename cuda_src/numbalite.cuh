@@ -69,4 +69,8 @@ typedef unsigned long ulong;
 #endif
 #include "numbalite/array.cuh"
 
+/* Names beginning with nl_ that mean the same as others are for generated text behind sources whose
+ * macros have the others. */
+namespace nl_numbalite = numbalite;
+
 #endif

@@ -19,10 +19,12 @@
 
 namespace numbalite {
 
-/* The second names are for generated code behind sources that have macros of the first ones. */
 enum class layout : int { any, C, F, nl_any = 0, nl_C, nl_F };
 
 template <class T, int N = 1, layout L = layout::any> struct array;
+
+typedef layout nl_layout;
+template <class T, int N = 1, layout L = layout::any> using nl_array = array<T, N, L>;
 
 namespace nl_detail {
 

@@ -40,6 +40,7 @@ template <class T> struct complex {
     }
 };
 
+template <class T> using nl_complex = complex<T>;
 typedef complex<float> complex64;
 typedef complex<double> complex128;
 

@@ -76,6 +76,7 @@ template <class T, int64... Extents> struct constant_array {
     NUMBALITE_FUNCTION operator view_type() const { return view(); }
     NUMBALITE_FUNCTION operator array<const T, ndim, layout::any>() const { return view(); }
 };
+template <class T, int64... Extents> using nl_constant_array = constant_array<T, Extents...>;
 
 } // namespace numbalite
 

@@ -13,6 +13,7 @@
 namespace numbalite {
 
 typedef __half float16;
+typedef __half nl_float16;
 
 #define NUMBALITE_HALF(f, expression) \
     NUMBALITE_FUNCTION float16 f(float16 x) { \

@@ -28,6 +28,7 @@ struct none_type {
     }
     NUMBALITE_FUNCTION int64 size() const { return 0; }
 };
+typedef none_type nl_none_type;
 NUMBALITE_FUNCTION bool operator==(none_type, decltype(nullptr)) {
     return true;
 }

@@ -16,6 +16,7 @@
 namespace numbalite {
 
 template <class... T> struct tuple {};
+template <class... T> using nl_tuple = tuple<T...>;
 
 namespace nl_detail {
 template <class... T> NUMBALITE_FUNCTION constexpr auto tuple_at(const tuple<T...> &t, int i);
@@ -133,6 +134,7 @@ template <class... T> tuple(T...) -> tuple<T...>;
 template <class T> struct type_of {
     typedef T type;
 };
+template <class T> using nl_type_of = type_of<T>;
 
 template <class... T> NUMBALITE_FUNCTION constexpr tuple<T...> make_tuple(T... items) {
     return tuple<T...>{items...};

@@ -25,6 +25,7 @@ import re
 
 from numbalite import types
 from numbalite.compilers import Source, headers, templates
+from numbalite.kernels import macros
 from numbalite.text import capture as capturing
 from numbalite.text import scanner
 from numbalite.text.capture import ascii_name
@@ -44,6 +45,10 @@ _NAME = re.compile(r"\b(?!nl_|NUMBALITE|numbalite)[A-Za-z]\w*")
 
 # Words of array types: numbalite.cuh has them, and the short names of layouts are not meant.
 _OF_THE_HEAD = frozenset(["array", "layout", "any", "C", "F"])
+
+
+class _Users(str):
+    """A piece that is the user's text."""
 
 
 class Builder:
@@ -94,44 +99,59 @@ class Builder:
         ``closing`` ends the function that they are the body of, as if it stood at their end: a
         debugger that steps past the last statement stays in the user's file.
         """
-        self.pieces.append(f"{text.numbered()}\n")
+        self.pieces.append(_Users(f"{text.numbered()}\n"))
         if closing:
             self.pieces.append(f'#line {text.lines[-1]} "{quote(text.label)}"\n{closing}\n')
         self.pieces.append(None)  # a #line back, when the number is known
 
-    def finish(self) -> str:
-        """The whole text."""
+    def finish(self, fields=None) -> str:
+        """The whole text; ``fields`` are other fields of the Source that it is for."""
         head = f"// {self.title}\n" if self.title else ""
         includes = [included_name(text) for _, text, _ in self.includes]
         pieces = [head + _own_includes(self.names, includes), *self.ahead]
         for number, include, label in dict.fromkeys(self.includes):
-            pieces += [f'#line {number} "{quote(label)}"\n{include}\n']
+            pieces.append(_Users(f'#line {number} "{quote(label)}"\n{include}\n'))
         if self.includes:
             pieces.append(None)
-        pieces.append("using namespace numbalite;\n\n")
-        pieces += self.records.values()
+        behind = ["using namespace numbalite;\n\n", *self.records.values()]
         for text in self.links():
-            pieces += [f"{text.numbered()}\n", None]
+            behind += [_Users(f"{text.numbered()}\n"), None]
         out, line = [], 1
-        for piece in pieces + self.pieces:
+        for piece in pieces + self.without_macros(behind + self.pieces, fields or {}):
             if piece is None:
                 piece = f'#line {line + 1} "{self.file}"\n'
             out.append(piece)
             line += piece.count("\n")
         return "".join(out)
 
+    def without_macros(self, pieces, fields) -> list:
+        """Pieces that come behind the user's headers, with names in ours that none of their macros has."""
+        if not self.has_macros:
+            return pieces
+        texts = [text for text in pieces if isinstance(text, _Users)]
+        if self.includes:
+            included = "".join(f"{line}\n" for _, line, _ in self.includes)
+            known = {key: fields[key] for key in ("headers", "options") if key in fields}
+            name = fields.get("name", self.file)
+            texts += headers.texts(Source(text=included, name=name, **known))
+        found = macros.defined(texts, fields.get("options", ()))
+        return [
+            piece if piece is None or isinstance(piece, _Users) else macros.avoided(piece, found)
+            for piece in pieces
+        ]
+
     def source(self, definition, options, kernels, *, suffix="", describe=False) -> Source:
         """What compilers get: the text under the name of a definition, in a file beside the user's."""
         name = ascii_name(plain_name(definition.name)) + suffix
-        fields = {**options.source_fields(), "linked": linked_of(definition, options)}
-        return Source(
-            text=self.finish(),
-            name=file_name(name, definition.text.label),
-            kernels=tuple(kernels),
-            variables=tuple(self.pointers or ()),
-            describe=describe,
-            **fields,
-        )
+        fields = {
+            **options.source_fields(),
+            "name": file_name(name, definition.text.label),
+            "kernels": tuple(kernels),
+            "variables": tuple(self.pointers or ()),
+            "describe": describe,
+            "linked": linked_of(definition, options),
+        }
+        return Source(text=self.finish(fields), **fields)
 
     def labels(self, *first) -> tuple:
         """The files that the user's lines are from; ``first`` are definitions beside the device functions."""

@@ -33,6 +33,6 @@ def ways(request, driver_kind):
     """Both ways of dividing reductions, where there are two."""
     if request.param == "as on a GPU":
         if driver_kind != "sim":
-            pytest.skip("that is how it is divided here")
+            pytest.skip('on a GPU this is the same as "as here"')
         request.getfixturevalue("as_on_a_gpu")
     return request.param

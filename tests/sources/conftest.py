@@ -121,3 +121,12 @@ def target_of_each(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBALITE_CXX", request.param)
         yield ("sim",)
+
+
+@pytest.fixture(params=["clang++", "g++"])
+def host_compiler(request, monkeypatch):
+    """Each of the host's compilers in turn, as the one that is used."""
+    if shutil.which(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+    monkeypatch.setenv("NUMBALITE_CXX", request.param)
+    return request.param

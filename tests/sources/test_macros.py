@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from numbalite import cuda, types
-from numbalite.compilers import Source, compile_source, toolkit
+from numbalite.compilers import compile_source, toolkit
 from numbalite.cpu import entries
-from numbalite.errors import CudaSupportError
-from numbalite.kernels import results
+from numbalite.kernels import decorators, results
 from numbalite.kernels.options import Options
+from numbalite.kernels.source import BodySource
 from numbalite.text import capture, scanner
 from numbalite.types import signatures
 from numbalite.ufuncs import cudaloops, element, gufuncloops, gusignature, hostloops, reduceloops
 
 GPU = ("cuda", 9, 0)
 F4 = types.float32
-# Words of parameters' types, which are declared ahead of the user's lines, and what leads to ours.
-NEEDED = {"array", "layout", "tuple", "make_tuple", "numbalite", "numbalite_host"}
+# Words of the user's lines below, and what leads to ours.
+NEEDED = {"make_tuple", "numbalite", "numbalite_host"}
 
 
 def nl_sum(nl_x, nl_y):
@@ -47,19 +47,17 @@ def nl_copy(nl_x, nl_y):
 
 def header_against(text):
     """A header with a macro for each word of a source that is ours."""
-    words = set(re.findall(r"\b(?!nl_|NUMBALITE|f\d_|k_)[A-Za-z]\w*", scanner.strip(text)))
+    words = set(re.findall(r"\b(?!nl_|NUMBALITE|f\d_|k_|record_)[A-Za-z]\w*", scanner.strip(text)))
     words = {word for word in words - NEEDED - scanner.KEYWORDS if not capture.may_be_macro(word)}
     words |= set("C F any T N count index type value n".split())
     return "".join(f"#define {word} 1 +* 2\n" for word in sorted(words))
 
 
-def check(unit, target):
-    """Compiles a unit with such a header."""
-    unit = unit.replace(headers=(("macros.h", header_against(unit.text)),))
-    try:
-        assert compile_source(unit, target).data
-    except CudaSupportError as problem:
-        pytest.skip(str(problem))
+def check(make, target, more=""):
+    """Compiles what ``make(options)`` gives, a Source, with such a header."""
+    empty = make(Options(headers=(("macros.h", ""),)))
+    source = make(Options(headers=(("macros.h", header_against(empty.text) + more),)))
+    assert compile_source(source, target).data
 
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -74,8 +72,8 @@ def test_ufuncs(function, kind):
     stored = [types.SCALARS.index(t) + 1 for t in loop]
     stored.insert(2, cudaloops.BOOL)
     plan = cudaloops.Plan(loop, 2, bytes(stored), kind, int(kind != "flat"))
-    made = cudaloops.kernel(element.element_function(function), plan, Options())
-    check(made.images.source, GPU)
+    function = element.element_function(function)
+    check(lambda options: cudaloops.kernel(function, plan, options).images.source, GPU)
 
 
 @needs_nvrtc
@@ -83,9 +81,9 @@ def test_ufuncs(function, kind):
 def test_generalized_ufuncs(change):
     if "fixed" in change:
         change = {"fixed": (gufuncloops.Fixed((4,), "C", 16),) * 2}
+    plan = gufuncloops.Plan((F4[::1], F4[:]), 1, (1, 1), **change)
     for function in (element.element_function(nl_copy), a_source("nl_copy")):
-        plan = gufuncloops.Plan((F4[::1], F4[:]), 1, (1, 1), **change)
-        check(gufuncloops.kernel(function, plan, Options()).images.source, GPU)
+        check(lambda o, f=function: gufuncloops.kernel(f, plan, o).images.source, GPU)
 
 
 def a_source(name):
@@ -100,55 +98,105 @@ def a_source(name):
 def test_reductions(kind):
     function = element.element_function(nl_sum)
     f4 = np.dtype("f4")
-    made, _ = reduceloops.Loops(lambda dtype: function, "total").generated(kind, f4, f4, f4)
-    check(Source(made.finish(), kernels=(f"nl_{kind}",), describe=False), GPU)
+
+    def make(options):
+        loops = reduceloops.Loops(lambda dtype: function, "total", options)
+        builder, made = loops.generated(kind, f4, f4, f4)
+        return builder.source(made.definition, options, [f"nl_{kind}"])
+
+    check(make, GPU)
 
 
 @needs_nvrtc
-def test_kernels_and_what_ufuncs_return():
-    kernel = cuda.jit(nl_copy)
-    for args in ((F4[::1], F4[:]), (F4[:, ::1], F4[::1, :])):
-        check(kernel._source.kernel(args).images.source, GPU)
-    builder_of = []
-    keep = results._compile
-    results._compile = lambda *given: builder_of.append(given[1]) or keep(*given)
-    try:
-        given = {"headers": (("macros.h", ""),)}
-        function = element.element_function(nl_both, options=Options(**given))
+def test_what_ufuncs_return(monkeypatch):
+    sources = []
+
+    def take(source, target):
+        sources.append(source)
+        return compile_source(source, target)
+
+    def make(options):
+        function = element.element_function(nl_both, options=options)
         assert element.result_types(function, (F4, types.float64), GPU) == (types.float64, F4)
-    finally:
-        results._compile = keep
-    check(Source(builder_of[0].finish(), kernels=("nl_results",)), GPU)
+        return sources[-1]
+
+    monkeypatch.setattr(results, "compile_source", take)
+    check(make, GPU)
+
+
+# What stands in the heads of kernels and device functions, and is captured before their bodies.
+RECORD = np.dtype([("nl_re", "f4"), ("nl_half", "f2")])
+nl_Z, nl_P, nl_H = 2 + 1j, (1, 2.5), np.float16(1.5)
+nl_A = np.arange(3, dtype=np.float32)
+HEADS = (
+    F4[:], F4[::1, :], types.from_dtype(RECORD), types.complex128,
+    types.Tuple((types.int32, types.float16)), types.typeof(None), types.typeof(np.dtype("c8")),
+    types.typeof(np.zeros((), "f4")),
+)  # fmt: skip
+
+
+@cuda.jit("complex128(complex128, float32[::1, :])", device=True)
+def nl_inner(nl_z, nl_x):
+    """
+    #include "macros.h"
+    return nl_z + nl_Z;
+    """
+
+
+def nl_heads(nl_x, nl_y, nl_r, nl_z, nl_t, nl_n, nl_d, nl_s):
+    """
+    #include "macros.h"
+    nl_x[0] = nl_y(0, 0) + nl_A[1] + (nl_n == nullptr) + sizeof(nl_d) + sizeof(nl_t) + sizeof(nl_P) + sizeof(nl_H);
+    nl_x[1] = nl_r.nl_re + sizeof(nl_inner(nl_z, nl_y));
+    """
+
+
+MORE = "".join(
+    f"#define {n} 1 +* 2\n" for n in "min max grid gridsize make_tuple numbalite".split()
+)
+
+
+@pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)
+def test_kernels(target):
+    def made(kernel, args):
+        definition = decorators.definition_of(kernel)
+        return lambda options: BodySource(definition, options).kernel(args).images.source
+
+    check(made(nl_heads, HEADS), target, MORE)
+    for args in ((F4[::1], F4[:]), (F4[:, ::1], F4[::1, :])):
+        check(made(nl_copy, args), target)
 
 
 class Taken(Exception):
     """Ends the making of a loop where its source is known."""
 
 
-@pytest.mark.parametrize("compiler", ["clang++", "g++"])
-def test_the_cpu(monkeypatch, compiler):
-    monkeypatch.setenv("NUMBALITE_CXX", compiler)
-    units = []
-
-    def take(unit, target):
-        units.append(unit)
-        raise Taken
-
-    monkeypatch.setattr(hostloops, "compile_source", take)
+def test_the_cpu(monkeypatch, host_compiler):
+    nl_sum_, nl_both_, nl_copy_ = map(element.element_function, (nl_sum, nl_both, nl_copy))
     both = signatures.signatures(["f4(f4, f4)", "f8(f8, i4)"])
-    functions = list(map(element.element_function, (nl_sum, nl_both, nl_copy)))
-    for make, *given in (
-        (hostloops.ufunc_loops, functions[0], both),
-        (hostloops.lazy_loop, functions[1], (F4, types.int64), 2),
-        (
-            hostloops.gufunc_loops, functions[2],
-            signatures.signatures(["void(f4[::1], f4[:])"]), gusignature.parse("(n)->(n)"),
-        ),
-    ):  # fmt: skip
-        with pytest.raises(Taken):
-            make(*given, "cpu", Options())
-    lists = [(F4[:, ::1], F4[::1, :]), (F4[:], F4[:])]
-    made, symbols = entries.function_source(functions[2], lists)
-    units.append(made.source(functions[2].definition, Options(debug=True), symbols))
-    for unit in units:
-        check(unit, ("host",))
+    arrays = signatures.signatures(["void(f4[::1], f4[:])"]), gusignature.parse("(n)->(n)")
+    for loops, *given in (
+        (hostloops.ufunc_loops, nl_sum_, both),
+        (hostloops.lazy_loop, nl_both_, (F4, types.int64), 2),
+        (hostloops.gufunc_loops, nl_copy_, *arrays),
+    ):
+
+        def make(options, loops=loops, given=given):
+            sources = []
+
+            def take(source, target):
+                sources.append(source)
+                raise Taken
+
+            with monkeypatch.context() as patch, pytest.raises(Taken):
+                patch.setattr(hostloops, "compile_source", take)
+                loops(*given, "cpu", options)
+            return sources[0]
+
+        check(make, ("host",))
+
+    def function(options):
+        made, symbols = entries.function_source(nl_copy_, [(F4[:, ::1], F4[::1, :]), (F4[:],) * 2])
+        return made.source(nl_copy_.definition, options.replace(debug=True), symbols)
+
+    check(function, ("host",))
