@@ -8,8 +8,10 @@
  *
  * A request is one message on a socket: how many words the command has, the folder to run in, the
  * words, the variables of the environment, each ended by a zero byte; and four open files: standard
- * input, output and error, and a pipe for the answer. The answer is two numbers of 8 bytes: the
- * process, once it runs, and its status, once it has ended. The socket's end is the server's.
+ * input, output and error, and a socket for the answer. The answer is a number of 8 bytes, the status
+ * with which the run has ended. When nobody is left at the other end of it, or says that nobody waits
+ * (shutdown), the run is ended, with all that it started; when nobody is left who could ask, all runs
+ * are, and the server.
  *
  * Of the C libraries, glibc takes the environment from `environ`; under others this does nothing.
  */
@@ -20,6 +22,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,15 +33,28 @@ enum { FILES = 4, ANSWER = 3, MOST_WORDS = 4096, MOST_BYTES = 1 << 18, MOST_RUNS
 
 static int requests; /* the socket */
 static char text[MOST_BYTES];
-static char *words[MOST_WORDS + 2]; /* the command and the environment, each ended by NULL */
+static char *words[MOST_WORDS + 4]; /* the command and the environment, each ended by NULL */
 static struct {
     pid_t pid; /* 0: free */
     int answer;
+    int is_wanted;
 } runs[MOST_RUNS];
 
 static void answer(int file, int64_t number) {
     if (write(file, &number, sizeof number) < 0)
         return; /* nobody waits for it any more */
+}
+
+static void end_run(int i) {
+    if (runs[i].pid && runs[i].is_wanted)
+        kill(-runs[i].pid, SIGKILL);
+    runs[i].is_wanted = 0;
+}
+
+static void end_server(void) {
+    for (int i = 0; i < MOST_RUNS; i++)
+        end_run(i);
+    _exit(0);
 }
 
 static void on_child(int number) {
@@ -53,7 +69,7 @@ static void reap(void) {
             if (runs[i].pid == pid) {
                 answer(runs[i].answer, status);
                 close(runs[i].answer);
-                runs[i].pid = 0;
+                runs[i].pid = runs[i].is_wanted = 0;
             }
 }
 
@@ -67,7 +83,7 @@ typedef struct request {
 static char *next(char **at, const char *end) {
     char *found = *at;
     if (found >= end)
-        _exit(1);
+        end_server();
     *at += strlen(found) + 1;
     return found;
 }
@@ -85,7 +101,7 @@ static void receive(request *asked) {
     ssize_t size = recvmsg(requests, &message, MSG_CMSG_CLOEXEC);
     struct cmsghdr *given = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
     if (!given || given->cmsg_len != CMSG_LEN(FILES * sizeof(int)))
-        _exit(0);
+        end_server();
     memcpy(asked->files, CMSG_DATA(given), FILES * sizeof(int));
     text[size] = '\0';
     char *at = text, *end = text + size;
@@ -97,46 +113,74 @@ static void receive(request *asked) {
             words[stored++] = NULL;
         words[stored++] = next(&at, end);
     }
-    words[stored] = NULL;
+    words[stored] = words[stored + 1] = NULL; /* there may be no environment */
 }
 
 /* In the fork: what the request says becomes of this process. */
-static void become(const request *asked) {
+static void become(const request *asked, pid_t server) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != server)
+        _exit(127); /* it has ended before */
+    for (int i = 0; i < MOST_RUNS; i++)
+        if (runs[i].pid)
+            close(runs[i].answer);
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     setpgid(0, 0); /* a group of its own, to be ended with all that it starts */
     for (int i = 0; i < ANSWER; i++)
         if (dup2(asked->files[i], i) < 0)
             _exit(127);
+    for (int i = 0; i < FILES; i++)
+        if (asked->files[i] >= ANSWER)
+            close(asked->files[i]);
     close(requests);
     if (chdir(asked->folder) < 0)
         _exit(127);
     environ = words + asked->count + 1;
 }
 
+/* Waits for a request; ends the runs that nobody waits for any more, and tells of those that have
+ * ended. */
+static void wait_for_request(const sigset_t *heard) {
+    for (;;) {
+        struct pollfd files[MOST_RUNS + 1] = {{requests, POLLIN, 0}};
+        for (int i = 0; i < MOST_RUNS; i++)
+            files[i + 1] = (struct pollfd){runs[i].is_wanted ? runs[i].answer : -1, POLLRDHUP, 0};
+        int ready = ppoll(files, MOST_RUNS + 1, NULL, heard);
+        for (int i = 0; ready > 0 && i < MOST_RUNS; i++)
+            if (files[i + 1].revents)
+                end_run(i);
+        reap();
+        if (ready > 0 && files[0].revents)
+            return;
+    }
+}
+
+static int free_slot(void) {
+    for (int i = 0; i < MOST_RUNS; i++)
+        if (!runs[i].pid)
+            return i;
+    return -1;
+}
+
 /* Answers requests; returns in a fork only, the number of words of its command. */
 static int serve(void) {
     sigset_t child, none;
+    pid_t server = getpid();
     sigemptyset(&none);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL); /* heard in ppoll alone */
     signal(SIGCHLD, on_child);
     for (;;) {
-        struct pollfd wait = {requests, POLLIN, 0};
-        int ready = ppoll(&wait, 1, NULL, &none);
-        reap();
-        if (ready <= 0)
-            continue;
         request asked;
+        wait_for_request(&none);
         receive(&asked);
-        int slot = 0;
-        while (slot < MOST_RUNS && runs[slot].pid)
-            slot++;
-        pid_t pid = slot < MOST_RUNS ? fork() : -1;
+        int slot = free_slot();
+        pid_t pid = slot >= 0 ? fork() : -1;
         if (pid == 0) {
             sigprocmask(SIG_SETMASK, &none, NULL);
-            become(&asked);
+            become(&asked, server);
             return asked.count;
         }
         for (int i = 0; i < ANSWER; i++)
@@ -145,10 +189,10 @@ static int serve(void) {
             close(asked.files[ANSWER]); /* no answer: it has to be run otherwise */
             continue;
         }
-        setpgid(pid, pid); /* whoever is first, before anybody knows the number */
-        answer(asked.files[ANSWER], pid);
+        setpgid(pid, pid); /* whoever is first, before anybody ends it */
         runs[slot].pid = pid;
         runs[slot].answer = asked.files[ANSWER];
+        runs[slot].is_wanted = 1;
     }
 }
 

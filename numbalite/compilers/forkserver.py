@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import atexit
 import os
-import signal
 import socket
 import struct
 import subprocess
 from _thread import allocate_lock
+from array import array
 from tempfile import TemporaryFile
 
 from numbalite.compilers import cache, folders, headers
+from numbalite.compilers.process import PERIOD
 
 _NUMBER = struct.Struct("q")
 _FILE = "forkserver.so"
@@ -30,8 +31,17 @@ _PATIENCE = (
 )
 
 _lock = allocate_lock()
-_servers = {}  # program -> Server, or None where it does not work
+_servers = {}  # (program, its size and date) -> Server, or None where it does not work
 _asked = {}  # program -> how often, while there is no shared object
+
+
+def _forget_lock():
+    """In a forked child: a thread that holds it is not here. The parent's servers serve the child too."""
+    global _lock
+    _lock = allocate_lock()
+
+
+os.register_at_fork(after_in_child=_forget_lock)
 
 
 def run(command, stdin, folder, environment, plainly):
@@ -39,18 +49,25 @@ def run(command, stdin, folder, environment, plainly):
 
     environment: its variables. plainly(command): runs a program as usual.
     """
-    server = _server(command[0], environment, plainly)
+    try:
+        server = _server(command[0], environment, plainly)
+    except OSError:
+        return None
     return server and server.run(command, stdin, folder or os.getcwd(), environment)
 
 
 def _server(program, environment, plainly):
+    status = os.stat(program)
+    key = program, status.st_size, status.st_mtime_ns  # another one may be installed while we run
     with _lock:
-        if program not in _servers:
+        if key not in _servers:
             shared_object = _shared_object(program, plainly)
             if shared_object is None:
+                if _asked.get(program, 0) > _PATIENCE:
+                    _servers[key] = None
                 return None
-            _servers[program] = _start(program, shared_object, environment)
-        return _servers[program]
+            _servers[key] = _start(program, shared_object, environment)
+        return _servers[key]
 
 
 def _shared_object(program, plainly):
@@ -73,7 +90,6 @@ def _shared_object(program, plainly):
 
         folders.make(folder, fill)
         if not folders.is_ours(folder, _FILE):
-            _servers[program] = None
             return None
     return os.path.join(folder, _FILE)
 
@@ -86,20 +102,31 @@ def _start(program, shared_object, environment):
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     preload = ":".join(filter(None, (shared_object, environment.get("LD_PRELOAD"))))
     own = {"LD_PRELOAD": preload, "NUMBALITE_FORKSERVER": str(theirs.fileno())}
-    with theirs:
-        process = subprocess.Popen(
-            [program],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**environment, **own},
-            cwd="/",
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
-        )
+    try:
+        with theirs:
+            process = subprocess.Popen(
+                [program],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**environment, **own},
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+    except BaseException:
+        ours.close()  # it ends by itself then
+        raise
     server = Server(process, ours)
+    try:
+        if not server.is_ready():
+            server.close()
+            return None
+    except BaseException:
+        server.close()
+        raise
     atexit.register(server.close)
-    return server if server.is_ready() else None
+    return server
 
 
 class Server:
@@ -115,10 +142,8 @@ class Server:
         try:
             ready = self.requests.recv(1) == b"\0"
         except OSError:
-            ready = False
+            return False
         self.requests.settimeout(None)
-        if not ready:
-            self.close()
         return ready
 
     def run(self, command, stdin, folder, environment):
@@ -139,25 +164,29 @@ class Server:
             return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *told)
 
     def _ask(self, words, files):
-        """The status with which a run ends; it ends with us where we are interrupted."""
-        answer, theirs = os.pipe()
-        pid = None
-        try:
+        """The status with which a run ends; None without an answer.
+
+        The server ends a run when we let go of our end of `answer`: whenever an interrupt comes, nothing has
+        to be known of the run.
+        """
+        answer, theirs = socket.socketpair()
+        with answer:
             try:
-                socket.send_fds(self.requests, [words], [*files, theirs])
+                with theirs:
+                    self._send(words, [*files, theirs.fileno()])
+                return _number(answer)
             except OSError:
                 return None  # the server has ended
-            finally:
-                os.close(theirs)
-            pid = _number(answer)
-            return None if pid is None else _number(answer)
-        except BaseException:
-            pid = _number(answer) if pid is None else pid
-            if pid is not None:
-                os.killpg(pid, signal.SIGKILL)
-            raise
-        finally:
-            os.close(answer)
+            except BaseException:
+                theirs.close()
+                answer.shutdown(socket.SHUT_WR)  # closing it is not enough where a fork has it, too
+                _number(answer)  # now it has ended
+                raise
+
+    def _send(self, words, files):
+        # socket.send_fds takes no flags: SIGPIPE may not be ignored in this process.
+        rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files)
+        self.requests.sendmsg([words], [rights], socket.MSG_NOSIGNAL)
 
     def close(self):
         """Ends it; a process that was forked from this one only lets go of it."""
@@ -167,6 +196,12 @@ class Server:
             self.process.wait()
 
 
-def _number(file):
-    data = os.read(file, _NUMBER.size)
+def _number(answer):
+    answer.settimeout(PERIOD)
+    while True:
+        try:
+            data = answer.recv(_NUMBER.size)
+            break
+        except TimeoutError:
+            pass
     return _NUMBER.unpack(data)[0] if len(data) == _NUMBER.size else None

@@ -13,8 +13,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
-import subprocess
 from typing import NamedTuple
 
 from numbalite import config
@@ -28,6 +26,7 @@ from numbalite.compilers import (
     hostlog,
     hostoptions,
     hostprelude,
+    process,
 )
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
@@ -136,25 +135,9 @@ def _run(command, stdin=b"", folder=None):
 def _start(command, stdin=b"", folder=None):
     """Runs a program to its end; it ends with us where we are interrupted, and what it has started."""
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment(),
-            cwd=folder,
-            start_new_session=True,  # a group of its own, and Ctrl-C reaches us alone
-        )
+        return process.run(command, stdin, folder, _environment())
     except OSError as problem:
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
-    with process:
-        try:
-            output, errors = process.communicate(stdin)
-        except BaseException:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def _absolute(path):

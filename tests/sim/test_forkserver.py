@@ -1,5 +1,7 @@
 """Compilers of which each run is a fork: what comes out is what starting them gives."""
 
+import gc
+import itertools
 import os
 import shutil
 import signal
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from numbalite.compilers import cache, forkserver, hostbuild
+from numbalite.compilers import cache, forkserver, hostbuild, process
 
 COMPILER = shutil.which("clang++") or shutil.which("g++")
 pytestmark = pytest.mark.skipif(not COMPILER, reason="needs a compiler of C")
@@ -85,12 +87,89 @@ def test_an_interrupt_ends_the_run_with_all_that_it_started(shell, tmp_path):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
-    status = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
+    assert_ended((tmp_path / "pid").read_text().strip())
+    assert shell("exit 3").returncode == 3
+
+
+def assert_ended(pid):
+    """One that nobody waits for stays as a zombie."""
+    status = Path(f"/proc/{pid}/stat")
     deadline = time.monotonic() + 30
     while status.exists() and status.read_text().split()[2] != "Z":
         assert time.monotonic() < deadline, "the run goes on"
-        time.sleep(0.05)
-    assert shell("exit 3").returncode == 3
+        time.sleep(0.01)
+
+
+def interrupted(at, run):
+    """Runs it with a KeyboardInterrupt before the step `at` of the module that starts programs; did it come?"""
+    files = {process.__file__, forkserver.__file__}
+    steps = itertools.count()
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename not in files:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and next(steps) == at:
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        run()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of sockets that nobody got to close
+@pytest.mark.parametrize("start", ["process", "server"])
+def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start):
+    """Nor a program that was just being started."""
+    text = f"echo $$ >> {tmp_path}/pids; exec sleep 0.03"
+    runs = {"process": lambda: process.run(["sh", "-c", text]), "server": lambda: shell(text)}
+    files = os.listdir("/proc/self/fd")
+    at = 0
+    while interrupted(at, runs[start]):
+        at += 1
+    gc.collect()
+    assert at > 50
+    pids = (tmp_path / "pids").read_text().split()
+    assert len(pids) > 5
+    for pid in pids:
+        assert not os.path.exists(f"/proc/{pid}")
+    assert os.listdir("/proc/self/fd") == files
+    assert runs[start]().returncode == 0
+
+
+def test_a_run_ends_with_the_server_and_the_server_with_its_process(preloaded, tmp_path):
+    """Whichever is killed."""
+    pid = tmp_path / "pid"
+    program = f"""
+from numbalite.compilers import forkserver
+server = forkserver._start("/bin/sh", {preloaded!r}, {{}})
+print(server.process.pid, flush=True)
+server.run(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exec sleep 600"], b"", "/", {{"PATH": "{os.defpath}"}})
+"""
+    for kill_server in (True, False):
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as user:
+            server = user.stdout.readline().decode().strip()
+            while not pid.exists():
+                assert user.poll() is None
+                time.sleep(0.01)
+            os.kill(int(server) if kill_server else user.pid, signal.SIGKILL)
+            assert_ended(pid.read_text().strip())
+            assert user.wait(60) == (0 if kill_server else -9)
+        assert_ended(server)
+        pid.unlink()
+
+
+def test_a_run_without_an_environment(preloaded):
+    server = forkserver._start(shutil.which("env"), preloaded, {})
+    assert server.run(["env"], b"", "/", {"A": "1", "B": "2"}).stdout == b"A=1\nB=2\n"
+    assert server.run(["env"], b"", "/", {}).stdout == b""
+    server.close()
 
 
 def test_a_server_that_has_ended(preloaded):
