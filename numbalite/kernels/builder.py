@@ -338,7 +338,7 @@ class Builder:
         return f"inline __device__ {inline}{result} {name}({args})"
 
     def write_bodies(self, function, body):
-        expression = not has_statement(body.value)
+        expression = bool(body.value.strip()) and not has_statement(body.value)
         for signature in function.signatures or (None,):
             self.write(self.function_head(function, signature) + " {\n")
             self.write("return (\n" if expression else "")

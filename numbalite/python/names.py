@@ -6,8 +6,8 @@ from numbalite.text.devicelib import LAYOUTS, LIBRARY_NAMES
 
 _MATH = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil conj copysign cos cosh erf erfc exp exp2 expm1 fabs
-floor fma fmod hypot isfinite isinf isnan lgamma log log10 log1p log2 max min nextafter pow rint sin sinh
-sqrt tan tanh tgamma trunc
+floor fma fmod hypot isfinite isinf isnan lgamma log log10 log1p log2 max min nextafter pow remainder rint sin
+sinh sqrt tan tanh tgamma trunc
 """
 _CUDA = "assert printf warpSize threadIdx blockIdx blockDim gridDim clock clock64"
 

@@ -20,6 +20,9 @@ from numbalite.python.variables import NotYet
 from numbalite.text import capture
 from numbalite.text.definition import Definition
 
+_MOST_INSTANCES = 30
+"""Functions in each other's calls, at most."""
+
 
 class Instance(DeviceFunction):
     """A Python function for one list of arguments, as a device function. An argument is a type, or a Value:
@@ -63,6 +66,7 @@ class Session:
         self._devices: dict[Function, DeviceFunction] = {}
         self._instances: dict[tuple, Instance] = {}
         self._results: dict[tuple, types.Type] = {}
+        self._depth = 0
         self._on_literals: set[tuple] = set()
         """Functions that need the values of numbers among their arguments, with the arguments' types."""
         self._doubles: dict[Function, int] = {}
@@ -111,6 +115,14 @@ class Session:
         instance.translator = Translator(python.function, instance.args, self, result)
         instance.translator.result = instance.translator.result or known
         instance.is_running = True
+        self._depth += 1
+        if self._depth > _MOST_INSTANCES:
+            raise Problem(
+                python.function.node,
+                f"Return type of recursive function does not converge: {python.name} calls itself with "
+                "ever new types of arguments",
+                "The types of a recursion's arguments are those of the first call, or a few more.",
+            ).locate(python.function.place)
         try:
             instance.finish(self._defined(python, instance.translator))
         except NotYet:
@@ -118,6 +130,7 @@ class Session:
                 raise
         finally:
             instance.is_running = False
+            self._depth -= 1
 
     def instances(self, function: DeviceFunction) -> list[Instance]:
         """A device function with a Python body for each of its signatures: for callers in C++."""
@@ -173,12 +186,21 @@ class Session:
             return known
         name = getattr(value, "__name__", type(value).__name__)
         if getattr(type(value), "source_role", None) == "kernel":
+            return self._as_device_function(of, node, value)
+        of.fail(node, f"{name} has no meaning in a kernel", _remedy(value))
+
+    def _as_device_function(self, of, node, kernel):
+        """A kernel with a Python body may be called like a device function, as numba's may."""
+        definition = getattr(kernel._source, "definition", None)
+        if definition is None or not definition.is_python:
             of.fail(
                 node,
-                f"{name} is a kernel, and cannot be called from one",
+                f"{kernel.__name__} is a kernel, and cannot be called from one",
                 "Make it a device function.",
             )
-        of.fail(node, f"{name} has no meaning in a kernel", _remedy(value))
+        if definition.function not in self._devices:
+            self._devices[definition.function] = DeviceFunction(definition)
+        return self._devices[definition.function]
 
     def _ordered(self, of, node, function, args, keywords):
         names = function.definition.parameters

@@ -293,3 +293,36 @@ __global__ void shown(array<const double, 1, layout::C> x, array<double, 1, layo
     again = np.zeros(5)
     cuda.module(text)["shown"][1, 8](x, again)
     assert (again == out).all() and out.tolist() == [3, 6, 9, 12, 0]
+
+
+@cuda.jit
+def stores(out, i, value):
+    if value < 0:
+        return
+    out[i] = value
+
+
+@cuda.jit(device=True)
+def growing(n, t):
+    return growing(n - 1, (t, n)) if n > 0 else n
+
+
+def test_kernels_are_called_like_device_functions():
+    @cuda.jit
+    def kernel(out):
+        stores(out, 0, 5)
+        stores(out, 1, -5)
+        stores(out, 2, 2.5)
+
+    out = np.zeros(3)
+    kernel[1, 1](out)
+    stores[1, 1](out, 1, 1)
+    assert out.tolist() == [5, 1, 2.5]
+
+
+def test_a_recursion_has_an_end():
+    with pytest.raises(TypeError, match="growing calls itself with ever new types"):
+
+        @cuda.jit("void(int64[:])")
+        def kernel(out):
+            out[0] = growing(out[0], 1)
