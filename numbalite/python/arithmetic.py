@@ -11,6 +11,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable
+from typing import Any
 
 from numbalite import types
 from numbalite.python import rules
@@ -35,17 +36,17 @@ from numbalite.python.values import (
     within,
 )
 
-SYMBOLS = {
+SYMBOLS: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|",
     ast.BitXor: "^", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
     ast.NotEq: "!=",
 }  # fmt: skip
-COMPARE = {
+COMPARE: dict[type, Any] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
-_FOLD = {
+_FOLD: dict[type, Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift,
     ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
@@ -56,14 +57,14 @@ _FOLD = {
 _LITERAL = re.compile(r"\d+\.\d+(e[+-]?\d+)?")
 
 
-def spelled(t) -> str:
+def spelled(t: Any) -> str:
     """The name of a number's type in generated C++."""
     if t is types.boolean:
         return "bool"
     return "int64" if isinstance(t, types.Time) else t.name
 
 
-def converted(value: Value, t) -> Value:
+def converted(value: Value, t: Any) -> Value:
     """The value as a C++ expression of this type of number."""
     if value.cxx == t:
         return value.replace(type=t)
@@ -79,7 +80,7 @@ def converted(value: Value, t) -> Value:
     )
 
 
-def alike(a: Value, b: Value, t):
+def alike(a: Value, b: Value, t: Any) -> Any:
     """(a, b, their C++ type) for the two branches of a choice whose value is a t."""
     if is_whole(t) and is_whole(a.cxx) and is_whole(b.cxx):
         c = rules.promoted(a.cxx, b.cxx)
@@ -94,7 +95,7 @@ def _either(a: Value, b: Value):
     return {"calls": a.calls or b.calls, "loads": a.loads or b.loads}
 
 
-def binary(op, a: Value, b: Value) -> Value | None:
+def binary(op: type, a: Value, b: Value) -> Value | None:
     """``a op b``; None if there is no such operation."""
     rule = _RULES.get(op)
     if rule is None or not is_number(a.type) or not is_number(b.type):
@@ -307,7 +308,7 @@ def _bits_range(symbol, a, b, t):
     return full_range(t)
 
 
-_RULES = {
+_RULES: dict[type, Any] = {
     ast.Add: _sum("+", lambda a, b: (a[0] + b[0], a[1] + b[1])),
     ast.Sub: _sum("-", lambda a, b: (a[0] - b[1], a[1] - b[0])),
     ast.Mult: _sum("*", _products),
@@ -330,12 +331,15 @@ _UNARY: dict[type, Callable[[int], int]] = {
 }
 
 
+SIGNS: dict[type, str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
+
+
 def plain(left: Value, symbol: str, right: Value) -> tuple[str, str]:
     """How ``left op right`` reads where nothing is converted."""
     return f"{left.text} {symbol} {right.text}", f"{left.text} {symbol} ({right.text})"
 
 
-def unary(op, a: Value) -> Value | None:
+def unary(op: type, a: Value) -> Value | None:
     """``-a``, ``+a``, ``~a``; None if there is no such operation."""
     if not is_number(a.type):
         return None
@@ -359,12 +363,12 @@ def unary(op, a: Value) -> Value | None:
     else:
         c, limits = t, None
         constant = -a.constant if a.is_known and op is ast.USub else NOTHING
-    symbol = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}[op]
+    symbol = SIGNS[op]
     return Value(t, f"{symbol}{a.at(PRIMARY)}", UNARY, c, limits, constant, calls=a.calls,
                  loads=a.loads)  # fmt: skip
 
 
-def compare(op, a: Value, b: Value) -> Value | None:
+def compare(op: type, a: Value, b: Value) -> Value | None:
     """``a < b`` and its like, of numbers; None where they have no order."""
     if not is_number(a.type) or not is_number(b.type):
         return None

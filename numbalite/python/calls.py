@@ -28,7 +28,7 @@ class Call:
 
     def __init__(
         self, of: Any, node: ast.AST, name: str, args: Iterable[Value], keywords: Any = None
-    ):
+    ) -> None:
         self.of: Any = of
         """The Expressions that it is in."""
         self.node = node
@@ -62,7 +62,7 @@ class Call:
                 self.fail(f"takes numbers, not {rules.described(value.type)}")
         return self.args
 
-    def made(self, t, text, precedence=PRIMARY, **more) -> Value:
+    def made(self, t: Any, text: str, precedence: int = PRIMARY, **more: Any) -> Value:
         """The result; it has effects if an argument has."""
         given = [*self.args, *self.keywords.values()]
         more.setdefault("calls", any(value.calls for value in given))
@@ -73,7 +73,7 @@ class Call:
 Rule = Callable[[Call], Value]
 
 
-def spelled(t) -> str:
+def spelled(t: Any) -> str:
     """A type as generated C++ spells it."""
     t = rules.stored(t)
     if isinstance(t, types.Scalar):
@@ -172,7 +172,12 @@ def operation(op: type) -> Rule:
 
 
 def intrinsic(
-    text: str, result=types.void, *parameters, limits=None, effect=True, cxx=None
+    text: str,
+    result: Any = types.void,
+    *parameters: Any,
+    limits: Any = None,
+    effect: bool = True,
+    cxx: Any = None,
 ) -> Rule:
     """A function of CUDA C++. ``text`` has {0}, {1} for the arguments, which are converted to the types of
     ``parameters``; None keeps a type."""
@@ -192,7 +197,7 @@ def intrinsic(
     return rule
 
 
-def constant(value) -> Rule:
+def constant(value: Value) -> Rule:
     return lambda call: number(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 from types import ModuleType
+from typing import Any
 
 from numbalite import types
 from numbalite.python.problem import Problem, raise_for
@@ -22,7 +23,14 @@ class PythonDefinition(Definition):
     is_unit = False
     doc = None
 
-    def __init__(self, function: Function, *, qualname=None, module=None, doc=None):
+    def __init__(
+        self,
+        function: Function,
+        *,
+        qualname: str | None = None,
+        module: str | None = None,
+        doc: str | None = None,
+    ) -> None:
         self.function = function
         self.name = function.name
         self.parameters = function.parameters
@@ -36,7 +44,7 @@ class PythonDefinition(Definition):
         self.text = Text("\n".join(lines), function.label, tuple(range(first, last + 1)))
 
     @property
-    def scope(self):
+    def scope(self) -> Any:
         return self.function.scope
 
     @property
@@ -59,16 +67,16 @@ class PythonDefinition(Definition):
         nodes = ast.walk(self.function.node)
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
-    def typed(self, args, debug=False) -> Definition:
+    def typed(self, args: Any, debug: Any = False) -> Definition:
         """The kernel's body in C++, for these types of arguments."""
         session = Session(definition_of, PythonDefinition, debug)
         return session.definition(self, args, types.void)
 
-    def instances(self, function) -> list:
+    def instances(self, function: Any) -> list:
         """A device function of this body, for each of its signatures, as device functions with a text."""
         return Session(definition_of, PythonDefinition).instances(function)
 
-    def capture(self):
+    def capture(self) -> Any:
         """The device functions that it may call."""
         return capture.capture(self.names, self.scope)
 
@@ -79,7 +87,7 @@ class PythonDefinition(Definition):
                           self.function.first_line, found, self.defaults)  # fmt: skip
         return PythonDefinition(function, qualname=self.qualname, module=self.module, doc=self.doc)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         values = {}
         for name, value in self.frozen().scope.locals.items():
             values[name] = _Module(value.__name__) if isinstance(value, ModuleType) else value
@@ -116,7 +124,7 @@ def _unpickle(text, name, label, file, first, values, defaults, qualname, module
     return PythonDefinition(function, qualname=qualname, module=module, doc=doc)
 
 
-def definition_of(function) -> PythonDefinition:
+def definition_of(function: Any) -> PythonDefinition:
     """The PythonDefinition of a Python function."""
     try:
         return PythonDefinition(

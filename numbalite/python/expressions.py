@@ -82,7 +82,7 @@ class Expressions:
 
     # --- problems
 
-    def fail(self, node: ast.AST, message: str, remedy: str = "", others=()) -> NoReturn:
+    def fail(self, node: ast.AST, message: str, remedy: str = "", others: Any = ()) -> NoReturn:
         raise Problem(node, message, remedy, others)
 
     # --- expressions
@@ -114,7 +114,7 @@ class Expressions:
             self.fail(node, f"the name {node.id!r} is not defined")
         return self.captured(node, node.id, value)
 
-    def captured(self, node, name: str, value: Any) -> Value:
+    def captured(self, node: ast.AST, name: str, value: Any) -> Value:
         """What a name of the Python scope is; ``name`` is how C++ shall call it."""
         if isinstance(value, np.ndarray) and value.ndim > 0:
             return self._captured_array(node, name, value)
@@ -217,7 +217,7 @@ class Expressions:
                 items.append(self.value(item))
         return tuple_of(items)
 
-    def items(self, node, value: Value) -> tuple[Value, ...]:
+    def items(self, node: ast.AST, value: Value) -> tuple[Value, ...]:
         """The items of a tuple, each as an expression."""
         if value.items is not None:
             return value.items
@@ -234,7 +234,7 @@ class Expressions:
         left, right = self.value(node.left), self.value(node.right)
         return self.binary(node, type(node.op), left, right)
 
-    def binary(self, node, op, left: Value, right: Value) -> Value:
+    def binary(self, node: ast.AST, op: type, left: Value, right: Value) -> Value:
         if (
             op is ast.Add
             and isinstance(left.type, types.Tuple)
@@ -274,7 +274,7 @@ class Expressions:
             return self._joined(node, self._until_decided(node, self.truth))
         return self.as_truth(node, self.value(node))
 
-    def as_truth(self, node, value: Value) -> Value:
+    def as_truth(self, node: ast.AST, value: Value) -> Value:
         if value.is_known:
             return number(bool(value.constant))
         if is_complex(value.type):
@@ -339,7 +339,7 @@ class Expressions:
             return self.value(node.body if test.constant else node.orelse)
         return self.choice(node, test, self.value(node.body), self.value(node.orelse))
 
-    def choice(self, node, test: Value, a: Value, b: Value) -> Value:
+    def choice(self, node: ast.AST, test: Value, a: Value, b: Value) -> Value:
         if test.is_known:
             return a if test.constant else b
         t = unified(a.type, b.type)
@@ -380,7 +380,7 @@ class Expressions:
             return found[0]
         return self._joined(ast.BoolOp(ast.And(), nodes), found)
 
-    def compare(self, node, op, a: Value, b: Value) -> Value:
+    def compare(self, node: ast.AST, op: type, a: Value, b: Value) -> Value:
         if op in (ast.Is, ast.IsNot):
             return self._identical(node, op is ast.Is, a, b)
         if op in (ast.In, ast.NotIn):

@@ -17,7 +17,7 @@ class Head:
     """What reaches the head of a loop, as a definition of its own: uses that see it read what the iteration
     before has left."""
 
-    def __init__(self, loop: ast.AST):
+    def __init__(self, loop: ast.AST) -> None:
         self.loop = loop
         self.inside: set[Definition | Head] = set()
         """The definitions in the loop that come back to its head."""
@@ -26,7 +26,7 @@ class Head:
 class Definition:
     """A place where a variable is bound: a parameter, a target of an assignment or of a loop."""
 
-    def __init__(self, name: str, node: ast.AST):
+    def __init__(self, name: str, node: ast.AST) -> None:
         self.name = name
         self.node = node
         self.web: Web
@@ -35,7 +35,7 @@ class Definition:
 class Web:
     """The definitions of a variable that reach common uses."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str) -> None:
         self.name = name
         self.definitions: list[Definition] = []
         self.uses: list[ast.AST] = []
@@ -46,7 +46,7 @@ class Web:
 class Flow:
     """What reaches what in the body of a function."""
 
-    def __init__(self, parameters: Iterable[ast.arg], body: list[ast.stmt]):
+    def __init__(self, parameters: Iterable[ast.arg], body: list[ast.stmt]) -> None:
         self._reaching: dict[ast.AST, frozenset[Definition | Head]] = {}
         self._definitions: dict[ast.AST, Definition] = {}
         self._names: dict[ast.AST, ast.Name] = {}

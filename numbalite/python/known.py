@@ -110,7 +110,7 @@ def _len(call):
     return subscripts.extent(value, 0)
 
 
-def cast(call, t) -> Value:
+def cast(call: Any, t: Any) -> Value:
     """``float32(x)``."""
     (value,) = call.take("x")
     if isinstance(value.type, types.Tuple) or not isinstance(value.type, types.Scalar):
@@ -541,7 +541,7 @@ _METHODS_OF_NUMBERS: dict[str, Rule] = {
 }
 
 
-def attribute(t, name: str) -> Rule | None:
+def attribute(t: Any, name: str) -> Rule | None:
     """The rule for an attribute of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:
         return _OF_ARRAYS.get(name)
@@ -560,7 +560,7 @@ def attribute(t, name: str) -> Rule | None:
     return _OF_NUMBERS.get(name) if is_number(t) else None
 
 
-def method(t, name: str) -> Rule | None:
+def method(t: Any, name: str) -> Rule | None:
     """The rule for a method of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:
         return _METHODS_OF_ARRAYS.get(name)

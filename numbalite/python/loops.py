@@ -8,7 +8,7 @@ of its own.
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.python import arithmetic, parallel, rules, subscripts
@@ -30,7 +30,7 @@ class Loop(NamedTuple):
     """The variable that says whether the loop was left by ``break``; "" where nobody asks."""
 
 
-def translate_while(of, node):
+def translate_while(of: Any, node: Any) -> None:
     flag = _flag(of, node)
     test = of.truth(node.test)
     if test.is_known and not test.constant:
@@ -40,7 +40,7 @@ def translate_while(of, node):
     _body(of, node, flag)
 
 
-def translate_for(of, node):
+def translate_for(of: Any, node: Any) -> None:
     over = of.value(node.iter)
     if isinstance(over.type, Sequence) and over.type.kind == "range":
         _over_range(of, node, over)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from numbalite import types
 from numbalite.python.values import Fixed, Known, Value, is_whole
 
 
-def array(space: str):
+def array(space: str) -> Any:
     """The rule for cuda.shared.array and cuda.local.array. The text is what declares it: the extents are
     as the user writes them."""
 
@@ -41,9 +42,9 @@ def _extent(of, item):
     return int(item.constant) if any(map(of.is_said, words)) else item.text
 
 
-def element_type(call, dtype):
+def element_type(call: Any, dtype: Any) -> Any:
     """The types.Type that an argument ``dtype`` means."""
-    value = (
+    value: Any = (
         dtype.type.value if isinstance(dtype.type, Known) else getattr(dtype.type, "dtype", None)
     )
     if isinstance(value, str):
@@ -54,7 +55,7 @@ def element_type(call, dtype):
         call.fail("the dtype is a type such as float32 or np.float32")
 
 
-def constant(call):
+def constant(call: Any) -> Any:
     """cuda.const.array_like: an array of the Python scope, which is in constant memory anyway."""
     (value,) = call.take("ndarray")
     if not isinstance(value.type, Fixed) or value.type.space != "captured":
@@ -62,7 +63,7 @@ def constant(call):
     return value
 
 
-def member(call, name):
+def member(call: Any, name: str) -> Any:
     """A field of a named tuple."""
     (value,) = call.args
     at = value.type.instance_class._fields.index(name)

@@ -16,7 +16,7 @@ to is one of each part, and the parts are added up:
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.python.arithmetic import spelled
@@ -44,7 +44,7 @@ class _Reduction(NamedTuple):
     """The statement that combines; {all} is the variable outside, {name} the part's."""
 
 
-def translate_prange(of, node, over) -> None:
+def translate_prange(of: Any, node: Any, over: Any) -> None:
     """Writes the loop of a prange."""
     start, stop, step = over.items
     if step.constant != 1:

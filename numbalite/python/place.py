@@ -4,7 +4,7 @@ if that comes first, else before the statement in which it is first spoken of.""
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Path = tuple[tuple[int, int], ...]
 """Blocks from the outermost to the innermost, with the number of the statement in each."""
@@ -25,7 +25,7 @@ class Place(NamedTuple):
 class Blocks:
     """The blocks of a function's body, and where every name in them stands."""
 
-    def __init__(self, body):
+    def __init__(self, body: Any) -> None:
         self.paths: dict[ast.AST, Path] = {}
         """Of the statements, and of the names in them."""
         self._in_expressions: set[ast.AST] = set()
@@ -61,7 +61,7 @@ class Blocks:
             elif isinstance(part, ast.NamedExpr):
                 self._in_expressions.add(part.target)
 
-    def place(self, definitions, uses, loops) -> Place:
+    def place(self, definitions: Any, uses: Any, loops: Any) -> Place:
         """Where to declare a variable with these definitions and uses (nodes), which the iterations of these
         loops leave to the next ones."""
         nodes = [*definitions, *uses]
@@ -85,7 +85,7 @@ class Blocks:
             return Place(block, statement, here[0])
         return Place(block, statement, None)
 
-    def block_of(self, node) -> tuple:
+    def block_of(self, node: ast.AST) -> tuple:
         """The block of a statement, as a Place has it, and its number in it."""
         path = self.paths[node]
         return (*path[:-1], (path[-1][0],)), path[-1][1]

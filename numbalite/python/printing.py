@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from typing import Any
 
 from numbalite.text.linemap import Text
 
@@ -10,7 +11,7 @@ _COLUMN = 60
 """Comments stand no farther to the right than lines of this length let them."""
 
 
-def text_of(lines, label: str, file: str, first: int) -> Text:
+def text_of(lines: Any, label: str, file: str, first: int) -> Text:
     """The Text of the lines of a function whose head is in line ``first`` of the file."""
     if not lines:
         return Text("", label, (first,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from numbalite.errors import TranslationError
 
@@ -40,7 +40,9 @@ class Place(NamedTuple):
 class Problem(Exception):
     """Raised inside the translator at a node of the syntax tree; ``raise_for`` makes the user's of it."""
 
-    def __init__(self, node: ast.AST | None, message: str, remedy: str = "", others=()):
+    def __init__(
+        self, node: ast.AST | None, message: str, remedy: str = "", others: Any = ()
+    ) -> None:
         super().__init__(None, message, remedy)  # what a pickle keeps
         self.node = node
         self.message = message
@@ -53,7 +55,7 @@ class Problem(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def locate(self, place_of) -> Problem:
+    def locate(self, place_of: Any) -> Problem:
         """Keeps the places, before the tree that the nodes belong to is left."""
         if self.place is None and self.node is not None:
             self.place = place_of(self.node)

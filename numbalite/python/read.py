@@ -20,7 +20,9 @@ from numbalite.text.executed import file_of
 class Function:
     """A function with a Python body."""
 
-    def __init__(self, node: Any, label: str, file: str, scope: Callable[[], Scope], defaults):
+    def __init__(
+        self, node: Any, label: str, file: str, scope: Callable[[], Scope], defaults: Any
+    ) -> None:
         self.node = node
         self.label = label
         """The file as messages name it."""
@@ -63,7 +65,9 @@ def _scope_of(function):
     return scope
 
 
-def reread(text, name, label, file, first, values, defaults) -> Function:
+def reread(
+    text: str, name: str, label: str, file: str, first: int, values: Any, defaults: Any
+) -> Function:
     """A Function from the text of its lines, with what it takes from its scope."""
     tree = ast.parse(textwrap.dedent(text))
     ast.increment_lineno(tree, first - 1)

@@ -7,6 +7,8 @@ with integers of at most 16 bits.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from numbalite import types
@@ -15,7 +17,7 @@ from numbalite.python.values import Fixed, Known, is_complex, is_number, is_real
 _SIGNED, _UNSIGNED = types.int64, types.uint64
 
 
-def widened(t):
+def widened(t: Any) -> Any:
     """The integer that arithmetic on this one gives."""
     return _UNSIGNED if t.dtype.kind == "u" and t.size == 8 else _signed_or_unsigned(t)
 
@@ -24,7 +26,7 @@ def _signed_or_unsigned(t):
     return _UNSIGNED if t.dtype.kind == "u" else _SIGNED
 
 
-def common(a, b):
+def common(a: Any, b: Any) -> Any:
     """The number that an arithmetic operation on these two has; None if there is none."""
     if not is_number(a) or not is_number(b):
         return None
@@ -46,20 +48,20 @@ def _as_float(t, other):
     return np.dtype("f4" if narrow and not half else "f2" if half else "f8")
 
 
-def quotient(a, b):
+def quotient(a: Any, b: Any) -> Any:
     """The type of ``a / b``."""
     found = common(a, b)
     return types.float64 if found is not None and is_whole(found) else found
 
 
-def power(a, b):
+def power(a: Any, b: Any) -> Any:
     """The type of ``a ** b``: a float stays what it is with an integer."""
     if is_real(a) and is_whole(b):
         return a
     return common(a, b)
 
 
-def bitwise(a, b):
+def bitwise(a: Any, b: Any) -> Any:
     """The type of ``a & b``."""
     if a is types.boolean and b is types.boolean:
         return a
@@ -69,12 +71,12 @@ def bitwise(a, b):
     return _UNSIGNED if unsigned and "u" in (a.dtype.kind, b.dtype.kind) else _SIGNED
 
 
-def shift(a, b):
+def shift(a: Any, b: Any) -> Any:
     """The type of ``a << b``: the first operand decides."""
     return _signed_or_unsigned(a) if is_whole(a) and is_whole(b) else None
 
 
-def unified(a, b):
+def unified(a: Any, b: Any) -> Any:
     """The type of a variable that is bound to both; None if there is none."""
     if a == b:
         return a
@@ -107,12 +109,12 @@ def _unified_arrays(a, b):
     return types.Array(a.dtype, a.ndim, a.layout if a.layout == b.layout else "A", readonly)
 
 
-def stored(t):
+def stored(t: Any) -> Any:
     """The type of a variable that holds such a value: of an array in a space of its own, a view."""
     return t.view if isinstance(t, Fixed) else t
 
 
-def described(t) -> str:
+def described(t: Any) -> str:
     """A type for messages."""
     return t.name if isinstance(t, Known) else str(t)
 
@@ -120,7 +122,7 @@ def described(t) -> str:
 # What C++ computes in, for operands of these types.
 
 
-def promoted(a, b):
+def promoted(a: Any, b: Any) -> Any:
     """The type that C++'s arithmetic conversions give to an operation on these two numbers."""
     if is_complex(a) or is_complex(b):
         return types.scalar(np.promote_types(a.dtype, b.dtype)) if not _mixed(a, b) else None

@@ -29,7 +29,7 @@ class Instance(DeviceFunction):
     what exists when compiling only, or a number that the function needs to know then. It has no parameter
     in C++."""
 
-    def __init__(self, function: Function, args, given: DeviceFunction | None):
+    def __init__(self, function: Function, args: Any, given: DeviceFunction | None) -> None:
         self.function = function
         self.args = tuple(args)
         self.given = given
@@ -38,11 +38,11 @@ class Instance(DeviceFunction):
         self.is_finished = False
 
     @property
-    def result(self):
+    def result(self) -> Any:
         """The type that it returns, as far as it is known."""
         return self.translator and self.translator.result
 
-    def finish(self, definition):
+    def finish(self, definition: Any) -> None:
         """Makes a device function of it."""
         passed = (t for t in self.args if not isinstance(t, Value))
         signature = types.Signature(self.result, map(types.by_reference, passed))
@@ -53,7 +53,7 @@ class Instance(DeviceFunction):
 
 
 class Session:
-    def __init__(self, definition_of, definition, debug=False):
+    def __init__(self, definition_of: Any, definition: Any, debug: Any = False) -> None:
         self._definition_of = definition_of
         """What gives the definition of a function that no decorator has seen."""
         self._definition = definition
@@ -69,11 +69,11 @@ class Session:
         self._depth = 0
         self._on_literals: set[tuple] = set()
         """Functions that need the values of numbers among their arguments, with the arguments' types."""
-        self._doubles: dict[Function, int] = {}
+        self._doubles: dict[Function, ast.AST] = {}
 
     # --- translating
 
-    def definition(self, python, args, result=None) -> Definition:
+    def definition(self, python: Any, args: Any, result: Any = None) -> Definition:
         """The Definition of a PythonDefinition for these types of arguments."""
         function = python.function
         try:
@@ -97,7 +97,7 @@ class Session:
         definition.exceptions = self.exceptions
         return definition
 
-    def instance(self, python, args, result=None, given=None) -> Instance:
+    def instance(self, python: Any, args: Any, result: Any = None, given: Any = None) -> Instance:
         """A Python function as a device function for these arguments: types, and Values."""
         args = tuple(a if isinstance(a, Value) else rules.stored(a) for a in args)
         key = python, tuple((a.type, a.constant) if isinstance(a, Value) else a for a in args)
@@ -151,7 +151,7 @@ class Session:
 
     # --- functions in functions
 
-    def inner(self, node, outer: Function) -> Function:
+    def inner(self, node: ast.AST, outer: Function) -> Function:
         """A function that is defined in another one."""
         if node not in self._inner:
             self._inner[node] = Function(
@@ -166,7 +166,7 @@ class Session:
 
     # --- calls
 
-    def call(self, of, node, value: Any, args: list[Value], keywords) -> Value:
+    def call(self, of: Any, node: ast.AST, value: Any, args: list[Value], keywords: Any) -> Value:
         """A call of a function of the Python scope, in the Expressions ``of``."""
         function = self._device_function(of, node, value)
         args = self._ordered(of, node, function, args, keywords)
@@ -278,7 +278,7 @@ class Session:
 
     # --- warnings
 
-    def note_double(self, function: Function, node):
+    def note_double(self, function: Function, node: ast.AST) -> None:
         self._doubles.setdefault(function, node)
 
     def _warn(self, function, translator):

@@ -7,7 +7,7 @@ A negative index counts from the end. It is only looked at where the index may b
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.python.problem import Problem
@@ -34,7 +34,7 @@ class Slice(NamedTuple):
     step: Value | None
 
 
-def indices(of, node) -> list:
+def indices(of: Any, node: ast.AST) -> list:
     """What stands in brackets: Values, Slices and ``...``; tuples are taken apart."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     found: list = []
@@ -78,7 +78,7 @@ def size(base: Value) -> Value:
     return Value(types.int64, f"{_view(base)}.size()", range=(0, 2**63 - 1))
 
 
-def is_raw(t) -> bool:
+def is_raw(t: Any) -> bool:
     """Is it a plain C++ array, and no view?"""
     return isinstance(t, Fixed) and t.space in ("shared", "local", "record", "dynamic")
 
@@ -131,7 +131,7 @@ def transposed(base: Value) -> Value:
     return Value(t, f"py::transposed({base.text})", loads=base.loads)
 
 
-def load(of, node, base: Value, items: list) -> Value:
+def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
     """``base[items]``"""
     t = base.type
     if isinstance(t, types.Tuple):
@@ -252,7 +252,7 @@ def _item(of, node, base, items):
 __all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "stride"]
 
 
-def field(of, node, value: Value, name: str) -> Value:
+def field(of: Any, node: ast.AST, value: Value, name: str) -> Value:
     """``r.x``, ``r["x"]``"""
     record = value.type.dtype if isinstance(value.type, types.Array) else value.type
     if not isinstance(record, types.Record) or name not in (record.dtype.names or ()):

@@ -75,7 +75,7 @@ class Translator(Expressions):
     """Translates a function for these arguments: a type of each, or a Value that is known when compiling.
     ``result``: the type that it returns, if that is declared."""
 
-    def __init__(self, function: Function, args, session, result):
+    def __init__(self, function: Function, args: Any, session: Any, result: Any) -> None:
         super().__init__()
         self.function = function
         self.session = session
@@ -95,7 +95,8 @@ class Translator(Expressions):
         self.names = set(self.flow.assigned) | set(self.parameters)
         self.lines: list[Line] = []
         self.depth = 1
-        self.at: ast.stmt | None = None
+        self.at: Any = None
+        """The statement."""
         self.is_final = False
         self.loops: list[loops.Loop] = []
         self._fresh: set[str] = set()
@@ -198,7 +199,7 @@ class Translator(Expressions):
 
     # --- text
 
-    def emit(self, text: str, node: ast.AST | None = None):
+    def emit(self, text: str, node: ast.AST | None = None) -> None:
         line = getattr(node or self.at, "lineno", self.function.node.lineno)
         self.lines.append(Line(_INDENT * self.depth + text, line))
 
@@ -212,21 +213,21 @@ class Translator(Expressions):
         self._fresh.add(name)
         return name
 
-    def is_said(self, name):
+    def is_said(self, name: str) -> bool:
         return any(name in names for names in (self.names, self.variables.names, self._fresh))
 
     # --- variables
 
-    def is_local(self, name):
+    def is_local(self, name: str) -> bool:
         return name in self.flow.assigned
 
-    def variable(self, node):
+    def variable(self, node: Any) -> Any:
         value = self.variables.use(node)
         if isinstance(value.type, types.Empty) and value.type.dtype is None:
             return value.replace(constant=None)
         return value
 
-    def bind(self, target: ast.expr, value: Value):
+    def bind(self, target: ast.expr, value: Value) -> None:
         """``target = value``"""
         if isinstance(target, ast.Name):
             self._bind_name(target, value)
@@ -289,7 +290,7 @@ class Translator(Expressions):
         kind = f"{spelled(value.type.view)} " if declares else ""
         return f"{kind}{variable.name} = py::as_array({name});"
 
-    def text_as(self, value: Value, t) -> str:
+    def text_as(self, value: Value, t: Any) -> str:
         """The text of a value that initialises a variable of a type."""
         value = subscripts.as_view(value)
         if times.is_time(t) and times.is_time(value.type):
@@ -315,7 +316,7 @@ class Translator(Expressions):
             return f"{{{', '.join(items)}}}" if len(items) <= 8 else value.text
         return value.text
 
-    def declare(self, variable):
+    def declare(self, variable: Any) -> None:
         """A declaration before the statement in which a variable is first assigned."""
         t = variable.cxx or self.variables.web_type(variable.webs[0])
         if isinstance(t, Fixed):
@@ -462,16 +463,16 @@ class Translator(Expressions):
 
     # --- statements
 
-    def block(self, statements):
+    def block(self, statements: Any) -> None:
         for statement in statements:
             self.statement(statement)
 
-    def inner(self, statements):
+    def inner(self, statements: Any) -> None:
         self.depth += 1
         self.block(statements)
         self.depth -= 1
 
-    def statement(self, node):
+    def statement(self, node: Any) -> None:
         self.at = node
         if self.is_final:
             for variable in self.variables.hoisted(*self.blocks.block_of(node)):
@@ -579,7 +580,7 @@ class Translator(Expressions):
             self.inner(node.orelse)
         self.close(node)
 
-    def close(self, node, text="}"):
+    def close(self, node: Any, text: str = "}") -> None:
         """The brace behind a block: a line without a counterpart in Python."""
         last = node.body[-1] if not getattr(node, "orelse", None) else node.orelse[-1]
         self.lines.append(Line(_INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
@@ -696,7 +697,7 @@ class Translator(Expressions):
         text = f"({variable.name} = {self.text_as(value, stored)})"
         return Value(value.type, text, cxx=variable.cxx or stored, range=value.range, calls=True)
 
-    def call_function(self, node, function, args, keywords):
+    def call_function(self, node: Any, function: Any, args: Any, keywords: Any) -> Any:
         return self.session.call(self, node, function, args, keywords)
 
     def _ifexp(self, node):
@@ -714,7 +715,7 @@ class Translator(Expressions):
             raise missing
         return self.choice(node, test, known[0], known[-1])
 
-    def binary(self, node, op, left, right):
+    def binary(self, node: Any, op: type, left: Value, right: Value) -> Value:
         if self.session.debug and op in (ast.Div, ast.FloorDiv, ast.Mod) and _may_be_zero(right):
             text = "ZeroDivisionError: division by zero"
             raised = fault.Raised(self.function.name, ZeroDivisionError, ("division by zero",))

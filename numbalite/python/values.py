@@ -30,7 +30,7 @@ class Known(types.Type):
     __slots__ = ("value",)
     value: Any
 
-    def __init__(self, value: Any):
+    def __init__(self, value: Any) -> None:
         super().__init__(f"{type(value).__name__} {getattr(value, '__name__', value)}")
         object.__setattr__(self, "value", value)
 
@@ -45,7 +45,7 @@ class Fixed(types.Array):
     shape: tuple[int, ...]
     space: str
 
-    def __init__(self, dtype, shape, space, readonly=False):
+    def __init__(self, dtype: Any, shape: Any, space: str, readonly: bool = False) -> None:
         super().__init__(dtype, len(shape), "C", readonly)
         object.__setattr__(self, "shape", tuple(shape))
         object.__setattr__(self, "space", space)
@@ -66,7 +66,7 @@ class Sequence(types.Type):
     item: types.Type | None
     kind: str
 
-    def __init__(self, kind, item):
+    def __init__(self, kind: str, item: Any) -> None:
         super().__init__(f"{kind}({item})")
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "item", item)
@@ -93,7 +93,7 @@ class Value:
     loads: bool = False
     """Reads memory that a store may change."""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.cxx is None:
             object.__setattr__(self, "cxx", self.type)
         if self.range is None and is_whole(self.type):
@@ -124,28 +124,28 @@ _RANGES: dict[str, Range] = {"boolean": (0, 1)} | {
 }
 
 
-def is_number(t) -> bool:
+def is_number(t: Any) -> bool:
     return type(t) is types.Scalar
 
 
-def is_whole(t) -> bool:
+def is_whole(t: Any) -> bool:
     """An integer or a boolean?"""
     return type(t) is types.Scalar and t.name in _RANGES
 
 
-def is_real(t) -> bool:
+def is_real(t: Any) -> bool:
     return type(t) is types.Scalar and _KINDS[t.name] == "f"
 
 
-def is_complex(t) -> bool:
+def is_complex(t: Any) -> bool:
     return type(t) is types.Scalar and _KINDS[t.name] == "c"
 
 
-def full_range(t) -> Range:
+def full_range(t: Any) -> Range:
     return _RANGES[t.name]
 
 
-def within(inner: Range | None, t) -> bool:
+def within(inner: Range | None, t: Any) -> bool:
     """Does the type have all the numbers of the range?"""
     low, high = full_range(t)
     return inner is not None and low <= inner[0] and inner[1] <= high
@@ -155,7 +155,7 @@ def hull(a: Range | None, b: Range | None) -> Range | None:
     return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 
-def number(value) -> Value:
+def number(value: Any) -> Value:
     """A constant that is written out."""
     cxx = capture.constant_type(value)
     if cxx is None:
@@ -169,7 +169,7 @@ def number(value) -> Value:
     return Value(semantic, text, UNARY if negative else PRIMARY, cxx, limits, value)
 
 
-def tuple_of(items) -> Value:
+def tuple_of(items: Any) -> Value:
     """A tuple that is written out."""
     items = tuple(items)
     text = f"make_tuple({', '.join(item.text for item in items)})"

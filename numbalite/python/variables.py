@@ -7,6 +7,7 @@ reach it have in common. Types only grow, so that the rounds come to an end.
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import numpy as np
 
@@ -36,14 +37,14 @@ _ROUNDS_UNTIL_WIDENED = 2
 class NotYet(Exception):
     """The type of a variable is not known in this round."""
 
-    def __init__(self, node: ast.AST):
+    def __init__(self, node: ast.AST) -> None:
         self.node = node
 
 
 class Variable:
     """A C++ variable: one web, or several of the same name and type."""
 
-    def __init__(self, name: str, web: Web, place: Place):
+    def __init__(self, name: str, web: Web, place: Place) -> None:
         self.name = name
         self.webs = [web]
         self.place = place
@@ -53,7 +54,7 @@ class Variable:
 
 
 class Variables:
-    def __init__(self, flow: Flow, blocks: Blocks, reserved):
+    def __init__(self, flow: Flow, blocks: Blocks, reserved: Any) -> None:
         self.flow = flow
         self.blocks = blocks
         self.reserved = reserved
@@ -166,7 +167,7 @@ class Variables:
 
     # --- names and places
 
-    def settle(self):
+    def settle(self) -> None:
         """Once the types are known: which webs are one variable, what it is called, where it is declared."""
         by_name: dict[str, list[Web]] = {}
         for web in sorted(self.flow.webs, key=lambda w: min(map(_order, w.definitions))):
@@ -231,11 +232,11 @@ class Variables:
         definitions = [d for web in variable.webs for d in web.definitions]
         return len(definitions) == 1 and isinstance(self.types.get(definitions[0]), Fixed)
 
-    def narrowed(self, definition: Definition, t) -> bool:
+    def narrowed(self, definition: Definition, t: Any) -> bool:
         """Are all values of the definition in a narrower type? Then its variable has that."""
         return within(self.ranges.get(definition), t)
 
-    def hoisted(self, block, statement) -> list[Variable]:
+    def hoisted(self, block: Any, statement: Any) -> list[Variable]:
         """Variables to declare before a statement."""
         found = []
         for variable in dict.fromkeys(self._of.values()):
@@ -246,7 +247,7 @@ class Variables:
         return found
 
 
-def cxx_name(name: str, reserved) -> str:
+def cxx_name(name: str, reserved: Any) -> str:
     """A Python variable's name in C++, where some words mean something else."""
     plain = ascii_name(name)
     return f"{plain}_" if plain in reserved else plain

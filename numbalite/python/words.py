@@ -5,6 +5,8 @@ Each is a Word outside of kernels (numbalite/cuda/inkernel.py); WORDS has the ru
 
 from __future__ import annotations
 
+from typing import Any
+
 from numbalite import types
 from numbalite.python import half, libdevice, memory, rules, subscripts
 from numbalite.python.arithmetic import converted
@@ -146,7 +148,7 @@ def _random(name: str, t) -> Rule:
     return rule
 
 
-def bits(narrow: str, wide: str, result=types.int32) -> Rule:
+def bits(narrow: str, wide: str, result: Any = types.int32) -> Rule:
     """A function that counts bits, which has a name for 32 and one for 64 of them."""
 
     def rule(call):
