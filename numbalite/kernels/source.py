@@ -41,7 +41,7 @@ class BodySource:
         """The kernel for these argument types, not yet compiled."""
         signature = Signature(types.void, args)
         options = self.options
-        definition = self.definition.typed(args, options.debug)
+        definition = self.definition.typed(args, options.debug and not options.fastmath)
         args = tuple(
             t.copy(readonly=True) if name in definition.read_only else types.by_reference(t)
             for name, t in zip(self.parameter_names, args, strict=True)

@@ -277,48 +277,45 @@ def _zip(call):
     return Value(Sequence("zip", None), "", items=tuple(call.args))
 
 
-_FORMATS = {"b": "%s", "i": "%lld", "u": "%llu", "f": "%.17g"}
-
-
 def _print(call):
-    parts, values = [], []
-    for value in call.args:
-        if isinstance(value.type, Known) and isinstance(value.type.value, str):
-            parts.append(value.type.value.replace("%", "%%"))
-            continue
-        for item in (
-            call.of.items(call.node, value) if isinstance(value.type, types.Tuple) else (value,)
-        ):
-            _print_number(call, item, parts, values)
-    text = quoted(" ".join(parts) + "\n")
-    return Value(types.void, f"printf({', '.join([text, *values])})", calls=True)
+    values: list[str] = []
+    text = " ".join([_format(call, value, values) for value in call.args]) + "\n"
+    return Value(types.void, f"printf({', '.join([quoted(text), *values])})", calls=True)
 
 
-def _print_number(call, value, parts, values):
+def _format(call, value, values) -> str:
+    """How printf shows a value; what it is given for that is added to ``values``."""
+    given = value.type.value if isinstance(value.type, Known) else None
+    if isinstance(given, str):
+        return given.replace("%", "%%")
+    if isinstance(given, Word) and f"{given.path}.x" in WORDS:  # threadIdx
+        items = [WORDS[f"{given.path}.{axis}"](call) for axis in "xyz"]
+        return f"({', '.join([_format(call, item, values) for item in items])})"
+    if isinstance(value.type, types.Tuple):
+        items = call.of.items(call.node, value)
+        shown = ", ".join([_format(call, item, values) for item in items])
+        return f"({shown},)" if len(items) == 1 else f"({shown})"
     if not is_number(value.type):
         call.fail(
             f"numbers and texts can be printed in a kernel, not {rules.described(value.type)}"
         )
     kind = value.type.dtype.kind
     if kind == "c":
-        parts.append("(%g%+gj)")
         values += [f"{value.at(PRIMARY)}.real()", f"{value.at(PRIMARY)}.imag()"]
-        return
+        return "(%g%+gj)"
     if kind == "b":
-        parts.append("%s")
         values.append(f'{value.at(EQUAL)} ? "True" : "False"')
-    elif kind == "f":
-        parts.append("%f")
-        values.append(
-            value.text if value.cxx in (types.float32, types.float64) else f"float({value.text})"
-        )
-    elif value.cxx.size == 4 and value.cxx.dtype.kind == "i":
-        parts.append("%d")
+        return "%s"
+    if kind == "f":
+        is_wide = value.cxx in (types.float32, types.float64)
+        values.append(value.text if is_wide else f"float({value.text})")
+        return "%f"
+    if value.cxx.size == 4 and value.cxx.dtype.kind == "i":
         values.append(value.text)
-    else:
-        wide = types.uint64 if value.type.dtype.kind == "u" else types.int64
-        parts.append("%llu" if wide is types.uint64 else "%lld")
-        values.append(converted(value, wide).text)
+        return "%d"
+    wide = types.uint64 if value.type.dtype.kind == "u" else types.int64
+    values.append(converted(value, wide).text)
+    return "%llu" if wide is types.uint64 else "%lld"
 
 
 def _getitem(call):

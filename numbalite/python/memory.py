@@ -47,11 +47,13 @@ def element_type(call: Any, dtype: Any) -> Any:
     value: Any = (
         dtype.type.value if isinstance(dtype.type, Known) else getattr(dtype.type, "dtype", None)
     )
-    if isinstance(value, str):
-        value = np.dtype(value)
     try:
+        if isinstance(value, str):
+            value = np.dtype(value)
         return types.as_type({bool: np.bool_, int: np.int64, float: np.float64}.get(value, value))
     except TypeError:
+        if isinstance(value, str):
+            call.fail(f"Invalid NumPy dtype specified: {value!r}")
         call.fail("the dtype is a type such as float32 or np.float32")
 
 

@@ -17,6 +17,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import types
 import unittest
@@ -237,7 +238,21 @@ def reason(err):
     return f"{err[0].__name__}: " + " | ".join(lines[:3])[:400]
 
 
+def prepare_processes(folder):
+    """Processes that the tests start have numbalite under numba's name, too."""
+    site = pathlib.Path(folder, "sitecustomize.py")
+    site.write_text("import numbalite\nnumbalite.install_as_numba()\n")
+    paths = [folder, str(ROOT), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+
+
 def child(folder, name):
+    with tempfile.TemporaryDirectory() as site:
+        prepare_processes(site)
+        return run_tests(folder, name)
+
+
+def run_tests(folder, name):
     sys.path.insert(0, str(ROOT))
     import numbalite
 

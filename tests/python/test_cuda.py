@@ -233,3 +233,14 @@ def test_captured_device_arrays():
     kernel[1, 1](out)
     assert out[0] == 8
     assert table.copy_to_host().tolist() == [[0, 7, 2], [3, 4, 5]]
+
+
+def test_print(capfd):
+    @cuda.jit
+    def kernel(x):
+        print("x\n", x, (1, (x, True), (2.5,)), "50%", '"\\"', cuda.threadIdx)
+        print()
+
+    kernel[1, 1](7)
+    cuda.synchronize()
+    assert capfd.readouterr().out == ('x\n 7 (1, (7, True), (2.500000,)) 50% "\\" (0, 0, 0)\n\n')
