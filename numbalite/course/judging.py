@@ -19,7 +19,7 @@ from .assessment import poison
 from .catalogue import find
 from .compare import mismatch, number, row
 from .mistakes import UNFILLED, Failed, explain, is_unfilled
-from .patience import apart, watched
+from .patience import apart, here, watched
 from .verdict import Verdict, duration
 
 verdicts = []
@@ -271,7 +271,7 @@ class _Judge:
         if not self.simulated:
             return apart(question)
         with self.checking:
-            return question()
+            return here(question)
 
     def _guarded(self, question, timed=False):
         try:

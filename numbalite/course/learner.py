@@ -1,8 +1,8 @@
 """A learner's file, a notebook or a program: which exercises are in it, and the answers.
 
 It is run once, from top to bottom. Where it calls ``assess(name, answer)``, that is an answer; where it
-only defines something under the name of an exercise, that is one. A cell that raises does not keep the
-next ones from running: what it should have defined is then missing, and the exception says why.
+only defines something under the name of an exercise, that is one. A cell that raises, or does not end, does
+not keep the next ones from running: what it should have defined is then missing, and the reason is told.
 """
 
 from __future__ import annotations
@@ -58,16 +58,17 @@ class Learner:
         raise Missing(f"{self.path.name} has no {name}.{because}")
 
     def _run(self):
-        from . import judging
+        from . import judging, patience
 
         os.environ.setdefault("MPLBACKEND", "Agg")  # plots are drawn for nobody
         answers, names = {}, {"__name__": "__main__", "__file__": str(self.path)}
         run = _shell(names) if any(map(_needs_ipython, self.pieces)) else _python(names)
         judging.collector = answers.__setitem__
+        patience.unattended = True
         sys.path.insert(0, str(self.path.parent.resolve()))
         try:
             for piece in self.pieces:
-                error = run(piece)
+                error = _ended(run, piece)
                 if error is not None:
                     self._problems.append(_told(piece, error))
         finally:
@@ -138,6 +139,21 @@ def _needs_ipython(piece):
     return re.search(r"^\s*(%%|%load_ext)", piece.text, re.M) is not None
 
 
+def _ended(run, piece):
+    """The exception that a piece ends with, or None."""
+    from . import patience
+
+    try:
+        with patience.limited(patience.CELL_LIMIT, _title(piece)):
+            return run(piece)
+    except patience.Endless as error:
+        return error
+
+
+def _title(piece):
+    return piece.place.strip("<>")
+
+
 def _python(names):
     def run(piece):
         text = _without_magic(piece.text)
@@ -173,5 +189,5 @@ def _shell(names):
 def _told(piece, error):
     from .mistakes import line_of
 
-    where = line_of(error) or piece.place.strip("<>")
+    where = line_of(error) or _title(piece)
     return f"{type(error).__name__} at {where}\n    {error}"

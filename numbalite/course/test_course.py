@@ -5,8 +5,12 @@ FILE is a notebook or a Python program with answers. ``--section N`` asks for al
 whether installation and machine are fit for the course.
 """
 
+import functools
+import sys
+
 import pytest
 
+from numbalite.course import patience
 from numbalite.course.catalogue import exercises, find
 from numbalite.course.judging import judge
 from numbalite.course.learner import Learner, Missing
@@ -44,7 +48,18 @@ def _read(file):
 def learner(request):
     """The file that is graded, run at the first exercise; None: the judge's own solutions are."""
     file = request.config.getoption("--learner", None)
+    patience.unattended = True
+    patience.tell = functools.partial(
+        _tell, request.config.pluginmanager.getplugin("capturemanager")
+    )
     return file and _read(file)
+
+
+def _tell(capturing, message):
+    """The last words of the process, which pytest would keep for a report."""
+    if capturing is not None:
+        capturing.suspend_global_capture(in_=True)
+    print(message, file=sys.stderr, flush=True)
 
 
 def test_exercise(name, learner, request):

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from numbalite.course import exercises
+from numbalite import cuda
+from numbalite.course import exercises, patience
 from numbalite.course.learner import Learner, Missing
 
 ANSWERS = '''"""Some answers."""
@@ -91,6 +92,59 @@ def test_a_notebook(tmp_path):
         Missing, match="mine.ipynb has no wave.\nValueError at <?mine.ipynb, cell cell-2"
     ):
         learner.answer("wave")
+
+
+ENDS = 'assess("bank_conflicts", lambda stride: 5)'
+
+
+@pytest.mark.parametrize("magic", ["", "%load_ext numbalite\n"], ids=["python", "ipython"])
+def test_a_cell_that_never_ends(tmp_path, monkeypatch, magic):
+    monkeypatch.setattr(patience, "CELL_LIMIT", 60)  # and what it was, afterwards
+    path = notebook(
+        tmp_path / "mine.ipynb",
+        magic + "from numbalite.course import assess, patience\npatience.CELL_LIMIT = 0.5",
+        "def wait():\n    while True:\n        try:\n            1 + 1\n        except Exception:\n            pass",
+        "wait()",
+        ENDS,
+    )
+    learner = Learner(path)
+    assert learner.answer("bank_conflicts")(2) == 5  # the next cells run
+    said = "was not done after 0.5 seconds. It never ends: look at the condition of each loop."
+    with pytest.raises(Missing, match=re.escape(said)) as problem:
+        learner.answer("wave")
+    assert re.search(r"Endless at .*line [2-6]", str(problem.value))
+
+
+@pytest.mark.sim
+def test_a_kernel_in_a_cell_that_never_ends(tmp_path, monkeypatch):
+    @cuda.jit
+    def waits(x):
+        "while (*(volatile int *)&x[0] == 0) {}"
+
+    x = cuda.to_device(np.zeros(1, np.int32))
+    waits.specialize(x)
+    monkeypatch.setattr(patience, "CELL_LIMIT", 0.5)
+    with pytest.raises(patience.Endless, match=r"The cell was not done"):
+        with patience.limited(patience.CELL_LIMIT, "The cell"):
+            waits[1, 1](x)
+            cuda.synchronize()
+
+
+def test_compiled_code_that_never_ends(tmp_path, run_python, driver_kind):
+    """Nothing stops a function for the CPU: the process ends, and says why."""
+    path = notebook(
+        tmp_path / "mine.ipynb",
+        "from numbalite import jit\nfrom numbalite.course import assess",
+        '@jit("int32()")\ndef wait():\n    "volatile int z = 1; while (z) {} return 0;"\n'
+        "from numbalite.course import patience\npatience.CELL_LIMIT = patience.GRACE = 0.5",
+        "wait()",
+        ENDS,
+    )
+    text = f"from numbalite.course.learner import Learner\nLearner({str(path)!r}).answer('wave')"
+    result = run_python(text, check=False, NUMBALITE_DRIVER=driver_kind)
+    assert result.returncode == 3
+    assert "mine.ipynb, cell cell-2 was not done after 0.5 seconds" in result.stderr
+    assert "The process ends." in result.stderr
 
 
 def test_nothing_is_run_to_find_names(tmp_path):

@@ -1,6 +1,7 @@
 """The judge of exercises: wrong answers fail with the smallest case, right ones pass, nothing else does."""
 
 import re
+import signal
 import time
 
 import numpy as np
@@ -324,6 +325,33 @@ def test_an_answer_that_is_given_up(monkeypatch):
     assert given_up == [1] and patience.apart(lambda: 5) == 5
     with pytest.raises(KeyError):
         patience.apart(lambda: {}["x"])
+
+
+def test_a_loop_of_python_that_never_ends(monkeypatch):
+    from numbalite.course import patience
+
+    def endless(stride):
+        while True:
+            pass
+
+    for limit in ("CALL_LIMIT", "LIMIT"):  # on the simulator; on a GPU
+        monkeypatch.setattr(patience, limit, 0.3)
+    with pytest.raises(
+        patience.Failed, match=r"It never ends: .*\(It was not done.*seconds.\)$"
+    ) as failed:
+        patience.apart(lambda: endless(2))
+    assert "while True" in failed.value.case or "pass" in failed.value.case
+    handler = signal.getsignal(signal.SIGALRM)
+    verdict = judge("bank_conflicts", endless)
+    assert (
+        verdict.reason
+        == "It never ends: look at the condition of each loop. (It was not done after 0.3 seconds.)"
+    )
+    assert "test_judging.py, line" in verdict.case
+    assert signal.getsignal(signal.SIGALRM) is handler and signal.getitimer(signal.ITIMER_REAL) == (
+        0,
+        0,
+    )
 
 
 def test_an_interrupt_is_the_learners():

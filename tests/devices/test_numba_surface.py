@@ -200,7 +200,7 @@ def scale_image():
     if not cuda.is_simulated():
         target = ("cuda", *cuda.get_current_device().compute_capability)
     unit = compilers.Source(
-        source='#include "numbalite.cuh"\n' + KERNEL, name="scale.cu", kernels=("scale",),
+        text='#include "numbalite.cuh"\n' + KERNEL, name="scale.cu", kernels=("scale",),
         variables=("factor",), describe=True,
     )  # fmt: skip
     image = compilers.compile_source(unit, target)

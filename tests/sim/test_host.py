@@ -208,7 +208,7 @@ __device__ float* dynamic() { extern __shared__ float s[]; return s; }
         "#define N (M / K)\n#define M 8\n#define K 4\n__device__ int f(int n) { return n / N / n; }\n"
     )
     halves = unit._replace(
-        source='#include "outer.h"\n#if N == 2\n__global__ void k() { f(N); }\n#endif'
+        text='#include "outer.h"\n#if N == 2\n__global__ void k() { f(N); }\n#endif'
     )
     assert compiled(halves).data
     (tmp_path / "inner.h").write_text("__device__ void f() {\n  undefined_x;\n}")
