@@ -34,7 +34,5 @@ void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block
 /* "saxpy(): parameter 2 'x': expected ..., got ..." and then what the format says. Returns -1. */
 int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, PyObject *exception,
                           const char *format, ...);
-/* What a value is, for messages: "float64 array of shape (100,)". */
-const char *nl_py_argument_describe(nl_py_state *state, PyObject *value, char *text, size_t size);
 
 #endif

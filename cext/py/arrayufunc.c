@@ -3,8 +3,9 @@
  * `counterparts` has the ufuncs of ours that compute what NumPy's do. A call on arrays and numbers
  * goes straight to the method of that name; every other one is looked at in Python
  * (numbalite/ufuncs/protocols.py), which also fills the dict. */
-#include "py/override.h"
+#include "py/arrayufunc.h"
 
+#include "py/override.h"
 static int is_plain(const nl_py_state *state, PyObject *obj) {
     return nl_py_override_plain(state, obj) || nl_host_is_scalar(obj);
 }

@@ -1,4 +1,4 @@
-/* py/devarray: DeviceArray: made by device_empty and from_pointer, or as a view of another.
+/* py/devarray: making arrays, over memory of ours or of others, or as views of one another.
  * Everything that a launch needs to know of an array is worked out when it is made: its type code,
  * whether it is contiguous, how it is aligned. Views share the buffer by reference count; memory of
  * others is kept by a reference to its owner in every array over it, so that the garbage collector
@@ -8,9 +8,6 @@
 #include <string.h>
 #include "base/mem.h"
 #include "py/code.h"
-#include "py/stream.h"
-
-/* ---- making and dropping ---- */
 
 PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
                           const nl_layout *layout) {
@@ -76,20 +73,6 @@ PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address) {
     return part_of(base, address, &layout, 1);
 }
 
-static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
-    nl_py_array *a = (nl_py_array *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(a->owner);
-    Py_VISIT(a->stream);
-    return 0;
-}
-
-static int devarray_clear(PyObject *self) {
-    nl_py_array *a = (nl_py_array *)self;
-    Py_CLEAR(a->stream);
-    return 0; /* the owner stays: while the array can be reached, so must its memory */
-}
-
 void nl_py_buffer_release(nl_buffer *buffer) {
     PyObject *type, *value, *traceback;
     buffer = nl_buffer_drop(buffer);
@@ -99,31 +82,6 @@ void nl_py_buffer_release(nl_buffer *buffer) {
     NL_UNLOCKED(nl_buffer_destroy(buffer));
     PyErr_Restore(type, value, traceback);
 }
-
-static void devarray_dealloc(PyObject *self) {
-    nl_py_array *a = (nl_py_array *)self;
-    PyObject_GC_UnTrack(self);
-    if (a->weakrefs)
-        PyObject_ClearWeakRefs(self);
-    nl_py_buffer_release(a->buffer);
-    if (a->shape != a->dims)
-        nl_mem_free(a->shape);
-    Py_XDECREF(a->descr);
-    Py_XDECREF(a->owner);
-    Py_XDECREF(a->stream);
-    nl_py_free(self);
-}
-
-/* Arrays come from functions; a sub-class that wants a constructor writes __new__ over them. */
-static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
-                              PyObject *Py_UNUSED(kwargs)) {
-    PyErr_Format(PyExc_TypeError,
-                 "%.80s objects are made by cuda.to_device, cuda.device_array and their like",
-                 type->tp_name);
-    return NULL;
-}
-
-/* ---- attributes ---- */
 
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout) {
     layout->ndim = a->ndim;
@@ -142,117 +100,6 @@ int64_t nl_py_array_count(const nl_py_array *a) {
     return count;
 }
 
-static PyObject *devarray_shape(PyObject *self, void *Py_UNUSED(closure)) {
-    return nl_py_tuple_from(((nl_py_array *)self)->shape, ((nl_py_array *)self)->ndim);
-}
-
-static PyObject *devarray_strides(PyObject *self, void *Py_UNUSED(closure)) {
-    nl_py_array *a = (nl_py_array *)self;
-    return nl_py_tuple_from(nl_py_array_strides(a), a->ndim);
-}
-
-static PyObject *devarray_dtype(PyObject *self, void *Py_UNUSED(closure)) {
-    return Py_NewRef(((nl_py_array *)self)->descr);
-}
-
-static PyObject *devarray_ndim(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromLong(((nl_py_array *)self)->ndim);
-}
-
-static PyObject *devarray_size(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromLongLong(nl_py_array_count((nl_py_array *)self));
-}
-
-static PyObject *devarray_itemsize(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromLongLong(((nl_py_array *)self)->itemsize);
-}
-
-static PyObject *devarray_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
-    nl_py_array *a = (nl_py_array *)self;
-    return PyLong_FromLongLong(nl_py_array_count(a) * a->itemsize);
-}
-
-static PyObject *devarray_own_address(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromUnsignedLongLong(((nl_py_array *)self)->address);
-}
-
-/* Whoever asks may go on to use it on any stream. */
-static PyObject *devarray_address(PyObject *self, void *closure) {
-    nl_buffer_expose(((nl_py_array *)self)->buffer);
-    return devarray_own_address(self, closure);
-}
-
-static PyObject *devarray_device(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromLong(((nl_py_array *)self)->buffer->device->ordinal);
-}
-
-static PyObject *devarray_base_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromSize_t(((nl_py_array *)self)->buffer->size);
-}
-
-static PyObject *devarray_readonly(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_READONLY);
-}
-
-static PyObject *devarray_owner(PyObject *self, void *Py_UNUSED(closure)) {
-    PyObject *owner = ((nl_py_array *)self)->owner;
-    return Py_NewRef(owner ? owner : Py_None);
-}
-
-static PyObject *devarray_stream(PyObject *self, void *Py_UNUSED(closure)) {
-    PyObject *stream;
-    Py_BEGIN_CRITICAL_SECTION(self);
-    stream = Py_XNewRef(((nl_py_array *)self)->stream);
-    Py_END_CRITICAL_SECTION();
-    return stream ? stream : PyLong_FromLong(0);
-}
-
-static PyObject *devarray_is_c(PyObject *self, PyObject *Py_UNUSED(ignored)) {
-    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_C);
-}
-
-static PyObject *devarray_is_f(PyObject *self, PyObject *Py_UNUSED(ignored)) {
-    return PyBool_FromLong(((nl_py_array *)self)->flags & NL_PY_ARRAY_F);
-}
-
-static Py_ssize_t devarray_length(PyObject *self) {
-    nl_py_array *a = (nl_py_array *)self;
-    if (a->ndim > 0)
-        return (Py_ssize_t)a->shape[0];
-    PyErr_SetString(PyExc_TypeError, "len() of unsized object");
-    return -1;
-}
-
-/* _bind(stream): a view of everything whose default stream is another. */
-static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
-    nl_py_array *a = (nl_py_array *)self;
-    CUstream handle;
-    nl_layout layout;
-    if (nl_py_stream_from(a->state, stream, &handle, NULL) < 0)
-        return NULL;
-    nl_py_array_layout(a, &layout);
-    nl_py_array *view = (nl_py_array *)nl_py_array_view(a, a->address, &layout);
-    if (view)
-        Py_XSETREF(view->stream, handle ? Py_NewRef(stream) : NULL);
-    return (PyObject *)view;
-}
-
-/* ---- constructors ---- */
-
-/* dtype, and that device memory can hold its elements; itemsize goes to the layout. */
-static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
-    PyObject *descr = nl_host_descr(specification);
-    if (!descr)
-        return NULL;
-    *element = nl_host_element(descr);
-    layout->itemsize = element->itemsize;
-    if (element->class != NL_ELEMENT_OBJECT)
-        return descr;
-    PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", descr);
-    Py_DECREF(descr);
-    return NULL;
-}
-
 /* The driver may let every call wait for a callback, and that for the interpreter. */
 int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     int result;
@@ -263,9 +110,8 @@ int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *e
     return result;
 }
 
-/* A new array; the arguments are those of device_array, NULL where they were not given. */
-/* A new array; parts->buffer and parts->address are filled here. */
-static PyObject *allocate(nl_py_state *state, nl_py_array_parts *parts, const nl_layout *layout) {
+PyObject *nl_py_array_allocate(nl_py_state *state, nl_py_array_parts *parts,
+                               const nl_layout *layout) {
     nl_error err;
     int64_t low, high;
     if (nl_py_layout_extent(layout, &low, &high) < 0)
@@ -282,85 +128,7 @@ static PyObject *allocate(nl_py_state *state, nl_py_array_parts *parts, const nl
 PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
                             const nl_layout *layout) {
     nl_py_array_parts parts = {.descr = descr, .element = element};
-    return allocate(state, &parts, layout);
-}
-
-static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype, PyObject *strides,
-                            PyObject *order_text, PyObject *stream) {
-    PyObject *result = NULL;
-    Py_UCS4 order = 'C';
-    nl_py_array_parts parts = {0};
-    nl_layout layout;
-    CUstream handle = NULL;
-    if (order_text) {
-        order = PyUnicode_Check(order_text) && PyUnicode_GET_LENGTH(order_text) == 1
-                    ? PyUnicode_READ_CHAR(order_text, 0)
-                    : 0;
-        if (order != 'C' && order != 'F')
-            return PyErr_Format(PyExc_ValueError, "order must be 'C' or 'F', not %R", order_text);
-    }
-    if (stream && nl_py_stream_from(state, stream, &handle, NULL) < 0)
-        return NULL;
-    if (nl_py_shape_from(shape, &layout) < 0)
-        return NULL;
-    parts.descr = element_dtype(dtype, &parts.element, &layout);
-    if (!parts.descr)
-        return NULL;
-    parts.stream = handle ? stream : NULL;
-    if (!strides || strides == Py_None ? nl_py_layout_order(&layout, (char)order) == 0
-                                       : nl_py_strides_from(strides, &layout, "strides") == 0)
-        result = allocate(state, &parts, &layout);
-    Py_DECREF(parts.descr);
-    return result;
-}
-
-enum { MAKE_SHAPE, MAKE_DTYPE, MAKE_STRIDES, MAKE_ORDER, MAKE_STREAM, MAKE_COUNT };
-
-/* Made often and small: the arguments are read by hand. */
-static PyObject *device_array(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                              PyObject *keywords) {
-    static const char *const names[MAKE_COUNT] = {"shape", "dtype", "strides", "order", "stream"};
-    PyObject *values[MAKE_COUNT] = {NULL};
-    Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-    if (nargs > MAKE_COUNT)
-        return PyErr_Format(PyExc_TypeError, "device_array() takes at most %d arguments, not %zd",
-                            MAKE_COUNT, nargs);
-    for (Py_ssize_t i = 0; i < nargs; i++)
-        values[i] = args[i];
-    for (Py_ssize_t i = 0; i < named; i++) {
-        PyObject *name = PyTuple_GET_ITEM(keywords, i);
-        int which = 0;
-        while (which < MAKE_COUNT && PyUnicode_CompareWithASCIIString(name, names[which]) != 0)
-            which++;
-        if (which == MAKE_COUNT || values[which])
-            return PyErr_Format(PyExc_TypeError, "device_array() got %s argument %R",
-                                which == MAKE_COUNT ? "an unexpected keyword" : "twice the", name);
-        values[which] = args[nargs + i];
-    }
-    if (!values[MAKE_SHAPE])
-        return PyErr_Format(PyExc_TypeError, "device_array() needs a shape");
-    if (!values[MAKE_DTYPE])
-        values[MAKE_DTYPE] = (PyObject *)&PyFloat_Type;
-    return make_array(nl_py_state_of(module), values[MAKE_SHAPE], values[MAKE_DTYPE],
-                      values[MAKE_STRIDES], values[MAKE_ORDER], values[MAKE_STREAM]);
-}
-
-static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"shape", "dtype", "order", "strides", NULL};
-    PyObject *shape, *dtype, *order = NULL, *strides = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO:device_empty", names, &shape, &dtype,
-                                     &order, &strides))
-        return NULL;
-    return make_array(nl_py_state_of(module), shape, dtype, strides, order, NULL);
-}
-
-static int address_from(PyObject *obj, CUdeviceptr *address) {
-    PyObject *index = PyNumber_Index(obj);
-    if (!index)
-        return -1;
-    *address = PyLong_AsUnsignedLongLong(index);
-    Py_DECREF(index);
-    return *address == (CUdeviceptr)-1 && PyErr_Occurred() ? -1 : 0;
+    return nl_py_array_allocate(state, &parts, layout);
 }
 
 PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
@@ -384,208 +152,4 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
     PyObject *result = nl_py_array_new(state, parts, layout);
     nl_buffer_release(buffer);
     return result;
-}
-
-static PyObject *from_pointer(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"address", "shape", "strides", "dtype", "owner", "readonly", NULL};
-    PyObject *where, *shape, *strides, *dtype, *owner = NULL, *result = NULL;
-    nl_py_array_parts parts = {0};
-    CUdeviceptr address;
-    nl_layout layout;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO|Op:from_pointer", names, &where, &shape,
-                                     &strides, &dtype, &owner, &parts.readonly))
-        return NULL;
-    if (address_from(where, &address) < 0 || nl_py_shape_from(shape, &layout) < 0)
-        return NULL;
-    parts.descr = element_dtype(dtype, &parts.element, &layout);
-    if (!parts.descr)
-        return NULL;
-    parts.owner = owner == Py_None ? NULL : owner;
-    if (strides == Py_None ? nl_py_layout_order(&layout, 'C') == 0
-                           : nl_py_strides_from(strides, &layout, "strides") == 0)
-        result = nl_py_array_over(nl_py_state_of(module), address, &layout, &parts);
-    Py_DECREF(parts.descr);
-    return result;
-}
-
-/* _view(shape, strides, dtype, offset=0): any geometry that stays inside the buffer. */
-static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"shape", "strides", "dtype", "offset_bytes", NULL};
-    nl_py_array *a = (nl_py_array *)self;
-    PyObject *shape, *strides, *dtype, *result = NULL;
-    nl_py_array_parts parts = {.buffer = a->buffer,
-                               .owner = a->owner,
-                               .stream = a->stream,
-                               .readonly = a->flags & NL_PY_ARRAY_READONLY};
-    Py_ssize_t offset = 0;
-    int64_t low, high;
-    nl_layout layout;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|n:_view", names, &shape, &strides, &dtype,
-                                     &offset))
-        return NULL;
-    if (nl_py_shape_from(shape, &layout) < 0)
-        return NULL;
-    parts.descr = element_dtype(dtype == Py_None ? a->descr : dtype, &parts.element, &layout);
-    if (!parts.descr)
-        return NULL;
-    if (strides == Py_None ? nl_py_layout_order(&layout, 'C') < 0
-                           : nl_py_strides_from(strides, &layout, "strides") < 0)
-        goto done;
-    if (nl_py_layout_extent(&layout, &low, &high) < 0)
-        goto done;
-    __int128 start = (__int128)a->address - a->buffer->address + offset;
-    if (high > low ? start + low < 0 || start + high > (__int128)a->buffer->size
-                   : offset != 0 && (start < 0 || start > (__int128)a->buffer->size)) {
-        PyErr_SetString(PyExc_ValueError, "the view would reach outside of the array's memory");
-        goto done;
-    }
-    parts.address = a->address + (CUdeviceptr)offset;
-    result = nl_py_array_new(a->state, &parts, &layout);
-done:
-    Py_DECREF(parts.descr);
-    return result;
-}
-
-static int check_class(const nl_py_state *state, PyObject *class, const char *function) {
-    if (PyType_Check(class) && PyType_IsSubtype((PyTypeObject *)class, state->devarray_type))
-        return 0;
-    PyErr_Format(PyExc_TypeError, "%s takes a sub-class of DeviceArray", function);
-    return -1;
-}
-
-static PyObject *register_array_class(PyObject *module, PyObject *class) {
-    nl_py_state *state = nl_py_state_of(module);
-    if (check_class(state, class, "register_array_class") < 0)
-        return NULL;
-    Py_XSETREF(state->devarray_class, (PyTypeObject *)Py_NewRef(class));
-    Py_RETURN_NONE;
-}
-
-static PyObject *register_record_class(PyObject *module, PyObject *class) {
-    nl_py_state *state = nl_py_state_of(module);
-    if (check_class(state, class, "register_record_class") < 0)
-        return NULL;
-    Py_XSETREF(state->devrecord_class, (PyTypeObject *)Py_NewRef(class));
-    Py_RETURN_NONE;
-}
-
-/* _record(): an array of one record as that record. */
-static PyObject *devarray_record(PyObject *self, PyObject *Py_UNUSED(ignored)) {
-    nl_py_array *a = (nl_py_array *)self;
-    if (nl_py_array_count(a) == 1 && a->class == NL_ELEMENT_RECORD)
-        return nl_py_array_record(a, a->address);
-    PyErr_SetString(PyExc_TypeError, "only an array of one record is a record");
-    return NULL;
-}
-
-/* ---- type ---- */
-
-static PyGetSetDef devarray_getset[] = {
-    {"shape", devarray_shape, NULL, "Elements along each dimension.", NULL},
-    {"strides", devarray_strides, NULL, "Bytes from one element to the next, for each dimension.",
-     NULL},
-    {"dtype", devarray_dtype, NULL, "The NumPy dtype of the elements.", NULL},
-    {"ndim", devarray_ndim, NULL, "Number of dimensions.", NULL},
-    {"size", devarray_size, NULL, "Number of elements.", NULL},
-    {"itemsize", devarray_itemsize, NULL, "Bytes of one element.", NULL},
-    {"nbytes", devarray_nbytes, NULL, "Bytes of all elements.", NULL},
-    {"address", devarray_address, NULL, "Device address of the first element.", NULL},
-    {"_address", devarray_own_address, NULL, "The same, not to be given away.", NULL},
-    {"device", devarray_device, NULL, "Number of the device that holds the memory.", NULL},
-    {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.",
-     NULL},
-    {"alloc_size", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.", NULL},
-    {"readonly", devarray_readonly, NULL, "Memory that its owner lends for reading only.", NULL},
-    {"stream", devarray_stream, NULL, "Stream of the methods where none is given; 0: the default.",
-     NULL},
-    {"_owner", devarray_owner, NULL, "Object that owns memory which is not ours, or None.", NULL},
-    {"__cuda_array_interface__", nl_py_array_interface, NULL, "CUDA Array Interface, version 3.",
-     NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
-
-#define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
-static PyMethodDef devarray_methods[] = {
-    {"is_c_contiguous", devarray_is_c, METH_NOARGS,
-     "Whether the elements lie in C order without gaps."},
-    {"is_f_contiguous", devarray_is_f, METH_NOARGS,
-     "Whether the elements lie in Fortran order without gaps."},
-    {"_record", devarray_record, METH_NOARGS, "_record(): an array of one record as that record."},
-    {"_bind", devarray_bind, METH_O, "_bind(stream): the same array with another default stream."},
-    {"_view", KEYWORDS(devarray_view),
-     "_view(shape, strides, dtype, offset_bytes=0): any geometry inside the same memory."},
-    {"_read", KEYWORDS(nl_py_array_read), "_read(dest, stream=None): copies to a NumPy array."},
-    {"_download", KEYWORDS(nl_py_array_download),
-     "_download(order, stream=None): a new NumPy array, complete on return."},
-    {"_write", KEYWORDS(nl_py_array_write), "_write(src, stream=None): copies from a NumPy array."},
-    {"_copy", KEYWORDS(nl_py_array_copy), "_copy(src, stream=None): copies from a device array."},
-    {"_fill", KEYWORDS(nl_py_array_fill), "_fill(value, stream=None): value is a 0-d NumPy array."},
-    {"__array_ufunc__", (PyCFunction)(void (*)(void))nl_py_array_ufunc,
-     METH_FASTCALL | METH_KEYWORDS,
-     "__array_ufunc__(ufunc, method, *inputs, **keywords): computed on the device, as NumPy does."},
-    {"__dlpack__", KEYWORDS(nl_py_array_dlpack),
-     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): a DLPack capsule "
-     "over the memory. On the simulator it is memory of the host; dl_device=(1, 0) gives a copy in "
-     "host memory from a GPU too."},
-    {"__dlpack_device__", nl_py_array_dlpack_device, METH_NOARGS,
-     "(2, device) on a GPU (kDLCUDA), (1, 0) on the simulator (kDLCPU)."},
-    {NULL, NULL, 0, NULL}};
-
-static PyMethodDef functions[] = {
-    {"device_array", (PyCFunction)(void (*)(void))device_array, METH_FASTCALL | METH_KEYWORDS,
-     "device_array(shape, dtype='float64', strides=None, order='C', stream=0)\n--\n\n"
-     "A new array on the calling thread's device, not initialised.\n\n"
-     "`shape` is an int or a tuple of ints, `dtype` anything that NumPy takes for one but "
-     "objects,\n"
-     "`order` \"C\" or \"F\"; `strides`, in bytes, may leave gaps. With `stream`, methods that are "
-     "given\n"
-     "none use that one. TypeError or ValueError for what makes no array, CudaAPIError where the\n"
-     "device's memory is full.\n\n"
-     ">>> d = cuda.device_array((2, 3), np.float32)\n"
-     ">>> d[:] = 1\n"
-     ">>> d.copy_to_host().sum()\n"
-     "np.float32(6.0)"},
-    {"device_empty", KEYWORDS(device_empty),
-     "device_empty(shape, dtype, order='C', strides=None): a new array, not initialised."},
-    {"from_pointer", KEYWORDS(from_pointer),
-     "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): an array over "
-     "memory that owner keeps."},
-    {"register_array_class", register_array_class, METH_O,
-     "register_array_class(cls): the sub-class of DeviceArray that arrays are made of."},
-    {"register_record_class", register_record_class, METH_O,
-     "register_record_class(cls): the sub-class of DeviceArray that records are made of."},
-    {NULL, NULL, 0, NULL}};
-
-static PyMemberDef devarray_members[] = {
-    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_array, weakrefs), Py_READONLY, NULL},
-    {NULL, 0, 0, 0, NULL}};
-
-static PyType_Slot devarray_slots[] = {
-    {Py_tp_doc, "Array in device memory: a dtype, a shape and strides over a buffer."},
-    {Py_tp_new, devarray_new},
-    {Py_tp_dealloc, devarray_dealloc},
-    {Py_tp_traverse, devarray_traverse},
-    {Py_tp_clear, devarray_clear},
-    {Py_tp_getset, devarray_getset},
-    {Py_tp_methods, devarray_methods},
-    {Py_tp_members, devarray_members},
-    {Py_mp_length, devarray_length},
-    {Py_sq_length, devarray_length},
-    {Py_mp_subscript, nl_py_array_subscript},
-    {Py_sq_item, nl_py_array_item},
-    {0, NULL}};
-
-static PyType_Spec devarray_spec = {
-    .name = "numbalite._core.DeviceArray",
-    .basicsize = sizeof(nl_py_array),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .slots = devarray_slots,
-};
-
-int nl_py_devarray_exec(PyObject *module) {
-    nl_py_state *state = nl_py_state_of(module);
-    if (nl_py_add_type(module, &devarray_spec, NULL, &state->devarray_type) < 0)
-        return -1;
-    state->devarray_class = (PyTypeObject *)Py_NewRef(state->devarray_type);
-    state->devrecord_class = (PyTypeObject *)Py_NewRef(state->devarray_type);
-    return nl_py_add_functions(module, functions);
 }

@@ -1,11 +1,13 @@
-/* py/devarray: the type DeviceArray: a dtype, a shape and strides over a piece of device memory. */
+/* py/devarray: DeviceArray: a dtype, a shape and strides over a piece of device memory. Its methods
+ * are in files of their own; py/arraytype puts the type together. */
 #ifndef NL_PY_DEVARRAY_H
 #define NL_PY_DEVARRAY_H
 
 #include "py/state.h"
 #include "core/buffer.h"
-#include "core/capture.h"
 #include "core/layout.h"
+#include "py/capture.h"
+#include "py/geometry.h"
 #include "py/hostarray.h"
 
 #define NL_PY_INLINE_DIMS 4
@@ -64,6 +66,9 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
 /* A new array on the current device, not initialised; `layout` is complete and checked. */
 PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
                             const nl_layout *layout);
+/* The same: fills parts->buffer and parts->address itself. */
+PyObject *nl_py_array_allocate(nl_py_state *state, nl_py_array_parts *parts,
+                               const nl_layout *layout);
 /* A view of `base` with another address and geometry, unchecked. */
 PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout);
 /* The record at `address` of an array of records, as an object over the same memory. */
@@ -79,8 +84,6 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
                            nl_py_array_parts *parts);
 void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);
 int64_t nl_py_array_count(const nl_py_array *a);
-/* If work on the stream is being captured, the graph keeps what the array's memory belongs to. */
-int nl_py_graph_keep_owner(CUstream stream, const nl_py_array *array, nl_error *err);
 /* Before work on a stream touches the memory: it is still there, and the stream comes after its
  * allocation. 0 or -1 with *err. */
 static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blocking,
@@ -88,7 +91,7 @@ static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blo
     nl_buffer *buffer = a->buffer;
     if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
         return -1;
-    if (nl_capture_under_way() && a->owner && nl_py_graph_keep_owner(stream, a, err) < 0)
+    if (nl_capture_under_way() && a->owner && nl_py_capture_keep_owner(stream, a->owner, err) < 0)
         return -1;
     return nl_buffer_use(buffer, stream, blocking, err);
 }
@@ -97,39 +100,5 @@ static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blo
 int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Gives a reference up, without the interpreter's lock where that takes driver calls. */
 void nl_py_buffer_release(nl_buffer *buffer);
-
-/* py/geometry: shapes and strides from Python, checked. */
-/* int or sequence of ints -> shape and ndim. */
-int nl_py_shape_from(PyObject *obj, nl_layout *layout);
-/* Sequence of layout->ndim ints; `what` names it in messages. */
-int nl_py_strides_from(PyObject *obj, nl_layout *layout, const char *what);
-/* Bytes that the elements touch relative to the first, or ValueError where they cannot be
- * addressed. */
-int nl_py_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high);
-/* Strides for the shape in C ('C') or Fortran ('F') order, after checking that the size is
- * possible. */
-int nl_py_layout_order(nl_layout *layout, char order);
-PyObject *nl_py_tuple_from(const int64_t *values, int count);
-
-/* py/devindex */
-PyObject *nl_py_array_subscript(PyObject *self, PyObject *key);
-PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index);
-/* py/devcopy */
-PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
-/* The same for an array without dimensions, in the order of a stream (NULL: as above). */
-PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream);
-PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);
-/* py/arrayufunc */
-PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *keywords);
-/* py/exchange */
-PyObject *nl_py_array_interface(PyObject *self, void *closure);
-/* py/dlpackout */
-PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_dlpack_device(PyObject *self, PyObject *unused);
 
 #endif

@@ -6,7 +6,7 @@
  * copy is done. Ordinary memory cannot be read or written later: an upload is read before the call
  * returns, a download is waited for. Copies
  * between device arrays and fills never wait. */
-#include "py/devarray.h"
+#include "py/devcopy.h"
 
 #include <stdlib.h>
 #include "base/mem.h"
@@ -14,7 +14,7 @@
 #include "core/peer.h"
 #include "core/bounce.h"
 #include "core/transfer.h"
-#include "py/graph.h"
+#include "py/capture.h"
 #include "py/hostmemory.h"
 #include "py/stream.h"
 
@@ -117,7 +117,7 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
 PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     PyObject *keeper;
     CUstream stream;
-    if (nl_capture_under_way() && nl_py_graph_check_default(NULL, "reading an element") < 0)
+    if (nl_capture_under_way() && nl_py_capture_check_default(NULL, "reading an element") < 0)
         return NULL;
     if (own_stream((nl_py_array *)a, &stream, NULL, &keeper) < 0)
         return NULL;
@@ -129,7 +129,7 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
 PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream) {
     if (!stream)
         return nl_py_array_read_element(a, a->address);
-    if (nl_capture_under_way() && nl_py_graph_check_asking(stream, "reading an element") < 0)
+    if (nl_capture_under_way() && nl_py_capture_check_asking(stream, "reading an element") < 0)
         return NULL;
     return read_element(a, a->address, stream);
 }
@@ -180,7 +180,7 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
         return -1;
     if (*stream == NULL && own_stream(a, stream, blocking, keeper) < 0)
         return -1;
-    if (nl_capture_under_way() && nl_py_graph_check_default(*stream, "a copy") < 0)
+    if (nl_capture_under_way() && nl_py_capture_check_default(*stream, "a copy") < 0)
         goto fail;
     if (nl_py_array_use(a, *stream, *blocking, &err) == 0)
         return 0;
@@ -199,7 +199,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     nl_error err;
     int result, asynchronous, captured = 0;
     nl_py_array_layout(a, &device);
-    if (nl_capture_under_way() && (captured = nl_py_graph_keep(stream, host->array, 1)) < 0)
+    if (nl_capture_under_way() && (captured = nl_py_capture_keep(stream, host->array, 1)) < 0)
         return -1;
     if (nl_atomic_load_pointer(&released))
         drop_released(NULL);
@@ -388,9 +388,9 @@ static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int ask
     if (!asked && own_stream(source, &own, &own_blocking, &keeper) < 0)
         return -1;
     if (nl_capture_under_way() &&
-        (nl_py_graph_check_waiting(stream, "a copy between devices", "") < 0 ||
-         nl_py_graph_check_waiting(own, "a copy between devices", "") < 0 ||
-         nl_py_graph_check_default(NULL, "a copy between devices") < 0))
+        (nl_py_capture_check_waiting(stream, "a copy between devices", "") < 0 ||
+         nl_py_capture_check_waiting(own, "a copy between devices", "") < 0 ||
+         nl_py_capture_check_default(NULL, "a copy between devices") < 0))
         goto done;
     Py_BEGIN_ALLOW_THREADS;
     result = find_streams(to, from, own, own_blocking, asked, &given, &err);
@@ -479,7 +479,7 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
                             "the value must be a 0-dimensional NumPy array of the same dtype");
         goto done;
     }
-    if (nl_capture_under_way() && nl_py_graph_keep(stream, value, 0) < 0)
+    if (nl_capture_under_way() && nl_py_capture_keep(stream, value, 0) < 0)
         goto done;
     nl_py_array_layout(a, &layout);
     result = 0;

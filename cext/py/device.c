@@ -6,7 +6,7 @@
 #include "core/buffer.h"
 #include "core/wait.h"
 #include "py/callback.h"
-#include "py/graph.h"
+#include "py/capture.h"
 #include "py/interrupt.h"
 #include "py/state.h"
 
@@ -330,7 +330,7 @@ static PyObject *synchronize_(nl_device *dev) {
     int status;
     if (dev == NULL)
         return NULL;
-    if (nl_capture_under_way() && nl_py_graph_check_device(dev, "synchronize()") < 0)
+    if (nl_capture_under_way() && nl_py_capture_check_device(dev, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
     return nl_py_none(status, &err);

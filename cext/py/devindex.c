@@ -4,8 +4,9 @@
  * element, it is read and returned as a NumPy scalar (a record is returned as an object over its
  * memory), otherwise the result is a view. Messages are
  * NumPy's, because so are the habits of those who read them. */
-#include "py/devarray.h"
+#include "py/devindex.h"
 
+#include "py/devcopy.h"
 typedef struct cursor {
     const nl_py_array *array;
     const int64_t *strides;

@@ -1,4 +1,4 @@
-/* py/dispatcher: the types Dispatcher and Launcher: from k[grid, block](...) to a kernel. */
+/* py/dispatcher: Dispatcher: from the arguments of a call to a kernel. */
 #ifndef NL_PY_DISPATCHER_H
 #define NL_PY_DISPATCHER_H
 
@@ -36,12 +36,12 @@ int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overl
  * there is none. NULL with an exception. */
 nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape,
                                       nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
+/* Remembers a kernel; NULL with an exception. */
+nl_py_overload *nl_py_dispatcher_add(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
+                                     Py_ssize_t count, PyObject *kernel);
 /* TypeError in Python's words, for a call with the wrong number of arguments. `given[i]` NULL:
  * missing. The names are the kernel's, or without one (NULL) the dispatcher's. */
 void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
                                    PyObject *const *given, Py_ssize_t nargs, Py_ssize_t wanted);
-/* A launcher of this configuration. */
-PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
-                             PyObject *stream);
 
 #endif

@@ -5,11 +5,12 @@
  * the host, which it is, after waiting for the device: no other library can take it for a GPU's.
  * Whoever asks for the host (dl_device=(1, 0)) gets a copy there from a GPU. An exported struct
  * keeps the array until its deleter is called, by any thread. */
-#include "py/dlpack.h"
+#include "py/dlpackout.h"
 
 #include <string.h>
 #include "base/mem.h"
 #include "core/stream.h"
+#include "py/dlpack.h"
 #include "py/stream.h"
 
 typedef struct exported {

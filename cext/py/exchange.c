@@ -10,6 +10,7 @@
 #include <string.h>
 #include "core/graph.h"
 #include "core/stream.h"
+#include "py/devarray.h"
 #include "py/known.h"
 #include "py/stream.h"
 

@@ -2,18 +2,7 @@
 #ifndef NL_PY_EXCHANGE_H
 #define NL_PY_EXCHANGE_H
 
-#include "py/devarray.h"
-
-/* What a __cuda_array_interface__ says, checked. */
-typedef struct nl_py_foreign {
-    CUdeviceptr address;
-    nl_element element;
-    PyObject *descr; /* strong; NULL for PLAIN elements, until somebody needs it */
-    int readonly;
-    int has_stream;
-    CUstream stream; /* of pending work; meaningful with has_stream */
-    nl_layout layout;
-} nl_py_foreign;
+#include "py/foreign.h"
 
 /* 1 and *out filled (then nl_py_foreign_clear it); 0 if the object has no such attribute; -1 with
  * an exception that names the wrong field. */
@@ -23,5 +12,7 @@ void nl_py_foreign_clear(nl_py_foreign *foreign);
 int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocking);
 /* A DeviceArray over the memory of `obj`, which is kept. */
 PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *foreign);
+/* DeviceArray.__cuda_array_interface__ */
+PyObject *nl_py_array_interface(PyObject *self, void *closure);
 
 #endif

@@ -1,6 +1,6 @@
 /* py/geometry: shapes and strides as users give them. Everything that later arithmetic relies on is
  * checked here: no product overflows, every element can be addressed. */
-#include "py/devarray.h"
+#include "py/geometry.h"
 
 /* Sizes above this leave no room for offsets; no device has them. */
 #define MAX_BYTES ((int64_t)1 << 61)

@@ -6,104 +6,14 @@
 #include "py/graph.h"
 
 #include "py/callback.h"
+#include "py/capture.h"
 #include "py/captured.h"
-#include "py/devarray.h"
 #include "py/fault.h"
 #include "py/stream.h"
 
-typedef struct nl_py_graph {
-    PyObject_HEAD nl_py_state *state;
-    nl_graph *graph;    /* NULL: the capture has not begun */
-    PyObject *stream;   /* that was captured */
-    PyObject *kept;     /* list */
-    PyObject *hooked;   /* list: those of the kernels that report faults */
-    PyObject *launches; /* list of CapturedLaunch */
-    PyObject *weakrefs;
-} nl_py_graph;
-
-/* ---- under way ---- */
-
-static void retain_object(void *object) {
-    Py_INCREF((PyObject *)object);
-}
-
-static nl_py_graph *graph_of(CUstream stream) {
-    return nl_capture_owner(stream, retain_object);
-}
-
-static int append_once(PyObject *list, PyObject *object) {
-    Py_ssize_t n = PyList_GET_SIZE(list);
-    if (n > 0 && PyList_GET_ITEM(list, n - 1) == object)
-        return 0;
-    return PyList_Append(list, object);
-}
-
-int nl_py_graph_keep(CUstream stream, PyObject *object, int host) {
-    nl_py_graph *g = graph_of(stream);
-    if (!g)
-        return 0;
-    int result = append_once(g->kept, object) < 0 ? -1 : 1;
-    if (host)
-        nl_atomic_store(&g->graph->touches_host, 1);
-    Py_DECREF(g);
-    return result;
-}
-
-int nl_py_graph_keep_kernel(CUstream stream, nl_py_kernel *kernel) {
-    nl_py_graph *g = graph_of(stream);
-    if (!g)
-        return 0;
-    int result = append_once(g->kept, (PyObject *)kernel) < 0 ||
-                         (kernel->hook && append_once(g->hooked, (PyObject *)kernel) < 0)
-                     ? -1
-                     : 1;
-    Py_DECREF(g);
-    return result;
-}
-
-int nl_py_graph_keep_owner(CUstream stream, const nl_py_array *array, nl_error *err) {
-    if (stream == NULL || nl_py_graph_keep(stream, array->owner, 0) >= 0)
-        return 0;
-    PyErr_Clear();
-    return nl_error_no_memory(err, sizeof(PyObject *));
-}
-
-int nl_py_graph_check_default(CUstream stream, const char *what) {
-    if ((stream && stream != CU_STREAM_LEGACY) || !nl_capture_is_here())
-        return 0;
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s on the default stream inside a capture would not be part of the graph: name "
-                 "the captured stream (stream=), or do it before the capture",
-                 what);
-    return -1;
-}
-
-int nl_py_graph_check_waiting(CUstream stream, const char *what, const char *advice) {
-    if (!nl_capture_has(stream))
-        return 0;
-    PyErr_Format(PyExc_RuntimeError, "%s cannot be captured%s", what, advice);
-    return -1;
-}
-
-static int refuse_asking(const char *what, const char *where) {
-    PyErr_Format(PyExc_RuntimeError,
-                 "%s while %s is being captured: work is recorded then and does not run before the "
-                 "graph is launched. Do it before the capture begins or after it ends",
-                 what, where);
-    return -1;
-}
-
-int nl_py_graph_check_asking(CUstream stream, const char *what) {
-    return nl_capture_has(stream) ? refuse_asking(what, "the stream") : 0;
-}
-
-int nl_py_graph_check_device(const nl_device *device, const char *what) {
-    return nl_capture_is_on(device) ? refuse_asking(what, "a stream of this device") : 0;
-}
-
 int nl_py_graph_add_launch(nl_py_kernel *kernel, const nl_launch *shape, PyObject *const *args,
                            PyObject *kept) {
-    nl_py_graph *g = graph_of(shape->stream);
+    nl_py_graph *g = nl_py_capture_graph(shape->stream);
     if (!g)
         return 0;
     PyObject *launch = nl_py_captured_new(g->state, g->graph, kernel, shape, args, kept);

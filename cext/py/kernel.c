@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "core/image.h"
 #include "py/callback.h"
+#include "py/capture.h"
 #include "py/devarray.h"
 #include "py/fault.h"
-#include "py/graph.h"
 
 /* ---- Module ---- */
 
@@ -410,9 +410,9 @@ static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
 /* A captured launch faults, if ever, when its graph is launched. */
 static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_launch *shape,
                                                    void **values) {
-    int kept = nl_py_graph_check_default(shape->stream, "a launch");
+    int kept = nl_py_capture_check_default(shape->stream, "a launch");
     if (kept == 0)
-        kept = nl_py_graph_keep_kernel(shape->stream, k);
+        kept = nl_py_capture_keep_kernel(shape->stream, (PyObject *)k, k->hook != NULL);
     if (kept < 0 || run(k, shape, values) < 0)
         return -1;
     return k->hook && !kept ? nl_py_fault_check(k, shape->stream, values) : 0;

@@ -12,6 +12,7 @@
 
 #include <string.h>
 #include "base/lock.h"
+#include "py/devarray.h"
 
 enum {
     NAME_SHAPE,

@@ -3,7 +3,7 @@
 #ifndef NL_PY_KNOWN_H
 #define NL_PY_KNOWN_H
 
-#include "py/exchange.h"
+#include "py/foreign.h"
 
 /* 1 and *out filled like nl_py_foreign_read does; 0 where the object's interface has to be asked,
  * which also says what is wrong with it. Never raises. */

@@ -5,13 +5,14 @@
  * arguments are of the common kinds, a call is: compare, write the parameter block on the stack,
  * launch. Nothing is allocated, looked up or released. Host arrays, keywords, other libraries'
  * arrays and kernels that report faults take the longer ways below. */
-#include "py/dispatcher.h"
+#include "py/launcher.h"
 
 #include <string.h>
 #include "base/mem.h"
 #include "py/argument.h"
 #include "py/callback.h"
 #include "py/devarray.h"
+#include "py/capture.h"
 #include "py/graph.h"
 
 #define INLINE_BLOCK 1024
@@ -72,8 +73,9 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
                                                    nl_py_call *call, PyObject *const *args,
                                                    unsigned char *block, void **values) {
     if (call->hosts.count) {
-        if (nl_py_graph_check_waiting(l->shape.stream, "a launch with host arrays",
-                                      ", because it waits for its copies: pass device arrays") < 0)
+        if (nl_py_capture_check_waiting(l->shape.stream, "a launch with host arrays",
+                                        ", because it waits for its copies: pass device arrays") <
+            0)
             return -1;
         return run_with_hosts(l, k, call, block, values);
     }

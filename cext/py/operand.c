@@ -11,7 +11,7 @@
 #include <string.h>
 #include "core/transfer.h"
 #include "py/devarray.h"
-#include "py/graph.h"
+#include "py/capture.h"
 #include "py/hostmemory.h"
 #include "py/value.h"
 
@@ -376,8 +376,8 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
     if (hosts->count == 0)
         return 0;
     if (nl_capture_under_way() &&
-        nl_py_graph_check_waiting(call->stream, "a call with host arrays",
-                                  ", because it waits for its copies: pass device arrays") < 0)
+        nl_py_capture_check_waiting(call->stream, "a call with host arrays",
+                                    ", because it waits for its copies: pass device arrays") < 0)
         return -1;
     if (nl_py_hostcopies_enter(hosts, call->device, call->stream, call->blocking, reads) < 0)
         return -1;

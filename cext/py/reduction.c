@@ -6,6 +6,7 @@
 #include "py/reduction.h"
 
 #include <string.h>
+#include "py/devcopy.h"
 #include "py/devarray.h"
 #include "py/stream.h"
 #include "py/ufunc.h"

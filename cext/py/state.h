@@ -116,7 +116,7 @@ void nl_py_give_back(void);
     X(nl_py_testing_exec) \
     X(nl_py_checks_exec) \
     X(nl_py_hostarray_exec) \
-    X(nl_py_devarray_exec) \
+    X(nl_py_arraytype_exec) \
     X(nl_py_exchange_exec) \
     X(nl_py_known_exec) \
     X(nl_py_hostmemory_exec) \
@@ -127,7 +127,7 @@ void nl_py_give_back(void);
     X(nl_py_reduction_exec) \
     X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
-    X(nl_py_dispatcher_exec) \
+    X(nl_py_dispatchertype_exec) \
     X(nl_py_launcher_exec) \
     X(nl_py_graph_exec) \
     X(nl_py_captured_exec) \
@@ -135,7 +135,7 @@ void nl_py_give_back(void);
     X(nl_py_keywords_exec) \
     X(nl_py_override_exec) \
     X(nl_py_arrayufunc_exec) \
-    X(nl_py_ufunc_exec) \
+    X(nl_py_ufunctype_exec) \
     X(nl_py_gufunc_exec) \
     X(nl_py_hostmodule_exec) \
     X(nl_py_hostufunc_exec) \

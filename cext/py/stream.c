@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 #include "core/graph.h"
-#include "py/graph.h"
+#include "py/capture.h"
 
 /* What `stream` asks its object's __cuda_stream__ for: (version, handle); a method by the protocol,
  * an attribute in objects of its first days. */
@@ -193,7 +193,7 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unus
     nl_error err;
     int status;
     if (nl_capture_under_way() &&
-        nl_py_graph_check_asking(self->stream->handle, "synchronize()") < 0)
+        nl_py_capture_check_asking(self->stream->handle, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status = nl_stream_synchronize(self->stream, &err));
     return nl_py_none(status, &err);
@@ -202,7 +202,7 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unus
 static PyObject *stream_query(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int done = 0;
-    if (nl_capture_under_way() && nl_py_graph_check_asking(self->stream->handle, "query()") < 0)
+    if (nl_capture_under_way() && nl_py_capture_check_asking(self->stream->handle, "query()") < 0)
         return NULL;
     if (nl_stream_query(self->stream, &done, &err) < 0)
         return nl_py_raise(&err);
@@ -220,7 +220,7 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
         return nl_py_raise(&err);
     }
     if (nl_capture_under_way() &&
-        nl_py_graph_check_waiting(stream->handle, "a call of a Python function", "") < 0)
+        nl_py_capture_check_waiting(stream->handle, "a call of a Python function", "") < 0)
         return NULL;
     if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0)
         return NULL;

@@ -4,7 +4,6 @@
 #include "py/typecode.h"
 
 #include <string.h>
-#include "py/argument.h"
 
 static const char no_order[] = "its byte order is not this machine's; "
                                "convert it with x.astype(x.dtype.newbyteorder('='))";
@@ -355,7 +354,7 @@ void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *whe
     char text[360];
     PyErr_Format(reason == no_size ? PyExc_OverflowError : PyExc_TypeError,
                  "%s: %s cannot be passed to a %s: %s", where,
-                 nl_py_argument_describe(state, value, text, sizeof text), what, reason);
+                 nl_py_value_describe(state, value, text, sizeof text), what, reason);
 }
 
 /* ---- functions ---- */

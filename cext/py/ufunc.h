@@ -31,6 +31,10 @@ typedef struct nl_py_ufunc {
     PyObject *weakrefs;
 } nl_py_ufunc;
 
+/* Its vectorcall. */
+PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                           PyObject *keywords);
+
 /* The types of one call. */
 typedef struct nl_py_ufunc_key {
     int remember; /* 0: Python has to be asked every time */

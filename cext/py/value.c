@@ -7,8 +7,10 @@
  * the next time. */
 #include "py/value.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "base/mem.h"
+#include "py/devcopy.h"
 #include "py/dlpack.h"
 #include "py/transfer.h"
 
@@ -381,4 +383,57 @@ void nl_py_values_release(nl_py_values *values) {
     values->count = 0;
     if (failing)
         PyErr_Restore(type, exception, traceback);
+}
+
+/* ---- for messages ---- */
+
+static void describe_array(char *text, size_t size, PyObject *descr, nl_dtype dtype,
+                           const char *what, int ndim, const int64_t *shape) {
+    char name[120];
+    int n =
+        snprintf(text, size, "%s %s of shape (",
+                 descr ? nl_host_dtype_name(descr, name, sizeof name) : nl_dtype_name(dtype), what);
+    for (int i = 0; i < ndim && n < (int)size; i++)
+        n += snprintf(text + n, size - (size_t)n, "%s%lld", i ? ", " : "", (long long)shape[i]);
+    if (n < (int)size)
+        snprintf(text + n, size - (size_t)n, ndim == 1 ? ",)" : ")");
+}
+
+const char *nl_py_value_describe(nl_py_state *state, PyObject *value, char *text, size_t size) {
+    nl_py_value v;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    int read = nl_py_value_read(state, value, &v) == 0;
+    value = v.object;
+    int is_array = read && !v.is_record && v.kind >= NL_PY_VALUE_HOST;
+    snprintf(text, size, "%.80s", Py_TYPE(value)->tp_name);
+    if (is_array) {
+        int ours = v.kind == NL_PY_VALUE_DEVICE && v.array;
+        describe_array(text, size, v.descr, v.element.dtype, ours ? "device array" : "array",
+                       v.ndim, v.shape);
+        if (v.kind == NL_PY_VALUE_DEVICE && !v.array) {
+            size_t used = strlen(text);
+            snprintf(text + used, size - used, " (%.80s)", Py_TYPE(value)->tp_name);
+        }
+    } else if (PyTuple_Check(value)) {
+        size_t used = strlen(text);
+        Py_ssize_t n = PyTuple_GET_SIZE(value);
+        snprintf(text + used, size - used, " of %zd item%s", n, n == 1 ? "" : "s");
+    } else if (value != Py_None) {
+        PyErr_Clear();
+        PyObject *repr = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
+                                 PyUnicode_Check(value) || nl_host_is_scalar(value) ||
+                                 PyObject_TypeCheck(value, state->enum_type)
+                             ? PyObject_Repr(value)
+                             : NULL;
+        const char *utf8 = repr ? PyUnicode_AsUTF8(repr) : NULL;
+        if (utf8 && strlen(utf8) <= 60)
+            snprintf(text, size, "%.80s %s", Py_TYPE(value)->tp_name, utf8);
+        Py_XDECREF(repr);
+    }
+    if (read)
+        nl_py_value_clear(&v);
+    PyErr_Clear();
+    PyErr_Restore(type, error, traceback);
+    return text;
 }

@@ -111,4 +111,7 @@ static inline void nl_py_values_clear(nl_py_values *values) {
         nl_py_values_release(values);
 }
 
+/* What a value is, for messages: "float64 array of shape (100,)". */
+const char *nl_py_value_describe(nl_py_state *state, PyObject *value, char *text, size_t size);
+
 #endif

@@ -1,0 +1,81 @@
+/* py/capture: who captures, and what for, is known to the core (core/capture). */
+#include "py/capture.h"
+
+#include "base/lock.h"
+
+static void retain_object(void *object) {
+    Py_INCREF((PyObject *)object);
+}
+
+nl_py_graph *nl_py_capture_graph(CUstream stream) {
+    return nl_capture_owner(stream, retain_object);
+}
+
+static int append_once(PyObject *list, PyObject *object) {
+    Py_ssize_t n = PyList_GET_SIZE(list);
+    if (n > 0 && PyList_GET_ITEM(list, n - 1) == object)
+        return 0;
+    return PyList_Append(list, object);
+}
+
+int nl_py_capture_keep(CUstream stream, PyObject *object, int host) {
+    nl_py_graph *g = nl_py_capture_graph(stream);
+    if (!g)
+        return 0;
+    int result = append_once(g->kept, object) < 0 ? -1 : 1;
+    if (host)
+        nl_atomic_store(&g->graph->touches_host, 1);
+    Py_DECREF(g);
+    return result;
+}
+
+int nl_py_capture_keep_kernel(CUstream stream, PyObject *kernel, int has_hook) {
+    nl_py_graph *g = nl_py_capture_graph(stream);
+    if (!g)
+        return 0;
+    int result =
+        append_once(g->kept, kernel) < 0 || (has_hook && append_once(g->hooked, kernel) < 0) ? -1
+                                                                                             : 1;
+    Py_DECREF(g);
+    return result;
+}
+
+int nl_py_capture_keep_owner(CUstream stream, PyObject *owner, nl_error *err) {
+    if (stream == NULL || nl_py_capture_keep(stream, owner, 0) >= 0)
+        return 0;
+    PyErr_Clear();
+    return nl_error_no_memory(err, sizeof(PyObject *));
+}
+
+int nl_py_capture_check_default(CUstream stream, const char *what) {
+    if ((stream && stream != CU_STREAM_LEGACY) || !nl_capture_is_here())
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s on the default stream inside a capture would not be part of the graph: name "
+                 "the captured stream (stream=), or do it before the capture",
+                 what);
+    return -1;
+}
+
+int nl_py_capture_check_waiting(CUstream stream, const char *what, const char *advice) {
+    if (!nl_capture_has(stream))
+        return 0;
+    PyErr_Format(PyExc_RuntimeError, "%s cannot be captured%s", what, advice);
+    return -1;
+}
+
+static int refuse_asking(const char *what, const char *where) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s while %s is being captured: work is recorded then and does not run before the "
+                 "graph is launched. Do it before the capture begins or after it ends",
+                 what, where);
+    return -1;
+}
+
+int nl_py_capture_check_asking(CUstream stream, const char *what) {
+    return nl_capture_has(stream) ? refuse_asking(what, "the stream") : 0;
+}
+
+int nl_py_capture_check_device(const nl_device *device, const char *what) {
+    return nl_capture_is_on(device) ? refuse_asking(what, "a stream of this device") : 0;
+}

@@ -1,0 +1,16 @@
+/* py/devcopy: copies from and to a DeviceArray. */
+#ifndef NL_PY_DEVCOPY_H
+#define NL_PY_DEVCOPY_H
+
+#include "py/devarray.h"
+
+PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
+/* The same for an array without dimensions, in the order of a stream (NULL: as above). */
+PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream);
+PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);
+
+#endif

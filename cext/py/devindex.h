@@ -1,0 +1,10 @@
+/* py/devindex: elements and parts of a DeviceArray. */
+#ifndef NL_PY_DEVINDEX_H
+#define NL_PY_DEVINDEX_H
+
+#include "py/devarray.h"
+
+PyObject *nl_py_array_subscript(PyObject *self, PyObject *key);
+PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index);
+
+#endif

@@ -1,0 +1,10 @@
+/* py/dlpackout: a DeviceArray given to others through DLPack. */
+#ifndef NL_PY_DLPACKOUT_H
+#define NL_PY_DLPACKOUT_H
+
+#include "py/state.h"
+
+PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_array_dlpack_device(PyObject *self, PyObject *unused);
+
+#endif
