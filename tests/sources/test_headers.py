@@ -45,12 +45,13 @@ def test_each_header_compiles_alone(nvrtc, toolkit_options, arch):
         assert (result.status, result.log) == (0, ""), header
 
 
-@pytest.mark.parametrize("debug", [(), ("-DNUMBALITE_DEBUG=1",)], ids=["plain", "debug"])
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_everything_compiles(nvrtc, toolkit_options, arch, debug):
+def test_everything_compiles(nvrtc, toolkit_options, arch):
     need(nvrtc, arch)
-    result = nvrtc(source_of("everything.cu"), arch, [*toolkit_options, *debug])
-    assert (result.status, result.log) == (0, "")
+    # What debug=True adds is the same for all GPUs; 90 has it below, with other options.
+    for more in [[], ["-DNUMBALITE_DEBUG=1"]] if arch in (75, 100) else [[]]:
+        result = nvrtc(source_of("everything.cu"), arch, [*toolkit_options, *more])
+        assert (result.status, result.log) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The counterparts of NumPy's ufuncs compile for every GPU, each for one type of each kind, with NVRTC."""
+"""The counterparts of NumPy's ufuncs compile for the oldest and the newest GPU, each for one type of each kind, with NVRTC."""
 
 import re
 
@@ -51,7 +51,7 @@ def source():
     return devicelib.prologue(words) + "using namespace numbalite;\n" + body
 
 
-@pytest.mark.parametrize("arch", [(7, 5), (9, 0), (10, 0)], ids=str)
+@pytest.mark.parametrize("arch", [(7, 5), (10, 0)], ids=str)
 def test_compiles(arch):
     unit = Source(text=source(), name="numpy.cu", kernels=("everything",), describe=False)
     assert compile_source(unit, ("cuda", *arch)).data

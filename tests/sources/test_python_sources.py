@@ -1,4 +1,4 @@
-"""Kernels with Python bodies through NVRTC: those of tests/python, for several GPUs."""
+"""Kernels with Python bodies through NVRTC: those of tests/python, for the oldest and the newest GPU."""
 
 import importlib.util
 import pathlib
@@ -58,7 +58,7 @@ def kernels(request):
     return module, KERNELS[request.param]
 
 
-@pytest.mark.parametrize("target", [("cuda", 7, 5), ("cuda", 9, 0), ("cuda", 10, 0)], ids=str)
+@pytest.mark.parametrize("target", [("cuda", 7, 5), ("cuda", 10, 0)], ids=str)
 def test_kernels_compile(kernels, target):
     module, wanted = kernels
     for name, signature in wanted.items():
