@@ -346,6 +346,24 @@ NUMBALITE_FUNCTION T divisor(T b, const char *function, int line, const char *fi
 #define NUMBALITE_DIVISOR(...) \
     ::numbalite::py::divisor(__VA_ARGS__, __FUNCTION__, __LINE__, __FILE__)
 
+/* out[...] = f(a[...], ...), where inputs with fewer dimensions or one element are repeated. */
+template <int N, class T, int M, layout L>
+NUMBALITE_FUNCTION decltype(auto) along(const array<T, M, L> &a, int64 i) {
+    if constexpr (M < N)
+        return (a);
+    else
+        return a[a.shape[0] == 1 ? 0 : i];
+}
+template <class T, int N, layout L, class F, class... Inputs>
+NUMBALITE_FUNCTION void each(array<T, N, L> out, F f, const Inputs &...inputs) {
+    for (int64 i = 0; i < out.shape[0]; ++i) {
+        if constexpr (N == 1)
+            out[i] = f(along<N>(inputs, i)...);
+        else
+            each(out[i], f, along<N>(inputs, i)...);
+    }
+}
+
 /* --- loops whose iterations may run side by side: body(first, last) for parts of start..stop ------- */
 
 #if defined(NUMBALITE_HOST) && !defined(NUMBALITE_SERIAL)

@@ -5,8 +5,9 @@
     variables.py   their types, found round by round; what C++ calls them (place.py: where it declares them)
     expressions.py expressions; arithmetic.py operators, subscripts.py elements and slices, memory.py arrays
                    and records
-    known.py       the table of functions and attributes; words.py those of numba.cuda; calls.py what the
-                   rules for them are given
+    known.py       the table of functions and attributes; calls.py what the rules for them are given
+    words.py       those of numba.cuda; half.py float16, vectors.py, libdevice.py
+    times.py       datetime64 and timedelta64; elementwise.py NumPy's functions over arrays
     rules.py       numba's rules for types; values.py what an expression is meanwhile
     translate.py   statements; loops.py loops
     readonly.py    which parameters are only read

@@ -130,6 +130,30 @@ def predicate(name: str) -> Rule:
     return rule
 
 
+def floating_predicate(name: str) -> Rule:
+    """A question that integers are asked as floats."""
+
+    def rule(call):
+        (value,) = call.numbers(1)
+        t = types.float64 if is_whole(value.type) else value.type
+        return call.made(types.boolean, f"{name}({converted(value, t).text})")
+
+    return rule
+
+
+def same_type(name: str, count: int) -> Rule:
+    """A function whose result has the type that its arguments have in common."""
+
+    def rule(call):
+        first, *others = call.numbers(count)
+        t = first.type
+        for value in others:
+            t = rules.unified(t, value.type)
+        return call.made(t, f"{name}({', '.join(converted(v, t).text for v in call.args)})")
+
+    return rule
+
+
 def whole(name: str) -> Rule:
     """math.floor and the like: a float to an integer."""
 

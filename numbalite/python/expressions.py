@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numbalite import types
-from numbalite.python import arithmetic, known, subscripts, times
+from numbalite.python import arithmetic, elementwise, known, subscripts, times
 from numbalite.python.calls import Call, spelled
 from numbalite.python.problem import Problem
 from numbalite.python.read import lookup
@@ -467,7 +467,12 @@ class Expressions:
         args = self._arguments(node)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         if rule is not None:
-            return rule(Call(self, node, known.name_of(function), args, keywords))
+            call = Call(self, node, known.name_of(function), args, keywords)
+            if isinstance(function, np.ufunc) and any(
+                map(elementwise.is_array, (*args, *keywords.values()))
+            ):
+                return elementwise.applied(call, function, rule)
+            return rule(call)
         return self.call_function(node, function, args, keywords)
 
 

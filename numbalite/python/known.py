@@ -26,10 +26,12 @@ from numbalite.python.calls import (
     Rule,
     complex_function,
     floating,
+    floating_predicate,
     intrinsic,
     operation,
     predicate,
     quoted,
+    same_type,
     several,
     spelled,
     whole,
@@ -37,6 +39,7 @@ from numbalite.python.calls import (
 from numbalite.python.values import (
     EQUAL,
     PRIMARY,
+    UNARY,
     Known,
     Sequence,
     Value,
@@ -234,6 +237,26 @@ def _isnat(call):
     return call.made(types.boolean, f"py::is_nat({call.args[0].text})")
 
 
+def _logical(symbol: str) -> Rule:
+    """np.logical_and and its like: both operands are computed, as NumPy has them."""
+
+    def rule(call):
+        a, b = (_said(value) for value in call.numbers(2))
+        return call.made(types.boolean, f"({a} {symbol} {b})")
+
+    return rule
+
+
+def _said(value):
+    """The text of a truth."""
+    return value.at(PRIMARY) if value.type is types.boolean else f"({value.at(EQUAL + 1)} != 0)"
+
+
+def _negated(call):
+    (value,) = call.numbers(1)
+    return call.made(types.boolean, f"!{_said(value)}", UNARY)
+
+
 def _ldexp(call):
     x, n = call.numbers(2)
     if not is_whole(n.type):
@@ -407,6 +430,24 @@ _OPERATORS = {
 }  # fmt: skip
 
 
+_NUMPY: dict[str, Rule] = {
+    **{name: same_type(f"np_{name}", 2) for name in ("fmax", "fmin", "gcd", "lcm")},
+    **{name: floating(f"np_{name}", 2) for name in ("logaddexp", "logaddexp2", "heaviside")},
+    "reciprocal": same_type("np_reciprocal", 1),
+    "signbit": floating_predicate("np_signbit"),
+    "fabs": floating("fabs"),
+    "fix": floating("trunc"),
+    "ldexp": _ldexp,
+    "conjugate": lambda call: _conjugate(call),
+    "positive": operation(ast.UAdd),
+    "square": lambda call: call.of.binary(call.node, ast.Pow, *call.numbers(1), number(2)),
+    "logical_and": _logical("&&"),
+    "logical_or": _logical("||"),
+    "logical_xor": _logical("!="),
+    "logical_not": lambda call: _negated(call),
+}
+
+
 def _fill(modules, names: str, rule: Rule):
     for module in modules:
         for name in names.split():
@@ -418,6 +459,8 @@ for _name, _names in _FLOATING.items():
     _fill([math], _names, floating(_name))
     _fill([np], _names, floating(_name, complex_too=True))
     _fill([cmath], _names, complex_function(_name))
+for _name, _rule in _NUMPY.items():
+    _fill([np], _name, _rule)
 for _name, _names in _FLOATING_2.items():
     _fill([math, np], _names, floating(_name, 2))
 for _op, _names in _OPERATORS.items():

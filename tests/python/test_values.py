@@ -160,3 +160,55 @@ def test_pointers():
     assert x.copy_to_host().tolist() == list(range(1, 11))
     assert isinstance(types.UniTuple(types.int64, 2), types.UniTuple)
     assert not isinstance(types.Tuple((types.int64, types.int32)), types.UniTuple)
+
+
+@cuda.jit
+def numpys(i, j, x, y, z, ints, floats, tests):
+    ints[0] = np.fmax(i, j)
+    ints[1] = np.fmin(i, j)
+    ints[2] = np.gcd(i, j)
+    ints[3] = np.lcm(i, j)
+    ints[4] = np.square(i - j)
+    ints[5] = np.positive(i)
+    floats[0] = np.fmax(x, y)
+    floats[1] = np.logaddexp(x, 2)
+    floats[2] = np.logaddexp2(x, x)
+    floats[3] = np.heaviside(x, 0.5)
+    floats[4] = np.reciprocal(x)
+    floats[5] = np.fabs(i)
+    floats[6] = np.square(x)
+    floats[7] = np.conjugate(z).imag
+    floats[8] = np.ldexp(x, 3)
+    floats[9] = np.fmin(x, y)
+    tests[0] = np.signbit(x)
+    tests[1] = np.logical_and(i, x)
+    tests[2] = np.logical_or(i - i, x > 5)
+    tests[3] = np.logical_xor(i, j)
+    tests[4] = np.logical_not(x)
+    tests[5] = np.logical_not(i == j)
+
+
+def test_numpys_functions(same):
+    for i, j, x, y in ((-6, 4, -1.5, math.nan), (12, 18, 2.25, -0.0)):
+        same(numpys, i, j, x, y, 1 + 2j, np.zeros(6, np.int64), np.zeros(10), np.zeros(6, bool))
+
+
+@cuda.jit
+def into_arrays(a, row, n, out, tests):
+    np.add(a, row, out)
+    np.multiply(out, 2, out)
+    np.sqrt(out, out)
+    np.less(a, n, tests)
+    np.maximum(row[1:], n, out=out[0, 1:])
+    np.square(n, out=out[1])
+
+
+def test_numpys_functions_over_arrays(same):
+    a, row = np.arange(6).reshape(2, 3), np.array([0.5, 1.5, 2.5])
+    same(into_arrays, a, row, 2, np.zeros((2, 3)), np.zeros((2, 3), bool))
+
+    def wrong(x):
+        y = np.sin(x)
+
+    with pytest.raises(TranslationError, match="the result would be a new array"):
+        cuda.jit("void(float64[:])")(wrong)

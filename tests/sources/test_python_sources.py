@@ -39,6 +39,8 @@ KERNELS = {
     },
     "test_values.py": {
         "complexes": "void(complex128, complex128, boolean[::1], float64[::1], complex128[::1])",
+        "numpys": "void(int64, int64, float64, float64, complex128, int64[::1], float64[::1], boolean[::1])",
+        "into_arrays": "void(int64[:, ::1], float64[::1], int64, float64[:, ::1], boolean[:, ::1])",
         "views": "void(complex128[::1], int64[:, ::1], uint8[::1], int64[::1])",
     },
     "test_words.py": {

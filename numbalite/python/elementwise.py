@@ -1,0 +1,45 @@
+"""NumPy's functions over arrays, into an array that is there: ``np.add(x, 1, out)``. Each thread that comes
+by computes all elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from numbalite import types
+from numbalite.python import subscripts
+from numbalite.python.calls import Call, Rule, spelled
+from numbalite.python.values import Value
+
+_NAMES = ("v", "w", "u")
+
+
+def is_array(value: Value) -> bool:
+    return isinstance(value.type, types.Array) and value.type.ndim > 0
+
+
+def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
+    """The call of a ufunc with a rule for its elements."""
+    inputs, outputs = call.args[: ufunc.nin], call.args[ufunc.nin :]
+    outputs += [value for name, value in call.keywords.items() if name == "out"]
+    if len(inputs) < ufunc.nin or len(outputs) != 1 or not is_array(outputs[0]):
+        call.fail(
+            "of arrays, the result would be a new array",
+            f"Give it one for the result, np.{ufunc.__name__}(..., out); or compute one element in each thread.",
+        )
+    (out,) = outputs
+    if out.type.readonly:
+        call.fail("the array for the result is read-only in this kernel")
+    names = dict(zip(_NAMES, inputs, strict=False))
+    elements = [Value(v.type.dtype, n) if is_array(v) else v for n, v in names.items()]
+    result = rule(Call(call.of, call.node, call.name, elements)).text
+    arrays = {n: v for n, v in names.items() if is_array(v)}
+    if not arrays:
+        return call.made(types.void, f"py::fill({_view(out)}, {result})", calls=True)
+    heads = ", ".join(f"{spelled(v.type.dtype)} {n}" for n, v in arrays.items())
+    given = ", ".join(map(_view, arrays.values()))
+    text = f"py::each({_view(out)}, [&]({heads}) {{ return {result}; }}, {given})"
+    return call.made(types.void, text, calls=True)
+
+
+def _view(value):
+    return subscripts.as_view(value).text
