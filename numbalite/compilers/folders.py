@@ -1,7 +1,7 @@
 """Folders of numbalite's own, each with a mark (CACHEDIR.TAG): nothing without it is ever removed or trusted.
 
-A `Working` folder is held by a lock on its mark for as long as its process lives, so those of processes
-that were killed are told from those in use, and removed by the next one that wants a folder there.
+A process locks the mark of its `Working` folder for as long as it lives. So a folder without such a lock is one
+that a killed process has left, and the next process that makes a folder there removes it.
 """
 
 from __future__ import annotations

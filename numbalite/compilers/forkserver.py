@@ -1,7 +1,7 @@
-"""A compiler that starts once: what it runs later are forks of the first process, taken before its main().
+"""A compiler that is loaded once. Each later run is a fork of the first process, taken before main().
 
-clang++ is linked with libraries of a hundred megabytes, and to load them takes 30 ms of processor time, at
-each of the two runs that a kernel needs: more than a third of all. A fork takes 3 ms. cuda_src/host/
+clang++ is linked with libraries of a hundred megabytes. Loading them takes 30 ms of processor time in each of the
+two runs that a kernel needs, more than a third of the whole. A fork takes 3 ms. cuda_src/host/
 forkserver.c, preloaded, stops the compiler before main(), forks when it is asked to, and tells how it ended.
 
 The server lives as long as this process, and has 12 MB of memory for itself. Where there is none (a compiler

@@ -1,7 +1,7 @@
 """The user's headers as the host compiler gets them: some must be translated, and nothing of the user's
 is written to.
 
-A header on disk that simsource.py changes, or that includes one, is copied into the working folder under
+A header on disk that sim/translation.py changes, or that includes one, is copied into the working folder under
 a name of our own, and the #include lines that mean it name the copy. What such a header includes from
 beside itself is named by its whole path, since the copy stands elsewhere. Headers in memory are written
 into the same folder, under their own names, which therefore must not lead out of it.

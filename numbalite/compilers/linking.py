@@ -1,7 +1,7 @@
 """Linking with code that is compiled already: PTX, cubins, LTO-IR, objects and archives, for GPUs.
 
-The toolkit's nvJitLink makes one cubin of a source's own and of what ``link=`` names. It runs in a process of
-its own, because files that are damaged can bring it down.
+The toolkit's nvJitLink makes one cubin of the source's and of what ``link=`` names. It runs in a process of its
+own, because a damaged file can crash it.
 """
 
 from __future__ import annotations

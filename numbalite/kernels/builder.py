@@ -1,5 +1,5 @@
-"""The source that compilers get, put together by a Builder; the loops of ufuncs (ufuncs/*loops.py) and
-functions on the CPU (cpu/entries.py) are made with the same one.
+"""A Builder puts together the source that compilers get: for kernels, for the loops of ufuncs (ufuncs/*loops.py) and
+for functions on the CPU (cpu/entries.py).
 
 A kernel written as a body becomes
 

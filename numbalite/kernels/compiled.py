@@ -1,9 +1,9 @@
 """The base of compiled things: kernels, functions on the CPU, ufuncs and generalized ufuncs on the GPU.
 
-Each has overloads, a dict by what they were compiled for, which is filled under one lock; each shows what
-is in them. `ByTypes` is for kernels and functions on the CPU, whose overloads go by the types of the
-arguments; the base of ufuncs is in ufuncs/deviceufunc.py. What calls look up is the extension's
-(py/overloads); it comes here for what it has not met.
+Each of them has overloads: a dict from what was compiled for to what was compiled. One lock guards the dict. The
+methods that inspect compiled code are here, too. `ByTypes` is for kernels and functions on the CPU, whose
+overloads have the types of the arguments as keys; the base of ufuncs is in ufuncs/deviceufunc.py. A call finds
+its overload in a table of the extension (py/overloads); for new types the extension asks here.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ _CODE = np.dtype("<u4")
 
 
 class Compiled:
-    """Overloads and their lock. A sub-class has ``_build(key)``, which makes an overload, ``_listed()``,
-    pairs (key, overload) of all that it shows, and ``_find(signature)``, the overload of one."""
+    """Overloads and their lock.
+
+    A sub-class defines ``_build(key)``, which makes an overload; ``_listed()``, which gives (key, overload) for
+    all that is inspected; and ``_find(signature)``, which gives the overload of one signature.
+    """
 
     __name__: str
     no_llvm: ClassVar[str] = "kernels are CUDA C++, not LLVM; see inspect_source, inspect_asm"
@@ -113,8 +116,8 @@ class Compiled:
 class ByTypes(Compiled):
     """Overloads by argument types, those of declared signatures or, lazily, of each call.
 
-    A sub-class has besides ``_parameter_names`` (None: not known), ``_check(signature)``, which raises for
-    one that cannot be, and what the extension's base has.
+    A sub-class also defines ``_parameter_names`` (None: not known) and ``_check(signature)``, which raises for a
+    signature that does not fit. It inherits from a type of the extension as well.
     """
 
     _parameter_names: Sequence[str] | None

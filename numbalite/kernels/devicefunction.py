@@ -1,7 +1,7 @@
 """Device functions: C++ that kernels call by its Python name.
 
-Without a signature the function becomes a template, whose types come from each call; with one or
-several it becomes that many overloads. It is compiled only as part of the kernels that name it.
+Without a signature the function becomes a template, and each call decides its types. With signatures it becomes
+one C++ overload for each. It is compiled only as part of the kernels that call it.
 """
 
 from __future__ import annotations

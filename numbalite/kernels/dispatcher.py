@@ -1,7 +1,7 @@
 """Kernels as Python sees them: ``kernel[grid, block](...)``.
 
-The call path is the extension's; here is what happens once for each list of argument types: finding
-or compiling the overload that fits, and everything that users ask about a kernel.
+A launch runs in the extension. Here is what happens once for each list of argument types, finding or compiling
+the overload that fits, and what users ask about a kernel.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def _unpickle(kind, source, given):
 
 
 class Extensions(list):
-    """The extensions of a kernel. Its launches take the way that knows of them once there is one."""
+    """The extensions of a kernel. With the first one the kernel becomes an ExtendedDispatcher."""
 
     def __init__(self, kernel: Dispatcher, extensions: Iterable = ()) -> None:
         super().__init__(extensions)

@@ -1,8 +1,8 @@
 """What a kernel compiled with debug=True left behind when a check failed.
 
 The kernel writes one `numbalite::fault_record` (cuda_src/numbalite/check.cuh), 336 bytes, into the device
-variable VARIABLE; FORMAT here is that struct. The record has the address of the array; which of the
-launch's arguments that was is found out here.
+variable VARIABLE. FORMAT is the layout of that struct. The record has the address of an array; `name_array`
+finds the argument of the launch that has this address.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """``cuda.declare_device``: functions that are written, or compiled, elsewhere.
 
-What kernels call is a device function like any other, whose body is the call. It knows how numba passes
-things: the result through a pointer that comes first, an array as seven or more values. The declaration
-goes where sources of ``link=`` go, and gives way to a definition among those.
+Kernels get a device function whose body calls the foreign one in numba's calling convention: the result goes
+through a pointer, the first parameter, and an array is passed as seven or more values. The C++ declaration of the
+foreign function stands among the sources of ``link=``; where one of these defines the function, the declaration
+is left out.
 """
 
 from __future__ import annotations

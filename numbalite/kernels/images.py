@@ -20,9 +20,9 @@ printing = set()
 class Images:
     """The images of a Source, and the modules that were loaded from them.
 
-    ``explain`` turns a CompileError into the one that the user sees. ``pointers``: device arrays that the
-    source names, as views in variables that are filled when a module is loaded: name expression of the
-    variable -> (name, array).
+    ``explain`` turns a CompileError into the one that the user sees. ``pointers`` are the device arrays that the
+    source names: name expression of a variable -> (name, array). Loading a module writes the views of these arrays
+    into the variables.
     """
 
     def __init__(self, source: Source, explain=None, pointers=None):

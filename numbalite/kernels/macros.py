@@ -1,7 +1,7 @@
-"""Macros of the user's headers with names of ours.
+"""Macros of the user's headers that have the names of our types.
 
-Generated text that stands behind such a header would be changed by them: ``array<float> x``, where it has
-``#define array``. There our types go by second names, which cuda_src/numbalite gives them: nl_array.
+A header with ``#define array 3`` would change ``array<float> x`` in the generated text after it. So cuda_src/numbalite
+gives each type a second name, such as nl_array, and generated text uses it where a header has such a macro.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Whole translation units: ``cuda.module`` and the kernels and variables in it.
 
-A module is compiled as one unit with all kernels that are no templates. Instances of templates are
-added as they are asked for: to the unit as long as it is not loaded, afterwards each in a unit of its
-own. That second unit would have variables of its own as well. So an instance that may use a
-__constant__ or __device__ variable is compiled with all the others anew, and what is in the variables
-is taken over. Where arrays over the old variables are still alive, that is refused.
+A module is one Source, compiled with all kernels that are no templates. An instance of a template is compiled when
+it is asked for: together with the others as long as the module is not loaded, alone afterwards. Compiled alone it
+would have variables of its own. So an instance that may use a __constant__ or __device__ variable is compiled
+together with all others once more, and the contents of the variables are copied. RuntimeError while arrays over
+the old variables exist.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What ``py_func`` of a compiled function is.
 
-numba's py_func is the function in Python, to be called without a GPU. Here the function is only what
-holds a text in C++: called as Python it would do nothing, without a word. So it says what it is.
+numba's py_func is the Python function, which runs without a GPU. Here the function holds a string of C++: a call
+would return None and do nothing. So a PyFunc raises an error that says this.
 """
 
 from __future__ import annotations

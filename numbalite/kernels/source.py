@@ -1,5 +1,5 @@
-"""What kernels are made from, as the user wrote it. A Dispatcher has one such source and asks it for the kernel
-of a list of argument types. Here is that of a body; that of a module's kernel is in module.py.
+"""The source of a kernel as the user wrote it. A Dispatcher has one and asks it for the Kernel of a list of argument
+types. BodySource is for functions whose body is the text; ModuleSource, in module.py, for kernels of a module.
 """
 
 from __future__ import annotations

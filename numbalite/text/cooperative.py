@@ -1,5 +1,5 @@
-"""Which kernels wait for the whole grid: those must be launched cooperatively, and no others, because
-such a grid has to fit on the device at once.
+"""Which kernels wait for the whole grid. These must be launched cooperatively. Others should not be, because the
+grid of a cooperative launch has to fit on the device at once.
 
 The source is looked at, not understood: a wait counts unless it is plainly one of a block or a warp.
 """

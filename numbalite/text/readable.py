@@ -1,5 +1,5 @@
-"""The generated C++ of a Python kernel as a person would have written it: without what only the compiler
-needs, which are #line, a namespace for each function, and names that it does not mangle."""
+"""The generated C++ of a Python kernel for readers. Left out is what only the compiler needs: #line directives, the
+namespace of each function, and ``extern "C"``."""
 
 from __future__ import annotations
 

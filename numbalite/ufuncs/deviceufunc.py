@@ -1,5 +1,5 @@
-"""The base of ufuncs and generalized ufuncs on the GPU, whose loops go by dtypes and have several kernels
-each: one for each way in which operands lie in memory."""
+"""The base of ufuncs and generalized ufuncs on the GPU. They have a loop for each list of dtypes, and a loop has
+several kernels: one for each way in which operands lie in memory."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from . import element
 
 
 class DeviceUfunc(Compiled):
-    """Overloads by plans. A sub-class has besides ``nin`` and ``nout``, ``signatures``, ``_shown(signature)``,
-    the plan that stands for a loop where it is inspected, and ``_dtypes(loop)``, the dtypes of its operands.
+    """Overloads by plans: a plan says which kernel is wanted.
+
+    A sub-class also defines ``nin``, ``nout`` and ``signatures``; ``_shown(signature)``, the plan whose kernel is
+    inspected for a signature; and ``_dtypes(loop)``, the dtypes of a loop's operands.
     """
 
     nin: int

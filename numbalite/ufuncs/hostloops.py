@@ -1,8 +1,8 @@
 """The compiled loops of the cpu and parallel targets: sources, compiling, what comes out.
 
-One source holds all loops of a list of signatures, each under a name for either target: what differs is a
-few instructions, and who uses both targets, or the other one later, compiles once. Its functions have the form in which NumPy calls
-inner loops; the templates behind them are cuda_src/host/ufunc.h and gufunc.h.
+One source holds all loops of a list of signatures, each under one name for "cpu" and one for "parallel". The two
+differ by a few instructions, and a program that uses both targets compiles once. The functions have the form in
+which NumPy calls inner loops; their templates are cuda_src/host/ufunc.h and gufunc.h.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Arguments, errors and results are NumPy's; what is computed from device arrays stays on the device
 (a 0-dimensional device array where NumPy gives a scalar). Elements are combined in order, unless the
-function is seen to commute (commuting.py), and equal calls give equal bits. Unlike NumPy's, the function must be associative, for several threads fold
-one result: ``(a - b) - c`` is not ``a - (b - c)``. ``at`` applies any function, one element after the
-other.
+function is seen to commute (commuting.py), and equal calls give equal bits. Several threads fold one result, so
+the function must be associative, which NumPy does not ask for: ``(a - b) - c`` is not ``a - (b - c)``. ``at`` takes
+any function and applies it to one element after the other.
 """
 
 from __future__ import annotations
