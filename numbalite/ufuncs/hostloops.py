@@ -20,7 +20,7 @@ from . import element, gusignature
 
 TARGET = ("host",)
 # With these in a source, its code may leave a loop in the middle.
-_FAULTS = re.compile(r"\b(?:assert|__trap|__nl_\w+)\b")
+_FAULTS = re.compile(r"\b(?:assert|__trap|NUMBALITE_RAISE|__nl_\w+)\b")
 
 
 class Loop(NamedTuple):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from numbalite import cuda
+from numbalite import cuda, jit, vectorize
+from numbalite.errors import KernelError
 
 
 class Unlike(Exception):
@@ -74,3 +75,16 @@ def test_arguments_of_exceptions_are_known():
         @cuda.jit("void(int64)")
         def kernel(x):
             raise x
+
+
+def test_on_the_cpu():
+    def small(x):
+        if x > 2:
+            raise Unlike("large")
+        return x
+
+    function = vectorize(["float64(float64)"], target="cpu")(small)
+    with pytest.raises(KernelError, match="Unlike: large"):
+        function(np.arange(4.0))
+    with pytest.raises(KernelError, match="Unlike: large"):
+        jit(small)(3)
