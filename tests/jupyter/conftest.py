@@ -16,8 +16,9 @@ def _ipython(tmp_path_factory):
 
     settings = Config()
     settings.HistoryManager.hist_file = ":memory:"
-    settings.InteractiveShell.colors = "nocolor"
-    return InteractiveShell.instance(config=settings)
+    shell = InteractiveShell.instance(config=settings)
+    shell.colors = "nocolor"  # there may have been one, without these settings
+    return shell
 
 
 @pytest.fixture

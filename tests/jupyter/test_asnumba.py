@@ -5,11 +5,16 @@ import sys
 import pytest
 from IPython.core.error import UsageError
 
+from numbalite.cuda import devices
+from numbalite.text import executed
+
 
 @pytest.fixture
 def without_numba(monkeypatch):
     """Nothing of numba's name is imported, nor stays so."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(devices, "simulator_is_available", False)
+    monkeypatch.setattr(executed, "watch", lambda: None)  # could not be taken back
     kept = {
         name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "numba"
     }

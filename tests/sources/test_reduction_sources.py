@@ -43,9 +43,9 @@ def test_in_order(nvrtc):
     function = element.element_function(source="(a + b)", args="a, b", what="reduction")
     loops = reduceloops.Loops(lambda dtype: function, "total")
     for dtype in map(np.dtype, "bfD"):
-        text = loops.generated("packed", dtype, dtype, dtype)[0]
-        assert "commutes = false" in text
-        compiled(nvrtc, text, 90)
+        made = loops.generated("packed", dtype, dtype, dtype)[0]
+        assert "commutes = false" in made.finish()
+        compiled(nvrtc, made, 90)
 
 
 def test_half(nvrtc, loops, toolkit_options):
