@@ -319,7 +319,21 @@ def _identity(identity):
 def _signatures(function, listed):
     if isinstance(listed, (list, tuple)) and not listed:
         return []
-    return signatures.signatures(listed, function.definition.scope.get)
+    found = signatures.signatures(listed, function.definition.scope.get)
+    for signature in found:
+        _check_times(function, signature)
+    return found
+
+
+def _check_times(function, signature):
+    """The loops of ufuncs know types by NumPy's characters, and those of times say no unit."""
+    for t in (*signature.args, signature.return_type):
+        t = t.dtype if isinstance(t, types.Array) else t
+        if isinstance(t, types.Time):
+            raise SignatureError(
+                f"{function.name}: the signature {signature} has {t}: ufuncs take no dates and times; "
+                "declare int64, and call it with x.view('int64')"
+            )
 
 
 def _check_count(function, signature):
