@@ -7,9 +7,9 @@
  * those registers: then, seldom enough, a parameter is zero.
  *
  * So calls in this image meet a function of the same name. It answers what can be answered without the
- * C library, as glibc does, and saves the registers otherwise. The thread's vector of blocks is at %fs:8: its generation, then 16 bytes for each module. It has this
- * image's block where it should be once the generation is as new as one that was seen after a call of
- * the C library for this image. */
+ * C library, as glibc does, and saves the registers otherwise. The thread's vector of blocks is at
+ * %fs:8: its generation, then 16 bytes for each module. It has this image's block where it should be
+ * once the generation is as new as one that was seen after a call of the C library for this image. */
 #ifndef NUMBALITE_SIM_THREADLOCAL_H
 #define NUMBALITE_SIM_THREADLOCAL_H
 
