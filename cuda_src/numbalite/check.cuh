@@ -13,6 +13,7 @@
 #define NUMBALITE_CHECK_CUH
 
 #include "numbalite/checked.cuh"
+#include "numbalite/exit.cuh"
 
 namespace numbalite {
 
@@ -54,15 +55,6 @@ static __device__ void copy_text(char *to, const char *from, int size, bool keep
     for (; k < size - 1 && from[skip + k]; ++k)
         to[k] = from[skip + k];
     to[k] = 0;
-}
-
-[[noreturn]] static __device__ __forceinline__ void exit_thread() {
-#ifdef NUMBALITE_SIM
-    __nl_sim_exit();
-#else
-    asm volatile("exit;");
-    __builtin_unreachable();
-#endif
 }
 
 /* True for the one thread that is to write the record. Another launch may find the record of an

@@ -18,6 +18,9 @@
 #define NUMBALITE_PYTHON_CUH
 
 #include "numbalite.cuh"
+#ifndef NUMBALITE_HOST
+#include "numbalite/exit.cuh"
+#endif
 #include "numbalite/none.cuh"
 #include "numbalite/tuple.cuh"
 
@@ -325,15 +328,7 @@ NUMBALITE_FUNCTION void assign(array<T, N, L> a, array<U, M, K> b) {
 #define NUMBALITE_RAISE_AT(text, function, line, file) \
     NUMBALITE_FAIL_AT(fault_raise, text, function, line, file)
 #else
-#define NUMBALITE_RAISE_AT(text, function, line, file) ::numbalite::py::end_thread()
-[[noreturn]] static __device__ __forceinline__ void end_thread() {
-#ifdef NUMBALITE_SIM
-    __nl_sim_exit();
-#else
-    asm volatile("exit;");
-    __builtin_unreachable();
-#endif
-}
+#define NUMBALITE_RAISE_AT(text, function, line, file) ::numbalite::nl_detail::exit_thread()
 #endif
 #define NUMBALITE_RAISE(text) NUMBALITE_RAISE_AT(text, __FUNCTION__, __LINE__, __FILE__)
 
