@@ -347,7 +347,10 @@ def test_out_is_not_copied_in(kernel, monkeypatch):
     kernel("saxpy")[1, 1](1.0, x := np.ones(1, "f4"), x.copy(), 0)
     calls = _core.traced()
     _core.trace(False)
-    assert sum("HtoD" in call for call in calls) == 2 and sum("DtoH" in call for call in calls) == 1
+    up = 2 if cuda.is_simulated() else 1  # a GPU gets small arrays in one block
+    assert (
+        sum("HtoD" in call for call in calls) == up and sum("DtoH" in call for call in calls) == 1
+    )
 
 
 def test_one_array_twice(kernel):
