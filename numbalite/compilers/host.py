@@ -50,7 +50,13 @@ def find() -> Compiler:
                 raise CudaSupportError(
                     f"${variable} names the compiler {text!r}, which is not found"
                 )
-            return Compiler((path, *command[1:]), path)
+            found = Compiler((path, *command[1:]), path)
+            # zig is several compilers: without a word it means the C++ one
+            return (
+                found._replace(command=(path, "c++"))
+                if found.command == (path,) and found.is_zig
+                else found
+            )
     for name in ("clang++", "c++", "g++"):
         path = which(name)
         if path:

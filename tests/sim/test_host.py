@@ -59,6 +59,8 @@ def test_order(no_compilers, monkeypatch, tmp_path):
     assert host.find() == ((gcc, "-m64"), gcc)
     monkeypatch.setenv("NUMBALITE_CXX", clang)
     assert host.find() == ((clang,), clang)
+    monkeypatch.setenv("NUMBALITE_CXX", zig)  # alone, it means its C++ compiler
+    assert host.find() == ((zig, "c++"), zig)
 
 
 def test_a_compiler_beside_the_program(no_compilers, monkeypatch, tmp_path):
