@@ -4,9 +4,12 @@ import math
 import time
 
 import numpy as np
+import python_kernels
 from peer_measure import (
     LARGE,
+    SMALL,
     check,
+    event_times,
     four,
     import_time,
     large_copies,
@@ -81,6 +84,31 @@ def diffusion(cuda):
         stream.synchronize()
 
     return median(run, rounds=3) / 200
+
+
+def python(cuda):
+    """The Y rows."""
+    from numba import float32
+    from numba.cuda import random
+
+    def measure(work):
+        given = python_kernels.placed(cuda, work.arguments)
+        bound = work.kernel[work.grid, work.block]
+        bound(*given)
+        python_kernels.verify(work, given)
+
+        def record():
+            event = cuda.event()
+            event.record()
+            return event
+
+        return event_times(lambda: bound(*given), record, cuda.synchronize, cuda.event_elapsed_time)
+
+    works = python_kernels.works(
+        cuda, float32, random.xoroshiro128p_uniform_float32, random.create_xoroshiro128p_states, SMALL
+    )  # fmt: skip
+    for key, work in works.items():
+        row(key)(lambda work=work: measure(work))
 
 
 def ufuncs(cuda):
@@ -205,6 +233,7 @@ def on_gpu():
             check(c.copy_to_host(), (number + 4) * x)
         return min(times)
 
+    python(cuda)
     ufuncs(cuda)
     program = (
         "import numpy as np; np.row_stack = np.vstack\nfrom numba import cuda\n"
