@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 import time
 import warnings
 
@@ -88,6 +89,29 @@ def test_query():
         go[0] = 1
     end.synchronize()
     assert end.query()
+
+
+@pytest.mark.parametrize("what", ["device", "default stream"])
+def test_a_wait_ends_though_others_go_on(what):
+    """It is for what came before it: here another stream always has more to do."""
+    stream, steps = cuda.stream(), 200
+    go = cuda.mapped_array(steps, np.int32)
+    go[:] = 0
+    WAIT[1, 1, stream](go[:1])
+    wait = cuda.synchronize if what == "device" else cuda.default_stream().synchronize
+    thread = threading.Thread(target=wait)
+    thread.start()
+    for n in range(1, steps):
+        WAIT[1, 1, stream](go[n : n + 1])
+        go[n - 1] = 1
+        thread.join(0.02)
+        if not thread.is_alive():
+            break
+    ended = not thread.is_alive()
+    go[:] = 1
+    thread.join()
+    stream.synchronize()
+    assert ended
 
 
 def test_callbacks_come_in_order_after_the_work(x):

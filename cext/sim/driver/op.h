@@ -31,6 +31,7 @@ struct nl_sim_op {
     nl_sim_op *(*copy)(const nl_sim_op *op);
     const char *name;        /* of the kernel; NULL: it is a copy */
     nl_sim_overlap *overlap; /* if it is watched, once it is issued */
+    uint64_t number;         /* counts all operations that are issued, to whatever stream */
     unsigned flags;
     unsigned after_count, after_capacity;
     nl_sim_after *after, after_few[3];

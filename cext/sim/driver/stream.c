@@ -30,6 +30,7 @@ static struct {
     nl_cond work, done;
     nl_sim_stream *ready, *blocked;
     unsigned ready_count, threads, idle, waiting, running;
+    uint64_t issued; /* operations, to all streams */
     int exiting;
     char stopped[1000]; /* what the last interrupt has stopped */
 } sched = {.work = NL_COND_INIT, .done = NL_COND_INIT};
@@ -409,6 +410,7 @@ uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_streamclock_issue(stream, op);
     add_legacy_lock_held(stream, op);
     op->next = NULL;
+    op->number = ++sched.issued;
     if (stream->tail)
         stream->tail->next = op;
     else
@@ -456,19 +458,35 @@ static void tell_host_lock_held(nl_sim_stream *stream) {
     }
 }
 
-/* Everything that an operation issued now would come after. */
-static void wait_stream_lock_held(nl_sim_stream *stream) {
-    tell_host_lock_held(stream);
-    nl_sim_stream_wait_ticket_lock_held(stream, stream->issued);
-    if (stream != stream->context->legacy)
-        return;
+/* The ticket up to which a stream has what was issued when `number` operations had been. */
+static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
+    uint64_t ticket = stream->done;
+    for (const nl_sim_op *op = stream->head; op && op->number <= number; op = op->next)
+        ticket++;
+    return ticket;
+}
+
+/* All streams of a context, but for those with one of `flags`. What other threads issue meanwhile
+ * is not waited for: they may never stop. */
+static void wait_context_lock_held(nl_sim_context *context, unsigned flags) {
+    uint64_t now = sched.issued;
 restart:
-    for (nl_sim_stream *s = stream->context->streams; s && !sched.exiting; s = s->next) {
-        if (s != stream && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done) {
-            nl_sim_stream_wait_ticket_lock_held(s, s->issued);
+    for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
+        uint64_t ticket = s->flags & flags ? s->done : ticket_lock_held(s, now);
+        if (ticket != s->done) {
+            nl_sim_stream_wait_ticket_lock_held(s, ticket);
             goto restart; /* the list may have changed */
         }
     }
+}
+
+/* Everything that an operation issued now would come after. */
+static void wait_stream_lock_held(nl_sim_stream *stream) {
+    tell_host_lock_held(stream);
+    if (stream == stream->context->legacy)
+        wait_context_lock_held(stream->context, CU_STREAM_NON_BLOCKING);
+    else
+        nl_sim_stream_wait_ticket_lock_held(stream, stream->issued);
 }
 
 void nl_sim_stream_wait(nl_sim_stream *stream) {
@@ -494,13 +512,7 @@ void nl_sim_stream_wait_context(nl_sim_context *context) {
     nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next)
         nl_sim_streamclock_tell_host(&s->clock);
-restart:
-    for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
-        if (s->issued != s->done) {
-            nl_sim_stream_wait_ticket_lock_held(s, s->issued);
-            goto restart;
-        }
-    }
+    wait_context_lock_held(context, 0);
     nl_sim_streams_unlock();
 }
 
