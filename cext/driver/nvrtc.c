@@ -210,6 +210,8 @@ static int run(nvrtcProgram program, const nl_nvrtc_source *source, nl_nvrtc_res
     }
     if (read_product(program, nvrtc.GetCUBINSize, nvrtc.GetCUBIN, &result->cubin,
                      &result->cubin_size, err) < 0 ||
+        read_product(program, nvrtc.GetLTOIRSize, nvrtc.GetLTOIR, &result->ltoir,
+                     &result->ltoir_size, err) < 0 ||
         read_product(program, nvrtc.GetPTXSize, nvrtc.GetPTX, &result->ptx, &result->ptx_size,
                      err) < 0) {
         return -1;
@@ -237,6 +239,7 @@ void nl_nvrtc_result_clear(nl_nvrtc_result *result) {
     nl_mem_free(result->lowered);
     nl_mem_free(result->log);
     nl_mem_free(result->cubin);
+    nl_mem_free(result->ltoir);
     nl_mem_free(result->ptx);
     memset(result, 0, sizeof *result);
 }

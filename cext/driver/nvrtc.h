@@ -26,8 +26,8 @@ typedef struct nl_nvrtc_source {
 typedef struct nl_nvrtc_result {
     nvrtcResult status; /* NVRTC_SUCCESS, or the source's or the options' fault: see the log */
     char *log;
-    char *cubin, *ptx;
-    size_t cubin_size, ptx_size; /* ptx_size counts the NUL */
+    char *cubin, *ltoir, *ptx;
+    size_t cubin_size, ltoir_size, ptx_size; /* ptx_size counts the NUL */
     int lowered_count;
     char **lowered; /* per expression */
 } nl_nvrtc_result;

@@ -20,6 +20,8 @@
     X(GetPTX, (nvrtcProgram program, char *ptx)) \
     X(GetCUBINSize, (nvrtcProgram program, size_t * size)) \
     X(GetCUBIN, (nvrtcProgram program, char *cubin)) \
+    X(GetLTOIRSize, (nvrtcProgram program, size_t * size)) \
+    X(GetLTOIR, (nvrtcProgram program, char *ltoir)) \
     X(GetNumSupportedArchs, (int *count)) \
     X(GetSupportedArchs, (int *archs))
 

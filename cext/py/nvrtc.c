@@ -111,15 +111,17 @@ static PyObject *result_dict(const nl_nvrtc_result *result, PyObject *expression
     size_t ptx_size = result->ptx_size > 0 ? result->ptx_size - 1 : 0;
     PyObject *text = PyUnicode_DecodeUTF8(log, (Py_ssize_t)strlen(log), "replace");
     PyObject *cubin = bytes_or_none(result->cubin, result->cubin_size);
+    PyObject *ltoir = bytes_or_none(result->ltoir, result->ltoir_size);
     PyObject *ptx = bytes_or_none(result->ptx, ptx_size);
     PyObject *lowered = lowered_dict(result, expressions);
     PyObject *dict = NULL;
-    if (text != NULL && cubin != NULL && ptx != NULL && lowered != NULL) {
-        dict = Py_BuildValue("{si sO sO sO sO}", "status", (int)result->status, "log", text,
-                             "cubin", cubin, "ptx", ptx, "lowered", lowered);
+    if (text != NULL && cubin != NULL && ltoir != NULL && ptx != NULL && lowered != NULL) {
+        dict = Py_BuildValue("{si sO sO sO sO sO}", "status", (int)result->status, "log", text,
+                             "cubin", cubin, "ltoir", ltoir, "ptx", ptx, "lowered", lowered);
     }
     Py_XDECREF(text);
     Py_XDECREF(cubin);
+    Py_XDECREF(ltoir);
     Py_XDECREF(ptx);
     Py_XDECREF(lowered);
     return dict;

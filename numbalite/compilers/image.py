@@ -38,7 +38,7 @@ class Image(NamedTuple):
     """A compiled source, ready to be loaded by a driver."""
 
     kind: str
-    """"cubin", "ptx", "sim" or "host"."""
+    """"cubin", "ltoir", "ptx", "sim" or "host"."""
     data: bytes
     arch: str
     """"sm_90", "sim" or "host"."""

@@ -67,7 +67,10 @@ def _has(options, *prefixes):
     return any(option.startswith(prefixes) for option in options)
 
 
-def options(source, architecture: str, directories=()) -> list:
+_OFAST_SINCE = (13, 0)
+
+
+def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
     """NVRTC's options for a source; the user's come last and replace ours."""
     given = source.options
     result = []
@@ -87,6 +90,8 @@ def options(source, architecture: str, directories=()) -> list:
         result.append("--generate-line-info")
     if source.opt is not True and source.opt is not None and not source.debug:
         result.append(f"--ptxas-options=-O{int(source.opt)}")
+        if not source.opt and version >= _OFAST_SINCE:
+            result += ["--Ofast-compile=max", "--fmad=false"]  # -O0 before ptxas, too
     if source.max_registers:
         result.append(f"--maxrregcount={source.max_registers}")
     if source.linked:
@@ -126,7 +131,7 @@ def compile(source, capability) -> Image:
     directories = toolkit.include_directories(chosen.path)
     memory = {**headers.in_memory(), **dict(source.headers)}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
-    arguments = options(source, architecture, directories)
+    arguments = options(source, architecture, directories, version)
 
     def run(text, more=()):
         return _core.nvrtc_compile(text, source.name, memory, [*arguments, *more], wanted)
@@ -140,7 +145,9 @@ def compile(source, capability) -> Image:
         raise _failure(source, result, text, directories, version)
     lowered = result["lowered"]
     ptx = result["ptx"]
-    if kind == "ptx" or not result["cubin"]:
+    if result["ltoir"]:
+        kind, data = "ltoir", result["ltoir"]
+    elif kind == "ptx" or not result["cubin"]:
         kind, data = "ptx", ptx if ptx.endswith(b"\0") else ptx + b"\0"
     else:
         data = result["cubin"]
@@ -158,7 +165,7 @@ def compile(source, capability) -> Image:
         lowered={name: lowered[expression] for name, expression in symbols.items()},
         descriptions={name: lowered[expression] for name, expression in texts.items()},
         log="\n".join(_worth_reading(_messages(result["log"]), directories)),
-        ptx=ptx.rstrip(b"\0"),
+        ptx=ptx and ptx.rstrip(b"\0"),
         source=source.text,
     )
 

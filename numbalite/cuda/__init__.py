@@ -89,14 +89,14 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         set_memory_manager,
     )
     from numbalite.cuda.memory import host_memory_pool, memory_pool
-    from numbalite.kernels.decorators import (
+    from numbalite.kernels.ahead import (
         compile,
+        compile_all,
         compile_for_current_device,
         compile_ptx,
         compile_ptx_for_current_device,
-        jit,
-        module,
     )
+    from numbalite.kernels.decorators import jit, module
     from numbalite.kernels.foreign import declare_device
     from numbalite.sim.checks import checks
     from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
@@ -108,12 +108,12 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
 _LATER = {
     "jit": "numbalite.kernels.decorators",
     "module": "numbalite.kernels.decorators",
-    "compile": "numbalite.kernels.decorators",
-    "compile_for_current_device": "numbalite.kernels.decorators",
-    "compile_all": "numbalite.kernels.decorators",
-    "compile_ptx": "numbalite.kernels.decorators",
+    "compile": "numbalite.kernels.ahead",
+    "compile_for_current_device": "numbalite.kernels.ahead",
+    "compile_all": "numbalite.kernels.ahead",
+    "compile_ptx": "numbalite.kernels.ahead",
     "declare_device": "numbalite.kernels.foreign",
-    "compile_ptx_for_current_device": "numbalite.kernels.decorators",
+    "compile_ptx_for_current_device": "numbalite.kernels.ahead",
     "vectorize": "numbalite.ufuncs.decorators:cuda_vectorize",
     "guvectorize": "numbalite.ufuncs.decorators:cuda_guvectorize",
     "checks": "numbalite.sim.checks:checks",

@@ -323,19 +323,21 @@ class Builder:
     def function_head(self, function, signature):
         definition = function.definition
         parameters = [ascii_name(p) for p in definition.parameters]
-        inline = "__forceinline__ " if function.options and function.options.forceinline else ""
+        forced = function.options and function.options.forceinline
+        inline = "__forceinline__" if forced else "inline"  # which says inline itself
         name = ascii_name(definition.name)
         if signature is None:
             if not parameters:
-                return f"inline __device__ {inline}auto {name}()"
+                return f"{inline} __device__ auto {name}()"
             heads = ", ".join(f"class {p}_type" for p in parameters)
             args = ", ".join(f"{p}_type {p}" for p in parameters)
-            return f"template <{heads}>\n__device__ {inline}auto {name}({args})"
+            head = "__forceinline__ __device__" if forced else "__device__"
+            return f"template <{heads}>\n{head} auto {name}({args})"
         self.use_types(*signature.args, *filter(None, [signature.return_type]))
         result = "auto" if signature.return_type is None else self.spelled(signature.return_type)
         pairs = zip(signature.args, parameters, strict=True)
         args = ", ".join(f"{self.spelled(t)} {p}" for t, p in pairs)
-        return f"inline __device__ {inline}{result} {name}({args})"
+        return f"{inline} __device__ {result} {name}({args})"
 
     def write_bodies(self, function, body):
         expression = bool(body.value.strip()) and not has_statement(body.value)

@@ -1,4 +1,4 @@
-"""``cuda.jit``, ``cuda.module`` and ``cuda.compile``: from what users write to kernels."""
+"""``cuda.jit`` and ``cuda.module``: from what users write to kernels."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import types as python_types
 from typing import TYPE_CHECKING
 
 from numbalite import types
-from numbalite.compilers import Source
 from numbalite.errors import SignatureError
-from numbalite.kernels import builder, options, pyfunc
+from numbalite.kernels import options, pyfunc
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.kernels.dispatcher import Dispatcher, body_kernel, check
-from numbalite.kernels.images import Images
-from numbalite.kernels.source import BodySource
+from numbalite.kernels.dispatcher import Dispatcher, body_kernel
+from numbalite.kernels.exported import check_count
 from numbalite.text import capture, linemap, scanner
-from numbalite.text.definition import Definition, device_texts
+from numbalite.text.definition import Definition
 from numbalite.types import signatures
 
 if TYPE_CHECKING:
@@ -172,17 +170,9 @@ def _from_function(function, given, parsed):
     found = [] if given is None else signatures.signatures(given, definition.scope.get)
     if parsed.device:
         for signature in found:
-            _check_count(signature, definition)
+            check_count(signature, definition)
         return DeviceFunction(definition, found, parsed, function)
     return body_kernel(definition, parsed, found, function)
-
-
-def _check_count(signature, definition):
-    if len(signature.args) != len(definition.parameters):
-        raise SignatureError(
-            f"{definition.name} has {len(definition.parameters)} parameters, "
-            f"the signature {signature} has {len(signature.args)}"
-        )
 
 
 # --- sources -----------------------------------------------------------------------------------------
@@ -284,148 +274,3 @@ def module(
     if made._images.source.kernels or made._images.source.variables:
         made._compile()
     return made
-
-
-# --- compiling without launching -----------------------------------------------------------------------
-
-
-def compile(
-    func_or_source: Any,
-    sig: Any = None,
-    device: bool | None = None,
-    cc: tuple[int, int] | None = None,
-    output: str = "ptx",
-    *,
-    name: str | None = None,
-    abi_info: dict[str, Any] | None = None,
-    **given: Any,
-) -> tuple[Any, Any]:
-    """Compiles ahead of time, without a GPU: (code, return type).
-
-    A function whose body is a string is compiled as a device function with C linkage (or with
-    ``device=False`` as a kernel), a source with its kernels. ``output`` is "ptx" (text) or "cubin"
-    (bytes), ``cc`` the compute capability, by default the GPU's, or (9, 0) without one. ``sig`` is
-    needed for functions. Raises CudaSupportError where NVRTC is not installed, CompileError.
-
-        ptx, result = cuda.compile(source, cc=(8, 0))
-    """
-    from numbalite.kernels import inspection
-
-    for ignored in ("abi", "forceinline"):
-        if ignored == "abi" and given.get("abi", "c") != "c":
-            raise NotImplementedError("there is one ABI, C's: abi='c'")
-    given.pop("abi", None)
-    if output not in ("ptx", "cubin"):
-        raise NotImplementedError(f"output is 'ptx' or 'cubin', not {output!r}")
-    if cc is not None and not (isinstance(cc, tuple) and len(cc) == 2):
-        raise TypeError(f"cc is a compute capability such as (9, 0), not {cc!r}")
-    made, result, explain = _ahead(func_or_source, sig, device, name, abi_info or {}, given)
-    target = ("cuda", *cc) if cc is not None else inspection.gpu_target()
-    image = Images(made, explain).image(target)
-    if output == "ptx":
-        return image.ptx.decode(), result
-    if image.kind != "cubin":
-        raise ValueError(f"this NVRTC does not know compute capability {cc}: output='ptx' works")
-    return image.data, result
-
-
-def _ahead(what, sig, device, name, abi_info, given):
-    """(Source, return type, how to explain its errors)"""
-    from numbalite.kernels import module as modules
-
-    if isinstance(what, Dispatcher):
-        origin = what._source
-        if origin.is_typed:
-            return origin.module._images.source, types.void, None
-        args = signatures.signature(sig).args if sig is not None else what._given[0].args
-        images = origin.kernel(args).images
-        return images.source, types.void, images.explain
-    parsed = options.parse({**given, "device": bool(device)}, "cuda.compile")
-    if isinstance(what, str) or hasattr(what, "__fspath__"):
-        text = modules.text_of(what, name or "source", sys._getframe(2))
-        made = modules.Module(text, parsed, [name] if name else (), name or "source")
-        return made._images.source, types.void, made._explain
-    if sig is None:
-        raise TypeError("cuda.compile needs the types: a signature or a tuple of types")
-    if isinstance(what, DeviceFunction) or device or device is None:
-        return _ahead_device(what, sig, abi_info, parsed)
-    images = _kernel_images(what, sig, parsed)
-    return images.source, types.void, images.explain
-
-
-def _kernel_images(function, sig, parsed):
-    definition = definition_of(function)
-    signature = signatures.signature(sig, definition.scope.get)
-    check(signature, definition.name, definition.parameters)
-    return BodySource(definition, parsed).kernel(signature.args).images
-
-
-def _ahead_device(what, sig, abi_info, parsed):
-    what = pyfunc.unwrap(what)
-    if isinstance(what, python_types.FunctionType):
-        definition = definition_of(what, "device function")
-        function = DeviceFunction(definition, (), parsed, what)
-    else:
-        function = what
-    signature = signatures.signature(sig, function.definition.scope.get)
-    if not function.definition.is_unit:
-        _check_count(signature, function.definition)
-    exported = abi_info.get("abi_name", function.name)
-    text = builder.device_source(function, exported, signature)
-    fields = parsed.source_fields()
-    if parsed.linked:
-        raise NotImplementedError(
-            "cuda.compile links nothing: link= is for kernels that are launched"
-        )
-    fields["options"] = ("--relocatable-device-code=true", *fields["options"])
-    made = Source(text=text, name=f"{function.name}.cu", describe=False, **fields)
-
-    def explain(problem):
-        from numbalite.text import hints
-
-        definition = function.definition
-        refused = definition.capture().refused
-        others = device_texts(definition)
-        return hints.explain(problem, function.name, refused, (), definition.text, others)
-
-    return made, signature.return_type, explain
-
-
-def compile_ptx(
-    pyfunc: Any,
-    sig: Any = None,
-    device: bool = False,
-    cc: tuple[int, int] | None = None,
-    **given: Any,
-) -> tuple[Any, Any]:
-    """(PTX, return type) of a kernel, or with ``device=True`` of a device function: ``compile`` with
-    ``output="ptx"``, under numba's older name."""
-    return compile(pyfunc, sig, device, cc, "ptx", **given)
-
-
-def compile_all(
-    func_or_source: Any,
-    sig: Any = None,
-    device: bool | None = None,
-    cc: tuple[int, int] | None = None,
-    output: str = "ptx",
-    **given: Any,
-) -> tuple[list[Any], Any]:
-    """As ``compile``, with a list of codes, as in numba: (codes, return type). There is one, with all device
-    functions that it calls in it."""
-    code, result = compile(func_or_source, sig, device, cc, output, **given)
-    return [code], result
-
-
-def compile_for_current_device(
-    pyfunc: Any, sig: Any = None, device: bool | None = None, **given: Any
-) -> tuple[Any, Any]:
-    """``compile`` for the current device's compute capability."""
-    return compile(pyfunc, sig, device, None, **given)
-
-
-def compile_ptx_for_current_device(
-    pyfunc: Any, sig: Any = None, device: bool = False, **given: Any
-) -> tuple[Any, Any]:
-    """``compile_ptx`` for the current device's compute capability."""
-    return compile_ptx(pyfunc, sig, device, None, **given)

@@ -65,6 +65,32 @@ class DeviceFunction:
         found = [types.Signature(None, args) for args in lists]
         return DeviceFunction(self.definition, found, self.options, self._py_func)
 
+    def typed(self, signature) -> tuple:
+        """(the function as C++ for these argument types, the signature with the type of its result)"""
+        if not self.definition.is_python:
+            return self, signature
+        given = DeviceFunction(self.definition, [signature], self.options, self._py_func)
+        (instance,) = self.definition.instances(given)
+        return instance, instance.signatures[0]
+
+    def inspect_asm(self, signature=None):
+        """The PTX of the function with C linkage, for a signature or the types of its arguments; without
+        one, of all its signatures in a dict. CudaSupportError without NVRTC."""
+        from numbalite.kernels import exported
+
+        if signature is None:
+            return {s.args: exported.ptx(self, s) for s in self.signatures}
+        return exported.ptx(self, signature)
+
+    inspect_lto_ptx = inspect_asm
+
+    def inspect_sass(self, signature=None):
+        """RuntimeError: a device function is machine code in the kernels that call it."""
+        raise RuntimeError(
+            f"Cannot inspect SASS of a device function: {self.__name__} is part of the kernels that "
+            "call it; kernel.inspect_sass() shows theirs"
+        )
+
     def inspect_source(self) -> str:
         """The generated C++ of the function and of what it calls."""
         text = builder.device_source(self)

@@ -204,6 +204,11 @@ class Dispatcher(ByTypes, _core.Dispatcher):
         """The most threads that a block of this kernel can have."""
         return self._ask(signature, lambda overload: overload.max_threads_per_block)
 
+    def inspect_lto_ptx(self, signature: Any = None) -> Any:
+        """``inspect_asm``, under the name by which numba shows PTX behind link-time optimisation: here all
+        that a kernel calls is compiled with it."""
+        return self.inspect_asm(signature)
+
     def occupancy(self, block: Any, shared: int = 0, signature: Any = None) -> Any:
         """How many blocks of ``block`` threads (an int or a tuple) a multiprocessor holds at once."""
         return self._ask(signature, lambda overload: overload.occupancy(block, shared))

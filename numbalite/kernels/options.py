@@ -163,9 +163,12 @@ def _launch_bounds(name, value):
     if value is None:
         return ()
     bounds = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if not 1 <= len(bounds) <= 3 or any(
-        not hasattr(b, "__index__") or isinstance(b, bool) for b in bounds
-    ):
+    if len(bounds) > 3:
+        raise ValueError(
+            f"Got {len(bounds)} launch bounds: they are the most threads of a block, the fewest blocks of "
+            f"a multiprocessor and the most blocks of a cluster, not {value!r}"
+        )
+    if not bounds or any(not hasattr(b, "__index__") or isinstance(b, bool) for b in bounds):
         raise TypeError(
             "launch_bounds is the most threads of a block, or (threads, fewest blocks of a "
             f"multiprocessor, most blocks of a cluster), not {value!r}"

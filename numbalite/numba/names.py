@@ -10,7 +10,7 @@ MODULES = {
     "numba.core.errors": "numbalite.cuda.core.errors",
     "numba.core.types": "numbalite.types",
     "numba.cuda": "numbalite.cuda",
-    "numba.cuda.compiler": "numbalite.kernels.decorators",
+    "numba.cuda.compiler": "numbalite.kernels.ahead",
     "numba.cuda.core": "numbalite.cuda.core",
     "numba.cuda.core.config": "numbalite.config",
     "numba.cuda.core.errors": "numbalite.cuda.core.errors",

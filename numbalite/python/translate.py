@@ -621,7 +621,11 @@ class Translator(Expressions):
             self.result = t
         if self.result is types.void:
             if t is not types.void:
-                self.fail(node, "a kernel returns nothing", "Store the value into an array.")
+                self.fail(
+                    node,
+                    "a kernel returns nothing: it must have void return type",
+                    "Store the value into an array.",
+                )
             self.emit("return;")
         else:
             self.emit(f"return {self.text_as(value, self.result)};")

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from numbalite import cuda, errors, float32, int32, types, void
+from numbalite import cuda, errors, float32, float64, int32, types, void
 
 # Host arrays as arguments are convenient here; their warning has tests of its own.
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.NumbaPerformanceWarning")
@@ -296,11 +296,51 @@ def test_compile_kernels(nvrtc):
     assert ".entry" in cuda.compile(several, "void(int32[:], int32)", cc=(7, 5))[0]
 
 
+def test_compile_python_device_functions(nvrtc):
+    def twice(x):
+        return x + x
+
+    text, result = cuda.compile(twice, (float32,), cc=(8, 0))
+    assert result is float32 and ".func  (.param .b32" in text and "twice(" in text
+    assert cuda.compile(twice, int32(int32), cc=(8, 0), abi="numba")[1] is int32
+    named = {"abi_name": "same"}
+    assert " same(" in cuda.compile(lambda x: x, int32(int32), abi_info=named, cc=(9, 0, "a"))[0]
+    assert ".target sm_90a" in cuda.compile(lambda x: x, (int32,), cc=(9, 0, "a"))[0]
+    code, result = cuda.compile(twice, (float32,), cc=(9, 0), output="ltoir")
+    assert code[:4] == b"\xedCN\x7f" and result is float32
+
+
+def test_ptx_of_device_functions(nvrtc):
+    def rounded(x, y, z):
+        return x * y + z
+
+    types = (float64,) * 3
+    fused = cuda.jit(types, device=True)(rounded)
+    assert "fma.rn.f64" in fused.inspect_asm(types)
+    assert fused.inspect_asm() == {types: fused.inspect_asm(types)}
+    assert "fma.rn" not in cuda.jit(device=True, opt=False)(rounded).inspect_asm(types)
+    forced = cuda.jit(device=True, inline="always")(rounded)
+
+    @cuda.jit("void(float64[:])")
+    def inlines(x):
+        x[0] = forced(x[0], 2, x[1])
+
+    assert "call." not in inlines.inspect_lto_ptx((float64[:],))
+    with pytest.raises(RuntimeError, match="device function"):
+        fused.inspect_sass(types)
+
+
 def test_compile_mistakes(nvrtc):
     with pytest.raises(errors.CompileError, match="undefined_x"):
         cuda.compile("__global__ void k() { undefined_x; }", cc=(8, 0))
-    with pytest.raises(NotImplementedError):
-        cuda.compile(add, (float32, float32), output="ltoir")
+    with pytest.raises(
+        NotImplementedError, match="Unsupported output type: elf: output is one of ptx,"
+    ):
+        cuda.compile(add, (float32, float32), output="elf")
+    with pytest.raises(NotImplementedError, match="Unsupported ABI: fast"):
+        cuda.compile(add, (float32, float32), abi="fast")
+    with pytest.raises(NotImplementedError, match="C ABI is not supported for kernels"):
+        cuda.compile(_nothing, "void(float32[:])", device=False, abi="c")
     with pytest.raises(TypeError, match="cc"):
         cuda.compile(add, (float32, float32), cc=90)
     with pytest.raises(TypeError, match="types"):

@@ -40,8 +40,14 @@ LATER = {
     ),
     "numbalite.jupyter.timing": ("cuda", "a magic is registered without a driver"),
     "numbalite.kernels.decorators": (
-        "kernels.inspection kernels.module python.definition text.hints",
+        "kernels.module python.definition",
         f"only Python bodies need the translator; else {FAILED}",
+    ),
+    "numbalite.kernels.ahead": ("kernels.inspection kernels.module", FAILED),
+    "numbalite.kernels.devicefunction": ("kernels.exported", "few programs look at PTX"),
+    "numbalite.kernels.exported": (
+        "kernels.inspection text.hints",
+        "inspection loads subprocess",
     ),
     "numbalite.kernels.builder": ("text.devicelib", "its tables are long; most sources need none"),
     "numbalite.kernels.kernel": ("kernels.inspection", "inspection loads subprocess"),

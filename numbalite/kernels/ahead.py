@@ -1,0 +1,165 @@
+"""``cuda.compile`` and its kin: PTX, cubins and LTO-IR of kernels and device functions, without a launch."""
+
+from __future__ import annotations
+
+import sys
+import types as python_types
+from typing import TYPE_CHECKING
+
+from numbalite import types
+from numbalite.kernels import exported, options, pyfunc
+from numbalite.kernels.decorators import definition_of
+from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.dispatcher import Dispatcher, check
+from numbalite.kernels.images import Images
+from numbalite.kernels.source import BodySource
+from numbalite.types import signatures
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Capability = tuple[int, int] | tuple[int, int, str]
+
+_OUTPUTS = ("ptx", "cubin", "ltoir")
+
+
+def compile(
+    func_or_source: Any,
+    sig: Any = None,
+    device: bool | None = None,
+    cc: Capability | None = None,
+    output: str = "ptx",
+    *,
+    name: str | None = None,
+    abi: str | None = None,
+    abi_info: dict[str, Any] | None = None,
+    **given: Any,
+) -> tuple[Any, Any]:
+    """Compiles ahead of time, without a GPU: (code, return type).
+
+    A function is compiled as a device function with C linkage, under its own name or the ``abi_name`` in
+    ``abi_info``, or with ``device=False`` as a kernel; a source with its kernels. ``output`` is "ptx"
+    (text), "cubin" or "ltoir" (bytes), ``cc`` the compute capability, (9, 0) or (9, 0, "a"); by default
+    the GPU's, or (9, 0) without one. ``sig`` is needed for functions. ``abi`` changes nothing: "c" and
+    "numba" name the one that there is. Raises CudaSupportError where NVRTC is not installed, CompileError.
+
+        ptx, result = cuda.compile(source, cc=(8, 0))
+    """
+    _check_abi(abi, device)
+    if output not in _OUTPUTS:
+        raise NotImplementedError(
+            f"Unsupported output type: {output}: output is one of {', '.join(_OUTPUTS)}"
+        )
+    target = _target(cc, given)
+    made, result, explain = _ahead(func_or_source, sig, device, name, abi_info or {}, given)
+    if output == "ltoir":
+        made = made.replace(options=("-dlto", *made.options))
+    image = Images(made, explain).image(target)
+    if output == "ptx":
+        return image.ptx.decode(), result
+    if image.kind != output:
+        raise ValueError(f"this NVRTC does not know compute capability {cc}: output='ptx' works")
+    return image.data, result
+
+
+def _check_abi(abi, device):
+    if abi not in (None, "c", "numba"):
+        raise NotImplementedError(f"Unsupported ABI: {abi}: there is one, C's: abi='c'")
+    if abi == "c" and device is False:
+        raise NotImplementedError("The C ABI is not supported for kernels: leave abi= out")
+
+
+def _target(cc, given):
+    """What to compile for; (9, 0, "a") adds an option."""
+    from numbalite.kernels import inspection
+
+    if cc is None:
+        return inspection.gpu_target()
+    if not isinstance(cc, tuple) or len(cc) not in (2, 3):
+        raise TypeError(f"cc is a compute capability such as (9, 0), not {cc!r}")
+    if len(cc) == 3:
+        more = given.get("options") or ()
+        more = (more,) if isinstance(more, str) else tuple(more)
+        given["options"] = (f"-arch=sm_{cc[0]}{cc[1]}{cc[2]}", *more)
+    return ("cuda", *cc[:2])
+
+
+def _ahead(what, sig, device, name, abi_info, given):
+    """(Source, return type, how to explain its errors)"""
+    from numbalite.kernels import module as modules
+
+    if isinstance(what, Dispatcher):
+        origin = what._source
+        if origin.is_typed:
+            return origin.module._images.source, types.void, None
+        args = signatures.signature(sig).args if sig is not None else what._given[0].args
+        images = origin.kernel(args).images
+        return images.source, types.void, images.explain
+    parsed = options.parse({**given, "device": bool(device)}, "cuda.compile")
+    if isinstance(what, str) or hasattr(what, "__fspath__"):
+        text = modules.text_of(what, name or "source", sys._getframe(2))
+        made = modules.Module(text, parsed, [name] if name else (), name or "source")
+        return made._images.source, types.void, made._explain
+    if sig is None:
+        raise TypeError("cuda.compile needs the types: a signature or a tuple of types")
+    if isinstance(what, DeviceFunction) or device or device is None:
+        return _device(what, sig, abi_info, parsed)
+    images = _kernel_images(what, sig, parsed)
+    return images.source, types.void, images.explain
+
+
+def _kernel_images(function, sig, parsed):
+    definition = definition_of(function)
+    signature = signatures.signature(sig, definition.scope.get)
+    check(signature, definition.name, definition.parameters)
+    return BodySource(definition, parsed).kernel(signature.args).images
+
+
+def _device(what, sig, abi_info, parsed):
+    what = pyfunc.unwrap(what)
+    if isinstance(what, python_types.FunctionType):
+        function = DeviceFunction(definition_of(what, "device function"), (), parsed, what)
+    else:
+        function = what
+    signature = signatures.signature(sig, function.definition.scope.get)
+    return exported.source(function, signature, abi_info.get("abi_name", function.name), parsed)
+
+
+def compile_ptx(
+    pyfunc: Any,
+    sig: Any = None,
+    device: bool = False,
+    cc: Capability | None = None,
+    **given: Any,
+) -> tuple[Any, Any]:
+    """(PTX, return type) of a kernel, or with ``device=True`` of a device function: ``compile`` with
+    ``output="ptx"``, under numba's older name."""
+    return compile(pyfunc, sig, device, cc, "ptx", **given)
+
+
+def compile_all(
+    func_or_source: Any,
+    sig: Any = None,
+    device: bool | None = None,
+    cc: Capability | None = None,
+    output: str = "ptx",
+    **given: Any,
+) -> tuple[list[Any], Any]:
+    """As ``compile``, with a list of codes, as in numba: (codes, return type). There is one, with all device
+    functions that it calls in it."""
+    code, result = compile(func_or_source, sig, device, cc, output, **given)
+    return [code], result
+
+
+def compile_for_current_device(
+    pyfunc: Any, sig: Any = None, device: bool | None = None, **given: Any
+) -> tuple[Any, Any]:
+    """``compile`` for the current device's compute capability."""
+    return compile(pyfunc, sig, device, None, **given)
+
+
+def compile_ptx_for_current_device(
+    pyfunc: Any, sig: Any = None, device: bool = False, **given: Any
+) -> tuple[Any, Any]:
+    """``compile_ptx`` for the current device's compute capability."""
+    return compile_ptx(pyfunc, sig, device, None, **given)

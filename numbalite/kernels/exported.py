@@ -1,0 +1,64 @@
+"""A device function by itself: a source with C linkage, and its PTX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numbalite.compilers import Source
+from numbalite.errors import SignatureError
+from numbalite.kernels import builder
+from numbalite.kernels.images import Images
+from numbalite.kernels.options import Options
+from numbalite.text.definition import Definition, device_texts
+from numbalite.types import Signature, signatures
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numbalite.kernels.devicefunction import DeviceFunction
+
+
+def source(
+    function: DeviceFunction, signature: Signature, exported: str, options: Options
+) -> tuple:
+    """(Source, return type, how to explain its errors); ``exported`` is its name in C."""
+    if not function.definition.is_unit:
+        check_count(signature, function.definition)
+    if options.linked:
+        raise NotImplementedError(
+            "cuda.compile links nothing: link= is for kernels that are launched"
+        )
+    function, signature = function.typed(signature)
+    text = builder.device_source(function, exported, signature)
+    fields = options.source_fields()
+    fields["options"] = ("--relocatable-device-code=true", *fields["options"])
+    made = Source(text=text, name=f"{function.name}.cu", describe=False, **fields)
+
+    def explain(problem):
+        from numbalite.text import hints
+
+        definition = function.definition
+        refused = definition.capture().refused
+        others = device_texts(definition)
+        return hints.explain(problem, function.name, refused, (), definition.text, others)
+
+    return made, signature.return_type, explain
+
+
+def ptx(function: DeviceFunction, sig: Any) -> str:
+    """The PTX, compiled with the options that the function was made with."""
+    from numbalite.kernels import inspection
+
+    signature = signatures.signature(sig, function.definition.scope.get)
+    options = function.options or Options(device=True)
+    made, _, explain = source(function, signature, function.name, options)
+    return inspection.ptx(Images(made, explain))
+
+
+def check_count(signature: Signature, definition: Definition) -> None:
+    """A signature of a device function has a type for each parameter."""
+    if len(signature.args) != len(definition.parameters):
+        raise SignatureError(
+            f"{definition.name} has {len(definition.parameters)} parameters, "
+            f"the signature {signature} has {len(signature.args)}"
+        )
