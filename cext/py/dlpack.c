@@ -6,6 +6,9 @@
  * them goes, the producer's deleter is called, once. A tensor that is refused stays in the
  * producer's capsule, which gives it back itself.
  *
+ * Classes that share C functions lend their tensors: nothing is exported, no Python object is made,
+ * and the object that is lent from keeps everything while it is used.
+ *
  * Memory of the host is not imported here: the caller takes it as a host array. On the simulator
  * device memory is host memory, and arrays there are exported as such; whether host memory is a
  * simulated device's is a question to the driver. */
@@ -325,12 +328,93 @@ int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObj
     return *array ? 1 : -1;
 }
 
+/* ---- tensors that are lent ---- */
+
+/* Interned once. */
+enum { NAME_EXCHANGE, NAME_REQUIRES_GRAD, NAME_IS_CONJ, NAME_IS_NEG, NAME_COUNT };
+static const char *const names[NAME_COUNT] = {"__dlpack_c_exchange_api__", "requires_grad",
+                                              "is_conj", "is_neg"};
+
+static PyObject *name(const nl_py_state *state, int which) {
+    return PyTuple_GET_ITEM(state->dlpack_names, which);
+}
+
+/* The functions of a class, which live as long as the process; NULL if it has none of ours. */
+static const nl_dl_exchange *exchange_of(const nl_py_state *state, PyTypeObject *type) {
+    PyObject *capsule;
+    if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
+        return NULL;
+    const nl_dl_exchange *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    Py_DECREF(capsule);
+    while (api && api->major > 1)
+        api = api->previous;
+    return api && api->major == 1 && api->lend_tensor ? api : NULL;
+}
+
+/* PyTorch's: does the attribute, or the method, say True? */
+static int says_true(const nl_py_state *state, PyObject *obj, int which) {
+    PyObject *value;
+    if (nl_py_lookup_attribute(obj, name(state, which), &value) <= 0)
+        return 0;
+    if (!PyBool_Check(value))
+        Py_SETREF(value, PyObject_CallNoArgs(value));
+    int result = value == Py_True;
+    Py_XDECREF(value);
+    return result;
+}
+
+/* Conjugates and negatives of PyTorch are flags on other tensors' memory: elements are found out
+ * when they are read. */
+static int is_lazy(const nl_py_state *state, PyObject *obj, const nl_dl_tensor *t,
+                   const nl_layout *layout) {
+    const char *way = NULL;
+    if (t->code == NL_DL_COMPLEX && says_true(state, obj, NAME_IS_CONJ))
+        way = "conj";
+    else if (!nl_layout_is_c(layout) && says_true(state, obj, NAME_IS_NEG))
+        way = "neg";
+    if (way)
+        PyErr_Format(PyExc_BufferError,
+                     "DLPack: the memory of this %.80s holds something else than its elements, "
+                     "which are computed when they are read: give resolve_%s() of it",
+                     Py_TYPE(obj)->tp_name, way);
+    return way != NULL;
+}
+
+static int read_stream(const nl_dl_exchange *api, const nl_dl_tensor *t, nl_py_foreign *f) {
+    void *stream = NULL;
+    if (api->current_stream(t->device_type, t->device_id, &stream) < 0)
+        return -1;
+    f->has_stream = 1;
+    f->stream = stream ? stream : CU_STREAM_LEGACY;
+    return 0;
+}
+
+int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
+    nl_dl_tensor t = {.data = NULL};
+    int64_t low, high;
+    const nl_dl_exchange *api = exchange_of(state, Py_TYPE(obj));
+    if (!api || says_true(state, obj, NAME_REQUIRES_GRAD) || api->lend_tensor(obj, &t) < 0 ||
+        (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
+        read_layout(&t, &out->layout, &out->element) < 0 ||
+        nl_py_layout_extent(&out->layout, &low, &high) < 0 || read_stream(api, &t, out) < 0)
+        goto other;
+    out->descr = NULL;
+    out->readonly = 0;
+    out->address = low == high ? 0 : (CUdeviceptr)(uintptr_t)t.data + t.byte_offset;
+    if (!nl_py_address_fits(out->address, low, high))
+        goto other;
+    return is_lazy(state, obj, &t, &out->layout) ? -1 : 1;
+other:
+    PyErr_Clear();
+    return 0;
+}
+
 static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"obj", "stream", NULL};
+    static char *keywords[] = {"obj", "stream", NULL};
     nl_py_state *state = nl_py_state_of(module);
     PyObject *obj, *stream = NULL, *array = NULL;
     CUstream handle;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:from_dlpack", names, &obj, &stream) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:from_dlpack", keywords, &obj, &stream) ||
         nl_py_stream_from(state, stream, &handle, NULL) < 0)
         return NULL;
     int found = import_object(state, obj, handle, &array);
@@ -344,5 +428,8 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_dlpack_exec(PyObject *module) {
+    nl_py_state_of(module)->dlpack_names = nl_py_interned(names, NAME_COUNT);
+    if (!nl_py_state_of(module)->dlpack_names)
+        return -1;
     return nl_py_add_functions(module, functions);
 }

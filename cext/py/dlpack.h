@@ -6,6 +6,7 @@
 #define NL_PY_DLPACK_H
 
 #include "py/devarray.h"
+#include "py/foreign.h"
 
 /* Device types. */
 enum {
@@ -54,6 +55,19 @@ typedef struct nl_dl_versioned {
     nl_dl_tensor tensor;
 } nl_dl_versioned;
 
+/* What a class shares as __dlpack_c_exchange_api__, in a capsule named "dlpack_exchange_api": its
+ * tensors as C functions, which cost no Python object. */
+typedef struct nl_dl_exchange {
+    uint32_t major, minor;
+    struct nl_dl_exchange *previous; /* of an older version */
+    int (*allocate)(nl_dl_tensor *prototype, nl_dl_versioned **out, void *context,
+                    void (*set_error)(void *context, const char *kind, const char *message));
+    int (*export_tensor)(void *object, nl_dl_versioned **out);
+    int (*import_tensor)(nl_dl_versioned *tensor, void **object);
+    int (*lend_tensor)(void *object, nl_dl_tensor *out); /* may be NULL; the object keeps it all */
+    int (*current_stream)(int device_type, int32_t device_id, void **stream);
+} nl_dl_exchange;
+
 /* Gives a capsule's tensor back: calls its deleter, if it has one. */
 void nl_py_dlpack_release(void *managed, int versioned);
 
@@ -61,5 +75,10 @@ void nl_py_dlpack_release(void *managed, int versioned);
  * or a numpy.ndarray for the host's memory; 0 if it has not; -1 with an exception. Work on `stream`
  * comes after the producer's. */
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
+
+/* 1 and *out filled like nl_py_foreign_read does, for a device's tensor of a class that shares its
+ * C functions; 0 where the object has to be asked in other ways, which also say what is wrong with
+ * it; -1 with an exception for a tensor whose memory does not hold what its elements are. */
+int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 
 #endif

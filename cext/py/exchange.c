@@ -11,6 +11,7 @@
 #include "core/graph.h"
 #include "core/stream.h"
 #include "py/devarray.h"
+#include "py/dlpack.h"
 #include "py/known.h"
 #include "py/stream.h"
 
@@ -265,9 +266,12 @@ int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     /* a class has the attribute of its instances, as a descriptor */
     if (PyType_Check(obj))
         return 0;
+    int found = nl_py_dlpack_read(state, obj, out);
+    if (found != 0)
+        return found;
     if (nl_py_known_read(state, obj, out))
         return 1;
-    int found = nl_py_lookup_attribute(obj, key(state, KEY_ATTRIBUTE), &dict);
+    found = nl_py_lookup_attribute(obj, key(state, KEY_ATTRIBUTE), &dict);
     if (found <= 0)
         return found;
     if (!PyDict_Check(dict)) {
@@ -430,14 +434,6 @@ static PyMethodDef functions[] = {
 
 int nl_py_exchange_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    PyObject *names = PyTuple_New(KEY_COUNT);
-    for (int i = 0; names && i < KEY_COUNT; i++) {
-        PyObject *name = PyUnicode_InternFromString(keys[i]);
-        if (!name)
-            Py_CLEAR(names);
-        else
-            PyTuple_SET_ITEM(names, i, name);
-    }
-    state->interface_keys = names;
-    return names ? nl_py_add_functions(module, functions) : -1;
+    state->interface_keys = nl_py_interned(keys, KEY_COUNT);
+    return state->interface_keys ? nl_py_add_functions(module, functions) : -1;
 }

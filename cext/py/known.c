@@ -266,14 +266,6 @@ PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj) {
 
 int nl_py_known_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    PyObject *tuple = PyTuple_New(NAME_COUNT);
-    for (int i = 0; tuple != NULL && i < NAME_COUNT; i++) {
-        PyObject *name = PyUnicode_InternFromString(names[i]);
-        if (name == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, i, name);
-    }
-    state->known_names = tuple;
-    return tuple != NULL ? 0 : -1;
+    state->known_names = nl_py_interned(names, NAME_COUNT);
+    return state->known_names ? 0 : -1;
 }

@@ -84,3 +84,15 @@ PyModuleDef nl_py_module_def = {
     .m_clear = module_clear,
     .m_free = module_free,
 };
+
+PyObject *nl_py_interned(const char *const *texts, int count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple && i < count; i++) {
+        PyObject *text = PyUnicode_InternFromString(texts[i]);
+        if (text)
+            PyTuple_SET_ITEM(tuple, i, text);
+        else
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}

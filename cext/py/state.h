@@ -41,6 +41,7 @@
     X(PyObject, code_indices)   /* dict: and back */ \
     X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */ \
     X(PyObject, known_names)    /* tuple of the names that known.c looks up */ \
+    X(PyObject, dlpack_names)   /* tuple of the names that dlpack.c looks up */ \
     X(PyTypeObject, cupy_array) /* known.c: classes of other libraries that were met, */ \
     X(PyTypeObject, torch_tensor) \
     X(PyObject, cupy_stream)  /* and what goes with them: cupy.cuda.get_current_stream, */ \
@@ -101,6 +102,8 @@ int nl_py_lives(void);
 int nl_py_at_exit(void);
 /* What is kept to be used again goes back to the driver, where nothing is using it. */
 void nl_py_give_back(void);
+/* A new tuple of interned strings; NULL with an exception. */
+PyObject *nl_py_interned(const char *const *texts, int count);
 /* Adds functions to the module. 0 or -1. */
 #define nl_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
 

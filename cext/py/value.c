@@ -1,10 +1,10 @@
 /* py/value: reading one Python value, and those of a call.
  *
  * The order of the questions is the same for everybody: classes of ours and NumPy's, which answer
- * by themselves, then numbers, then the CUDA Array Interface, then sub-classes of NumPy's array, of
- * which some are device arrays, and when an array is wanted, DLPack. What is asked in Python is
- * asked once in a call: owners build dictionaries and capsules for it, and may answer differently
- * the next time. */
+ * by themselves, then numbers, then DLPack's C functions and the CUDA Array Interface, then
+ * sub-classes of NumPy's array, of which some are device arrays, and when an array is wanted,
+ * DLPack. What is asked in Python is asked once in a call: owners build dictionaries and capsules
+ * for it, and may answer differently the next time. */
 #include "py/value.h"
 
 #include <stdio.h>
@@ -121,6 +121,10 @@ int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v) {
         v->kind = NL_PY_VALUE_NUMBER;
         return 0;
     }
+    if (nl_host_is_scalar(obj)) {
+        v->kind = NL_PY_VALUE_NUMBER;
+        return nl_host_is_void(obj) ? set_record(v) : 0;
+    }
     int found = nl_py_foreign_read(state, obj, &v->memory.foreign);
     if (found < 0)
         return -1;
@@ -128,10 +132,6 @@ int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v) {
         set_foreign(v);
     else if (nl_host_is_array(obj))
         return set_host(v, obj);
-    else if (nl_host_is_scalar(obj) && nl_host_is_void(obj))
-        return set_record(v);
-    else if (nl_host_is_scalar(obj))
-        v->kind = NL_PY_VALUE_NUMBER;
     return 0;
 }
 

@@ -86,3 +86,30 @@ def test_torch_launches():
         _core.from_interface(torch.ones(3))
     with pytest.raises((TypeError, KeyError, BufferError)):
         twice(torch.ones(3, device="cuda", dtype=torch.bfloat16))
+
+
+def test_torch_tensors_whose_memory_holds_others():
+    torch = pytest.importorskip("torch")
+    x = torch.ones(4, device="cuda", dtype=torch.complex64)
+    if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        with pytest.raises(BufferError, match=r"resolve_conj\(\)"):
+            _core.from_interface(x.conj())
+        with pytest.raises(BufferError, match=r"resolve_neg\(\)"):
+            _core.from_interface(x.conj().imag)
+    assert (_core.from_interface(x.conj().resolve_conj()).copy_to_host() == 1).all()
+
+
+def test_the_stream_of_torch_is_waited_for():
+    """A stream of torch's has no order with the default one."""
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("this torch does not tell its stream")
+    x = torch.zeros(1 << 24, device="cuda")
+    z = torch.zeros_like(x)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(50):
+            x += 1
+        add[1 << 17, 128](x, x, z)
+    cuda.synchronize()
+    assert (z == 100).all()

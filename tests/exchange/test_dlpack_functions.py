@@ -1,0 +1,188 @@
+"""Arguments of classes that share DLPack's C functions (__dlpack_c_exchange_api__): tensors are lent, not exported.
+
+A class whose functions are Python's, called through ctypes, takes the place of PyTorch's; tests/gpu has the
+real one. Its __cuda_array_interface__ counts how often it is asked.
+"""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+
+CPU, CUDA = 1, 2
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+LEND = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
+STREAM = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)
+)
+
+
+class Functions(ctypes.Structure):
+    pass
+
+
+Functions._fields_ = (
+    ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.POINTER(Functions)),
+    ("allocate", ctypes.c_void_p), ("export_tensor", ctypes.c_void_p), ("import_tensor", ctypes.c_void_p),
+    ("lend_tensor", LEND), ("current_stream", STREAM),
+)  # fmt: skip
+
+
+class Base:
+    """A tensor over a device array."""
+
+    device_type, code, byte_offset, current, requires_grad, conj, neg = (
+        CUDA,
+        None,
+        0,
+        0,
+        False,
+        False,
+        False,
+    )
+
+    def __init__(self, array, **changes):
+        self.array, self.lent, self.asked = array, 0, 0
+        self.shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        self.strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
+        self.__dict__.update(changes)
+
+    def is_conj(self):
+        return self.conj
+
+    def is_neg(self):
+        return self.neg
+
+    @property
+    def __cuda_array_interface__(self):
+        self.asked += 1
+        return self.array.__cuda_array_interface__
+
+
+@LEND
+def lend(obj, out):
+    t, dtype = out[0], obj.array.dtype
+    obj.lent += 1
+    t.data, t.device_type, t.device_id = obj.array.address - obj.byte_offset, obj.device_type, 0
+    t.ndim, t.shape, t.strides = obj.array.ndim, obj.shape, obj.strides
+    t.code, t.bits, t.lanes = (
+        CODES[dtype.kind] if obj.code is None else obj.code,
+        dtype.itemsize * 8,
+        1,
+    )
+    t.byte_offset = obj.byte_offset
+    Base.last = obj
+    return 0
+
+
+@STREAM
+def current_stream(device_type, device_id, out):
+    out[0] = Base.last.current
+    return 0
+
+
+KEPT = []
+CAPSULE = ctypes.pythonapi.PyCapsule_New
+CAPSULE.restype, CAPSULE.argtypes = (
+    ctypes.py_object,
+    (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+)
+
+
+def make(major=1, previous=None, lender=lend, name=b"dlpack_exchange_api"):
+    functions = Functions(major, 3, previous, None, None, None, lender, current_stream)
+    KEPT.append(functions)
+    capsule = CAPSULE(ctypes.addressof(functions), name, None)
+    return type("Tensor", (Base,), {"__dlpack_c_exchange_api__": capsule})
+
+
+Tensor = make()
+FIRST = np.arange(12, dtype="f4").reshape(3, 4)
+
+
+@cuda.jit
+def twice(x, y):
+    "int i = grid<1>(); if (i < 12) y[i / 4][i % 4] = x[i / 4][i % 4] * 2;"
+
+
+@pytest.mark.parametrize("view", (np.s_[:], np.s_[::-1, ::-1], np.s_[:, ::-1]), ids=str)
+def test_a_tensor_is_lent(view):
+    """Nothing else of it is asked, in a launch and in a ufunc, with any strides."""
+    x, y = (
+        Tensor(cuda.to_device(FIRST)[view]),
+        Tensor(cuda.device_array((3, 4), "f4"), byte_offset=16),
+    )
+    twice[1, 32](x, y)
+    np.testing.assert_array_equal(y.array.copy_to_host(), FIRST[view] * 2)
+    np.testing.assert_array_equal(
+        np.add(cuda.to_device(FIRST), x).copy_to_host(), FIRST + FIRST[view]
+    )
+    assert x.lent == 2 and y.lent == 1 and not x.asked and not y.asked
+
+
+@pytest.mark.parametrize("dtype", ("?", "i1", "u2", "i8", "f2", "f8", "c8", "c16"))
+def test_types(dtype):
+    x = Tensor(cuda.to_device(np.ones((2, 0, 3), dtype)))
+    found = _core.from_interface(x)
+    assert found.dtype == dtype and found.shape == (2, 0, 3) and x.lent == 1 and not x.asked
+
+
+def test_its_stream_is_waited_for():
+    stream = cuda.stream()
+    x = Tensor(cuda.to_device(FIRST), current=stream.handle)
+    y = cuda.device_array((3, 4), "f4")
+    _core.trace(True)
+    twice[1, 32, stream](x, y)
+    same = _core.traced()
+    twice[1, 32](x, y)
+    other = _core.traced()
+    _core.trace(False)
+    waits = [sum("StreamSynchronize" in call for call in calls) for calls in (same, other)]
+    assert waits[0] == 0 and waits[1] - waits[0] == 1
+    np.testing.assert_array_equal(y.copy_to_host(), FIRST * 2)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    (
+        lambda a: Tensor(a, requires_grad=True),
+        lambda a: Tensor(a, code=4),  # bfloat16
+        lambda a: Tensor(a, device_type=CPU),
+        lambda a: make(major=2)(a),
+        lambda a: make(lender=LEND())(a),
+        lambda a: make(name=b"another")(a),
+    ),
+)
+def test_what_cannot_be_lent_is_asked_for(tensor):
+    x, y = tensor(cuda.to_device(FIRST)), cuda.device_array((3, 4), "f4")
+    twice[1, 32](x, y)
+    np.testing.assert_array_equal(y.copy_to_host(), FIRST * 2)
+    assert x.asked == 1
+
+
+def test_an_older_version_in_the_chain():
+    older = Functions(1, 3, None, None, None, None, lend, current_stream)
+    x = make(major=2, previous=ctypes.pointer(older))(cuda.to_device(FIRST))
+    assert _core.from_interface(x).shape == (3, 4) and x.lent == 1 and not x.asked
+
+
+def test_elements_that_are_computed_when_they_are_read():
+    """PyTorch's conjugates and negatives: their memory holds the numbers of another tensor."""
+    x, y = cuda.to_device(FIRST.astype("c8")), cuda.device_array((3, 4), "c8")
+    with pytest.raises(BufferError, match=r"Tensor.*resolve_conj\(\)"):
+        twice[1, 32](Tensor(x, conj=True), y)
+    with pytest.raises(BufferError, match=r"Tensor.*resolve_neg\(\)"):
+        twice[1, 32](Tensor(cuda.to_device(FIRST)[:, ::2], neg=True), y)
