@@ -1,4 +1,4 @@
-"""Random numbers in kernels: states of the generator xoroshiro128+, one for each thread.
+"""Random numbers: `default_rng` fills arrays (numbalite/random/), and states of xoroshiro128+ are for kernels.
 
 Kernels call ``xoroshiro128p_uniform_float32(states, i)`` and its like, in CUDA C++; the functions of
 these names here only say so. Every state starts 2**64 steps after the one before it, so that threads
@@ -13,12 +13,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.cuda.arrays import device_array
+from numbalite.random.generator import Generator, default_rng
+from numbalite.random.philox import Philox4x32
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numbalite.arguments import StreamLike
     from numbalite.cuda.arrays import DeviceNDArray
+
+__all__ = [
+    "Generator",
+    "Philox4x32",
+    "create_xoroshiro128p_states",
+    "default_rng",
+    "init_xoroshiro128p_states",
+    "xoroshiro128p_dtype",
+    "xoroshiro128p_jump",
+    "xoroshiro128p_next",
+    "xoroshiro128p_normal_float32",
+    "xoroshiro128p_normal_float64",
+    "xoroshiro128p_uniform_float32",
+    "xoroshiro128p_uniform_float64",
+]
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 

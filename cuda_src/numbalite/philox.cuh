@@ -1,0 +1,304 @@
+/* philox: the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
+ * numbers: as easy as 1, 2, 3", 2011).
+ *
+ *     philox4x32 rng(seed, grid<1>());             a stream of its own for each thread
+ *     float u = rng.uniform(), z = rng.normal();
+ *
+ * Block k of a stream is a function of the key and of k alone, so nothing is stored between launches
+ * and any place is reached at once. cuda.random.default_rng draws from the same blocks.
+ *
+ * Logarithm, sine and cosine are polynomials of our own, made of additions, multiplications and fused
+ * multiply-adds, which are rounded alike everywhere; nowhere is a product added to anything by two
+ * operations, which compilers may fuse or not. So all numbers here are the same, bit for bit, on a GPU
+ * and on the simulator (not with fastmath). */
+#ifndef NUMBALITE_PHILOX_CUH
+#define NUMBALITE_PHILOX_CUH
+
+#include "numbalite.cuh"
+
+namespace numbalite {
+namespace nl_random {
+
+/* The words of one block. */
+struct words {
+    uint32 a, b, c, d;
+};
+
+struct philox {
+    /* The block at a counter of 128 bits. */
+    static NUMBALITE_FUNCTION words block(uint64 key, uint64 low, uint64 high) {
+        uint32 k0 = (uint32)key, k1 = (uint32)(key >> 32);
+        words x = {(uint32)low, (uint32)(low >> 32), (uint32)high, (uint32)(high >> 32)};
+#pragma unroll
+        for (int round = 0; round < 10; ++round) {
+            uint64 p = (uint64)0xd2511f53u * x.a, q = (uint64)0xcd9e8d57u * x.c;
+            x.a = (uint32)(q >> 32) ^ x.b ^ k0;
+            x.b = (uint32)q;
+            x.c = (uint32)(p >> 32) ^ x.d ^ k1;
+            x.d = (uint32)p;
+            k0 += 0x9e3779b9u;
+            k1 += 0xbb67ae85u;
+        }
+        return x;
+    }
+};
+
+NUMBALITE_FUNCTION uint64 wide(uint32 low, uint32 high) {
+    return (uint64)high << 32 | low;
+}
+
+/* What differs between the two widths: a word is as wide as the number that is made of it. */
+template <class R> struct real;
+
+template <> struct real<float> {
+    typedef uint32 word;
+    enum { per_block = 4 };
+
+    /* [0, 1), all multiples of 2^-24 alike. */
+    static NUMBALITE_FUNCTION float uniform(uint32 x) {
+        return (float)(x >> 8) * 5.9604645e-08f;
+    }
+    /* The middle of the x-th of 2^32 parts of (0, 1), for x < 2^31: at most 1/2. */
+    static NUMBALITE_FUNCTION float middle(uint32 x) {
+        return ((float)x + 0.5f) * 2.3283064e-10f;
+    }
+    /* log(2^exponent * (1 + f)) for f in [-1/3, 1/3]. */
+    static NUMBALITE_FUNCTION float log_of(float exponent, float f) {
+        float s = f * f;
+        float r = ::fmaf(-0.130310059f, s, -0.121484190f);
+        float t = ::fmaf(0.140869141f, s, 0.139814854f);
+        r = ::fmaf(r, s, -0.166846052f);
+        t = ::fmaf(t, s, 0.200120345f);
+        r = ::fmaf(r, s, -0.249996200f);
+        r = ::fmaf(t, f, r);
+        r = ::fmaf(r, f, 0.333331972f);
+        r = ::fmaf(r, f, -0.5f);
+        r = ::fmaf(r, s, f);
+        return ::fmaf(exponent, 0.693147182f, r);
+    }
+    static NUMBALITE_FUNCTION float log(float u) {
+        uint32 bits = (uint32)__float_as_int(u);
+        uint32 exponent = (bits - 0x3f2aaaabu) & 0xff800000u;
+        float f = __int_as_float((int)(bits - exponent)) - 1.0f;
+        return log_of((float)(int)exponent * 1.1920929e-07f, f);
+    }
+    /* log(1 - w) for w in (0, 1/2]; small ones keep their digits. */
+    static NUMBALITE_FUNCTION float log_without(float w) {
+        return w < 0.333f ? log_of(0.0f, -w) : log_of(-1.0f, ::fmaf(-2.0f, w, 1.0f));
+    }
+    static NUMBALITE_FUNCTION float root(float x) {
+        return ::sqrtf(x);
+    }
+    static NUMBALITE_FUNCTION float fused(float x, float y, float z) {
+        return ::fmaf(x, y, z);
+    }
+    /* Sine and cosine of the middle of the x-th of 2^32 parts of a turn; neither is ever 0. */
+    static NUMBALITE_FUNCTION void turn(uint32 x, float &sine, float &cosine) {
+        uint32 quadrant = (x + 0x20000000u) >> 30;
+        float t = ((float)(int)(x - (quadrant << 30)) + 0.5f) * 4.6566129e-10f; /* half turns */
+        float s = t * t;
+        float c = ::fmaf(0.231384277f, s, -1.33502197f);
+        c = ::fmaf(c, s, 4.05870390f);
+        c = ::fmaf(c, s, -4.93480206f);
+        c = ::fmaf(c, s, 1.0f);
+        float r = ::fmaf(-0.595703125f, s, 2.55039954f);
+        r = ::fmaf(r, s, -5.16772413f);
+        r = (t * s) * r;
+        r = ::fmaf(t, 3.14159274f, r);
+        sine = quadrant & 1 ? c : r;
+        cosine = quadrant & 1 ? r : c;
+        sine = quadrant & 2 ? -sine : sine;
+        cosine = (quadrant + 1) & 2 ? -cosine : cosine;
+    }
+};
+
+template <> struct real<double> {
+    typedef uint64 word;
+    enum { per_block = 2 };
+
+    static NUMBALITE_FUNCTION double uniform(uint64 x) {
+        return (double)(x >> 11) * 1.1102230246251565e-16;
+    }
+    static NUMBALITE_FUNCTION double middle(uint64 x) {
+        return ((double)x + 0.5) * 5.421010862427522e-20;
+    }
+    /* As fdlibm: with s = f / (2 + f), log(1 + f) is 2 s + s^3 (2/3 + ...). */
+    static NUMBALITE_FUNCTION double log_of(double exponent, double f) {
+        double s = f / (2.0 + f), z = s * s, w = z * z;
+        double odd = ::fma(w, 0.15313837699209373, 0.2222219843214978);
+        odd = ::fma(w, odd, 0.3999999999940942);
+        double even = ::fma(w, 0.14798198605116586, 0.1818357216161805);
+        even = ::fma(w, even, 0.2857142874366239);
+        even = ::fma(w, even, 0.6666666666666735);
+        double half = 0.5 * f, rest = ::fma(half, f, ::fma(w, odd, z * even));
+        double low = ::fma(exponent, 1.9082149292705877e-10, s * rest);
+        return ::fma(exponent, 0.6931471803691238, f - ::fma(half, f, -low));
+    }
+    static NUMBALITE_FUNCTION double log(double u) {
+        uint64 bits = (uint64)__double_as_longlong(u);
+        uint64 exponent = (bits - 0x3fe6a09e667f3bcdull) & 0xfff0000000000000ull;
+        double f = __longlong_as_double((long long)(bits - exponent)) - 1.0;
+        return log_of((double)((int64)exponent >> 52), f);
+    }
+    static NUMBALITE_FUNCTION double log_without(double w) {
+        return w < 0.29 ? log_of(0.0, -w) : log_of(-1.0, ::fma(-2.0, w, 1.0));
+    }
+    static NUMBALITE_FUNCTION double root(double x) {
+        return ::sqrt(x);
+    }
+    static NUMBALITE_FUNCTION double fused(double x, double y, double z) {
+        return ::fma(x, y, z);
+    }
+    static NUMBALITE_FUNCTION void turn(uint64 x, double &sine, double &cosine) {
+        uint64 quadrant = (x + 0x2000000000000000ull) >> 62;
+        double t = ((double)(int64)(x - (quadrant << 62)) + 0.5) * 1.0842021724855044e-19;
+        double s = t * t;
+        /* The series of cos(pi t) and sin(pi t): for |t| <= 1/4 what is left out is below 2^-57. */
+        double c = ::fma(4.303069587032947e-06, s, -1.0463810492484570e-04);
+        c = ::fma(c, s, 1.9295743094039231e-03);
+        c = ::fma(c, s, -2.5806891390014061e-02);
+        c = ::fma(c, s, 2.3533063035889319e-01);
+        c = ::fma(c, s, -1.3352627688545895e+00);
+        c = ::fma(c, s, 4.0587121264167682e+00);
+        c = ::fma(c, s, -4.9348022005446793e+00);
+        c = ::fma(c, s, 1.0);
+        double r = ::fma(7.9520540014755128e-07, s, -2.1915353447830216e-05);
+        r = ::fma(r, s, 4.6630280576761256e-04);
+        r = ::fma(r, s, -7.3704309457143504e-03);
+        r = ::fma(r, s, 8.2145886611128232e-02);
+        r = ::fma(r, s, -5.9926452932079209e-01);
+        r = ::fma(r, s, 2.5501640398773455e+00);
+        r = ::fma(r, s, -5.1677127800499703e+00);
+        r = ::fma(t, 1.2246467991473532e-16, (t * s) * r); /* pi's second half */
+        r = ::fma(t, 3.1415926535897931e+00, r);
+        sine = quadrant & 1 ? c : r;
+        cosine = quadrant & 1 ? r : c;
+        sine = quadrant & 2 ? -sine : sine;
+        cosine = (quadrant + 1) & 2 ? -cosine : cosine;
+    }
+};
+
+/* Unit exponential, in the middle of the x-th of equally likely parts, counted from the largest. Both ends
+ * are fine: near 0 the distance to the next is that of x, not of floats near 1. */
+template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x) {
+    typedef typename real<R>::word word;
+    word top = (word)1 << (8 * sizeof(word) - 1);
+    bool upper = x >= top;
+    R v = real<R>::middle(upper ? (word)~x : x);
+    return -(upper ? real<R>::log_without(v) : real<R>::log(v));
+}
+
+/* Two independent normal numbers: Box and Muller. */
+template <class R>
+NUMBALITE_FUNCTION void normals_of(typename real<R>::word x, typename real<R>::word y, R &a, R &b) {
+    R sine, cosine, e = exponential_of<R>(x), r = real<R>::root(e + e);
+    real<R>::turn(y, sine, cosine);
+    a = r * cosine;
+    b = r * sine;
+}
+
+} // namespace nl_random
+
+/* A place in a stream: `key` says which generator, `sequence` which of its 2^64 streams, `offset` the
+ * block to begin with. */
+class philox4x32 {
+  public:
+    NUMBALITE_FUNCTION explicit philox4x32(uint64 key, uint64 sequence = 0, uint64 offset = 0)
+        : key_(key), high_(sequence), low_(offset), left_(0) {
+    }
+
+    /* A whole block: 128 random bits, the next ones. What was left of the last block is not used. */
+    NUMBALITE_FUNCTION uint4 block() {
+        nl_random::words w = next_block();
+        left_ = 0;
+        uint4 result;
+        result.x = w.a, result.y = w.b, result.z = w.c, result.w = w.d;
+        return result;
+    }
+
+    /* 32 random bits, and 64. */
+    NUMBALITE_FUNCTION uint32 operator()() {
+        if (left_ == 0) {
+            words_ = next_block();
+            left_ = 4;
+        }
+        uint32 x = words_.a;
+        words_.a = words_.b, words_.b = words_.c, words_.c = words_.d;
+        --left_;
+        return x;
+    }
+    NUMBALITE_FUNCTION uint64 bits64() {
+        uint32 low = (*this)();
+        return nl_random::wide(low, (*this)());
+    }
+
+    /* [0, 1) */
+    NUMBALITE_FUNCTION float uniform() {
+        return nl_random::real<float>::uniform((*this)());
+    }
+    NUMBALITE_FUNCTION double uniform_double() {
+        return nl_random::real<double>::uniform(bits64());
+    }
+
+    /* Mean 0, deviation 1. The two of a pair are independent. */
+    NUMBALITE_FUNCTION float normal() {
+        float a, b;
+        normal_pair(a, b);
+        return a;
+    }
+    NUMBALITE_FUNCTION double normal_double() {
+        double a, b;
+        normal_pair(a, b);
+        return a;
+    }
+    NUMBALITE_FUNCTION void normal_pair(float &a, float &b) {
+        uint32 x = (*this)();
+        nl_random::normals_of<float>(x, (*this)(), a, b);
+    }
+    NUMBALITE_FUNCTION void normal_pair(double &a, double &b) {
+        uint64 x = bits64();
+        nl_random::normals_of<double>(x, bits64(), a, b);
+    }
+
+    /* Mean 1. */
+    NUMBALITE_FUNCTION float exponential() {
+        return nl_random::exponential_of<float>((*this)());
+    }
+    NUMBALITE_FUNCTION double exponential_double() {
+        return nl_random::exponential_of<double>(bits64());
+    }
+
+    /* 0 to n - 1, all alike; 0 for n = 0. Lemire's method: the high word of a product, and another try where
+     * the low one says that there would be one too many. */
+    NUMBALITE_FUNCTION uint32 below(uint32 n) {
+        uint64 product = (uint64)(*this)() * n;
+        if ((uint32)product < n) {
+            uint32 excess = (0u - n) % n;
+            while ((uint32)product < excess)
+                product = (uint64)(*this)() * n;
+        }
+        return (uint32)(product >> 32);
+    }
+
+    /* Goes on by a number of blocks, without making them. */
+    NUMBALITE_FUNCTION void skip(uint64 blocks) {
+        low_ += blocks;
+        high_ += low_ < blocks;
+        left_ = 0;
+    }
+
+  private:
+    NUMBALITE_FUNCTION nl_random::words next_block() {
+        nl_random::words w = nl_random::philox::block(key_, low_, high_);
+        high_ += ++low_ == 0;
+        return w;
+    }
+
+    uint64 key_, high_, low_;
+    nl_random::words words_;
+    int left_;
+};
+
+} // namespace numbalite
+
+#endif

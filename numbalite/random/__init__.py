@@ -1,0 +1,7 @@
+"""Random numbers in device arrays, with the surface of numpy.random.Generator (`cuda.random.default_rng`).
+
+`philox` is the bit generator: a key and a counter on the host, from which every launch takes its part.
+`generator` has the distributions as methods, `parameters` reads their arguments, `kernels` knows the kernel for
+each (cuda_src/numbalite/random_fill.cuh, random_draw.cuh, permute.cuh), `shuffling` makes permutations. Uses
+kernels and, of cuda, arrays. Begin with generator.py.
+"""

@@ -1,0 +1,662 @@
+"""The Generator: NumPy's methods, each a kernel that fills a device array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite.random import integers, parameters
+from numbalite.random.kernels import Distribution
+from numbalite.random.parameters import Parameter
+from numbalite.random.philox import Philox4x32
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import DTypeLike
+
+    from numbalite.arguments import StreamLike
+    from numbalite.cuda.arrays import DeviceNDArray
+
+_LONG, _DOUBLE, _WHOLE = np.int64, np.float64, (np.int64,)
+_UNIFORM, _UNIFORM_BETWEEN = Distribution("uniform"), Distribution("uniform", None, None)
+_NORMAL, _NORMAL_AT = Distribution("normal"), Distribution("normal", None, None)
+_EXPONENTIAL, _EXPONENTIAL_OF = Distribution("exponential"), Distribution("exponential", None)
+_LOGNORMAL = Distribution("lognormal", None, None)
+_LAPLACE = Distribution("laplace", None, None)
+_GUMBEL = Distribution("gumbel", None, None)
+_LOGISTIC = Distribution("logistic", None, None)
+_CAUCHY = Distribution("cauchy")
+_RAYLEIGH = Distribution("rayleigh", None)
+_WEIBULL = Distribution("weibull", None)
+_PARETO = Distribution("pareto", None)
+_POWER = Distribution("power", None)
+_TRIANGULAR = Distribution("triangular", None, None, None)
+_GEOMETRIC = Distribution("geometric", _DOUBLE, dtypes=_WHOLE)
+_GAMMA = Distribution("gamma", None, draws=True)
+_GAMMA_OF = Distribution("gamma", None, None, draws=True)
+_BETA = Distribution("beta", None, None, draws=True)
+_CHISQUARE = Distribution("chisquare", None, draws=True)
+_NONCENTRAL_CHISQUARE = Distribution("noncentral_chisquare", None, None, draws=True)
+_F = Distribution("f", None, None, draws=True)
+_NONCENTRAL_F = Distribution("noncentral_f", None, None, None, draws=True)
+_STANDARD_T = Distribution("standard_t", None, draws=True)
+_WALD = Distribution("wald", None, None, draws=True)
+_VONMISES = Distribution("vonmises", None, None, draws=True)
+_POISSON = Distribution("poisson", _DOUBLE, draws=True, dtypes=_WHOLE)
+_BINOMIAL = Distribution("binomial", _LONG, _DOUBLE, draws=True, dtypes=_WHOLE)
+_NEGATIVE_BINOMIAL = Distribution("negative_binomial", _DOUBLE, _DOUBLE, draws=True, dtypes=_WHOLE)
+_HYPERGEOMETRIC = Distribution("hypergeometric", _LONG, _LONG, _LONG, draws=True, dtypes=_WHOLE)
+_ZIPF = Distribution("zipf", _DOUBLE, draws=True, dtypes=_WHOLE)
+_LOGSERIES = Distribution("logseries", _DOUBLE, draws=True, dtypes=_WHOLE)
+
+
+class Generator:
+    """Random numbers in device arrays, by numpy.random.Generator's methods; `default_rng` makes one.
+
+    The numbers are a function of the seed and of the calls before: the same on every GPU and on the
+    simulator, whatever shape the launch has. Each call begins with a new block of the stream, so that
+    ``random(5)`` and ``random(3)`` are not ``random(8)``. ``size=None`` makes an array of no dimensions, or
+    of the parameters' shape where they are arrays. ``out=`` is a device array, C-contiguous; ``stream=`` is
+    where the kernel runs. Parameters are numbers or arrays, of the host or the device; those of the device are
+    checked, too, which waits for them.
+
+    The place in the stream is advanced on the host: what is captured into a graph gives the same numbers at
+    every launch of the graph.
+    """
+
+    def __init__(self, bit_generator: Philox4x32) -> None:
+        if not isinstance(bit_generator, Philox4x32):
+            raise TypeError(
+                f"Generator: bit_generator must be a Philox4x32, not {type(bit_generator).__name__}"
+            )
+        self._bits = bit_generator
+
+    @property
+    def bit_generator(self) -> Philox4x32:
+        """Where its numbers come from: `state`, `advance`, `jumped`."""
+        return self._bits
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """Independent generators, from the children of the seed. TypeError without a seed."""
+        return [Generator(bits) for bits in self._bits.spawn(n_children)]
+
+    def __repr__(self) -> str:
+        return "Generator(Philox4x32)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Generator, (self._bits,)
+
+    # ---- how
+
+    def _standard(self, distribution, what, size, dtype, out, stream):
+        """Without parameters: the short way."""
+        if dtype is None and out is not None:
+            dtype = getattr(out, "dtype", None)
+        fill = distribution.fill(what, dtype)
+        result = parameters.output(what, size, fill.dtype, out, stream)
+        fill(result, self._bits, stream)
+        return result
+
+    def _make(self, distribution, what, size, dtype, out, stream, *given):
+        if dtype is None and out is not None:
+            dtype = getattr(out, "dtype", None)
+        values = [parameter.value for parameter in given]
+        if all(map(parameters.is_number, values)):
+            fill = distribution.fill(what, dtype, (False,) * len(values))
+            kinds = distribution.parameter_dtypes(fill.dtype)
+            values = [parameters.number(what, *pair) for pair in zip(given, kinds, strict=True)]
+        else:
+            are = tuple(not parameters.is_number(value) for value in values)
+            fill = distribution.fill(what, dtype, are)
+            kinds = distribution.parameter_dtypes(fill.dtype)
+            size, values = parameters.spread_all(what, size, out, given, kinds, stream)
+        result = parameters.output(what, size, fill.dtype, out, stream)
+        fill(result, self._bits, stream, *values)
+        return result
+
+    # ---- uniform
+
+    def random(
+        self, size: Any = None, dtype: DTypeLike = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """Uniform in [0, 1).
+
+        >>> rng = cuda.random.default_rng(1)
+        >>> rng.random(3, dtype=np.float32)
+        DeviceNDArray(shape=(3,), dtype=float32, device=0)
+        """
+        return self._standard(_UNIFORM, "random", size, dtype, out, stream)
+
+    def uniform(
+        self,
+        low: Any = 0.0,
+        high: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Uniform from ``low`` up to ``high``; by rounding, ``high`` itself can occur."""
+        width = _width(low, high)
+        return self._make(
+            _UNIFORM_BETWEEN, "uniform", size, dtype, out, stream,
+            Parameter("low", low, parameters.FINITE), Parameter("high - low", width, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: DTypeLike = None,
+        endpoint: bool = False, out: Any = None, *, stream: StreamLike = 0,
+    ) -> DeviceNDArray:  # fmt: skip
+        """Integers from ``low`` up to ``high``, without it or, with ``endpoint``, with it; all alike.
+
+        With one number, from 0 up to that. ``dtype`` is any integer type, or bool. Nothing is biased: where
+        the range does not divide the generator's, words are rejected (Lemire 2019).
+        """
+        return integers.fill(self._bits, low, high, size, dtype, endpoint, out, stream)
+
+    def bytes(self, length: int) -> bytes:
+        """So many random bytes, on the host."""
+        return self.integers(256, size=length, dtype=np.uint8).copy_to_host().tobytes()
+
+    # ---- one word for each number
+
+    def standard_normal(
+        self, size: Any = None, dtype: DTypeLike = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """Normal, with mean 0 and deviation 1 (Box and Muller)."""
+        return self._standard(_NORMAL, "standard_normal", size, dtype, out, stream)
+
+    def normal(
+        self,
+        loc: Any = 0.0,
+        scale: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Normal, with mean ``loc`` and deviation ``scale``."""
+        return self._make(
+            _NORMAL_AT, "normal", size, dtype, out, stream,
+            Parameter("loc", loc, parameters.REAL),
+            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def lognormal(
+        self,
+        mean: Any = 0.0,
+        sigma: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """What has a normal logarithm."""
+        return self._make(
+            _LOGNORMAL, "lognormal", size, dtype, out, stream,
+            Parameter("mean", mean, parameters.REAL),
+            Parameter("sigma", sigma, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def standard_exponential(
+        self, size: Any = None, dtype: DTypeLike = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """Exponential, with mean 1."""
+        return self._standard(_EXPONENTIAL, "standard_exponential", size, dtype, out, stream)
+
+    def exponential(
+        self,
+        scale: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Exponential, with mean ``scale``."""
+        return self._make(
+            _EXPONENTIAL_OF, "exponential", size, dtype, out, stream,
+            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def laplace(
+        self,
+        loc: Any = 0.0,
+        scale: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Laplace's distribution about ``loc``."""
+        return self._make(
+            _LAPLACE, "laplace", size, dtype, out, stream,
+            Parameter("loc", loc, parameters.REAL),
+            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def gumbel(
+        self,
+        loc: Any = 0.0,
+        scale: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Gumbel's distribution about ``loc``."""
+        return self._make(
+            _GUMBEL, "gumbel", size, dtype, out, stream,
+            Parameter("loc", loc, parameters.REAL),
+            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def logistic(
+        self,
+        loc: Any = 0.0,
+        scale: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """The logistic distribution about ``loc``."""
+        return self._make(
+            _LOGISTIC, "logistic", size, dtype, out, stream,
+            Parameter("loc", loc, parameters.REAL),
+            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def standard_cauchy(
+        self, size: Any = None, dtype: DTypeLike = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """Cauchy's distribution."""
+        return self._standard(_CAUCHY, "standard_cauchy", size, dtype, out, stream)
+
+    def rayleigh(
+        self,
+        scale: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Rayleigh's distribution."""
+        return self._make(
+            _RAYLEIGH, "rayleigh", size, dtype, out, stream,
+            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def weibull(
+        self,
+        a: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Weibull's distribution with shape ``a``."""
+        return self._make(
+            _WEIBULL, "weibull", size, dtype, out, stream,
+            Parameter("a", a, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def pareto(
+        self,
+        a: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Pareto's second kind (Lomax) with shape ``a``."""
+        return self._make(
+            _PARETO, "pareto", size, dtype, out, stream,
+            Parameter("a", a, parameters.POSITIVE),
+        )  # fmt: skip
+
+    def power(
+        self,
+        a: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """On [0, 1], with density a x**(a - 1)."""
+        return self._make(
+            _POWER, "power", size, dtype, out, stream,
+            Parameter("a", a, parameters.POSITIVE),
+        )  # fmt: skip
+
+    def triangular(
+        self,
+        left: Any,
+        mode: Any,
+        right: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """A triangle's: from ``left`` over ``mode`` to ``right``."""
+        _check_order(left, mode, right)
+        return self._make(
+            _TRIANGULAR, "triangular", size, dtype, out, stream,
+            Parameter("left", left, parameters.FINITE),
+            Parameter("mode", mode, parameters.FINITE),
+            Parameter("right", right, parameters.FINITE),
+        )  # fmt: skip
+
+    def geometric(
+        self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """The number of trials up to the first success; int64."""
+        return self._make(
+            _GEOMETRIC, "geometric", size, None, out, stream,
+            Parameter("p", p, parameters.CHANCE),
+        )  # fmt: skip
+
+    # ---- as many words as it takes
+
+    def standard_gamma(
+        self,
+        shape: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """The gamma distribution with scale 1."""
+        return self._make(
+            _GAMMA, "standard_gamma", size, dtype, out, stream,
+            Parameter("shape", shape, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def gamma(
+        self,
+        shape: Any,
+        scale: Any = 1.0,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """The gamma distribution."""
+        return self._make(
+            _GAMMA_OF, "gamma", size, dtype, out, stream,
+            Parameter("shape", shape, parameters.NOT_NEGATIVE),
+            Parameter("scale", scale, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def beta(
+        self,
+        a: Any,
+        b: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """The beta distribution."""
+        return self._make(
+            _BETA, "beta", size, dtype, out, stream,
+            Parameter("a", a, parameters.POSITIVE),
+            Parameter("b", b, parameters.POSITIVE),
+        )  # fmt: skip
+
+    def chisquare(
+        self,
+        df: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Chi-square, with ``df`` degrees of freedom."""
+        return self._make(
+            _CHISQUARE, "chisquare", size, dtype, out, stream,
+            Parameter("df", df, parameters.POSITIVE),
+        )  # fmt: skip
+
+    def noncentral_chisquare(
+        self,
+        df: Any,
+        nonc: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Chi-square about another place."""
+        return self._make(
+            _NONCENTRAL_CHISQUARE, "noncentral_chisquare", size, dtype, out, stream,
+            Parameter("df", df, parameters.POSITIVE),
+            Parameter("nonc", nonc, parameters.MEAN),
+        )  # fmt: skip
+
+    def f(
+        self,
+        dfnum: Any,
+        dfden: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Fisher's distribution."""
+        return self._make(
+            _F, "f", size, dtype, out, stream,
+            Parameter("dfnum", dfnum, parameters.POSITIVE),
+            Parameter("dfden", dfden, parameters.POSITIVE),
+        )  # fmt: skip
+
+    def noncentral_f(
+        self,
+        dfnum: Any,
+        dfden: Any,
+        nonc: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Fisher's distribution about another place."""
+        return self._make(
+            _NONCENTRAL_F, "noncentral_f", size, dtype, out, stream,
+            Parameter("dfnum", dfnum, parameters.POSITIVE),
+            Parameter("dfden", dfden, parameters.POSITIVE),
+            Parameter("nonc", nonc, parameters.MEAN),
+        )  # fmt: skip
+
+    def standard_t(
+        self,
+        df: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Student's distribution."""
+        return self._make(
+            _STANDARD_T, "standard_t", size, dtype, out, stream,
+            Parameter("df", df, parameters.POSITIVE),
+        )  # fmt: skip
+
+    def wald(
+        self,
+        mean: Any,
+        scale: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Wald's, the inverse Gaussian distribution."""
+        return self._make(
+            _WALD, "wald", size, dtype, out, stream,
+            Parameter("mean", mean, parameters.POSITIVE),
+            Parameter("scale", scale, parameters.POSITIVE),
+        )  # fmt: skip
+
+    def vonmises(
+        self,
+        mu: Any,
+        kappa: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """Von Mises's, on [-pi, pi]."""
+        return self._make(
+            _VONMISES, "vonmises", size, dtype, out, stream,
+            Parameter("mu", mu, parameters.FINITE),
+            Parameter("kappa", kappa, parameters.NOT_NEGATIVE),
+        )  # fmt: skip
+
+    def poisson(
+        self, lam: Any = 1.0, size: Any = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """Poisson's distribution with mean ``lam``; int64."""
+        return self._make(
+            _POISSON, "poisson", size, None, out, stream,
+            Parameter("lam", lam, parameters.MEAN),
+        )  # fmt: skip
+
+    def binomial(
+        self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """The number of successes in ``n`` trials; int64."""
+        return self._make(
+            _BINOMIAL, "binomial", size, None, out, stream,
+            Parameter("n", n, parameters.COUNT),
+            Parameter("p", p, parameters.PROBABILITY),
+        )  # fmt: skip
+
+    def negative_binomial(
+        self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """The number of failures before the n-th success; int64."""
+        return self._make(
+            _NEGATIVE_BINOMIAL, "negative_binomial", size, None, out, stream,
+            Parameter("n", n, parameters.POSITIVE),
+            Parameter("p", p, parameters.CHANCE),
+        )  # fmt: skip
+
+    def hypergeometric(
+        self,
+        ngood: Any,
+        nbad: Any,
+        nsample: Any,
+        size: Any = None,
+        out: Any = None,
+        *,
+        stream: StreamLike = 0,
+    ) -> DeviceNDArray:
+        """The good ones in a sample without replacement; int64."""
+        _check_sample(ngood, nbad, nsample)
+        return self._make(
+            _HYPERGEOMETRIC, "hypergeometric", size, None, out, stream,
+            Parameter("ngood", ngood, parameters.MANY),
+            Parameter("nbad", nbad, parameters.MANY),
+            Parameter("nsample", nsample, parameters.MANY),
+        )  # fmt: skip
+
+    def zipf(
+        self, a: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """Zipf's distribution: k with a probability like k**-a; int64."""
+        return self._make(
+            _ZIPF, "zipf", size, None, out, stream,
+            Parameter("a", a, parameters.ABOVE_ONE),
+        )  # fmt: skip
+
+    def logseries(
+        self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
+    ) -> DeviceNDArray:
+        """The logarithmic distribution; int64."""
+        return self._make(
+            _LOGSERIES, "logseries", size, None, out, stream,
+            Parameter("p", p, parameters.BELOW_ONE),
+        )  # fmt: skip
+
+
+def _known(what, name, value):
+    """A number as it is, anything else as an array."""
+    return value if parameters.is_number(value) else parameters.array(what, name, value)
+
+
+def _holds(condition):
+    """Is it true of all elements?"""
+    if isinstance(condition, (bool, np.bool_)):
+        return bool(condition)
+    return bool(np.logical_and.reduce(condition, axis=None))
+
+
+def _width(low, high):
+    """Of the interval of `uniform`."""
+    low, high = _known("uniform", "low", low), _known("uniform", "high", high)
+    width = high - low
+    if parameters.is_number(width) and abs(width) == float("inf"):
+        raise OverflowError(f"uniform: high - low is infinite: {low}, {high}")
+    return width
+
+
+def _check_order(left, mode, right):
+    left, mode, right = (
+        _known("triangular", name, value)
+        for name, value in (("left", left), ("mode", mode), ("right", right))
+    )
+    if not (_holds(left <= mode) and _holds(mode <= right)):
+        raise ValueError("triangular: mode must be from left to right")
+    if not _holds(left < right):
+        raise ValueError("triangular: left must be below right")
+
+
+def _check_sample(good, bad, sample):
+    good, bad, sample = (
+        _known("hypergeometric", name, value)
+        for name, value in (("ngood", good), ("nbad", bad), ("nsample", sample))
+    )
+    if not _holds(sample <= good + bad):
+        raise ValueError("hypergeometric: nsample must be at most ngood + nbad")
+
+
+def default_rng(seed: Any = None) -> Generator:
+    """A Generator of Philox4x32-10.
+
+    ``seed`` is what numpy.random.default_rng takes: None, an int of any size, several of them, a SeedSequence;
+    a Philox4x32 is used itself, and a Generator given back.
+
+    >>> rng = cuda.random.default_rng(7)
+    >>> d = rng.normal(10, 2, size=(100, 100))
+    >>> abs(float(np.add.reduce(d, axis=None)) / d.size - 10) < 0.1
+    True
+    """
+    if isinstance(seed, Generator):
+        return seed
+    return Generator(seed if isinstance(seed, Philox4x32) else Philox4x32(seed))

@@ -1,0 +1,119 @@
+"""Which kernel makes a distribution's numbers, compiled when it is first asked for."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import types
+from numbalite.kernels.decorators import jit
+
+if TYPE_CHECKING:
+    from typing import Any
+
+THREADS = 256
+RUN = 256
+"""Blocks of the stream for each element of a distribution that draws (random_fill.cuh)."""
+_MOST_BLOCKS = 1 << 20
+_REALS = (np.float64, np.float32, np.float16)
+
+
+class Fill:
+    """A kernel of a distribution: called with what it fills and where the stream is."""
+
+    __slots__ = ("dtype", "kernel", "per_thread", "step")
+
+    def __init__(self, kernel, dtype, per_thread, step):
+        self.kernel, self.dtype = kernel, dtype
+        self.per_thread, self.step = per_thread, step
+
+    def __call__(self, out: Any, bits: Any, stream: Any, *parameters: Any) -> None:
+        """Fills ``out`` with the next numbers of a bit generator."""
+        n = out.size
+        if n:
+            units = -(-n // self.per_thread)
+            grid = -(-units // THREADS)
+            launcher = self.kernel[grid if grid < _MOST_BLOCKS else _MOST_BLOCKS, THREADS, stream]
+            launcher(out, n, *bits.take(units * self.step), *parameters)
+
+
+class Distribution:
+    """The kernels of one distribution.
+
+    ``name``: its struct in random_fill.cuh or, if it draws as many words as it needs, in random_draw.cuh.
+    ``kinds``: the dtypes of its parameters, None for the type that it computes with. ``dtypes``: of its numbers.
+    """
+
+    def __init__(self, name, *kinds, draws=False, dtypes=_REALS):
+        self.name, self.kinds, self.draws = name, kinds, draws
+        self.dtypes = tuple(map(np.dtype, dtypes))
+        self._made = {}
+
+    def fill(self, what: str, dtype: Any, arrays: tuple = ()) -> Fill:
+        """The kernel for numbers of a dtype (None: the usual one); ``arrays`` says which parameters are arrays."""
+        try:
+            return self._made[dtype, arrays]
+        except KeyError:
+            pass
+        found = self.dtypes[0] if dtype is None else np.dtype(dtype)
+        if found not in self.dtypes:
+            names = ", ".join(map(str, self.dtypes))
+            raise TypeError(f"{what}: dtype must be one of {names}, not {found}")
+        made = self._made[dtype, arrays] = self._compile(found, arrays)
+        return made
+
+    def parameter_dtypes(self, dtype: np.dtype) -> list:
+        """The dtypes of its parameters, for numbers of a dtype."""
+        return [np.dtype(kind or self._real(dtype)) for kind in self.kinds]
+
+    def _real(self, dtype):
+        """What is computed with: half precision is rounded from float32."""
+        narrow = dtype in (np.float32, np.float16) and not self.draws
+        return np.dtype(np.float32 if narrow else np.float64)
+
+    def _compile(self, dtype, arrays):
+        real = self._real(dtype)
+        name = self.name
+        if dtype == np.float16 and name == "uniform" and not self.kinds:
+            name = "uniform_half"
+        elif dtype.kind == "f" and not self.draws:
+            name += f"<{cxx_name(real)}>"
+        words = [cxx_name(dtype)]
+        for kind, is_array in zip(self.parameter_dtypes(dtype), arrays, strict=False):
+            words.append(f"const {cxx_name(kind)} *" if is_array else cxx_name(kind))
+        way = "draw" if self.draws else "fill"
+        kernel = _kernel(way, name, tuple(words))
+        return Fill(
+            kernel, dtype, 1 if self.draws else 16 // real.itemsize, RUN if self.draws else 1
+        )
+
+
+class Integers(Distribution):
+    """Those that take ``word`` bits for each number."""
+
+    def __init__(self, word, dtypes):
+        super().__init__(f"integers<numbalite::uint{word}>", np.int64, np.uint64, dtypes=dtypes)
+        self.word = word
+
+    def _compile(self, dtype, arrays):
+        words = [cxx_name(dtype)]
+        for kind, is_array in zip(self.kinds, arrays, strict=True):
+            words.append(f"const {cxx_name(kind)} *" if is_array else cxx_name(kind))
+        return Fill(_kernel("fill", self.name, tuple(words)), dtype, 128 // self.word, 1)
+
+
+@functools.cache
+def _kernel(way, name, words):
+    half = "#include <cuda_fp16.h>\n" if "__half" in words else ""
+    return jit(
+        source=f'{half}#include "numbalite/random_{way}.cuh"\n',
+        name=f"nl_random_{way}<numbalite::nl_random::{name}, {', '.join(words)}>",
+    )
+
+
+def cxx_name(dtype: Any) -> str:
+    """The C++ type of an element."""
+    dtype = np.dtype(dtype)
+    return "__half" if dtype == np.float16 else types.from_dtype(dtype).cxx

@@ -1,0 +1,170 @@
+"""The arguments of a distribution: numbers or arrays that are broadcast, checked; the array to fill."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda.arrays import device_array
+from numbalite.cuda.foreign import if_cuda_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class Range(NamedTuple):
+    """An interval that a parameter must be in; NaN is in none."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+REAL = Range("a number", lambda x: True)
+FINITE = Range("finite", lambda x: abs(x) < float("inf"))
+POSITIVE = Range("positive", lambda x: x > 0)
+NOT_NEGATIVE = Range("not negative", lambda x: x >= 0)
+ABOVE_ONE = Range("above 1", lambda x: x > 1)
+PROBABILITY = Range("from 0 to 1", lambda x: 0 <= x <= 1)
+CHANCE = Range("above 0 and at most 1", lambda x: 0 < x <= 1)
+BELOW_ONE = Range("at least 0 and below 1", lambda x: 0 <= x < 1)
+MEAN = Range("from 0 to 9.2e18", lambda x: 0 <= x <= 9.2e18)
+MANY = Range("from 0 to 10**9", lambda x: 0 <= x <= 10**9)
+COUNT = Range("from 0 to 2**53", lambda x: 0 <= x <= 2**53)
+
+
+class Parameter(NamedTuple):
+    """An argument: its name, what was given, and where it must be."""
+
+    name: str
+    value: Any
+    range: Range = REAL
+
+
+def is_number(value: Any) -> bool:
+    """Is it a number, of Python or NumPy, and no array?"""
+    return isinstance(value, (int, float, np.generic))
+
+
+def number(what: str, parameter: Parameter, dtype: Any = np.float64) -> Any:
+    """A parameter that is a number, checked, as a Python int or float."""
+    name, value, inside = parameter
+    try:
+        found = operator.index(value) if np.dtype(dtype).kind in "iu" else float(value)
+    except (TypeError, ValueError):
+        kind = "an integer" if np.dtype(dtype).kind in "iu" else "a real number"
+        raise TypeError(
+            f"{what}: {name} must be {kind} or an array, not {type(value).__name__}"
+        ) from None
+    if not inside.holds(found):
+        raise ValueError(f"{what}: {name} must be {inside.words}, not {value}")
+    return found
+
+
+def array(what: str, name: str, value: Any) -> Any:
+    """A device array, or a NumPy array of numbers."""
+    found = if_cuda_array(value)
+    if found is None:
+        found = np.asarray(value)
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"{what}: {name} must hold real numbers, not {found.dtype}")
+    return found
+
+
+def extremes(values: Any) -> tuple:
+    """The smallest and the largest element, NaN if there is one; of an array that is not empty."""
+    if isinstance(values, np.ndarray):
+        return values.min(), values.max()
+    flat = values.reshape(-1)
+    return np.minimum.reduce(flat).item(), np.maximum.reduce(flat).item()
+
+
+def broadcast(what: str, size: Any, arrays: list) -> tuple:
+    """The shape of the output: of the arrays together, or `size`, to which they must be broadcastable."""
+    try:
+        together = np.broadcast_shapes(*(a.shape for a in arrays))
+    except ValueError as problem:
+        raise ValueError(f"{what}: {problem}") from None
+    if size is None:
+        return together
+    shape = shape_of(what, size)
+    try:
+        fits = np.broadcast_shapes(shape, together) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{what}: size {size} does not fit parameters that together have shape {together}"
+        )
+    return shape
+
+
+def shape_of(what: str, size: Any) -> tuple:
+    """A size as a tuple. TypeError, ValueError."""
+    try:
+        shape = tuple(map(operator.index, size)) if np.iterable(size) else (operator.index(size),)
+    except TypeError:
+        raise TypeError(f"{what}: size must be an int or a tuple of ints, not {size!r}") from None
+    if min(shape, default=0) < 0:
+        raise ValueError(f"{what}: size must not be negative: {size}")
+    return shape
+
+
+def spread(what: str, parameter: Parameter, values: Any, shape: tuple, dtype: Any, stream: Any):
+    """An array of the output's shape on the device, of the dtype that the kernel reads; checked."""
+    if np.dtype(dtype).kind in "iu" and values.dtype.kind == "f":
+        raise TypeError(f"{what}: {parameter.name} must hold integers, not {values.dtype}")
+    if parameter.range is not REAL and values.size:
+        of_host = isinstance(values, np.ndarray)
+        low, high = extremes(values if of_host or values.is_c_contiguous() else values.copy())
+        for found in low, high:
+            if not parameter.range.holds(found):
+                raise ValueError(
+                    f"{what}: {parameter.name} must be {parameter.range.words}, not {found}"
+                )
+    made = device_array(shape, dtype, stream=stream)
+    if made.size:
+        made[...] = values
+    return made
+
+
+def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, stream: Any) -> tuple:
+    """(shape of the output, what the kernel gets for each parameter), where at least one is an array."""
+    if out is not None and size is None:
+        size = getattr(out, "shape", None)
+    values = [p.value if is_number(p.value) else array(what, p.name, p.value) for p in given]
+    shape = broadcast(what, size, [v for v in values if not is_number(v)])
+    made = [
+        number(what, p, dtype) if is_number(v) else spread(what, p, v, shape, dtype, stream)
+        for p, v, dtype in zip(given, values, dtypes, strict=True)
+    ]
+    return shape, made
+
+
+def output(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
+    """The array to fill: `out`, checked, or a new one."""
+    if out is None:
+        try:
+            return device_array(() if size is None else size, dtype, stream=stream)
+        except (TypeError, ValueError):
+            shape_of(what, size)
+            raise
+    found = if_cuda_array(out)
+    if found is None:
+        raise TypeError(f"{what}: out must be a device array, not {type(out).__name__}")
+    if dtype is not None and found.dtype != dtype:
+        raise TypeError(f"{what}: out has dtype {found.dtype}, not {dtype}")
+    if size is not None and found.shape != shape_of(what, size):
+        raise ValueError(f"{what}: out has shape {found.shape}, size is {size}")
+    if not found.is_c_contiguous():
+        raise ValueError(f"{what}: out must be C-contiguous, its strides are {found.strides}")
+    if found.readonly:
+        raise ValueError(f"{what}: out is read-only")
+    if found.device != _core.current_device():
+        raise ValueError(
+            f"{what}: out is on device {found.device}, the current one is {_core.current_device()}"
+        )
+    return found

@@ -1,0 +1,108 @@
+"""The bit generator Philox4x32-10: a key, and a counter of blocks that is advanced on the host."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_LOW = 2**64 - 1
+_ALL = 2**128 - 1
+
+
+class Philox4x32:
+    """Philox4x32-10: the bit generator of `default_rng`, as numpy.random.Philox is one.
+
+    ``seed`` is what numpy.random.SeedSequence takes (None: entropy of the system), or such an object; it
+    gives the key and the upper half of the counter. With ``key=`` (64 bits) there is no seed, and the counter
+    begins with ``counter=``. A block of the counter is 128 bits; `counter` and `key` are ints in `state`.
+
+    >>> rng = cuda.random.Philox4x32(1)
+    >>> rng.state == cuda.random.Philox4x32(1).state
+    True
+    """
+
+    def __init__(self, seed: Any = None, *, counter: int = 0, key: int | None = None) -> None:
+        if key is not None:
+            if seed is not None:
+                raise ValueError("Philox4x32: seed and key cannot both be given")
+            self.seed_seq = None
+            start = _bits("key", key, 64), _bits("counter", counter, 128)
+        else:
+            if not hasattr(seed, "generate_state"):
+                seed = np.random.SeedSequence(seed)
+            self.seed_seq = seed
+            first, second = seed.generate_state(2, np.uint64).tolist()
+            start = first, (second << 64) + _bits("counter", counter, 128) & _ALL
+        self.lock = threading.Lock()
+        self._key, self._counter = start
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A dictionary that, assigned to another one's state, makes it go on with the same numbers."""
+        with self.lock:
+            numbers = {"counter": self._counter, "key": self._key}
+        return {"bit_generator": "Philox4x32", "state": numbers}
+
+    @state.setter
+    def state(self, value: dict[str, Any]) -> None:
+        if not isinstance(value, dict):
+            raise TypeError(f"Philox4x32.state must be a dict, not {type(value).__name__}")
+        if value.get("bit_generator") != "Philox4x32":
+            raise ValueError(f"Philox4x32.state: of another generator: {value!r}")
+        numbers = value["state"]
+        key, counter = _bits("key", numbers["key"], 64), _bits("counter", numbers["counter"], 128)
+        with self.lock:
+            self._key, self._counter = key, counter
+
+    def take(self, blocks: int) -> tuple[int, int, int]:
+        """Goes on by that many blocks: the key and both halves of the counter that was there."""
+        with self.lock:
+            counter = self._counter
+            self._counter = (counter + blocks) & _ALL
+        return self._key, counter & _LOW, counter >> 64
+
+    def advance(self, delta: int) -> Philox4x32:
+        """Goes on by ``delta`` blocks of 128 bits, as if they had been drawn; negative ones go back."""
+        delta = delta.__index__()
+        with self.lock:
+            self._counter = (self._counter + delta) & _ALL
+        return self
+
+    def jumped(self, jumps: int = 1) -> Philox4x32:
+        """Another one, ``jumps`` times 2**64 blocks further: for streams that never meet."""
+        made = self._copy()
+        return made.advance(jumps.__index__() << 64)
+
+    def spawn(self, n_children: int) -> list[Philox4x32]:
+        """Independent ones, from the children of the seed. TypeError without a seed."""
+        if not hasattr(self.seed_seq, "spawn"):
+            raise TypeError("Philox4x32.spawn: a generator that has no seed cannot spawn others")
+        return [Philox4x32(child) for child in self.seed_seq.spawn(n_children)]
+
+    def _copy(self):
+        return _restored(self.state, self.seed_seq)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.state, self.seed_seq)
+
+
+def _restored(state, seed_seq):
+    made = Philox4x32(key=0)
+    made.state = state
+    made.seed_seq = seed_seq
+    return made
+
+
+def _bits(name, value, count):
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise TypeError(f"Philox4x32: {name} must be an int, not {type(value).__name__}") from None
+    if not 0 <= number < 1 << count:
+        raise ValueError(f"Philox4x32: {name} must have at most {count} bits, not {number}")
+    return number
