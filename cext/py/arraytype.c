@@ -1,6 +1,7 @@
 /* py/arraytype: the type DeviceArray: its attributes, its methods, and the functions that make
  * arrays. */
 #include "base/mem.h"
+#include "py/arrayfunction.h"
 #include "py/arrayufunc.h"
 #include "py/devarray.h"
 #include "py/devcopy.h"
@@ -374,6 +375,8 @@ static PyMethodDef devarray_methods[] = {
     {"__array_ufunc__", (PyCFunction)(void (*)(void))nl_py_array_ufunc,
      METH_FASTCALL | METH_KEYWORDS,
      "__array_ufunc__(ufunc, method, *inputs, **keywords): computed on the device, as NumPy does."},
+    {"__array_function__", (PyCFunction)(void (*)(void))nl_py_array_function, METH_FASTCALL,
+     "__array_function__(function, types, args, keywords): computed on the device, as NumPy does."},
     {"__dlpack__", KEYWORDS(nl_py_array_dlpack),
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): a DLPack capsule "
      "over the memory. On the simulator it is memory of the host; dl_device=(1, 0) gives a copy in "

@@ -36,6 +36,7 @@
     X(PyObject, ufunc_keys)     /* tuple of the names that keywords.c looks up */ \
     X(PyObject, override_names) /* tuple of the names that override.c looks up */ \
     X(PyObject, counterparts)   /* dict: NumPy's ufunc -> the one on a device */ \
+    X(PyObject, functions)      /* dict: NumPy's function -> the one on a device */ \
     X(PyTypeObject, enum_type)  /* enum.Enum */ \
     X(PyObject, code_objects)   /* list: index in a type code - 1 -> what it stands for */ \
     X(PyObject, code_indices)   /* dict: and back */ \
@@ -138,6 +139,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_keywords_exec) \
     X(nl_py_override_exec) \
     X(nl_py_arrayufunc_exec) \
+    X(nl_py_arrayfunction_exec) \
     X(nl_py_ufunctype_exec) \
     X(nl_py_gufunc_exec) \
     X(nl_py_hostmodule_exec) \

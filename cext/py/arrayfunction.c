@@ -1,0 +1,39 @@
+/* py/arrayfunction: DeviceArray.__array_function__: NumPy's functions other than ufuncs.
+ *
+ * `array_functions` has the functions of ours that do what NumPy's do. A call in which no other
+ * type takes part goes straight there; every other one is looked at in Python
+ * (numbalite/cuda/arrayfunctions/dispatch.py), which also fills the dict. */
+#include "py/arrayfunction.h"
+
+#include "py/devarray.h"
+
+static PyObject *ask_python(PyObject *const *args) {
+    PyObject *module = PyImport_ImportModule("numbalite.cuda.arrayfunctions.dispatch");
+    PyObject *function = module ? PyObject_GetAttrString(module, "array_function") : NULL;
+    PyObject *result = function ? PyObject_Vectorcall(function, args, 4, NULL) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
+PyObject *nl_py_array_function(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    const nl_py_state *state = ((nl_py_array *)self)->state;
+    PyObject *function = NULL, *result;
+    if (nargs != 4 || !PyTuple_Check(args[2]) || !PyDict_Check(args[3]))
+        return PyErr_Format(PyExc_TypeError, "__array_function__ takes a function, types, a tuple "
+                                             "of arguments and a dict of keywords");
+    if (PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) == 1 &&
+        PyDict_GetItemRef(state->functions, args[0], &function) < 0)
+        return NULL;
+    result = function ? PyObject_Call(function, args[2], args[3]) : ask_python(args);
+    Py_XDECREF(function);
+    return result;
+}
+
+int nl_py_arrayfunction_exec(PyObject *module) {
+    nl_py_state *state = nl_py_state_of(module);
+    state->functions = PyDict_New();
+    return state->functions == NULL
+               ? -1
+               : PyModule_AddObjectRef(module, "array_functions", state->functions);
+}

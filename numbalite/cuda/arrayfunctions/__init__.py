@@ -1,0 +1,13 @@
+"""NumPy's functions on device arrays: `np.sum(d)`, `np.concatenate([d, e])`, `np.zeros(3, like=d)`.
+
+NumPy hands a call of one of its functions with a device array among the arguments to
+DeviceArray.__array_function__ (NEP 18; with `like=`, NEP 35). That is C: it looks the function up in
+the dict `_core.array_functions` and calls what it finds. The dict is filled by `@implements("sum")` over
+the functions of this package, module by module, when the first function of a namespace of NumPy is
+asked for. What nothing implements is a TypeError that says how to get on; no function computes on the
+host what it was given on the device.
+
+To add a function: write it with NumPy's parameters under `@implements`, in the module of its kind, out of
+ufuncs, views and copies (`device.py` has the conversions of arguments); or in a package of its own,
+which dispatch.MODULES then names. Uses cuda and ufuncs. Begin with dispatch.py, then reductions.py.
+"""

@@ -1,0 +1,52 @@
+"""Arguments of NumPy's functions as device arrays: device arrays stay, host arrays and lists are copied
+to the device, numbers too where an array is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.cuda import arrays, assign
+from numbalite.ufuncs import operands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from numbalite.cuda.arrays import DeviceNDArray
+
+
+def array(value: Any, what: str = "the array") -> DeviceNDArray:
+    """A device array of any array, list or number."""
+    if isinstance(value, arrays.DeviceNDArray):
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{what} is a masked array: device arrays have no masks; use .filled(...)")
+    if operands.is_on_device(value):
+        return operands.device_view(value)
+    if isinstance(value, (list, tuple)) and any(map(operands.is_on_device, value)):
+        raise TypeError(f"{what} is a list with device arrays in it: use np.stack")
+    return arrays.to_device(operands.host_array(value))
+
+
+def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]:
+    """Device arrays of several; those that travel go where the first device array is."""
+    values = list(values)
+    with on_device_of(*values):
+        return [array(value, what) for value in values]
+
+
+def on_device_of(*values: Any) -> Any:
+    """The context in which the device of the first device array is the calling thread's."""
+    for value in values:
+        if isinstance(value, _core.DeviceArray):
+            return assign.on_device(value.device)
+    return assign.on_device(_core.current_device())
+
+
+def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> DeviceNDArray:
+    """A new array, on the device of another one."""
+    with on_device_of(beside):
+        return _core.device_empty(tuple(shape), np.dtype(dtype), order)

@@ -1,0 +1,79 @@
+"""NumPy's functions on device arrays: which of ours is called, and what is said where there is none."""
+
+import numpy as np
+import pytest
+
+from numbalite import _core, cuda
+from numbalite.cuda.arrayfunctions import dispatch
+
+
+def test_calls_reach_the_table():
+    d = cuda.to_device(np.arange(6.0).reshape(2, 3))
+    assert np.shape(d) == (2, 3)
+    assert _core.array_functions[np.shape](d) == (2, 3)
+    moved = np.moveaxis(d, 0, 1)
+    assert isinstance(moved, cuda.DeviceNDArray) and moved.address == d.address
+    broadcast = np.broadcast_arrays(d, np.ones(3))  # host arrays travel
+    assert all(isinstance(one, cuda.DeviceNDArray) for one in broadcast)
+
+
+def test_every_namespace_loads():
+    for namespace in dispatch.MODULES:
+        dispatch.load(namespace)
+    assert all(callable(function) for function in _core.array_functions.values())
+
+
+def test_what_has_no_counterpart():
+    d = cuda.to_device(np.arange(3.0))
+    for call, name in ((np.corrcoef, "numpy.corrcoef"), (np.linalg.cond, "numpy.linalg.cond")):
+        with pytest.raises(TypeError, match=name) as problem:
+            call(d)
+        for way in ("d.copy_to_host()", "cupy.asarray(d)", "torch.from_dlpack(d)"):
+            assert way in str(problem.value)
+
+
+def test_types_that_know_better():
+    class Lazy:
+        def __array_function__(self, function, types, args, keywords):
+            return NotImplemented
+
+    class Other(Lazy):
+        def __array_function__(self, function, types, args, keywords):
+            return "asked" if cuda.DeviceNDArray in types else NotImplemented
+
+    d = cuda.to_device(np.arange(3.0))
+    assert np.broadcast_arrays(d, Other()) == "asked"
+    with pytest.raises(TypeError, match="no implementation found"):
+        np.broadcast_arrays(d, Lazy())
+
+
+def test_the_protocol_checks_its_arguments():
+    d = cuda.to_device(np.arange(3.0))
+    for args in ((), (np.shape, (), [d], {}), (np.shape, (), (d,), None), (np.shape, (), (d,))):
+        with pytest.raises(TypeError, match="__array_function__ takes"):
+            d.__array_function__(*args)
+    with pytest.raises(TypeError):
+        d.__array_function__([], (cuda.DeviceNDArray,), (d,), {})  # no key of a dict
+    assert d.__array_function__(np.shape, [cuda.DeviceNDArray], (d,), {}) == (3,)
+
+
+def test_testing_and_conversions_stay():
+    """What is asked to be a NumPy array becomes one."""
+    host = np.arange(6.0).reshape(2, 3)
+    d = cuda.to_device(host)
+    assert type(np.asarray(d)) is np.ndarray and type(np.array(d)) is np.ndarray
+    np.testing.assert_array_equal(d, host)
+    np.testing.assert_allclose(host, d)
+    np.testing.assert_equal(d, host)
+    np.testing.assert_array_almost_equal(d, d)
+    np.testing.assert_array_less(d, host + 1)
+    with pytest.raises(AssertionError, match="Mismatched elements: 1"):
+        other = host.copy()
+        other[1, 1] = 7
+        np.testing.assert_array_equal(d, other)
+
+
+def test_masked_arrays_are_refused():
+    d = cuda.to_device(np.arange(3.0))
+    with pytest.raises(TypeError, match="masked array"):
+        np.broadcast_arrays(d, np.ma.masked_array([1.0, 2, 3], [0, 1, 0]))
